@@ -1,0 +1,42 @@
+// Four projects by cost, told apart by a test file's suffix. Everything but .unit runs against real servers,
+// which the global set-up starts once for the whole run.
+const transform = {
+  '^.+\\.(ts|mts|js|mjs)$': [
+    '@swc/jest',
+    {
+      // The repository's own options and no others: a stray .swcrc would also be picked up by Temporal's bundler.
+      swcrc: false,
+      jsc: { target: 'es2024', parser: { syntax: 'typescript' } },
+      module: { type: 'commonjs' },
+      sourceMaps: 'inline',
+    },
+  ],
+};
+
+// Packages published as ES modules only, which Jest has to translate.
+const moduleOnly = ['uuid', 'commander', 'node-pg-migrate', 'glob', 'minimatch', 'brace-expansion', 'balanced-match', 'yargs'];
+
+const project = (name, suffix) => ({
+  displayName: name,
+  rootDir: '..',
+  testEnvironment: 'node',
+  testMatch: [`<rootDir>/test/**/*.${suffix}.ts`],
+  transform,
+  transformIgnorePatterns: [`/node_modules/(?!(${moduleOnly.join('|')})/)`],
+  modulePathIgnorePatterns: ['<rootDir>/.exportd', '<rootDir>/.exportd-test'],
+});
+
+export default {
+  rootDir: '..',
+  projects: [
+    project('unit', 'unit'),
+    project('replay', 'replay'),
+    project('int', 'int'),
+    project('fault', 'fault'),
+    project('e2e', 'e2e'),
+  ],
+  globalSetup: '<rootDir>/test/setup/start_servers.ts',
+  globalTeardown: '<rootDir>/test/setup/stop_servers.ts',
+  testTimeout: 120_000,
+  maxWorkers: 2,
+};

@@ -1,0 +1,112 @@
+import { z } from 'zod';
+
+/** A whole number of milliseconds, at least `minimum`. Every wait of the product is one, so that tests can shorten it. */
+const milliseconds = (fallback: number, minimum = 0) => z.coerce.number().int().min(minimum).default(fallback);
+const count = (fallback: number, minimum = 1) => z.coerce.number().int().min(minimum).default(fallback);
+const switchOf = (fallback: boolean) =>
+  z
+    .enum(['true', 'false', '1', '0'])
+    .default(fallback ? 'true' : 'false')
+    .transform((value) => value === 'true' || value === '1');
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+
+/**
+ * Every setting of exportd, read once at the start of a process. Variables without the prefix are the usual names of
+ * the servers that exportd talks to.
+ */
+const schema = z.object({
+  /** The control database: journal, commands, projections. */
+  DATABASE_URL: z.string().min(1),
+  /** Where events and persons are read; the control database when it is not set. */
+  SOURCE_DATABASE_URL: z.string().min(1).optional(),
+  TEMPORAL_ADDRESS: z.string().min(1).default('127.0.0.1:7233'),
+  TEMPORAL_NAMESPACE: z.string().min(1).default('default'),
+  /** Base address of the Temporal UI, for links in answers; no links when it is not set. */
+  TEMPORAL_UI: z.url().optional(),
+
+  EXPORTD_HOST: z.string().default('127.0.0.1'),
+  EXPORTD_PORT: z.coerce.number().int().min(0).max(65_535).default(8_000),
+  /** The address that answers name in `next`, `previous` and `Location`; that of the request when it is not set. */
+  EXPORTD_BASE_URL: z.url().optional(),
+  EXPORTD_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  /** `id:base64` pairs of 32-byte keys, separated by commas; the first encrypts, all decrypt. */
+  EXPORTD_ENCRYPTION_KEYS: z.string().min(1).optional(),
+  /** Whether destinations may point at loopback and private addresses. */
+  EXPORTD_ALLOW_PRIVATE_ENDPOINTS: switchOf(false),
+  /** Prefix of both task queues, so that several deployments can share a namespace. */
+  EXPORTD_TASK_QUEUE: z.string().min(1).default('exportd'),
+
+  EXPORTD_EVENTS_RELATION: z.string().default('public.events'),
+  EXPORTD_PERSONS_RELATION: z.string().default('public.persons'),
+  EXPORTD_PERSON_DISTINCT_IDS_RELATION: z.string().default('public.person_distinct_ids'),
+
+  /** How long the facade waits for a command's outcome before it answers 202. */
+  EXPORTD_COMMAND_TIMEOUT_MS: milliseconds(10 * second),
+  /** How often a waiting facade looks for the outcome itself, should a notification be lost. */
+  EXPORTD_COMMAND_POLL_MS: milliseconds(500, 10),
+  EXPORTD_RECONCILE_INTERVAL_MS: milliseconds(minute, 100),
+  /** How long after the cut, by the source's clock, a run begins to look for open transactions. */
+  EXPORTD_SETTLE_MS: milliseconds(30 * second),
+  /** How often the barrier on open transactions is polled. */
+  EXPORTD_SETTLE_POLL_MS: milliseconds(2 * second, 10),
+  /** The longest a run waits for open transactions; the interval's own length when that is shorter. */
+  EXPORTD_SETTLE_MAX_MS: milliseconds(10 * minute),
+  EXPORTD_JITTER_LONG_MS: milliseconds(5 * minute),
+  /** Jitter of intervals below an hour, as a fraction of the interval. */
+  EXPORTD_JITTER_SHORT_FRACTION: z.coerce.number().min(0).max(1).default(0.2),
+  EXPORTD_MAX_CONCURRENT_RUNS: count(3),
+  EXPORTD_BACKFILL_CONCURRENCY: count(3),
+  EXPORTD_MAX_BACKFILL_INTERVALS: count(100_000),
+  EXPORTD_MAX_BACKFILLS_PER_PROJECT: count(20),
+  EXPORTD_RETRY_INITIAL_MS: milliseconds(minute),
+  EXPORTD_RETRY_MAX_MS: milliseconds(hour),
+  EXPORTD_RETRY_LIMIT: count(10, 0),
+  /** Execution timeout of a run; by the interval (design, section 4) when it is not set. */
+  EXPORTD_RUN_TIMEOUT_MS: milliseconds(6 * hour, 1_000).optional(),
+  /** How long an activity goes on retrying transient errors; half the execution timeout when it is not set. */
+  EXPORTD_ACTIVITY_BUDGET_MS: milliseconds(3 * hour, 1_000).optional(),
+  EXPORTD_ACTIVITY_RETRY_INITIAL_MS: milliseconds(second, 10),
+  EXPORTD_ACTIVITY_RETRY_MAX_MS: milliseconds(minute, 10),
+  EXPORTD_HEARTBEAT_TIMEOUT_MS: milliseconds(30 * second, 500),
+  /** A schedule or backfill workflow continues as new after this many commands. */
+  EXPORTD_CONTINUE_AS_NEW_COMMANDS: count(200),
+
+  /** Bounds of one page of the source. */
+  EXPORTD_PAGE_ROWS: count(100_000),
+  EXPORTD_PAGE_BYTES: count(32 * 1024 * 1024, 1_024),
+  /** Size of the first part of a multipart upload; S3 allows no less than 5 MiB but for the last. */
+  EXPORTD_PART_BYTES: count(8 * 1024 * 1024, 5 * 1024 * 1024),
+  EXPORTD_EXPORT_SLOTS: count(4),
+  EXPORTD_ENCODER_THREADS: count(2),
+  /** Longest silence on a connection to S3 before the request counts as lost. */
+  EXPORTD_S3_REQUEST_TIMEOUT_MS: milliseconds(30 * second, 100),
+});
+
+/** The settings of a process, validated. */
+export type Settings = Readonly<z.infer<typeof schema>>;
+
+/** A setting that is unknown or has a bad value; the message names it and says what is expected. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+}
+
+/** Variables that the launcher and the test set-up read, and that the parts only pass on. */
+const launcherVariables = new Set(['EXPORTD_DATA_DIR', 'EXPORTD_CACHE_DIR']);
+
+/**
+ * Reads the settings from an environment.
+ * @throws SettingsError that names the first bad or unknown `EXPORTD_` variable.
+ */
+export function readSettings(environment: Record<string, string | undefined>): Settings {
+  for (const name of Object.keys(environment))
+    if (name.startsWith('EXPORTD_') && !(name in schema.shape) && !launcherVariables.has(name))
+      throw new SettingsError(`There is no setting ${name}.`);
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new SettingsError(`The setting ${issue?.path.join('.') ?? '?'} is not usable: ${issue?.message ?? '?'}`);
+}

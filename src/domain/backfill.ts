@@ -1,0 +1,100 @@
+import { CommandRefused } from './errors.ts';
+import type { Decider, Recorded } from './event.ts';
+import { intervalFrom, type DataInterval, type SchedulePiece } from './intervals.ts';
+import type { RunStatus } from './run.ts';
+
+export type BackfillStatus = 'Running' | 'Paused' | 'Completed' | 'Cancelled';
+
+/** What a backfill is of; fixed when it is made, with the boundaries in force over its range. */
+export interface BackfillSubject {
+  readonly batch_export_id: string;
+  readonly team_id: number;
+  /** The range that was asked for. */
+  readonly start_at: string;
+  readonly end_at: string;
+  /** The whole intervals it became: first start and last end; equal when there are none. */
+  readonly first_start: string;
+  readonly last_end: string;
+  readonly total_runs: number;
+  readonly pieces: readonly SchedulePiece[];
+  /** The run that is retried, when the backfill is the retry of one run. */
+  readonly retry_of_run_id: string | null;
+}
+
+export type BackfillEvent =
+  | { type: 'BackfillStarted'; data: BackfillSubject }
+  /** `own` is false when a run that was active already is waited for instead of opening another. */
+  | { type: 'BackfillRunOpened'; data: { run_id: string; own: boolean } & DataInterval }
+  | { type: 'BackfillRunEnded'; data: { run_id: string; status: RunStatus } }
+  | { type: 'BackfillPaused'; data: Record<never, never> }
+  | { type: 'BackfillUnpaused'; data: Record<never, never> }
+  | { type: 'BackfillCancelled'; data: { reason: string } }
+  | { type: 'BackfillCompleted'; data: Record<never, never> };
+
+export type BackfillState = { readonly status: 'Absent' } | OpenedBackfill;
+
+export interface OpenedBackfill {
+  readonly status: BackfillStatus;
+  readonly subject: BackfillSubject;
+  /** The boundary up to which intervals were opened. */
+  readonly opened_until: string;
+  /** Runs that were opened or joined and have not ended. */
+  readonly active: readonly string[];
+}
+
+/** Folds a backfill's stream. */
+export const backfillDecider: Decider<BackfillState, BackfillEvent> = {
+  streamType: 'backfill',
+  initialState: { status: 'Absent' },
+  evolve,
+};
+
+function evolve(state: BackfillState, event: Recorded<BackfillEvent>): BackfillState {
+  if (event.type === 'BackfillStarted')
+    return { status: 'Running', subject: event.data, opened_until: event.data.first_start, active: [] };
+  if (state.status === 'Absent') return state;
+  switch (event.type) {
+    case 'BackfillRunOpened':
+      return { ...state, opened_until: event.data.end, active: [...state.active, event.data.run_id] };
+    case 'BackfillRunEnded':
+      return { ...state, active: state.active.filter((id) => id !== event.data.run_id) };
+    case 'BackfillPaused':
+      return { ...state, status: 'Paused' };
+    case 'BackfillUnpaused':
+      return { ...state, status: 'Running' };
+    case 'BackfillCancelled':
+      return { ...state, status: 'Cancelled' };
+    case 'BackfillCompleted':
+      return { ...state, status: 'Completed' };
+  }
+}
+
+/** The next interval to open, or undefined when the range is done, the backfill is not running, or no slot is free. */
+export function nextBackfillInterval(state: BackfillState, concurrency: number): DataInterval | undefined {
+  if (state.status !== 'Running' || state.active.length >= concurrency) return undefined;
+  if (new Date(state.opened_until) >= new Date(state.subject.last_end)) return undefined;
+  return intervalFrom(state.subject.pieces, new Date(state.opened_until));
+}
+
+/** Completes a backfill whose every run has ended. */
+export function decideCompletion(state: BackfillState): BackfillEvent[] {
+  if (state.status !== 'Running' || state.active.length > 0) return [];
+  const done = new Date(state.opened_until) >= new Date(state.subject.last_end);
+  return done ? [{ type: 'BackfillCompleted', data: {} }] : [];
+}
+
+/** Pauses, unpauses or cancels; what is already so is no event, what has ended is refused. */
+export function decideSteering(
+  state: BackfillState,
+  command: 'pause' | 'unpause' | 'cancel',
+  reason = 'Cancelled by a person.',
+): BackfillEvent[] {
+  if (state.status === 'Absent') throw new CommandRefused('not_found', 'Not found.');
+  if (state.status === 'Completed' || state.status === 'Cancelled') {
+    if (command === 'cancel' && state.status === 'Cancelled') return [];
+    throw new CommandRefused('conflict', `Cannot ${command} a backfill that is in '${state.status}' status.`);
+  }
+  if (command === 'cancel') return [{ type: 'BackfillCancelled', data: { reason } }];
+  if (command === 'pause') return state.status === 'Paused' ? [] : [{ type: 'BackfillPaused', data: {} }];
+  return state.status === 'Running' ? [] : [{ type: 'BackfillUnpaused', data: {} }];
+}

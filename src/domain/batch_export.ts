@@ -1,0 +1,295 @@
+import { CommandRefused } from './errors.ts';
+import type { Decider, Recorded } from './event.ts';
+import { intervalContaining, intervalFrom, type DataInterval, type SchedulePiece } from './intervals.ts';
+
+/** What may be exported. */
+export const models = ['events', 'persons'] as const;
+export type Model = (typeof models)[number];
+
+/** The part of a batch export that its owner writes; the destination's config lives in versions of its own. */
+export interface BatchExportDefinition {
+  readonly name: string;
+  readonly model: Model;
+  readonly destination_type: string;
+  /** Which stored version of the destination's config is in force. */
+  readonly config_version: number;
+  readonly interval: string;
+  readonly timezone: string;
+  readonly offset_hour: number;
+  readonly offset_day: number;
+  /** ISO 8601 or null: an interval that ends before it gets no run. */
+  readonly start_at: string | null;
+  /** ISO 8601 or null: an interval that ends after it gets no run. */
+  readonly end_at: string | null;
+  readonly dialect_query: string | null;
+}
+
+export type SkipReason = 'paused' | 'before start_at' | 'after end_at';
+
+/** A range of whole intervals that get no scheduled run, and why. */
+export interface SkippedRange extends DataInterval {
+  readonly reason: SkipReason;
+}
+
+export type BatchExportEvent =
+  | {
+      type: 'BatchExportCreated';
+      data: { team_id: number; definition: BatchExportDefinition; scheduled_until: string; paused: boolean };
+    }
+  | {
+      type: 'BatchExportUpdated';
+      data: { changes: Partial<BatchExportDefinition>; schedule_effective_from: string | null };
+    }
+  | { type: 'BatchExportPaused'; data: { last_paused_at: string | null } }
+  | { type: 'BatchExportUnpaused'; data: Record<never, never> }
+  | { type: 'IntervalsSkipped'; data: SkippedRange }
+  | { type: 'BackfillRequested'; data: { backfill_id: string; start_at: string; end_at: string } }
+  | { type: 'RunRetryRequested'; data: { backfill_id: string; run_id: string } & DataInterval }
+  | { type: 'IntervalScheduled'; data: { run_id: string } & DataInterval }
+  | { type: 'BatchExportDeleted'; data: Record<never, never> };
+
+export type BatchExportState =
+  | { readonly status: 'absent' }
+  | { readonly status: 'deleted'; readonly team_id: number }
+  | LiveBatchExport;
+
+export interface LiveBatchExport {
+  readonly status: 'live';
+  readonly team_id: number;
+  readonly definition: BatchExportDefinition;
+  /** Every definition of the schedule with the boundary it took over at, oldest first. */
+  readonly pieces: readonly SchedulePiece[];
+  readonly paused: boolean;
+  /** When the journal recorded the latest pause; null when it was never paused. */
+  readonly paused_recorded_at: string | null;
+  /** Every interval that ends at or before this boundary has a run or is in a skipped range. */
+  readonly scheduled_until: string;
+  /** Skipped ranges that lie ahead of `scheduled_until`, oldest first. */
+  readonly skips_ahead: readonly SkippedRange[];
+}
+
+/** Folds an export's stream. */
+export const batchExportDecider: Decider<BatchExportState, BatchExportEvent> = {
+  streamType: 'batch_export',
+  initialState: { status: 'absent' },
+  evolve,
+};
+
+function evolve(state: BatchExportState, event: Recorded<BatchExportEvent>): BatchExportState {
+  if (event.type === 'BatchExportCreated') {
+    const { team_id, definition, scheduled_until, paused } = event.data;
+    return {
+      status: 'live',
+      team_id,
+      definition,
+      pieces: [pieceOf(definition, null)],
+      paused,
+      paused_recorded_at: paused ? event.recorded_at : null,
+      scheduled_until,
+      skips_ahead: [],
+    };
+  }
+  if (state.status !== 'live') return state;
+  switch (event.type) {
+    case 'BatchExportUpdated': {
+      const definition = { ...state.definition, ...event.data.changes };
+      const takeover = event.data.schedule_effective_from;
+      // A second change before the first took effect replaces it: both take over at the same boundary.
+      const kept = state.pieces.filter(
+        (piece) => piece.effective_from === null || piece.effective_from !== takeover,
+      );
+      return {
+        ...state,
+        definition,
+        pieces: takeover === null ? state.pieces : [...kept, pieceOf(definition, takeover)],
+      };
+    }
+    case 'BatchExportPaused':
+      return { ...state, paused: true, paused_recorded_at: event.recorded_at };
+    case 'BatchExportUnpaused':
+      return { ...state, paused: false };
+    case 'IntervalsSkipped':
+      return passSkips({ ...state, skips_ahead: [...state.skips_ahead, event.data] });
+    case 'IntervalScheduled':
+      return passSkips({ ...state, scheduled_until: event.data.end });
+    case 'BatchExportDeleted':
+      return { status: 'deleted', team_id: state.team_id };
+    case 'BackfillRequested':
+    case 'RunRetryRequested':
+      return state;
+  }
+}
+
+/** Moves the schedule over skipped ranges it has reached. */
+function passSkips(state: LiveBatchExport): LiveBatchExport {
+  const [next, ...later] = state.skips_ahead;
+  if (!next || next.start !== state.scheduled_until) return state;
+  return passSkips({ ...state, scheduled_until: next.end, skips_ahead: later });
+}
+
+const pieceOf = (definition: BatchExportDefinition, effective_from: string | null): SchedulePiece => ({
+  interval: definition.interval,
+  timezone: definition.timezone,
+  offset_hour: definition.offset_hour,
+  offset_day: definition.offset_day,
+  effective_from,
+});
+
+/** Creates an export whose schedule starts with the interval that contains `now` (the database's clock). */
+export function decideCreate(
+  state: BatchExportState,
+  command: { team_id: number; definition: BatchExportDefinition; paused: boolean; now: Date },
+): BatchExportEvent[] {
+  if (state.status !== 'absent') throw new CommandRefused('conflict', 'This batch export already exists.', 'id');
+  const first = intervalContaining([pieceOf(command.definition, null)], command.now);
+  return [
+    {
+      type: 'BatchExportCreated',
+      data: {
+        team_id: command.team_id,
+        definition: command.definition,
+        scheduled_until: first.start,
+        paused: command.paused,
+      },
+    },
+  ];
+}
+
+/** Changes the definition; what is already so is not an event. A new cut of time begins where no run was decided. */
+export function decideUpdate(
+  state: BatchExportState,
+  command: { changes: Partial<BatchExportDefinition> },
+): BatchExportEvent[] {
+  const live = requireLive(state);
+  const changes = Object.fromEntries(
+    Object.entries(command.changes).filter(
+      ([member, value]) => live.definition[member as keyof BatchExportDefinition] !== value,
+    ),
+  ) as Partial<BatchExportDefinition>;
+  if (Object.keys(changes).length === 0) return [];
+  const recut = ['interval', 'timezone', 'offset_hour', 'offset_day'].some((member) => member in changes);
+  const boundary = live.skips_ahead.at(-1)?.end ?? live.scheduled_until;
+  return [{ type: 'BatchExportUpdated', data: { changes, schedule_effective_from: recut ? boundary : null } }];
+}
+
+/** Pauses; twice is a no-op. `last_paused_at` is what the caller sent in place of the time of the pause. */
+export function decidePause(
+  state: BatchExportState,
+  command: { last_paused_at: string | null },
+): BatchExportEvent[] {
+  if (requireLive(state).paused) return [];
+  return [{ type: 'BatchExportPaused', data: { last_paused_at: command.last_paused_at } }];
+}
+
+/**
+ * Unpauses and goes on with the interval that contains `now`. Intervals that ended before the pause stay due; those
+ * that ended while it lasted are skipped, or requested as a backfill when `backfill_id` is given.
+ */
+export function decideUnpause(
+  state: BatchExportState,
+  command: { now: Date; backfill_id: string | null },
+): BatchExportEvent[] {
+  const live = requireLive(state);
+  if (!live.paused) return [];
+  const events: BatchExportEvent[] = [{ type: 'BatchExportUnpaused', data: {} }];
+  const missed = missedWhilePaused(live, command.now);
+  if (missed) {
+    events.push({ type: 'IntervalsSkipped', data: { ...missed, reason: 'paused' } });
+    if (command.backfill_id !== null)
+      events.push({
+        type: 'BackfillRequested',
+        data: { backfill_id: command.backfill_id, start_at: missed.start, end_at: missed.end },
+      });
+  }
+  return events;
+}
+
+function missedWhilePaused(live: LiveBatchExport, now: Date): DataInterval | undefined {
+  const pausedAt = new Date(live.paused_recorded_at ?? live.scheduled_until);
+  const undecided = new Date(live.skips_ahead.at(-1)?.end ?? live.scheduled_until);
+  const atPause = intervalContaining(live.pieces, pausedAt);
+  const start = new Date(Math.max(new Date(atPause.start).getTime(), undecided.getTime()));
+  const end = new Date(intervalContaining(live.pieces, now).start);
+  return start < end ? { start: start.toISOString(), end: end.toISOString() } : undefined;
+}
+
+/** Requests a backfill of a range of the past. */
+export function decideBackfill(
+  state: BatchExportState,
+  command: { backfill_id: string; start_at: string; end_at: string; now: Date },
+): BatchExportEvent[] {
+  requireLive(state);
+  const { backfill_id, start_at, end_at } = command;
+  if (new Date(start_at) >= new Date(end_at))
+    throw new CommandRefused('invalid_input', '`start_at` must be before `end_at`.', 'start_at');
+  if (new Date(end_at) > command.now)
+    throw new CommandRefused('invalid_input', `The given \`end_at\` (${end_at}) is in the future.`, 'end_at');
+  return [{ type: 'BackfillRequested', data: { backfill_id, start_at, end_at } }];
+}
+
+/** Requests one more run of a run's interval; refused while a run of that interval is active. */
+export function decideRetry(
+  state: BatchExportState,
+  command: { backfill_id: string; run_id: string; interval: DataInterval; active_run_id: string | null },
+): BatchExportEvent[] {
+  requireLive(state);
+  if (command.active_run_id !== null)
+    throw new CommandRefused('conflict', `Run ${command.active_run_id} of this interval is still active.`);
+  return [
+    {
+      type: 'RunRetryRequested',
+      data: { backfill_id: command.backfill_id, run_id: command.run_id, ...command.interval },
+    },
+  ];
+}
+
+/** Deletes; twice is a no-op. */
+export function decideDelete(state: BatchExportState): BatchExportEvent[] {
+  return state.status === 'live' ? [{ type: 'BatchExportDeleted', data: {} }] : [];
+}
+
+/** What the schedule does next: the events of now, and when it has to look again. */
+export interface ScheduleStep {
+  readonly events: BatchExportEvent[];
+  /** When the next interval becomes due (its end and its jitter), or null when only a command or an ended run can change that. */
+  readonly wake_at: Date | null;
+}
+
+/**
+ * Decides the next due interval: one `IntervalScheduled`, one `IntervalsSkipped`, or nothing yet.
+ * Call it again with the evolved state until it returns no event.
+ */
+export function decideNextInterval(
+  state: BatchExportState,
+  command: {
+    now: Date;
+    jitterMs: (interval: DataInterval) => number;
+    /** Whether one more scheduled run may be active. */
+    slotFree: boolean;
+    runIdOf: (interval: DataInterval) => string;
+  },
+): ScheduleStep {
+  if (state.status !== 'live' || state.paused) return { events: [], wake_at: null };
+  const { start_at, end_at } = state.definition;
+  const interval = intervalFrom(state.pieces, new Date(state.scheduled_until));
+  const due = new Date(new Date(interval.end).getTime() + command.jitterMs(interval));
+  if (due > command.now) return { events: [], wake_at: due };
+  const reason: SkipReason | undefined =
+    start_at !== null && new Date(interval.end) < new Date(start_at)
+      ? 'before start_at'
+      : end_at !== null && new Date(interval.end) > new Date(end_at)
+        ? 'after end_at'
+        : undefined;
+  if (reason) return { events: [{ type: 'IntervalsSkipped', data: { ...interval, reason } }], wake_at: null };
+  if (!command.slotFree) return { events: [], wake_at: null };
+  return {
+    events: [{ type: 'IntervalScheduled', data: { run_id: command.runIdOf(interval), ...interval } }],
+    wake_at: null,
+  };
+}
+
+/** The live state, or a refusal that reads like the 404 it becomes. */
+export function requireLive(state: BatchExportState): LiveBatchExport {
+  if (state.status !== 'live') throw new CommandRefused('not_found', 'Not found.');
+  return state;
+}

@@ -1,0 +1,156 @@
+import { DateTime, IANAZone } from 'luxon';
+
+/** A half-open range of time `[start, end)`, both ISO 8601 in UTC. */
+export interface DataInterval {
+  readonly start: string;
+  readonly end: string;
+}
+
+/** How an export cuts time: which interval, in which zone, shifted by how much. */
+export interface ScheduleDefinition {
+  /** `hour`, `day`, `week`, `month` or `every N minutes` with N a divisor of 60. */
+  readonly interval: string;
+  /** IANA name; only day and longer depend on it. */
+  readonly timezone: string;
+  /** 0–23, the local hour at which a day, week or month begins. */
+  readonly offset_hour: number;
+  /** Week: 0 (Sunday) to 6. Month: 0 (the first) to 27. */
+  readonly offset_day: number;
+}
+
+/** A definition and the boundary from which it is in force; null means since ever. */
+export interface SchedulePiece extends ScheduleDefinition {
+  readonly effective_from: string | null;
+}
+
+type Unit =
+  | { readonly kind: 'minutes'; readonly minutes: number }
+  | { readonly kind: 'day' }
+  | { readonly kind: 'week' }
+  | { readonly kind: 'month' };
+
+const minuteMs = 60_000;
+
+/** Reads an interval's name; undefined when there is no such interval. */
+export function parseInterval(name: string): Unit | undefined {
+  if (name === 'hour') return { kind: 'minutes', minutes: 60 };
+  if (name === 'day' || name === 'week' || name === 'month') return { kind: name };
+  const match = /^every ([1-9]\d?) minutes$/.exec(name);
+  const minutes = Number(match?.[1]);
+  return match && 60 % minutes === 0 ? { kind: 'minutes', minutes } : undefined;
+}
+
+/** True when the runtime knows the IANA time zone. */
+export const isTimeZone = (name: string): boolean => IANAZone.isValidZone(name);
+
+/** Nominal length of an interval in milliseconds; a month counts 30 days. For time-outs, never for boundaries. */
+export function nominalLengthMs(name: string): number {
+  const unit = unitOf(name);
+  switch (unit.kind) {
+    case 'minutes':
+      return unit.minutes * minuteMs;
+    case 'day':
+      return 24 * 60 * minuteMs;
+    case 'week':
+      return 7 * 24 * 60 * minuteMs;
+    case 'month':
+      return 30 * 24 * 60 * minuteMs;
+  }
+}
+
+/** The last boundary of the definition's grid at or before the instant. */
+export function previousBoundary(definition: ScheduleDefinition, instant: Date): Date {
+  const unit = unitOf(definition.interval);
+  if (unit.kind === 'minutes') {
+    const length = unit.minutes * minuteMs;
+    return new Date(Math.floor(instant.getTime() / length) * length);
+  }
+  const local = DateTime.fromJSDate(instant, { zone: definition.timezone });
+  const candidate = periodStart(definition, unit, local);
+  const previous = candidate > local ? shift(definition, unit, candidate, -1) : candidate;
+  return previous.toJSDate();
+}
+
+/** The first boundary of the definition's grid strictly after the instant. */
+export function nextBoundary(definition: ScheduleDefinition, instant: Date): Date {
+  const unit = unitOf(definition.interval);
+  const previous = previousBoundary(definition, instant);
+  if (unit.kind === 'minutes') return new Date(previous.getTime() + unit.minutes * minuteMs);
+  const local = DateTime.fromJSDate(previous, { zone: definition.timezone });
+  return shift(definition, unit, local, 1).toJSDate();
+}
+
+/**
+ * The interval that starts at a boundary. Where a definition took over off its own grid, this is the bridging
+ * interval up to the grid's next point.
+ */
+export function intervalFrom(pieces: readonly SchedulePiece[], boundary: Date): DataInterval {
+  const index = pieceIndexAt(pieces, boundary);
+  const end = nextBoundary(pieceAt(pieces, index), boundary);
+  const takeover = pieces[index + 1]?.effective_from;
+  const capped = takeover && new Date(takeover) < end ? new Date(takeover) : end;
+  return { start: boundary.toISOString(), end: capped.toISOString() };
+}
+
+/** The interval that contains an instant, with the boundaries that were (or are) in force then. */
+export function intervalContaining(pieces: readonly SchedulePiece[], instant: Date): DataInterval {
+  const piece = pieceAt(pieces, pieceIndexAt(pieces, instant));
+  const grid = previousBoundary(piece, instant);
+  const start =
+    piece.effective_from && new Date(piece.effective_from) > grid ? new Date(piece.effective_from) : grid;
+  return intervalFrom(pieces, start);
+}
+
+/** Every interval that touches `[start, end)` and had ended by `endedBy`, oldest first. */
+export function* intervalsTouching(
+  pieces: readonly SchedulePiece[],
+  start: Date,
+  end: Date,
+  endedBy: Date,
+): Generator<DataInterval> {
+  let interval = intervalContaining(pieces, start);
+  while (new Date(interval.start) < end && new Date(interval.end) <= endedBy) {
+    yield interval;
+    interval = intervalFrom(pieces, new Date(interval.end));
+  }
+}
+
+function unitOf(name: string): Unit {
+  const unit = parseInterval(name);
+  if (!unit) throw new RangeError(`There is no interval "${name}".`);
+  return unit;
+}
+
+function pieceIndexAt(pieces: readonly SchedulePiece[], instant: Date): number {
+  const later = pieces.findIndex(
+    (piece, index) => index > 0 && piece.effective_from !== null && new Date(piece.effective_from) > instant,
+  );
+  return later === -1 ? pieces.length - 1 : later - 1;
+}
+
+function pieceAt(pieces: readonly SchedulePiece[], index: number): SchedulePiece {
+  const piece = pieces[index];
+  if (!piece) throw new RangeError('A schedule needs at least one definition.');
+  return piece;
+}
+
+/** The grid point of the calendar period that the local time lies in; it may be later than the time itself. */
+function periodStart(definition: ScheduleDefinition, unit: Unit, local: DateTime): DateTime {
+  let day = local.startOf('day');
+  if (unit.kind === 'week') day = day.minus({ days: (local.weekday - definition.offset_day + 7) % 7 });
+  if (unit.kind === 'month') day = day.set({ day: 1 + definition.offset_day });
+  return atHour(definition, day);
+}
+
+function shift(definition: ScheduleDefinition, unit: Unit, point: DateTime, by: number): DateTime {
+  const step = unit.kind === 'month' ? { months: by } : { days: by * (unit.kind === 'week' ? 7 : 1) };
+  return atHour(definition, point.startOf('day').plus(step));
+}
+
+/** The definition's hour on a local day; an hour that DST skips becomes the first moment after the gap. */
+function atHour(definition: ScheduleDefinition, day: DateTime): DateTime {
+  return DateTime.fromObject(
+    { year: day.year, month: day.month, day: day.day, hour: definition.offset_hour },
+    { zone: definition.timezone },
+  );
+}
