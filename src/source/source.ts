@@ -1,0 +1,64 @@
+import type { Model } from '../domain/batch_export.ts';
+import type { DataInterval } from '../domain/intervals.ts';
+import type { SortKey } from '../domain/run.ts';
+
+/** How a column leaves the source in binary COPY, and so how an encoder has to read it. */
+export type ColumnType = 'uuid' | 'text' | 'timestamp' | 'json' | 'bigint' | 'integer' | 'boolean';
+
+/** A column of an export, in the order of the file. */
+export interface ExportedColumn {
+  readonly name: string;
+  readonly type: ColumnType;
+}
+
+/** Which rows: one model of one project in one interval of insertion time, `[start, end)`. */
+export interface RowRange {
+  readonly model: Model;
+  readonly team_id: number;
+  readonly interval: DataInterval;
+}
+
+/**
+ * Rows of one keyset page, read whole in one short transaction, in the order `(inserted_at, id)`.
+ * `block` holds the binary COPY tuples back to back, without COPY's header and trailer.
+ */
+export interface Page {
+  readonly columns: readonly ExportedColumn[];
+  readonly block: Buffer;
+  readonly rows: number;
+  readonly first: SortKey;
+  readonly last: SortKey;
+}
+
+/** How far the wait for the source's open transactions has come; travels through a run workflow's history. */
+export type BarrierState =
+  | { readonly phase: 'settling' }
+  /** `holders` are virtual transactions that were open when the list was taken. */
+  | { readonly phase: 'transactions'; readonly holders: readonly string[] }
+  /** `holders` are prepared transactions that were listed after the others had ended. */
+  | { readonly phase: 'prepared'; readonly holders: readonly string[] }
+  | { readonly phase: 'open' };
+
+/** One look at the barrier: where it stands now and how long to wait before the next look (0 when it is open). */
+export interface BarrierLook {
+  readonly state: BarrierState;
+  readonly wait_ms: number;
+  /** Who holds it, in words for the export's log; empty when nobody does. */
+  readonly held_by: readonly string[];
+}
+
+/** What exportd reads: the rows of the projects, and the transactions that may still add to an interval. */
+export interface Source {
+  /** The exported columns of a model. */
+  columns(model: Model): Promise<readonly ExportedColumn[]>;
+  /**
+   * Looks once whether every transaction that could still add rows below `cut` (ISO 8601) has ended; never waits
+   * inside. Start with `{ phase: 'settling' }` and pass each answer's state to the next call.
+   */
+  lookAtBarrier(cut: string, state: BarrierState): Promise<BarrierLook>;
+  /** Rows of the range as of now. */
+  countRows(range: RowRange): Promise<number>;
+  /** The pages of a range in order, from the row after `after` on. No transaction is open while the caller works. */
+  pages(range: RowRange, after: SortKey | null, signal: AbortSignal): AsyncGenerator<Page>;
+  close(): Promise<void>;
+}
