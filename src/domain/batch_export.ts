@@ -41,6 +41,8 @@ export type BatchExportEvent =
       data: { changes: Partial<BatchExportDefinition>; schedule_effective_from: string | null };
     }
   | { type: 'BatchExportPaused'; data: { last_paused_at: string | null } }
+  /** A PATCH wrote the member itself. */
+  | { type: 'BatchExportLastPausedAtSet'; data: { last_paused_at: string | null } }
   | { type: 'BatchExportUnpaused'; data: Record<never, never> }
   | { type: 'IntervalsSkipped'; data: SkippedRange }
   | { type: 'BackfillRequested'; data: { backfill_id: string; start_at: string; end_at: string } }
@@ -114,6 +116,7 @@ function evolve(state: BatchExportState, event: Recorded<BatchExportEvent>): Bat
       return passSkips({ ...state, scheduled_until: event.data.end });
     case 'BatchExportDeleted':
       return { status: 'deleted', team_id: state.team_id };
+    case 'BatchExportLastPausedAtSet':
     case 'BackfillRequested':
     case 'RunRetryRequested':
       return state;

@@ -75,6 +75,11 @@ export type RunEvent =
   | { type: 'RunExportBegan'; data: Record<never, never> }
   | { type: 'RunGenerationReserved'; data: { generation: number } }
   | { type: 'RunUploadCreated'; data: { generation: number; key: string; upload_id: string } }
+  /** A later attempt goes on with the upload: only these parts are there, with so many rows and bytes. */
+  | {
+      type: 'RunUploadResumed';
+      data: { generation: number; key: string; part_numbers: readonly number[]; rows: number; bytes: number };
+    }
   | { type: 'RunPartPlanned'; data: { generation: number; key: string; part: PlannedPart } }
   | { type: 'RunFileCompleted'; data: { generation: number; file: ExportedFile } }
   | { type: 'RunExportFinished'; data: { generation: number; source_rows: number; encoder: string } }
@@ -153,6 +158,18 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         ...state,
         upload: { key: event.data.key, upload_id: event.data.upload_id, parts: [] },
       };
+    case 'RunUploadResumed':
+      return state.upload?.key === event.data.key
+        ? {
+            ...state,
+            upload: {
+              ...state.upload,
+              parts: state.upload.parts.filter(({ part_number }) =>
+                event.data.part_numbers.includes(part_number),
+              ),
+            },
+          }
+        : state;
     case 'RunPartPlanned':
       return state.upload?.key === event.data.key
         ? { ...state, upload: { ...state.upload, parts: [...state.upload.parts, event.data.part] } }

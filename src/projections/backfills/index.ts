@@ -1,0 +1,96 @@
+import type { BackfillEvent } from '../../domain/backfill.ts';
+import type { Connection } from '../../journal/database.ts';
+import type { StoredEvent } from '../../journal/stored_event.ts';
+import type { Projection } from '../projection.ts';
+
+/** One row per backfill, and one for each run that it opened or waits for. */
+export const backfillsProjection: Projection = {
+  name: 'backfills',
+  version: 1,
+  owns: ['exportd.backfill_runs', 'exportd.backfills'],
+  tables: `
+    create table exportd.backfills (
+      id uuid primary key,
+      position bigint not null unique,
+      batch_export_id uuid not null,
+      team_id integer not null,
+      start_at timestamptz not null,
+      end_at timestamptz not null,
+      status text not null,
+      total_runs integer not null,
+      retry_of_run_id uuid,
+      created_at timestamptz not null,
+      finished_at timestamptz,
+      last_updated_at timestamptz not null
+    );
+    create index backfills_newest on exportd.backfills (batch_export_id, position desc);
+    create index backfills_active on exportd.backfills (team_id) where finished_at is null;
+    create table exportd.backfill_runs (
+      backfill_id uuid not null references exportd.backfills,
+      run_id uuid not null,
+      own boolean not null,
+      status text,
+      primary key (backfill_id, run_id)
+    );
+    create index backfill_runs_waiting on exportd.backfill_runs (run_id) where status is null`,
+  apply: async (connection, event) => {
+    if (event.stream_type === 'backfill') await fold(connection, event);
+  },
+};
+
+async function fold(connection: Connection, stored: StoredEvent): Promise<void> {
+  const id = stored.stream_id;
+  const at = stored.recorded_at;
+  const event = stored as unknown as BackfillEvent;
+  const setStatus = (status: string, finished: boolean) =>
+    connection.query(
+      `update exportd.backfills set status = $2, last_updated_at = $3,
+         finished_at = case when $4 then $3::timestamptz end where id = $1`,
+      [id, status, at, finished],
+    );
+  switch (event.type) {
+    case 'BackfillStarted': {
+      const { batch_export_id, team_id, start_at, end_at, total_runs, retry_of_run_id } = event.data;
+      await connection.query(
+        `insert into exportd.backfills (id, position, batch_export_id, team_id, start_at, end_at, status, total_runs,
+           retry_of_run_id, created_at, last_updated_at) values ($1, $2, $3, $4, $5, $6, 'Running', $7, $8, $9, $9)`,
+        [
+          id,
+          stored.global_position,
+          batch_export_id,
+          team_id,
+          start_at,
+          end_at,
+          total_runs,
+          retry_of_run_id,
+          at,
+        ],
+      );
+      return;
+    }
+    case 'BackfillRunOpened':
+      await connection.query(
+        'insert into exportd.backfill_runs (backfill_id, run_id, own) values ($1, $2, $3) on conflict do nothing',
+        [id, event.data.run_id, event.data.own],
+      );
+      return;
+    case 'BackfillRunEnded':
+      await connection.query(
+        'update exportd.backfill_runs set status = $3 where backfill_id = $1 and run_id = $2',
+        [id, event.data.run_id, event.data.status],
+      );
+      return;
+    case 'BackfillPaused':
+      await setStatus('Paused', false);
+      return;
+    case 'BackfillUnpaused':
+      await setStatus('Running', false);
+      return;
+    case 'BackfillCancelled':
+      await setStatus('Cancelled', true);
+      return;
+    case 'BackfillCompleted':
+      await setStatus('Completed', true);
+      return;
+  }
+}

@@ -1,0 +1,15 @@
+import type { Connection } from '../journal/database.ts';
+import type { StoredEvent } from '../journal/stored_event.ts';
+
+/** A read model: tables that the journal alone fills, and how each event changes them. */
+export interface Projection {
+  readonly name: string;
+  /** Raised with every change of `tables` or of the fold; a deployment that finds another number folds again. */
+  readonly version: number;
+  /** The tables it owns, with their schema, for dropping. */
+  readonly owns: readonly string[];
+  /** Statements that create them. */
+  readonly tables: string;
+  /** Folds one event, inside the transaction that appends it. Events of other streams are none of its business. */
+  readonly apply: (connection: Connection, event: StoredEvent) => Promise<void>;
+}

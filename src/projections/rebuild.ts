@@ -1,0 +1,56 @@
+import { inTransaction, type Connection, type Pool } from '../journal/database.ts';
+import { readAll } from '../journal/read.ts';
+import { applyToProjections, projectionLock, projections } from './registry.ts';
+
+const versions = 'exportd.projection_versions';
+
+/**
+ * Drops every read model and folds the whole journal again, in one transaction that no append can overlap.
+ * @returns how many events were folded.
+ */
+export async function rebuild(pool: Pool): Promise<number> {
+  return inTransaction(pool, async (connection) => {
+    await connection.query('set local statement_timeout = 0');
+    await connection.query('select pg_advisory_xact_lock($1)', [projectionLock]);
+    return foldAgain(connection);
+  });
+}
+
+/** Makes the read models where they are missing, and folds them again where a deployment brought another version. */
+export async function ensureProjections(pool: Pool): Promise<void> {
+  await inTransaction(pool, async (connection) => {
+    await connection.query('set local statement_timeout = 0');
+    await connection.query('select pg_advisory_xact_lock($1)', [projectionLock]);
+    if (!(await upToDate(connection))) await foldAgain(connection);
+  });
+}
+
+async function foldAgain(connection: Connection): Promise<number> {
+  for (const { owns, tables } of projections) {
+    for (const table of owns) await connection.query(`drop table if exists ${table} cascade`);
+    await connection.query(tables);
+  }
+  let events = 0;
+  for await (const batch of readAll(connection)) {
+    for (const event of batch) await applyToProjections(connection, event);
+    events += batch.length;
+  }
+  await connection.query(`drop table if exists ${versions}`);
+  await connection.query(`create table ${versions} (name text primary key, version integer not null)`);
+  for (const { name, version } of projections)
+    await connection.query(`insert into ${versions} values ($1, $2)`, [name, version]);
+  return events;
+}
+
+async function upToDate(connection: Connection): Promise<boolean> {
+  const tables = [versions, ...projections.flatMap(({ owns }) => owns)];
+  const { rows } = await connection.query<{ present: boolean }>(
+    'select bool_and(to_regclass(name) is not null) as present from unnest($1::text[]) as name',
+    [tables],
+  );
+  if (!rows[0]?.present) return false;
+  const stored = await connection.query<{ name: string; version: number }>(`select name, version from ${versions}`);
+  return projections.every(({ name, version }) =>
+    stored.rows.some((row) => row.name === name && row.version === version),
+  );
+}

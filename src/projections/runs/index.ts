@@ -1,0 +1,173 @@
+import { activeStatuses, type PlannedPart, type RunEvent } from '../../domain/run.ts';
+import type { Connection } from '../../journal/database.ts';
+import type { StoredEvent } from '../../journal/stored_event.ts';
+import type { Projection } from '../projection.ts';
+
+const active = activeStatuses.map((status) => `'${status}'`).join(', ');
+
+/** One row per run as the HTTP interface shows it. */
+export const runsProjection: Projection = {
+  name: 'runs',
+  version: 1,
+  owns: ['exportd.batch_export_runs'],
+  tables: `
+    create table exportd.batch_export_runs (
+      id uuid primary key,
+      -- Place of the opening event in the journal: newest first without ties.
+      position bigint not null unique,
+      batch_export_id uuid not null,
+      team_id integer not null,
+      model text not null,
+      config_version integer not null,
+      status text not null,
+      records_completed bigint not null default 0,
+      records_total_count bigint,
+      latest_error text,
+      data_interval_start timestamptz not null,
+      data_interval_end timestamptz not null,
+      cursor text,
+      created_at timestamptz not null,
+      finished_at timestamptz,
+      last_updated_at timestamptz not null,
+      bytes bigint not null default 0,
+      files integer not null default 0,
+      generation integer not null default 0,
+      manifest_key text,
+      backfill_id uuid,
+      retry_number integer not null default 0,
+      -- When the automatic retry is due; null when there is none, or when another run of the interval followed.
+      retry_at timestamptz,
+      -- Rows and bytes of finished files, and of the parts planned since.
+      file_rows bigint not null default 0,
+      file_bytes bigint not null default 0,
+      part_rows bigint not null default 0,
+      part_bytes bigint not null default 0
+    );
+    create unique index batch_export_runs_one_active on exportd.batch_export_runs
+      (batch_export_id, data_interval_start, data_interval_end) where status in (${active});
+    create index batch_export_runs_newest on exportd.batch_export_runs (batch_export_id, position desc);
+    create index batch_export_runs_interval on exportd.batch_export_runs (batch_export_id, data_interval_start, position);
+    create index batch_export_runs_backfill on exportd.batch_export_runs (backfill_id) where backfill_id is not null;
+    create index batch_export_runs_retry on exportd.batch_export_runs (batch_export_id, retry_at) where retry_at is not null`,
+  apply: async (connection, event) => {
+    if (event.stream_type === 'run') await fold(connection, event);
+  },
+};
+
+async function fold(connection: Connection, stored: StoredEvent): Promise<void> {
+  const id = stored.stream_id;
+  const at = stored.recorded_at;
+  const event = stored as unknown as RunEvent;
+  const set = (assignments: string, ...values: readonly unknown[]) =>
+    connection.query(
+      `update exportd.batch_export_runs set last_updated_at = $2, ${assignments} where id = $1`,
+      [id, at, ...values],
+    );
+  const end = (status: string, error: string | null) =>
+    set('status = $3, latest_error = coalesce($4, latest_error), finished_at = $2', status, error);
+  switch (event.type) {
+    case 'RunStarted':
+      await insert(connection, stored, event.data);
+      return;
+    case 'RunCounted':
+      await set('records_total_count = $3', event.data.records_total_count);
+      return;
+    case 'RunExportBegan':
+      await set(`status = 'Running'`);
+      return;
+    case 'RunGenerationReserved':
+      await set(
+        'generation = $3, files = 0, file_rows = 0, file_bytes = 0, part_rows = 0, part_bytes = 0, cursor = null',
+        event.data.generation,
+      );
+      return;
+    case 'RunUploadCreated':
+      await set('part_rows = 0, part_bytes = 0');
+      return;
+    case 'RunUploadResumed':
+      await set('part_rows = $3, part_bytes = $4', event.data.rows, event.data.bytes);
+      return;
+    case 'RunPartPlanned':
+      // Only ever grows, also when an attempt starts over: what was counted once was really exported once.
+      await set(
+        `part_rows = part_rows + $3, part_bytes = part_bytes + $4, cursor = $5,
+         records_completed = greatest(records_completed, file_rows + part_rows + $3),
+         bytes = greatest(bytes, file_bytes + part_bytes + $4)`,
+        event.data.part.rows,
+        event.data.part.bytes,
+        cursorOf(event.data.generation, event.data.part),
+      );
+      return;
+    case 'RunFileCompleted':
+      await set(
+        `files = files + 1, file_rows = file_rows + $3, file_bytes = file_bytes + $4, part_rows = 0, part_bytes = 0,
+         records_completed = greatest(records_completed, file_rows + $3), bytes = greatest(bytes, file_bytes + $4)`,
+        event.data.file.rows,
+        event.data.file.bytes,
+      );
+      return;
+    case 'RunExportFinished':
+      await set('records_completed = file_rows, bytes = file_bytes');
+      return;
+    case 'RunPublishStarted':
+      return;
+    case 'RunCompleted':
+      await set(
+        `status = 'Completed', finished_at = $2, manifest_key = $3, latest_error = null`,
+        event.data.manifest_key,
+      );
+      return;
+    case 'RunFailed':
+      await end('Failed', event.data.latest_error);
+      return;
+    case 'RunTerminated':
+      await end('Terminated', event.data.latest_error);
+      return;
+    case 'RunCancelled':
+      await end('Cancelled', event.data.reason);
+      return;
+    case 'RunFailedRetryable':
+    case 'RunTimedOut':
+      await end(event.type === 'RunTimedOut' ? 'TimedOut' : 'FailedRetryable', event.data.latest_error);
+      await set(`retry_at = $2::timestamptz + make_interval(secs => $3)`, event.data.retry_delay_seconds);
+      return;
+    case 'RunContinuedAsNew':
+      await set(`status = 'ContinuedAsNew', finished_at = $2, cursor = $3`, event.data.cursor);
+      return;
+  }
+}
+
+async function insert(
+  connection: Connection,
+  stored: StoredEvent,
+  subject: Extract<RunEvent, { type: 'RunStarted' }>['data'],
+): Promise<void> {
+  await connection.query(
+    `update exportd.batch_export_runs set retry_at = null
+     where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3 and retry_at is not null`,
+    [subject.batch_export_id, subject.data_interval_start, subject.data_interval_end],
+  );
+  await connection.query(
+    `insert into exportd.batch_export_runs (id, position, batch_export_id, team_id, model, config_version, status,
+       data_interval_start, data_interval_end, backfill_id, retry_number, created_at, last_updated_at)
+     values ($1, $2, $3, $4, $5, $6, 'Starting', $7, $8, $9, $10, $11, $11)`,
+    [
+      stored.stream_id,
+      stored.global_position,
+      subject.batch_export_id,
+      subject.team_id,
+      subject.model,
+      subject.config_version,
+      subject.data_interval_start,
+      subject.data_interval_end,
+      subject.backfill_id,
+      subject.retry_number,
+      stored.recorded_at,
+    ],
+  );
+}
+
+/** Opaque to users: where an interrupted run would go on. */
+function cursorOf(generation: number, part: PlannedPart): string {
+  return Buffer.from(JSON.stringify({ generation, part: part.part_number, last: part.last })).toString('base64url');
+}
