@@ -1,7 +1,8 @@
 import { z } from 'zod';
 
 /** A whole number of milliseconds, at least `minimum`. Every wait of the product is one, so that tests can shorten it. */
-const milliseconds = (fallback: number, minimum = 0) => z.coerce.number().int().min(minimum).default(fallback);
+const milliseconds = (fallback: number, minimum = 0) =>
+  z.coerce.number().int().min(minimum).default(fallback);
 const count = (fallback: number, minimum = 1) => z.coerce.number().int().min(minimum).default(fallback);
 const switchOf = (fallback: boolean) =>
   z
@@ -108,5 +109,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
-  throw new SettingsError(`The setting ${issue?.path.join('.') ?? '?'} is not usable: ${issue?.message ?? '?'}`);
+  throw new SettingsError(
+    `The setting ${issue?.path.join('.') ?? '?'} is not usable: ${issue?.message ?? '?'}`,
+  );
 }

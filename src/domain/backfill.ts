@@ -73,6 +73,8 @@ function evolve(state: BackfillState, event: Recorded<BackfillEvent>): BackfillS
 export function nextBackfillInterval(state: BackfillState, concurrency: number): DataInterval | undefined {
   if (state.status !== 'Running' || state.active.length >= concurrency) return undefined;
   if (new Date(state.opened_until) >= new Date(state.subject.last_end)) return undefined;
+  const { total_runs, first_start, last_end } = state.subject;
+  if (total_runs === 1) return { start: first_start, end: last_end };
   return intervalFrom(state.subject.pieces, new Date(state.opened_until));
 }
 

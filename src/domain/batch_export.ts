@@ -51,9 +51,7 @@ export type BatchExportEvent =
   | { type: 'BatchExportDeleted'; data: Record<never, never> };
 
 export type BatchExportState =
-  | { readonly status: 'absent' }
-  | { readonly status: 'deleted'; readonly team_id: number }
-  | LiveBatchExport;
+  { readonly status: 'absent' } | { readonly status: 'deleted'; readonly team_id: number } | LiveBatchExport;
 
 export interface LiveBatchExport {
   readonly status: 'live';
@@ -143,7 +141,8 @@ export function decideCreate(
   state: BatchExportState,
   command: { team_id: number; definition: BatchExportDefinition; paused: boolean; now: Date },
 ): BatchExportEvent[] {
-  if (state.status !== 'absent') throw new CommandRefused('conflict', 'This batch export already exists.', 'id');
+  if (state.status !== 'absent')
+    throw new CommandRefused('conflict', 'This batch export already exists.', 'id');
   const first = intervalContaining([pieceOf(command.definition, null)], command.now);
   return [
     {
@@ -172,7 +171,9 @@ export function decideUpdate(
   if (Object.keys(changes).length === 0) return [];
   const recut = ['interval', 'timezone', 'offset_hour', 'offset_day'].some((member) => member in changes);
   const boundary = live.skips_ahead.at(-1)?.end ?? live.scheduled_until;
-  return [{ type: 'BatchExportUpdated', data: { changes, schedule_effective_from: recut ? boundary : null } }];
+  return [
+    { type: 'BatchExportUpdated', data: { changes, schedule_effective_from: recut ? boundary : null } },
+  ];
 }
 
 /** Pauses; twice is a no-op. `last_paused_at` is what the caller sent in place of the time of the pause. */

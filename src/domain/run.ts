@@ -90,7 +90,10 @@ export type RunEvent =
       type: 'RunFailedRetryable';
       data: { latest_error: string; retry_number: number; retry_delay_seconds: number | null };
     }
-  | { type: 'RunTimedOut'; data: { latest_error: string; retry_number: number; retry_delay_seconds: number | null } }
+  | {
+      type: 'RunTimedOut';
+      data: { latest_error: string; retry_number: number; retry_delay_seconds: number | null };
+    }
   | { type: 'RunTerminated'; data: { latest_error: string } }
   | { type: 'RunCancelled'; data: { reason: string } }
   | { type: 'RunContinuedAsNew'; data: { next_run_id: string; cursor: string } };
@@ -238,7 +241,10 @@ export function decideCancel(state: RunState, reason: string): RunEvent[] {
   if (!isActive(state.status))
     throw new CommandRefused('conflict', `Cannot cancel a run that is in '${state.status}' status.`);
   if (state.publish_started_at !== null)
-    throw new CommandRefused('conflict', 'The run is publishing its manifest and can no longer be cancelled.');
+    throw new CommandRefused(
+      'conflict',
+      'The run is publishing its manifest and can no longer be cancelled.',
+    );
   return [{ type: 'RunCancelled', data: { reason } }];
 }
 

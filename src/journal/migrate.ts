@@ -5,7 +5,10 @@ import { createPool } from './database.ts';
 
 const folders = {
   control: { directory: join(import.meta.dirname, 'migrations'), table: 'exportd_migrations' },
-  source: { directory: join(import.meta.dirname, '../source/migrations'), table: 'exportd_source_migrations' },
+  source: {
+    directory: join(import.meta.dirname, '../source/migrations'),
+    table: 'exportd_source_migrations',
+  },
 };
 
 async function runMigrations(databaseUrl: string, folder: keyof typeof folders): Promise<string[]> {

@@ -49,7 +49,9 @@ async function upToDate(connection: Connection): Promise<boolean> {
     [tables],
   );
   if (!rows[0]?.present) return false;
-  const stored = await connection.query<{ name: string; version: number }>(`select name, version from ${versions}`);
+  const stored = await connection.query<{ name: string; version: number }>(
+    `select name, version from ${versions}`,
+  );
   return projections.every(({ name, version }) =>
     stored.rows.some((row) => row.name === name && row.version === version),
   );

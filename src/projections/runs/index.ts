@@ -169,5 +169,7 @@ async function insert(
 
 /** Opaque to users: where an interrupted run would go on. */
 function cursorOf(generation: number, part: PlannedPart): string {
-  return Buffer.from(JSON.stringify({ generation, part: part.part_number, last: part.last })).toString('base64url');
+  return Buffer.from(JSON.stringify({ generation, part: part.part_number, last: part.last })).toString(
+    'base64url',
+  );
 }

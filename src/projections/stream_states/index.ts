@@ -44,7 +44,12 @@ export const streamStatesProjection: Projection = {
     await connection.query(
       `insert into exportd.stream_states (stream_type, stream_id, version, state) values ($1, $2, $3, $4)
        on conflict (stream_type, stream_id) do update set version = excluded.version, state = excluded.state`,
-      [event.stream_type, event.stream_id, event.stream_version, JSON.stringify(decider.evolve(state, recorded))],
+      [
+        event.stream_type,
+        event.stream_id,
+        event.stream_version,
+        JSON.stringify(decider.evolve(state, recorded)),
+      ],
     );
   },
 };

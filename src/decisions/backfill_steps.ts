@@ -1,0 +1,104 @@
+import {
+  backfillDecider,
+  decideCompletion,
+  nextBackfillInterval,
+  type BackfillEvent,
+  type BackfillState,
+} from '../domain/backfill.ts';
+import { batchExportDecider, type BatchExportState } from '../domain/batch_export.ts';
+import { isActive, type RunStatus } from '../domain/run.ts';
+import type { Connection } from '../journal/database.ts';
+import { idFromCause, type Journal, type JournalTransaction, type LockedStream } from '../journal/journal.ts';
+import { activeRunOf, openRun } from './open_run.ts';
+import type { Policies } from './policies.ts';
+import { startableRuns, type StartableRun } from './startable_runs.ts';
+
+export type LockedBackfill = LockedStream<BackfillState, BackfillEvent>;
+
+/** What a backfill workflow does after a step. */
+export interface BackfillStep {
+  /** True when nothing more will be opened and nothing is waited for. */
+  readonly ended: boolean;
+  readonly start_runs: readonly StartableRun[];
+  /** How many intervals were opened so far, of how many; for the line in the Temporal UI. */
+  readonly opened: number;
+  readonly total: number;
+}
+
+/** One step of a backfill: notes runs that ended, opens as many as its concurrency allows, completes it at the end. */
+export async function takeBackfillStep(
+  journal: Journal,
+  policies: Policies,
+  backfillId: string,
+): Promise<BackfillStep> {
+  const step = await journal.transaction(async (transaction) => {
+    const batchExportId = await exportOf(transaction.connection, backfillId);
+    if (batchExportId === undefined) return { ended: true, opened: 0, total: 0 };
+    const batchExport = await transaction.lock(batchExportDecider, batchExportId);
+    const backfill = await transaction.lock(backfillDecider, backfillId);
+    await noteEndedRuns(transaction.connection, backfill);
+    await openBackfillRuns(transaction, batchExport.state(), batchExportId, backfill, policies);
+    await backfill.append('completed', decideCompletion(backfill.state()));
+    const state = backfill.state();
+    const { rows } = await transaction.connection.query<{ opened: number }>(
+      'select count(*) as opened from exportd.backfill_runs where backfill_id = $1',
+      [backfillId],
+    );
+    return {
+      ended: state.status === 'Completed' || state.status === 'Cancelled' || state.status === 'Absent',
+      opened: rows[0]?.opened ?? 0,
+      total: state.status === 'Absent' ? 0 : state.subject.total_runs,
+    };
+  });
+  return { ...step, start_runs: await startableRuns(journal.pool, { backfill_id: backfillId }) };
+}
+
+/** Opens the backfill's next runs, or joins runs of its intervals that are active already. */
+export async function openBackfillRuns(
+  transaction: JournalTransaction,
+  batchExport: BatchExportState,
+  batchExportId: string,
+  backfill: LockedBackfill,
+  policies: Policies,
+): Promise<void> {
+  if (batchExport.status !== 'live') return;
+  for (;;) {
+    const interval = nextBackfillInterval(backfill.state(), policies.backfillConcurrency);
+    if (!interval) return;
+    const joined = await activeRunOf(transaction.connection, batchExportId, interval);
+    const runId = joined ?? idFromCause('backfill', backfill.id, interval.start);
+    if (joined === null)
+      await openRun(transaction, batchExport, {
+        id: runId,
+        batch_export_id: batchExportId,
+        interval,
+        backfill_id: backfill.id,
+        retry_number: 0,
+      });
+    await backfill.append(`interval:${interval.start}`, [
+      { type: 'BackfillRunOpened', data: { run_id: runId, own: joined === null, ...interval } },
+    ]);
+  }
+}
+
+async function noteEndedRuns(connection: Connection, backfill: LockedBackfill): Promise<void> {
+  const state = backfill.state();
+  if (state.status === 'Absent' || state.active.length === 0) return;
+  const { rows } = await connection.query<{ id: string; status: RunStatus }>(
+    'select id, status from exportd.batch_export_runs where id = any($1)',
+    [state.active],
+  );
+  for (const run of rows)
+    if (!isActive(run.status))
+      await backfill.append(`ended:${run.id}`, [
+        { type: 'BackfillRunEnded', data: { run_id: run.id, status: run.status } },
+      ]);
+}
+
+async function exportOf(connection: Connection, backfillId: string): Promise<string | undefined> {
+  const { rows } = await connection.query<{ batch_export_id: string }>(
+    'select batch_export_id from exportd.backfills where id = $1',
+    [backfillId],
+  );
+  return rows[0]?.batch_export_id;
+}

@@ -1,0 +1,147 @@
+import { backfillDecider, decideSteering } from '../../domain/backfill.ts';
+import { decideBackfill, decideRetry, requireLive } from '../../domain/batch_export.ts';
+import { CommandRefused } from '../../domain/errors.ts';
+import { intervalsTouching, type DataInterval } from '../../domain/intervals.ts';
+import { idFromCause } from '../../journal/journal.ts';
+import { openBackfillRuns } from '../backfill_steps.ts';
+import { activeRunOf } from '../open_run.ts';
+import { cancelRuns } from '../run_endings.ts';
+import { effect, type CommandContext, type CommandEffect } from './context.ts';
+
+/** Requests a backfill of a range and opens its first runs. */
+export async function applyBackfill(
+  context: CommandContext,
+  body: { start_at: string; end_at: string },
+): Promise<CommandEffect> {
+  const { batchExport, transaction, commandId, cause } = context;
+  const request = {
+    backfill_id: idFromCause('command', commandId, 'backfill'),
+    start_at: new Date(body.start_at).toISOString(),
+    end_at: new Date(body.end_at).toISOString(),
+  };
+  await batchExport.append(cause, decideBackfill(batchExport.state(), { ...request, now: transaction.now }));
+  return startBackfill(context, request);
+}
+
+/** Requests one more run of a run's interval: a backfill of that interval alone. */
+export async function applyRetry(context: CommandContext, body: { run_id: string }): Promise<CommandEffect> {
+  const { batchExport, transaction, commandId, cause } = context;
+  const { rows } = await transaction.connection.query<{ start: string; end: string }>(
+    `select data_interval_start as start, data_interval_end as end from exportd.batch_export_runs
+     where id = $1 and batch_export_id = $2`,
+    [body.run_id, batchExport.id],
+  );
+  const [interval] = rows;
+  if (!interval) throw new CommandRefused('not_found', 'Not found.');
+  const backfillId = idFromCause('command', commandId, 'backfill');
+  await batchExport.append(
+    cause,
+    decideRetry(batchExport.state(), {
+      backfill_id: backfillId,
+      run_id: body.run_id,
+      interval,
+      active_run_id: await activeRunOf(transaction.connection, batchExport.id, interval),
+    }),
+  );
+  const range = { start_at: interval.start, end_at: interval.end };
+  return openBackfill(context, { backfill_id: backfillId, ...range }, [interval], body.run_id);
+}
+
+/** Opens a requested backfill over the whole intervals that touch its range and have ended. */
+export async function startBackfill(
+  context: CommandContext,
+  request: { readonly backfill_id: string; readonly start_at: string; readonly end_at: string },
+): Promise<CommandEffect> {
+  const { policies, transaction, batchExport } = context;
+  const limit = policies.maximumBackfillIntervals;
+  const intervals: DataInterval[] = [];
+  const { pieces } = requireLive(batchExport.state());
+  const touching = intervalsTouching(
+    pieces,
+    new Date(request.start_at),
+    new Date(request.end_at),
+    transaction.now,
+  );
+  for (const interval of touching) {
+    intervals.push(interval);
+    if (intervals.length > limit)
+      throw new CommandRefused('invalid_input', `A backfill covers at most ${limit} intervals.`, 'start_at');
+  }
+  if (intervals.length === 0)
+    throw new CommandRefused('invalid_input', 'No interval in this range has ended yet.', 'end_at');
+  return openBackfill(context, request, intervals, null);
+}
+
+async function openBackfill(
+  context: CommandContext,
+  request: { readonly backfill_id: string; readonly start_at: string; readonly end_at: string },
+  intervals: readonly DataInterval[],
+  retryOf: string | null,
+): Promise<CommandEffect> {
+  const { batchExport, transaction, policies, cause } = context;
+  const live = requireLive(batchExport.state());
+  await assertRoomForBackfill(context, live.team_id);
+  const backfill = await transaction.lock(backfillDecider, request.backfill_id);
+  const first = intervals[0]?.start ?? request.start_at;
+  await backfill.append(cause, [
+    {
+      type: 'BackfillStarted',
+      data: {
+        batch_export_id: batchExport.id,
+        team_id: live.team_id,
+        start_at: request.start_at,
+        end_at: request.end_at,
+        first_start: first,
+        last_end: intervals.at(-1)?.end ?? first,
+        total_runs: intervals.length,
+        pieces: live.pieces,
+        retry_of_run_id: retryOf,
+      },
+    },
+  ]);
+  await openBackfillRuns(transaction, live, batchExport.id, backfill, policies);
+  const state = backfill.state();
+  const runId = state.status === 'Absent' ? undefined : state.active[0];
+  return effect(true, {
+    outcome: {
+      backfill_id: request.backfill_id,
+      ...(retryOf !== null && runId !== undefined ? { run_id: runId } : {}),
+    },
+    wake_backfills: [request.backfill_id],
+  });
+}
+
+async function assertRoomForBackfill(context: CommandContext, teamId: number): Promise<void> {
+  const { rows } = await context.transaction.connection.query<{ active: number }>(
+    'select count(*) as active from exportd.backfills where team_id = $1 and finished_at is null',
+    [teamId],
+  );
+  const active = rows[0]?.active ?? 0;
+  if (active >= context.policies.maximumBackfillsPerProject)
+    throw new CommandRefused(
+      'too_many_concurrent_backfills',
+      `This project already has ${active} backfills running. Wait for some to finish or cancel them.`,
+    );
+}
+
+/** Pauses, unpauses or cancels a backfill; cancelling ends its active runs. */
+export async function applySteering(
+  context: CommandContext,
+  body: { backfill_id: string },
+  command: 'pause' | 'unpause' | 'cancel',
+): Promise<CommandEffect> {
+  const { transaction, batchExport, cause } = context;
+  const { rows } = await transaction.connection.query(
+    'select from exportd.backfills where id = $1 and batch_export_id = $2',
+    [body.backfill_id, batchExport.id],
+  );
+  if (rows.length === 0) throw new CommandRefused('not_found', 'Not found.');
+  const backfill = await transaction.lock(backfillDecider, body.backfill_id);
+  const events = decideSteering(backfill.state(), command);
+  await backfill.append(cause, events);
+  const cancelled =
+    command === 'cancel' && events.length > 0
+      ? await cancelRuns(transaction, { backfill_id: body.backfill_id }, cause, 'Its backfill was cancelled.')
+      : [];
+  return effect(events.length > 0, { wake_backfills: [body.backfill_id], cancel_runs: cancelled });
+}

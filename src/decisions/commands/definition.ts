@@ -1,0 +1,71 @@
+import {
+  decideCreate,
+  decidePause,
+  decideUnpause,
+  decideUpdate,
+  type BatchExportDefinition,
+} from '../../domain/batch_export.ts';
+import { idFromCause } from '../../journal/journal.ts';
+import { startBackfill } from './backfill.ts';
+import { effect, type CommandContext, type CommandEffect } from './context.ts';
+
+/** Creates the export. */
+export async function applyCreate(
+  context: CommandContext,
+  body: { team_id: number; definition: BatchExportDefinition; paused: boolean },
+): Promise<CommandEffect> {
+  const { batchExport, transaction, cause } = context;
+  await batchExport.append(cause, decideCreate(batchExport.state(), { ...body, now: transaction.now }));
+  return effect(true);
+}
+
+/** Changes the definition; `paused` in the same body does what the pause and unpause endpoints do. */
+export async function applyUpdate(
+  context: CommandContext,
+  body: {
+    changes: Partial<BatchExportDefinition>;
+    paused?: boolean;
+    last_paused_at?: string | null;
+  },
+): Promise<CommandEffect> {
+  const { batchExport, cause } = context;
+  const updated = decideUpdate(batchExport.state(), { changes: body.changes });
+  await batchExport.append(cause, updated);
+  const pausing = { ...context, cause: `${cause}/paused` };
+  const steered =
+    body.paused === undefined
+      ? effect(false)
+      : body.paused
+        ? await applyPause(pausing, {})
+        : await applyUnpause(pausing, {});
+  if (body.last_paused_at !== undefined)
+    await batchExport.append(`${cause}/last_paused_at`, [
+      { type: 'BatchExportLastPausedAtSet', data: { last_paused_at: body.last_paused_at } },
+    ]);
+  const applied = updated.length > 0 || steered.applied || body.last_paused_at !== undefined;
+  return { ...steered, applied };
+}
+
+/** Pauses the export. */
+export async function applyPause(
+  context: CommandContext,
+  body: { last_paused_at?: string | null | undefined },
+): Promise<CommandEffect> {
+  const events = decidePause(context.batchExport.state(), { last_paused_at: body.last_paused_at ?? null });
+  await context.batchExport.append(context.cause, events);
+  return effect(events.length > 0);
+}
+
+/** Unpauses the export, with `backfill: true` making up for the intervals that ended meanwhile. */
+export async function applyUnpause(
+  context: CommandContext,
+  body: { backfill?: boolean | undefined },
+): Promise<CommandEffect> {
+  const { batchExport, transaction, commandId, cause } = context;
+  const backfillId = body.backfill === true ? idFromCause('command', commandId, 'backfill') : null;
+  const events = decideUnpause(batchExport.state(), { now: transaction.now, backfill_id: backfillId });
+  await batchExport.append(cause, events);
+  const requested = events.find((event) => event.type === 'BackfillRequested');
+  if (!requested) return effect(events.length > 0);
+  return startBackfill(context, requested.data);
+}

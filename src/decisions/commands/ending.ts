@@ -1,0 +1,43 @@
+import { backfillDecider, decideSteering } from '../../domain/backfill.ts';
+import { decideDelete } from '../../domain/batch_export.ts';
+import { CommandRefused } from '../../domain/errors.ts';
+import { decideCancel, runDecider } from '../../domain/run.ts';
+import { cancelRuns } from '../run_endings.ts';
+import { effect, type CommandContext, type CommandEffect } from './context.ts';
+
+/** Deletes the export, with its backfills and active runs; what lies in the bucket stays. */
+export async function applyDelete(context: CommandContext): Promise<CommandEffect> {
+  const { transaction, batchExport, cause } = context;
+  const events = decideDelete(batchExport.state());
+  await batchExport.append(cause, events);
+  if (events.length === 0) return effect(false);
+  const { rows } = await transaction.connection.query<{ id: string }>(
+    'select id from exportd.backfills where batch_export_id = $1 and finished_at is null order by id',
+    [batchExport.id],
+  );
+  const reason = 'The batch export was deleted.';
+  for (const { id } of rows) {
+    const backfill = await transaction.lock(backfillDecider, id);
+    await backfill.append(cause, decideSteering(backfill.state(), 'cancel', reason));
+  }
+  const cancelled = await cancelRuns(transaction, { batch_export_id: batchExport.id }, cause, reason);
+  return effect(true, { wake_backfills: rows.map(({ id }) => id), cancel_runs: cancelled });
+}
+
+/** Cancels one run. */
+export async function applyCancelRun(
+  context: CommandContext,
+  body: { run_id: string },
+): Promise<CommandEffect> {
+  const { transaction, batchExport, cause } = context;
+  const run = await transaction.lock(runDecider, body.run_id);
+  const state = run.state();
+  if (state.status === 'Absent' || state.subject.batch_export_id !== batchExport.id)
+    throw new CommandRefused('not_found', 'Not found.');
+  await run.append(cause, decideCancel(state, 'Cancelled by a person.'));
+  const { backfill_id } = state.subject;
+  return effect(true, {
+    cancel_runs: [body.run_id],
+    wake_backfills: backfill_id === null ? [] : [backfill_id],
+  });
+}

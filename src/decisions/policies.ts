@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+import type { Settings } from '../config/settings.ts';
+import { nominalLengthMs, type DataInterval } from '../domain/intervals.ts';
+import type { RetryPolicy } from '../domain/run.ts';
+
+/** The settings that decisions depend on, in the terms of the domain. */
+export interface Policies {
+  readonly maximumConcurrentRuns: number;
+  readonly backfillConcurrency: number;
+  readonly maximumBackfillIntervals: number;
+  readonly maximumBackfillsPerProject: number;
+  readonly retry: RetryPolicy;
+  /** Milliseconds by which the start of an export's interval is put off; the same whenever it is asked. */
+  readonly jitterMs: (batchExportId: string, intervalName: string, interval: DataInterval) => number;
+}
+
+/** Reads the policies out of the settings. */
+export function policiesOf(settings: Settings): Policies {
+  return {
+    maximumConcurrentRuns: settings.EXPORTD_MAX_CONCURRENT_RUNS,
+    backfillConcurrency: settings.EXPORTD_BACKFILL_CONCURRENCY,
+    maximumBackfillIntervals: settings.EXPORTD_MAX_BACKFILL_INTERVALS,
+    maximumBackfillsPerProject: settings.EXPORTD_MAX_BACKFILLS_PER_PROJECT,
+    retry: {
+      initialSeconds: settings.EXPORTD_RETRY_INITIAL_MS / 1_000,
+      maximumSeconds: settings.EXPORTD_RETRY_MAX_MS / 1_000,
+      maximumRetries: settings.EXPORTD_RETRY_LIMIT,
+    },
+    jitterMs: (batchExportId, intervalName, interval) => {
+      const length = nominalLengthMs(intervalName);
+      const hour = 3_600_000;
+      const spread =
+        length >= hour ? settings.EXPORTD_JITTER_LONG_MS : length * settings.EXPORTD_JITTER_SHORT_FRACTION;
+      return Math.floor(spread * fractionOf(`${batchExportId}/${interval.start}`));
+    },
+  };
+}
+
+/** A number in [0, 1) that looks random and never changes for the same text: a repeated decision must agree. */
+const fractionOf = (text: string): number =>
+  createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;

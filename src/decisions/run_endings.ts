@@ -1,0 +1,78 @@
+import {
+  activeStatuses,
+  decideCancel,
+  isActive,
+  retryDelaySeconds,
+  runDecider,
+  type RunEvent,
+} from '../domain/run.ts';
+import type { Journal, JournalTransaction } from '../journal/journal.ts';
+import { writeLogLine } from '../journal/log_lines.ts';
+import type { Policies } from './policies.ts';
+
+/** The ways a run ends without a manifest. */
+export type RunEnding = 'Failed' | 'FailedRetryable' | 'TimedOut' | 'Terminated' | 'Cancelled';
+
+/**
+ * Ends a run that did not complete. A run that has a terminal status already keeps it, and a run whose manifest is
+ * being published is ended all the same: the manifest's claim belongs to whoever completes it first.
+ * @returns whether the status is of this call's making.
+ */
+export async function endRun(
+  journal: Journal,
+  policies: Policies,
+  runId: string,
+  ending: { readonly status: RunEnding; readonly latest_error: string },
+): Promise<boolean> {
+  return journal.transaction(async (transaction) => {
+    const stream = await transaction.lock(runDecider, runId);
+    const state = stream.state();
+    if (state.status === 'Absent' || !isActive(state.status)) return false;
+    const { retry_number } = state.subject;
+    const retry = { retry_number, retry_delay_seconds: retryDelaySeconds(retry_number, policies.retry) };
+    const events: Record<RunEnding, RunEvent> = {
+      Failed: { type: 'RunFailed', data: { latest_error: ending.latest_error } },
+      FailedRetryable: { type: 'RunFailedRetryable', data: { latest_error: ending.latest_error, ...retry } },
+      TimedOut: { type: 'RunTimedOut', data: { latest_error: ending.latest_error, ...retry } },
+      Terminated: { type: 'RunTerminated', data: { latest_error: ending.latest_error } },
+      Cancelled: { type: 'RunCancelled', data: { reason: ending.latest_error } },
+    };
+    await stream.append('ended', [events[ending.status]]);
+    const { team_id, batch_export_id, data_interval_start, data_interval_end } = state.subject;
+    await writeLogLine(transaction.connection, {
+      team_id,
+      batch_export_id,
+      run_id: runId,
+      level: ending.status === 'Cancelled' ? 'WARNING' : 'ERROR',
+      message: `Run of ${data_interval_start} to ${data_interval_end} ended ${ending.status}: ${ending.latest_error}`,
+    });
+    return true;
+  });
+}
+
+/**
+ * Cancels the active runs of an export or a backfill, except those that are publishing: they complete.
+ * @returns the ids of the runs that are Cancelled now.
+ */
+export async function cancelRuns(
+  transaction: JournalTransaction,
+  of: { readonly batch_export_id: string } | { readonly backfill_id: string },
+  cause: string,
+  reason: string,
+): Promise<string[]> {
+  const [column, id] =
+    'backfill_id' in of ? ['backfill_id', of.backfill_id] : ['batch_export_id', of.batch_export_id];
+  const { rows } = await transaction.connection.query<{ id: string }>(
+    `select id from exportd.batch_export_runs where ${column} = $1 and status = any($2) order by id`,
+    [id, activeStatuses],
+  );
+  const cancelled: string[] = [];
+  for (const run of rows) {
+    const stream = await transaction.lock(runDecider, run.id);
+    const state = stream.state();
+    if (state.status === 'Absent' || !isActive(state.status) || state.publish_started_at !== null) continue;
+    await stream.append(cause, decideCancel(state, reason));
+    cancelled.push(run.id);
+  }
+  return cancelled;
+}

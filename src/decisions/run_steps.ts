@@ -1,0 +1,180 @@
+import {
+  decidePublish,
+  isActive,
+  requireActive,
+  requireGeneration,
+  runDecider,
+  RunEnded,
+  type ExportedFile,
+  type OpenedRun,
+  type PlannedPart,
+  type RunEvent,
+  type RunState,
+} from '../domain/run.ts';
+import type { Journal, JournalTransaction, LockedStream } from '../journal/journal.ts';
+import { writeLogLine, type LogLevel } from '../journal/log_lines.ts';
+
+/**
+ * The facts that a run's activities record. Every step is refused with RunEnded once the run is terminal, and with
+ * GenerationSuperseded once another attempt reserved a newer generation, so a zombie can change nothing.
+ */
+export interface RunSteps {
+  /** The run as it stands, whatever its status. */
+  read(runId: string): Promise<OpenedRun>;
+  /** The run while it is active. */
+  load(runId: string): Promise<OpenedRun>;
+  /** Records how many rows lie below the cut, and whether the barrier opened by itself. */
+  count(runId: string, facts: { records_total_count: number; settled: boolean }): Promise<OpenedRun>;
+  /** The first export activity begins: Running. */
+  beginExport(runId: string): Promise<OpenedRun>;
+  /** Reserves the interval's next generation for this run and forgets the files of the one before. */
+  reserveGeneration(runId: string): Promise<OpenedRun>;
+  recordUpload(runId: string, generation: number, key: string, uploadId: string): Promise<OpenedRun>;
+  /** An attempt goes on with the run's open upload, keeping only the parts that S3 has. */
+  resumeUpload(
+    runId: string,
+    generation: number,
+    key: string,
+    partNumbers: readonly number[],
+  ): Promise<OpenedRun>;
+  /** Records a part before it is sent. */
+  planPart(runId: string, generation: number, key: string, part: PlannedPart): Promise<void>;
+  recordFile(runId: string, generation: number, file: ExportedFile): Promise<void>;
+  /** Every row of the interval is in the run's files. */
+  finishExport(
+    runId: string,
+    generation: number,
+    facts: { source_rows: number; encoder: string },
+  ): Promise<OpenedRun>;
+  /** Claims publishing; from here on the run cannot be cancelled. */
+  startPublish(runId: string, generation: number): Promise<OpenedRun>;
+  complete(runId: string, generation: number, manifestKey: string): Promise<void>;
+  /** Writes a line of the export's log. */
+  log(run: OpenedRun, runId: string, level: LogLevel, message: string): Promise<void>;
+}
+
+type RunStream = LockedStream<RunState, RunEvent>;
+
+/** The steps on a journal. */
+export function createRunSteps(journal: Journal): RunSteps {
+  const step = async (
+    runId: string,
+    work: (stream: RunStream, transaction: JournalTransaction) => Promise<void>,
+  ): Promise<OpenedRun> =>
+    journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(runDecider, runId);
+      await work(stream, transaction);
+      const state = stream.state();
+      if (state.status === 'Absent') throw new RunEnded('Absent');
+      return state;
+    });
+  const stepOf = (
+    runId: string,
+    generation: number,
+    cause: string,
+    decide: (run: OpenedRun) => RunEvent[],
+  ): Promise<OpenedRun> =>
+    step(runId, async (stream) => {
+      const run = requireGeneration(stream.state(), generation);
+      await stream.append(`generation:${generation}/${cause}`, decide(run));
+    });
+
+  return {
+    read: (runId) => step(runId, () => Promise.resolve()),
+    load: (runId) =>
+      step(runId, (stream) => {
+        requireActive(stream.state());
+        return Promise.resolve();
+      }),
+    count: (runId, facts) =>
+      step(runId, async (stream) => {
+        const run = requireActive(stream.state());
+        if (run.records_total_count === null)
+          await stream.append('counted', [{ type: 'RunCounted', data: facts }]);
+      }),
+    beginExport: (runId) =>
+      step(runId, async (stream) => {
+        if (requireActive(stream.state()).status === 'Starting')
+          await stream.append('export', [{ type: 'RunExportBegan', data: {} }]);
+      }),
+    reserveGeneration: (runId) =>
+      step(runId, async (stream, transaction) => {
+        const run = requireActive(stream.state());
+        const generation = await nextGeneration(transaction, run);
+        await stream.append(`reserve:${generation}`, [
+          { type: 'RunGenerationReserved', data: { generation } },
+        ]);
+      }),
+    recordUpload: (runId, generation, key, uploadId) =>
+      stepOf(runId, generation, `upload:${uploadId}`, () => [
+        { type: 'RunUploadCreated', data: { generation, key, upload_id: uploadId } },
+      ]),
+    resumeUpload: (runId, generation, key, partNumbers) =>
+      stepOf(runId, generation, `resume:${key}/${partNumbers.join(',')}`, (run) => {
+        const kept = (run.upload?.parts ?? []).filter((part) => partNumbers.includes(part.part_number));
+        return [
+          {
+            type: 'RunUploadResumed',
+            data: {
+              generation,
+              key,
+              part_numbers: kept.map((part) => part.part_number),
+              rows: kept.reduce((sum, part) => sum + part.rows, 0),
+              bytes: kept.reduce((sum, part) => sum + part.bytes, 0),
+            },
+          },
+        ];
+      }),
+    planPart: async (runId, generation, key, part) => {
+      await stepOf(runId, generation, `part:${key}/${part.part_number}`, () => [
+        { type: 'RunPartPlanned', data: { generation, key, part } },
+      ]);
+    },
+    recordFile: async (runId, generation, file) => {
+      await stepOf(runId, generation, `file:${file.key}`, () => [
+        { type: 'RunFileCompleted', data: { generation, file } },
+      ]);
+    },
+    finishExport: (runId, generation, facts) =>
+      stepOf(runId, generation, 'finished', (run) =>
+        run.finished ? [] : [{ type: 'RunExportFinished', data: { generation, ...facts } }],
+      ),
+    startPublish: (runId, generation) =>
+      stepOf(runId, generation, 'publish', (run) => decidePublish(run, generation)),
+    complete: async (runId, generation, manifestKey) => {
+      await step(runId, async (stream, { connection }) => {
+        const state = stream.state();
+        if (state.status === 'Completed') return;
+        const run = requireGeneration(state, generation);
+        await stream.append('ended', [{ type: 'RunCompleted', data: { manifest_key: manifestKey } }]);
+        const rows = run.files.reduce((sum, file) => sum + file.rows, 0);
+        const { data_interval_start: start, data_interval_end: end } = run.subject;
+        await writeLogLine(connection, {
+          ...subjectOf(run, runId),
+          level: 'INFO',
+          message: `Batch export of ${start} to ${end} finished with ${rows} records; manifest ${manifestKey}.`,
+        });
+      });
+    },
+    log: (run, runId, level, message) =>
+      writeLogLine(journal.pool, { ...subjectOf(run, runId), level, message }),
+  };
+}
+
+const subjectOf = (run: OpenedRun, runId: string) => ({
+  team_id: run.subject.team_id,
+  batch_export_id: run.subject.batch_export_id,
+  run_id: runId,
+});
+
+/** One run of an interval is active at a time, so the newest generation that any of its runs reserved is the last. */
+async function nextGeneration(transaction: JournalTransaction, run: OpenedRun): Promise<number> {
+  if (!isActive(run.status)) throw new RunEnded(run.status);
+  const { batch_export_id, data_interval_start, data_interval_end } = run.subject;
+  const { rows } = await transaction.connection.query<{ next: number }>(
+    `select coalesce(max(generation), 0) + 1 as next from exportd.batch_export_runs
+     where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
+    [batch_export_id, data_interval_start, data_interval_end],
+  );
+  return rows[0]?.next ?? 1;
+}

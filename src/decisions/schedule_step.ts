@@ -1,0 +1,164 @@
+import {
+  batchExportDecider,
+  decideNextInterval,
+  type BatchExportEvent,
+  type BatchExportState,
+} from '../domain/batch_export.ts';
+import { activeStatuses } from '../domain/run.ts';
+import { pendingCommands } from '../journal/commands.ts';
+import type { Connection } from '../journal/database.ts';
+import { idFromCause, type Journal, type JournalTransaction, type LockedStream } from '../journal/journal.ts';
+import { applyCommand } from './apply_command.ts';
+import { activeRunOf, openRun } from './open_run.ts';
+import type { Policies } from './policies.ts';
+import { storeHandSignal, type ReceivedSignal } from './signals.ts';
+import { startableRun, startableRuns, type StartableRun } from './startable_runs.ts';
+
+/** What a schedule workflow does after a step. */
+export interface ScheduleStepResult {
+  /** `absent` before the create command was decided (or when it was refused), `deleted` for ever after. */
+  readonly status: 'live' | 'absent' | 'deleted';
+  /** Milliseconds until it has to look again by itself; null when only a signal changes anything. */
+  readonly wake_in_ms: number | null;
+  readonly start_runs: readonly StartableRun[];
+  readonly cancel_runs: readonly StartableRun[];
+  readonly wake_backfills: readonly string[];
+  /** The line for the Temporal UI. */
+  readonly summary: string;
+}
+
+/**
+ * One step of an export's schedule: stores signals sent by hand, decides every pending command in the order of their
+ * arrival, then opens the intervals and automatic retries that are due, oldest first.
+ */
+export async function takeScheduleStep(
+  journal: Journal,
+  policies: Policies,
+  batchExportId: string,
+  signals: readonly ReceivedSignal[],
+): Promise<ScheduleStepResult> {
+  for (const signal of signals) await storeHandSignal(journal, batchExportId, signal);
+  const cancelled: string[] = [];
+  const backfills: string[] = [];
+  for (const commandId of await pendingCommands(journal.pool, batchExportId)) {
+    const effect = await applyCommand(journal, policies, batchExportId, commandId);
+    cancelled.push(...(effect?.cancel_runs ?? []));
+    backfills.push(...(effect?.wake_backfills ?? []));
+  }
+  const opened = await journal.transaction((transaction) =>
+    openDueRuns(transaction, policies, batchExportId),
+  );
+  const cancelRuns = await Promise.all(cancelled.map((id) => startableRun(journal.pool, id)));
+  return {
+    ...opened,
+    start_runs: await startableRuns(journal.pool, { batch_export_id: batchExportId }),
+    cancel_runs: cancelRuns.filter((run) => run !== undefined),
+    wake_backfills: [...new Set(backfills)],
+  };
+}
+
+type DueRuns = Pick<ScheduleStepResult, 'status' | 'wake_in_ms' | 'summary'>;
+
+async function openDueRuns(
+  transaction: JournalTransaction,
+  policies: Policies,
+  batchExportId: string,
+): Promise<DueRuns> {
+  const stream = await transaction.lock(batchExportDecider, batchExportId);
+  const state = stream.state();
+  if (state.status !== 'live') return { status: state.status, wake_in_ms: null, summary: state.status };
+  if (state.paused) return { status: 'live', wake_in_ms: null, summary: `${state.definition.name}: paused` };
+  const retryAt = await openDueRetries(transaction, batchExportId, state);
+  const intervalAt = await openDueIntervals(transaction, policies, stream);
+  const wakes = [retryAt, intervalAt].filter((at) => at !== null).map((at) => at.getTime());
+  const wakeAt = wakes.length > 0 ? Math.min(...wakes) : null;
+  const { name, interval } = state.definition;
+  const next =
+    intervalAt === null ? 'waits for a run to end' : `next interval due ${intervalAt.toISOString()}`;
+  return {
+    status: 'live',
+    wake_in_ms: wakeAt === null ? null : Math.max(0, wakeAt - transaction.now.getTime()),
+    summary: `${name}: every ${interval.replace(/^every /, '')}, ${next}`,
+  };
+}
+
+/** Opens what is due; the answer is when the next interval will be, or null while all slots are taken. */
+async function openDueIntervals(
+  transaction: JournalTransaction,
+  policies: Policies,
+  stream: LockedStream<BatchExportState, BatchExportEvent>,
+): Promise<Date | null> {
+  let active = await activeScheduledRuns(transaction.connection, stream.id);
+  for (;;) {
+    const state = stream.state();
+    if (state.status !== 'live') return null;
+    const step = decideNextInterval(state, {
+      now: transaction.now,
+      jitterMs: (interval) => policies.jitterMs(stream.id, state.definition.interval, interval),
+      slotFree: active < policies.maximumConcurrentRuns,
+      runIdOf: (interval) => idFromCause('schedule', stream.id, interval.start, interval.end),
+    });
+    const [event] = step.events;
+    if (!event) return step.wake_at;
+    if (event.type === 'IntervalScheduled') {
+      const { start, end, run_id } = event.data;
+      const interval = { start, end };
+      // A backfill or a retry may be at this interval already: that run is the interval's run.
+      const joined = await activeRunOf(transaction.connection, stream.id, interval);
+      const data = { run_id: joined ?? run_id, ...interval };
+      await stream.append(`interval:${start}/${end}`, [{ type: 'IntervalScheduled', data }]);
+      if (joined !== null) continue;
+      await openRun(transaction, state, {
+        id: run_id,
+        batch_export_id: stream.id,
+        interval,
+        backfill_id: null,
+        retry_number: 0,
+      });
+      active += 1;
+    } else if (event.type === 'IntervalsSkipped') {
+      await stream.append(`interval:${event.data.start}/${event.data.end}`, [event]);
+    }
+  }
+}
+
+async function openDueRetries(
+  transaction: JournalTransaction,
+  batchExportId: string,
+  state: Extract<BatchExportState, { status: 'live' }>,
+): Promise<Date | null> {
+  const { rows } = await transaction.connection.query<{
+    id: string;
+    start: string;
+    end: string;
+    backfill_id: string | null;
+    retry_number: number;
+    retry_at: string;
+  }>(
+    `select id, data_interval_start as start, data_interval_end as end, backfill_id, retry_number, retry_at
+     from exportd.batch_export_runs where batch_export_id = $1 and retry_at is not null order by retry_at`,
+    [batchExportId],
+  );
+  for (const run of rows) {
+    if (new Date(run.retry_at) > transaction.now) return new Date(run.retry_at);
+    const interval = { start: run.start, end: run.end };
+    if ((await activeRunOf(transaction.connection, batchExportId, interval)) !== null) continue;
+    await openRun(transaction, state, {
+      id: idFromCause('retry', run.id),
+      batch_export_id: batchExportId,
+      interval,
+      backfill_id: run.backfill_id,
+      retry_number: run.retry_number + 1,
+    });
+  }
+  return null;
+}
+
+async function activeScheduledRuns(connection: Connection, batchExportId: string): Promise<number> {
+  const { rows } = await connection.query<{ active: number }>(
+    `select count(*) as active from exportd.batch_export_runs
+     where batch_export_id = $1 and backfill_id is null and status = any($2)`,
+    [batchExportId, activeStatuses],
+  );
+  return rows[0]?.active ?? 0;
+}

@@ -1,0 +1,64 @@
+import { commandBodies, settleCommand, type CommandName } from '../journal/commands.ts';
+import { idFromCause, type Journal } from '../journal/journal.ts';
+import { writeLogLine } from '../journal/log_lines.ts';
+
+/** A signal as a schedule workflow received it. */
+export interface ReceivedSignal {
+  readonly name: string;
+  /** Place among all signals of the workflow's chain of executions, so that a repeat is recognised. */
+  readonly ordinal: number;
+  /** Identity of the chain: the first execution's run id, which a reset keeps. */
+  readonly chain: string;
+  /** What was sent with it: anything, when it was sent by hand. */
+  readonly input: unknown;
+}
+
+const isHandName = (name: string): name is keyof typeof commandBodies => Object.hasOwn(commandBodies, name);
+
+const commandIdOf = (input: unknown): string | undefined =>
+  typeof input === 'object' && input !== null && 'command_id' in input && typeof input.command_id === 'string'
+    ? input.command_id
+    : undefined;
+
+/**
+ * Stores a signal that was sent by hand as a command of its own; nonsense is stored too, as refused. A signal that
+ * names a stored command, or that only wakes the workflow, needs nothing here.
+ */
+export async function storeHandSignal(
+  journal: Journal,
+  batchExportId: string,
+  signal: ReceivedSignal,
+): Promise<void> {
+  if (signal.name === 'wake' || commandIdOf(signal.input) !== undefined) return;
+  const id = idFromCause('signal', batchExportId, signal.chain, signal.ordinal);
+  await journal.transaction(async ({ connection }) => {
+    const { rows } = await connection.query<{ team_id: number }>(
+      'select team_id from exportd.batch_exports where id = $1',
+      [batchExportId],
+    );
+    const teamId = rows[0]?.team_id;
+    if (teamId === undefined) return;
+    const parsed = isHandName(signal.name)
+      ? commandBodies[signal.name].safeParse(signal.input ?? {})
+      : undefined;
+    const name: CommandName = isHandName(signal.name) ? signal.name : 'update';
+    const { rowCount } = await connection.query(
+      `insert into exportd.commands (id, batch_export_id, team_id, name, body) values ($1, $2, $3, $4, $5)
+       on conflict do nothing`,
+      [id, batchExportId, teamId, name, JSON.stringify(parsed?.success ? parsed.data : {})],
+    );
+    if (rowCount === 0 || parsed?.success) return;
+    const issue = parsed?.error.issues[0];
+    const detail = issue
+      ? `${issue.path.join('.') || 'The payload'}: ${issue.message}`
+      : `There is no signal "${signal.name.slice(0, 100)}".`;
+    await settleCommand(connection, id, 'rejected', { code: 'invalid_input', detail, attr: null });
+    await writeLogLine(connection, {
+      team_id: teamId,
+      batch_export_id: batchExportId,
+      run_id: null,
+      level: 'WARNING',
+      message: `A signal sent by hand was refused: ${detail}`,
+    });
+  });
+}

@@ -1,0 +1,51 @@
+import type { Pool } from '../journal/database.ts';
+
+/** What the starter of a run workflow has to know: names and times that may stand in a history. */
+export interface StartableRun {
+  readonly run_id: string;
+  readonly batch_export_id: string;
+  readonly batch_export_name: string;
+  readonly team_id: number;
+  readonly model: string;
+  readonly destination_type: string;
+  readonly interval: string;
+  readonly data_interval_start: string;
+  readonly data_interval_end: string;
+}
+
+const columns = `run.id as run_id, run.batch_export_id, export.name as batch_export_name, run.team_id, run.model,
+  export.destination_type, export.interval, run.data_interval_start, run.data_interval_end`;
+
+/**
+ * Runs that were opened and have not begun. Read from the projection and not remembered by the step that opened them,
+ * so that a step whose answer was lost still gets its runs started: starting one twice is harmless.
+ */
+export async function startableRuns(
+  pool: Pool,
+  of: { readonly batch_export_id: string } | { readonly backfill_id: string },
+): Promise<StartableRun[]> {
+  const [condition, id] =
+    'backfill_id' in of
+      ? ['run.backfill_id = $1 and run.retry_number = 0', of.backfill_id]
+      : [
+          'run.batch_export_id = $1 and (run.backfill_id is null or run.retry_number > 0)',
+          of.batch_export_id,
+        ];
+  const { rows } = await pool.query<StartableRun>(
+    `select ${columns} from exportd.batch_export_runs run
+     join exportd.batch_exports export on export.id = run.batch_export_id
+     where ${condition} and run.status = 'Starting' order by run.position`,
+    [id],
+  );
+  return rows;
+}
+
+/** One run, whatever its status, in the starter's terms. */
+export async function startableRun(pool: Pool, runId: string): Promise<StartableRun | undefined> {
+  const { rows } = await pool.query<StartableRun>(
+    `select ${columns} from exportd.batch_export_runs run
+     join exportd.batch_exports export on export.id = run.batch_export_id where run.id = $1`,
+    [runId],
+  );
+  return rows[0];
+}

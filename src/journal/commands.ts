@@ -1,0 +1,149 @@
+import { z } from 'zod';
+import type { Connection, Pool } from './database.ts';
+
+/** Everything that may be asked of a batch export. */
+export const commandNames = [
+  'create',
+  'update',
+  'pause',
+  'unpause',
+  'backfill',
+  'retry',
+  'delete',
+  'cancelRun',
+  'cancelBackfill',
+  'pauseBackfill',
+  'unpauseBackfill',
+] as const;
+export type CommandName = (typeof commandNames)[number];
+
+export type CommandStatus = 'pending' | 'applied' | 'no-op' | 'rejected' | 'withdrawn';
+
+/** What became of a command: ids of what it started, or why it was refused. */
+export interface CommandOutcome {
+  readonly backfill_id?: string;
+  readonly run_id?: string;
+  readonly code?: string;
+  readonly detail?: string;
+  readonly attr?: string | null;
+}
+
+/** A command as it is stored. */
+export interface Command {
+  readonly id: string;
+  readonly batch_export_id: string;
+  readonly team_id: number;
+  readonly name: CommandName;
+  readonly body: Record<string, unknown>;
+  readonly fingerprint: string;
+  readonly status: CommandStatus;
+  readonly outcome: CommandOutcome | null;
+}
+
+/** The channel that carries the id of every command whose outcome is known. */
+export const outcomeChannel = 'exportd_commands';
+
+const columns = 'id, batch_export_id, team_id, name, body, fingerprint, status, outcome';
+
+/** A request that arrived over HTTP. */
+export interface CommandRequest {
+  readonly id: string;
+  readonly batch_export_id: string;
+  readonly team_id: number;
+  readonly name: CommandName;
+  readonly body: Record<string, unknown>;
+  readonly fingerprint: string;
+  readonly idempotency_key: string | null;
+  readonly user_id: number | null;
+}
+
+/**
+ * Stores a command as pending. A request with an Idempotency-Key that the project has used before is not stored again:
+ * the first one comes back, and the caller compares fingerprints.
+ */
+export async function storeCommand(pool: Pool, request: CommandRequest): Promise<Command> {
+  const { rows } = await pool.query<Command>(
+    `with inserted as (
+       insert into exportd.commands (id, batch_export_id, team_id, name, body, fingerprint, idempotency_key, user_id)
+       values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing returning ${columns})
+     select ${columns} from inserted
+     union all
+     select ${columns} from exportd.commands
+     where not exists (select from inserted) and (id = $1 or (team_id = $3 and idempotency_key = $7))
+     limit 1`,
+    [
+      request.id,
+      request.batch_export_id,
+      request.team_id,
+      request.name,
+      JSON.stringify(request.body),
+      request.fingerprint,
+      request.idempotency_key,
+      request.user_id,
+    ],
+  );
+  const [stored] = rows;
+  // Between the two halves of the statement another session may have committed the same key: it is visible now.
+  return stored ?? storeCommand(pool, request);
+}
+
+/** A command by its id. */
+export async function readCommand(pool: Pool | Connection, id: string): Promise<Command | undefined> {
+  const { rows } = await pool.query<Command>(`select ${columns} from exportd.commands where id = $1`, [id]);
+  return rows[0];
+}
+
+/** Ids of the export's commands that wait to be decided, in the order they were stored. */
+export async function pendingCommands(pool: Pool, batchExportId: string): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    `select id from exportd.commands where batch_export_id = $1 and status = 'pending' order by position`,
+    [batchExportId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** The command, locked, if it still waits to be decided. */
+export async function lockPending(connection: Connection, id: string): Promise<Command | undefined> {
+  const { rows } = await connection.query<Command>(
+    `select ${columns} from exportd.commands where id = $1 and status = 'pending' for update`,
+    [id],
+  );
+  return rows[0];
+}
+
+/** Records what became of a command and wakes whoever waits for it, when the transaction commits. */
+export async function settleCommand(
+  connection: Connection,
+  id: string,
+  status: Exclude<CommandStatus, 'pending'>,
+  outcome: CommandOutcome,
+): Promise<void> {
+  await connection.query(
+    `update exportd.commands set status = $2, outcome = $3, decided_at = clock_timestamp() where id = $1`,
+    [id, status, JSON.stringify(outcome)],
+  );
+  await connection.query('select pg_notify($1, $2)', [outcomeChannel, id]);
+}
+
+/** Takes back a command that nobody has decided yet; false when it was decided in the meantime. */
+export async function withdrawCommand(pool: Pool, id: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `update exportd.commands set status = 'withdrawn', decided_at = clock_timestamp() where id = $1 and status = 'pending'`,
+    [id],
+  );
+  return rowCount === 1;
+}
+
+const instant = z.iso.datetime({ offset: true });
+
+/**
+ * The bodies of the commands that may also be signalled by hand. Members that mean nothing to a command are ignored,
+ * as the interface has it for the same bodies over HTTP.
+ */
+export const commandBodies = {
+  pause: z.object({ last_paused_at: instant.nullish() }),
+  unpause: z.object({ backfill: z.boolean().optional() }),
+  backfill: z.object({ start_at: instant, end_at: instant }),
+  retry: z.object({ run_id: z.uuid() }),
+  delete: z.object({}),
+} as const;
