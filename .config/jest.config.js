@@ -14,7 +14,16 @@ const transform = {
 };
 
 // Packages published as ES modules only, which Jest has to translate.
-const moduleOnly = ['uuid', 'commander', 'node-pg-migrate', 'glob', 'minimatch', 'brace-expansion', 'balanced-match', 'yargs'];
+const moduleOnly = [
+  'uuid',
+  'commander',
+  'node-pg-migrate',
+  'glob',
+  'minimatch',
+  'brace-expansion',
+  'balanced-match',
+  'yargs',
+];
 
 const project = (name, suffix) => ({
   displayName: name,

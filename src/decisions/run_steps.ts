@@ -110,9 +110,12 @@ export function createRunSteps(journal: Journal): RunSteps {
         { type: 'RunUploadCreated', data: { generation, key, upload_id: uploadId } },
       ]),
     resumeUpload: (runId, generation, key, partNumbers) =>
-      stepOf(runId, generation, `resume:${key}/${partNumbers.join(',')}`, (run) => {
+      step(runId, async (stream) => {
+        const run = requireGeneration(stream.state(), generation);
         const kept = (run.upload?.parts ?? []).filter((part) => partNumbers.includes(part.part_number));
-        return [
+        // Named after what was planned until now, so that a later resume from the same parts is a cause of its own.
+        const cause = `generation:${generation}/resume:${key}/${run.upload?.highest_part_number ?? 0}`;
+        await stream.append(cause, [
           {
             type: 'RunUploadResumed',
             data: {
@@ -123,7 +126,7 @@ export function createRunSteps(journal: Journal): RunSteps {
               bytes: kept.reduce((sum, part) => sum + part.bytes, 0),
             },
           },
-        ];
+        ]);
       }),
     planPart: async (runId, generation, key, part) => {
       await stepOf(runId, generation, `part:${key}/${part.part_number}`, () => [

@@ -26,10 +26,10 @@ export type BackfillEvent =
   /** `own` is false when a run that was active already is waited for instead of opening another. */
   | { type: 'BackfillRunOpened'; data: { run_id: string; own: boolean } & DataInterval }
   | { type: 'BackfillRunEnded'; data: { run_id: string; status: RunStatus } }
-  | { type: 'BackfillPaused'; data: Record<never, never> }
-  | { type: 'BackfillUnpaused'; data: Record<never, never> }
+  | { type: 'BackfillPaused'; data: Record<string, never> }
+  | { type: 'BackfillUnpaused'; data: Record<string, never> }
   | { type: 'BackfillCancelled'; data: { reason: string } }
-  | { type: 'BackfillCompleted'; data: Record<never, never> };
+  | { type: 'BackfillCompleted'; data: Record<string, never> };
 
 export type BackfillState = { readonly status: 'Absent' } | OpenedBackfill;
 

@@ -43,12 +43,12 @@ export type BatchExportEvent =
   | { type: 'BatchExportPaused'; data: { last_paused_at: string | null } }
   /** A PATCH wrote the member itself. */
   | { type: 'BatchExportLastPausedAtSet'; data: { last_paused_at: string | null } }
-  | { type: 'BatchExportUnpaused'; data: Record<never, never> }
+  | { type: 'BatchExportUnpaused'; data: Record<string, never> }
   | { type: 'IntervalsSkipped'; data: SkippedRange }
   | { type: 'BackfillRequested'; data: { backfill_id: string; start_at: string; end_at: string } }
   | { type: 'RunRetryRequested'; data: { backfill_id: string; run_id: string } & DataInterval }
   | { type: 'IntervalScheduled'; data: { run_id: string } & DataInterval }
-  | { type: 'BatchExportDeleted'; data: Record<never, never> };
+  | { type: 'BatchExportDeleted'; data: Record<string, never> };
 
 export type BatchExportState =
   { readonly status: 'absent' } | { readonly status: 'deleted'; readonly team_id: number } | LiveBatchExport;
@@ -124,7 +124,7 @@ function evolve(state: BatchExportState, event: Recorded<BatchExportEvent>): Bat
 /** Moves the schedule over skipped ranges it has reached. */
 function passSkips(state: LiveBatchExport): LiveBatchExport {
   const [next, ...later] = state.skips_ahead;
-  if (!next || next.start !== state.scheduled_until) return state;
+  if (next?.start !== state.scheduled_until) return state;
   return passSkips({ ...state, scheduled_until: next.end, skips_ahead: later });
 }
 

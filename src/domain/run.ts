@@ -72,7 +72,7 @@ export interface ExportedFile {
 export type RunEvent =
   | { type: 'RunStarted'; data: RunSubject }
   | { type: 'RunCounted'; data: { records_total_count: number; settled: boolean } }
-  | { type: 'RunExportBegan'; data: Record<never, never> }
+  | { type: 'RunExportBegan'; data: Record<string, never> }
   | { type: 'RunGenerationReserved'; data: { generation: number } }
   | { type: 'RunUploadCreated'; data: { generation: number; key: string; upload_id: string } }
   /** A later attempt goes on with the upload: only these parts are there, with so many rows and bytes. */
@@ -103,6 +103,8 @@ export interface OpenUpload {
   readonly key: string;
   readonly upload_id: string;
   readonly parts: readonly PlannedPart[];
+  /** The highest part number ever planned for it, dropped parts included: a number is never used twice. */
+  readonly highest_part_number: number;
 }
 
 export type RunState = { readonly status: 'Absent' } | OpenedRun;
@@ -159,7 +161,12 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
     case 'RunUploadCreated':
       return {
         ...state,
-        upload: { key: event.data.key, upload_id: event.data.upload_id, parts: [] },
+        upload: {
+          key: event.data.key,
+          upload_id: event.data.upload_id,
+          parts: [],
+          highest_part_number: 0,
+        },
       };
     case 'RunUploadResumed':
       return state.upload?.key === event.data.key
@@ -175,7 +182,14 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         : state;
     case 'RunPartPlanned':
       return state.upload?.key === event.data.key
-        ? { ...state, upload: { ...state.upload, parts: [...state.upload.parts, event.data.part] } }
+        ? {
+            ...state,
+            upload: {
+              ...state.upload,
+              parts: [...state.upload.parts, event.data.part],
+              highest_part_number: Math.max(state.upload.highest_part_number, event.data.part.part_number),
+            },
+          }
         : state;
     case 'RunFileCompleted':
       return { ...state, upload: null, files: [...state.files, event.data.file] };

@@ -5,13 +5,14 @@ export type Pool = pg.Pool;
 /** One connection, inside a transaction. */
 export type Connection = pg.PoolClient;
 
-const { builtins } = pg.types;
+/** Object ids of types in PostgreSQL's own catalog. */
+const typeIds = { bigint: 20, timestampWithTimeZone: 1184 };
 
 /** Types of this pool alone: counts as numbers, times as ISO 8601 strings in UTC with milliseconds. */
 const typeParsers: pg.CustomTypesConfig = {
   getTypeParser: (id: number, format?: 'text' | 'binary') => {
-    if (id === builtins.INT8) return Number;
-    if (id === builtins.TIMESTAMPTZ) return (text: string) => new Date(text).toISOString();
+    if (id === typeIds.bigint) return Number;
+    if (id === typeIds.timestampWithTimeZone) return (text: string) => new Date(text).toISOString();
     return pg.types.getTypeParser(id, format) as never;
   },
 };
@@ -46,7 +47,9 @@ export async function inTransaction<Result>(
     await connection.query('commit');
     return result;
   } catch (error) {
-    await connection.query('rollback').catch((rollbackError: Error) => (broken = rollbackError));
+    await connection.query('rollback').catch((rollbackError: unknown) => {
+      broken = rollbackError instanceof Error ? rollbackError : new Error(String(rollbackError));
+    });
     throw error;
   } finally {
     connection.release(broken);

@@ -1,0 +1,77 @@
+// The import rules of the house. Data flows one way: http → signal → workflow → activity → journal → projection → http.
+/** @type {import('dependency-cruiser').IConfiguration} */
+module.exports = {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'workflows-are-sandboxed',
+      comment:
+        'Workflow code sees the domain types, the workflow library and the types of activities, nothing else.',
+      severity: 'error',
+      from: { path: '^workflows/' },
+      to: {
+        pathNot: '^(workflows/|node_modules/@temporalio/(workflow|common)/)',
+        dependencyTypesNot: ['type-only'],
+      },
+    },
+    {
+      name: 'domain-is-pure',
+      comment: 'A time zone library is all that the domain needs.',
+      severity: 'error',
+      from: { path: '^src/domain/' },
+      to: { pathNot: '^(src/domain/|node_modules/(@types/)?luxon/)' },
+    },
+    {
+      name: 'http-and-activities-never-meet',
+      severity: 'error',
+      from: { path: '^src/http/' },
+      to: { path: '^activities/' },
+    },
+    {
+      name: 'activities-and-http-never-meet',
+      severity: 'error',
+      from: { path: '^activities/' },
+      to: { path: '^src/http/' },
+    },
+    {
+      name: 'activities-do-not-build',
+      comment:
+        'What an activity works with is handed to it; only cli, embedded, temporal and the servers build things.',
+      severity: 'error',
+      from: { path: '^activities/' },
+      to: { path: '^src/(cli|embedded|temporal)/', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'journal-and-projections-stand-alone',
+      severity: 'error',
+      from: { path: '^src/(journal|projections)/' },
+      to: {
+        path: '^(src/(http|cli|embedded|temporal|decisions|destination|source|encoding)|activities|workflows)/',
+      },
+    },
+    {
+      name: 'data-plane-stands-alone',
+      comment: 'Reading, encoding and writing know nothing of decisions, HTTP or Temporal.',
+      severity: 'error',
+      from: { path: '^src/(source|encoding)/' },
+      to: { path: '^(src/(http|cli|embedded|temporal|decisions|projections|journal)|activities|workflows)/' },
+    },
+    {
+      name: 'only-entry-points-compose',
+      severity: 'error',
+      from: { path: '^src/(?!cli/|embedded/)' },
+      to: { path: '^src/(cli|embedded)/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    detectProcessBuiltinModuleCalls: false,
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.mjs', '.js', '.json'],
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+    },
+  },
+};

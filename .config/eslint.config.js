@@ -1,0 +1,81 @@
+import { join } from 'node:path';
+import eslint from '@eslint/js';
+import jest from 'eslint-plugin-jest';
+import typescript from 'typescript-eslint';
+
+const root = join(import.meta.dirname, '..');
+
+const projectionTables = [
+  'batch_exports',
+  'batch_export_runs',
+  'backfills',
+  'backfill_runs',
+  'stream_states',
+];
+const writesProjection = `/(insert\\s+into|update|delete\\s+from|truncate)\\s+exportd\\.(${projectionTables.join('|')})\\b/i`;
+const projectionMessage = 'Only src/projections writes read models: append an event instead.';
+
+export default typescript.config(
+  { ignores: ['node_modules/', '.exportd/', '.exportd-test/', 'coverage/', 'test/histories/*.json'] },
+  eslint.configs.recommended,
+  ...typescript.configs.strictTypeChecked,
+  ...typescript.configs.stylisticTypeChecked,
+  {
+    languageOptions: { parserOptions: { project: join(root, 'tsconfig.json'), tsconfigRootDir: root } },
+    rules: {
+      '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/consistent-type-definitions': 'off',
+      '@typescript-eslint/array-type': ['error', { default: 'array' }],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/no-unnecessary-type-parameters': 'off',
+      'no-console': 'error',
+      eqeqeq: 'error',
+    },
+  },
+  {
+    files: ['src/**/*.ts', 'activities/**/*.ts', 'workflows/**/*.ts'],
+    ignores: ['src/projections/**'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        { selector: `Literal[value=${writesProjection}]`, message: projectionMessage },
+        { selector: `TemplateElement[value.raw=${writesProjection}]`, message: projectionMessage },
+      ],
+    },
+  },
+  {
+    files: ['workflows/**/*.ts'],
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        'process',
+        'Buffer',
+        'setImmediate',
+        'WeakRef',
+        'FinalizationRegistry',
+      ],
+    },
+  },
+  {
+    files: ['test/**/*.ts'],
+    ...jest.configs['flat/recommended'],
+    settings: { jest: { version: 30 } },
+    rules: {
+      ...jest.configs['flat/recommended'].rules,
+      'jest/no-disabled-tests': 'error',
+      'jest/expect-expect': ['error', { assertFunctionNames: ['expect', 'expect*', 'until', 'fc.assert'] }],
+      'jest/no-conditional-expect': 'off',
+      'jest/no-standalone-expect': 'off',
+    },
+  },
+  { files: ['**/*.js', '**/*.mjs', '**/*.cjs'], ...typescript.configs.disableTypeChecked },
+  {
+    files: ['**/*.mjs', '**/*.js', '**/*.cjs'],
+    rules: { 'no-undef': 'off', 'no-console': 'off', '@typescript-eslint/no-require-imports': 'off' },
+  },
+);
