@@ -13,7 +13,7 @@ const typeParsers: pg.CustomTypesConfig = {
   getTypeParser: (id: number, format?: 'text' | 'binary') => {
     if (id === typeIds.bigint) return Number;
     if (id === typeIds.timestampWithTimeZone) return (text: string) => new Date(text).toISOString();
-    return pg.types.getTypeParser(id, format) as never;
+    return pg.types.getTypeParser(id as Parameters<typeof pg.types.getTypeParser>[0], format) as never;
   },
 };
 

@@ -1,0 +1,229 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  batchExportDecider,
+  decideBackfill,
+  decideCreate,
+  decideDelete,
+  decideNextInterval,
+  decidePause,
+  decideRetry,
+  decideUnpause,
+  decideUpdate,
+  type BatchExportDefinition,
+  type BatchExportEvent,
+  type BatchExportState,
+} from '../../src/domain/batch_export.ts';
+import { given } from './decider_specification.ts';
+
+const definition: BatchExportDefinition = {
+  name: 'Hourly events',
+  model: 'events',
+  destination_type: 'S3',
+  config_version: 1,
+  interval: 'hour',
+  timezone: 'UTC',
+  offset_hour: 0,
+  offset_day: 0,
+  start_at: null,
+  end_at: null,
+  dialect_query: null,
+};
+const at = (time: string) => new Date(`2026-11-01T${time}Z`);
+const iso = (time: string) => at(time).toISOString();
+const created: BatchExportEvent = {
+  type: 'BatchExportCreated',
+  data: { team_id: 1, definition, scheduled_until: iso('10:00:00'), paused: false },
+};
+const paused = (time: string) => ({
+  type: 'BatchExportPaused' as const,
+  data: { last_paused_at: null },
+  recorded_at: iso(time),
+});
+const scheduled = (start: string, end: string): BatchExportEvent => ({
+  type: 'IntervalScheduled',
+  data: { run_id: `run of ${iso(start)}`, start: iso(start), end: iso(end) },
+});
+const next =
+  (now: string, slotFree = true) =>
+  (state: BatchExportState) =>
+    decideNextInterval(state, {
+      now: at(now),
+      jitterMs: () => 0,
+      slotFree,
+      runIdOf: (interval) => `run of ${interval.start}`,
+    });
+const nextEvents =
+  (now: string, slotFree = true) =>
+  (state: BatchExportState) =>
+    next(now, slotFree)(state).events;
+
+describe('a batch export', () => {
+  it('starts its schedule with the interval that contains its creation', () => {
+    given(batchExportDecider, [])
+      .when((state) => decideCreate(state, { team_id: 1, definition, paused: false, now: at('10:20:00') }))
+      .then([created]);
+  });
+
+  it('is not created twice', () => {
+    given(batchExportDecider, [created])
+      .when((state) => decideCreate(state, { team_id: 1, definition, paused: false, now: at('10:20:00') }))
+      .thenRefused('conflict');
+  });
+
+  it('schedules an interval once it has ended and no sooner', () => {
+    const live = given(batchExportDecider, [created]);
+    live.when(nextEvents('10:59:59')).then([]);
+    live.when(nextEvents('11:00:00')).then([scheduled('10:00:00', '11:00:00')]);
+    expect(next('10:59:59')(live.state).wake_at).toEqual(at('11:00:00'));
+  });
+
+  it('waits for a free slot', () => {
+    given(batchExportDecider, [created]).when(nextEvents('15:00:00', false)).then([]);
+  });
+
+  it('catches up oldest first', () => {
+    given(batchExportDecider, [created, scheduled('10:00:00', '11:00:00')])
+      .when(nextEvents('15:00:00'))
+      .then([scheduled('11:00:00', '12:00:00')]);
+  });
+
+  it('opens nothing while paused', () => {
+    given(batchExportDecider, [created, paused('10:30:00')])
+      .when(nextEvents('15:00:00'))
+      .then([]);
+  });
+
+  it('treats a second pause as a no-op', () => {
+    given(batchExportDecider, [created, paused('10:30:00')])
+      .when((state) => decidePause(state, { last_paused_at: null }))
+      .then([]);
+  });
+
+  it('goes on with the interval that contains now, and says what it left out', () => {
+    const unpaused: BatchExportEvent[] = [
+      { type: 'BatchExportUnpaused', data: {} },
+      {
+        type: 'IntervalsSkipped',
+        data: { start: iso('12:00:00'), end: iso('14:00:00'), reason: 'paused' },
+      },
+    ];
+    // Paused at 12:10 with 10:00–11:00 and 11:00–12:00 not started: both stay due.
+    const before = given(batchExportDecider, [created, paused('12:10:00')]);
+    before.when((state) => decideUnpause(state, { now: at('14:30:00'), backfill_id: null })).then(unpaused);
+
+    const after = [created, paused('12:10:00'), ...unpaused];
+    given(batchExportDecider, after)
+      .when(nextEvents('15:00:00'))
+      .then([scheduled('10:00:00', '11:00:00')]);
+    given(batchExportDecider, [
+      ...after,
+      scheduled('10:00:00', '11:00:00'),
+      scheduled('11:00:00', '12:00:00'),
+    ])
+      .when(nextEvents('15:00:00'))
+      .then([scheduled('14:00:00', '15:00:00')]);
+  });
+
+  it('skips nothing when it is unpaused within the same interval', () => {
+    given(batchExportDecider, [created, paused('10:30:00')])
+      .when((state) => decideUnpause(state, { now: at('10:40:00'), backfill_id: 'b' }))
+      .then([{ type: 'BatchExportUnpaused', data: {} }]);
+  });
+
+  it('backfills what was missed when that is asked for', () => {
+    given(batchExportDecider, [created, paused('10:30:00')])
+      .when((state) => decideUnpause(state, { now: at('12:10:00'), backfill_id: 'b' }))
+      .then([
+        { type: 'BatchExportUnpaused', data: {} },
+        {
+          type: 'IntervalsSkipped',
+          data: { start: iso('10:00:00'), end: iso('12:00:00'), reason: 'paused' },
+        },
+        {
+          type: 'BackfillRequested',
+          data: { backfill_id: 'b', start_at: iso('10:00:00'), end_at: iso('12:00:00') },
+        },
+      ]);
+  });
+
+  it('counts an interval whose end is start_at or end_at in, and skips those outside', () => {
+    const bounded = (members: Partial<BatchExportDefinition>): BatchExportEvent =>
+      ({
+        ...created,
+        data: { ...created.data, definition: { ...definition, ...members } },
+      }) as BatchExportEvent;
+    const skipped = (reason: 'before start_at' | 'after end_at'): BatchExportEvent => ({
+      type: 'IntervalsSkipped',
+      data: { start: iso('10:00:00'), end: iso('11:00:00'), reason },
+    });
+    const expectNext = (members: Partial<BatchExportDefinition>, event: BatchExportEvent) => {
+      given(batchExportDecider, [bounded(members)])
+        .when(nextEvents('11:00:00'))
+        .then([event]);
+    };
+    expectNext({ start_at: iso('11:00:00') }, scheduled('10:00:00', '11:00:00'));
+    expectNext({ start_at: iso('11:00:01') }, skipped('before start_at'));
+    expectNext({ end_at: iso('11:00:00') }, scheduled('10:00:00', '11:00:00'));
+    expectNext({ end_at: iso('10:59:59') }, skipped('after end_at'));
+  });
+
+  it('bridges a change of interval from the first boundary without a run', () => {
+    const update = given(batchExportDecider, [created]);
+    const changed: BatchExportEvent = {
+      type: 'BatchExportUpdated',
+      data: { changes: { interval: 'day' }, schedule_effective_from: iso('10:00:00') },
+    };
+    update.when((state) => decideUpdate(state, { changes: { interval: 'day' } })).then([changed]);
+    given(batchExportDecider, [created, changed])
+      .when(
+        (state) =>
+          decideNextInterval(state, {
+            now: new Date('2026-11-02T00:00:00Z'),
+            jitterMs: () => 0,
+            slotFree: true,
+            runIdOf: () => 'bridge',
+          }).events,
+      )
+      .then([
+        {
+          type: 'IntervalScheduled',
+          data: { run_id: 'bridge', start: iso('10:00:00'), end: '2026-11-02T00:00:00.000Z' },
+        },
+      ]);
+  });
+
+  it('makes no event of an update that changes nothing', () => {
+    given(batchExportDecider, [created])
+      .when((state) => decideUpdate(state, { changes: { name: 'Hourly events' } }))
+      .then([]);
+  });
+
+  it('refuses a backfill that is empty or reaches into the future', () => {
+    const live = given(batchExportDecider, [created]);
+    const request = (start: string, end: string) => (state: BatchExportState) =>
+      decideBackfill(state, {
+        backfill_id: 'b',
+        start_at: iso(start),
+        end_at: iso(end),
+        now: at('12:00:00'),
+      });
+    live.when(request('11:00:00', '11:00:00')).thenRefused('invalid_input', /start_at/);
+    live.when(request('11:00:00', '12:00:01')).thenRefused('invalid_input', /future/);
+  });
+
+  it('names the active run when a retry has to wait', () => {
+    const interval = { start: iso('09:00:00'), end: iso('10:00:00') };
+    given(batchExportDecider, [created])
+      .when((state) =>
+        decideRetry(state, { backfill_id: 'b', run_id: 'r', interval, active_run_id: 'the-active-run' }),
+      )
+      .thenRefused('conflict', /the-active-run/);
+  });
+
+  it('is gone after a delete, and a second delete is a no-op', () => {
+    const deleted = given(batchExportDecider, [created, { type: 'BatchExportDeleted', data: {} }]);
+    deleted.when(decideDelete).then([]);
+    deleted.when((state) => decidePause(state, { last_paused_at: null })).thenRefused('not_found');
+    deleted.when(nextEvents('15:00:00')).then([]);
+  });
+});
