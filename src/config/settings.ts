@@ -78,12 +78,16 @@ const schema = z.object({
   /** Bounds of one page of the source. */
   EXPORTD_PAGE_ROWS: count(100_000),
   EXPORTD_PAGE_BYTES: count(32 * 1024 * 1024, 1_024),
+  /** How long one statement on the source may take: a page, a count, a look at the barrier. */
+  EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS: milliseconds(5 * minute, 100),
   /** Size of the first part of a multipart upload; S3 allows no less than 5 MiB but for the last. */
   EXPORTD_PART_BYTES: count(8 * 1024 * 1024, 5 * 1024 * 1024),
   EXPORTD_EXPORT_SLOTS: count(4),
   EXPORTD_ENCODER_THREADS: count(2),
   /** Longest silence on a connection to S3 before the request counts as lost. */
   EXPORTD_S3_REQUEST_TIMEOUT_MS: milliseconds(30 * second, 100),
+  /** How long one request to S3 is tried again through an outage before the activity fails and is retried as a whole. */
+  EXPORTD_S3_PATIENCE_MS: milliseconds(5 * minute),
 });
 
 /** The settings of a process, validated. */

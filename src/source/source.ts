@@ -20,7 +20,9 @@ export interface RowRange {
 
 /**
  * Rows of one keyset page, read whole in one short transaction, in the order `(inserted_at, id)`.
- * `block` holds the binary COPY tuples back to back, without COPY's header and trailer.
+ * `block` holds the binary COPY tuples back to back, without COPY's header and trailer: for
+ * each row the number of fields (int16), then for each field its length (int32, -1 for null) and its bytes. A `json` field
+ * may be of the type jsonb, whose version byte 1, which no JSON text begins with, then stands in front of the text.
  */
 export interface Page {
   readonly columns: readonly ExportedColumn[];
@@ -56,9 +58,12 @@ export interface Source {
    * inside. Start with `{ phase: 'settling' }` and pass each answer's state to the next call.
    */
   lookAtBarrier(cut: string, state: BarrierState): Promise<BarrierLook>;
-  /** Rows of the range as of now. */
-  countRows(range: RowRange): Promise<number>;
-  /** The pages of a range in order, from the row after `after` on. No transaction is open while the caller works. */
+  /** Rows of the range as of now. Rejects with the signal's reason when it is aborted. */
+  countRows(range: RowRange, signal?: AbortSignal): Promise<number>;
+  /**
+   * The pages of a range in order, from the row after `after` on. No transaction is open while the caller works. An
+   * abort cancels the running statement in PostgreSQL and ends the generator with the signal's reason.
+   */
   pages(range: RowRange, after: SortKey | null, signal: AbortSignal): AsyncGenerator<Page>;
   close(): Promise<void>;
 }

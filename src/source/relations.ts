@@ -1,0 +1,68 @@
+import type pg from 'pg';
+import type { Settings } from '../config/settings.ts';
+
+/** A relation's name in the settings that cannot be one; the message names it and says what is expected. */
+export class BadRelationName extends Error {
+  override readonly name = 'BadRelationName';
+}
+
+/** A relation that the settings name and the source does not have, or that exportd's role may not see. */
+export class RelationNotFound extends Error {
+  override readonly name = 'RelationNotFound';
+}
+
+/** The relations that exportd reads, quoted for SQL. */
+export interface Relations {
+  readonly events: string;
+  readonly persons: string;
+  readonly person_distinct_ids: string;
+}
+
+export type RelationSettings = Pick<
+  Settings,
+  'EXPORTD_EVENTS_RELATION' | 'EXPORTD_PERSONS_RELATION' | 'EXPORTD_PERSON_DISTINCT_IDS_RELATION'
+>;
+
+const identifier = String.raw`(?:[A-Za-z_][A-Za-z0-9_$]*|"(?:[^"\0]|"")+")`;
+const qualifiedName = new RegExp(`^(?:(${identifier})\\.)?(${identifier})$`);
+
+/**
+ * Quotes `name`, `schema.name` or `"Any Schema"."Any Name"`; as in SQL, names without quotes are folded to lower case.
+ * @throws BadRelationName
+ */
+export function quoteRelation(name: string): string {
+  const match = qualifiedName.exec(name.trim());
+  if (!match)
+    throw new BadRelationName(
+      `"${name}" is not the name of a relation: expected name, schema.name or "Any Schema"."Any Name".`,
+    );
+  return [match[1], match[2]]
+    .filter((part) => part !== undefined)
+    .map((part) => (part.startsWith('"') ? part : `"${part.toLowerCase()}"`))
+    .join('.');
+}
+
+/** The relations of the settings. @throws BadRelationName */
+export const relationsOf = (settings: RelationSettings): Relations => ({
+  events: quoteRelation(settings.EXPORTD_EVENTS_RELATION),
+  persons: quoteRelation(settings.EXPORTD_PERSONS_RELATION),
+  person_distinct_ids: quoteRelation(settings.EXPORTD_PERSON_DISTINCT_IDS_RELATION),
+});
+
+/** The columns of a relation: name to type. They are asked for, since users bring views of their own. */
+export type ColumnTypes = ReadonlyMap<string, string>;
+
+/** Reads a relation's columns from the catalogue. @throws RelationNotFound */
+export async function columnTypesOf(
+  connection: Pick<pg.ClientBase, 'query'>,
+  relation: string,
+): Promise<ColumnTypes> {
+  const { rows } = await connection.query<{ name: string; type: string }>(
+    `select attname::text as name, format_type(atttypid, null) as type
+     from pg_catalog.pg_attribute where attrelid = to_regclass($1) and attnum > 0 and not attisdropped`,
+    [relation],
+  );
+  if (rows.length === 0)
+    throw new RelationNotFound(`The source has no relation ${relation}, or exportd may not see it.`);
+  return new Map(rows.map(({ name, type }) => [name, type]));
+}

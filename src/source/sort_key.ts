@@ -1,0 +1,65 @@
+import type { SortKey } from '../domain/run.ts';
+import type { ModelQuery } from './model_query.ts';
+import { timestampText } from './timestamp.ts';
+
+/** Where a field's bytes lie in a block. */
+export interface Field {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A row whose place in the order cannot be told: a key column without a value, or with a time no text can give. */
+export class RowWithoutKey extends Error {
+  override readonly name = 'RowWithoutKey';
+}
+
+/** The bytes of a field (from 0) of the binary COPY tuple at `tupleAt`; `end` lies before `start` for null. */
+export function fieldOf(block: Buffer, tupleAt: number, field: number): Field {
+  let at = tupleAt + 2;
+  for (let passed = 0; passed < field; passed += 1) at += 4 + Math.max(0, block.readInt32BE(at));
+  const start = at + 4;
+  return { start, end: start + block.readInt32BE(at) };
+}
+
+/** The sort key of the tuple at `tupleAt`. @throws RowWithoutKey */
+export function sortKeyAt(block: Buffer, tupleAt: number, { columns, key }: ModelQuery): SortKey {
+  const time = fieldOf(block, tupleAt, key.inserted_at);
+  const id = fieldOf(block, tupleAt, key.id);
+  const idName = columns[key.id]?.name ?? 'id';
+  if (id.end < id.start) throw new RowWithoutKey(`A row of the source has no ${idName}.`);
+  const idText =
+    columns[key.id]?.type === 'uuid' ? uuidText(block, id.start) : block.toString('utf8', id.start, id.end);
+  const inserted_at = time.end < time.start ? undefined : timestampText(block, time.start);
+  if (inserted_at === undefined)
+    throw new RowWithoutKey(`The row with ${idName} ${idText} has no usable time of insertion.`);
+  return { inserted_at, id: idText };
+}
+
+/** Whether two tuples, each in a buffer of its own, have the same key. */
+export function sameKey(
+  left: Buffer,
+  leftAt: number,
+  right: Buffer,
+  rightAt: number,
+  { key }: ModelQuery,
+): boolean {
+  return [key.inserted_at, key.id].every((position) => {
+    const one = fieldOf(left, leftAt, position);
+    const other = fieldOf(right, rightAt, position);
+    return (
+      left.compare(
+        right,
+        other.start,
+        Math.max(other.start, other.end),
+        one.start,
+        Math.max(one.start, one.end),
+      ) === 0
+    );
+  });
+}
+
+/** The text of the binary uuid at `at`. */
+export function uuidText(source: Buffer, at: number): string {
+  const text = source.toString('hex', at, at + 16);
+  return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20)}`;
+}

@@ -1,0 +1,92 @@
+const microsecondsPerDay = 86_400_000_000;
+/** Days from 0000-03-01, where the arithmetic on the calendar begins, to 2000-01-01, where PostgreSQL's time begins. */
+const daysToEpoch = 730_425;
+const daysPerEra = 146_097;
+const firstDay = -730_119; // 0001-01-01
+const lastDay = 2_921_939; // 9999-12-31
+const digit = 48;
+
+/** Bytes of a timestamp's text. */
+export const timestampLength = 27;
+
+/** The date of the day written last: rows come in the order of time, so most share it. */
+let writtenDay = Number.NaN;
+const writtenDate = Buffer.alloc(11);
+
+/**
+ * Writes the binary timestamp (microseconds since 2000-01-01 UTC, int64) that lies at `from` in `source` as
+ * `2026-11-01T10:00:00.123456Z`, exactly, without a Date, which knows milliseconds only.
+ * @returns false, with nothing of use written, for the infinities and years outside 0001 to 9999
+ */
+export function writeTimestamp(target: Uint8Array, at: number, source: Buffer, from: number): boolean {
+  const high = source.readInt32BE(from);
+  let day: number;
+  let rest: number;
+  if (high >= -0x20_0000 && high < 0x20_0000) {
+    const microseconds = high * 0x1_0000_0000 + source.readUInt32BE(from + 4);
+    day = Math.floor(microseconds / microsecondsPerDay);
+    rest = microseconds - day * microsecondsPerDay;
+  } else {
+    // Beyond 285 years around 2000 a number no longer holds every microsecond.
+    const microseconds = source.readBigInt64BE(from);
+    const exactRest = microseconds % BigInt(microsecondsPerDay);
+    rest = Number(exactRest < 0n ? exactRest + BigInt(microsecondsPerDay) : exactRest);
+    day = Number((microseconds - BigInt(rest)) / BigInt(microsecondsPerDay));
+  }
+  if (day !== writtenDay) {
+    if (day < firstDay || day > lastDay) return false;
+    writeDate(day);
+    writtenDay = day;
+  }
+  target.set(writtenDate, at);
+  const seconds = Math.floor(rest / 1_000_000);
+  twoDigits(target, at + 11, Math.floor(seconds / 3_600));
+  target[at + 13] = 58;
+  twoDigits(target, at + 14, Math.floor(seconds / 60) % 60);
+  target[at + 16] = 58;
+  twoDigits(target, at + 17, seconds % 60);
+  target[at + 19] = 46;
+  const fraction = rest - seconds * 1_000_000;
+  twoDigits(target, at + 20, Math.floor(fraction / 10_000));
+  twoDigits(target, at + 22, Math.floor(fraction / 100) % 100);
+  twoDigits(target, at + 24, fraction % 100);
+  target[at + 26] = 90;
+  return true;
+}
+
+/** The same as text, or undefined where it cannot be written. */
+export function timestampText(source: Buffer, from: number): string | undefined {
+  const text = Buffer.allocUnsafe(timestampLength);
+  return writeTimestamp(text, 0, source, from) ? text.toString('latin1') : undefined;
+}
+
+function twoDigits(target: Uint8Array, at: number, value: number): void {
+  const tens = Math.floor(value / 10);
+  target[at] = digit + tens;
+  target[at + 1] = digit + value - tens * 10;
+}
+
+/** The proleptic Gregorian calendar, with years that begin in March so that the leap day is the last of its year. */
+function writeDate(day: number): void {
+  const shifted = day + daysToEpoch;
+  const era = Math.floor(shifted / daysPerEra);
+  const dayOfEra = shifted - era * daysPerEra;
+  const yearOfEra = Math.floor(
+    (dayOfEra -
+      Math.floor(dayOfEra / 1_460) +
+      Math.floor(dayOfEra / 36_524) -
+      Math.floor(dayOfEra / 146_096)) /
+      365,
+  );
+  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
+  const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
+  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0);
+  twoDigits(writtenDate, 0, Math.floor(year / 100));
+  twoDigits(writtenDate, 2, year % 100);
+  writtenDate[4] = 45;
+  twoDigits(writtenDate, 5, month);
+  writtenDate[7] = 45;
+  twoDigits(writtenDate, 8, dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1);
+  writtenDate[10] = 84;
+}
