@@ -26,7 +26,13 @@ export interface FileEncoder {
   readonly initialState: EncoderState;
   /** Bytes before the first block (the gzip header; for plain text none). */
   header(): Buffer;
-  /** Encodes a page in a worker thread; several calls may be under way, their blocks are joined in the pages' order. */
+  /**
+   * Encodes a page in a worker thread; several calls may be under way, their blocks are joined in the pages' order.
+   * The page's memory goes to the thread: `page.block` is not to be used afterwards, nor anything that shares its
+   * memory. Two pages for each thread keep all threads busy; more wait here, in the caller's memory.
+   * @throws RowNotEncodable (in ./row_not_encodable.ts) names the row and the column; no retry cures it
+   * @throws EncoderThreadLost (in ./encoder_threads.ts) when the thread died; the page has to be read again
+   */
   encode(page: Page): Promise<EncodedBlock>;
   /** The state after a block has been joined. */
   advance(state: EncoderState, block: Pick<EncodedBlock, 'text'>): EncoderState;

@@ -62,6 +62,7 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
       const connection = await acquire(reading, signal);
       const cannotCancel = Promise.withResolvers<never>();
       cannotCancel.promise.catch(() => undefined);
+      const ended = Promise.withResolvers<undefined>();
       let working = false;
       let cancellation = Promise.resolve();
       let pid: number | undefined;
@@ -69,7 +70,7 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
       const cancelWhileWorking = async () => {
         while (working) {
           await cancelling.query('select pg_cancel_backend($1)', [pid]);
-          if (working) await delay(cancelAgainMs);
+          await Promise.race([ended.promise, delay(cancelAgainMs, undefined, { ref: false })]);
         }
       };
       const cancel = () => {
@@ -81,7 +82,10 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
         signal?.throwIfAborted();
         signal?.addEventListener('abort', cancel);
         working = true;
-        const done = work({ connection, cancel }).finally(() => (working = false));
+        const done = work({ connection, cancel }).finally(() => {
+          working = false;
+          ended.resolve(undefined);
+        });
         const result = await Promise.race([done, cannotCancel.promise]);
         // A request still on its way must not reach a later statement.
         await cancellation;
@@ -91,8 +95,8 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
         await cancellation;
         // Only an error that PostgreSQL itself reported leaves a connection that can be used again.
         if (error instanceof pg.DatabaseError)
-          await connection.query('rollback').catch((failure: Error) => (broken = failure));
-        else broken = error instanceof Error ? error : new Error(String(error));
+          await connection.query('rollback').catch((failure: unknown) => (broken = asError(failure)));
+        else broken = asError(error);
         throw signal?.aborted ? signal.reason : error;
       } finally {
         signal?.removeEventListener('abort', cancel);
@@ -104,6 +108,8 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
     },
   };
 }
+
+const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
 function openPool(
   options: SourceConnectionOptions,
