@@ -1,4 +1,4 @@
-import { commandBodies, settleCommand, type CommandName } from '../journal/commands.ts';
+import { commandBodies, settleCommand } from '../journal/commands.ts';
 import { idFromCause, type Journal } from '../journal/journal.ts';
 import { writeLogLine } from '../journal/log_lines.ts';
 
@@ -41,7 +41,8 @@ export async function storeHandSignal(
     const parsed = isHandName(signal.name)
       ? commandBodies[signal.name].safeParse(signal.input ?? {})
       : undefined;
-    const name: CommandName = isHandName(signal.name) ? signal.name : 'update';
+    // A name that is no command is kept as it came, but for what PostgreSQL cannot hold: it is refused right below.
+    const name = signal.name.replaceAll('\0', '').slice(0, 100);
     const { rowCount } = await connection.query(
       `insert into exportd.commands (id, batch_export_id, team_id, name, body) values ($1, $2, $3, $4, $5)
        on conflict do nothing`,
@@ -51,7 +52,7 @@ export async function storeHandSignal(
     const issue = parsed?.error.issues[0];
     const detail = issue
       ? `${issue.path.join('.') || 'The payload'}: ${issue.message}`
-      : `There is no signal "${signal.name.slice(0, 100)}".`;
+      : `There is no signal "${name}".`;
     await settleCommand(connection, id, 'rejected', { code: 'invalid_input', detail, attr: null });
     await writeLogLine(connection, {
       team_id: teamId,

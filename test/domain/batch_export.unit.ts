@@ -151,7 +151,7 @@ describe('a batch export', () => {
       ({
         ...created,
         data: { ...created.data, definition: { ...definition, ...members } },
-      }) as BatchExportEvent;
+      });
     const skipped = (reason: 'before start_at' | 'after end_at'): BatchExportEvent => ({
       type: 'IntervalsSkipped',
       data: { start: iso('10:00:00'), end: iso('11:00:00'), reason },

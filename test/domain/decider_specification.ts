@@ -7,7 +7,7 @@ export const recordedAt = '2026-11-01T10:20:00.000Z';
 /** Reads like a sentence: given what happened, when this is asked, then that happens. */
 export function given<State, Event extends DomainEvent>(
   decider: Decider<State, Event>,
-  events: readonly (Event | Recorded<Event>)[],
+  events: readonly (NoInfer<Event> | Recorded<NoInfer<Event>>)[],
 ) {
   const state = events.reduce<State>(
     (folded, event) => decider.evolve(folded, { recorded_at: recordedAt, ...event }),

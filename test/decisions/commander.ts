@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import { readSettings } from '../../src/config/settings.ts';
+import { policiesOf, type Policies } from '../../src/decisions/policies.ts';
+import { takeScheduleStep, type ScheduleStepResult } from '../../src/decisions/schedule_step.ts';
+import { readCommand, storeCommand, type Command, type CommandName } from '../../src/journal/commands.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+
+/** Policies with every wait as short as it gets. */
+export const quickPolicies = (more: Record<string, string> = {}): Policies =>
+  policiesOf(
+    readSettings({
+      DATABASE_URL: 'unused',
+      EXPORTD_JITTER_LONG_MS: '0',
+      EXPORTD_JITTER_SHORT_FRACTION: '0',
+      ...more,
+    }),
+  );
+
+/** The definition that tests create exports with. */
+export const definition = {
+  name: 'Events every minute',
+  model: 'events',
+  destination_type: 'S3',
+  config_version: 1,
+  interval: 'every 1 minutes',
+  timezone: 'UTC',
+  offset_hour: 0,
+  offset_day: 0,
+  start_at: null,
+  end_at: null,
+  dialect_query: null,
+};
+
+/** Stores commands and takes the schedule's step, as the facade and the workflow do between them. */
+export function createCommander(journal: Journal, policies: Policies, batchExportId: string = randomUUID()) {
+  const step = (): Promise<ScheduleStepResult> => takeScheduleStep(journal, policies, batchExportId, []);
+  const store = async (name: CommandName, body: Record<string, unknown> = {}): Promise<string> => {
+    const command = await storeCommand(journal.pool, {
+      id: randomUUID(),
+      batch_export_id: batchExportId,
+      team_id: 1,
+      name,
+      body,
+      fingerprint: '',
+      idempotency_key: null,
+      user_id: null,
+    });
+    return command.id;
+  };
+  const command = async (
+    name: CommandName,
+    body: Record<string, unknown> = {},
+  ): Promise<{ command: Command; step: ScheduleStepResult }> => {
+    const id = await store(name, body);
+    const taken = await step();
+    const decided = await readCommand(journal.pool, id);
+    if (!decided) throw new Error(`Command ${id} is gone.`);
+    return { command: decided, step: taken };
+  };
+  const create = (more: object = {}) =>
+    command('create', { definition: { ...definition, ...more }, paused: false });
+  return { batchExportId, store, step, command, create };
+}
+
+/** ISO 8601 time so many whole minutes before now. */
+export const minutesAgo = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString();

@@ -1,0 +1,277 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { takeBackfillStep } from '../../src/decisions/backfill_steps.ts';
+import { createRunSteps } from '../../src/decisions/run_steps.ts';
+import { endRun } from '../../src/decisions/run_endings.ts';
+import { takeScheduleStep } from '../../src/decisions/schedule_step.ts';
+import { createPool, type Pool } from '../../src/journal/database.ts';
+import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let journal: Journal;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool(database.url, { max: 10 });
+  journal = createJournal(pool);
+});
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+const runsOf = async (batchExportId: string) =>
+  (
+    await pool.query<{
+      id: string;
+      status: string;
+      data_interval_start: string;
+      generation: number;
+      retry_number: number;
+    }>('select * from exportd.batch_export_runs where batch_export_id = $1 order by position', [
+      batchExportId,
+    ])
+  ).rows;
+
+/** Takes a run through all its steps without a row. */
+async function completeRun(runId: string): Promise<void> {
+  const steps = createRunSteps(journal);
+  await steps.count(runId, { records_total_count: 0, settled: true });
+  const { generation } = await steps.reserveGeneration(runId);
+  await steps.finishExport(runId, generation, { source_rows: 0, encoder: 'none' });
+  await steps.startPublish(runId, generation);
+  await steps.complete(runId, generation, 'manifest.json');
+}
+
+describe('commands', () => {
+  it('are decided in the order they were stored', async () => {
+    const { batchExportId, store, step, create } = createCommander(journal, quickPolicies());
+    await create();
+    for (const name of ['pause', 'unpause', 'pause', 'unpause', 'unpause', 'pause'] as const)
+      await store(name);
+    await step();
+    const { rows } = await pool.query(
+      `select string_agg(name || ' ' || status, ', ' order by position) as decided
+       from exportd.commands where batch_export_id = $1`,
+      [batchExportId],
+    );
+    expect(rows[0]).toEqual({
+      decided:
+        'create applied, pause applied, unpause applied, pause applied, unpause applied, unpause no-op, pause applied',
+    });
+  });
+
+  it('are decided once, however many steps see them at the same time', async () => {
+    const policies = quickPolicies();
+    const { batchExportId, store, create } = createCommander(journal, policies);
+    await create();
+    await store('backfill', { start_at: minutesAgo(5), end_at: minutesAgo(2) });
+    await Promise.all([1, 2, 3, 4].map(() => takeScheduleStep(journal, policies, batchExportId, [])));
+    const { rows } = await pool.query('select from exportd.backfills where batch_export_id = $1', [
+      batchExportId,
+    ]);
+    expect(rows).toHaveLength(1);
+  });
+
+  it('leave a no-op pause without a trace in last_updated_at', async () => {
+    const { batchExportId, command, create } = createCommander(journal, quickPolicies());
+    await create();
+    await command('pause');
+    const read = () => pool.query('select * from exportd.batch_exports where id = $1', [batchExportId]);
+    const before = (await read()).rows;
+    expect((await command('pause')).command.status).toBe('no-op');
+    expect((await read()).rows).toEqual(before);
+  });
+
+  it('answer a retry with the active run it has to wait for', async () => {
+    const { batchExportId, command, create } = createCommander(journal, quickPolicies());
+    await create();
+    await command('backfill', { start_at: minutesAgo(3), end_at: minutesAgo(2) });
+    const [run] = await runsOf(batchExportId);
+    const { command: refused } = await command('retry', { run_id: run?.id });
+    expect(refused.outcome).toMatchObject({
+      code: 'conflict',
+      detail: expect.stringContaining(run?.id ?? '?'),
+    });
+  });
+
+  it('retry a run as a new run of the same interval with the next generation', async () => {
+    const { batchExportId, command, create } = createCommander(journal, quickPolicies());
+    await create();
+    await command('backfill', {
+      start_at: minutesAgo(2),
+      end_at: minutesAgo(2).replace(/\d\d\.\d+Z$/, '59.999Z'),
+    });
+    const [first] = await runsOf(batchExportId);
+    await completeRun(first?.id ?? '');
+    const { command: retried } = await command('retry', { run_id: first?.id });
+    const second = (await runsOf(batchExportId)).at(-1);
+    expect(second).toMatchObject({ status: 'Starting', data_interval_start: first?.data_interval_start });
+    expect(retried.outcome?.run_id).toBe(second?.id);
+    await completeRun(second?.id ?? '');
+    expect((await runsOf(batchExportId)).at(-1)).toMatchObject({ status: 'Completed', generation: 2 });
+  });
+
+  it('refuse more backfills than a project may have', async () => {
+    const policies = quickPolicies({
+      EXPORTD_MAX_BACKFILLS_PER_PROJECT: '1',
+      EXPORTD_BACKFILL_CONCURRENCY: '1',
+    });
+    const other = await createTestDatabase();
+    const otherPool = createPool(other.url, { max: 4 });
+    const { command, create } = createCommander(createJournal(otherPool), policies);
+    await create();
+    await command('backfill', { start_at: minutesAgo(5), end_at: minutesAgo(2) });
+    const { command: refused } = await command('backfill', {
+      start_at: minutesAgo(15),
+      end_at: minutesAgo(12),
+    });
+    expect(refused.outcome?.code).toBe('too_many_concurrent_backfills');
+    await otherPool.end();
+    await other.drop();
+  });
+
+  it('delete an export with its backfills and runs, but let a run that publishes complete', async () => {
+    const { batchExportId, command, create } = createCommander(journal, quickPolicies());
+    await create();
+    await command('backfill', { start_at: minutesAgo(6), end_at: minutesAgo(2) });
+    const steps = createRunSteps(journal);
+    const publishing = (await runsOf(batchExportId))[0]?.id ?? '';
+    const { generation } = await steps.reserveGeneration(publishing);
+    await steps.finishExport(publishing, generation, { source_rows: 0, encoder: 'none' });
+    await steps.startPublish(publishing, generation);
+    const { step } = await command('delete');
+    expect(step.status).toBe('deleted');
+    const statuses = (await runsOf(batchExportId)).map(({ status }) => status);
+    expect(statuses).toEqual(['Starting', 'Cancelled', 'Cancelled']);
+    await steps.complete(publishing, generation, 'manifest.json');
+    expect((await runsOf(batchExportId))[0]?.status).toBe('Completed');
+  });
+});
+
+describe('a run', () => {
+  const startedRun = async () => {
+    const { batchExportId, command, create, step } = createCommander(
+      journal,
+      quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0' }),
+    );
+    await create();
+    await command('backfill', { start_at: minutesAgo(2), end_at: minutesAgo(1) });
+    return { batchExportId, command, step, runId: (await runsOf(batchExportId))[0]?.id ?? '' };
+  };
+
+  it('refuses the steps of an attempt that another one replaced', async () => {
+    const { runId } = await startedRun();
+    const steps = createRunSteps(journal);
+    const { generation } = await steps.reserveGeneration(runId);
+    await steps.reserveGeneration(runId);
+    const facts = { source_rows: 0, encoder: 'none' };
+    await expect(steps.finishExport(runId, generation, facts)).rejects.toThrow(GenerationSuperseded);
+  });
+
+  it('is ended once: nothing is recorded for it afterwards', async () => {
+    const { runId } = await startedRun();
+    const policies = quickPolicies();
+    expect(await endRun(journal, policies, runId, { status: 'Failed', latest_error: 'A: b' })).toBe(true);
+    expect(await endRun(journal, policies, runId, { status: 'Terminated', latest_error: 'C: d' })).toBe(
+      false,
+    );
+    await expect(createRunSteps(journal).beginExport(runId)).rejects.toThrow(RunEnded);
+  });
+
+  it('is followed by an automatic retry when the failure may pass', async () => {
+    const { batchExportId, runId, step } = await startedRun();
+    const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0' });
+    await endRun(journal, policies, runId, { status: 'FailedRetryable', latest_error: 'Timeout: S3' });
+    const { start_runs } = await step();
+    const retry = (await runsOf(batchExportId)).find(({ retry_number }) => retry_number === 1);
+    expect(retry?.status).toBe('Starting');
+    expect(start_runs.map(({ run_id }) => run_id)).toContain(retry?.id);
+  });
+
+  it('cannot be cancelled once it publishes', async () => {
+    const { runId, command } = await startedRun();
+    const steps = createRunSteps(journal);
+    const { generation } = await steps.reserveGeneration(runId);
+    await steps.finishExport(runId, generation, { source_rows: 0, encoder: 'none' });
+    await steps.startPublish(runId, generation);
+    const { command: refused } = await command('cancelRun', { run_id: runId });
+    expect(refused.outcome?.code).toBe('conflict');
+  });
+});
+
+describe('a backfill', () => {
+  it('opens no more runs than its concurrency allows, and completes after the last', async () => {
+    const policies = quickPolicies({ EXPORTD_BACKFILL_CONCURRENCY: '2' });
+    const { batchExportId, command, create } = createCommander(journal, policies);
+    await create();
+    const { command: requested } = await command('backfill', {
+      start_at: minutesAgo(5),
+      end_at: minutesAgo(2),
+    });
+    const backfillId = requested.outcome?.backfill_id ?? '';
+    for (;;) {
+      const active = (await runsOf(batchExportId)).filter(({ status }) => status === 'Starting');
+      expect(active.length).toBeLessThanOrEqual(2);
+      for (const run of active) await completeRun(run.id);
+      if ((await takeBackfillStep(journal, policies, backfillId)).ended) break;
+    }
+    const { rows } = await pool.query(
+      `select status, total_runs, (select count(*) from exportd.backfill_runs where status = 'Completed'
+         and backfill_id = id) as completed from exportd.backfills where id = $1`,
+      [backfillId],
+    );
+    expect(rows).toEqual([{ status: 'Completed', total_runs: 4, completed: 4 }]);
+  });
+
+  it('joins a run that is active at one of its intervals', async () => {
+    const { batchExportId, command, create } = createCommander(journal, quickPolicies());
+    await create();
+    const range = { start_at: minutesAgo(3), end_at: minutesAgo(2) };
+    await command('backfill', range);
+    const before = (await runsOf(batchExportId)).length;
+    await command('backfill', range);
+    expect(await runsOf(batchExportId)).toHaveLength(before);
+  });
+});
+
+describe('a signal sent by hand', () => {
+  const chain = randomUUID();
+
+  it('is a command of its own, decided once however often the step is repeated', async () => {
+    const policies = quickPolicies();
+    const { batchExportId, create } = createCommander(journal, policies);
+    await create();
+    const input = { start_at: minutesAgo(3), end_at: minutesAgo(2) };
+    const signals = [{ name: 'backfill', ordinal: 0, chain, input }];
+    await takeScheduleStep(journal, policies, batchExportId, signals);
+    await takeScheduleStep(journal, policies, batchExportId, signals);
+    const { rows } = await pool.query('select from exportd.backfills where batch_export_id = $1', [
+      batchExportId,
+    ]);
+    expect(rows).toHaveLength(1);
+  });
+
+  it.each([
+    ['no such name', 'explode', {}],
+    ['a name PostgreSQL cannot hold', 'pa\0use', {}],
+    ['a string', 'backfill', 'nonsense'],
+    ['null members', 'backfill', { start_at: null, end_at: 7 }],
+    ['a list', 'retry', [1, 2]],
+    ['a run that is not there', 'retry', { run_id: randomUUID() }],
+  ])('is refused when it is nonsense: %s', async (_, name, input) => {
+    const policies = quickPolicies();
+    const { batchExportId, create } = createCommander(journal, policies);
+    await create();
+    await takeScheduleStep(journal, policies, batchExportId, [{ name, ordinal: 1, chain, input }]);
+    const { rows } = await pool.query(
+      `select status from exportd.commands where batch_export_id = $1 and name <> 'create'`,
+      [batchExportId],
+    );
+    expect(rows).toEqual([{ status: 'rejected' }]);
+  });
+});

@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
+import { createPool, type Pool } from '../../src/journal/database.ts';
+import { CauseConflict, createJournal, type Journal } from '../../src/journal/journal.ts';
+import { readStream } from '../../src/journal/read.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let journal: Journal;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool(database.url, { max: 10 });
+  journal = createJournal(pool);
+});
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+const created: BatchExportEvent = {
+  type: 'BatchExportCreated',
+  data: {
+    team_id: 1,
+    definition: {
+      name: 'Hourly',
+      model: 'events',
+      destination_type: 'S3',
+      config_version: 1,
+      interval: 'hour',
+      timezone: 'UTC',
+      offset_hour: 0,
+      offset_day: 0,
+      start_at: null,
+      end_at: null,
+      dialect_query: null,
+    },
+    scheduled_until: '2026-11-01T10:00:00.000Z',
+    paused: false,
+  },
+};
+const paused: BatchExportEvent = { type: 'BatchExportPaused', data: { last_paused_at: null } };
+const unpaused: BatchExportEvent = { type: 'BatchExportUnpaused', data: {} };
+
+const append = (id: string, cause: string, events: BatchExportEvent[]) =>
+  journal.transaction(async (transaction) => {
+    const stream = await transaction.lock(batchExportDecider, id);
+    return stream.append(cause, events);
+  });
+
+describe('the journal', () => {
+  it('returns what is stored when a cause is appended again', async () => {
+    const id = randomUUID();
+    const first = await append(id, 'command:1', [created]);
+    const again = await append(id, 'command:1', [created]);
+    expect(again).toEqual(first);
+    expect(await readStream(pool, 'batch_export', id)).toHaveLength(1);
+  });
+
+  it('refuses another event under the same cause', async () => {
+    const id = randomUUID();
+    await append(id, 'command:1', [created]);
+    await expect(append(id, 'command:1', [paused])).rejects.toThrow(CauseConflict);
+  });
+
+  it('gives a stream one writer at a time and no gap in its versions', async () => {
+    const id = randomUUID();
+    await append(id, 'created', [created]);
+    const toggles = Array.from({ length: 20 }, (_, index) =>
+      append(id, `toggle:${index}`, [index % 2 === 0 ? paused : unpaused]),
+    );
+    await Promise.all(toggles);
+    const versions = (await readStream(pool, 'batch_export', id)).map((event) => event.stream_version);
+    expect(versions).toEqual(Array.from({ length: 21 }, (_, index) => index + 1));
+  });
+
+  it('keeps neither events nor read models of a transaction that fails', async () => {
+    const id = randomUUID();
+    const failing = journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(batchExportDecider, id);
+      await stream.append('created', [created]);
+      throw new Error('after the append');
+    });
+    await expect(failing).rejects.toThrow('after the append');
+    expect(await readStream(pool, 'batch_export', id)).toEqual([]);
+    const { rows } = await pool.query('select from exportd.batch_exports where id = $1', [id]);
+    expect(rows).toEqual([]);
+  });
+
+  it.each([
+    ['update', "update exportd.journal_events set cause = 'other'"],
+    ['delete', 'delete from exportd.journal_events'],
+    ['truncate', 'truncate exportd.journal_events'],
+  ])('lets the database refuse %s', async (_, statement) => {
+    await append(randomUUID(), 'created', [created]);
+    await expect(pool.query(statement)).rejects.toThrow(/append-only/);
+  });
+});

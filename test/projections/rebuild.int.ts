@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createRunSteps } from '../../src/decisions/run_steps.ts';
+import { createPool, type Pool } from '../../src/journal/database.ts';
+import { createJournal } from '../../src/journal/journal.ts';
+import { ensureProjections, rebuild } from '../../src/projections/rebuild.ts';
+import { projections } from '../../src/projections/registry.ts';
+import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool(database.url, { max: 4 });
+  const journal = createJournal(pool);
+  const { batchExportId, command, create } = createCommander(journal, quickPolicies());
+  await create();
+  await command('pause');
+  await command('update', { changes: { name: 'Renamed' }, paused: false });
+  await command('backfill', { start_at: minutesAgo(5), end_at: minutesAgo(2) });
+  const { rows } = await pool.query<{ id: string }>(
+    'select id from exportd.batch_export_runs where batch_export_id = $1 order by position',
+    [batchExportId],
+  );
+  const steps = createRunSteps(journal);
+  const id = rows[0]?.id ?? '';
+  await steps.count(id, { records_total_count: 3, settled: true });
+  await steps.beginExport(id);
+  const { generation } = await steps.reserveGeneration(id);
+  await steps.recordUpload(id, generation, 'key', 'upload');
+  const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'row' };
+  const part = { part_number: 1, rows: 3, bytes: 90, crc32: '00000000', first: key, last: key };
+  await steps.planPart(id, generation, 'key', { ...part, encoder_state: { crc32: 1, length: 2 } });
+  await command('cancelRun', { run_id: rows[1]?.id });
+});
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+const tables = projections.flatMap(({ owns }) => owns);
+
+async function contents(): Promise<string> {
+  const dumps: string[] = [];
+  for (const table of tables) {
+    const { rows } = await pool.query<{ dump: string | null }>(
+      `select string_agg(line::text, e'\\n' order by line::text) as dump from ${table} as line`,
+    );
+    dumps.push(`${table}\n${rows[0]?.dump ?? ''}`);
+  }
+  return dumps.join('\n');
+}
+
+describe('the projections', () => {
+  it('are the same after they were dropped and folded again', async () => {
+    const before = await contents();
+    for (const table of tables) await pool.query(`drop table ${table} cascade`);
+    expect(await rebuild(pool)).toBeGreaterThan(10);
+    expect(await contents()).toBe(before);
+  });
+
+  it('are folded again by a deployment that finds one missing', async () => {
+    const before = await contents();
+    await pool.query('drop table exportd.batch_export_runs');
+    await ensureProjections(pool);
+    expect(await contents()).toBe(before);
+  });
+});
