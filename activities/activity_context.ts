@@ -1,0 +1,34 @@
+import { Context } from '@temporalio/activity';
+
+/** What an activity needs of Temporal: to say that it is alive and how far it came, and to hear that it must stop. */
+export interface ActivityContext {
+  heartbeat(details?: unknown): void;
+  readonly cancellationSignal: AbortSignal;
+}
+
+/** The context of the activity that is running. */
+export const currentActivity = (): ActivityContext => Context.current();
+
+/** Heartbeats per heartbeat timeout, so that one that is lost or late does not end the attempt. */
+const heartbeatsPerTimeout = 4;
+
+/**
+ * Runs `work` with a heartbeat on a timer, so that waiting for a slow server counts as being alive too. Cancellation
+ * arrives only with heartbeats; the signal that `work` gets is aborted by it, and as soon as `work` has ended.
+ */
+export async function withHeartbeats<Result>(
+  context: ActivityContext,
+  heartbeatTimeoutMs: number,
+  progress: () => unknown,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const ended = new AbortController();
+  const timer = setInterval(() => context.heartbeat(progress()), heartbeatTimeoutMs / heartbeatsPerTimeout);
+  try {
+    context.heartbeat(progress());
+    return await work(AbortSignal.any([context.cancellationSignal, ended.signal]));
+  } finally {
+    clearInterval(timer);
+    ended.abort();
+  }
+}

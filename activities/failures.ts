@@ -1,0 +1,162 @@
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import pg from 'pg';
+import { DestinationFault } from '../src/destination/destination.ts';
+import { CommandRefused } from '../src/domain/errors.ts';
+import type { Logger } from '../src/telemetry/logger.ts';
+
+/** How an error ends: its type and message become a run's `latest_error`, as `type: message`. */
+interface Verdict {
+  readonly type: string;
+  /** A sentence that a user understands and can act on; never a secret, never a row. */
+  readonly message: string;
+  readonly permanent: boolean;
+}
+
+/** Errors of exportd's own whose messages are written for users, by whether trying again can help. */
+const ownErrors: Readonly<Record<string, { readonly permanent: boolean }>> = {
+  RunEnded: { permanent: true },
+  // The newer attempt may itself be the stalled one, so whoever is alive tries again.
+  GenerationSuperseded: { permanent: false },
+  CauseConflict: { permanent: true },
+  ConfigMissing: { permanent: true },
+  SecretUnreadable: { permanent: true },
+  RowNotEncodable: { permanent: true },
+  RowWithoutKey: { permanent: true },
+  RelationNotFound: { permanent: true },
+  BadRelationName: { permanent: true },
+  // After a failover the address may lead to the primary again.
+  SourceIsStandby: { permanent: false },
+};
+
+/** SQLSTATEs that only a person can cure. `server` is PostgreSQL's own sentence, which names identifiers only. */
+const permanentStates: Readonly<Record<string, (server: string) => Omit<Verdict, 'permanent'>>> = {
+  '42P01': (server) => ({
+    type: 'UndefinedTable',
+    message: `A relation is missing in the source (${server}); check the settings EXPORTD_EVENTS_RELATION, EXPORTD_PERSONS_RELATION and EXPORTD_PERSON_DISTINCT_IDS_RELATION.`,
+  }),
+  '42703': (server) => ({
+    type: 'UndefinedColumn',
+    message: `A column is missing in the source (${server}); compare its relations with those that exportd expects.`,
+  }),
+  '42501': (server) => ({
+    type: 'InsufficientPrivilege',
+    message: `The database refused access (${server}); grant the role of exportd the right to read.`,
+  }),
+  '3D000': (server) => ({
+    type: 'UndefinedDatabase',
+    message: `The database is missing (${server}); check DATABASE_URL and SOURCE_DATABASE_URL.`,
+  }),
+};
+
+/** The same by class, the first two characters of a SQLSTATE. */
+const permanentClasses: Readonly<Record<string, (state: string) => Omit<Verdict, 'permanent'>>> = {
+  '22': (state) => ({
+    type: 'DataException',
+    message: `The source could not compute a value of a row (SQLSTATE ${state}); check the views that exportd reads.`,
+  }),
+  '28': () => ({
+    type: 'InvalidAuthorization',
+    message: 'The database refused the login; check DATABASE_URL and SOURCE_DATABASE_URL.',
+  }),
+  '42': (state) => ({
+    type: 'StatementRefused',
+    message: `The database does not accept a statement of exportd (SQLSTATE ${state}); check that the relations of the source have the expected columns and types.`,
+  }),
+};
+
+const networkCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
+/** Messages of the PostgreSQL client about a broken connection, which carry no code. */
+const brokenConnection =
+  /connection terminated|timeout exceeded when trying to connect|connection error|timeout expired/i;
+
+/**
+ * The Temporal failure for an error of an activity: its type, a message for users, and whether Temporal should try
+ * again. The original error is not attached: its text may hold a secret or a row, and failures are kept in histories.
+ */
+export function failureFor(error: unknown): ApplicationFailure {
+  if (error instanceof ApplicationFailure) return error;
+  const { type, message, permanent } = verdictOn(error);
+  return ApplicationFailure.create({ type, message, nonRetryable: permanent });
+}
+
+function verdictOn(error: unknown): Verdict {
+  if (error instanceof DestinationFault)
+    return { type: error.type, message: error.message, permanent: !error.transient };
+  if (error instanceof CommandRefused)
+    return { type: 'InvalidConfiguration', message: error.message, permanent: true };
+  if (error instanceof pg.DatabaseError) return verdictOnState(error);
+  if (!(error instanceof Error)) return unexpected('a value that is no error');
+  const own = ownErrors[error.name];
+  if (own) return { type: error.name, message: error.message, permanent: own.permanent };
+  const code = codeOf(error);
+  if (networkCodes.has(code) || brokenConnection.test(error.message))
+    return {
+      type: 'DatabaseUnavailable',
+      message: `The connection to the database broke${code === '' ? '' : ` (${code})`}; check that it is up.`,
+      permanent: false,
+    };
+  return unexpected(error.name);
+}
+
+function verdictOnState(error: pg.DatabaseError): Verdict {
+  const state = error.code ?? '';
+  const known = permanentStates[state]?.(error.message) ?? permanentClasses[state.slice(0, 2)]?.(state);
+  if (known) return { ...known, permanent: true };
+  const type = state === '57014' ? 'StatementTimeout' : 'DatabaseUnavailable';
+  const what =
+    state === '57014'
+      ? 'A statement took too long and was cancelled'
+      : 'The database could not serve a statement';
+  return { type, message: `${what} (SQLSTATE ${state}).`, permanent: false };
+}
+
+const unexpected = (name: string): Verdict => ({
+  type: 'UnexpectedError',
+  message: `exportd met an error that it does not know (${name}); the log of its worker says where.`,
+  permanent: false,
+});
+
+function codeOf(error: Error): string {
+  const own = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  // Several addresses of one host were tried, each with an error of its own.
+  const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [];
+  return own === '' && first instanceof Error ? codeOf(first) : own;
+}
+
+type Activity = (...input: never[]) => Promise<unknown>;
+
+/** Activities whose errors leave as failures that Temporal and users understand; a cancellation passes as it is. */
+export function withFailures<Activities extends Record<string, Activity>>(
+  activities: Activities,
+  logger: Logger,
+): Activities {
+  const wrap =
+    (name: string, activity: Activity): Activity =>
+    async (...input) => {
+      try {
+        return await activity(...input);
+      } catch (error) {
+        if (error instanceof CancelledFailure) throw error;
+        const failure = failureFor(error);
+        if (failure.type === 'UnexpectedError')
+          logger.error({ activity: name, frames: framesOf(error) }, failure.message);
+        throw failure;
+      }
+    };
+  const wrapped = Object.entries(activities).map(([name, activity]) => [name, wrap(name, activity)] as const);
+  // Each name has the same function as before, inside a wrapper that changes nothing of its type.
+  return Object.fromEntries(wrapped) as Activities;
+}
+
+/** Where an error came from, without its message, which may hold a row. */
+const framesOf = (error: unknown): string[] =>
+  error instanceof Error ? (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line)) : [];

@@ -1,0 +1,85 @@
+import type { RunSubject } from '../domain/run.ts';
+import type { EncodingOptions } from '../encoding/encoder.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Manifest } from './manifest.ts';
+
+/** A part as the destination has acknowledged it; what completing the file needs. */
+export interface UploadedPart {
+  readonly part_number: number;
+  readonly etag: string;
+}
+
+/** A file under way. Nothing of it is visible to readers before `complete`. */
+export interface FileUpload {
+  readonly upload_id: string;
+  /** How many bytes a part gathers before it is sent. */
+  partBytes(partNumber: number): number;
+  /** Several parts may be under way at once. */
+  putPart(partNumber: number, bytes: Buffer, signal: AbortSignal): Promise<UploadedPart>;
+  /**
+   * Makes the file visible, whole. `bytes` is the length of all its parts together. A repeat after a lost reply is safe.
+   * @throws DestinationFault `UploadLost` when the upload is gone and the file is not there: it has to start anew.
+   */
+  complete(parts: readonly UploadedPart[], bytes: number, signal: AbortSignal): Promise<void>;
+}
+
+/** One export's destination, opened with one version of its config. Every method throws DestinationFault. */
+export interface Destination {
+  /** How files are encoded there. */
+  readonly encoding: EncodingOptions;
+  fileKey(subject: RunSubject, generation: number, extension: string): string;
+  manifestKey(subject: RunSubject): string;
+  /** The full name of an object for people, e.g. `s3://bucket/key`. */
+  nameOf(key: string): string;
+  beginFile(key: string, signal: AbortSignal): Promise<FileUpload>;
+  /** Throws an upload away that will not be completed; one that is gone already is no error. */
+  abandonFile(key: string, uploadId: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Writes the manifest in one step, replacing only an older generation's, and reads it back.
+   * @returns whether it could be read back; false where the credentials may write only.
+   * @throws DestinationFault `ManifestReplaced` when a newer generation stands there.
+   */
+  putManifest(key: string, manifest: Manifest, signal: AbortSignal): Promise<{ verified: boolean }>;
+  /** The manifest that readers see now, or null. */
+  readManifest(key: string, signal: AbortSignal): Promise<Manifest | null>;
+  /** Closes its connections. */
+  readonly close: () => void;
+}
+
+/** What a destination is opened with besides its config. */
+export interface DestinationContext {
+  readonly settings: Settings;
+  /** Called when a request failed for a passing reason and is tried again after a wait. */
+  readonly onWaiting: (fault: DestinationFault) => void;
+}
+
+/** A kind of destination: one folder here and one line in the registry. */
+export interface DestinationType<Config extends Record<string, unknown> = Record<string, unknown>> {
+  readonly name: string;
+  /** Members that are stored encrypted and never returned. */
+  readonly secretMembers: readonly string[];
+  /**
+   * Checks a config as a user sent it and fills in defaults.
+   * @throws CommandRefused that names the member.
+   */
+  parseConfig(config: unknown, settings: Pick<Settings, 'EXPORTD_ALLOW_PRIVATE_ENDPOINTS'>): Config;
+  open(config: Config, context: DestinationContext): Destination;
+}
+
+/**
+ * A request that a destination refused or did not answer. The message is a sentence for the owner of the export: it
+ * holds no secret and no row, and the original error is not attached, since an SDK's errors carry access keys.
+ */
+export class DestinationFault extends Error {
+  override readonly name = 'DestinationFault';
+  /** Short name of the fault, e.g. `NoSuchBucket`. */
+  readonly type: string;
+  /** Whether the same request may succeed later. */
+  readonly transient: boolean;
+
+  constructor(type: string, message: string, options: { transient: boolean }) {
+    super(message);
+    this.type = type;
+    this.transient = options.transient;
+  }
+}

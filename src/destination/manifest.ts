@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { models } from '../domain/batch_export.ts';
+import type { OpenedRun } from '../domain/run.ts';
+import type { ExportedColumn } from '../source/source.ts';
+
+const sortKey = z.object({ inserted_at: z.string(), id: z.string() }).nullable();
+
+const manifestSchema = z.object({
+  version: z.literal(1),
+  batch_export_id: z.string(),
+  run_id: z.string(),
+  /** Grows with every export of the interval; the highest is the one that counts. */
+  generation: z.int(),
+  config_version: z.int(),
+  model: z.enum(models),
+  data_interval_start: z.string(),
+  data_interval_end: z.string(),
+  /** False when a transaction that could still add rows was open when the read began. */
+  settled: z.boolean(),
+  columns: z.array(z.object({ name: z.string(), type: z.string() })),
+  rows: z.int(),
+  bytes: z.int(),
+  /** Rows of the interval in the source right after the last one was read. */
+  source_rows: z.int(),
+  rejected: z.int(),
+  encoder: z.string(),
+  files: z.array(
+    z.object({
+      key: z.string(),
+      rows: z.int(),
+      bytes: z.int(),
+      crc32: z.string(),
+      first: sortKey,
+      last: sortKey,
+    }),
+  ),
+  created_at: z.string(),
+});
+
+/** What readers follow: the files that hold an interval's rows, each row exactly once. */
+export type Manifest = Readonly<z.infer<typeof manifestSchema>>;
+
+/**
+ * The manifest of a run whose publishing was claimed. It depends on recorded facts alone, so a repeat has the same bytes.
+ * @throws RangeError when the run is not that far yet.
+ */
+export function manifestOf(runId: string, run: OpenedRun, columns: readonly ExportedColumn[]): Manifest {
+  if (!run.finished || run.publish_started_at === null)
+    throw new RangeError('A manifest is made only of a finished run whose publishing was claimed.');
+  const { subject, files } = run;
+  return {
+    version: 1,
+    batch_export_id: subject.batch_export_id,
+    run_id: runId,
+    generation: run.generation,
+    config_version: subject.config_version,
+    model: subject.model,
+    data_interval_start: subject.data_interval_start,
+    data_interval_end: subject.data_interval_end,
+    settled: run.settled,
+    columns: columns.map(({ name, type }) => ({ name, type })),
+    rows: sum(files, ({ rows }) => rows),
+    bytes: sum(files, ({ bytes }) => bytes),
+    source_rows: run.finished.source_rows,
+    rejected: 0,
+    encoder: run.finished.encoder,
+    files: files.map((file) => ({ ...file })),
+    created_at: run.publish_started_at,
+  };
+}
+
+/** A manifest as it is stored: indented JSON and a line break. */
+export const manifestText = (manifest: Manifest): string => `${JSON.stringify(manifest, null, 2)}\n`;
+
+/** Reads a stored manifest; undefined when the text is not one. */
+export function parseManifest(text: string): Manifest | undefined {
+  try {
+    return manifestSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+const sum = <Item>(items: readonly Item[], value: (item: Item) => number): number =>
+  items.reduce((total, item) => total + value(item), 0);

@@ -1,0 +1,21 @@
+import { CommandRefused } from '../domain/errors.ts';
+import type { DestinationType } from './destination.ts';
+import { s3 } from './s3/index.ts';
+
+/** Every kind of destination. A new one is one folder beside `s3` and one line here. */
+const destinationTypes: readonly DestinationType[] = [s3];
+
+/**
+ * The kind of destination with this name.
+ * @throws CommandRefused when there is none.
+ */
+export function destinationTypeOf(name: string): DestinationType {
+  const found = destinationTypes.find((type) => type.name === name);
+  if (!found)
+    throw new CommandRefused(
+      'invalid_input',
+      `"${name}" is not a valid choice. Destinations are: ${destinationTypes.map((type) => type.name).join(', ')}.`,
+      'destination__type',
+    );
+  return found;
+}

@@ -1,0 +1,62 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
+import { NodeHttpHandler } from '@smithy/node-http-handler';
+import type { Settings } from '../../config/settings.ts';
+import { DestinationFault } from '../destination.ts';
+import type { S3Config } from './config.ts';
+import { endpointFault, publicLookup } from './endpoint.ts';
+
+/** The client tries a request this often before its caller learns of the fault. */
+const attempts = 2;
+/** Connections kept per destination: the parts in flight and a few more. */
+const socketsMaximum = 16;
+
+/**
+ * A client for one config of a destination. The caller destroys it.
+ * @throws DestinationFault when the endpoint is one that this installation does not allow.
+ */
+export function createS3Client(config: S3Config, settings: Settings): S3Client {
+  return new S3Client({
+    region: config.region,
+    maxAttempts: attempts,
+    requestHandler: requestHandler(config, settings),
+    ...credentials(config),
+    ...addressing(config),
+  });
+}
+
+function requestHandler(config: S3Config, settings: Settings): NodeHttpHandler {
+  const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate, EXPORTD_S3_REQUEST_TIMEOUT_MS: timeout } = settings;
+  const fault = config.endpoint_url === null ? null : endpointFault(config.endpoint_url, allowPrivate);
+  if (fault !== null)
+    throw new DestinationFault('EndpointRefused', `The endpoint_url is refused: ${fault}.`, {
+      transient: false,
+    });
+  const guarded = config.endpoint_url !== null && !allowPrivate;
+  const agent = { keepAlive: true, maxSockets: socketsMaximum, ...(guarded ? { lookup: publicLookup } : {}) };
+  return new NodeHttpHandler({
+    httpAgent: new HttpAgent(agent),
+    httpsAgent: new HttpsAgent(agent),
+    connectionTimeout: timeout,
+    // The longest silence, not the longest request: a part on a slow line may take its time as long as bytes flow.
+    socketTimeout: timeout,
+  });
+}
+
+/** Keys of the config; without any the SDK's own chain (environment, profile, role of the machine) is asked. */
+const credentials = ({ aws_access_key_id, aws_secret_access_key }: S3Config): S3ClientConfig =>
+  aws_access_key_id === undefined || aws_secret_access_key === undefined
+    ? {}
+    : { credentials: { accessKeyId: aws_access_key_id, secretAccessKey: aws_secret_access_key } };
+
+const addressing = ({ endpoint_url, use_virtual_style_addressing }: S3Config): S3ClientConfig =>
+  endpoint_url === null
+    ? {}
+    : {
+        endpoint: endpoint_url,
+        forcePathStyle: !use_virtual_style_addressing,
+        // Servers other than AWS often refuse the checksum trailers that the SDK adds by itself.
+        requestChecksumCalculation: 'WHEN_REQUIRED',
+        responseChecksumValidation: 'WHEN_REQUIRED',
+      };

@@ -1,0 +1,55 @@
+import type { RunSubject } from '../../domain/run.ts';
+import { constantPart, renderPrefix } from './prefix.ts';
+
+/** S3's own limit on the length of a key, in bytes of UTF-8. */
+const keyBytesMaximum = 1_024;
+
+type KeySubject = Pick<RunSubject, 'batch_export_id' | 'model' | 'data_interval_start' | 'data_interval_end'>;
+
+/** `20261101T100000Z`: sorts by time and needs no escaping anywhere. */
+const compactTime = (time: string): string => new Date(time).toISOString().replaceAll(/[-:]|\.\d+/g, '');
+
+const intervalName = (subject: KeySubject): string =>
+  `${compactTime(subject.data_interval_start)}-${compactTime(subject.data_interval_end)}`;
+
+const join = (...segments: readonly string[]): string =>
+  segments.filter((segment) => segment !== '').join('/');
+
+/** The key of a generation's file; generations from the second on carry their number, so none is ever written twice. */
+export function fileKey(prefix: string, subject: KeySubject, generation: number, extension: string): string {
+  const start = compactTime(subject.data_interval_start);
+  const path = renderPrefix(prefix, {
+    year: start.slice(0, 4),
+    month: start.slice(4, 6),
+    day: start.slice(6, 8),
+    hour: start.slice(9, 11),
+    minute: start.slice(11, 13),
+    second: start.slice(13, 15),
+    data_interval_start: start,
+    data_interval_end: compactTime(subject.data_interval_end),
+    table: subject.model,
+  });
+  const suffix = generation > 1 ? `-g${generation}` : '';
+  return join(path, `${intervalName(subject)}${suffix}.${extension}`);
+}
+
+/** The key of an interval's manifest; it does not move when variables of the prefix change. */
+export const manifestKey = (prefix: string, subject: KeySubject): string =>
+  join(constantPart(prefix), '_manifests', subject.batch_export_id, `${intervalName(subject)}.json`);
+
+/** Says in a sentence that keys under this prefix could be longer than S3 allows; null when they fit. */
+export function keyLengthFault(prefix: string): string | null {
+  const longest: KeySubject = {
+    batch_export_id: '00000000-0000-0000-0000-000000000000',
+    model: 'persons',
+    data_interval_start: '2026-11-01T10:00:00Z',
+    data_interval_end: '2026-11-01T11:00:00Z',
+  };
+  const lengths = [fileKey(prefix, longest, 999_999, 'parquet.snappy'), manifestKey(prefix, longest)].map(
+    (key) => Buffer.byteLength(key),
+  );
+  const length = Math.max(...lengths);
+  return length > keyBytesMaximum
+    ? `The prefix is too long: keys would have ${length} bytes, and S3 allows ${keyBytesMaximum}.`
+    : null;
+}

@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto';
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  HeadObjectCommand,
+  ListPartsCommand,
+  UploadPartCommand,
+  type CreateMultipartUploadCommandInput,
+} from '@aws-sdk/client-s3';
+import { DestinationFault, type FileUpload, type UploadedPart } from '../destination.ts';
+import type { S3Requests } from './requests.ts';
+import { partBytes } from './part_sizes.ts';
+
+/** How objects are encrypted by the server, and what kind of text they hold. */
+export type ObjectOptions = Pick<
+  CreateMultipartUploadCommandInput,
+  'ServerSideEncryption' | 'SSEKMSKeyId' | 'ContentType'
+>;
+
+/** Metadata that tells an upload's object from any other of the same key and size. */
+const markName = 'exportd-upload';
+
+/** A part as the server lists it. */
+export interface ListedPart extends UploadedPart {
+  readonly bytes: number;
+}
+
+/** Begins a multipart upload of `key`; small files go the same way, as a single part. */
+export async function beginUpload(
+  requests: S3Requests,
+  key: string,
+  options: ObjectOptions & { firstPartBytes: number },
+  signal: AbortSignal,
+): Promise<FileUpload> {
+  const { firstPartBytes, ...object } = options;
+  const mark = randomUUID();
+  const input = { Bucket: requests.bucket, Key: key, Metadata: { [markName]: mark }, ...object };
+  const created = await requests.send('CreateMultipartUpload', signal, (client, call) =>
+    client.send(new CreateMultipartUploadCommand(input), call),
+  );
+  const upload = {
+    Bucket: requests.bucket,
+    Key: key,
+    UploadId: requireMember(created.UploadId, 'an upload id'),
+  };
+  return {
+    upload_id: upload.UploadId,
+    partBytes: (partNumber) => partBytes(partNumber, firstPartBytes),
+    putPart: async (partNumber, bytes, partSignal) => {
+      const sent = await requests.send('UploadPart', partSignal, (client, call) =>
+        client.send(new UploadPartCommand({ ...upload, PartNumber: partNumber, Body: bytes }), call),
+      );
+      return { part_number: partNumber, etag: requireMember(sent.ETag, 'the ETag of a part') };
+    },
+    complete: (parts, bytes, completeSignal) =>
+      completeUpload(requests, upload, { parts, bytes, mark }, completeSignal),
+  };
+}
+
+/** The parts of an upload that the server holds, by number. */
+export async function listParts(
+  requests: S3Requests,
+  key: string,
+  uploadId: string,
+  signal: AbortSignal,
+): Promise<ListedPart[]> {
+  const listed: ListedPart[] = [];
+  let marker: string | undefined;
+  do {
+    const input = { Bucket: requests.bucket, Key: key, UploadId: uploadId, PartNumberMarker: marker };
+    const page = await requests.send('ListParts', signal, (client, call) =>
+      client.send(new ListPartsCommand(input), call),
+    );
+    for (const part of page.Parts ?? [])
+      listed.push({
+        part_number: part.PartNumber ?? 0,
+        etag: requireMember(part.ETag, 'the ETag of a part'),
+        bytes: part.Size ?? 0,
+      });
+    marker = page.IsTruncated ? page.NextPartNumberMarker : undefined;
+  } while (marker !== undefined);
+  return listed;
+}
+
+/** Throws an upload and its parts away; one that is gone already is no error. */
+export async function abortUpload(
+  requests: S3Requests,
+  key: string,
+  uploadId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const input = { Bucket: requests.bucket, Key: key, UploadId: uploadId };
+  try {
+    await requests.send('AbortMultipartUpload', signal, (client, call) =>
+      client.send(new AbortMultipartUploadCommand(input), call),
+    );
+  } catch (error) {
+    if (!(error instanceof DestinationFault) || error.type !== 'NoSuchUpload') throw error;
+  }
+}
+
+type UploadNames = Readonly<{ Bucket: string; Key: string; UploadId: string }>;
+type Completion = Readonly<{ parts: readonly UploadedPart[]; bytes: number; mark: string }>;
+
+async function completeUpload(
+  requests: S3Requests,
+  upload: UploadNames,
+  completion: Completion,
+  signal: AbortSignal,
+): Promise<void> {
+  const Parts = completion.parts.map(({ part_number, etag }) => ({ PartNumber: part_number, ETag: etag }));
+  const complete = (conditions: { IfNoneMatch?: string }) =>
+    requests.send('CompleteMultipartUpload', signal, (client, call) =>
+      client.send(
+        new CompleteMultipartUploadCommand({ ...upload, ...conditions, MultipartUpload: { Parts } }),
+        call,
+      ),
+    );
+  try {
+    await complete({ IfNoneMatch: '*' });
+  } catch (error) {
+    if (!(error instanceof DestinationFault)) throw error;
+    if (error.type === 'NotImplemented') {
+      // The server knows no conditional writes. The key belongs to a generation that the journal gave to this attempt alone.
+      await complete({});
+      return;
+    }
+    if (!error.transient) throw error;
+    // The reply to an earlier try may have been lost: whether the file is there now decides, not what the server said.
+    if (!(await isThere(requests, upload, completion, signal)))
+      throw new DestinationFault(
+        'UploadLost',
+        `The upload of ${upload.Key} could not be completed (${error.type}); the file is exported anew.`,
+        { transient: true },
+      );
+  }
+}
+
+async function isThere(
+  requests: S3Requests,
+  { Bucket, Key }: UploadNames,
+  { bytes, mark }: Completion,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    const found = await requests.send('HeadObject', signal, (client, call) =>
+      client.send(new HeadObjectCommand({ Bucket, Key }), call),
+    );
+    return found.ContentLength === bytes && found.Metadata?.[markName] === mark;
+  } catch (error) {
+    // Not there, or not allowed to look: then the file starts anew under the next generation, which is always safe.
+    if (error instanceof DestinationFault && !error.transient) return false;
+    throw error;
+  }
+}
+
+function requireMember(value: string | undefined, what: string): string {
+  if (value === undefined)
+    throw new DestinationFault(
+      'UnexpectedAnswer',
+      `The S3 server answered without ${what}; is endpoint_url an S3 server?`,
+      {
+        transient: true,
+      },
+    );
+  return value;
+}

@@ -1,0 +1,63 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { S3Client } from '@aws-sdk/client-s3';
+import type { DestinationContext, DestinationFault } from '../destination.ts';
+import { createS3Client } from './client.ts';
+import type { S3Config } from './config.ts';
+import { faultOf } from './faults.ts';
+
+/** Requests to the bucket of one destination, made patiently. */
+export interface S3Requests {
+  readonly bucket: string;
+  /**
+   * Makes a request; passing faults are waited out for as long as EXPORTD_S3_PATIENCE_MS, so that an outage does not
+   * cost the parts that are already there. Since a reply can be lost, the request may arrive twice.
+   * @throws DestinationFault, or the signal's reason once it is aborted.
+   */
+  send<Output>(
+    operation: string,
+    signal: AbortSignal,
+    call: (client: S3Client, options: { abortSignal: AbortSignal }) => Promise<Output>,
+  ): Promise<Output>;
+  readonly close: () => void;
+}
+
+/** Faults that waiting does not change: whoever asked has to look what became of the object or the upload. */
+const needsDecision = new Set([
+  'NoSuchUpload',
+  'InvalidPart',
+  'PreconditionFailed',
+  'ConditionalRequestConflict',
+  '412',
+  '409',
+]);
+
+/** Opens the way to the bucket of one config. */
+export function createS3Requests(config: S3Config, { settings, onWaiting }: DestinationContext): S3Requests {
+  const client = createS3Client(config, settings);
+  const {
+    EXPORTD_S3_PATIENCE_MS: patience,
+    EXPORTD_ACTIVITY_RETRY_INITIAL_MS: initial,
+    EXPORTD_ACTIVITY_RETRY_MAX_MS: maximum,
+  } = settings;
+  const isWorthWaiting = (fault: DestinationFault): boolean =>
+    fault.transient && !needsDecision.has(fault.type);
+  return {
+    bucket: config.bucket_name,
+    send: async (operation, signal, call) => {
+      const deadline = Date.now() + patience;
+      for (let pause = initial; ; pause = Math.min(pause * 2, maximum)) {
+        signal.throwIfAborted();
+        try {
+          return await call(client, { abortSignal: signal });
+        } catch (error) {
+          signal.throwIfAborted();
+          const fault = faultOf(error, operation);
+          if (!isWorthWaiting(fault) || Date.now() + pause > deadline) throw fault;
+          onWaiting(fault);
+          await wait(pause, undefined, { signal });
+        }
+      }
+    },
+    close: () => client.destroy(),
+  };
+}
