@@ -36,6 +36,7 @@ export function appendJsonLines(
   columns: readonly ExportedColumn[],
 ): number {
   const members = columns.map(({ name, type }, index) => ({
+    name,
     type,
     prefix: Buffer.from(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`),
     size: fixedSizes[type],
@@ -47,19 +48,18 @@ export function appendJsonLines(
     if (at + 2 > block.length || block.readInt16BE(at) !== columns.length)
       throw new MalformedBlock(`Row ${rows} of a block has not the ${columns.length} fields of its columns.`);
     at += 2;
-    for (let index = 0; index < members.length; index += 1) {
-      const member = members[index]!;
+    for (const member of members) {
       const length = at + 4 > block.length ? Number.NaN : block.readInt32BE(at);
       const start = at + 4;
       at = start + Math.max(0, length);
       if (!(at <= block.length) || (length >= 0 && member.size !== undefined && length !== member.size))
-        throw new MalformedBlock(`Row ${rows} of a block ends within its column ${columns[index]?.name}.`);
+        throw new MalformedBlock(`Row ${rows} of a block ends within its column ${member.name}.`);
       appendBytes(target, member.prefix, 0, member.prefix.length);
       if (length < 0) appendAscii(target, 'null');
       else if (!appendValue(target, member.type, block, start, at))
         throw new RowNotEncodable(
           rowName(block, rowAt, columns),
-          columns[index]?.name ?? '',
+          member.name,
           'holds a time that is infinite or outside the years 0001 to 9999',
         );
     }

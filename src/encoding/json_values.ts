@@ -31,7 +31,7 @@ export function appendBytes(target: GrowingBuffer, source: Buffer, start: number
   reserve(target, end - start);
   const { bytes } = target;
   if (end - start < shortCopy)
-    for (let from = start, to = target.length; from < end; from += 1, to += 1) bytes[to] = source[from]!;
+    for (let from = start, to = target.length; from < end; from += 1, to += 1) bytes[to] = source[from] ?? 0;
   else source.copy(bytes, target.length, start, end);
   target.length += end - start;
 }
@@ -39,7 +39,7 @@ export function appendBytes(target: GrowingBuffer, source: Buffer, start: number
 /** Appends UTF-8 text as a JSON string. Only what JSON demands is escaped. */
 export function appendText(target: GrowingBuffer, source: Buffer, start: number, end: number): void {
   let size = 0;
-  for (let at = start; at < end; at += 1) size += escapedSize[source[at]!]!;
+  for (let at = start; at < end; at += 1) size += escapedSize[source[at] ?? 0] ?? 1;
   reserve(target, size + 2);
   const { bytes } = target;
   bytes[target.length] = quote;
@@ -54,17 +54,17 @@ function appendEscaped(target: GrowingBuffer, source: Buffer, start: number, end
   const { bytes } = target;
   let to = target.length;
   for (let at = start; at < end; at += 1) {
-    const byte = source[at]!;
-    const size = escapedSize[byte]!;
+    const byte = source[at] ?? 0;
+    const size = escapedSize[byte] ?? 1;
     if (size === 1) {
       bytes[to] = byte;
     } else if (size === 2) {
       bytes[to] = backslash;
-      bytes[to + 1] = escapeLetter[byte]!;
+      bytes[to + 1] = escapeLetter[byte] ?? 0;
     } else {
       bytes.write('\\u00', to, 'latin1');
-      bytes[to + 4] = hexDigits[byte >> 4]!;
-      bytes[to + 5] = hexDigits[byte & 15]!;
+      bytes[to + 4] = hexDigits[byte >> 4] ?? 0;
+      bytes[to + 5] = hexDigits[byte & 15] ?? 0;
     }
     to += size;
   }
@@ -104,9 +104,9 @@ export function appendUuid(target: GrowingBuffer, source: Buffer, start: number)
   let to = target.length;
   bytes[to++] = quote;
   for (let byte = 0; byte < 16; byte += 1) {
-    const value = source[start + byte]!;
-    bytes[to++] = hexDigits[value >> 4]!;
-    bytes[to++] = hexDigits[value & 15]!;
+    const value = source[start + byte] ?? 0;
+    bytes[to++] = hexDigits[value >> 4] ?? 0;
+    bytes[to++] = hexDigits[value & 15] ?? 0;
     if (byte === 3 || byte === 5 || byte === 7 || byte === 9) bytes[to++] = 0x2d;
   }
   bytes[to++] = quote;
