@@ -22,6 +22,7 @@ const ownErrors: Readonly<Record<string, { readonly permanent: boolean }>> = {
   SecretUnreadable: { permanent: true },
   RowNotEncodable: { permanent: true },
   RowWithoutKey: { permanent: true },
+  MalformedBlock: { permanent: true },
   RelationNotFound: { permanent: true },
   BadRelationName: { permanent: true },
   // After a failover the address may lead to the primary again.

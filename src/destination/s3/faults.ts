@@ -31,12 +31,13 @@ const permanentFaults: Readonly<Record<string, string>> = {
     'The KMS key cannot be used in its present state; check kms_key_id of the destination.',
 };
 
-/** Other names of the same fault: answers to HEAD have no body, so only their status is known. */
+/** Other names of the same faults: answers to HEAD have no body, so only their status is known. */
 const aliases: Readonly<Record<string, string>> = {
   Forbidden: 'AccessDenied',
   '403': 'AccessDenied',
   '301': 'PermanentRedirect',
-  XMinioInvalidObjectName: 'InvalidArgument',
+  // What versitygw says of an access key it does not know.
+  XAdminUserNotFound: 'InvalidAccessKeyId',
 };
 
 /** Statuses of 400 to 499 that say "not now" rather than "never". */

@@ -1,0 +1,119 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createKeyRing, SecretUnreadable } from '../../src/config/key_ring.ts';
+import {
+  ConfigMissing,
+  mergeConfig,
+  readConfig,
+  readPublicConfig,
+  storeConfig,
+} from '../../src/destination/config_versions.ts';
+import { inTransaction } from '../../src/journal/database.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+
+const newKeyRing = () => createKeyRing(`main:${randomBytes(32).toString('base64')}`);
+const keyRing = newKeyRing();
+const settings = { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false };
+const keyId = `id-${randomUUID()}`;
+const secret = `secret-${randomUUID()}`;
+const given = {
+  bucket_name: 'bucket',
+  region: 'us-east-1',
+  prefix: 'exports',
+  aws_access_key_id: keyId,
+  aws_secret_access_key: secret,
+};
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+const store = (batch_export_id: string, config: unknown = given) =>
+  inTransaction(database.pool, (connection) =>
+    storeConfig(connection, { keyRing, settings }, { batch_export_id, destination_type: 'S3', config }),
+  );
+const merge = (
+  batch_export_id: string,
+  base_version: number,
+  config: Record<string, unknown>,
+  ring = keyRing,
+) =>
+  inTransaction(database.pool, (connection) =>
+    mergeConfig(connection, { keyRing: ring, settings }, { batch_export_id, base_version, config }),
+  );
+
+describe('stored configs', () => {
+  it('show everything but secrets, which are sealed at rest', async () => {
+    const id = randomUUID();
+    expect(await store(id)).toBe(1);
+    const shown = await readPublicConfig(database.pool, id, 1);
+    expect(shown).toMatchObject({
+      destination_type: 'S3',
+      config: { bucket_name: 'bucket', compression: null },
+    });
+    const { rows } = await database.pool.query('select * from exportd.destination_configs');
+    for (const text of [JSON.stringify(shown), JSON.stringify(rows)])
+      for (const planted of [keyId, secret, Buffer.from(secret).toString('base64')])
+        expect(text).not.toContain(planted);
+    expect(await readConfig(database.pool, keyRing, id, 1)).toMatchObject({ config: given });
+  });
+
+  it('are merged into a new version; what is left out survives without being opened', async () => {
+    const id = randomUUID();
+    await store(id);
+    const stranger = newKeyRing();
+    expect(await merge(id, 1, { prefix: 'other', compression: 'gzip' }, stranger)).toBe(2);
+    expect(await readConfig(database.pool, keyRing, id, 2)).toMatchObject({
+      config: { ...given, prefix: 'other', compression: 'gzip' },
+    });
+    expect(await merge(id, 2, { aws_secret_access_key: 'changed', compression: null })).toBe(3);
+    expect(await readConfig(database.pool, keyRing, id, 3)).toMatchObject({
+      config: {
+        aws_access_key_id: keyId,
+        aws_secret_access_key: 'changed',
+        prefix: 'other',
+        compression: null,
+      },
+    });
+    expect(await readPublicConfig(database.pool, id, 1)).toMatchObject({ config: { prefix: 'exports' } });
+  });
+
+  it('lose both credentials only together', async () => {
+    const id = randomUUID();
+    await store(id);
+    await expect(merge(id, 1, { aws_access_key_id: null })).rejects.toMatchObject({
+      attr: 'destination__config__aws_access_key_id',
+    });
+    const version = await merge(id, 1, { aws_access_key_id: null, aws_secret_access_key: null });
+    const { config } = await readConfig(database.pool, keyRing, id, version);
+    expect(config).not.toHaveProperty('aws_access_key_id');
+  });
+
+  it('refuse a bad merge by the member at fault and never repeat a secret', async () => {
+    const id = randomUUID();
+    await store(id);
+    await expect(merge(id, 1, { hello: 1 })).rejects.toMatchObject({ attr: 'destination__config__hello' });
+    const wrong = { ...given, aws_secret_access_key: [secret] };
+    await expect(store(id, wrong)).rejects.not.toThrow(secret);
+  });
+
+  it('are numbered in turn by writers at the same time', async () => {
+    const id = randomUUID();
+    const versions = await Promise.all([store(id), store(id), store(id)]);
+    expect(versions.toSorted()).toEqual([1, 2, 3]);
+  });
+
+  it('cannot be opened under another export, and a missing one is said to be missing', async () => {
+    const [id, other] = [randomUUID(), randomUUID()];
+    await store(id);
+    await database.pool.query(
+      `insert into exportd.destination_configs (batch_export_id, version, destination_type, config, secrets)
+       select $2, version, destination_type, config, secrets from exportd.destination_configs where batch_export_id = $1`,
+      [id, other],
+    );
+    await expect(readConfig(database.pool, keyRing, other, 1)).rejects.toThrow(SecretUnreadable);
+    await expect(readPublicConfig(database.pool, id, 9)).rejects.toThrow(ConfigMissing);
+  });
+});

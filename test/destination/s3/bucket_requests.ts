@@ -1,0 +1,48 @@
+import { readSettings, type Settings } from '../../../src/config/settings.ts';
+import type { Destination } from '../../../src/destination/destination.ts';
+import type { S3Config } from '../../../src/destination/s3/config.ts';
+import { s3 } from '../../../src/destination/s3/index.ts';
+import { createS3Requests, type S3Requests } from '../../../src/destination/s3/requests.ts';
+import type { TestBucket } from '../../setup/bucket.ts';
+
+/** Settings under which loopback is allowed and waits are short. */
+export const s3Settings = (more: Record<string, string> = {}): Settings =>
+  readSettings({
+    DATABASE_URL: 'unused',
+    EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    EXPORTD_ACTIVITY_RETRY_INITIAL_MS: '10',
+    EXPORTD_ACTIVITY_RETRY_MAX_MS: '20',
+    ...more,
+  });
+
+/** A config that leads to a test's bucket, as a user would send it. */
+export const configOf = (bucket: TestBucket, more: object = {}) => ({
+  bucket_name: bucket.bucket,
+  region: 'us-east-1',
+  prefix: 'exports/{year}',
+  endpoint_url: bucket.endpoint,
+  aws_access_key_id: bucket.accessKeyId,
+  aws_secret_access_key: bucket.secretAccessKey,
+  ...more,
+});
+
+const parse = (bucket: TestBucket, more: object): S3Config =>
+  s3.parseConfig(configOf(bucket, more), s3Settings());
+
+export const openBucket = (bucket: TestBucket, more: object = {}): Destination =>
+  s3.open(parse(bucket, more), {
+    settings: s3Settings({ EXPORTD_S3_PATIENCE_MS: '0' }),
+    onWaiting: () => undefined,
+  });
+
+export const requestsOf = (bucket: TestBucket, more: object = {}): S3Requests =>
+  createS3Requests(parse(bucket, more), { settings: s3Settings(), onWaiting: () => undefined });
+
+/** Requests whose every answer to `operation` is lost once, after the server has acted on it. */
+export const losingReplies = (requests: S3Requests, operation: string): S3Requests => ({
+  ...requests,
+  send: async (name, signal, call) => {
+    if (name === operation) await requests.send(name, signal, call);
+    return requests.send(name, signal, call);
+  },
+});

@@ -1,0 +1,89 @@
+import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Manifest } from '../../../src/destination/manifest.ts';
+import { putManifestObject, readManifestObject } from '../../../src/destination/s3/manifest_object.ts';
+import type { S3Requests } from '../../../src/destination/s3/requests.ts';
+import { createBucket, type TestBucket } from '../../setup/bucket.ts';
+import { losingReplies, requestsOf } from './bucket_requests.ts';
+
+const { signal } = new AbortController();
+const options = { ContentType: 'application/json' };
+
+const manifest = (generation: number, run_id = `run-${generation}`): Manifest => ({
+  version: 1,
+  batch_export_id: 'export',
+  run_id,
+  generation,
+  config_version: 1,
+  model: 'events',
+  data_interval_start: '2026-11-01T10:00:00.000Z',
+  data_interval_end: '2026-11-01T11:00:00.000Z',
+  settled: true,
+  columns: [{ name: 'uuid', type: 'uuid' }],
+  rows: 1,
+  bytes: 2,
+  source_rows: 1,
+  rejected: 0,
+  encoder: 'jsonlines/1',
+  files: [{ key: 'a', rows: 1, bytes: 2, crc32: '00000000', first: null, last: null }],
+  created_at: '2026-11-01T11:00:05.000Z',
+});
+
+let bucket: TestBucket;
+let requests: S3Requests;
+beforeAll(async () => {
+  bucket = await createBucket();
+  requests = requestsOf(bucket);
+});
+afterAll(() => {
+  requests.close();
+  bucket.client.destroy();
+});
+
+const put = (key: string, given: Manifest, through = requests) =>
+  putManifestObject(through, key, given, options, signal);
+const read = (key: string) => readManifestObject(requests, key, signal);
+
+describe('the manifest of an interval', () => {
+  it('is indented JSON with a line break at its end; a repeat writes the same bytes', async () => {
+    expect(await read('new.json')).toBeNull();
+    expect(await put('new.json', manifest(1))).toEqual({ verified: true });
+    expect(await put('new.json', manifest(1))).toEqual({ verified: true });
+    const { Body } = await bucket.client.send(
+      new GetObjectCommand({ Bucket: bucket.bucket, Key: 'new.json' }),
+    );
+    expect(await Body?.transformToString()).toBe(`${JSON.stringify(manifest(1), null, 2)}\n`);
+    expect(await read('new.json')).toEqual(manifest(1));
+  });
+
+  it('is replaced by a newer generation and never by an older or another one of the same number', async () => {
+    await put('newer.json', manifest(2));
+    await put('newer.json', manifest(3));
+    for (const other of [manifest(2), manifest(3, 'a stranger')])
+      await expect(put('newer.json', other)).rejects.toMatchObject({
+        type: 'ManifestReplaced',
+        transient: false,
+      });
+    expect(await read('newer.json')).toEqual(manifest(3));
+  });
+
+  it('is recognised as written when the reply was lost, new and replaced', async () => {
+    const losing = losingReplies(requests, 'PutObject');
+    expect(await put('lost.json', manifest(1), losing)).toEqual({ verified: true });
+    expect(await put('lost.json', manifest(2), losing)).toEqual({ verified: true });
+    expect(await read('lost.json')).toEqual(manifest(2));
+  });
+
+  it('is the newest one however many write at the same time', async () => {
+    await Promise.allSettled([1, 2, 3, 4].map((generation) => put('race.json', manifest(generation))));
+    expect(await read('race.json')).toMatchObject({ generation: 4 });
+  });
+
+  it('replaces something under its key that is no manifest', async () => {
+    await bucket.client.send(
+      new PutObjectCommand({ Bucket: bucket.bucket, Key: 'odd.json', Body: 'not JSON' }),
+    );
+    expect(await read('odd.json')).toBeNull();
+    expect(await put('odd.json', manifest(1))).toEqual({ verified: true });
+  });
+});

@@ -1,0 +1,105 @@
+import { GetObjectCommand, HeadObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { abortUpload, beginUpload, listParts } from '../../../src/destination/s3/multipart.ts';
+import type { S3Requests } from '../../../src/destination/s3/requests.ts';
+import { createBucket, type TestBucket } from '../../setup/bucket.ts';
+import { losingReplies, openBucket, requestsOf } from './bucket_requests.ts';
+
+const { signal } = new AbortController();
+const options = { ContentType: 'application/jsonl', firstPartBytes: 5 * 1024 * 1024 };
+const first = Buffer.alloc(options.firstPartBytes, 'a');
+const second = Buffer.from('the end');
+const length = first.length + second.length;
+
+let bucket: TestBucket;
+let requests: S3Requests;
+beforeAll(async () => {
+  bucket = await createBucket();
+  requests = requestsOf(bucket);
+});
+afterAll(() => {
+  requests.close();
+  bucket.client.destroy();
+});
+
+const textOf = async (key: string): Promise<string> => {
+  const { Body } = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.bucket, Key: key }));
+  return (await Body?.transformToString()) ?? '';
+};
+
+async function uploadTo(key: string, through = requests) {
+  const upload = await beginUpload(through, key, options, signal);
+  const end = await upload.putPart(1_000, second, signal);
+  const start = await upload.putPart(1, first, signal);
+  return { upload, parts: [start, end] };
+}
+
+describe('a multipart upload', () => {
+  it('becomes one object of its parts in order, and can be completed twice', async () => {
+    const { upload, parts } = await uploadTo('twice');
+    expect(await listParts(requests, 'twice', upload.upload_id, signal)).toEqual([
+      { ...parts[0], bytes: first.length },
+      { ...parts[1], bytes: second.length },
+    ]);
+    await upload.complete(parts, length, signal);
+    await upload.complete(parts, length, signal);
+    expect(await textOf('twice')).toBe(`${first.toString()}the end`);
+  });
+
+  it('is there although the reply to its completion was lost', async () => {
+    const { upload, parts } = await uploadTo('lost', losingReplies(requests, 'CompleteMultipartUpload'));
+    await upload.complete(parts, length, signal);
+    const head = new HeadObjectCommand({ Bucket: bucket.bucket, Key: 'lost' });
+    expect(await bucket.client.send(head)).toMatchObject({ ContentLength: length });
+  });
+
+  it('never replaces an object, even one of the same length', async () => {
+    const standing = await uploadTo('taken');
+    await standing.upload.complete(standing.parts, length, signal);
+    const late = await beginUpload(requests, 'taken', options, signal);
+    const part = await late.putPart(1, Buffer.alloc(length, 'z'), signal);
+    await expect(late.complete([part], length, signal)).rejects.toMatchObject({
+      type: 'UploadLost',
+      transient: true,
+    });
+    expect(await textOf('taken')).toMatch(/^a.*the end$/);
+    await abortUpload(requests, 'taken', late.upload_id, signal);
+  });
+
+  it('is gone after an abort, twice is no error, and completing it then says that it is lost', async () => {
+    const { upload, parts } = await uploadTo('aborted');
+    await abortUpload(requests, 'aborted', upload.upload_id, signal);
+    await abortUpload(requests, 'aborted', upload.upload_id, signal);
+    await expect(upload.complete(parts, length, signal)).rejects.toMatchObject({ type: 'UploadLost' });
+    const open = await bucket.client.send(new ListMultipartUploadsCommand({ Bucket: bucket.bucket }));
+    expect(open.Uploads ?? []).toEqual([]);
+  });
+
+  it('stops with the signal', async () => {
+    const { upload } = await uploadTo('stopped');
+    const reason = new Error('stop');
+    await expect(upload.putPart(2, first, AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+});
+
+describe('a destination that cannot work', () => {
+  it.each([
+    ['InvalidAccessKeyId', { aws_access_key_id: 'nobody' }],
+    ['SignatureDoesNotMatch', { aws_secret_access_key: 'wrong' }],
+    ['NoSuchBucket', { bucket_name: 'no-such-bucket-anywhere' }],
+    ['AuthorizationHeaderMalformed', { region: 'eu-west-9' }],
+  ])('says at once that it is %s', async (type, change) => {
+    const destination = openBucket(bucket, change);
+    await expect(destination.beginFile('x', signal)).rejects.toMatchObject({ type, transient: false });
+    destination.close();
+  });
+
+  it('is waited for when nobody answers', async () => {
+    const destination = openBucket(bucket, { endpoint_url: 'http://127.0.0.1:1' });
+    await expect(destination.beginFile('x', signal)).rejects.toMatchObject({
+      type: 'S3Unreachable',
+      transient: true,
+    });
+    destination.close();
+  });
+});

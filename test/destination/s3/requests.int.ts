@@ -1,0 +1,68 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { HeadBucketCommand } from '@aws-sdk/client-s3';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { DestinationFault } from '../../../src/destination/destination.ts';
+import { publicLookup } from '../../../src/destination/s3/endpoint.ts';
+import { s3 } from '../../../src/destination/s3/index.ts';
+import { createS3Requests } from '../../../src/destination/s3/requests.ts';
+import { s3Settings } from './bucket_requests.ts';
+
+let server: Server | undefined;
+afterEach(() => {
+  server?.close();
+});
+
+/** A server that is busy for so many requests; returns what a patient client met. */
+async function visitBusyServer(busyRequests: number, patienceMs: number) {
+  let requestCount = 0;
+  const listening = createServer((_, response) => {
+    requestCount += 1;
+    response.writeHead(requestCount > busyRequests ? 200 : 503).end();
+  });
+  server = listening;
+  await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
+  const settings = s3Settings({ EXPORTD_S3_PATIENCE_MS: String(patienceMs) });
+  const waits: DestinationFault[] = [];
+  const config = {
+    bucket_name: 'bucket',
+    region: 'us-east-1',
+    prefix: '',
+    endpoint_url: `http://127.0.0.1:${(listening.address() as AddressInfo).port}`,
+    aws_access_key_id: 'id',
+    aws_secret_access_key: 'secret',
+  };
+  const requests = createS3Requests(s3Config(config), { settings, onWaiting: (fault) => waits.push(fault) });
+  const answer = await requests
+    .send('HeadBucket', new AbortController().signal, (client, call) =>
+      client.send(new HeadBucketCommand({ Bucket: 'bucket' }), call),
+    )
+    .then(
+      () => 'answered',
+      (fault: unknown) => fault,
+    )
+    .finally(() => requests.close());
+  return { answer, waits };
+}
+
+const s3Config = (config: object) => s3.parseConfig(config, s3Settings());
+
+describe('requests to a server that has an outage', () => {
+  it('wait until it is back, and say so', async () => {
+    const { answer, waits } = await visitBusyServer(5, 60_000);
+    expect(answer).toBe('answered');
+    expect(waits.length).toBeGreaterThan(0);
+  });
+
+  it('give up as passing once the patience is used up', async () => {
+    const { answer } = await visitBusyServer(Number.POSITIVE_INFINITY, 30);
+    expect(answer).toMatchObject({ name: 'DestinationFault', transient: true });
+  });
+});
+
+describe('the look-up of names where private addresses are not allowed', () => {
+  it('refuses a name that leads inwards at the moment of connecting', async () => {
+    const error = await new Promise((resolve) => publicLookup('localhost', { all: true }, resolve));
+    expect(error).toMatchObject({ type: 'EndpointRefused', transient: false });
+  });
+});
