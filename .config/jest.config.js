@@ -1,5 +1,10 @@
+import { join } from 'node:path';
+
 // Four projects by cost, told apart by a test file's suffix. Everything but .unit runs against real servers,
 // which the global set-up starts once for the whole run.
+// Jest resolves a relative root differently for the whole and for its projects.
+const rootDir = join(import.meta.dirname, '..');
+
 const transform = {
   '^.+\\.(ts|mts|js|mjs)$': [
     '@swc/jest',
@@ -25,9 +30,16 @@ const moduleOnly = [
   'yargs',
 ];
 
-const project = (name, suffix) => ({
+// In the projects, not above them, so that a run of the others alone starts no servers.
+const servers = {
+  globalSetup: '<rootDir>/test/setup/start_servers.ts',
+  globalTeardown: '<rootDir>/test/setup/stop_servers.ts',
+};
+
+const project = (name, suffix, setUp = {}) => ({
   displayName: name,
-  rootDir: '..',
+  ...setUp,
+  rootDir,
   testEnvironment: 'node',
   testMatch: [`<rootDir>/test/**/*.${suffix}.ts`],
   transform,
@@ -36,16 +48,14 @@ const project = (name, suffix) => ({
 });
 
 export default {
-  rootDir: '..',
+  rootDir,
   projects: [
     project('unit', 'unit'),
     project('replay', 'replay'),
-    project('int', 'int'),
-    project('fault', 'fault'),
-    project('e2e', 'e2e'),
+    project('int', 'int', servers),
+    project('fault', 'fault', servers),
+    project('e2e', 'e2e', servers),
   ],
-  globalSetup: '<rootDir>/test/setup/start_servers.ts',
-  globalTeardown: '<rootDir>/test/setup/stop_servers.ts',
   testTimeout: 120_000,
   maxWorkers: 2,
 };

@@ -99,7 +99,16 @@ export class SettingsError extends Error {
 }
 
 /** Variables that the launcher and the test set-up read, and that the parts only pass on. */
-const launcherVariables = new Set(['EXPORTD_DATA_DIR', 'EXPORTD_CACHE_DIR']);
+const launcherVariables = new Set([
+  'EXPORTD_DATA_DIR',
+  'EXPORTD_CACHE_DIR',
+  'EXPORTD_TEST_FOLDER',
+  'EXPORTD_TEST_DATABASE_URL',
+  'EXPORTD_TEST_TEMPORAL_ADDRESS',
+  'EXPORTD_TEST_S3_ENDPOINT',
+  'EXPORTD_TEST_S3_ACCESS_KEY_ID',
+  'EXPORTD_TEST_S3_SECRET_ACCESS_KEY',
+]);
 
 /**
  * Reads the settings from an environment.

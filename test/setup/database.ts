@@ -1,34 +1,28 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
 import { createPool, type Pool } from '../../src/journal/database.ts';
-import { migrate, migrateSource } from '../../src/journal/migrate.ts';
+import { fromSetUp } from './environment.ts';
+import { databaseOf, onServer, templateDatabase } from './template_database.ts';
 
+/** A database of a test's own. */
 export interface TestDatabase {
   readonly url: string;
+  /** A pool on it, with exportd's own types and application name. */
   readonly pool: Pool;
+  /** Closes the pool and removes the database, whoever is still connected. */
   drop(): Promise<void>;
 }
 
-const serverUrl = () => process.env.EXPORTD_TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:55432/postgres';
-
-/** A database of its own with every migration applied. */
+/** Makes a migrated database, empty but for what the migrations put in, with the source's relations beside. */
 export async function createTestDatabase(): Promise<TestDatabase> {
+  const serverUrl = fromSetUp('EXPORTD_TEST_DATABASE_URL');
   const name = `test_${randomUUID().replaceAll('-', '')}`;
-  const admin = new pg.Client(serverUrl());
-  await admin.connect();
-  await admin.query(`create database ${name}`);
-  const url = new URL(serverUrl());
-  url.pathname = `/${name}`;
-  await migrate(url.href);
-  await migrateSource(url.href);
-  const pool = createPool(url.href, { max: 5 });
-  return {
-    url: url.href,
-    pool,
-    drop: async () => {
-      await pool.end();
-      await admin.query(`drop database ${name} with (force)`);
-      await admin.end();
-    },
+  // By copying files: faster than through the write-ahead log for a small template.
+  await onServer(serverUrl, `create database ${name} template ${templateDatabase} strategy file_copy`);
+  const url = databaseOf(serverUrl, name);
+  const pool = createPool(url, { max: 10 });
+  const drop = async () => {
+    await pool.end();
+    await onServer(serverUrl, `drop database ${name} with (force)`);
   };
+  return { url, pool, drop };
 }

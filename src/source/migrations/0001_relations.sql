@@ -1,6 +1,6 @@
 -- The relations that exportd reads, for an installation that has none of its own: the demo, tests, a fresh start.
 -- Where they exist already (or are views over something else), the settings EXPORTD_*_RELATION name them instead.
-create table events (
+create table public.events (
   team_id integer not null,
   uuid uuid not null,
   event text not null,
@@ -13,9 +13,9 @@ create table events (
   created_at timestamptz not null default clock_timestamp(),
   inserted_at timestamptz not null default clock_timestamp()
 );
-create index events_team_inserted on events (team_id, inserted_at, uuid);
+create index events_team_inserted on public.events (team_id, inserted_at, uuid);
 
-create table persons (
+create table public.persons (
   team_id integer not null,
   id uuid not null,
   properties jsonb not null default '{}',
@@ -25,9 +25,9 @@ create table persons (
   is_deleted boolean not null default false,
   primary key (team_id, id)
 );
-create index persons_team_updated on persons (team_id, updated_at);
+create index persons_team_updated on public.persons (team_id, updated_at);
 
-create table person_distinct_ids (
+create table public.person_distinct_ids (
   team_id integer not null,
   distinct_id text not null,
   person_id uuid not null,
@@ -36,10 +36,10 @@ create table person_distinct_ids (
   is_deleted boolean not null default false,
   primary key (team_id, distinct_id)
 );
-create index person_distinct_ids_team_updated on person_distinct_ids (team_id, updated_at);
-create index person_distinct_ids_team_person on person_distinct_ids (team_id, person_id);
+create index person_distinct_ids_team_updated on public.person_distinct_ids (team_id, updated_at);
+create index person_distinct_ids_team_person on public.person_distinct_ids (team_id, person_id);
 
-create table session_replay_events (
+create table public.session_replay_events (
   team_id integer not null,
   session_id text not null,
   distinct_id text not null,

