@@ -27,15 +27,17 @@ interface Thread {
   readonly tasks: Map<number, WaitingTask>;
 }
 
+const encoderProgram = new URL('./encoder_thread.ts', import.meta.url);
+
 /** Starts a thread when there is work that no idle thread can take, up to `count`; one that dies is replaced likewise. */
-export function startEncoderThreads(count: number): EncoderThreads {
+export function startEncoderThreads(count: number, program: URL = encoderProgram): EncoderThreads {
   const threads = new Set<Thread>();
   const waiting: WaitingTask[] = [];
   let lastId = 0;
   let closed = false;
 
   function start(): Thread {
-    const worker = new Worker(new URL('./encoder_thread.ts', import.meta.url), { name: 'encoder' });
+    const worker = new Worker(program, { name: 'encoder' });
     const thread: Thread = { worker, tasks: new Map() };
     let cause: Error | undefined;
     worker.on('message', (answer: EncodingAnswer) => {
