@@ -1,0 +1,98 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { ActivityContext } from '../../activities/activity_context.ts';
+import { createExportActivities } from '../../activities/export.ts';
+import { createKeyRing } from '../../src/config/key_ring.ts';
+import { createRunSteps } from '../../src/decisions/run_steps.ts';
+import { storeConfig } from '../../src/destination/config_versions.ts';
+import { createDestinationOpener, type OpenDestination } from '../../src/destination/open_destination.ts';
+import type { Model } from '../../src/domain/batch_export.ts';
+import { runDecider } from '../../src/domain/run.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { inTransaction } from '../../src/journal/database.ts';
+import { createJournal } from '../../src/journal/journal.ts';
+import { createSource } from '../../src/source/postgres_source.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { configOf, s3Settings } from '../destination/s3/bucket_requests.ts';
+import { createBucket } from '../setup/bucket.ts';
+import { createTestDatabase } from '../setup/database.ts';
+
+export const interval = { start: '2026-01-01T10:00:00.000Z', end: '2026-01-01T11:00:00.000Z' };
+const teamId = 1;
+
+/** Everything an export needs, for real but for Temporal: a database that is also the source, a bucket, encoders. */
+export async function createStage() {
+  const [database, bucket] = [await createTestDatabase(), await createBucket()];
+  const settings = s3Settings({ EXPORTD_PART_BYTES: String(5 * 1024 * 1024), EXPORTD_PAGE_BYTES: '1000000' });
+  const keyRing = createKeyRing(`main:${randomBytes(32).toString('base64')}`);
+  const journal = createJournal(database.pool);
+  const runSteps = createRunSteps(journal);
+  const source = createSource({ sourceUrl: database.url, settings });
+  const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });
+  const openDestination = createDestinationOpener(database.pool, keyRing, settings);
+  const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
+
+  /** The activities of one attempt; `heartbeats` is what it told. */
+  const attempt = (more: { signal?: AbortSignal; openDestination?: OpenDestination } = {}) => {
+    const heartbeats: unknown[] = [];
+    const context = (): ActivityContext => ({
+      heartbeat: (details) => heartbeats.push(details),
+      cancellationSignal: more.signal ?? new AbortController().signal,
+    });
+    const dependencies = { runSteps, source, encoders, openDestination, logger, settings, context, ...more };
+    return { ...createExportActivities(dependencies), heartbeats };
+  };
+
+  /** Opens a run of the interval, under a config of its own. */
+  const openRun = async (more: { config?: object; batchExportId?: string; model?: Model } = {}) => {
+    const { batchExportId = randomUUID() } = more;
+    const config_version = await inTransaction(database.pool, (connection) =>
+      storeConfig(
+        connection,
+        { keyRing, settings },
+        {
+          batch_export_id: batchExportId,
+          destination_type: 'S3',
+          config: configOf(bucket, { prefix: `${batchExportId}/{year}`, ...more.config }),
+        },
+      ),
+    );
+    const run_id = randomUUID();
+    await journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(runDecider, run_id);
+      const subject = {
+        batch_export_id: batchExportId,
+        team_id: teamId,
+        model: more.model ?? 'events',
+        config_version,
+        data_interval_start: interval.start,
+        data_interval_end: interval.end,
+        backfill_id: null,
+        retry_number: 0,
+        continues_run_id: null,
+      } as const;
+      await stream.append('opened', [{ type: 'RunStarted', data: subject }]);
+    });
+    return { run_id, batchExportId };
+  };
+
+  /** Inserts events of about 1 KB that hardly compress, spread over the interval. */
+  const insertEvents = (rows: number): Promise<unknown> =>
+    database.pool.query(
+      `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+       select $1, gen_random_uuid(), 'event', 'person', jsonb_build_object('noise', noise), moment, moment
+       from generate_series(1, $3::int) n
+       cross join lateral (select string_agg(md5(random()::text || n || g), '') as noise from generate_series(1, 30) g) r
+       cross join lateral (select $2::timestamptz + make_interval(secs => 3600.0 * (n - 1) / $3) as moment) m`,
+      [teamId, interval.start, rows],
+    );
+
+  const close = async (): Promise<void> => {
+    await encoders.close();
+    await source.close();
+    bucket.client.destroy();
+    await database.drop();
+  };
+  return { database, bucket, journal, runSteps, openDestination, attempt, openRun, insertEvents, close };
+}
+
+export type Stage = Awaited<ReturnType<typeof createStage>>;
