@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import type { BarrierState, Source } from '../../src/source/source.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+import { sourceOf } from './rows.ts';
+
+let database: TestDatabase;
+/** Reads as a role that may do nothing but connect. */
+let source: Source;
+const role = `reader_${process.pid}`;
+const settling: BarrierState = { phase: 'settling' };
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await database.pool.query(`create role ${role} login password 'reader'`);
+  const url = new URL(database.url);
+  url.username = role;
+  url.password = 'reader';
+  source = sourceOf(url.href, { EXPORTD_SETTLE_POLL_MS: 123 });
+}, 60_000);
+afterAll(async () => {
+  await source.close();
+  await database.pool.query(`drop role ${role}`);
+  await database.drop();
+});
+
+async function openWriter(applicationName = 'writer'): Promise<pg.Client> {
+  const writer = new pg.Client({ connectionString: database.url, application_name: applicationName });
+  await writer.connect();
+  return writer;
+}
+
+const insert = `insert into public.events (team_id, uuid, event, distinct_id, timestamp, inserted_at)
+  values (1, gen_random_uuid(), 'e', 'd', now(), now())`;
+
+const sourceNow = async (): Promise<string> =>
+  (await database.pool.query<{ now: string }>('select clock_timestamp()::text as now')).rows[0]?.now ?? '';
+
+async function countBelow(cut: string): Promise<number> {
+  const { rows } = await database.pool.query('select from public.events where inserted_at < $1', [cut]);
+  return rows.length;
+}
+
+describe('the barrier', () => {
+  it.each(['begins and has written nothing yet', 'begins and writes'])(
+    'waits for a transaction that %s before the cut and commits after it',
+    async (order) => {
+      const writer = await openWriter();
+      await writer.query('begin');
+      await writer.query('select now()');
+      if (order === 'begins and writes') await writer.query(insert);
+      const cut = await sourceNow();
+      const before = await countBelow(cut);
+      const first = await source.lookAtBarrier(cut, settling);
+      expect(first).toMatchObject({ state: { phase: 'transactions' }, wait_ms: 123 });
+      expect(first.held_by).toEqual([expect.stringContaining('application writer')]);
+      // What begins after the list was taken does not hold it.
+      const later = await openWriter();
+      await later.query('begin');
+      await later.query(insert);
+      expect(await source.lookAtBarrier(cut, first.state)).toMatchObject({ state: first.state });
+      if (order !== 'begins and writes') await writer.query(insert);
+      await writer.query('commit');
+      expect(await source.lookAtBarrier(cut, first.state)).toEqual({
+        state: { phase: 'open' },
+        wait_ms: 0,
+        held_by: [],
+      });
+      expect(await countBelow(cut)).toBe(before + 1);
+      await later.query('rollback');
+      await Promise.all([writer.end(), later.end()]);
+    },
+  );
+
+  it('waits for a transaction that was prepared meanwhile', async () => {
+    const writer = await openWriter();
+    await writer.query('begin');
+    await writer.query(insert);
+    const cut = await sourceNow();
+    const open = await source.lookAtBarrier(cut, settling);
+    expect(open.state.phase).toBe('transactions');
+    await writer.query(`prepare transaction 'order''s 1'`);
+    const prepared = await source.lookAtBarrier(cut, open.state);
+    expect(prepared).toMatchObject({ state: { phase: 'prepared' }, wait_ms: 123 });
+    expect(prepared.held_by).toEqual([expect.stringContaining(`prepared transaction 'order''s 1'`)]);
+    expect(await source.lookAtBarrier(cut, settling)).toMatchObject({ state: { phase: 'prepared' } });
+    await writer.query(`commit prepared 'order''s 1'`);
+    expect(await source.lookAtBarrier(cut, prepared.state)).toMatchObject({ state: { phase: 'open' } });
+    await writer.end();
+  });
+
+  it('opens at once while nothing is open, or only sessions of exportd, of other databases, and a vacuum', async () => {
+    const own = await openWriter('exportd');
+    // An open cursor pins its page, which a freezing vacuum waits for: a vacuum at work for as long as is needed.
+    await own.query(insert);
+    await own.query('begin');
+    await own.query('declare pin cursor for select * from public.events');
+    await own.query('fetch 1 from pin');
+    const vacuum = await openWriter('vacuum');
+    const vacuumed = vacuum.query('vacuum (freeze, disable_page_skipping) public.events');
+    const elsewhere = new URL(database.url);
+    elsewhere.pathname = '/postgres';
+    const other = new pg.Client(elsewhere.href);
+    await other.connect();
+    await other.query('begin');
+    await other.query('select now()');
+    await until(async () => {
+      const { rows } = await database.pool.query(
+        `select from pg_stat_activity where application_name = 'vacuum' and wait_event_type = 'BufferPin'`,
+      );
+      return rows.length > 0;
+    }, 'the vacuum at work');
+    const cut = await sourceNow();
+    expect(await source.lookAtBarrier(cut, settling)).toEqual({
+      state: { phase: 'open' },
+      wait_ms: 0,
+      held_by: [],
+    });
+    await own.query('rollback');
+    await vacuumed;
+    await Promise.all([own.end(), vacuum.end(), other.end()]);
+  });
+
+  it('waits by the clock of the source until the cut has settled', async () => {
+    const unhurried = sourceOf(database.url, { EXPORTD_SETTLE_MS: 60_000 });
+    const look = await unhurried.lookAtBarrier(await sourceNow(), settling);
+    expect(look).toMatchObject({ state: settling, held_by: [] });
+    expect(look.wait_ms).toBeGreaterThan(0);
+    expect(look.wait_ms).toBeLessThanOrEqual(60_000);
+    await unhurried.close();
+  });
+});

@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventsQuery } from '../../src/source/events_query.ts';
+import { queryParameters } from '../../src/source/pages.ts';
+import { columnTypesOf, RelationNotFound, relationsOf } from '../../src/source/relations.ts';
+import { inTransaction } from '../../src/journal/database.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import type { RowRange } from '../../src/source/source.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+import { collect, neverAborted, rowsOf, sourceOf } from './rows.ts';
+
+const range: RowRange = {
+  model: 'events',
+  team_id: 1,
+  interval: { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' },
+};
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  // One row a second, three crowds of one time (one of them on the interval's start), another team, and rows on both
+  // sides of the interval.
+  await database.pool.query(`
+    insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+    select 1 + (n % 10 = 0)::int, gen_random_uuid(), 'event ' || n, 'user ' || n % 7,
+      jsonb_build_object('n', n, 'text', repeat('x', n % 60)), t, t
+    from generate_series(1, 500) n, lateral (select case
+      when n % 5 = 0 then timestamptz '2026-11-01 10:00Z' + (n % 3) * interval '20 minutes'
+      else timestamptz '2026-11-01 09:59:30.123456Z' + n * interval '8 seconds' end as t) times;
+    insert into public.events (team_id, uuid, event, distinct_id, timestamp, inserted_at)
+    select 1, ('00000000-0000-4000-8000-00000000000' || n % 2)::uuid, 'twin ' || n, 'twins', t, t
+    from generate_series(1, 12) n, lateral (select timestamptz '2026-11-01 10:20Z' as t) times`);
+}, 60_000);
+afterAll(() => database.drop());
+
+const expectedKeys = async () =>
+  (
+    await database.pool.query<{ key: string }>(
+      `select to_char(inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || ' ' || uuid as key
+       from public.events where team_id = $1 and inserted_at >= $2 and inserted_at < $3 order by inserted_at, uuid`,
+      [range.team_id, range.interval.start, range.interval.end],
+    )
+  ).rows.map(({ key }) => key);
+
+const keyOf = (row: Record<string, unknown>) => `${String(row._inserted_at)} ${String(row.uuid)}`;
+
+describe('pages of events', () => {
+  it.each([
+    { EXPORTD_PAGE_ROWS: 1 },
+    { EXPORTD_PAGE_ROWS: 2 },
+    { EXPORTD_PAGE_ROWS: 7 },
+    { EXPORTD_PAGE_ROWS: 100 },
+    { EXPORTD_PAGE_BYTES: 1_024 },
+    { EXPORTD_PAGE_BYTES: 5_000, EXPORTD_PAGE_ROWS: 20 },
+    {},
+  ])('hold the rows of a plain SELECT in its order, never cut between equal keys: %j', async (settings) => {
+    const source = sourceOf(database.url, settings);
+    const pages = await collect(source.pages(range, null, neverAborted()));
+    const rows = pages.map(rowsOf);
+    const expected = await expectedKeys();
+    expect(rows.flat().map(keyOf)).toEqual(expected);
+    expect(await source.countRows(range)).toBe(expected.length);
+    pages.forEach((page, index) => {
+      const keys = rows[index]?.map(keyOf) ?? [];
+      expect(page.rows).toBe(keys.length);
+      expect([page.first, page.last].map((key) => `${key.inserted_at} ${key.id}`)).toEqual([
+        keys[0],
+        keys.at(-1),
+      ]);
+      expect(page.last).not.toEqual(pages[index + 1]?.first);
+      const bytes = settings.EXPORTD_PAGE_BYTES ?? Infinity;
+      expect(page.block.length <= bytes || new Set(keys).size === 1).toBe(true);
+    });
+    await source.close();
+  });
+
+  it('go on after any key', async () => {
+    const source = sourceOf(database.url, { EXPORTD_PAGE_ROWS: 40 });
+    const expected = await expectedKeys();
+    for (const position of [0, 13, 133, expected.length - 1]) {
+      const [inserted_at = '', id = ''] = expected[position]?.split(' ') ?? [];
+      const pages = await collect(source.pages(range, { inserted_at, id }, neverAborted()));
+      expect(pages.flatMap(rowsOf).map(keyOf)).toEqual(
+        expected.slice(position + 1).filter((key) => key !== expected[position]),
+      );
+    }
+    await source.close();
+  });
+
+  it('hold a row that is larger than a page, and stop before the one that would not fit', async () => {
+    const large: RowRange = { ...range, team_id: 3 };
+    await database.pool.query(`
+      insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+      select 3, gen_random_uuid(), 'e', 'd', jsonb_build_object('text', repeat('y', case n when 4 then 5000000 else 300000 end)),
+        t, t from generate_series(1, 8) n, lateral (select timestamptz '2026-11-01 10:30Z' + n * interval '1 s' as t) times`);
+    const source = sourceOf(database.url, { EXPORTD_PAGE_BYTES: 1_000_000 });
+    const pages = await collect(source.pages(large, null, neverAborted()));
+    expect(pages[0]?.rows).toBe(3);
+    expect(pages[1]?.rows).toBe(1);
+    expect(pages[1]?.block.length).toBeGreaterThan(5_000_000);
+    expect(pages.flatMap(rowsOf)).toHaveLength(8);
+    for (const { block, rows } of pages) expect(rows === 1 || block.length <= 1_000_000).toBe(true);
+    await source.close();
+  });
+
+  it('are found by the index on the time of insertion', async () => {
+    await database.pool.query(`
+      insert into public.events (team_id, uuid, event, distinct_id, timestamp, inserted_at)
+      select 4, gen_random_uuid(), 'e', 'd', t, t from generate_series(1, 30000) n,
+        lateral (select timestamptz '2026-11-01Z' + n * interval '3 seconds' as t) times;
+      analyze public.events`);
+    const relations = relationsOf(readSettings({ DATABASE_URL: database.url }));
+    const after = { inserted_at: '2026-11-01T10:30:00.000000Z', id: '00000000-0000-0000-0000-000000000000' };
+    const plan = await inTransaction(database.pool, async (connection) => {
+      const query = eventsQuery(relations, await columnTypesOf(connection, relations.events));
+      for (const [name, value] of Object.entries(queryParameters({ ...range, team_id: 4 }, after)))
+        await connection.query('select set_config($1, $2, true)', [name, value]);
+      const { rows } = await connection.query<{ 'QUERY PLAN': string }>(
+        `explain ${query.page({ rows: 100, resumed: true })}`,
+      );
+      return rows.map((row) => row['QUERY PLAN']).join('\n');
+    });
+    expect(plan).toMatch(/using events_team_inserted/);
+  });
+
+  it('take the properties of the person where the events do not carry them, and columns of the type json', async () => {
+    await database.pool.query(`
+      create view public.plain_events as select team_id, uuid, event, distinct_id, person_id,
+        ('{"a": "\\u0000",' || chr(10) || ' "n": ' || (properties->>'n') || '}')::json as properties,
+        elements_chain, timestamp, created_at, inserted_at from public.events;
+      insert into public.persons (team_id, id, properties) values
+        (1, '00000000-0000-4000-8000-0000000000aa', '{"plan": "free"}'), (2, '00000000-0000-4000-8000-0000000000aa', '{"plan": "other"}');
+      insert into public.person_distinct_ids (team_id, distinct_id, person_id)
+        values (1, 'user 1', '00000000-0000-4000-8000-0000000000aa')`);
+    const source = sourceOf(database.url, { EXPORTD_EVENTS_RELATION: 'public.plain_events' });
+    const rows = (await collect(source.pages(range, null, neverAborted()))).flatMap(rowsOf);
+    expect(rows.map(keyOf)).toEqual(await expectedKeys());
+    for (const { distinct_id, person_properties, properties, event } of rows) {
+      expect(person_properties).toEqual(distinct_id === 'user 1' ? { plan: 'free' } : null);
+      if (String(event).startsWith('event '))
+        expect(properties).toEqual({ a: '\0', n: Number(String(event).slice(6)) });
+    }
+    await source.close();
+  });
+
+  it('of a relation that is not there fail with its name', async () => {
+    const source = sourceOf(database.url, { EXPORTD_EVENTS_RELATION: 'nowhere.events' });
+    await expect(collect(source.pages(range, null, neverAborted()))).rejects.toThrow(RelationNotFound);
+    await source.close();
+  });
+});
+
+describe('a page under way', () => {
+  const activity = async () =>
+    (
+      await database.pool.query<{ pid: number; state: string }>(
+        `select pid, state from pg_stat_activity where datname = current_database() and query like '%slow_events%'
+         and pid <> pg_backend_pid() and state <> 'idle'`,
+      )
+    ).rows;
+  const outcome = (reading: Promise<unknown>): Promise<unknown> => reading.catch((error: unknown) => error);
+  const underWay = () =>
+    until(
+      async () => (await activity()).some(({ state }) => state === 'active'),
+      'a statement on slow_events',
+    );
+
+  beforeAll(async () => {
+    await database.pool.query(
+      `create view public.slow_events as select * from public.events where pg_sleep(60 + 0 * team_id) is not null`,
+    );
+  });
+
+  it('is cancelled in PostgreSQL by an abort, and nothing is left of it', async () => {
+    const source = sourceOf(database.url, { EXPORTD_EVENTS_RELATION: 'public.slow_events' });
+    const reason = new Error('the run was cancelled');
+    const abort = new AbortController();
+    const reading = outcome(collect(source.pages(range, null, abort.signal)));
+    await underWay();
+    abort.abort(reason);
+    expect(await reading).toBe(reason);
+    expect(await activity()).toEqual([]);
+    await expect(source.countRows(range, abort.signal)).rejects.toBe(reason);
+    await source.close();
+  });
+
+  it('fails when its connection is lost, and the next one works', async () => {
+    const source = sourceOf(database.url, { EXPORTD_EVENTS_RELATION: 'public.slow_events' });
+    const reading = outcome(collect(source.pages(range, null, neverAborted())));
+    await underWay();
+    for (const { pid } of await activity())
+      await database.pool.query('select pg_terminate_backend($1)', [pid]);
+    expect(await reading).toMatchObject({ code: '57P01' });
+    expect(await source.columns('events')).toHaveLength(10);
+    await source.close();
+  });
+
+  it('ends at the time limit of a statement', async () => {
+    const source = sourceOf(database.url, {
+      EXPORTD_EVENTS_RELATION: 'public.slow_events',
+      EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS: 200,
+    });
+    await expect(collect(source.pages(range, null, neverAborted()))).rejects.toMatchObject({ code: '57014' });
+    await source.close();
+  });
+});

@@ -1,0 +1,42 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { timestampText } from '../../src/source/timestamp.ts';
+import { int64 } from '../encoding/copy_block.ts';
+
+const epoch = BigInt(Date.UTC(2000, 0, 1));
+const fromMilliseconds = (milliseconds: number, microseconds = 0): Buffer =>
+  int64((BigInt(milliseconds) - epoch) * 1000n + BigInt(microseconds));
+
+describe('timestampText', () => {
+  it('agrees with the calendar of Date, to the microsecond, from year 1 to 9999', () => {
+    const first = new Date('0001-01-01T00:00:00Z').getTime();
+    const last = new Date('9999-12-31T23:59:59.999Z').getTime();
+    fc.assert(
+      fc.property(
+        fc.integer({ min: first, max: last }),
+        fc.nat({ max: 999 }),
+        (milliseconds, microseconds) => {
+          const date = new Date(milliseconds).toISOString().slice(0, -1);
+          expect(timestampText(fromMilliseconds(milliseconds, microseconds), 0)).toBe(
+            `${date}${String(microseconds).padStart(3, '0')}Z`,
+          );
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('writes the first and the last microsecond that have four digits for a year', () => {
+    const first = fromMilliseconds(new Date('0001-01-01T00:00:00Z').getTime());
+    const last = fromMilliseconds(new Date('9999-12-31T23:59:59.999Z').getTime(), 999);
+    expect(timestampText(first, 0)).toBe('0001-01-01T00:00:00.000000Z');
+    expect(timestampText(last, 0)).toBe('9999-12-31T23:59:59.999999Z');
+    expect(timestampText(int64(first.readBigInt64BE() - 1n), 0)).toBeUndefined();
+    expect(timestampText(int64(last.readBigInt64BE() + 1n), 0)).toBeUndefined();
+  });
+
+  it('has no text for the infinities', () => {
+    expect(timestampText(int64(2n ** 63n - 1n), 0)).toBeUndefined();
+    expect(timestampText(int64(-(2n ** 63n)), 0)).toBeUndefined();
+  });
+});
