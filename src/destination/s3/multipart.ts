@@ -96,7 +96,7 @@ export async function abortUpload(
       client.send(new AbortMultipartUploadCommand(input), call),
     );
   } catch (error) {
-    if (!(error instanceof DestinationFault) || error.type !== 'NoSuchUpload') throw error;
+    if (!isFault(error, 'NoSuchUpload')) throw error;
   }
 }
 
@@ -118,14 +118,13 @@ async function completeUpload(
       ),
     );
   try {
-    await complete({ IfNoneMatch: '*' });
+    await complete({ IfNoneMatch: '*' }).catch((error: unknown) => {
+      // The server knows no conditional writes. The key belongs to a generation that the journal gave to this attempt alone.
+      if (isFault(error, 'NotImplemented')) return complete({});
+      throw error;
+    });
   } catch (error) {
     if (!(error instanceof DestinationFault)) throw error;
-    if (error.type === 'NotImplemented') {
-      // The server knows no conditional writes. The key belongs to a generation that the journal gave to this attempt alone.
-      await complete({});
-      return;
-    }
     if (!error.transient) throw error;
     // The reply to an earlier try may have been lost: whether the file is there now decides, not what the server said.
     if (!(await isThere(requests, upload, completion, signal)))
@@ -154,6 +153,9 @@ async function isThere(
     throw error;
   }
 }
+
+const isFault = (error: unknown, type: string): boolean =>
+  error instanceof DestinationFault && error.type === type;
 
 function requireMember(value: string | undefined, what: string): string {
   if (value === undefined)

@@ -1,5 +1,6 @@
+import type { S3Client } from '@aws-sdk/client-s3';
 import { readSettings, type Settings } from '../../../src/config/settings.ts';
-import type { Destination } from '../../../src/destination/destination.ts';
+import { DestinationFault, type Destination } from '../../../src/destination/destination.ts';
 import type { S3Config } from '../../../src/destination/s3/config.ts';
 import { s3 } from '../../../src/destination/s3/index.ts';
 import { createS3Requests, type S3Requests } from '../../../src/destination/s3/requests.ts';
@@ -45,4 +46,27 @@ export const losingReplies = (requests: S3Requests, operation: string): S3Reques
     if (name === operation) await requests.send(name, signal, call);
     return requests.send(name, signal, call);
   },
+});
+
+/** Requests of credentials without the right to `operation`. */
+export const denying = (requests: S3Requests, operation: string): S3Requests => ({
+  ...requests,
+  send: (name, signal, call) =>
+    name === operation
+      ? Promise.reject(new DestinationFault('AccessDenied', 'Denied.', { transient: false }))
+      : requests.send(name, signal, call),
+});
+
+/** Requests to a server that knows no conditional writes. */
+export const unconditional = (requests: S3Requests): S3Requests => ({
+  ...requests,
+  send: (name, signal, call) =>
+    requests.send(name, signal, (client, options) => {
+      const send = (command: { input: object }, ...rest: never[]): unknown => {
+        if ('IfMatch' in command.input || 'IfNoneMatch' in command.input)
+          throw new DestinationFault('NotImplemented', 'Not implemented.', { transient: false });
+        return Reflect.apply(client.send.bind(client), client, [command, ...rest]);
+      };
+      return call({ send } as unknown as S3Client, options);
+    }),
 });

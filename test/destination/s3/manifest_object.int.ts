@@ -4,7 +4,7 @@ import type { Manifest } from '../../../src/destination/manifest.ts';
 import { putManifestObject, readManifestObject } from '../../../src/destination/s3/manifest_object.ts';
 import type { S3Requests } from '../../../src/destination/s3/requests.ts';
 import { createBucket, type TestBucket } from '../../setup/bucket.ts';
-import { losingReplies, requestsOf } from './bucket_requests.ts';
+import { denying, losingReplies, requestsOf, unconditional } from './bucket_requests.ts';
 
 const { signal } = new AbortController();
 const options = { ContentType: 'application/json' };
@@ -85,5 +85,18 @@ describe('the manifest of an interval', () => {
     );
     expect(await read('odd.json')).toBeNull();
     expect(await put('odd.json', manifest(1))).toEqual({ verified: true });
+  });
+
+  it('is written, new and replaced, by credentials that may not read, which then cannot verify it', async () => {
+    const blind = denying(requests, 'GetObject');
+    expect(await put('blind.json', manifest(1), blind)).toEqual({ verified: false });
+    expect(await put('blind.json', manifest(2), blind)).toEqual({ verified: false });
+    expect(await read('blind.json')).toEqual(manifest(2));
+  });
+
+  it('is written to a server that knows no conditional writes', async () => {
+    const simple = unconditional(requests);
+    expect(await put('simple.json', manifest(1), simple)).toEqual({ verified: true });
+    expect(await put('simple.json', manifest(2), simple)).toEqual({ verified: true });
   });
 });

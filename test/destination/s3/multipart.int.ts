@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { abortUpload, beginUpload, listParts } from '../../../src/destination/s3/multipart.ts';
 import type { S3Requests } from '../../../src/destination/s3/requests.ts';
 import { createBucket, type TestBucket } from '../../setup/bucket.ts';
-import { losingReplies, openBucket, requestsOf } from './bucket_requests.ts';
+import { losingReplies, openBucket, requestsOf, unconditional } from './bucket_requests.ts';
 
 const { signal } = new AbortController();
 const options = { ContentType: 'application/jsonl', firstPartBytes: 5 * 1024 * 1024 };
@@ -73,6 +73,24 @@ describe('a multipart upload', () => {
     await expect(upload.complete(parts, length, signal)).rejects.toMatchObject({ type: 'UploadLost' });
     const open = await bucket.client.send(new ListMultipartUploadsCommand({ Bucket: bucket.bucket }));
     expect(open.Uploads ?? []).toEqual([]);
+  });
+
+  it('is completed by a server that knows no conditional writes', async () => {
+    const { upload, parts } = await uploadTo('simple', unconditional(requests));
+    await upload.complete(parts, length, signal);
+    expect((await textOf('simple')).length).toBe(length);
+  });
+
+  it('lists more parts than fit into one answer', async () => {
+    const upload = await beginUpload(requests, 'many', options, signal);
+    const numbers = Array.from({ length: 1_001 }, (_, index) => index + 1);
+    for (let sent = 0; sent < numbers.length; sent += 50)
+      await Promise.all(
+        numbers.slice(sent, sent + 50).map((number) => upload.putPart(number, Buffer.from('x'), signal)),
+      );
+    const listed = await listParts(requests, 'many', upload.upload_id, signal);
+    expect(listed.map(({ part_number }) => part_number)).toEqual(numbers);
+    await abortUpload(requests, 'many', upload.upload_id, signal);
   });
 
   it('stops with the signal', async () => {
