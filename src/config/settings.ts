@@ -81,7 +81,7 @@ const schema = z.object({
   /** How long one statement on the source may take: a page, a count, a look at the barrier. */
   EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS: milliseconds(5 * minute, 100),
   /** Size of the first part of a multipart upload; S3 allows no less than 5 MiB but for the last. */
-  EXPORTD_PART_BYTES: count(8 * 1024 * 1024, 5 * 1024 * 1024),
+  EXPORTD_PART_BYTES: count(5 * 1024 * 1024, 5 * 1024 * 1024),
   EXPORTD_EXPORT_SLOTS: count(4),
   EXPORTD_ENCODER_THREADS: count(2),
   /** Longest silence on a connection to S3 before the request counts as lost. */
