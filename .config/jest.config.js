@@ -22,6 +22,7 @@ const transform = {
 const moduleOnly = [
   'uuid',
   'commander',
+  'cookie',
   'node-pg-migrate',
   'glob',
   'minimatch',

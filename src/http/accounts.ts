@@ -113,6 +113,15 @@ export async function createProject(
 export const listProjects = async (pool: Pool): Promise<Project[]> =>
   (await pool.query<Project>(`select ${projectColumns} from exportd.projects order by id`)).rows;
 
+/** The projects with these ids. */
+export const findProjects = async (pool: Pool, ids: readonly number[]): Promise<Project[]> =>
+  (
+    await pool.query<Project>(
+      `select ${projectColumns} from exportd.projects where id = any($1) order by id`,
+      [ids],
+    )
+  ).rows;
+
 /**
  * Makes a personal key of a user for one project. `key` is shown here and never again: only its hash is stored.
  * @throws AccountRefused when a scope, the user or the project does not exist.

@@ -61,7 +61,7 @@ export interface CommandRequest {
  * Stores a command as pending. A request with an Idempotency-Key that the project has used before is not stored again:
  * the first one comes back, and the caller compares fingerprints.
  */
-export async function storeCommand(pool: Pool, request: CommandRequest): Promise<Command> {
+export async function storeCommand(pool: Pool | Connection, request: CommandRequest): Promise<Command> {
   const { rows } = await pool.query<Command>(
     `with inserted as (
        insert into exportd.commands (id, batch_export_id, team_id, name, body, fingerprint, idempotency_key, user_id)
@@ -85,6 +85,19 @@ export async function storeCommand(pool: Pool, request: CommandRequest): Promise
   const [stored] = rows;
   // Between the two halves of the statement another session may have committed the same key: it is visible now.
   return stored ?? storeCommand(pool, request);
+}
+
+/** The command that a project stored with this Idempotency-Key. */
+export async function findByIdempotencyKey(
+  pool: Pool,
+  teamId: number,
+  key: string,
+): Promise<Command | undefined> {
+  const { rows } = await pool.query<Command>(
+    `select ${columns} from exportd.commands where team_id = $1 and idempotency_key = $2`,
+    [teamId, key],
+  );
+  return rows[0];
 }
 
 /** A command by its id. */
@@ -134,7 +147,32 @@ export async function withdrawCommand(pool: Pool, id: string): Promise<boolean> 
   return rowCount === 1;
 }
 
-const instant = z.iso.datetime({ offset: true });
+/**
+ * Puts a withdrawn command back, when the same request arrives again with the same Idempotency-Key: nothing was done
+ * for it, and the client repeats it to have it done. Undefined when it is not withdrawn (any more).
+ */
+export async function renewCommand(pool: Pool, id: string): Promise<Command | undefined> {
+  const { rows } = await pool.query<Command>(
+    `update exportd.commands set status = 'pending', decided_at = null where id = $1 and status = 'withdrawn'
+     returning ${columns}`,
+    [id],
+  );
+  return rows[0];
+}
+
+/** The times that a command may name: what JavaScript and PostgreSQL both write with four digits of a year. */
+const years = { first: Date.parse('1970-01-01T00:00:00Z'), after: Date.parse('3000-01-01T00:00:00Z') };
+
+/** A time as a command's body holds it: ISO 8601 with an offset. */
+export const instant = z.iso
+  .datetime({
+    offset: true,
+    error: 'Must be an ISO 8601 time with an offset, such as 2026-11-01T10:00:00Z.',
+  })
+  .refine(
+    (text) => Date.parse(text) >= years.first && Date.parse(text) < years.after,
+    'Must lie between the years 1970 and 3000.',
+  );
 
 /**
  * The bodies of the commands that may also be signalled by hand. Members that mean nothing to a command are ignored,

@@ -1,0 +1,61 @@
+/** The body of every answer that is not a success. */
+export interface ErrorBody {
+  readonly type: string;
+  readonly code: string;
+  readonly detail: string;
+  /** Path of the member at fault, joined by `__`, or null. */
+  readonly attr: string | null;
+}
+
+const typesByStatus: Readonly<Record<number, string>> = {
+  400: 'validation_error',
+  401: 'authentication_error',
+  403: 'permission',
+  404: 'not_found',
+  405: 'method_not_allowed',
+  409: 'conflict',
+  413: 'payload_too_large',
+  415: 'unsupported_media_type',
+  429: 'throttled',
+  500: 'server_error',
+  503: 'unavailable',
+};
+
+/** An answer other than success, with the text that the caller may read. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly statusCode: number;
+  readonly code: string;
+  readonly attr: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    statusCode: number,
+    code: string,
+    detail: string,
+    more: { readonly attr?: string | null; readonly headers?: Readonly<Record<string, string>> } = {},
+  ) {
+    super(detail);
+    this.statusCode = statusCode;
+    this.code = code;
+    this.attr = more.attr ?? null;
+    this.headers = more.headers ?? {};
+  }
+
+  /** The answer's body. */
+  body(): ErrorBody {
+    return {
+      type: typesByStatus[this.statusCode] ?? 'error',
+      code: this.code,
+      detail: this.message,
+      attr: this.attr,
+    };
+  }
+}
+
+/** Nothing is there, or nothing that this key may know of. */
+export const notFound = (): ApiError => new ApiError(404, 'not_found', 'Not found.');
+
+/** A body or a parameter that cannot be accepted. */
+export const invalid = (detail: string, attr: string | null): ApiError =>
+  new ApiError(400, 'invalid_input', detail, { attr });

@@ -1,0 +1,104 @@
+import fastifySwagger from '@fastify/swagger';
+import fastify, { LogController, type FastifyBaseLogger } from 'fastify';
+import {
+  jsonSchemaTransform,
+  jsonSchemaTransformObject,
+  serializerCompiler,
+  validatorCompiler,
+  type ZodTypeProvider,
+} from 'fastify-type-provider-zod';
+import type { Registry } from 'prom-client';
+import type { KeyRing } from '../config/key_ring.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Pool } from '../journal/database.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { refuseOtherMethods, watchRoutes } from './allowed_methods.ts';
+import { notFound } from './api_error.ts';
+import { authenticate } from './authentication.ts';
+import { createCommandOutcomes } from './command_outcomes.ts';
+import { createCommandDesk, type Signaller } from './commands.ts';
+import type { HttpApp, RouteContext } from './context.ts';
+import { answerError } from './errors.ts';
+import { addBodyParsers } from './request_bodies.ts';
+import { backfillRoutes } from './routes/backfills.ts';
+import { batchExportRoutes } from './routes/batch_exports.ts';
+import { logRoutes } from './routes/logs.ts';
+import { monitoringRoutes } from './routes/monitoring.ts';
+import { projectRoutes } from './routes/projects.ts';
+import { runRoutes } from './routes/runs.ts';
+import { steeringRoutes } from './routes/steering.ts';
+import { createRunLink } from './run_link.ts';
+
+/** What the HTTP facade is built from. */
+export interface HttpDependencies {
+  readonly settings: Settings;
+  /** Needs one connection more than requests that are answered at once: outcomes are listened for on it. */
+  readonly pool: Pool;
+  readonly signaller: Signaller;
+  readonly keyRing: KeyRing;
+  readonly logger: Logger;
+  /** How many workers poll the schedules' task queue; rejects when Temporal cannot be reached. */
+  readonly countPollers: () => Promise<number>;
+  readonly metrics: Registry;
+}
+
+const projectRoots = ['/api/projects/:project_id', '/api/environments/:project_id'];
+const resources = [batchExportRoutes, steeringRoutes, runRoutes, backfillRoutes, logRoutes];
+
+/** Builds the application without listening. Closing it ends what it opened itself, not what it was given. */
+export async function createApp(dependencies: HttpDependencies): Promise<HttpApp> {
+  const { settings, pool, logger } = dependencies;
+  const loggerInstance: FastifyBaseLogger = logger;
+  const app: HttpApp = fastify({
+    loggerInstance,
+    logController: new LogController({ disableRequestLogging: true }),
+    routerOptions: { ignoreTrailingSlash: true },
+    return503OnClosing: true,
+  }).withTypeProvider<ZodTypeProvider>();
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
+  app.setErrorHandler(answerError);
+  app.setNotFoundHandler(() => {
+    throw notFound();
+  });
+  app.decorateRequest('caller', null);
+  addBodyParsers(app);
+  const routes = watchRoutes(app);
+
+  await app.register(fastifySwagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'exportd', version: '1', description: 'Batch exports of events and persons.' },
+      components: { securitySchemes: { personalApiKey: { type: 'http', scheme: 'bearer' } } },
+      security: [{ personalApiKey: [] }],
+    },
+    transform: jsonSchemaTransform,
+    transformObject: jsonSchemaTransformObject,
+  });
+
+  const outcomes = createCommandOutcomes(pool, { pollMs: settings.EXPORTD_COMMAND_POLL_MS, logger });
+  app.addHook('onClose', () => outcomes.close());
+  const desk = createCommandDesk({
+    ...dependencies,
+    outcomes,
+    timeoutMs: settings.EXPORTD_COMMAND_TIMEOUT_MS,
+  });
+  const context: RouteContext = { ...dependencies, desk, runLink: createRunLink(settings) };
+
+  monitoringRoutes(app, dependencies);
+  app.get('/api/schema', { schema: { hide: true } }, () => app.swagger());
+  await app.register(async (scope: HttpApp) => {
+    scope.addHook('onRequest', (request) => authenticate(pool, request));
+    projectRoutes(scope, context);
+    for (const prefix of projectRoots)
+      await scope.register(
+        (project: HttpApp, _options, done) => {
+          for (const addRoutes of resources) addRoutes(project, context);
+          done();
+        },
+        { prefix },
+      );
+  });
+  refuseOtherMethods(app, routes);
+  return app;
+}

@@ -1,0 +1,69 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import type { Pool } from '../journal/database.ts';
+import { ApiError, notFound } from './api_error.ts';
+import { hashOfKey, type Scope } from './api_keys.ts';
+
+/** Who asks: the owner of the key and the one project it is for. */
+export interface Caller {
+  readonly user_id: number;
+  readonly project_id: number;
+  readonly scopes: readonly string[];
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set on every route that needs a key, before its handler runs. */
+    caller: Caller | null;
+  }
+  interface FastifyContextConfig {
+    /** What the key must allow; a route without one takes any valid key. */
+    scope?: Scope;
+  }
+}
+
+/** The caller of a route that needs a key. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw new Error('This route was registered without authentication.');
+  return request.caller;
+}
+
+const unauthenticated = (code: string, detail: string): ApiError =>
+  new ApiError(401, code, detail, { headers: { 'www-authenticate': 'Bearer' } });
+
+/**
+ * Checks the key of a request, then its project, then its scope. Another project's path answers like one that does not
+ * exist, whatever the key may do, so that nothing can be learnt of other projects.
+ * @throws ApiError 401, 404 or 403.
+ */
+export async function authenticate(pool: Pool, request: FastifyRequest): Promise<void> {
+  const caller = await callerOfKey(pool, bearerKey(request));
+  const { project_id } = request.params as { project_id?: string };
+  if (project_id !== undefined && project_id !== String(caller.project_id)) throw notFound();
+  const { scope } = request.routeOptions.config;
+  if (scope !== undefined && !caller.scopes.includes(scope))
+    throw new ApiError(403, 'permission_denied', `API key missing required scope '${scope}'.`);
+  request.caller = caller;
+}
+
+function bearerKey(request: FastifyRequest): string {
+  const [, key] = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '') ?? [];
+  if (key === undefined)
+    throw unauthenticated(
+      'not_authenticated',
+      'Authentication credentials were not provided: send the header "Authorization: Bearer <personal API key>".',
+    );
+  return key;
+}
+
+async function callerOfKey(pool: Pool, key: string): Promise<Caller> {
+  const hash = hashOfKey(key);
+  const { rows } = await pool.query<Caller & { key_hash: Buffer }>(
+    `select user_id, project_id, scopes, key_hash from exportd.api_keys where key_hash = $1 and revoked_at is null`,
+    [hash],
+  );
+  const [found] = rows;
+  if (!found || !timingSafeEqual(found.key_hash, hash))
+    throw unauthenticated('authentication_failed', 'The personal API key is not valid.');
+  return { user_id: found.user_id, project_id: found.project_id, scopes: found.scopes };
+}

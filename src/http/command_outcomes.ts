@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { outcomeChannel, readCommand, type Command } from '../journal/commands.ts';
+import type { Connection, Pool } from '../journal/database.ts';
+import type { Logger } from '../telemetry/logger.ts';
+
+/** Tells when commands have been decided. */
+export interface CommandOutcomes {
+  /**
+   * The command once it is not pending any more, or undefined when `timeoutMs` have passed or `signal` aborts.
+   * Listens from the call on, so call it before asking for the decision.
+   */
+  decided(id: string, timeoutMs: number, signal: AbortSignal): Promise<Command | undefined>;
+  close(): Promise<void>;
+}
+
+/** How long to wait before listening again on a new connection, when one was lost or could not be had. */
+const relistenMs = 1_000;
+
+/**
+ * Listens for outcomes on one connection of the pool, which it holds until it is closed. Notifications that are lost
+ * with a connection are made up for by polling.
+ */
+export function createCommandOutcomes(
+  pool: Pool,
+  options: { readonly pollMs: number; readonly logger: Logger },
+): CommandOutcomes {
+  const waiters = new Map<string, Set<() => void>>();
+  const closing = new AbortController();
+
+  const listenOnce = async (): Promise<void> => {
+    const connection = await pool.connect();
+    try {
+      await listenUntilLost(connection, closing.signal, (id) => {
+        for (const wake of waiters.get(id) ?? []) wake();
+      });
+    } finally {
+      connection.release(true);
+    }
+  };
+
+  const listen = async (): Promise<void> => {
+    while (!closing.signal.aborted) {
+      await listenOnce().catch((error: unknown) => {
+        options.logger.warn({ err: error }, 'listening for outcomes failed; polling until it works again');
+      });
+      if (!closing.signal.aborted)
+        await sleep(relistenMs, undefined, { signal: closing.signal }).catch(() => undefined);
+    }
+  };
+  const listening = listen();
+
+  const decided: CommandOutcomes['decided'] = async (id, timeoutMs, signal) => {
+    const deadline = performance.now() + timeoutMs;
+    for (;;) {
+      const wake = notified(waiters, id);
+      try {
+        const command = await readCommand(pool, id);
+        if (command && command.status !== 'pending') return command;
+        const left = deadline - performance.now();
+        if (left <= 0 || signal.aborted) return undefined;
+        const timer = new AbortController();
+        const poll = sleep(Math.min(options.pollMs, left), undefined, {
+          signal: AbortSignal.any([timer.signal, signal]),
+        }).catch(() => undefined);
+        await Promise.race([wake.promise, poll]);
+        timer.abort();
+      } finally {
+        wake.forget();
+      }
+    }
+  };
+
+  return {
+    decided,
+    close: async () => {
+      closing.abort();
+      await listening;
+    },
+  };
+}
+
+/** Resolves when the channel names the id. */
+function notified(waiters: Map<string, Set<() => void>>, id: string) {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const wake = () => resolve(undefined);
+  const waiting = waiters.get(id) ?? new Set();
+  waiters.set(id, waiting.add(wake));
+  const forget = () => {
+    waiting.delete(wake);
+    if (waiting.size === 0 && waiters.get(id) === waiting) waiters.delete(id);
+  };
+  return { promise, forget };
+}
+
+async function listenUntilLost(
+  connection: Connection,
+  closing: AbortSignal,
+  onNotified: (id: string) => void,
+): Promise<void> {
+  const { promise: lost, resolve, reject } = Promise.withResolvers<undefined>();
+  const onNotification = ({ payload }: { payload?: string | undefined }) => onNotified(payload ?? '');
+  const onClosing = () => resolve(undefined);
+  connection.on('notification', onNotification);
+  connection.once('error', reject);
+  connection.once('end', onClosing);
+  closing.addEventListener('abort', onClosing);
+  // Attached at once: the connection may break while LISTEN is under way.
+  lost.catch(() => undefined);
+  try {
+    await connection.query(`listen ${outcomeChannel}`);
+    if (!closing.aborted) await lost;
+  } finally {
+    connection.off('notification', onNotification);
+    closing.removeEventListener('abort', onClosing);
+  }
+}

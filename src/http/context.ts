@@ -1,0 +1,83 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { KeyRing } from '../config/key_ring.ts';
+import type { Settings } from '../config/settings.ts';
+import type { CommandName } from '../journal/commands.ts';
+import type { Pool } from '../journal/database.ts';
+import { invalid } from './api_error.ts';
+import { callerOf } from './authentication.ts';
+import type { CommandDesk, Order, Ordered } from './commands.ts';
+import type { RunLink } from './reading/runs.ts';
+
+/** The application, with types of requests and answers from their schemas. */
+export type HttpApp = FastifyInstance<
+  Server,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
+
+/** What the routes of a project work with. */
+export interface RouteContext {
+  readonly settings: Settings;
+  readonly pool: Pool;
+  readonly keyRing: KeyRing;
+  readonly desk: CommandDesk;
+  readonly runLink: RunLink;
+}
+
+/** Adds routes below `/api/<root>/:project_id`. */
+export type ProjectRoutes = (app: HttpApp, context: RouteContext) => void;
+
+/** The project that the caller's key is for, which is also the one in the path. */
+export const teamOf = (request: FastifyRequest): number => callerOf(request).project_id;
+
+/** What the answer says of a command that is carried out later. */
+export const acceptedDetail = {
+  detail: 'The request was accepted and will be carried out; ask again in a moment.',
+};
+
+/** Places an order in the name of the request's caller. */
+export function placeOrder(
+  context: RouteContext,
+  request: FastifyRequest,
+  name: CommandName,
+  prepare: Order['prepare'],
+): Promise<Ordered> {
+  const key = request.headers['idempotency-key'];
+  const { project_id: _, ...ids } = request.params as Record<string, string>;
+  return context.desk.place({
+    name,
+    caller: callerOf(request),
+    idempotencyKey: Array.isArray(key) ? key.join(', ') : key,
+    request: { ids, body: request.body },
+    prepare,
+  });
+}
+
+/** Answers 200 without a body. */
+export const answerNothing = (reply: FastifyReply, location?: string): FastifyReply =>
+  (location === undefined ? reply : reply.header('location', location)).code(200).send();
+
+/** The values of a parameter that may be repeated. @throws ApiError 400 that names the parameter. */
+export function chosen<Value extends string>(
+  parameter: string,
+  given: string | string[] | undefined,
+  allowed: readonly Value[],
+  read: (text: string) => string = (text) => text,
+): Value[] | undefined {
+  if (given === undefined) return undefined;
+  return [given].flat().flatMap((text) =>
+    text.split(',').map((part) => {
+      const value = allowed.find((one) => one === read(part.trim()));
+      if (value === undefined)
+        throw invalid(
+          `"${part.trim()}" is not a valid choice. Choices are: ${allowed.join(', ')}.`,
+          parameter,
+        );
+      return value;
+    }),
+  );
+}

@@ -1,0 +1,78 @@
+import type { BatchExportDefinition } from '../domain/batch_export.ts';
+import { parseInterval } from '../domain/intervals.ts';
+import { invalid } from './api_error.ts';
+import type { UpdateBody } from './schemas/batch_export.ts';
+
+/** The members of a definition that a body writes directly; the destination has versions of its own. */
+export type WrittenDefinition = Omit<BatchExportDefinition, 'destination_type' | 'config_version'>;
+
+/** What a member is when nobody wrote it, and what null resets it to. */
+export const defaultDefinition: Omit<WrittenDefinition, 'name'> = {
+  model: 'events',
+  interval: 'hour',
+  timezone: 'UTC',
+  offset_hour: 0,
+  offset_day: 0,
+  start_at: null,
+  end_at: null,
+  dialect_query: null,
+};
+
+/** Times are stored as they are answered, so that an answer sent back changes nothing. */
+export const utc = (time: string): string => new Date(time).toISOString();
+
+/**
+ * The definition that a body makes of another one: absent keeps, null resets to the default, and an offset that the
+ * new interval has no use for is reset with it.
+ * @throws ApiError 400 when the members do not fit each other.
+ */
+export function definitionFrom(base: WrittenDefinition, body: UpdateBody): WrittenDefinition {
+  const interval = body.interval ?? base.interval;
+  const recut = interval !== base.interval;
+  const keptHour = recut && !hasOffsets(interval) ? 0 : base.offset_hour;
+  // A day of the week is no day of the month.
+  const keptDay = recut ? 0 : base.offset_day;
+  const wanted: WrittenDefinition = {
+    name: body.name ?? base.name,
+    model: orDefault(body.model, base.model, defaultDefinition.model),
+    interval,
+    timezone: orDefault(body.timezone, base.timezone, defaultDefinition.timezone),
+    offset_hour: orDefault(body.offset_hour, keptHour, 0),
+    offset_day: orDefault(body.offset_day, keptDay, 0),
+    start_at: timeOr(body.start_at, base.start_at),
+    end_at: timeOr(body.end_at, base.end_at),
+    dialect_query: orDefault(body.dialect_query, base.dialect_query, null),
+  };
+  checkOffsets(wanted);
+  if (wanted.start_at !== null && wanted.end_at !== null && wanted.start_at >= wanted.end_at)
+    throw invalid('`end_at` must be after `start_at`.', 'end_at');
+  if (wanted.dialect_query !== null && wanted.dialect_query !== '')
+    throw invalid('Exports of a query are not supported yet; leave `dialect_query` out.', 'dialect_query');
+  return { ...wanted, dialect_query: null };
+}
+
+const orDefault = <Value>(given: Value | null | undefined, kept: Value, fallback: Value): Value =>
+  given === undefined ? kept : (given ?? fallback);
+
+const timeOr = (given: string | null | undefined, kept: string | null): string | null =>
+  given === undefined ? kept : given === null ? null : utc(given);
+
+const hasOffsets = (interval: string): boolean => {
+  const unit = parseInterval(interval);
+  return unit !== undefined && unit.kind !== 'minutes';
+};
+
+const largestOffsetDay: Readonly<Record<string, number>> = { week: 6, month: 27 };
+
+function checkOffsets({ interval, offset_hour, offset_day }: WrittenDefinition): void {
+  if (offset_hour !== 0 && !hasOffsets(interval))
+    throw invalid(`offset_hour is not applicable to the interval '${interval}'.`, 'offset_hour');
+  const largest = largestOffsetDay[interval] ?? 0;
+  if (offset_day === 0 || offset_day <= largest) return;
+  throw invalid(
+    largest === 0
+      ? `offset_day is not applicable to the interval '${interval}'.`
+      : `Ensure this value is less than or equal to ${largest}.`,
+    'offset_day',
+  );
+}

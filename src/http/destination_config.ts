@@ -1,0 +1,54 @@
+import { isDeepStrictEqual } from 'node:util';
+import { mergeConfig, type ConfigStore } from '../destination/config_versions.ts';
+import type { Connection } from '../journal/database.ts';
+import { invalid } from './api_error.ts';
+import type { BatchExportRow } from './reading/batch_exports.ts';
+import type { UpdateBody } from './schemas/batch_export.ts';
+
+/**
+ * The version of the export's config that an update leads to: the one in force when the body changes none of its
+ * members, else a new one, merged.
+ * @returns undefined when nothing changes.
+ * @throws ApiError or CommandRefused when the destination is not acceptable.
+ */
+export async function updatedConfigVersion(
+  connection: Connection,
+  store: ConfigStore,
+  current: BatchExportRow,
+  destination: UpdateBody['destination'],
+  awaitedVersion: number | null,
+): Promise<number | undefined> {
+  const { type, config } = destination ?? {};
+  if (type !== undefined && type !== current.destination_type)
+    throw invalid(
+      `Cannot change destination type from '${current.destination_type}' to '${type}'.`,
+      'destination__type',
+    );
+  if (config === undefined || config === null) return undefined;
+  // An update that is still under way has a newer version: what it changed must survive this one.
+  const base = Math.max(current.config_version, awaitedVersion ?? 0);
+  const differing = Object.entries(config).filter(
+    ([member, value]) => !isDeepStrictEqual(value, current.config[member]),
+  );
+  if (differing.length === 0 && base === current.config_version) return undefined;
+  return mergeConfig(connection, store, { batch_export_id: current.id, base_version: base, config });
+}
+
+/**
+ * The newest version named by an update of the export that has not been decided yet, or null. Holds off other updates
+ * of this export until the transaction ends. Ask before reading the export: what is decided in between is seen there.
+ */
+export async function lockAwaitedConfigVersion(
+  connection: Connection,
+  batchExportId: string,
+): Promise<number | null> {
+  await connection.query(`select pg_advisory_xact_lock(hashtextextended('batch_export_update/' || $1, 0))`, [
+    batchExportId,
+  ]);
+  const { rows } = await connection.query<{ version: number | null }>(
+    `select max((body #>> '{changes,config_version}')::integer) as version from exportd.commands
+     where batch_export_id = $1 and name = 'update' and status = 'pending'`,
+    [batchExportId],
+  );
+  return rows[0]?.version ?? null;
+}

@@ -1,0 +1,70 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
+import { CommandRefused, type RefusalCode } from '../domain/errors.ts';
+import { ApiError, notFound } from './api_error.ts';
+import { invalidRequest } from './validation_error.ts';
+
+/** Seconds after which a client may ask again when too much was asked for. */
+const retryAfterSeconds = 60;
+
+const statusOfRefusal: Record<RefusalCode, number> = {
+  invalid_input: 400,
+  required: 400,
+  not_found: 404,
+  conflict: 409,
+  too_many_concurrent_backfills: 429,
+};
+
+/** The answer to a refused command; a code that this version does not know is a bad request. */
+export function refusalError(refusal: {
+  readonly code?: string | undefined;
+  readonly detail?: string | undefined;
+  readonly attr?: string | null | undefined;
+}): ApiError {
+  const code = refusal.code ?? 'invalid_input';
+  const status = code in statusOfRefusal ? statusOfRefusal[code as RefusalCode] : 400;
+  return new ApiError(status, code, refusal.detail ?? 'The command was refused.', {
+    attr: refusal.attr ?? null,
+    headers: status === 429 ? { 'retry-after': String(retryAfterSeconds) } : {},
+  });
+}
+
+/** What Fastify itself refuses, in words of ours. */
+function frameworkError(error: FastifyError): ApiError | undefined {
+  switch (error.code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new ApiError(413, 'payload_too_large', 'The body of the request is too large.');
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new ApiError(415, 'unsupported_media_type', 'Send the body as application/json.');
+    case 'FST_ERR_BAD_URL':
+    case 'FST_ERR_PARAM_LENGTH':
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return notFound();
+    default:
+      break;
+  }
+  const status = error.statusCode ?? 500;
+  return status >= 400 && status < 500 ? new ApiError(status, 'parse_error', error.message) : undefined;
+}
+
+const toApiError = (error: FastifyError, request: FastifyRequest): ApiError | undefined => {
+  if (error instanceof ApiError) return error;
+  if (error instanceof CommandRefused)
+    return refusalError({ code: error.code, detail: error.message, attr: error.attr });
+  if (hasZodFastifySchemaValidationErrors(error))
+    return error.validationContext === 'params'
+      ? notFound()
+      : invalidRequest(
+          error.validation,
+          error.validationContext === 'querystring' ? request.query : request.body,
+        );
+  return frameworkError(error);
+};
+
+/** Answers with an error's own text where it has one for callers; anything else is a fault of ours, logged and hidden. */
+export function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const known = toApiError(error, request);
+  if (!known) request.log.error({ err: error }, 'a request failed');
+  const answer = known ?? new ApiError(500, 'error', 'A server error occurred.');
+  return reply.code(answer.statusCode).headers(answer.headers).type('application/json').send(answer.body());
+}

@@ -1,0 +1,79 @@
+import type { BackfillStatus } from '../../domain/backfill.ts';
+import type { Connection, Pool } from '../../journal/database.ts';
+import type { BackfillAnswer } from '../schemas/backfill.ts';
+
+interface BackfillRow {
+  readonly id: string;
+  readonly batch_export_id: string;
+  readonly team_id: number;
+  readonly start_at: string;
+  readonly end_at: string;
+  readonly status: BackfillStatus;
+  readonly total_runs: number;
+  readonly retry_of_run_id: string | null;
+  readonly created_at: string;
+  readonly finished_at: string | null;
+  readonly last_updated_at: string;
+  readonly finished_runs: number;
+  readonly records_completed: number;
+  readonly records_total_count: number;
+}
+
+const selection = `
+  select backfill.*, progress.* from exportd.backfills backfill cross join lateral (
+    select count(*) filter (where run.finished_at is not null) as finished_runs,
+      coalesce(sum(run.records_completed), 0)::bigint as records_completed,
+      coalesce(sum(run.records_total_count), 0)::bigint as records_total_count
+    from exportd.backfill_runs opened join exportd.batch_export_runs run on run.id = opened.run_id
+    where opened.backfill_id = backfill.id) progress
+  where backfill.batch_export_id = $1`;
+
+const answerOf = (row: BackfillRow): BackfillAnswer => ({
+  id: row.id,
+  batch_export: row.batch_export_id,
+  team_id: row.team_id,
+  start_at: row.start_at,
+  end_at: row.end_at,
+  status: row.status,
+  retry_of_run_id: row.retry_of_run_id,
+  created_at: row.created_at,
+  finished_at: row.finished_at,
+  last_updated_at: row.last_updated_at,
+  progress: {
+    total_runs: row.total_runs,
+    finished_runs: row.finished_runs,
+    progress: row.total_runs === 0 ? 1 : row.finished_runs / row.total_runs,
+    records_completed: row.records_completed,
+    records_total_count: row.records_total_count,
+  },
+});
+
+/** One backfill of an export. */
+export async function findBackfill(
+  database: Pool | Connection,
+  batchExportId: string,
+  id: string,
+): Promise<BackfillAnswer | undefined> {
+  const { rows } = await database.query<BackfillRow>(`${selection} and backfill.id = $2`, [
+    batchExportId,
+    id,
+  ]);
+  return rows[0] && answerOf(rows[0]);
+}
+
+/** A page of an export's backfills, retries of single runs included, newest first. */
+export async function listBackfills(
+  pool: Pool,
+  batchExportId: string,
+  window: { readonly limit: number; readonly offset: number },
+): Promise<{ count: number; results: BackfillAnswer[] }> {
+  const counted = await pool.query<{ count: number }>(
+    'select count(*) as count from exportd.backfills where batch_export_id = $1',
+    [batchExportId],
+  );
+  const { rows } = await pool.query<BackfillRow>(
+    `${selection} order by backfill.position desc limit $2 offset $3`,
+    [batchExportId, window.limit, window.offset],
+  );
+  return { count: counted.rows[0]?.count ?? 0, results: rows.map(answerOf) };
+}

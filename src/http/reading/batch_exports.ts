@@ -1,0 +1,133 @@
+import type { BatchExportDefinition, Model } from '../../domain/batch_export.ts';
+import type { Connection, Pool } from '../../journal/database.ts';
+import { notFound } from '../api_error.ts';
+import type { BatchExportAnswer } from '../schemas/batch_export.ts';
+import { latestRuns, runAnswer, type RunLink } from './runs.ts';
+
+/** A live export as its read model holds it, with the members of its config that may be shown. */
+export interface BatchExportRow extends BatchExportDefinition {
+  readonly id: string;
+  readonly team_id: number;
+  readonly model: Model;
+  readonly paused: boolean;
+  readonly created_at: string;
+  readonly last_updated_at: string;
+  readonly last_paused_at: string | null;
+  readonly config: Record<string, unknown>;
+}
+
+interface LagRow {
+  readonly id: string;
+  readonly intervals: number;
+  readonly seconds: number;
+  readonly last_completed_interval_end: string | null;
+}
+
+const latestRunsShown = 10;
+
+const selection = `
+  select export.id, export.team_id, export.name, export.model, export.destination_type, export.config_version,
+    export.interval, export.timezone, export.offset_hour, export.offset_day, export.start_at, export.end_at,
+    export.dialect_query, export.paused, export.created_at, export.last_updated_at, export.last_paused_at,
+    version.config
+  from exportd.batch_exports export
+  join exportd.destination_configs version
+    on version.batch_export_id = export.id and version.version = export.config_version
+  where export.team_id = $1 and not export.deleted`;
+
+/** A live export of the project. @throws ApiError 404 */
+export async function requireBatchExport(
+  database: Pool | Connection,
+  teamId: number,
+  id: string,
+): Promise<BatchExportRow> {
+  const { rows } = await database.query<BatchExportRow>(`${selection} and export.id = $2`, [teamId, id]);
+  const [found] = rows;
+  if (!found) throw notFound();
+  return found;
+}
+
+/** A page of the project's live exports, newest first. */
+export async function listBatchExports(
+  pool: Pool,
+  teamId: number,
+  window: { readonly limit: number; readonly offset: number },
+): Promise<{ count: number; rows: BatchExportRow[] }> {
+  const counted = await pool.query<{ count: number }>(
+    'select count(*) as count from exportd.batch_exports where team_id = $1 and not deleted',
+    [teamId],
+  );
+  const { rows } = await pool.query<BatchExportRow>(
+    `${selection} order by export.created_at desc, export.id limit $2 offset $3`,
+    [teamId, window.limit, window.offset],
+  );
+  return { count: counted.rows[0]?.count ?? 0, rows };
+}
+
+/** Exports in the terms of the interface, each with its newest runs and its lag. */
+export async function batchExportAnswers(
+  pool: Pool,
+  rows: readonly BatchExportRow[],
+  linkOf: RunLink,
+): Promise<BatchExportAnswer[]> {
+  const ids = rows.map(({ id }) => id);
+  const [runs, lags] = await Promise.all([latestRuns(pool, ids, latestRunsShown), readLags(pool, ids)]);
+  return rows.map((row) => {
+    const lag = lags.find(({ id }) => id === row.id);
+    return {
+      id: row.id,
+      team_id: row.team_id,
+      name: row.name,
+      model: row.model,
+      destination: { type: row.destination_type, config: row.config },
+      interval: row.interval,
+      timezone: row.timezone,
+      offset_hour: row.offset_hour,
+      offset_day: row.offset_day,
+      paused: row.paused,
+      created_at: row.created_at,
+      last_updated_at: row.last_updated_at,
+      last_paused_at: row.last_paused_at,
+      start_at: row.start_at,
+      end_at: row.end_at,
+      latest_runs: runs.filter((run) => run.batch_export_id === row.id).map((run) => runAnswer(run, linkOf)),
+      dialect_query: row.dialect_query,
+      schema: null,
+      lag: {
+        intervals: lag?.intervals ?? 0,
+        seconds: lag?.seconds ?? 0,
+        last_completed_interval_end: lag?.last_completed_interval_end ?? null,
+      },
+    };
+  });
+}
+
+/**
+ * How far each export is behind, from what was decided and nothing else: a clock in it would make two answers about the
+ * same facts differ. Runs of backfills complete an interval, but open none that the schedule owes.
+ */
+async function readLags(pool: Pool, ids: readonly string[]): Promise<LagRow[]> {
+  const { rows } = await pool.query<LagRow>(
+    `select export.id, owed.intervals, owed.seconds, completed.last_completed_interval_end
+     from unnest($1::uuid[]) as export (id)
+     cross join lateral (
+       select count(*) as intervals, coalesce(sum(extract(epoch from interval_end - interval_start)), 0)::float8 as seconds
+       from (
+         select distinct run.data_interval_start as interval_start, run.data_interval_end as interval_end
+         from exportd.batch_export_runs run
+         where run.batch_export_id = export.id and run.status <> 'Completed' and run.backfill_id is null
+           and not exists (
+             select from exportd.batch_export_runs other where other.batch_export_id = run.batch_export_id
+               and other.data_interval_start = run.data_interval_start
+               and other.data_interval_end = run.data_interval_end and other.status = 'Completed')
+       ) as open_interval
+     ) owed
+     left join lateral (
+       select run.data_interval_end as last_completed_interval_end from exportd.batch_export_runs run
+       where run.batch_export_id = export.id and run.status = 'Completed'
+       order by run.data_interval_start desc, run.position desc limit 1
+     ) completed on true`,
+    [ids],
+  );
+  return rows;
+}

@@ -1,0 +1,101 @@
+import type { RunStatus } from '../../domain/run.ts';
+import type { Pool } from '../../journal/database.ts';
+import { invalid } from '../api_error.ts';
+import type { RunsQuery } from '../schemas/run.ts';
+import { runColumns, type RunRow } from './runs.ts';
+
+/** Where a page begins: after this row, in the list's order or (for the page before) against it. */
+interface RunCursor {
+  readonly position: number;
+  readonly start: string;
+  readonly backwards: boolean;
+}
+
+export interface RunPage {
+  readonly count: number;
+  readonly rows: RunRow[];
+  /** Cursors of the pages beside this one, or null. */
+  readonly next: string | null;
+  readonly previous: string | null;
+}
+
+const encodeCursor = (run: RunRow, backwards: boolean): string =>
+  Buffer.from(JSON.stringify([run.position, run.data_interval_start, backwards])).toString('base64url');
+
+function decodeCursor(text: string): RunCursor {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+    if (Array.isArray(parsed)) {
+      const [position, start, backwards] = parsed as unknown[];
+      if (
+        Number.isSafeInteger(position) &&
+        typeof start === 'string' &&
+        !Number.isNaN(Date.parse(start)) &&
+        typeof backwards === 'boolean'
+      )
+        return { position: Number(position), start: new Date(start).toISOString(), backwards };
+    }
+  } catch {
+    // Not one of ours: refused below like any other text.
+  }
+  throw invalid('Invalid cursor.', 'cursor');
+}
+
+/** One page of an export's runs by keyset, so that runs which begin meanwhile shift nothing. */
+export async function readRunPage(
+  pool: Pool,
+  batchExportId: string,
+  query: Omit<RunsQuery, 'status' | 'cursor'> & {
+    readonly statuses: readonly RunStatus[] | undefined;
+    readonly cursor: string | undefined;
+  },
+): Promise<RunPage> {
+  const cursor = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
+  const backwards = cursor?.backwards ?? false;
+  const descending = query.ordering.startsWith('-') !== backwards;
+  // `created_at` is ordered by the opening event's place in the journal, which has no ties.
+  const keys = query.ordering.endsWith('created_at') ? ['position'] : ['data_interval_start', 'position'];
+  const conditions = ['batch_export_id = $1'];
+  const values: unknown[] = [batchExportId];
+  const where = (condition: (place: string) => string, value: unknown) => {
+    values.push(value);
+    conditions.push(condition(`$${values.length}`));
+  };
+  if (query.statuses) where((place) => `status = any(${place})`, query.statuses);
+  // Answers show milliseconds: what is shown as the same time is neither after nor before it.
+  if (query.after)
+    where((place) => `created_at >= ${place}::timestamptz + interval '1 millisecond'`, query.after);
+  if (query.before) where((place) => `created_at < ${place}`, query.before);
+  const counted = await pool.query<{ count: number }>(
+    `select count(*) as count from exportd.batch_export_runs where ${conditions.join(' and ')}`,
+    values,
+  );
+  if (cursor) {
+    const comparison = descending ? '<' : '>';
+    const places = keys.map((key) => {
+      values.push(key === 'position' ? cursor.position : cursor.start);
+      return key === 'position' ? `$${values.length}::bigint` : `$${values.length}::timestamptz`;
+    });
+    conditions.push(`(${keys.join(', ')}) ${comparison} (${places.join(', ')})`);
+  }
+  values.push(query.limit + 1);
+  const direction = descending ? 'desc' : 'asc';
+  const { rows } = await pool.query<RunRow>(
+    `select ${runColumns} from exportd.batch_export_runs where ${conditions.join(' and ')}
+     order by ${keys.map((key) => `${key} ${direction}`).join(', ')} limit $${values.length}`,
+    values,
+  );
+  const more = rows.length > query.limit;
+  const page = rows.slice(0, query.limit);
+  if (backwards) page.reverse();
+  const first = page[0];
+  const last = page.at(-1);
+  const hasNext = backwards || more;
+  const hasPrevious = backwards ? more : cursor !== undefined;
+  return {
+    count: counted.rows[0]?.count ?? 0,
+    rows: page,
+    next: hasNext && last ? encodeCursor(last, false) : null,
+    previous: hasPrevious && first ? encodeCursor(first, true) : null,
+  };
+}

@@ -1,0 +1,51 @@
+import type { FastifyInstance } from 'fastify';
+import { ApiError, invalid } from './api_error.ts';
+import { attrOf } from './validation_error.ts';
+
+/**
+ * Reads bodies: JSON, or nothing. An empty body is fine with any content type, since clients send
+ * `Content-Type: application/json` with requests that carry none.
+ */
+export function addBodyParsers(app: FastifyInstance): void {
+  const parseJson = app.getDefaultJsonParser('error', 'error');
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, text, done) => {
+    if (text.trim() === '') {
+      done(null, undefined);
+      return;
+    }
+    const parsed = (error: Error | null, body?: unknown) => {
+      if (error) done(new ApiError(400, 'parse_error', `JSON parse error - ${error.message}`));
+      else done(null, body);
+    };
+    void parseJson(request, text, parsed);
+  });
+  app.addContentTypeParser<string>('*', { parseAs: 'string' }, (_request, text, done) => {
+    if (text === '') done(null, undefined);
+    else done(new ApiError(415, 'unsupported_media_type', 'Send the body as application/json.'));
+  });
+  app.addHook('preValidation', (request, _reply, done) => {
+    // A body that is left out is the empty object to the schemas of bodies.
+    if (request.body === undefined && request.routeOptions.schema?.body !== undefined) request.body = {};
+    for (const part of [request.body, request.query, request.params]) {
+      const path = pathToUnstorable(part);
+      if (path) {
+        done(invalid('Null characters and unpaired surrogates are not allowed.', attrOf(path)));
+        return;
+      }
+    }
+    done();
+  });
+}
+
+/** Path of the first text that PostgreSQL could not store, or undefined. */
+function pathToUnstorable(value: unknown): string[] | undefined {
+  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? [] : undefined;
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [member, inner] of Object.entries(value)) {
+    if (pathToUnstorable(member)) return ['?'];
+    const path = pathToUnstorable(inner);
+    if (path) return [member, ...path];
+  }
+  return undefined;
+}

@@ -1,0 +1,131 @@
+import type { FastifyRequest } from 'fastify';
+import { notFound } from '../api_error.ts';
+import { acceptedDetail, placeOrder, teamOf, type ProjectRoutes, type RouteContext } from '../context.ts';
+import { utc } from '../definition.ts';
+import { offsetPage, projectUrl } from '../paging.ts';
+import { findBackfill, listBackfills } from '../reading/backfills.ts';
+import { requireBatchExport } from '../reading/batch_exports.ts';
+import {
+  backfillPath,
+  backfillSchema,
+  backfillsPath,
+  createBackfillBody,
+  emptyBody,
+  listQuery,
+  type BackfillAnswer,
+} from '../schemas/backfill.ts';
+import { commandAnswers, errorAnswers, pageOf } from '../schemas/common.ts';
+import { refuseDryRun } from './steering.ts';
+
+const read = { config: { scope: 'batch_export:read' } } as const;
+const write = { config: { scope: 'batch_export:write' } } as const;
+
+async function answerFor(
+  context: RouteContext,
+  request: FastifyRequest,
+  batchExportId: string,
+  id: string,
+): Promise<BackfillAnswer> {
+  await requireBatchExport(context.pool, teamOf(request), batchExportId);
+  const found = await findBackfill(context.pool, batchExportId, id);
+  if (!found) throw notFound();
+  return found;
+}
+
+const steering = [
+  { path: 'cancel', name: 'cancelBackfill', summary: 'Cancel backfill' },
+  { path: 'pause', name: 'pauseBackfill', summary: 'Pause backfill' },
+  { path: 'unpause', name: 'unpauseBackfill', summary: 'Unpause backfill' },
+] as const;
+
+/** Create, list, retrieve, cancel, pause and unpause backfills. */
+export const backfillRoutes: ProjectRoutes = (app, context) => {
+  const { settings, pool } = context;
+
+  app.get(
+    '/batch_exports/:batch_export_id/backfills',
+    {
+      ...read,
+      schema: {
+        summary: 'List backfills',
+        params: backfillsPath,
+        querystring: listQuery,
+        response: { 200: pageOf(backfillSchema), ...errorAnswers },
+      },
+    },
+    async (request) => {
+      const { batch_export_id } = request.params;
+      await requireBatchExport(pool, teamOf(request), batch_export_id);
+      const found = await listBackfills(pool, batch_export_id, request.query);
+      return offsetPage(request, settings, request.query, found);
+    },
+  );
+
+  app.post(
+    '/batch_exports/:batch_export_id/backfills',
+    {
+      ...write,
+      schema: {
+        summary: 'Create backfill',
+        params: backfillsPath,
+        body: createBackfillBody,
+        response: { 201: backfillSchema, ...commandAnswers },
+      },
+    },
+    async (request, reply) => {
+      const { batch_export_id } = request.params;
+      const { start_at, end_at } = request.body;
+      refuseDryRun(request.body);
+      const placed = await placeOrder(context, request, 'backfill', async (connection) => {
+        await requireBatchExport(connection, teamOf(request), batch_export_id);
+        return { batch_export_id, body: { start_at: utc(start_at), end_at: utc(end_at) } };
+      });
+      if (!placed.decided) return reply.code(202).send(acceptedDetail);
+      const id = placed.outcome.backfill_id ?? '';
+      return reply
+        .code(201)
+        .header(
+          'location',
+          projectUrl(request, settings, `/batch_exports/${batch_export_id}/backfills/${id}/`),
+        )
+        .send(await answerFor(context, request, batch_export_id, id));
+    },
+  );
+
+  app.get(
+    '/batch_exports/:batch_export_id/backfills/:id',
+    {
+      ...read,
+      schema: {
+        summary: 'Retrieve backfill',
+        params: backfillPath,
+        response: { 200: backfillSchema, ...errorAnswers },
+      },
+    },
+    (request) => answerFor(context, request, request.params.batch_export_id, request.params.id),
+  );
+
+  for (const { path, name, summary } of steering)
+    app.post(
+      `/batch_exports/:batch_export_id/backfills/:id/${path}`,
+      {
+        ...write,
+        schema: {
+          summary,
+          params: backfillPath,
+          body: emptyBody,
+          response: { 200: backfillSchema, ...commandAnswers },
+        },
+      },
+      async (request, reply) => {
+        const { batch_export_id, id } = request.params;
+        const placed = await placeOrder(context, request, name, async (connection) => {
+          await requireBatchExport(connection, teamOf(request), batch_export_id);
+          if (!(await findBackfill(connection, batch_export_id, id))) throw notFound();
+          return { batch_export_id, body: { backfill_id: id } };
+        });
+        if (!placed.decided) return reply.code(202).send(acceptedDetail);
+        return reply.code(200).send(await answerFor(context, request, batch_export_id, id));
+      },
+    );
+};

@@ -1,0 +1,63 @@
+import { Counter, Histogram, type Registry } from 'prom-client';
+import type { HttpApp } from '../context.ts';
+import type { Pool } from '../../journal/database.ts';
+
+/** What tells whether the service can do its work. */
+export interface HealthChecks {
+  readonly pool: Pool;
+  /** How many workers poll the schedules' task queue; rejects when Temporal cannot be reached. */
+  readonly countPollers: () => Promise<number>;
+  readonly metrics: Registry;
+}
+
+/** Liveness, readiness and metrics, for machines: no key is asked for. */
+export function monitoringRoutes(app: HttpApp, { pool, countPollers, metrics }: HealthChecks): void {
+  const seconds = new Histogram({
+    name: 'exportd_http_request_duration_seconds',
+    help: 'How long requests took, by route.',
+    labelNames: ['method', 'route', 'status'],
+    registers: [metrics],
+  });
+  const failures = new Counter({
+    name: 'exportd_http_server_errors_total',
+    help: 'Answers of 500 and above.',
+    labelNames: ['route', 'status'],
+    registers: [metrics],
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'unknown';
+    const status = String(reply.statusCode);
+    seconds.observe({ method: request.method, route, status }, reply.elapsedTime / 1_000);
+    if (reply.statusCode >= 500) failures.inc({ route, status });
+    done();
+  });
+
+  app.get('/healthz', { schema: { hide: true } }, () => ({ status: 'ok' }));
+
+  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
+    const [database, temporal] = await Promise.all([
+      verdict(async () => {
+        await pool.query('select 1');
+      }),
+      verdict(async () => {
+        if ((await countPollers()) === 0) throw new Error('No worker polls the task queue.');
+      }),
+    ]);
+    const ready = database === 'ok' && temporal === 'ok';
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ok' : 'unavailable', database, temporal });
+  });
+
+  app.get('/metrics', { schema: { hide: true } }, async (_request, reply) =>
+    reply.type(metrics.contentType).send(await metrics.metrics()),
+  );
+}
+
+/** `ok` or what is wrong, without addresses or credentials. */
+async function verdict(check: () => Promise<void>): Promise<string> {
+  try {
+    await check();
+    return 'ok';
+  } catch (error) {
+    return error instanceof Error && error.message.startsWith('No worker') ? error.message : 'unreachable';
+  }
+}

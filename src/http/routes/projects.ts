@@ -1,0 +1,28 @@
+import { findProjects } from '../accounts.ts';
+import { teamOf, type HttpApp, type RouteContext } from '../context.ts';
+import { offsetPage } from '../paging.ts';
+import { listQuery } from '../schemas/backfill.ts';
+import { errorAnswers, pageOf } from '../schemas/common.ts';
+import { projectSchema } from '../schemas/project.ts';
+
+/** The projects that a key can read: the one that it is for. */
+export function projectRoutes(app: HttpApp, { pool, settings }: RouteContext): void {
+  app.get(
+    '/api/projects',
+    {
+      schema: {
+        summary: 'List projects',
+        querystring: listQuery,
+        response: { 200: pageOf(projectSchema), ...errorAnswers },
+      },
+    },
+    async (request) => {
+      const { limit, offset } = request.query;
+      const projects = await findProjects(pool, [teamOf(request)]);
+      return offsetPage(request, settings, request.query, {
+        count: projects.length,
+        results: projects.slice(offset, offset + limit),
+      });
+    },
+  );
+}

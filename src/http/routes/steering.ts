@@ -1,0 +1,69 @@
+import { invalid } from '../api_error.ts';
+import { acceptedDetail, answerNothing, placeOrder, teamOf, type ProjectRoutes } from '../context.ts';
+import { utc } from '../definition.ts';
+import { projectUrl } from '../paging.ts';
+import { requireBatchExport } from '../reading/batch_exports.ts';
+import { backfillBody, batchExportPath, pauseBody, unpauseBody } from '../schemas/batch_export.ts';
+import { commandAnswers, nothing } from '../schemas/common.ts';
+
+const write = { config: { scope: 'batch_export:write' } } as const;
+const answers = { 200: nothing, ...commandAnswers };
+
+/** Refuses the one wish of a backfill that is not granted yet, rather than start what was not asked for. */
+export function refuseDryRun(body: { readonly dry_run?: boolean | null | undefined }): void {
+  if (body.dry_run === true) throw invalid('A dry run is not supported yet; leave `dry_run` out.', 'dry_run');
+}
+
+/** Pause, unpause and backfill a batch export. */
+export const steeringRoutes: ProjectRoutes = (app, context) => {
+  const { settings } = context;
+  const schema = { params: batchExportPath, response: answers };
+
+  app.post(
+    '/batch_exports/:id/pause',
+    { ...write, schema: { summary: 'Pause batch export', ...schema, body: pauseBody } },
+    async (request, reply) => {
+      const { last_paused_at } = request.body;
+      const placed = await placeOrder(context, request, 'pause', async (connection) => {
+        const { id } = await requireBatchExport(connection, teamOf(request), request.params.id);
+        return {
+          batch_export_id: id,
+          body: last_paused_at == null ? {} : { last_paused_at: utc(last_paused_at) },
+        };
+      });
+      return placed.decided ? answerNothing(reply) : reply.code(202).send(acceptedDetail);
+    },
+  );
+
+  app.post(
+    '/batch_exports/:id/unpause',
+    { ...write, schema: { summary: 'Unpause batch export', ...schema, body: unpauseBody } },
+    async (request, reply) => {
+      const { backfill } = request.body;
+      const placed = await placeOrder(context, request, 'unpause', async (connection) => {
+        const { id } = await requireBatchExport(connection, teamOf(request), request.params.id);
+        return { batch_export_id: id, body: backfill === undefined ? {} : { backfill } };
+      });
+      if (!placed.decided) return reply.code(202).send(acceptedDetail);
+      const { backfill_id } = placed.outcome;
+      const path = `/batch_exports/${request.params.id}/backfills/${backfill_id ?? ''}/`;
+      return answerNothing(reply, backfill_id && projectUrl(request, settings, path));
+    },
+  );
+
+  app.post(
+    '/batch_exports/:id/backfill',
+    { ...write, schema: { summary: 'Backfill batch export', ...schema, body: backfillBody } },
+    async (request, reply) => {
+      const { start_at, end_at } = request.body;
+      refuseDryRun(request.body);
+      const placed = await placeOrder(context, request, 'backfill', async (connection) => {
+        const { id } = await requireBatchExport(connection, teamOf(request), request.params.id);
+        return { batch_export_id: id, body: { start_at: utc(start_at), end_at: utc(end_at) } };
+      });
+      if (!placed.decided) return reply.code(202).send(acceptedDetail);
+      const path = `/batch_exports/${request.params.id}/backfills/${placed.outcome.backfill_id ?? ''}/`;
+      return answerNothing(reply, projectUrl(request, settings, path));
+    },
+  );
+};

@@ -1,0 +1,11 @@
+import type { Settings } from '../config/settings.ts';
+import { runWorkflowId } from '../../workflows/messages.ts';
+import type { RunLink } from './reading/runs.ts';
+
+/** Links to the Temporal UI: to the workflow of the run's interval, where every run of that interval is found. */
+export function createRunLink(settings: Pick<Settings, 'TEMPORAL_UI' | 'TEMPORAL_NAMESPACE'>): RunLink {
+  const { TEMPORAL_UI, TEMPORAL_NAMESPACE } = settings;
+  if (TEMPORAL_UI === undefined) return () => null;
+  const base = `${TEMPORAL_UI.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(TEMPORAL_NAMESPACE)}/workflows`;
+  return (run) => `${base}/${encodeURIComponent(runWorkflowId(run))}`;
+}

@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { instant } from '../../journal/commands.ts';
+import { limitParameter, offsetParameter, pathId, timestamp } from './common.ts';
+
+/** A backfill as it is answered. */
+export const backfillSchema = z
+  .object({
+    id: z.string(),
+    batch_export: z.string(),
+    team_id: z.number().int(),
+    start_at: timestamp,
+    end_at: timestamp,
+    status: z.enum(['Running', 'Paused', 'Completed', 'Cancelled']),
+    retry_of_run_id: z.string().nullable().describe('The run that is retried, when it is the retry of one.'),
+    created_at: timestamp,
+    finished_at: timestamp.nullable(),
+    last_updated_at: timestamp,
+    progress: z.object({
+      total_runs: z.number().int(),
+      finished_runs: z.number().int(),
+      progress: z.number().describe('Part of the runs that have ended, from 0 to 1.'),
+      records_completed: z.number().int(),
+      records_total_count: z.number().int().describe('Of the runs that were opened so far.'),
+    }),
+  })
+  .meta({ id: 'BatchExportBackfill' });
+export type BackfillAnswer = z.infer<typeof backfillSchema>;
+
+export const createBackfillBody = z.strictObject({
+  start_at: instant,
+  end_at: instant,
+  dry_run: z.boolean().nullish(),
+});
+
+/** A body that means nothing: empty, or an empty object. */
+export const emptyBody = z.strictObject({});
+
+export const backfillsPath = z.object({ project_id: z.string(), batch_export_id: pathId });
+export const backfillPath = backfillsPath.extend({ id: pathId });
+
+export const listQuery = z.object({ limit: limitParameter, offset: offsetParameter });

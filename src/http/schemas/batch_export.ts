@@ -1,0 +1,130 @@
+import { z } from 'zod';
+import { models } from '../../domain/batch_export.ts';
+import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
+import { instant } from '../../journal/commands.ts';
+import { pathId, readOnly, timestamp } from './common.ts';
+import { runSchema } from './run.ts';
+
+const model = z.enum(models);
+
+/** A batch export as it is answered. */
+export const batchExportSchema = z
+  .object({
+    id: z.string(),
+    team_id: z.number().int(),
+    name: z.string(),
+    model,
+    destination: z.object({
+      type: z.string(),
+      config: z.record(z.string(), z.unknown()).describe('Without its secrets, which are never answered.'),
+    }),
+    interval: z.string(),
+    timezone: z.string(),
+    offset_hour: z.number().int(),
+    offset_day: z.number().int(),
+    paused: z.boolean(),
+    created_at: timestamp,
+    last_updated_at: timestamp,
+    last_paused_at: timestamp.nullable(),
+    start_at: timestamp.nullable(),
+    end_at: timestamp.nullable(),
+    latest_runs: z.array(runSchema).describe('The 10 newest.'),
+    dialect_query: z.string().nullable(),
+    schema: z.record(z.string(), z.unknown()).nullable(),
+    lag: z.object({
+      intervals: z
+        .number()
+        .int()
+        .describe('Intervals that the schedule has opened and that have no Completed run.'),
+      seconds: z.number().describe('How long those intervals are together.'),
+      last_completed_interval_end: timestamp.nullable(),
+    }),
+  })
+  .meta({ id: 'BatchExport' });
+export type BatchExportAnswer = z.infer<typeof batchExportSchema>;
+
+const name = z
+  .string()
+  .max(255, 'At most 255 characters.')
+  .refine((text) => text.trim() !== '', 'This field may not be blank.');
+
+const interval = z
+  .string()
+  .refine(
+    (text) => parseInterval(text) !== undefined,
+    "Must be one of: 'hour', 'day', 'week', 'month', 'every N minutes' (N divides 60).",
+  );
+
+const offset = (largest: number) =>
+  z
+    .number()
+    .int()
+    .min(0, 'Ensure this value is greater than or equal to 0.')
+    .max(largest, `Ensure this value is less than or equal to ${largest}.`);
+
+const destination = z.strictObject({
+  type: z.string().optional(),
+  config: z.record(z.string(), z.unknown()).nullish(),
+});
+
+const schedule = {
+  model: model.nullish(),
+  timezone: z.string().refine(isTimeZone, 'There is no such time zone.').nullish(),
+  offset_hour: offset(23).nullish(),
+  offset_day: offset(27).nullish(),
+  paused: z.boolean().nullish(),
+  last_paused_at: instant.nullish(),
+  start_at: instant.nullish(),
+  end_at: instant.nullish(),
+  dialect_query: z.string().nullish(),
+};
+
+const readOnlyMembers = {
+  id: readOnly,
+  team_id: readOnly,
+  created_at: readOnly,
+  last_updated_at: readOnly,
+  latest_runs: readOnly,
+  schema: readOnly,
+  lag: readOnly,
+};
+
+const writable = {
+  name: name.optional(),
+  interval: interval.optional(),
+  destination: destination.optional(),
+  ...schedule,
+  ...readOnlyMembers,
+};
+
+/** The body of an update: absent keeps, null resets to the default. */
+export const updateBody = z.strictObject(writable).meta({ id: 'BatchExportUpdate' });
+export type UpdateBody = z.infer<typeof updateBody>;
+
+export const createBody = z
+  .strictObject({
+    ...writable,
+    name,
+    destination: z.strictObject({
+      type: z.string(),
+      config: z.record(z.string(), z.unknown()).nullish(),
+    }),
+  })
+  .meta({ id: 'BatchExportCreate' });
+export type CreateBody = z.infer<typeof createBody>;
+
+/** The documented body of pause; only `last_paused_at` means something. */
+export const pauseBody = z.strictObject(writable);
+
+/** The documented body of unpause; `backfill` makes up for the intervals that ended while it was paused. */
+export const unpauseBody = z.strictObject({ ...writable, backfill: z.boolean().optional() });
+
+/** The documented body of backfill; the range is what means something. */
+export const backfillBody = z.strictObject({
+  ...writable,
+  start_at: instant,
+  end_at: instant,
+  dry_run: z.boolean().nullish(),
+});
+
+export const batchExportPath = z.object({ project_id: z.string(), id: pathId });

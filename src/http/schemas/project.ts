@@ -1,0 +1,12 @@
+import { z } from 'zod';
+import { weekStartDays } from '../accounts.ts';
+
+/** A project as it is answered. */
+export const projectSchema = z
+  .object({
+    id: z.number().int(),
+    name: z.string(),
+    timezone: z.string(),
+    week_start_day: z.enum(weekStartDays),
+  })
+  .meta({ id: 'Project' });

@@ -1,0 +1,58 @@
+import type { FastifySchemaValidationError } from 'fastify';
+import { ApiError } from './api_error.ts';
+
+/** The path of a member as `attr` shows it. */
+export const attrOf = (path: readonly (string | number)[]): string | null =>
+  path.length === 0 ? null : path.join('__');
+
+const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
+
+const strings = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
+
+/** The value at a path of the body, undefined where there is none. */
+const valueAt = (body: unknown, path: readonly string[]): unknown =>
+  path.reduce<unknown>(
+    (value, member) =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, member)
+        ? (value as Record<string, unknown>)[member]
+        : undefined,
+    body,
+  );
+
+const articleOf = (type: string): string => (/^[aeio]/.test(type) ? `an ${type}` : `a ${type}`);
+
+/**
+ * The 400 for a request that does not fit its schema: of the first thing that is wrong, in words that name the member
+ * and never repeat a value.
+ */
+export function invalidRequest(issues: readonly FastifySchemaValidationError[], body: unknown): ApiError {
+  const [issue] = issues;
+  const path = (issue?.instancePath ?? '').split('/').filter((part) => part !== '');
+  const refuse = (code: string, detail: string, attr: string | null = attrOf(path)) =>
+    new ApiError(400, code, detail, { attr });
+  if (!issue) return refuse('invalid_input', 'The request is not valid.');
+  // The keywords are the codes of zod's issues.
+  switch (issue.keyword as string) {
+    case 'unrecognized_keys': {
+      const unknown = strings(issue.params.keys).sort();
+      return refuse(
+        'invalid_input',
+        `Unknown field/s: ${quoted(unknown)}`,
+        attrOf([...path, unknown[0] ?? '']),
+      );
+    }
+    case 'invalid_type': {
+      const value = valueAt(body, path);
+      const expected = String(issue.params.expected);
+      if (path.length === 0) return refuse('invalid_input', `The body must be ${articleOf(expected)}.`);
+      if (value === undefined && path.length > 0 && /received undefined/.test(issue.message ?? ''))
+        return refuse('required', 'This field is required.');
+      if (value === null) return refuse('invalid_input', 'This field may not be null.');
+      return refuse('invalid_input', `This field must be ${articleOf(expected)}.`);
+    }
+    case 'invalid_value':
+      return refuse('invalid_input', `Must be one of: ${quoted(strings(issue.params.values))}.`);
+    default:
+      return refuse('invalid_input', issue.message ?? 'This field is not valid.');
+  }
+}

@@ -1,0 +1,160 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { Registry } from 'prom-client';
+import { createKeyRing } from '../../src/config/key_ring.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { policiesOf } from '../../src/decisions/policies.ts';
+import { takeScheduleStep } from '../../src/decisions/schedule_step.ts';
+import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
+import { createApp } from '../../src/http/app.ts';
+import { scopes } from '../../src/http/api_keys.ts';
+import type { Signaller } from '../../src/http/commands.ts';
+import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE' | 'HEAD';
+
+/** An answer, its JSON body parsed, or undefined when there is none. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly text: string;
+  readonly body: Record<string, any>;
+}
+
+/** What a stand-in for Temporal does with a signal. */
+export type SignalMode = 'decide' | 'silent' | 'unreachable';
+
+/** The facade on a database of its own. Signals are decided at once, by the real decisions and without Temporal. */
+export interface Facade {
+  readonly database: TestDatabase;
+  readonly journal: Journal;
+  readonly projectId: number;
+  readonly otherProjectId: number;
+  readonly userId: number;
+  /** A key with every scope. */
+  readonly key: string;
+  mode: SignalMode;
+  /** Takes the step that a schedule workflow would take. */
+  step(batchExportId: string): Promise<void>;
+  newKey(projectId: number, keyScopes?: readonly string[]): Promise<{ id: string; key: string }>;
+  /** Sends a request; `path` below the project when it does not begin with `/`. */
+  call(
+    method: Method,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Answer>;
+  /** Creates an export and answers its id. */
+  createExport(more?: Readonly<Record<string, unknown>>): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Secrets that no answer may hold. */
+export const plantedSecrets = {
+  aws_access_key_id: `AKIA${randomBytes(8).toString('hex')}`,
+  aws_secret_access_key: `secret/${randomBytes(16).toString('hex')}+`,
+};
+
+/** A body that creates an export. */
+export const exportBody = (more: Readonly<Record<string, unknown>> = {}) => ({
+  name: 'Events to S3',
+  model: 'events',
+  interval: 'every 1 minutes',
+  destination: {
+    type: 'S3',
+    config: {
+      bucket_name: 'bucket',
+      region: 'us-east-1',
+      prefix: `exports/${randomUUID()}/{table}`,
+      ...plantedSecrets,
+    },
+  },
+  ...more,
+});
+
+/** Opens the facade; settings are waits as short as they get, and what is given. */
+export async function openFacade(more: Readonly<Record<string, string>> = {}): Promise<Facade> {
+  const database = await createTestDatabase();
+  const { pool } = database;
+  const settings = readSettings({
+    DATABASE_URL: database.url,
+    TEMPORAL_UI: 'http://temporal.test:8233',
+    EXPORTD_LOG_LEVEL: 'silent',
+    EXPORTD_JITTER_LONG_MS: '0',
+    EXPORTD_JITTER_SHORT_FRACTION: '0',
+    EXPORTD_COMMAND_POLL_MS: '50',
+    ...more,
+  });
+  const journal = createJournal(pool);
+  const step = async (batchExportId: string) => {
+    await takeScheduleStep(journal, policiesOf(settings), batchExportId, []);
+  };
+  const user = await createUser(pool, { email: 'ada@example.com', first_name: 'Ada' });
+  const project = await createProject(pool, { name: 'Shop' });
+  const other = await createProject(pool, { name: 'Other' });
+  const newKey = (projectId: number, keyScopes: readonly string[] = scopes) =>
+    createKey(pool, { user_id: user.id, project_id: projectId, scopes: keyScopes });
+  const { key } = await newKey(project.id);
+
+  const state: { mode: SignalMode } = { mode: 'decide' };
+  const signaller: Signaller = {
+    signal: async ({ batch_export_id }) => {
+      if (state.mode === 'unreachable') throw new Error('connect ECONNREFUSED');
+      if (state.mode === 'decide') await step(batch_export_id);
+    },
+  };
+  const app = await createApp({
+    settings,
+    pool,
+    signaller,
+    keyRing: createKeyRing(`test:${randomBytes(32).toString('base64')}`),
+    logger: createLogger('test', settings),
+    countPollers: () => Promise.resolve(1),
+    metrics: new Registry(),
+  });
+  await app.ready();
+
+  const call: Facade['call'] = async (method, path, body, headers = {}) => {
+    const response = await app.inject({
+      method,
+      url: path.startsWith('/') ? path : `/api/environments/${project.id}/${path}`,
+      headers: { authorization: `Bearer ${key}`, ...headers },
+      ...(body === undefined ? {} : { payload: body as object }),
+    });
+    const text = response.body;
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      text,
+      body: text.startsWith('{') ? (JSON.parse(text) as Answer['body']) : {},
+    };
+  };
+
+  return {
+    database,
+    journal,
+    projectId: project.id,
+    otherProjectId: other.id,
+    userId: user.id,
+    key,
+    get mode() {
+      return state.mode;
+    },
+    set mode(mode) {
+      state.mode = mode;
+    },
+    step,
+    newKey,
+    call,
+    createExport: async (members) => {
+      const { status, body, text } = await call('POST', 'batch_exports/', exportBody(members));
+      if (status !== 201) throw new Error(`Creating an export answered ${status}: ${text}`);
+      return String(body.id);
+    },
+    close: async () => {
+      await app.close();
+      await database.drop();
+    },
+  };
+}
