@@ -11,10 +11,12 @@ export interface StartableRun {
   readonly interval: string;
   readonly data_interval_start: string;
   readonly data_interval_end: string;
+  /** The backfill that opened it, or null. */
+  readonly backfill_id: string | null;
 }
 
 const columns = `run.id as run_id, run.batch_export_id, export.name as batch_export_name, run.team_id, run.model,
-  export.destination_type, export.interval, run.data_interval_start, run.data_interval_end`;
+  export.destination_type, export.interval, run.data_interval_start, run.data_interval_end, run.backfill_id`;
 
 /**
  * Runs that were opened and have not begun. Read from the projection and not remembered by the step that opened them,

@@ -1,0 +1,215 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import type { Settings } from '../src/config/settings.ts';
+import { takeBackfillStep } from '../src/decisions/backfill_steps.ts';
+import type { Policies } from '../src/decisions/policies.ts';
+import { endRun, type RunEnding } from '../src/decisions/run_endings.ts';
+import type { RunSteps } from '../src/decisions/run_steps.ts';
+import { takeScheduleStep, type ScheduleStepResult } from '../src/decisions/schedule_step.ts';
+import type { ReceivedSignal } from '../src/decisions/signals.ts';
+import { startableRun, startableRuns } from '../src/decisions/startable_runs.ts';
+import type { RunStatus } from '../src/domain/run.ts';
+import type { Journal } from '../src/journal/journal.ts';
+import type { BarrierLook, BarrierState, Source } from '../src/source/source.ts';
+import type { Logger } from '../src/telemetry/logger.ts';
+import type { BackfillClient } from '../src/temporal/backfill_client.ts';
+import type { RunStarter } from '../src/temporal/run_starter.ts';
+import type { ScheduleClient } from '../src/temporal/schedule_client.ts';
+import { failureFor, withFailures } from './failures.ts';
+import { countOpenRun } from './count.ts';
+import { readScheduleAttributes, type ScheduleAttributes } from './schedule_attributes.ts';
+
+/** What the local activities work with. */
+export interface AppendDependencies {
+  readonly journal: Journal;
+  readonly policies: Policies;
+  readonly runSteps: RunSteps;
+  readonly source: Source;
+  readonly runs: RunStarter;
+  readonly schedules: ScheduleClient;
+  readonly backfills: BackfillClient;
+  readonly logger: Logger;
+  readonly settings: Pick<Settings, 'EXPORTD_CONTINUE_AS_NEW_COMMANDS'>;
+}
+
+/** What a schedule workflow learns from a step; runs go by their number, so that a catching-up keeps histories small. */
+export interface ScheduleStepOutcome extends Pick<ScheduleStepResult, 'status' | 'wake_in_ms' | 'summary'> {
+  readonly runs_to_start: number;
+  readonly cancel_run_ids: readonly string[];
+  readonly wake_backfill_ids: readonly string[];
+  readonly attributes: ScheduleAttributes | null;
+  /** After how many commands the workflow continues as new. */
+  readonly continue_after: number;
+}
+
+/** What a backfill workflow learns from a step. `busy` counts runs whose interval's last execution has not let go. */
+export interface BackfillStepOutcome {
+  readonly ended: boolean;
+  readonly opened: number;
+  readonly total: number;
+  readonly busy: number;
+  readonly continue_after: number;
+}
+
+export type AppendActivities = ReturnType<typeof createAppendActivities>;
+
+/** Words about who holds a barrier that travel through a history; the rest is a number. */
+const holdersNamed = 5;
+
+/** The control plane: each is one decision of src/decisions, or starts what was decided there. */
+export function createAppendActivities(dependencies: AppendDependencies) {
+  return { ...scheduleActivities(dependencies), ...runActivities(dependencies) };
+}
+
+function scheduleActivities(dependencies: AppendDependencies) {
+  const { journal, policies, runs, backfills, settings, logger } = dependencies;
+  const continue_after = settings.EXPORTD_CONTINUE_AS_NEW_COMMANDS;
+  return withPatience(
+    {
+      /** Decides everything that waits for one export: signals, commands, due intervals and retries. */
+      takeScheduleStep: async (input: {
+        batch_export_id: string;
+        signals: readonly ReceivedSignal[];
+      }): Promise<ScheduleStepOutcome> => {
+        const step = await takeScheduleStep(journal, policies, input.batch_export_id, input.signals);
+        return {
+          status: step.status,
+          wake_in_ms: step.wake_in_ms,
+          summary: step.summary,
+          runs_to_start: step.start_runs.length,
+          cancel_run_ids: step.cancel_runs.map(({ run_id }) => run_id),
+          wake_backfill_ids: step.wake_backfills,
+          attributes: await readScheduleAttributes(journal.pool, input.batch_export_id),
+          continue_after,
+        };
+      },
+
+      /** Starts the executions of an export's open runs, and does what its commands asked for outside the database. */
+      startAndCancelRuns: async (input: {
+        batch_export_id: string;
+        cancel_run_ids: readonly string[];
+        wake_backfill_ids: readonly string[];
+      }): Promise<{ busy: number }> => {
+        for (const id of input.cancel_run_ids) {
+          const run = await startableRun(journal.pool, id);
+          if (run) await runs.cancel(run);
+        }
+        for (const id of input.wake_backfill_ids) await backfills.start(id);
+        return {
+          busy: await runs.startAll(
+            await startableRuns(journal.pool, { batch_export_id: input.batch_export_id }),
+          ),
+        };
+      },
+
+      /** Moves a backfill on and starts the executions of its open runs. */
+      takeBackfillStep: async (input: { backfill_id: string }): Promise<BackfillStepOutcome> => {
+        const { ended, opened, total, start_runs } = await takeBackfillStep(
+          journal,
+          policies,
+          input.backfill_id,
+        );
+        return { ended, opened, total, busy: await runs.startAll(start_runs), continue_after };
+      },
+
+      /** Ends a run that did not complete; one that has a terminal status keeps it. */
+      recordEnding: async (input: {
+        run_id: string;
+        status: RunEnding;
+        latest_error: string;
+      }): Promise<void> => {
+        await endRun(journal, policies, input.run_id, input);
+      },
+
+      /** Wakes whoever waits for the end of a run: the schedule for its slot or its retry, backfills for the next. */
+      reportEnding: async (input: {
+        run_id: string;
+      }): Promise<{ status: RunStatus | 'Absent'; latest_error: string | null }> =>
+        reportEnding(dependencies, input.run_id),
+    },
+    logger,
+  );
+}
+
+function runActivities({ runSteps, source, logger }: AppendDependencies) {
+  return withFailures(
+    {
+      /** One look whether a transaction of the source may still add to the run's interval. */
+      lookForOpenTransactions: async (input: {
+        run_id: string;
+        state: BarrierState;
+      }): Promise<BarrierLook> => {
+        const { subject } = await runSteps.load(input.run_id);
+        const look = await source.lookAtBarrier(subject.data_interval_end, input.state);
+        return { ...look, held_by: nameSome(look.held_by) };
+      },
+
+      /** Counts the rows of the run's interval; an interval without rows is ready to be published then. */
+      countRows: async (input: {
+        run_id: string;
+        settled: boolean;
+        held_by: readonly string[];
+      }): Promise<{ rows: number }> => ({
+        rows: await countOpenRun(runSteps, source, input, cancellationSignal()),
+      }),
+    },
+    logger,
+  );
+}
+
+async function reportEnding(
+  { journal, schedules, backfills }: Pick<AppendDependencies, 'journal' | 'schedules' | 'backfills'>,
+  runId: string,
+): Promise<{ status: RunStatus | 'Absent'; latest_error: string | null }> {
+  const { rows } = await journal.pool.query<{
+    batch_export_id: string;
+    status: RunStatus;
+    latest_error: string | null;
+    retry_due: boolean;
+    backfill_id: string | null;
+    waiting: string[];
+  }>(
+    `select batch_export_id, status, latest_error, retry_at is not null as retry_due, backfill_id,
+       array(select waiting.backfill_id::text from exportd.backfill_runs waiting
+             where waiting.run_id = run.id and waiting.status is null) as waiting
+     from exportd.batch_export_runs run where id = $1`,
+    [runId],
+  );
+  const [run] = rows;
+  if (!run) return { status: 'Absent', latest_error: null };
+  if (run.backfill_id === null || run.retry_due) await schedules.wake(run.batch_export_id);
+  for (const id of run.waiting) await backfills.wake(id);
+  return { status: run.status, latest_error: run.latest_error };
+}
+
+const nameSome = (held: readonly string[]): readonly string[] =>
+  held.length <= holdersNamed ? held : [...held.slice(0, holdersNamed), `${held.length - holdersNamed} more`];
+
+type Activity = (...input: never[]) => Promise<unknown>;
+
+/**
+ * Activities that are tried again whatever they met. Nothing else could be done about a permanent fault of the control
+ * database than to wait for a person who mends it; failing the workflow would only forget what it was asked.
+ */
+function withPatience<Activities extends Record<string, Activity>>(
+  activities: Activities,
+  logger: Logger,
+): Activities {
+  const patient = Object.entries(withFailures(activities, logger)).map(
+    ([name, activity]) =>
+      [
+        name,
+        async (...input: never[]) => {
+          try {
+            return await activity(...input);
+          } catch (error) {
+            const { type, message } = failureFor(error);
+            logger.warn({ activity: name, type }, message);
+            throw ApplicationFailure.retryable(message, type);
+          }
+        },
+      ] as const,
+  );
+  // Each name has the same function as before, inside a wrapper that changes nothing of its type.
+  return Object.fromEntries(patient) as Activities;
+}

@@ -1,0 +1,85 @@
+import type { Client } from '@temporalio/client';
+import type { Settings } from '../config/settings.ts';
+import type { Pool } from '../journal/database.ts';
+import {
+  backfillWorkflowId,
+  wakeSignal,
+  workflowTypes,
+  type BackfillInput,
+} from '../../workflows/messages.ts';
+import { searchAttributes } from '../../workflows/search_attributes.ts';
+import { ignoreNotFound } from './schedule_client.ts';
+import { requestPatienceMs, taskQueues, workflowTaskTimeout } from './task_queues.ts';
+
+export interface BackfillClient {
+  /** Makes a running workflow look again. */
+  wake(backfillId: string): Promise<void>;
+  /** Starts the workflow where it does not run, and makes it look again where it does. */
+  start(backfillId: string): Promise<void>;
+  /** Puts a fresh execution in the place of one that is stuck. */
+  replace(backfillId: string): Promise<void>;
+}
+
+interface BackfillRow {
+  readonly batch_export_id: string;
+  readonly name: string;
+  readonly team_id: number;
+  readonly start_at: string;
+  readonly end_at: string;
+}
+
+/** Starts and wakes backfill workflows. */
+export function createBackfillClient(
+  client: Client,
+  pool: Pool,
+  settings: Pick<Settings, 'EXPORTD_TASK_QUEUE'>,
+): BackfillClient {
+  const optionsOf = async (backfillId: string) => {
+    const { rows } = await pool.query<BackfillRow>(
+      `select batch_export_id, export.name, backfill.team_id, backfill.start_at, backfill.end_at
+       from exportd.backfills backfill join exportd.batch_exports export on export.id = batch_export_id
+       where backfill.id = $1`,
+      [backfillId],
+    );
+    const [row] = rows;
+    if (!row) return undefined;
+    const input: BackfillInput = { backfill_id: backfillId };
+    return {
+      workflowId: backfillWorkflowId(backfillId),
+      taskQueue: taskQueues(settings).control,
+      args: [input],
+      workflowTaskTimeout,
+      typedSearchAttributes: [
+        { key: searchAttributes.batchExport, value: row.batch_export_id },
+        { key: searchAttributes.project, value: String(row.team_id) },
+        { key: searchAttributes.backfill, value: backfillId },
+      ],
+      staticSummary: `Backfill of "${row.name}", ${row.start_at} to ${row.end_at}`,
+    };
+  };
+  const soon = <Result>(work: () => Promise<Result>): Promise<Result> =>
+    client.withDeadline(Date.now() + requestPatienceMs, work);
+  return {
+    wake: async (backfillId) => {
+      const handle = client.workflow.getHandle(backfillWorkflowId(backfillId));
+      await soon(() => handle.signal(wakeSignal)).catch(ignoreNotFound);
+    },
+    start: async (backfillId) => {
+      const options = await optionsOf(backfillId);
+      if (!options) return;
+      await soon(() =>
+        client.workflow.signalWithStart(workflowTypes.backfill, { ...options, signal: wakeSignal }),
+      );
+    },
+    replace: async (backfillId) => {
+      const options = await optionsOf(backfillId);
+      if (!options) return;
+      await soon(() =>
+        client.workflow.start(workflowTypes.backfill, {
+          ...options,
+          workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+        }),
+      );
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import type { Settings } from '../config/settings.ts';
+import type { Logger } from '../telemetry/logger.ts';
+
+type TemporalSettings = Pick<Settings, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE'>;
+
+/** A client, for whoever starts and signals workflows; `close` ends its connection. */
+export interface ClientConnection {
+  readonly client: Client;
+  readonly connection: Connection;
+  readonly close: () => Promise<void>;
+}
+
+/** A client that connects when it is first used, so that a process can start while Temporal is down. */
+export function createClient(settings: TemporalSettings): ClientConnection {
+  const connection = Connection.lazy({ address: settings.TEMPORAL_ADDRESS });
+  return {
+    client: new Client({ connection, namespace: settings.TEMPORAL_NAMESPACE }),
+    connection,
+    close: () => connection.close(),
+  };
+}
+
+const connectIntervalMs = 1_000;
+
+/** Does what needs Temporal, again and again until Temporal answers; throws the signal's reason when it is aborted. */
+export async function whenTemporalAnswers<Result>(
+  work: () => Promise<Result>,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<Result> {
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      logger.warn({ err: error }, 'Temporal does not answer; trying again.');
+      await wait(connectIntervalMs, undefined, { signal });
+    }
+  }
+}
+
+/** The connection of a process's workers. */
+export const connectWorkers = (settings: TemporalSettings): Promise<NativeConnection> =>
+  NativeConnection.connect({ address: settings.TEMPORAL_ADDRESS });

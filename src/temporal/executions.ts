@@ -1,0 +1,33 @@
+import { WorkflowNotFoundError, type Client, type WorkflowExecutionStatusName } from '@temporalio/client';
+import { requestPatienceMs } from './task_queues.ts';
+
+/** The latest execution of a workflow id, as Temporal knows it. */
+export interface Execution {
+  /** The run row that it belongs to, when it is the execution of a run. */
+  readonly run_id: string | undefined;
+  readonly temporal_run_id: string;
+  readonly status: WorkflowExecutionStatusName;
+  /** Which attempt of its current workflow task is under way; 0 when none is. */
+  readonly task_attempt: number;
+}
+
+/** Describes the latest execution of a workflow id; undefined when Temporal knows none. */
+export async function describeExecution(client: Client, workflowId: string): Promise<Execution | undefined> {
+  try {
+    const handle = client.workflow.getHandle(workflowId);
+    const found = await client.withDeadline(Date.now() + requestPatienceMs, () => handle.describe());
+    return {
+      run_id: runIdOf(found.memo),
+      temporal_run_id: found.runId,
+      status: found.status.name,
+      task_attempt: found.raw.pendingWorkflowTask?.attempt ?? 0,
+    };
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return undefined;
+    throw error;
+  }
+}
+
+/** The run row that an execution's memo names. */
+export const runIdOf = (memo: Record<string, unknown> | undefined): string | undefined =>
+  typeof memo?.run_id === 'string' ? memo.run_id : undefined;

@@ -1,0 +1,137 @@
+import { isGrpcServiceError, ServiceError, type Client } from '@temporalio/client';
+import type { Settings } from '../config/settings.ts';
+import type { Policies } from '../decisions/policies.ts';
+import { endRun } from '../decisions/run_endings.ts';
+import { startableRun, type StartableRun } from '../decisions/startable_runs.ts';
+import type { Journal } from '../journal/journal.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import {
+  backfillWorkflowId,
+  runWorkflowId,
+  scheduleWorkflowId,
+  workflowTypes,
+} from '../../workflows/messages.ts';
+import type { BackfillClient } from './backfill_client.ts';
+import { forEachConcurrently } from './concurrency.ts';
+import { describeExecution, runIdOf, type Execution } from './executions.ts';
+import {
+  activeBackfills,
+  activeRuns,
+  endedRuns,
+  liveExports,
+  waitingCommands,
+} from './expected_executions.ts';
+import type { RunStarter } from './run_starter.ts';
+import type { ScheduleClient } from './schedule_client.ts';
+import { taskQueues } from './task_queues.ts';
+
+export interface ReconcileDependencies {
+  readonly journal: Journal;
+  readonly policies: Policies;
+  readonly client: Client;
+  readonly schedules: ScheduleClient;
+  readonly runs: RunStarter;
+  readonly backfills: BackfillClient;
+  readonly settings: Pick<Settings, 'EXPORTD_TASK_QUEUE'>;
+  readonly logger: Logger;
+}
+
+/** Requests to Temporal that are under way at once, so that a pass leaves room for the work itself. */
+const requestsAtOnce = 8;
+
+/**
+ * From this attempt of one workflow task on a workflow counts as stuck. A killed worker or an overloaded machine costs
+ * an attempt or two; an error in a workflow's code, or a history that it does not get past, costs them all.
+ */
+const stuckAttempt = 6;
+
+const isStuck = (execution: Execution): boolean =>
+  execution.status === 'RUNNING' && execution.task_attempt >= stuckAttempt;
+
+/** One pass over everything that should run: starts what is missing, records what was ended from outside. */
+export async function reconcile(dependencies: ReconcileDependencies): Promise<void> {
+  const { journal, client, schedules, backfills } = dependencies;
+  const { pool } = journal;
+  await each(dependencies, await waitingCommands(pool), (command) => schedules.signal(command));
+  await each(dependencies, await liveExports(pool), async (id) => {
+    const execution = await describeExecution(client, scheduleWorkflowId(id));
+    if (execution?.status !== 'RUNNING') await schedules.start(id);
+    else if (isStuck(execution)) await schedules.replace(id);
+  });
+  await each(dependencies, await activeRuns(pool), (runId) => reconcileRun(dependencies, runId));
+  await each(dependencies, await activeBackfills(pool), async (id) => {
+    const execution = await describeExecution(client, backfillWorkflowId(id));
+    if (execution?.status !== 'RUNNING') await backfills.start(id);
+    else if (isStuck(execution)) await backfills.replace(id);
+  });
+  await cancelLeftovers(dependencies);
+}
+
+/**
+ * Does one thing for each item. An item that fails does not keep the others from their turn, unless Temporal does not
+ * answer: then the pass ends, instead of asking it a thousand times more.
+ */
+async function each<Item>(
+  { logger }: ReconcileDependencies,
+  items: readonly Item[],
+  work: (item: Item) => Promise<unknown>,
+): Promise<void> {
+  await forEachConcurrently(items, requestsAtOnce, async (item) => {
+    try {
+      await work(item);
+    } catch (error) {
+      if (error instanceof ServiceError || isGrpcServiceError(error)) throw error;
+      logger.error({ err: error, item }, 'The reconciler could not mend an item.');
+    }
+  });
+}
+
+async function reconcileRun(dependencies: ReconcileDependencies, runId: string): Promise<void> {
+  const { journal, client, runs, logger } = dependencies;
+  const run = await startableRun(journal.pool, runId);
+  if (!run) return;
+  const execution = await describeExecution(client, runWorkflowId(run));
+  if (execution?.run_id !== runId) {
+    // Unknown to Temporal, or the interval's last execution belongs to another run: this one never began.
+    await runs.start(run);
+  } else if (execution.status === 'TERMINATED') {
+    await end(dependencies, run, 'Terminated', 'Terminated in Temporal.');
+  } else if (execution.status === 'TIMED_OUT') {
+    await end(dependencies, run, 'TimedOut', 'The run took longer than it is allowed to.');
+  } else if (execution.status === 'CANCELLED') {
+    await end(dependencies, run, 'Cancelled', 'Cancelled in Temporal.');
+  } else if (execution.status !== 'RUNNING') {
+    logger.warn({ run_id: runId, status: execution.status }, 'A run is started again on its row.');
+    await runs.start(run);
+  } else if (isStuck(execution)) {
+    logger.warn({ run_id: runId }, 'A run whose workflow is stuck is started again.');
+    await runs.replace(run);
+  }
+}
+
+/** Records an ending that only Temporal knew of, and wakes whoever waits for it. */
+async function end(
+  { journal, policies, schedules, backfills }: ReconcileDependencies,
+  run: StartableRun,
+  status: 'Terminated' | 'TimedOut' | 'Cancelled',
+  latestError: string,
+): Promise<void> {
+  await endRun(journal, policies, run.run_id, { status, latest_error: latestError });
+  await schedules.start(run.batch_export_id);
+  if (run.backfill_id !== null) await backfills.start(run.backfill_id);
+}
+
+/** Cancels executions of runs that have a terminal status: the request to cancel them was lost. */
+async function cancelLeftovers(dependencies: ReconcileDependencies): Promise<void> {
+  const { journal, client, runs, settings } = dependencies;
+  const query = `WorkflowType = '${workflowTypes.run}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueues(settings).control}'`;
+  const running: string[] = [];
+  for await (const { memo } of client.workflow.list({ query })) {
+    const runId = runIdOf(memo);
+    if (runId !== undefined) running.push(runId);
+  }
+  await each(dependencies, await endedRuns(journal.pool, running), async (runId) => {
+    const run = await startableRun(journal.pool, runId);
+    if (run) await runs.cancel(run);
+  });
+}

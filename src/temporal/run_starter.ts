@@ -1,0 +1,88 @@
+import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
+import type { Settings } from '../config/settings.ts';
+import type { StartableRun } from '../decisions/startable_runs.ts';
+import { runWorkflowId, workflowTypes } from '../../workflows/messages.ts';
+import { searchAttributes } from '../../workflows/search_attributes.ts';
+import { forEachConcurrently } from './concurrency.ts';
+import { describeExecution } from './executions.ts';
+import { runSummary } from './run_summary.ts';
+import { executionTimeoutMs, runInput, type RunSettings } from './run_limits.ts';
+import { ignoreNotFound } from './schedule_client.ts';
+import { requestPatienceMs, taskQueues, workflowTaskTimeout } from './task_queues.ts';
+
+/** Starts and cancels the executions of runs, each independent of who asks for it. */
+export interface RunStarter {
+  /**
+   * Starts a run's execution; one that runs already is left alone.
+   * @returns false while the execution of another run of the same interval has not let go.
+   */
+  start(run: StartableRun): Promise<boolean>;
+  /** Starts several; the answer is how many are kept waiting by another run of their interval. */
+  startAll(runs: readonly StartableRun[]): Promise<number>;
+  /** Puts a fresh execution in the place of one that is stuck. */
+  replace(run: StartableRun): Promise<void>;
+  /** Asks a run's execution to end; one that does not run is no error. */
+  cancel(run: StartableRun): Promise<void>;
+}
+
+const startsAtOnce = 8;
+
+/** Starts runs on a Temporal namespace. */
+export function createRunStarter(
+  client: Client,
+  settings: RunSettings & Pick<Settings, 'EXPORTD_TASK_QUEUE'>,
+): RunStarter {
+  const soon = <Result>(work: () => Promise<Result>): Promise<Result> =>
+    client.withDeadline(Date.now() + requestPatienceMs, work);
+  const startAs = (run: StartableRun, workflowIdConflictPolicy: 'FAIL' | 'TERMINATE_EXISTING') =>
+    soon(() =>
+      client.workflow.start(workflowTypes.run, {
+        workflowId: runWorkflowId(run),
+        workflowIdConflictPolicy,
+        taskQueue: taskQueues(settings).control,
+        args: [runInput(run, settings)],
+        workflowExecutionTimeout: executionTimeoutMs(run, settings),
+        workflowTaskTimeout,
+        memo: { run_id: run.run_id },
+        typedSearchAttributes: [
+          { key: searchAttributes.project, value: String(run.team_id) },
+          { key: searchAttributes.batchExport, value: run.batch_export_id },
+          { key: searchAttributes.model, value: run.model },
+          { key: searchAttributes.destination, value: run.destination_type },
+          { key: searchAttributes.intervalStart, value: run.data_interval_start },
+          { key: searchAttributes.run, value: run.run_id },
+          { key: searchAttributes.status, value: 'Starting' },
+          ...(run.backfill_id === null ? [] : [{ key: searchAttributes.backfill, value: run.backfill_id }]),
+        ],
+        staticSummary: runSummary(run),
+      }),
+    );
+  const start = async (run: StartableRun): Promise<boolean> => {
+    try {
+      await startAs(run, 'FAIL');
+      return true;
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      return (await describeExecution(client, runWorkflowId(run)))?.run_id === run.run_id;
+    }
+  };
+  return {
+    start,
+    startAll: async (runs) => {
+      let busy = 0;
+      await forEachConcurrently(runs, startsAtOnce, async (run) => {
+        if (!(await start(run))) busy += 1;
+      });
+      return busy;
+    },
+    replace: async (run) => {
+      await startAs(run, 'TERMINATE_EXISTING');
+    },
+    cancel: async (run) => {
+      const execution = await describeExecution(client, runWorkflowId(run));
+      if (execution?.run_id !== run.run_id || execution.status !== 'RUNNING') return;
+      const handle = client.workflow.getHandle(runWorkflowId(run), execution.temporal_run_id);
+      await soon(() => handle.cancel()).catch(ignoreNotFound);
+    },
+  };
+}

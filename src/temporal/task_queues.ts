@@ -1,0 +1,16 @@
+import type { Settings } from '../config/settings.ts';
+
+/** Decisions and data are apart, so that a flood of rows never keeps a pause waiting. */
+export const taskQueues = ({ EXPORTD_TASK_QUEUE }: Pick<Settings, 'EXPORTD_TASK_QUEUE'>) => ({
+  control: `${EXPORTD_TASK_QUEUE}-control`,
+  export: `${EXPORTD_TASK_QUEUE}-export`,
+});
+
+/**
+ * How long a worker may hold a workflow task before another gets it: short, since it is also how long an export stands
+ * still after its worker was killed. Local activities that take longer renew it.
+ */
+export const workflowTaskTimeout = '3s';
+
+/** Milliseconds that one request to Temporal may take, its repetitions included; whoever asked decides what then. */
+export const requestPatienceMs = 5_000;

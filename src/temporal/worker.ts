@@ -1,0 +1,75 @@
+import { Worker, type NativeConnection, type WorkflowBundleOption } from '@temporalio/worker';
+import type { AppendActivities } from '../../activities/append.ts';
+import type { createExportActivities } from '../../activities/export.ts';
+import type { Settings } from '../config/settings.ts';
+import { taskQueues } from './task_queues.ts';
+
+/** What the workers of a process are made of. */
+export interface WorkerDependencies {
+  readonly connection: NativeConnection;
+  readonly workflowBundle: WorkflowBundleOption;
+  readonly appendActivities: AppendActivities;
+  readonly exportActivities: ReturnType<typeof createExportActivities>;
+  readonly settings: Pick<
+    Settings,
+    'TEMPORAL_NAMESPACE' | 'EXPORTD_TASK_QUEUE' | 'EXPORTD_EXPORT_SLOTS' | 'EXPORTD_HEARTBEAT_TIMEOUT_MS'
+  >;
+}
+
+/** The workers of a process. */
+export interface Workers {
+  /** Polls until `shutdown`; rejects when Temporal refuses the workers for good. */
+  run(): Promise<void>;
+  /** Ends within the grace, letting what is under way finish or be taken over by another worker. */
+  shutdown(): void;
+}
+
+/** Time for a part that is under way to reach the destination. */
+const shutdownGraceTime = '5s';
+/** After this, activities that did not hear that they should end are left behind; their heartbeats stop. */
+const shutdownForceTime = '10s';
+
+/** Makes the control worker (workflows and their decisions) and the export worker (rows). */
+export async function createWorkers(dependencies: WorkerDependencies): Promise<Workers> {
+  const { connection, settings } = dependencies;
+  const shared = {
+    connection,
+    namespace: settings.TEMPORAL_NAMESPACE,
+    shutdownGraceTime,
+    shutdownForceTime,
+  } as const;
+  const queues = taskQueues(settings);
+  const control = await Worker.create({
+    ...shared,
+    taskQueue: queues.control,
+    workflowBundle: dependencies.workflowBundle,
+    activities: dependencies.appendActivities,
+    // Every activity of this worker is local.
+    enableNonLocalActivities: false,
+    // Otherwise a workflow that a new version cannot replay stays Running and swallows signals for ever; as failed it
+    // is started again, from the journal.
+    workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
+  });
+  const data = await Worker.create({
+    ...shared,
+    taskQueue: queues.export,
+    activities: dependencies.exportActivities,
+    maxConcurrentActivityTaskExecutions: settings.EXPORTD_EXPORT_SLOTS,
+    // Cancellation arrives with heartbeats: often enough that it is heard long before the timeout.
+    maxHeartbeatThrottleInterval: settings.EXPORTD_HEARTBEAT_TIMEOUT_MS / 4,
+  });
+  const workers = [control, data];
+  const shutdown = (): void => {
+    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+  };
+  return {
+    run: async () => {
+      try {
+        await Promise.all(workers.map((worker) => worker.run()));
+      } finally {
+        shutdown();
+      }
+    },
+    shutdown,
+  };
+}

@@ -1,0 +1,109 @@
+import closeWithGrace from 'close-with-grace';
+import { createAppendActivities } from '../../activities/append.ts';
+import { createExportActivities } from '../../activities/export.ts';
+import { createKeyRing, type KeyRing } from '../config/key_ring.ts';
+import type { Settings } from '../config/settings.ts';
+import { policiesOf } from '../decisions/policies.ts';
+import { createRunSteps } from '../decisions/run_steps.ts';
+import { createDestinationOpener } from '../destination/open_destination.ts';
+import { createEncoderPool } from '../encoding/encoder_pool.ts';
+import { createPool } from '../journal/database.ts';
+import { createJournal } from '../journal/journal.ts';
+import { createSource } from '../source/postgres_source.ts';
+import { createLogger, type Logger } from '../telemetry/logger.ts';
+import { createBackfillClient } from './backfill_client.ts';
+import { bundleWorkflows } from './bundle.ts';
+import { connectWorkers, createClient, whenTemporalAnswers } from './connections.ts';
+import { reconcile } from './reconcile.ts';
+import { createReconciler } from './reconciler.ts';
+import { createRunStarter } from './run_starter.ts';
+import { installRuntime } from './runtime.ts';
+import { createScheduleClient } from './schedule_client.ts';
+import { registerSearchAttributes } from './search_attributes.ts';
+import { createWorkers } from './worker.ts';
+
+/** Connections to the control database: appends are short, and more at once would only queue at the streams' locks. */
+const controlConnections = 20;
+/** After a second signal, or this long after the first, the process ends without waiting any more. */
+const longestShutdownMs = 15_000;
+
+/**
+ * Runs a worker process: the workflows with their decisions, the exports, and the reconciler. Writes its log to
+ * standard error and nothing to standard output. Ends on SIGTERM or SIGINT; throws what a restart may cure.
+ */
+export async function runWorker(settings: Settings): Promise<void> {
+  const logger = createLogger('worker', settings);
+  const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
+  installRuntime(logger);
+  const stopping = new AbortController();
+  const ended = Promise.withResolvers<undefined>();
+  closeWithGrace({ delay: longestShutdownMs, logger: false }, async ({ err, signal: received }) => {
+    if (err) logger.fatal({ err }, 'The worker met an error that nobody handled.');
+    else logger.info({ signal: received }, 'The worker shuts down.');
+    stopping.abort();
+    await ended.promise;
+  });
+  try {
+    await serve(settings, logger, keyRing, stopping.signal);
+  } catch (error) {
+    if (!stopping.signal.aborted) throw error;
+  } finally {
+    ended.resolve(undefined);
+  }
+}
+
+async function serve(
+  settings: Settings,
+  logger: Logger,
+  keyRing: KeyRing,
+  signal: AbortSignal,
+): Promise<void> {
+  const pool = createPool(settings.DATABASE_URL, { max: controlConnections });
+  const temporal = createClient(settings);
+  const { client } = temporal;
+  const source = createSource({ sourceUrl: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL, settings });
+  const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });
+  const journal = createJournal(pool);
+  const control = {
+    journal,
+    client,
+    policies: policiesOf(settings),
+    runSteps: createRunSteps(journal),
+    source,
+    runs: createRunStarter(client, settings),
+    schedules: createScheduleClient(client, settings),
+    backfills: createBackfillClient(client, pool, settings),
+    logger,
+    settings,
+  };
+  const exporting = {
+    runSteps: control.runSteps,
+    source,
+    encoders,
+    openDestination: createDestinationOpener(pool, keyRing, settings),
+    logger,
+    settings,
+  };
+  const reconciler = createReconciler({ pool, pass: () => reconcile(control), settings, logger });
+  try {
+    const workflowBundle = await bundleWorkflows(logger);
+    const connection = await whenTemporalAnswers(() => connectWorkers(settings), logger, signal);
+    await whenTemporalAnswers(() => registerSearchAttributes(temporal, signal), logger, signal);
+    const workers = await createWorkers({
+      connection,
+      workflowBundle,
+      appendActivities: createAppendActivities(control),
+      exportActivities: createExportActivities(exporting),
+      settings,
+    });
+    signal.addEventListener('abort', () => workers.shutdown());
+    reconciler.start();
+    logger.info({ task_queue: settings.EXPORTD_TASK_QUEUE }, 'The worker runs.');
+    await workers.run();
+    await connection.close();
+  } finally {
+    await reconciler.stop();
+    await Promise.allSettled([encoders.close(), source.close(), temporal.close()]);
+    await pool.end();
+  }
+}

@@ -1,0 +1,37 @@
+import {
+  ApplicationFailure,
+  condition,
+  continueAsNew,
+  proxyLocalActivities,
+  setCurrentDetails,
+  setDefaultSignalHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { AppendActivities } from '../activities/append.ts';
+import type { BackfillInput } from './messages.ts';
+import { busyIntervalMs, longestSleepMs, recordingPolicy } from './policies.ts';
+
+const activities = proxyLocalActivities<AppendActivities>(recordingPolicy);
+
+/**
+ * Walks a backfill through its intervals: as many runs at once as its concurrency allows, the next as soon as one
+ * reports its end. Like the schedule it decides and holds nothing. Ends when the backfill has ended.
+ */
+export async function batchExportBackfill({ backfill_id }: BackfillInput): Promise<void> {
+  // May have been started by hand with anything.
+  if (typeof backfill_id !== 'string')
+    throw ApplicationFailure.nonRetryable('The input has to name a backfill.', 'InvalidInput');
+  let woken = false;
+  setDefaultSignalHandler(() => {
+    woken = true;
+  });
+  for (let steps = 1; ; steps += 1) {
+    woken = false;
+    const step = await activities.takeBackfillStep({ backfill_id });
+    setCurrentDetails(`${step.opened} of ${step.total} intervals begun`);
+    if (step.ended) return;
+    if (workflowInfo().continueAsNewSuggested || steps >= step.continue_after)
+      await continueAsNew<typeof batchExportBackfill>({ backfill_id });
+    await condition(() => woken, step.busy > 0 ? busyIntervalMs : longestSleepMs.backfill);
+  }
+}

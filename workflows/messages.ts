@@ -1,0 +1,65 @@
+import type { ReceivedSignal } from '../src/decisions/signals.ts';
+
+/** What a schedule workflow starts with; members beside the id are what one execution hands to the next. */
+export interface ScheduleInput {
+  readonly batch_export_id: string;
+  /** How many signals the chain of executions has received. */
+  readonly ordinal?: number;
+  /** Signals sent by hand that were received and not yet stored. */
+  readonly signals?: readonly ReceivedSignal[];
+}
+
+/** Waits of a run, in milliseconds; fixed when it starts, so that a history replays under other settings. */
+export interface RunLimits {
+  /** The longest wait for open transactions of the source. */
+  readonly settle_max_ms: number;
+  /** The longest that one activity goes on, all its attempts and the waits between them included. */
+  readonly budget_ms: number;
+  readonly retry_initial_ms: number;
+  readonly retry_max_ms: number;
+  readonly heartbeat_timeout_ms: number;
+  /** The longest that one statement on the source takes. */
+  readonly statement_timeout_ms: number;
+}
+
+/** What a run workflow starts with: ids and times, no config, no secret, no row. */
+export interface RunInput {
+  readonly run_id: string;
+  readonly batch_export_id: string;
+  readonly data_interval_start: string;
+  readonly data_interval_end: string;
+  readonly export_task_queue: string;
+  readonly limits: RunLimits;
+}
+
+/** What a backfill workflow starts with. */
+export interface BackfillInput {
+  readonly backfill_id: string;
+}
+
+/** Names under which the workflows are registered, as people see them in the Temporal UI. */
+export const workflowTypes = {
+  schedule: 'batchExportSchedule',
+  run: 'batchExportRun',
+  backfill: 'batchExportBackfill',
+} as const;
+
+/** The signal that says nothing but "look again". */
+export const wakeSignal = 'wake';
+
+/** Workflow id of an export's schedule. */
+export const scheduleWorkflowId = (batchExportId: string): string => `batch-export-${batchExportId}`;
+
+/** Workflow id of a backfill. */
+export const backfillWorkflowId = (backfillId: string): string => `batch-export-backfill-${backfillId}`;
+
+/** Workflow id of a run: one for each interval of an export, so that Temporal too runs one at a time. */
+export const runWorkflowId = (run: {
+  readonly batch_export_id: string;
+  readonly data_interval_start: string;
+  readonly data_interval_end: string;
+}): string =>
+  `batch-export-${run.batch_export_id}-${compactTime(run.data_interval_start)}-${compactTime(run.data_interval_end)}`;
+
+/** `2026-11-01T10:00:00.000Z` as `20261101T100000Z`, as in the keys of files. */
+const compactTime = (time: string): string => time.replace(/[-:]|\.\d+/g, '');

@@ -1,0 +1,55 @@
+import type { ActivityOptions, LocalActivityOptions } from '@temporalio/workflow';
+import type { RunLimits, RunInput } from './messages.ts';
+
+/**
+ * Recording facts and starting workflows. Tried for ever: there is nothing else to do until the database is back, and
+ * every one of them may be repeated.
+ */
+export const recordingPolicy: LocalActivityOptions = {
+  // An append takes milliseconds; a connection that hangs is given up before the pool is full of them.
+  startToCloseTimeout: '30s',
+  // Short waits inside the workflow task, so that a restart of the database is hardly noticed; longer ones as timers
+  // of the server, so that an outage keeps no workflow task open.
+  localRetryThreshold: '5s',
+  retry: { initialInterval: '100ms', backoffCoefficient: 2, maximumInterval: '10s' },
+};
+
+/** Asking the source. What outlasts the budget ends the run FailedRetryable, so that the interval is tried anew. */
+export const sourcePolicy = (limits: RunLimits): LocalActivityOptions => ({
+  // The statement's own time-out comes first, so that PostgreSQL and not the worker ends it.
+  startToCloseTimeout: limits.statement_timeout_ms + 10_000,
+  scheduleToCloseTimeout: limits.budget_ms,
+  localRetryThreshold: '5s',
+  retry: retryWithin(limits),
+});
+
+/** Moving rows and publishing them, on the task queue of the export workers. */
+export const exportPolicy = ({ limits, export_task_queue }: RunInput): ActivityOptions => ({
+  taskQueue: export_task_queue,
+  // One attempt may use the whole budget: how long an interval takes depends on its rows alone, and a stalled attempt
+  // is found by its heartbeat.
+  scheduleToCloseTimeout: limits.budget_ms,
+  heartbeatTimeout: limits.heartbeat_timeout_ms,
+  // The run ends only after the activity has let go, so the next run of the interval never meets it.
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+  retry: retryWithin(limits),
+});
+
+const retryWithin = (limits: RunLimits) => ({
+  initialInterval: limits.retry_initial_ms,
+  backoffCoefficient: 2,
+  maximumInterval: limits.retry_max_ms,
+});
+
+/** A schedule and a backfill look again after this long at the latest, should a wake-up be lost with an outage. */
+export const longestSleepMs = { schedule: 3_600_000, backfill: 60_000 } as const;
+
+/** How soon a run is tried to start again whose interval's last execution has not let go yet. */
+export const busyIntervalMs = 2_000;
+
+/** A wait for open transactions is polled as often as a tenth of its length so far, to bound the history. */
+export const barrierPollMs = (asked: number, waited: number): number =>
+  Math.max(asked, Math.min(30_000, waited / 10));
+
+/** How many signals sent by hand go into one step, each of at most a few kilobytes. */
+export const signalsPerStep = 50;

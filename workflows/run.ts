@@ -1,0 +1,85 @@
+import {
+  ApplicationFailure,
+  CancellationScope,
+  proxyActivities,
+  proxyLocalActivities,
+  setCurrentDetails,
+  sleep,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import type { AppendActivities } from '../activities/append.ts';
+import type { createExportActivities } from '../activities/export.ts';
+import type { BarrierLook } from '../src/source/source.ts';
+import type { RunInput } from './messages.ts';
+import { barrierPollMs, exportPolicy, recordingPolicy, sourcePolicy } from './policies.ts';
+import { endingOf } from './run_ending.ts';
+import { searchAttributes } from './search_attributes.ts';
+
+const recording = proxyLocalActivities<AppendActivities>(recordingPolicy);
+
+/**
+ * Exports one interval: waits until the source has settled, counts, exports, publishes. What a step records is decided
+ * in the journal; a run that has a terminal status there ends here without another word. A failed or cancelled run
+ * fails or cancels its execution too, so that the Temporal UI shows the same as exportd does.
+ */
+export async function batchExportRun(input: RunInput): Promise<void> {
+  const { run_id } = input;
+  let failure: unknown;
+  let ending: ReturnType<typeof endingOf>;
+  try {
+    await exportInterval(input);
+  } catch (error) {
+    failure = error;
+    ending = endingOf(error);
+    if (ending === undefined) throw error;
+  }
+  const { status, latest_error } = await CancellationScope.nonCancellable(async () => {
+    if (ending !== undefined && ending !== 'quiet') await recording.recordEnding({ run_id, ...ending });
+    return recording.reportEnding({ run_id });
+  });
+  showStatus(status, latest_error === null ? status : `${status}: ${latest_error}`);
+  if (ending === undefined || ending === 'quiet' || ending.status !== status) return;
+  throw status === 'Cancelled' ? failure : ApplicationFailure.nonRetryable(ending.latest_error, status);
+}
+
+async function exportInterval(input: RunInput): Promise<void> {
+  const { run_id } = input;
+  const source = proxyLocalActivities<AppendActivities>(sourcePolicy(input.limits));
+  const data = proxyActivities<ReturnType<typeof createExportActivities>>(exportPolicy(input));
+  const { settled, held_by } = await waitForTransactions(source, input);
+  const { rows } = await source.countRows({ run_id, settled, held_by });
+  // A handover to a fresh execution, when one history no longer bounds the export, takes its place in this step.
+  if (rows > 0) {
+    showStatus('Running', `Exporting ${rows} rows`);
+    await data.exportInterval({ run_id });
+  }
+  setCurrentDetails(`Publishing the manifest of ${rows} rows`);
+  // The journal says whether publishing may begin; once it may, a cancellation comes too late.
+  await CancellationScope.nonCancellable(() => data.publishManifest({ run_id }));
+}
+
+/** Waits until no open transaction of the source can add to the interval any more, or for as long as is allowed. */
+async function waitForTransactions(
+  source: Pick<AppendActivities, 'lookForOpenTransactions'>,
+  { run_id, limits }: RunInput,
+): Promise<{ settled: boolean; held_by: readonly string[] }> {
+  setCurrentDetails('Waiting for the source to settle');
+  let look: BarrierLook = { state: { phase: 'settling' }, wait_ms: 0, held_by: [] };
+  let waitingSince: number | undefined;
+  for (;;) {
+    look = await source.lookForOpenTransactions({ run_id, state: look.state });
+    if (look.state.phase === 'open') return { settled: true, held_by: [] };
+    // Time in a workflow is Temporal's, the same in every replay.
+    if (look.state.phase !== 'settling') waitingSince ??= Date.now();
+    const waited = waitingSince === undefined ? 0 : Date.now() - waitingSince;
+    if (waitingSince !== undefined && waited >= limits.settle_max_ms)
+      return { settled: false, held_by: look.held_by };
+    if (look.held_by.length > 0) setCurrentDetails(`Waiting for ${look.held_by.join(', ')}`);
+    await sleep(Math.max(1, barrierPollMs(look.wait_ms, waited)));
+  }
+}
+
+function showStatus(status: string, details: string): void {
+  upsertSearchAttributes([{ key: searchAttributes.status, value: status }]);
+  setCurrentDetails(details);
+}

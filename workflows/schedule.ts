@@ -1,0 +1,66 @@
+import {
+  ApplicationFailure,
+  condition,
+  continueAsNew,
+  proxyLocalActivities,
+  setCurrentDetails,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { AppendActivities, ScheduleStepOutcome } from '../activities/append.ts';
+import { openInbox } from './inbox.ts';
+import type { ScheduleInput } from './messages.ts';
+import { busyIntervalMs, longestSleepMs, recordingPolicy, signalsPerStep } from './policies.ts';
+import { searchAttributes } from './search_attributes.ts';
+
+const activities = proxyLocalActivities<AppendActivities>(recordingPolicy);
+
+/**
+ * Keeps one export's schedule: passes signals on in order, starts the runs that are due, sleeps until the next. It
+ * decides nothing and holds nothing: every decision is made in the journal, and all that it knows is read there, so it
+ * may end, restart or be reset at any time. Ends when the export is deleted, or was never created.
+ */
+export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
+  const { batch_export_id } = input;
+  // May have been started by hand with anything.
+  if (typeof batch_export_id !== 'string')
+    throw ApplicationFailure.nonRetryable('The input has to name a batch export.', 'InvalidInput');
+  const inbox = openInbox(input);
+  const show = createShow();
+  for (;;) {
+    const signals = inbox.take(signalsPerStep);
+    const step = await activities.takeScheduleStep({ batch_export_id, signals });
+    show(step);
+    const { cancel_run_ids, wake_backfill_ids } = step;
+    const hasErrands = step.runs_to_start > 0 || cancel_run_ids.length > 0 || wake_backfill_ids.length > 0;
+    const { busy } = hasErrands
+      ? await activities.startAndCancelRuns({ batch_export_id, cancel_run_ids, wake_backfill_ids })
+      : { busy: 0 };
+    if (inbox.waiting() > signalsPerStep) continue;
+    if (step.status !== 'live' && !inbox.hasNews()) return;
+    if (workflowInfo().continueAsNewSuggested || inbox.commands() >= step.continue_after)
+      await continueAsNew<typeof batchExportSchedule>({ batch_export_id, ...inbox.carry() });
+    const sleepMs = Math.min(
+      step.wake_in_ms ?? longestSleepMs.schedule,
+      busy > 0 ? busyIntervalMs : longestSleepMs.schedule,
+    );
+    // At least a little, since a time read in the database and a timer of Temporal never agree to the millisecond.
+    await condition(() => inbox.hasNews(), Math.max(20, sleepMs));
+  }
+}
+
+/** Shows a step in the Temporal UI; search attributes only when they changed, since each change is an event. */
+function createShow(): (step: ScheduleStepOutcome) => void {
+  let shown = '';
+  return ({ summary, attributes }) => {
+    setCurrentDetails(summary);
+    if (attributes === null || JSON.stringify(attributes) === shown) return;
+    shown = JSON.stringify(attributes);
+    upsertSearchAttributes([
+      { key: searchAttributes.project, value: attributes.project },
+      { key: searchAttributes.model, value: attributes.model },
+      { key: searchAttributes.destination, value: attributes.destination },
+      { key: searchAttributes.status, value: attributes.status },
+    ]);
+  };
+}

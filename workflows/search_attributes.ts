@@ -1,0 +1,13 @@
+import { defineSearchAttributeKey } from '@temporalio/common';
+
+/** What workflows are found by in the Temporal UI. Keywords are scarce (ten per namespace on a small server). */
+export const searchAttributes = {
+  project: defineSearchAttributeKey('ExportdProject', 'KEYWORD'),
+  batchExport: defineSearchAttributeKey('ExportdBatchExport', 'KEYWORD'),
+  model: defineSearchAttributeKey('ExportdModel', 'KEYWORD'),
+  destination: defineSearchAttributeKey('ExportdDestination', 'KEYWORD'),
+  intervalStart: defineSearchAttributeKey('ExportdIntervalStart', 'KEYWORD'),
+  run: defineSearchAttributeKey('ExportdRun', 'KEYWORD'),
+  backfill: defineSearchAttributeKey('ExportdBackfill', 'KEYWORD'),
+  status: defineSearchAttributeKey('ExportdStatus', 'KEYWORD'),
+};
