@@ -69,7 +69,8 @@ describe('pages of events', () => {
       ]);
       expect(page.last).not.toEqual(pages[index + 1]?.first);
       const bytes = settings.EXPORTD_PAGE_BYTES ?? Infinity;
-      expect(page.block.length <= bytes || new Set(keys).size === 1).toBe(true);
+      // Rows that share the last key come along, however many they are.
+      expect(page.block.length <= bytes || keys.length === 1 || keys.at(-1) === keys.at(-2)).toBe(true);
     });
     await source.close();
   });
