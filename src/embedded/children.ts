@@ -5,7 +5,7 @@ import { writeFileAtomically, type DataFolder } from './data_folder.ts';
 import { identify, isRunning, readIdentity, type ProcessIdentity } from './process_identity.ts';
 
 /** The order in which a stack's processes are stopped: those that use others before those that are used. */
-export const stopOrder = { worker: 0, server: 1, trickle: 2, s3: 3, temporal: 4, postgresql: 5 } as const;
+export const stopOrder = { worker: 0, server: 1, s3: 2, temporal: 3, postgresql: 4 } as const;
 
 /** How to run one process of the stack. */
 export interface Program {
@@ -59,8 +59,9 @@ async function end(identity: ProcessIdentity, stopSignal: NodeJS.Signals): Promi
   while (isRunning(identity)) await delay(20);
 }
 
+const stopOrders = new Map<string, number>(Object.entries(stopOrder));
 const byStopOrder = (left: string, right: string) =>
-  (stopOrder[left as Program['name']] ?? 0) - (stopOrder[right as Program['name']] ?? 0);
+  (stopOrders.get(left) ?? 0) - (stopOrders.get(right) ?? 0);
 
 /**
  * Ends the processes that the folder knows of: those of a start that was killed before it could end them, or, from

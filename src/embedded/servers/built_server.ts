@@ -28,7 +28,7 @@ const oldestGo = { major: 1, minor: 24 };
 
 /** Where servers are kept between clones. */
 export const cacheFolder = (): string =>
-  join(process.env['EXPORTD_CACHE_DIR'] ?? join(homedir(), '.cache', 'exportd'), 'servers');
+  join(process.env.EXPORTD_CACHE_DIR ?? join(homedir(), '.cache', 'exportd'), 'servers');
 
 function findGo(server: BuildableServer): string {
   const go = findOnPath('go') ?? ['/usr/local/go/bin/go'].find(isExecutable);
@@ -65,7 +65,7 @@ async function install(server: BuildableServer, go: string, folder: string): Pro
     });
     if (code === 0) return;
     throw new LaunchError(
-      /no space left on device/.test(output)
+      output.includes('no space left on device')
         ? `The disk is full, so ${server.title} could not be built: free about 3 GB and start again.`
         : `${server.title} could not be built by "go install ${server.module}@${server.version}":\n${output.trim()}`,
     );

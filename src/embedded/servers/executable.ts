@@ -13,7 +13,7 @@ export function isExecutable(file: string): boolean {
 
 /** The first program of that name on PATH. */
 export const findOnPath = (name: string): string | undefined =>
-  (process.env['PATH'] ?? '')
+  (process.env.PATH ?? '')
     .split(delimiter)
     .filter((folder) => folder !== '')
     .map((folder) => join(folder, name))

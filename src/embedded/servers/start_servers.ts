@@ -70,7 +70,7 @@ export async function startServers(
   };
 
   const startPostgresql = async (): Promise<string> => {
-    const given = environment['DATABASE_URL'];
+    const given = environment.DATABASE_URL;
     if (given) return given;
     const { postgresqlPassword: password } = secrets;
     const program = await postgresqlProgram(folder, ports.postgresql, password, durable);
@@ -80,10 +80,10 @@ export async function startServers(
   };
 
   const startTemporal = async (command: string | undefined): Promise<TemporalServer> => {
-    const namespace = environment['TEMPORAL_NAMESPACE'] ?? 'default';
+    const namespace = environment.TEMPORAL_NAMESPACE ?? 'default';
     if (command === undefined) {
-      const ui = environment['TEMPORAL_UI'];
-      return { address: environment['TEMPORAL_ADDRESS'] ?? '', namespace, ...(ui && { ui }) };
+      const ui = environment.TEMPORAL_UI;
+      return { address: environment.TEMPORAL_ADDRESS ?? '', namespace, ...(ui && { ui }) };
     }
     await begin(temporalProgram(command, folder, ports, durable), () => temporalAnswers(ports));
     report(`Temporal listens on 127.0.0.1:${ports.temporal}`);
@@ -94,10 +94,10 @@ export async function startServers(
   const startObjectStore = async (command: string | undefined): Promise<ObjectStore> => {
     if (command === undefined)
       return {
-        endpoint: environment['S3_ENDPOINT'] ?? '',
-        region: environment['AWS_REGION'] ?? objectStoreRegion,
-        accessKeyId: environment['AWS_ACCESS_KEY_ID'] ?? '',
-        secretAccessKey: environment['AWS_SECRET_ACCESS_KEY'] ?? '',
+        endpoint: environment.S3_ENDPOINT ?? '',
+        region: environment.AWS_REGION ?? objectStoreRegion,
+        accessKeyId: environment.AWS_ACCESS_KEY_ID ?? '',
+        secretAccessKey: environment.AWS_SECRET_ACCESS_KEY ?? '',
       };
     const endpoint = `http://127.0.0.1:${String(ports.s3)}`;
     const start = (attributes: 'extended' | 'files') =>
@@ -105,7 +105,7 @@ export async function startServers(
         objectStoreAnswers(endpoint),
       );
     await start('extended').catch(async (error: unknown) => {
-      if (!/xattrs are not supported/.test(String(error))) throw error;
+      if (!String(error).includes('xattrs are not supported')) throw error;
       await start('files');
     });
     report(`The S3 server listens on 127.0.0.1:${ports.s3}`);
@@ -116,8 +116,8 @@ export async function startServers(
   const find = async (given: string | undefined, server: typeof temporalServer) =>
     given ? undefined : findServer(server, report);
   const postgresql = startPostgresql();
-  const temporalCommand = find(environment['TEMPORAL_ADDRESS'], temporalServer);
-  const objectStoreCommand = temporalCommand.then(() => find(environment['S3_ENDPOINT'], objectStoreServer));
+  const temporalCommand = find(environment.TEMPORAL_ADDRESS, temporalServer);
+  const objectStoreCommand = temporalCommand.then(() => find(environment.S3_ENDPOINT, objectStoreServer));
   const temporal = temporalCommand.then(startTemporal);
   const objectStore = objectStoreCommand.then(startObjectStore);
   // Whoever waits for one of them must not be ended by the failure of another that it does not wait for yet.
