@@ -92,33 +92,38 @@ describe('the barrier', () => {
 
   it('opens at once while nothing is open, or only sessions of exportd, of other databases, and a vacuum', async () => {
     const own = await openWriter('exportd');
-    // An open cursor pins its page, which a freezing vacuum waits for: a vacuum at work for as long as is needed.
-    await own.query(insert);
     await own.query('begin');
-    await own.query('declare pin cursor for select * from public.events');
-    await own.query('fetch 1 from pin');
+    await own.query('select now()');
+    // A vacuum that rests long after each of many pages.
+    await database.pool.query(`
+      create table public.vacuumed as select repeat(md5(n::text), 60) as filler from generate_series(1, 2000) n`);
     const vacuum = await openWriter('vacuum');
-    const vacuumed = vacuum.query('vacuum (freeze, disable_page_skipping) public.events');
+    await vacuum.query(`set vacuum_cost_delay = '100ms'; set vacuum_cost_limit = 1; set vacuum_cost_page_hit = 10000;
+      set vacuum_cost_page_miss = 10000; set vacuum_cost_page_dirty = 10000`);
+    const vacuumed = vacuum.query('vacuum public.vacuumed').catch((error: unknown) => error);
     const elsewhere = new URL(database.url);
     elsewhere.pathname = '/postgres';
     const other = new pg.Client(elsewhere.href);
     await other.connect();
     await other.query('begin');
     await other.query('select now()');
-    await until(async () => {
-      const { rows } = await database.pool.query(
-        `select from pg_stat_activity where application_name = 'vacuum' and wait_event_type = 'BufferPin'`,
-      );
-      return rows.length > 0;
-    }, 'the vacuum at work');
+    const vacuumAtWork = async () =>
+      (
+        await database.pool.query<{ pid: number }>(
+          `select pid from pg_stat_progress_vacuum join pg_stat_activity a using (pid)
+           where a.datname = current_database() and application_name = 'vacuum'`,
+        )
+      ).rows[0]?.pid;
+    const vacuumPid = await until(vacuumAtWork, 'the vacuum at work');
     const cut = await sourceNow();
     expect(await source.lookAtBarrier(cut, settling)).toEqual({
       state: { phase: 'open' },
       wait_ms: 0,
       held_by: [],
     });
-    await own.query('rollback');
-    await vacuumed;
+    expect(await vacuumAtWork()).toBe(vacuumPid);
+    await database.pool.query('select pg_cancel_backend($1)', [vacuumPid]);
+    expect(await vacuumed).toMatchObject({ code: '57014' });
     await Promise.all([own.end(), vacuum.end(), other.end()]);
   });
 
