@@ -29,8 +29,10 @@ export function createPool(databaseUrl: string, options: { max: number }): Pool 
     statement_timeout: 60_000,
     options: '-c timezone=UTC -c idle_in_transaction_session_timeout=60000',
   });
-  // A connection that breaks while idle is replaced by the pool; without a listener it would end the process.
+  // A connection that breaks is replaced while idle, and fails its statement while in use; without listeners for both
+  // it would end the process as well.
   pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
