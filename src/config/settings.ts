@@ -102,6 +102,7 @@ export class SettingsError extends Error {
 const launcherVariables = new Set([
   'EXPORTD_DATA_DIR',
   'EXPORTD_CACHE_DIR',
+  'EXPORTD_API_KEY',
   'EXPORTD_TEST_FOLDER',
   'EXPORTD_TEST_DATABASE_URL',
   'EXPORTD_TEST_TEMPORAL_ADDRESS',

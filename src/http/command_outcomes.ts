@@ -43,8 +43,7 @@ export function createCommandOutcomes(
       await listenOnce().catch((error: unknown) => {
         options.logger.warn({ err: error }, 'listening for outcomes failed; polling until it works again');
       });
-      if (!closing.signal.aborted)
-        await sleep(relistenMs, undefined, { signal: closing.signal }).catch(() => undefined);
+      await sleep(relistenMs, undefined, { signal: closing.signal }).catch(() => undefined);
     }
   };
   const listening = listen();

@@ -47,12 +47,11 @@ export function placeOrder(
   prepare: Order['prepare'],
 ): Promise<Ordered> {
   const key = request.headers['idempotency-key'];
-  const { project_id: _, ...ids } = request.params as Record<string, string>;
   return context.desk.place({
     name,
     caller: callerOf(request),
     idempotencyKey: Array.isArray(key) ? key.join(', ') : key,
-    request: { ids, body: request.body },
+    request: { path: request.params, body: request.body },
     prepare,
   });
 }

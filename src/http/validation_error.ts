@@ -32,7 +32,7 @@ export function invalidRequest(issues: readonly FastifySchemaValidationError[], 
     new ApiError(400, code, detail, { attr });
   if (!issue) return refuse('invalid_input', 'The request is not valid.');
   // The keywords are the codes of zod's issues.
-  switch (issue.keyword as string) {
+  switch (issue.keyword) {
     case 'unrecognized_keys': {
       const unknown = strings(issue.params.keys).sort();
       return refuse(
@@ -45,7 +45,7 @@ export function invalidRequest(issues: readonly FastifySchemaValidationError[], 
       const value = valueAt(body, path);
       const expected = String(issue.params.expected);
       if (path.length === 0) return refuse('invalid_input', `The body must be ${articleOf(expected)}.`);
-      if (value === undefined && path.length > 0 && /received undefined/.test(issue.message ?? ''))
+      if (value === undefined && issue.message?.includes('received undefined') === true)
         return refuse('required', 'This field is required.');
       if (value === null) return refuse('invalid_input', 'This field may not be null.');
       return refuse('invalid_input', `This field must be ${articleOf(expected)}.`);

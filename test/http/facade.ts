@@ -19,7 +19,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly text: string;
-  readonly body: Record<string, any>;
+  readonly body: Record<string, unknown>;
 }
 
 /** What a stand-in for Temporal does with a signal. */

@@ -119,7 +119,7 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
         const changed = Object.entries(definition).filter(
           ([member, value]) => member in body || value !== current[member as keyof typeof definition],
         );
-        const lastPausedAt = body.last_paused_at == null ? body.last_paused_at : utc(body.last_paused_at);
+        const lastPausedAt = body.last_paused_at && utc(body.last_paused_at);
         return {
           batch_export_id: id,
           body: {

@@ -28,7 +28,7 @@ export const steeringRoutes: ProjectRoutes = (app, context) => {
         const { id } = await requireBatchExport(connection, teamOf(request), request.params.id);
         return {
           batch_export_id: id,
-          body: last_paused_at == null ? {} : { last_paused_at: utc(last_paused_at) },
+          body: last_paused_at ? { last_paused_at: utc(last_paused_at) } : {},
         };
       });
       return placed.decided ? answerNothing(reply) : reply.code(202).send(acceptedDetail);

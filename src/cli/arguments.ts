@@ -1,0 +1,30 @@
+import { InvalidArgumentError } from 'commander';
+
+/** Reads a positive whole number. */
+export function parseId(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a positive whole number.');
+  return Number(text);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new InvalidArgumentError('It is not JSON.');
+  }
+}
+
+/** Reads a JSON object. */
+export function parseJsonObject(text: string): Record<string, unknown> {
+  const value = parseJson(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new InvalidArgumentError('It must be a JSON object.');
+  return value as Record<string, unknown>;
+}
+
+/** Reads a JSON array. */
+export function parseJsonArray(text: string): unknown[] {
+  const value = parseJson(text);
+  if (!Array.isArray(value)) throw new InvalidArgumentError('It must be a JSON array.');
+  return value;
+}

@@ -1,0 +1,4 @@
+/** Something that a command cannot do; the message is one sentence for the person who typed it. */
+export class CliError extends Error {
+  override readonly name = 'CliError';
+}

@@ -1,0 +1,62 @@
+import type { Command } from 'commander';
+import { printer } from '../output.ts';
+import { commandSettings } from '../running_stack.ts';
+import { withPool } from '../with_pool.ts';
+
+// What a command works with is loaded when it runs: the SDKs alone take most of a second.
+
+/** `up`, `server`, `worker`, `migrate` and `rebuild`. */
+export function addProcessCommands(program: Command): void {
+  program
+    .command('up')
+    .description('start PostgreSQL, Temporal, an S3 server, the worker and the HTTP server on this machine')
+    .option('--no-demo', 'start without demo data')
+    .action(async (options: { demo: boolean }) => {
+      const { up } = await import('../../embedded/up.ts');
+      await up(options);
+    });
+
+  program
+    .command('server')
+    .description('run the HTTP server')
+    .action(async () => {
+      const { runServer } = await import('../../http/server.ts');
+      await runServer(commandSettings(process.env));
+    });
+
+  program
+    .command('worker')
+    .description('run a worker: workflows, exports and the reconciler')
+    .action(async () => {
+      const { runWorker } = await import('../../temporal/worker_process.ts');
+      await runWorker(commandSettings(process.env));
+    });
+
+  program
+    .command('migrate')
+    .description('bring the control database up to date')
+    .option('--source', "also make the source's relations where they are missing")
+    .option('--json', 'print one JSON document')
+    .action(async (options: { source?: boolean; json?: boolean }) => {
+      const { migrate, migrateSource } = await import('../../journal/migrate.ts');
+      const settings = commandSettings(process.env);
+      const applied = await migrate(settings.DATABASE_URL);
+      if (options.source)
+        applied.push(...(await migrateSource(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL)));
+      printer(options)({ applied }, () =>
+        applied.length === 0
+          ? ['The database is up to date.']
+          : applied.map((migration) => `applied ${migration}`),
+      );
+    });
+
+  program
+    .command('rebuild')
+    .description('drop every read model and fold the journal again')
+    .option('--json', 'print one JSON document')
+    .action(async (options: { json?: boolean }) => {
+      const { rebuild } = await import('../../projections/rebuild.ts');
+      const events = await withPool(rebuild);
+      printer(options)({ events }, () => [`Folded ${events} events.`]);
+    });
+}

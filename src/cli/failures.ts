@@ -1,0 +1,29 @@
+import { SettingsError } from '../config/settings.ts';
+import { LaunchError } from '../embedded/launch_error.ts';
+import { AccountRefused } from '../http/accounts.ts';
+import { CliError } from './cli_error.ts';
+
+const forPeople = [CliError, SettingsError, AccountRefused, LaunchError];
+
+/** One clear sentence about what went wrong; a fault of the program keeps its stack. */
+export function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (forPeople.some((kind) => error instanceof kind) || forPeopleByName.has(error.name))
+    return error.message;
+  const code = 'code' in error ? String(error.code) : '';
+  switch (code) {
+    case 'ECONNREFUSED':
+    case 'ENOTFOUND':
+    case 'ETIMEDOUT':
+      return 'The database of DATABASE_URL does not answer.';
+    case '28P01':
+    case '28000':
+    case '3D000':
+      return `The database of DATABASE_URL refuses: ${error.message}.`;
+    case '42P01':
+    case '3F000':
+      return 'The database is not migrated: run "exportd migrate".';
+    default:
+      return error.stack ?? error.message;
+  }
+}

@@ -1,0 +1,17 @@
+import { Command } from 'commander';
+import { addKeyCommands, addProjectCommands, addUserCommands } from './commands/accounts.ts';
+import { addExportCommands } from './commands/exports.ts';
+import { addProcessCommands } from './commands/processes.ts';
+
+/** The whole command line. */
+export function createProgram(): Command {
+  const program = new Command('exportd')
+    .description('Batch exports of events and persons from PostgreSQL to S3.')
+    .showHelpAfterError('(--help shows what there is)');
+  addProcessCommands(program);
+  addUserCommands(program);
+  addProjectCommands(program);
+  addKeyCommands(program);
+  addExportCommands(program);
+  return program;
+}

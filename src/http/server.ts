@@ -1,0 +1,88 @@
+import closeWithGrace from 'close-with-grace';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { createKeyRing } from '../config/key_ring.ts';
+import { SettingsError, type Settings } from '../config/settings.ts';
+import { createPool } from '../journal/database.ts';
+import { createLogger, type Logger } from '../telemetry/logger.ts';
+import { createClient } from '../temporal/connections.ts';
+import { countPollers } from '../temporal/pollers.ts';
+import { createScheduleSignaller } from '../temporal/schedule_client.ts';
+import { createApp } from './app.ts';
+
+/** Requests are answered with a few short statements each; one connection listens for outcomes. */
+const databaseConnections = 20;
+/** Longer than a request that waits for an outcome. */
+const longestShutdownMs = 15_000;
+
+/** A server that answers. */
+export interface RunningServer {
+  /** The address that it answers at. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the HTTP facade with all that it needs. Temporal may be down: commands answer 503 until it is back.
+ * @throws SettingsError when a setting is missing or the port is in use.
+ */
+export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
+  const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
+  const pool = createPool(settings.DATABASE_URL, { max: databaseConnections });
+  const temporal = createClient(settings);
+  const metrics = new Registry();
+  collectDefaultMetrics({ register: metrics });
+  const release = async () => {
+    await temporal.close();
+    await pool.end();
+  };
+  const app = await createApp({
+    settings,
+    pool,
+    keyRing,
+    logger,
+    metrics,
+    signaller: createScheduleSignaller(temporal.client, settings),
+    countPollers: () => countPollers(temporal.client, settings),
+  });
+  const close = async () => {
+    await app.close();
+    await release();
+  };
+  try {
+    const url = await app.listen({ host: settings.EXPORTD_HOST, port: settings.EXPORTD_PORT });
+    return { url, close };
+  } catch (error) {
+    await close();
+    throw listenError(error, settings) ?? error;
+  }
+}
+
+/** Runs the facade until SIGTERM or SIGINT. Its log goes to standard error. */
+export async function runServer(settings: Settings): Promise<void> {
+  const logger = createLogger('server', settings);
+  const server = await startServer(settings, logger);
+  logger.info({ url: server.url }, 'The server answers.');
+  const ended = Promise.withResolvers<undefined>();
+  closeWithGrace({ delay: longestShutdownMs, logger: false }, async ({ err, signal }) => {
+    if (err) logger.fatal({ err }, 'The server met an error that nobody handled.');
+    else logger.info({ signal }, 'The server shuts down.');
+    await server.close();
+    ended.resolve(undefined);
+  });
+  await ended.promise;
+}
+
+function listenError(error: unknown, settings: Settings): SettingsError | undefined {
+  const { EXPORTD_HOST: host, EXPORTD_PORT: port } = settings;
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'EADDRINUSE':
+      return new SettingsError(`Port ${port} of ${host} is in use: set EXPORTD_PORT to another one.`);
+    case 'EACCES':
+      return new SettingsError(`Port ${port} may not be opened by this user: set EXPORTD_PORT above 1023.`);
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new SettingsError(`This machine has no address ${host}: set EXPORTD_HOST to one that it has.`);
+    default:
+      return undefined;
+  }
+}
