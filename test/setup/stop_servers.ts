@@ -4,7 +4,7 @@ import { openDataFolder } from '../../src/embedded/data_folder.ts';
 
 /** Ends the servers of this run of Jest and removes their data. */
 export default async function tearDown(): Promise<void> {
-  const path = process.env['EXPORTD_TEST_FOLDER'];
+  const path = process.env.EXPORTD_TEST_FOLDER;
   if (path === undefined) return;
   await endRecordedProcesses(openDataFolder(path));
   rmSync(path, { recursive: true, force: true });

@@ -18,7 +18,7 @@ export const sqlText = (value: string): string => `'${value.replaceAll("'", "''"
 
 /** A small number for a purpose, so that purposes do not influence each other. */
 const numberOf = (purpose: string): number =>
-  [...purpose].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 1_000_003, 7);
+  Buffer.from(purpose).reduce((sum, byte) => (sum * 31 + byte) % 1_000_003, 7);
 
 const largest = 2n ** 63n - 1n;
 

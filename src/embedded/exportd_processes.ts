@@ -1,0 +1,49 @@
+import { join } from 'node:path';
+import type { Child, Children, Program } from './children.ts';
+import { LaunchError } from './launch_error.ts';
+import { lastLines } from './children.ts';
+import { untilReady } from './ready.ts';
+import type { StackEnvironment } from './stack_file.ts';
+
+/** exportd's own processes, as anybody could start them by hand. */
+export interface ExportdProcesses {
+  readonly server: Child;
+  readonly worker: Child;
+}
+
+const main = join(import.meta.dirname, '../cli/main.ts');
+
+const program = (name: 'server' | 'worker', environment: StackEnvironment): Program => ({
+  name,
+  command: process.execPath,
+  args: [main, name],
+  env: { ...process.env, ...environment },
+  stopSignal: 'SIGTERM',
+});
+
+async function answersReady(baseUrl: string): Promise<boolean> {
+  const answer = await fetch(`${baseUrl}/readyz`, { signal: AbortSignal.timeout(5_000) });
+  return answer.ok;
+}
+
+/**
+ * Starts server and worker and waits until the server says that all work.
+ * @throws LaunchError when one of them ends, or they are not ready in time.
+ */
+export async function startExportd(
+  children: Children,
+  environment: StackEnvironment,
+  baseUrl: string,
+): Promise<ExportdProcesses> {
+  const worker = children.start(program('worker', environment));
+  const server = children.start(program('server', environment));
+  const workerEnds = worker.exited.then((how) => {
+    throw new LaunchError(
+      `The worker ${how} before it was ready. The end of ${worker.logFile}:\n${lastLines(worker.logFile)}`,
+    );
+  });
+  await Promise.race([untilReady(server, () => answersReady(baseUrl), 90_000), workerEnds]);
+  // Once ready, the supervisor sees to its end.
+  workerEnds.catch(() => undefined);
+  return { server, worker };
+}

@@ -1,0 +1,48 @@
+import type { Settings } from '../config/settings.ts';
+import type { TemporalServer } from './servers/start_servers.ts';
+import type { StackEnvironment } from './stack_file.ts';
+
+/** Where the parts of a stack are. */
+export interface Addresses {
+  readonly databaseUrl: string;
+  readonly temporal: TemporalServer;
+  readonly httpPort: number;
+}
+
+/** What makes the demo answer within seconds; a person's own settings come before. */
+const demoSettings = {
+  EXPORTD_SETTLE_MS: '1000',
+  EXPORTD_SETTLE_POLL_MS: '250',
+  EXPORTD_JITTER_LONG_MS: '0',
+  EXPORTD_JITTER_SHORT_FRACTION: '0',
+};
+
+/** The settings of exportd's own processes: what the person set, and where this stack's servers are. */
+export function stackEnvironment(
+  { databaseUrl, temporal, httpPort }: Addresses,
+  encryptionKeys: string,
+  demo: boolean,
+): StackEnvironment {
+  const own = Object.entries(process.env).filter(
+    (entry): entry is [string, string] =>
+      entry[1] !== undefined && (entry[0].startsWith('EXPORTD_') || entry[0] === 'SOURCE_DATABASE_URL'),
+  );
+  return {
+    ...(demo && demoSettings),
+    EXPORTD_ENCRYPTION_KEYS: encryptionKeys,
+    // The stack's own S3 server listens on the loopback address.
+    EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    ...Object.fromEntries(own.filter(([, value]) => value !== '')),
+    DATABASE_URL: databaseUrl,
+    TEMPORAL_ADDRESS: temporal.address,
+    TEMPORAL_NAMESPACE: temporal.namespace,
+    ...(temporal.ui !== undefined && { TEMPORAL_UI: temporal.ui }),
+    EXPORTD_PORT: String(httpPort),
+  };
+}
+
+/** The address under which this machine reaches the HTTP interface. */
+export function baseUrl(settings: Pick<Settings, 'EXPORTD_HOST'>, port: number): string {
+  const host = ['0.0.0.0', '::', ''].includes(settings.EXPORTD_HOST) ? '127.0.0.1' : settings.EXPORTD_HOST;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
+}
