@@ -8,8 +8,7 @@ const forPeople = [CliError, SettingsError, AccountRefused, LaunchError];
 /** One clear sentence about what went wrong; a fault of the program keeps its stack. */
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (forPeople.some((kind) => error instanceof kind) || forPeopleByName.has(error.name))
-    return error.message;
+  if (forPeople.some((kind) => error instanceof kind)) return error.message;
   const code = 'code' in error ? String(error.code) : '';
   switch (code) {
     case 'ECONNREFUSED':
