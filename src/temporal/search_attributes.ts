@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import { temporal } from '@temporalio/proto';
+// Of a CommonJS module whose names Node cannot see, only the whole can be imported.
+import proto from '@temporalio/proto';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
 import type { ClientConnection } from './connections.ts';
 
@@ -23,7 +24,7 @@ export async function registerSearchAttributes(
     await operatorService.addSearchAttributes({
       namespace,
       searchAttributes: Object.fromEntries(
-        missing.map((name) => [name, temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD]),
+        missing.map((name) => [name, proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD]),
       ),
     });
   while (!(await areUsable(client))) await wait(pollMs, undefined, { signal });
