@@ -1,0 +1,136 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { Client, Connection } from '@temporalio/client';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { rebuild } from '../../src/projections/rebuild.ts';
+import { projections } from '../../src/projections/registry.ts';
+import { temporalCommand } from '../setup/temporal_command.ts';
+import { until } from '../setup/until.ts';
+import { hourAgo, insertEvents } from './rows.ts';
+import { startStack, type Stack } from './stack.ts';
+
+const execute = promisify(execFile);
+let stack: Stack;
+let exportId: string;
+let connection: Connection;
+let client: Client;
+
+beforeAll(async () => {
+  stack = await startStack('signals');
+  await insertEvents(stack.pool, stack.projectId, hourAgo(3), 30);
+  exportId = await stack.createExport({ name: 'Steered by hand' });
+  connection = await Connection.connect({ address: stack.temporalAddress });
+  client = new Client({ connection });
+});
+afterAll(async () => {
+  await connection.close();
+  await stack.stop();
+});
+
+const workflowId = () => `batch-export-${exportId}`;
+const signal = async (name: string, input: string, more: string[] = []) =>
+  execute(await temporalCommand(), [
+    ...['workflow', 'signal', '--address', stack.temporalAddress, '--workflow-id', workflowId()],
+    ...['--name', name, '--input', input, ...more],
+  ]);
+const shown = async () => (await stack.call('GET', `/batch_exports/${exportId}/`)).body;
+
+describe('signals sent with the temporal command line', () => {
+  it('pause and unpause', async () => {
+    await signal('pause', '{}');
+    await until(async () => (await shown()).paused === true, 'the export is paused');
+    await signal('unpause', '{}');
+    await until(async () => (await shown()).paused === false, 'the export is unpaused');
+  });
+
+  it('backfill, and retry a run', async () => {
+    const range = { start_at: hourAgo(3).toISOString(), end_at: hourAgo(2).toISOString() };
+    await signal('backfill', JSON.stringify(range));
+    const completed = async (count: number) =>
+      (await stack.runs(exportId)).filter(({ status }) => status === 'Completed').length === count;
+    await until(() => completed(1), 'the backfilled run is Completed');
+    const [run] = await stack.runs(exportId);
+    await signal('retry', JSON.stringify({ run_id: run?.id }));
+    await until(() => completed(2), 'the retried run is Completed');
+    expect((await stack.runs(exportId)).map(({ generation }) => generation)).toEqual([2, 1]);
+  });
+
+  it('change nothing when they are nonsense, and the workflow goes on', async () => {
+    const before = await shown();
+    await signal('pause', '"nonsense"');
+    await signal('backfill', '{"start_at": "yesterday"}');
+    await signal('no-such-name', '[1, 2, 3]');
+    await signal('retry', 'bm9uc2Vuc2U=', ['--input-base64', '--input-meta', 'encoding=json/plain']);
+    await until(async () => {
+      const logs = await stack.call('GET', `/batch_exports/${exportId}/logs/?search=refused`);
+      return logs.body.count === 4;
+    }, 'four refusals are in the log');
+    expect(await shown()).toEqual(before);
+    await signal('pause', '{}');
+    await until(async () => (await shown()).paused === true, 'the workflow goes on');
+  });
+
+  it('stand in the history like those that come over HTTP', async () => {
+    await stack.call('POST', `/batch_exports/${exportId}/unpause/`);
+    const { events } = await client.workflow.getHandle(workflowId()).fetchHistory();
+    const names = (events ?? [])
+      .map((event) => event.workflowExecutionSignaledEventAttributes?.signalName)
+      .filter((name) => name !== undefined && name !== null && name !== 'wake');
+    expect(names).toEqual(
+      expect.arrayContaining(['create', 'pause', 'unpause', 'backfill', 'retry', 'no-such-name']),
+    );
+    expect(names.at(-1)).toBe('unpause');
+  });
+
+  it('terminate a schedule, and the next command brings it back', async () => {
+    await client.workflow.getHandle(workflowId()).terminate('by hand');
+    expect((await stack.call('POST', `/batch_exports/${exportId}/pause/`)).status).toBe(200);
+    expect((await shown()).paused).toBe(true);
+    expect((await client.workflow.getHandle(workflowId()).describe()).status.name).toBe('RUNNING');
+  });
+
+  it('and without a command the reconciler brings it back', async () => {
+    await client.workflow.getHandle(workflowId()).terminate('by hand');
+    await until(
+      async () => (await client.workflow.getHandle(workflowId()).describe()).status.name === 'RUNNING',
+      'the schedule runs again',
+    );
+  });
+});
+
+describe('exportd rebuild', () => {
+  it('leaves the bytes of every answer as they were', async () => {
+    const paths = [
+      '/batch_exports/',
+      `/batch_exports/${exportId}/`,
+      `/batch_exports/${exportId}/runs/`,
+      `/batch_exports/${exportId}/backfills/`,
+      `/batch_exports/${exportId}/logs/`,
+    ];
+    const [run] = await stack.runs(exportId);
+    paths.push(
+      `/batch_exports/${exportId}/runs/${run?.id}/`,
+      `/batch_exports/${exportId}/backfills/${run?.backfill_id}/`,
+    );
+    const answers = () => Promise.all(paths.map(async (path) => (await stack.call('GET', path)).text));
+    const before = await answers();
+    for (const { owns } of projections)
+      for (const table of owns) await stack.pool.query(`drop table ${table} cascade`);
+    await rebuild(stack.pool);
+    expect(await answers()).toEqual(before);
+  });
+});
+
+describe('delete by hand', () => {
+  it('ends the workflows, and the export is gone', async () => {
+    await signal('delete', '{}');
+    await until(
+      async () => (await stack.call('GET', `/batch_exports/${exportId}/`)).status === 404,
+      'the export is gone',
+    );
+    await until(
+      async () => (await client.workflow.getHandle(workflowId()).describe()).status.name === 'COMPLETED',
+      'its schedule has ended',
+    );
+  });
+});

@@ -1,0 +1,237 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createWriteStream, mkdirSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { createPool, type Pool } from '../../src/journal/database.ts';
+import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
+import { createBucket, type TestBucket } from '../setup/bucket.ts';
+import { createTestDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+/** An answer of the HTTP facade. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The body as JSON; undefined when there is none. */
+  readonly body: Record<string, unknown>;
+}
+
+/** A run as GET shows it, in the members that tests look at. */
+export interface ShownRun {
+  readonly id: string;
+  readonly status: string;
+  readonly records_completed: number;
+  readonly records_total_count: number | null;
+  readonly latest_error: string | null;
+  readonly data_interval_start: string;
+  readonly data_interval_end: string;
+  readonly generation: number;
+  readonly manifest_key: string | null;
+  readonly backfill_id: string | null;
+}
+
+/** exportd as a user runs it: a server and a worker process on a database, a bucket and a task queue of their own. */
+export interface Stack {
+  readonly baseUrl: string;
+  readonly projectId: number;
+  readonly pool: Pool;
+  readonly bucket: TestBucket;
+  readonly databaseUrl: string;
+  readonly key: string;
+  readonly temporalAddress: string;
+  /** Sends a request under the project; `path` begins behind `/api/environments/<project>`. */
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** Creates an export to the stack's bucket and returns its id. */
+  createExport(members?: Record<string, unknown>, config?: Record<string, unknown>): Promise<string>;
+  runs(exportId: string): Promise<ShownRun[]>;
+  /** Waits until the run is in the status and returns it. */
+  runIn(exportId: string, runId: string, status: string): Promise<ShownRun>;
+  startWorker(): Promise<void>;
+  /** SIGKILL, as the kernel or an operator would. */
+  killWorker(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (typeof address !== 'object' || address === null) throw new Error('No port was given.');
+  return address.port;
+}
+
+function required(name: string): string {
+  const value = process.env[name];
+  if (value === undefined) throw new Error(`${name} is not set: the global set-up starts the servers.`);
+  return value;
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  await new Promise((resolve) => child.once('exit', resolve));
+}
+
+/** Starts the stack; every wait of the product is short unless `settings` says otherwise. */
+export async function startStack(
+  name: string,
+  settings: Record<string, string> = {},
+  options: { worker?: boolean; bucket?: TestBucket } = {},
+): Promise<Stack> {
+  const database = await createTestDatabase();
+  const bucket = options.bucket ?? (await createBucket());
+  const pool = createPool(database.url, { max: 4 });
+  const user = await createUser(pool, { first_name: 'Tess', last_name: 'Ter', email: 'tess@example.com' });
+  const project = await createProject(pool, { name: 'Tests', timezone: 'UTC', week_start_day: 'sunday' });
+  const { key } = await createKey(pool, {
+    user_id: user.id,
+    project_id: project.id,
+    scopes: ['batch_export:read', 'batch_export:write'],
+  });
+  const port = await freePort();
+  const temporalAddress = required('EXPORTD_TEST_TEMPORAL_ADDRESS');
+  const environment = {
+    PATH: process.env.PATH ?? '',
+    HOME: process.env.HOME ?? '',
+    DATABASE_URL: database.url,
+    TEMPORAL_ADDRESS: temporalAddress,
+    EXPORTD_PORT: String(port),
+    EXPORTD_TASK_QUEUE: `e2e-${randomUUID()}`,
+    EXPORTD_ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    EXPORTD_SETTLE_MS: '0',
+    EXPORTD_SETTLE_POLL_MS: '100',
+    EXPORTD_JITTER_LONG_MS: '0',
+    EXPORTD_JITTER_SHORT_FRACTION: '0',
+    EXPORTD_RECONCILE_INTERVAL_MS: '1000',
+    EXPORTD_HEARTBEAT_TIMEOUT_MS: '3000',
+    EXPORTD_ACTIVITY_RETRY_INITIAL_MS: '200',
+    EXPORTD_ACTIVITY_RETRY_MAX_MS: '1000',
+    EXPORTD_BACKFILL_CONCURRENCY: '6',
+    ...settings,
+  };
+  const logs = join(tmpdir(), 'exportd-e2e-logs');
+  mkdirSync(logs, { recursive: true });
+  const start = (part: 'server' | 'worker'): ChildProcess => {
+    const child = spawn(process.execPath, [join(root, 'src/cli/main.ts'), part], {
+      env: environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      cwd: root,
+    });
+    const log = createWriteStream(join(logs, `${name}.${part}.log`), { flags: 'a' });
+    child.stdout.pipe(log, { end: false });
+    child.stderr.pipe(log, { end: false });
+    return child;
+  };
+
+  const baseUrl = `http://127.0.0.1:${port}`;
+  const server = start('server');
+  let worker: ChildProcess | undefined;
+
+  const answers = async (path: string) => {
+    if (server.exitCode !== null) throw new Error(`${name}: the server ended; see ${logs}`);
+    const response = await fetch(`${baseUrl}${path}`).catch(() => undefined);
+    return response?.status === 200;
+  };
+  const startWorker = async () => {
+    worker = start('worker');
+    await until(() => answers('/readyz'), `${name}: /readyz answers 200`);
+  };
+  const killWorker = async () => {
+    worker?.kill('SIGKILL');
+    if (worker) await ended(worker);
+  };
+
+  const call: Stack['call'] = async (method, path, body, headers = {}) => {
+    const response = await fetch(`${baseUrl}/api/environments/${project.id}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const parsed: unknown = text === '' ? {} : JSON.parse(text);
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: parsed as Record<string, unknown>,
+    };
+  };
+
+  const runs = async (exportId: string) => {
+    const { body } = await call('GET', `/batch_exports/${exportId}/runs/?limit=200`);
+    return body.results as ShownRun[];
+  };
+
+  const stack: Stack = {
+    baseUrl,
+    projectId: project.id,
+    pool,
+    bucket,
+    databaseUrl: database.url,
+    key,
+    temporalAddress,
+    call,
+    runs,
+    startWorker,
+    killWorker,
+    createExport: async (members = {}, config = {}) => {
+      const answer = await call('POST', '/batch_exports/', {
+        name: `Export of ${name}`,
+        model: 'events',
+        interval: 'hour',
+        ...members,
+        destination: {
+          type: 'S3',
+          config: {
+            bucket_name: bucket.bucket,
+            region: 'us-east-1',
+            prefix: 'exports',
+            aws_access_key_id: bucket.accessKeyId,
+            aws_secret_access_key: bucket.secretAccessKey,
+            endpoint_url: bucket.endpoint,
+            file_format: 'JSONLines',
+            compression: 'gzip',
+            ...config,
+          },
+        },
+      });
+      if (answer.status !== 201) throw new Error(`The export was not created: ${answer.text}`);
+      return answer.body.id as string;
+    },
+    runIn: async (exportId, runId, status) => {
+      let last: ShownRun | undefined;
+      await until(
+        async () => {
+          const { body } = await call('GET', `/batch_exports/${exportId}/runs/${runId}/`);
+          last = body as unknown as ShownRun;
+          return last.status === status;
+        },
+        () => `run ${runId} is ${status}; it is ${last?.status ?? '?'} (${last?.latest_error ?? 'no error'})`,
+      );
+      if (!last) throw new Error('The run was never read.');
+      return last;
+    },
+    stop: async () => {
+      for (const child of [worker, server]) {
+        child?.kill('SIGTERM');
+        if (child) await ended(child);
+      }
+      await pool.end();
+      await database.drop();
+    },
+  };
+
+  await until(() => answers('/healthz'), `${name}: /healthz answers 200`);
+  if (options.worker !== false) await startWorker();
+  return stack;
+}

@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { until } from '../setup/until.ts';
+import {
+  exportedRows,
+  exportedUuids,
+  hourAgo,
+  insertEvents,
+  keysUnder,
+  readManifest,
+  sourceUuids,
+} from './rows.ts';
+import { startStack, type ShownRun, type Stack } from './stack.ts';
+
+let stack: Stack;
+const rowsPerHour = 120;
+
+beforeAll(async () => {
+  stack = await startStack('steering');
+  for (let hour = 25; hour >= 0; hour--)
+    await insertEvents(stack.pool, stack.projectId, hourAgo(hour), rowsPerHour);
+});
+afterAll(async () => {
+  await stack.stop();
+});
+
+const hourRange = (from: number, to: number) => ({
+  start_at: hourAgo(from).toISOString(),
+  end_at: hourAgo(to).toISOString(),
+});
+
+/** Requests a backfill and waits until every one of its runs is Completed. */
+async function completedBackfill(exportId: string, from: number, to: number): Promise<ShownRun[]> {
+  const answer = await stack.call('POST', `/batch_exports/${exportId}/backfill/`, hourRange(from, to));
+  expect(answer.status).toBe(200);
+  expect(answer.text).toBe('');
+  const backfillId = answer.headers.get('location')?.split('/').at(-2);
+  await until(async () => {
+    const shown = await stack.call('GET', `/batch_exports/${exportId}/backfills/${backfillId}/`);
+    return shown.body.status === 'Completed';
+  }, `backfill ${backfillId} is Completed`);
+  return (await stack.runs(exportId)).filter((run) => run.backfill_id === backfillId);
+}
+
+describe('steering over HTTP', () => {
+  it('backfills the last 24 hours: every run Completed, every row there once', async () => {
+    const id = await stack.createExport();
+    const runs = await completedBackfill(id, 24, 0);
+    expect(runs).toHaveLength(24);
+    for (const run of runs) {
+      expect(run).toMatchObject({ status: 'Completed', records_completed: rowsPerHour });
+      const expected = await sourceUuids(
+        stack.pool,
+        stack.projectId,
+        run.data_interval_start,
+        run.data_interval_end,
+      );
+      expect(expected.length).toBeGreaterThan(0);
+      expect(await exportedUuids(stack.bucket, run.manifest_key)).toEqual(expected);
+    }
+  });
+
+  it('retries one run: a new row, the next generation, the old objects whole until then', async () => {
+    const id = await stack.createExport({}, { prefix: 'retried' });
+    const [first] = await completedBackfill(id, 3, 2);
+    if (!first?.manifest_key) throw new Error('The run has no manifest.');
+    const before = await readManifest(stack.bucket, first.manifest_key);
+    const late = new Date(new Date(first.data_interval_start).getTime() + 1_000);
+    await insertEvents(stack.pool, stack.projectId, late, 1, 1);
+
+    const answer = await stack.call('POST', `/batch_exports/${id}/runs/${first.id}/retry/`, {
+      status: 'Completed',
+      data_interval_end: first.data_interval_end,
+    });
+    expect(answer.status).toBe(200);
+    const newest = (await stack.runs(id))[0];
+    expect(newest?.id).not.toBe(first.id);
+    expect(newest?.data_interval_start).toBe(first.data_interval_start);
+    expect(answer.headers.get('location')).toContain(newest?.id);
+    const retried = await stack.runIn(id, newest?.id ?? '', 'Completed');
+
+    const after = await readManifest(stack.bucket, retried.manifest_key ?? '');
+    expect(retried.manifest_key).toBe(first.manifest_key);
+    expect(after.generation).toBeGreaterThan(before.generation);
+    expect(after.rows).toBe(before.rows + 1);
+    expect(await exportedUuids(stack.bucket, retried.manifest_key)).toEqual(
+      await sourceUuids(stack.pool, stack.projectId, first.data_interval_start, first.data_interval_end),
+    );
+    const kept = await keysUnder(stack.bucket, 'retried/');
+    for (const { key } of [...before.files, ...after.files]) expect(kept).toContain(key);
+    expect(after.files.map(({ key }) => key)).not.toEqual(before.files.map(({ key }) => key));
+  });
+
+  it('exports persons, one row for each distinct id', async () => {
+    const moment = new Date(hourAgo(5).getTime() + 60_000);
+    await stack.pool.query(
+      `insert into persons (team_id, id, properties, created_at, updated_at, version)
+       select $1, ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, jsonb_build_object('n', n), $2, $2, 7
+       from generate_series(1, 50) n`,
+      [stack.projectId, moment],
+    );
+    await stack.pool.query(
+      `insert into person_distinct_ids (team_id, distinct_id, person_id, version, updated_at)
+       select $1, 'distinct-' || n || '-' || m, ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, 1, $2
+       from generate_series(1, 50) n, generate_series(1, 2) m`,
+      [stack.projectId, moment],
+    );
+    const id = await stack.createExport({ model: 'persons' }, { prefix: 'persons', compression: null });
+    const [run] = await completedBackfill(id, 5, 4);
+    const rows = await exportedRows(stack.bucket, run?.manifest_key ?? '');
+    expect(rows).toHaveLength(100);
+    expect(new Set(rows.map(({ distinct_id }) => distinct_id)).size).toBe(100);
+    expect(Object.keys(rows[0] ?? {}).sort()).toEqual(
+      [
+        'team_id',
+        'distinct_id',
+        'person_id',
+        'properties',
+        'person_distinct_id_version',
+        'person_version',
+        'created_at',
+        '_inserted_at',
+        'is_deleted',
+      ].sort(),
+    );
+  });
+
+  it('writes a manifest without files for an empty interval', async () => {
+    const id = await stack.createExport({}, { prefix: 'empty' });
+    const [run] = await completedBackfill(id, 40, 39);
+    expect(run).toMatchObject({ status: 'Completed', records_completed: 0 });
+    expect(await readManifest(stack.bucket, run?.manifest_key ?? '')).toMatchObject({ rows: 0, files: [] });
+  });
+
+  it('uses a patched prefix from the next run on, with the credentials it had', async () => {
+    const id = await stack.createExport({}, { prefix: 'before' });
+    const [before] = await completedBackfill(id, 3, 2);
+    const patched = await stack.call('PATCH', `/batch_exports/${id}/`, {
+      destination: { type: 'S3', config: { prefix: 'after' } },
+    });
+    expect(patched.status).toBe(200);
+    expect(patched.body.destination).toMatchObject({
+      config: { prefix: 'after', bucket_name: stack.bucket.bucket },
+    });
+    const [after] = await completedBackfill(id, 3, 2);
+    expect(before?.manifest_key).toMatch(/^before\//);
+    expect(after?.manifest_key).toMatch(/^after\//);
+    expect((await keysUnder(stack.bucket, 'after/')).length).toBeGreaterThan(1);
+  });
+
+  it('runs on schedule, not while paused, and on again after unpause', async () => {
+    const id = await stack.createExport({ interval: 'every 1 minutes' }, { prefix: 'minutes' });
+    await stack.call('POST', `/batch_exports/${id}/pause/`);
+    const paused = await stack.call('GET', `/batch_exports/${id}/`);
+    expect(paused.body).toMatchObject({ paused: true, last_paused_at: expect.any(String) });
+    expect((await stack.call('POST', `/batch_exports/${id}/pause/`)).status).toBe(200);
+    expect((await stack.call('GET', `/batch_exports/${id}/`)).body).toEqual(paused.body);
+
+    // A whole interval goes by while it is paused.
+    const { rows } = await stack.pool.query<{ until: string }>(
+      `select date_trunc('minute', clock_timestamp()) + interval '1 minute 3 seconds' as until`,
+    );
+    await until(
+      () => Date.now() > new Date(rows[0]?.until ?? 0).getTime(),
+      'the interval has ended',
+      120_000,
+    );
+    expect(await stack.runs(id)).toEqual([]);
+
+    expect((await stack.call('POST', `/batch_exports/${id}/unpause/`)).status).toBe(200);
+    expect((await stack.call('GET', `/batch_exports/${id}/`)).body.paused).toBe(false);
+    await until(
+      async () => (await stack.runs(id)).some(({ status }) => status === 'Completed'),
+      'a run is Completed',
+    );
+    const [run] = await stack.runs(id);
+    expect(run?.backfill_id).toBeNull();
+    expect(new Date(run?.data_interval_start ?? 0).getTime()).toBeGreaterThanOrEqual(
+      new Date(rows[0]?.until ?? 0).getTime() - 3_000,
+    );
+  }, 240_000);
+
+  it('is gone after DELETE, and its objects stay', async () => {
+    const id = await stack.createExport({}, { prefix: 'deleted' });
+    await completedBackfill(id, 3, 2);
+    const answer = await stack.call('DELETE', `/batch_exports/${id}/`);
+    expect([answer.status, answer.text]).toEqual([204, '']);
+    expect((await stack.call('GET', `/batch_exports/${id}/`)).status).toBe(404);
+    expect((await stack.call('POST', `/batch_exports/${id}/pause/`)).status).toBe(404);
+    expect((await keysUnder(stack.bucket, 'deleted/')).length).toBeGreaterThan(1);
+  });
+});
