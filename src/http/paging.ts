@@ -14,7 +14,7 @@ type BaseUrl = Pick<Settings, 'EXPORTD_BASE_URL'>;
 
 /** The address of the service as the caller knows it, without a slash at the end. */
 export const baseUrl = (request: Addressed, settings: BaseUrl): string =>
-  (settings.EXPORTD_BASE_URL ?? `${request.protocol}://${request.host}`).replace(/\/+$/, '');
+  new URL(settings.EXPORTD_BASE_URL ?? `${request.protocol}://${request.host}`).href.replace(/\/+$/, '');
 
 /** The address of something in the project of the request, under the root that the request used. */
 export const projectUrl = (request: Addressed, settings: BaseUrl, path: string): string =>

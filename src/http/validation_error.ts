@@ -45,8 +45,7 @@ export function invalidRequest(issues: readonly FastifySchemaValidationError[], 
       const value = valueAt(body, path);
       const expected = String(issue.params.expected);
       if (path.length === 0) return refuse('invalid_input', `The body must be ${articleOf(expected)}.`);
-      if (value === undefined && issue.message?.includes('received undefined') === true)
-        return refuse('required', 'This field is required.');
+      if (value === undefined) return refuse('required', 'This field is required.');
       if (value === null) return refuse('invalid_input', 'This field may not be null.');
       return refuse('invalid_input', `This field must be ${articleOf(expected)}.`);
     }

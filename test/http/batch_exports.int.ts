@@ -24,7 +24,7 @@ describe('a batch export', () => {
     const created = await facade.call('POST', 'batch_exports/', body);
     expect(created.status).toBe(201);
     expect(created.headers.location).toBe(
-      `http://localhost:80/api/environments/${facade.projectId}/batch_exports/${String(created.body.id)}/`,
+      `http://localhost/api/environments/${facade.projectId}/batch_exports/${String(created.body.id)}/`,
     );
     expect(created.body).toEqual({
       id: expect.any(String),

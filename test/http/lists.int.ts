@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { writeLogLine } from '../../src/journal/log_lines.ts';
+import { minutesAgo } from '../decisions/commander.ts';
+import { openFacade, type Facade } from './facade.ts';
+
+interface Page<Item> {
+  readonly count: number;
+  readonly next: string | null;
+  readonly previous: string | null;
+  readonly results: Item[];
+}
+interface Run {
+  readonly id: string;
+  readonly status: string;
+  readonly data_interval_start: string;
+  readonly created_at: string;
+}
+
+let facade: Facade;
+let id: string;
+beforeAll(async () => {
+  facade = await openFacade({ EXPORTD_BACKFILL_CONCURRENCY: '100' });
+  id = await facade.createExport();
+  // Two backfills, the older intervals last, so that the order of making is not that of the intervals.
+  await facade.call('POST', `batch_exports/${id}/backfill`, {
+    start_at: minutesAgo(5),
+    end_at: minutesAgo(1),
+  });
+  await facade.call('POST', `batch_exports/${id}/backfill`, {
+    start_at: minutesAgo(30),
+    end_at: minutesAgo(20),
+  });
+});
+afterAll(() => facade.close());
+
+async function page<Item>(path: string): Promise<Page<Item>> {
+  const { status, text } = await facade.call('GET', path);
+  expect(status).toBe(200);
+  return JSON.parse(text) as Page<Item>;
+}
+
+const local = (address: string | null) => String(address).replace('http://localhost', '');
+
+async function walk(query: string): Promise<Page<Run>[]> {
+  const pages = [await page<Run>(`batch_exports/${id}/runs/?limit=4&${query}`)];
+  for (;;) {
+    const next = pages.at(-1)?.next ?? null;
+    if (next === null) return pages;
+    pages.push(await page<Run>(local(next)));
+  }
+}
+
+describe('the runs of an export', () => {
+  it.each([
+    ['created_at', (run: Run) => run.created_at, 1],
+    ['-created_at', (run: Run) => run.created_at, -1],
+    ['data_interval_start', (run: Run) => run.data_interval_start, 1],
+    ['-data_interval_start', (run: Run) => run.data_interval_start, -1],
+  ] as const)('are walked through by cursors, forth and back, ordered by %s', async (ordering, key, sign) => {
+    const pages = await walk(`ordering=${ordering}`);
+    const runs = pages.flatMap(({ results }) => results);
+    expect(pages.length).toBeGreaterThan(2);
+    expect(runs).toHaveLength(pages[0]?.count ?? 0);
+    expect(new Set(runs.map((run) => run.id)).size).toBe(runs.length);
+    const keys = runs.map(key);
+    expect(keys).toEqual([...keys].sort().map((_, index, all) => all.at(sign === 1 ? index : -1 - index)));
+    expect(pages[0]?.previous).toBeNull();
+    const back = [];
+    for (let at = pages.at(-1); at?.previous;) {
+      at = await page<Run>(local(at.previous));
+      back.unshift(at.results);
+    }
+    expect(back).toEqual(pages.slice(0, -1).map(({ results }) => results));
+  });
+
+  it('are filtered by status and by when they were made', async () => {
+    const all = await page<Run>(`batch_exports/${id}/runs/`);
+    const [newest, ...older] = all.results;
+    await facade.call('POST', `batch_exports/${id}/runs/${newest?.id ?? ''}/cancel/`);
+    const cancelled = await page<Run>(`batch_exports/${id}/runs/?status=Cancelled&status=Failed`);
+    expect(cancelled.results.map((run) => run.id)).toEqual([newest?.id]);
+    const at = encodeURIComponent(newest?.created_at ?? '');
+    const before = await page<Run>(`batch_exports/${id}/runs/?before=${at}`);
+    expect(before.results.map((run) => run.id)).toEqual(
+      older.filter((run) => run.created_at < (newest?.created_at ?? '')).map((run) => run.id),
+    );
+    expect((await page<Run>(`batch_exports/${id}/runs/?after=${at}`)).results).toEqual([]);
+  });
+
+  it('show the ten newest in the export', async () => {
+    const all = await page<Run>(`batch_exports/${id}/runs/`);
+    const { body } = await facade.call('GET', `batch_exports/${id}`);
+    expect(body.latest_runs).toEqual(all.results.slice(0, 10));
+    const one = await facade.call('GET', `batch_exports/${id}/runs/${all.results[0]?.id ?? ''}/`);
+    expect(one.body).toEqual(all.results[0]);
+  });
+});
+
+describe('the log of an export', () => {
+  it('is newest first, paged, and found by level, text, run and time', async () => {
+    const run = (await page<Run>(`batch_exports/${id}/runs/?limit=1`)).results[0]?.id ?? null;
+    const line = { team_id: facade.projectId, batch_export_id: id };
+    const { pool } = facade.database;
+    await writeLogLine(pool, { ...line, run_id: run, level: 'INFO', message: 'Exported 100% of it' });
+    await writeLogLine(pool, { ...line, run_id: null, level: 'ERROR', message: 'The Bucket is gone' });
+    const messages = async (query: string) =>
+      (await page<{ message: string }>(`batch_exports/${id}/logs?${query}`)).results.map(
+        ({ message }) => message,
+      );
+
+    const [newest] = (await page(`batch_exports/${id}/logs?limit=1`)).results;
+    expect(newest).toEqual({
+      timestamp: expect.any(String),
+      level: 'ERROR',
+      message: 'The Bucket is gone',
+      instance_id: null,
+      log_source_id: id,
+    });
+    expect(await messages('limit=1&offset=1')).toEqual(['Exported 100% of it']);
+    expect(await messages('level=error')).toEqual(['The Bucket is gone']);
+    expect(await messages('search=0%25 OF')).toEqual(['Exported 100% of it']);
+    expect(await messages('search=%25')).toEqual(['Exported 100% of it']);
+    expect(await messages(`run_id=${run ?? ''}&level=info`)).toEqual(['Exported 100% of it']);
+    expect(await messages(`after=${minutesAgo(-1)}`)).toEqual([]);
+    expect(await messages(`before=${minutesAgo(5)}`)).toEqual([]);
+  });
+});

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { runStatusLabels } from '../../src/domain/run.ts';
+import { openFacade, type Facade } from './facade.ts';
+
+let facade: Facade;
+beforeAll(async () => {
+  facade = await openFacade();
+});
+afterAll(() => facade.close());
+
+const open = { authorization: '' };
+
+describe('the service', () => {
+  it('describes itself in OpenAPI, every path under both roots and every status with its label', async () => {
+    const { status, text } = await facade.call('GET', '/api/schema', undefined, open);
+    expect(status).toBe(200);
+    const { paths, components } = JSON.parse(text) as {
+      paths: Record<string, object>;
+      components: { schemas: Record<string, { 'x-enum-labels'?: object }> };
+    };
+    for (const root of ['projects', 'environments'])
+      expect(Object.keys(paths)).toContain(
+        `/api/${root}/{project_id}/batch_exports/{batch_export_id}/runs/{id}/retry`,
+      );
+    expect(components.schemas.BatchExportRunStatus?.['x-enum-labels']).toEqual(runStatusLabels);
+  });
+
+  it('says that it lives, that it is ready, and what it measured', async () => {
+    expect((await facade.call('GET', '/healthz', undefined, open)).status).toBe(200);
+    expect((await facade.call('GET', '/readyz', undefined, open)).body).toEqual({
+      status: 'ok',
+      database: 'ok',
+      temporal: 'ok',
+    });
+    await facade.call('GET', 'batch_exports/');
+    const metrics = await facade.call('GET', '/metrics', undefined, open);
+    expect(metrics.text).toContain(
+      'exportd_http_request_duration_seconds_count{method="GET",route="/api/environments/:project_id/batch_exports",status="200"}',
+    );
+  });
+
+  it('hides what went wrong inside it', async () => {
+    await facade.database.pool.query('alter table exportd.log_lines rename column message to moved');
+    const id = await facade.createExport();
+    const { status, body } = await facade.call('GET', `batch_exports/${id}/logs`);
+    await facade.database.pool.query('alter table exportd.log_lines rename column moved to message');
+    expect([status, body]).toEqual([
+      500,
+      { type: 'server_error', code: 'error', detail: 'A server error occurred.', attr: null },
+    ]);
+  });
+});
