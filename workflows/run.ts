@@ -24,6 +24,9 @@ const recording = proxyLocalActivities<AppendActivities>(recordingPolicy);
  */
 export async function batchExportRun(input: RunInput): Promise<void> {
   const { run_id } = input;
+  // May have been started by hand with anything.
+  if (typeof run_id !== 'string' || typeof input.limits !== 'object')
+    throw ApplicationFailure.nonRetryable('The input has to name a run and its limits.', 'InvalidInput');
   let failure: unknown;
   let ending: ReturnType<typeof endingOf>;
   try {

@@ -1,4 +1,10 @@
-import { ActivityFailure, ApplicationFailure, TimeoutFailure, isCancellation } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  TemporalFailure,
+  TimeoutFailure,
+  isCancellation,
+} from '@temporalio/workflow';
 import type { RunEnding } from '../src/decisions/run_endings.ts';
 
 /** How a run ends that did not complete, in words for the owner of the export. */
@@ -13,25 +19,29 @@ export interface Ending {
  */
 export function endingOf(error: unknown): Ending | 'quiet' | undefined {
   if (isCancellation(error)) return { status: 'Cancelled', latest_error: 'Cancelled in Temporal.' };
-  if (!(error instanceof ActivityFailure)) return undefined;
-  const failure = applicationFailureIn(error);
-  if (failure?.type === 'RunEnded') return 'quiet';
-  if (failure)
+  // A remote activity's failure comes wrapped in an ActivityFailure, a local one's comes as it is.
+  if (!(error instanceof TemporalFailure)) return undefined;
+  const { cause = error } = error;
+  if (cause instanceof ApplicationFailure) {
+    if (cause.type === 'RunEnded') return 'quiet';
     return {
-      status: failure.nonRetryable === true ? 'Failed' : 'FailedRetryable',
-      latest_error: `${failure.type ?? 'Error'}: ${failure.message}`,
+      status: cause.nonRetryable === true ? 'Failed' : 'FailedRetryable',
+      latest_error: `${cause.type ?? 'Error'}: ${cause.message}`,
     };
-  const silent = error.cause instanceof TimeoutFailure && error.cause.timeoutType === 'HEARTBEAT';
-  return {
-    status: 'FailedRetryable',
-    latest_error: silent
-      ? 'WorkerLost: The worker that exported this interval stopped answering.'
-      : `BudgetExceeded: The step ${error.activityType} did not end within its time.`,
-  };
+  }
+  return { status: 'FailedRetryable', latest_error: lastErrorBefore(cause) ?? explain(error, cause) };
 }
 
-/** The failure that the activity itself reported, also when a time-out came last. */
-function applicationFailureIn(error: Error): ApplicationFailure | undefined {
-  if (error instanceof ApplicationFailure) return error;
-  return error.cause instanceof Error ? applicationFailureIn(error.cause) : undefined;
+/** What the attempt before a time-out reported. The SDK leaves it out of the error but keeps the server's failure. */
+function lastErrorBefore(timeout: Error): string | undefined {
+  const last = timeout instanceof TimeoutFailure ? timeout.failure?.cause : undefined;
+  const type = last?.applicationFailureInfo?.type;
+  return type && last.message ? `${type}: ${last.message}` : undefined;
+}
+
+function explain(error: TemporalFailure, cause: Error): string {
+  if (cause instanceof TimeoutFailure && cause.timeoutType === 'HEARTBEAT')
+    return 'WorkerLost: The worker that exported this interval stopped answering.';
+  const step = error instanceof ActivityFailure ? `The step ${error.activityType}` : 'Asking the source';
+  return `BudgetExceeded: ${step} did not end within its time.`;
 }

@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
-import { temporal } from '@temporalio/proto';
+// Of a CommonJS module whose names Node cannot see, only the whole can be imported.
+import proto from '@temporalio/proto';
 import type { Settings } from '../config/settings.ts';
 import { requestPatienceMs, taskQueues } from './task_queues.ts';
 
@@ -18,7 +19,7 @@ export async function countPollers(
     client.workflowService.describeTaskQueue({
       namespace: client.options.namespace,
       taskQueue: { name: taskQueues(settings).control },
-      taskQueueType: temporal.api.enums.v1.TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+      taskQueueType: proto.temporal.api.enums.v1.TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
     }),
   );
   const since = Date.now() - freshMs;

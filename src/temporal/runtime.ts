@@ -12,14 +12,23 @@ export const temporalLogger = (logger: Logger): TemporalLogger =>
     logger[levels[level satisfies LogLevel]]({ temporal: plain(meta) }, message);
   });
 
-/** Metadata without the error's stack members that pino would not print from inside an object. */
+/** Errors as one line; those of workflows come from another realm, so they are known by their shape. */
 const plain = (meta: Record<string | symbol, unknown> | undefined): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(meta ?? {}).map(([name, value]) => [
-      name,
-      value instanceof Error ? `${value.name}: ${value.message}` : value,
-    ]),
+    Object.entries(meta ?? {}).map(([name, value]) => [name, isErrorLike(value) ? describe(value) : value]),
   );
+
+interface ErrorLike {
+  readonly name: unknown;
+  readonly message: unknown;
+  readonly cause?: unknown;
+}
+
+const isErrorLike = (value: unknown): value is ErrorLike =>
+  typeof value === 'object' && value !== null && 'message' in value && 'name' in value;
+
+const describe = ({ name, message, cause }: ErrorLike): string =>
+  `${String(name)}: ${String(message)}${isErrorLike(cause) ? ` (${describe(cause)})` : ''}`;
 
 /** Prepares the SDK's native part, once per process and before anything else of it is used. */
 export function installRuntime(logger: Logger): void {

@@ -1,0 +1,263 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
+import { NativeConnection, type WorkflowBundleOption } from '@temporalio/worker';
+import { createAppendActivities } from '../../activities/append.ts';
+import type { createExportActivities } from '../../activities/export.ts';
+import { withFailures } from '../../activities/failures.ts';
+import { readSettings, type Settings } from '../../src/config/settings.ts';
+import { policiesOf, type Policies } from '../../src/decisions/policies.ts';
+import { createRunSteps, type RunSteps } from '../../src/decisions/run_steps.ts';
+import type { RunStatus } from '../../src/domain/run.ts';
+import { storeCommand, type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
+import type { Pool } from '../../src/journal/database.ts';
+import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import type { Source } from '../../src/source/source.ts';
+import { createLogger, type Logger } from '../../src/telemetry/logger.ts';
+import { createBackfillClient } from '../../src/temporal/backfill_client.ts';
+import { bundleWorkflows } from '../../src/temporal/bundle.ts';
+import { createClient } from '../../src/temporal/connections.ts';
+import { reconcile } from '../../src/temporal/reconcile.ts';
+import { createRunStarter } from '../../src/temporal/run_starter.ts';
+import { installRuntime } from '../../src/temporal/runtime.ts';
+import { createScheduleClient, type ScheduleClient } from '../../src/temporal/schedule_client.ts';
+import { registerSearchAttributes } from '../../src/temporal/search_attributes.ts';
+import { createWorkers } from '../../src/temporal/worker.ts';
+import { definition } from '../decisions/commander.ts';
+import { createTestDatabase } from '../setup/database.ts';
+import { fromSetUp } from '../setup/environment.ts';
+import { until } from '../setup/until.ts';
+
+/** What the stand-ins for source and destination do; a test overrides what it is about. */
+export interface Behaviour {
+  countRows: () => Promise<number>;
+  lookAtBarrier: Source['lookAtBarrier'];
+  /** Called inside the export activity, between its first step and its last. */
+  whileExporting: (runId: string) => Promise<void>;
+}
+
+export interface ShownRun {
+  readonly id: string;
+  readonly status: RunStatus;
+  readonly latest_error: string | null;
+  readonly retry_number: number;
+  readonly generation: number;
+  readonly data_interval_start: string;
+  readonly data_interval_end: string;
+  readonly batch_export_id: string;
+}
+
+/** The control plane on a database and task queues of its own, with stand-ins for source and destination. */
+export interface ControlStack {
+  readonly pool: Pool;
+  readonly journal: Journal;
+  readonly policies: Policies;
+  readonly settings: Settings;
+  readonly client: Client;
+  readonly schedules: ScheduleClient;
+  readonly behaviour: Behaviour;
+  startWorker(): Promise<void>;
+  stopWorker(): Promise<void>;
+  /** One pass of the reconciler. */
+  reconcile(): Promise<void>;
+  /** Stores a command and signals it, as the facade does. */
+  send(batchExportId: string, name: CommandName, body?: Record<string, unknown>): Promise<string>;
+  /** The same, and waits for its outcome. */
+  command(batchExportId: string, name: CommandName, body?: Record<string, unknown>): Promise<Command>;
+  /** Creates an export and waits until it is there. */
+  createExport(more?: object): Promise<string>;
+  runsOf(batchExportId: string): Promise<ShownRun[]>;
+  runIn(batchExportId: string, status: RunStatus): Promise<ShownRun>;
+  close(): Promise<void>;
+}
+
+/** Bundled once for all test files of a run of Jest. */
+async function sharedBundle(logger: Logger): Promise<WorkflowBundleOption> {
+  const codePath = join(fromSetUp('EXPORTD_TEST_FOLDER'), 'workflow_bundle.js');
+  if (existsSync(codePath)) return { code: readFileSync(codePath, 'utf8') };
+  const { code } = await bundleWorkflows(logger);
+  writeFileSync(`${codePath}.${String(process.pid)}`, code);
+  renameSync(`${codePath}.${String(process.pid)}`, codePath);
+  return { code };
+}
+
+/** Starts the stack, without its worker. */
+export async function createControlStack(more: Record<string, string> = {}): Promise<ControlStack> {
+  const database = await createTestDatabase();
+  const settings = readSettings({
+    DATABASE_URL: database.url,
+    TEMPORAL_ADDRESS: fromSetUp('EXPORTD_TEST_TEMPORAL_ADDRESS'),
+    EXPORTD_TASK_QUEUE: `test-${randomUUID()}`,
+    EXPORTD_LOG_LEVEL: 'fatal',
+    EXPORTD_JITTER_LONG_MS: '0',
+    EXPORTD_JITTER_SHORT_FRACTION: '0',
+    EXPORTD_ACTIVITY_RETRY_INITIAL_MS: '50',
+    EXPORTD_ACTIVITY_RETRY_MAX_MS: '200',
+    EXPORTD_HEARTBEAT_TIMEOUT_MS: '2000',
+    ...more,
+  });
+  const logger = createLogger('test', settings);
+  installRuntime(logger);
+  const temporal = createClient(settings);
+  const { client } = temporal;
+  await registerSearchAttributes(temporal, AbortSignal.timeout(60_000));
+  const connection = await NativeConnection.connect({ address: settings.TEMPORAL_ADDRESS });
+  const workflowBundle = await sharedBundle(logger);
+  const { pool } = database;
+  const journal = createJournal(pool);
+  const runSteps = createRunSteps(journal);
+  const behaviour: Behaviour = {
+    countRows: () => Promise.resolve(7),
+    lookAtBarrier: () => Promise.resolve({ state: { phase: 'open' }, wait_ms: 0, held_by: [] }),
+    whileExporting: () => Promise.resolve(),
+  };
+  const control = {
+    journal,
+    client,
+    policies: policiesOf(settings),
+    runSteps,
+    source: standInSource(behaviour),
+    runs: createRunStarter(client, settings),
+    schedules: createScheduleClient(client, settings),
+    backfills: createBackfillClient(client, pool, settings),
+    logger,
+    settings,
+  };
+  let stop: (() => Promise<void>) | undefined;
+
+  const send = async (batchExportId: string, name: CommandName, body: Record<string, unknown> = {}) => {
+    const { id } = await storeCommand(pool, {
+      id: randomUUID(),
+      batch_export_id: batchExportId,
+      team_id: 1,
+      name,
+      body,
+      fingerprint: '',
+      idempotency_key: null,
+      user_id: null,
+    });
+    await control.schedules.signal({ batch_export_id: batchExportId, name, id });
+    return id;
+  };
+  const command = async (batchExportId: string, name: CommandName, body?: Record<string, unknown>) => {
+    const id = await send(batchExportId, name, body);
+    let decided: Command | undefined;
+    await until(async () => {
+      decided = await readCommand(pool, id);
+      return decided?.status !== 'pending';
+    }, `the outcome of ${name}`);
+    if (!decided) throw new Error(`The command ${id} is gone.`);
+    return decided;
+  };
+  const runsOf = async (batchExportId: string) =>
+    (
+      await pool.query<ShownRun>(
+        'select * from exportd.batch_export_runs where batch_export_id = $1 order by position',
+        [batchExportId],
+      )
+    ).rows;
+  const stopWorker = async () => {
+    await stop?.();
+    stop = undefined;
+  };
+  return {
+    pool,
+    journal,
+    policies: control.policies,
+    settings,
+    client,
+    schedules: control.schedules,
+    behaviour,
+    startWorker: async () => {
+      const workers = await createWorkers({
+        connection,
+        workflowBundle,
+        appendActivities: createAppendActivities(control),
+        exportActivities: standInExport(runSteps, behaviour, logger),
+        settings,
+      });
+      const running = workers.run();
+      stop = async () => {
+        workers.shutdown();
+        await running;
+      };
+    },
+    stopWorker,
+    reconcile: () => reconcile(control),
+    send,
+    command,
+    createExport: async (members = {}) => {
+      const id = randomUUID();
+      const { status } = await command(id, 'create', {
+        definition: { ...definition, interval: 'hour', ...members },
+        paused: false,
+      });
+      if (status !== 'applied') throw new Error(`The export was not created: ${status}`);
+      return id;
+    },
+    runsOf,
+    runIn: async (batchExportId, status) => {
+      let runs: ShownRun[] = [];
+      await until(
+        async () => {
+          runs = await runsOf(batchExportId);
+          return runs.some((run) => run.status === status);
+        },
+        () => `a run that is ${status} among ${JSON.stringify(runs)}`,
+      );
+      const found = runs.find((run) => run.status === status);
+      if (!found) throw new Error('The run is gone.');
+      return found;
+    },
+    close: async () => {
+      await stopWorker();
+      await connection.close();
+      await temporal.close();
+      await database.drop();
+    },
+  };
+}
+
+const standInSource = (behaviour: Behaviour): Source => ({
+  columns: () => Promise.resolve([]),
+  lookAtBarrier: (cut, state) => behaviour.lookAtBarrier(cut, state),
+  countRows: () => behaviour.countRows(),
+  pages: () => {
+    throw new Error('The stand-in has no rows.');
+  },
+  close: () => Promise.resolve(),
+});
+
+const standInExport = (
+  runSteps: RunSteps,
+  behaviour: Behaviour,
+  logger: Logger,
+): ReturnType<typeof createExportActivities> =>
+  withFailures(
+    {
+      exportInterval: async ({ run_id }: { run_id: string }) => {
+        await runSteps.beginExport(run_id);
+        const { generation } = await runSteps.reserveGeneration(run_id);
+        await behaviour.whileExporting(run_id);
+        await runSteps.finishExport(run_id, generation, { source_rows: 7, encoder: 'stand-in' });
+        return { generation, rows: 7, bytes: 7, source_rows: 7 };
+      },
+      publishManifest: async ({ run_id }: { run_id: string }) => {
+        const { generation } = await runSteps.load(run_id);
+        await runSteps.startPublish(run_id, generation);
+        await runSteps.complete(run_id, generation, 'manifest.json');
+        return { generation, rows: 7, manifest_key: 'manifest.json' };
+      },
+    },
+    logger,
+  );
+
+/** The last `count` whole hours as the range of a backfill. */
+export function lastHours(count: number): { start_at: string; end_at: string } {
+  const end = Math.floor(Date.now() / 3_600_000) * 3_600_000;
+  return {
+    start_at: new Date(end - count * 3_600_000).toISOString(),
+    end_at: new Date(end).toISOString(),
+  };
+}

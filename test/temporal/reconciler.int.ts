@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Context } from '@temporalio/activity';
+import { runWorkflowId } from '../../workflows/messages.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { createReconciler } from '../../src/temporal/reconciler.ts';
+import { until } from '../setup/until.ts';
+import { createControlStack, lastHours, type Behaviour, type ControlStack } from './control_stack.ts';
+
+let stack: ControlStack;
+let usual: Behaviour;
+beforeAll(async () => {
+  stack = await createControlStack({ EXPORTD_RUN_TIMEOUT_MS: '6000', EXPORTD_RETRY_INITIAL_MS: '100' });
+  usual = { ...stack.behaviour };
+  await stack.startWorker();
+});
+beforeEach(() => {
+  Object.assign(stack.behaviour, usual);
+});
+afterAll(() => stack.close());
+
+const untilCancelled = async (): Promise<void> => {
+  const context = Context.current();
+  const timer = setInterval(() => context.heartbeat(), 100);
+  await context.cancelled.finally(() => clearInterval(timer));
+};
+
+async function runningRun() {
+  stack.behaviour.whileExporting = untilCancelled;
+  const id = await stack.createExport();
+  await stack.command(id, 'backfill', lastHours(1));
+  return { id, run: await stack.runIn(id, 'Running') };
+}
+
+describe('the reconciler', () => {
+  it('starts a schedule and a backfill again that were terminated by hand', async () => {
+    const id = await stack.createExport();
+    stack.behaviour.whileExporting = untilCancelled;
+    const { outcome } = await stack.command(id, 'backfill', lastHours(1));
+    const names = [`batch-export-${id}`, `batch-export-backfill-${outcome?.backfill_id ?? ''}`];
+    for (const name of names)
+      await until(
+        () =>
+          stack.client.workflow
+            .getHandle(name)
+            .terminate('by hand')
+            .then(
+              () => true,
+              () => false,
+            ),
+        name,
+      );
+    await stack.reconcile();
+    for (const name of names)
+      expect((await stack.client.workflow.getHandle(name).describe()).status.name).toBe('RUNNING');
+  });
+
+  it('records a run that was terminated by hand, and does not repeat it', async () => {
+    const { id, run } = await runningRun();
+    await stack.client.workflow.getHandle(runWorkflowId(run)).terminate('by hand');
+    await stack.reconcile();
+    expect(await stack.runIn(id, 'Terminated')).toMatchObject({ id: run.id });
+    expect(await stack.runsOf(id)).toHaveLength(1);
+  });
+
+  it('records a run that timed out, and its retry follows', async () => {
+    stack.behaviour.lookAtBarrier = () =>
+      Promise.resolve({ state: { phase: 'transactions', holders: ['3/4'] }, wait_ms: 500, held_by: [] });
+    const id = await stack.createExport();
+    await stack.command(id, 'backfill', lastHours(1));
+    const run = await stack.runIn(id, 'Starting');
+    const handle = stack.client.workflow.getHandle(runWorkflowId(run));
+    await until(
+      () =>
+        handle.describe().then(
+          ({ status }) => status.name === 'TIMED_OUT',
+          () => false,
+        ),
+      'the time-out',
+    );
+    Object.assign(stack.behaviour, usual);
+    await stack.reconcile();
+    expect(await stack.runIn(id, 'TimedOut')).toMatchObject({ id: run.id });
+    expect(await stack.runIn(id, 'Completed')).toMatchObject({ retry_number: 1 });
+  });
+
+  it('starts again on its row what Temporal does not know any more', async () => {
+    const { id, run } = await runningRun();
+    await stack.client.workflowService.deleteWorkflowExecution({
+      namespace: stack.settings.TEMPORAL_NAMESPACE,
+      workflowExecution: { workflowId: runWorkflowId(run) },
+    });
+    const handle = stack.client.workflow.getHandle(runWorkflowId(run));
+    await until(
+      () =>
+        handle.describe().then(
+          () => false,
+          () => true,
+        ),
+      'the deletion',
+    );
+    Object.assign(stack.behaviour, usual);
+    await stack.reconcile();
+    expect(await stack.runIn(id, 'Completed')).toMatchObject({ id: run.id });
+    expect(await stack.runsOf(id)).toHaveLength(1);
+  });
+
+  it('is one of several at a time, and another follows when it ends', async () => {
+    const logger = createLogger('test', stack.settings);
+    const passes: string[] = [];
+    const make = (name: string) =>
+      createReconciler({
+        pool: stack.pool,
+        pass: () => Promise.resolve(void passes.push(name)),
+        settings: { EXPORTD_RECONCILE_INTERVAL_MS: 20 },
+        logger,
+      });
+    const [first, second] = [make('first'), make('second')];
+    first.start();
+    await until(() => passes.length > 2, 'the first');
+    second.start();
+    await until(() => passes.length > 8, 'some passes');
+    expect(new Set(passes)).toEqual(new Set(['first']));
+    await first.stop();
+    await until(() => passes.includes('second'), 'the second');
+    await second.stop();
+  });
+});

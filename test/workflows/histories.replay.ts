@@ -1,0 +1,28 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
+import { Worker } from '@temporalio/worker';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { bundleWorkflows } from '../../src/temporal/bundle.ts';
+import { installRuntime } from '../../src/temporal/runtime.ts';
+
+const folder = join(import.meta.dirname, '../histories');
+const files = readdirSync(folder).filter((name) => name.endsWith('.json'));
+
+describe('the workflows', () => {
+  it('replay every recorded history', async () => {
+    const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
+    installRuntime(logger);
+    const histories = files.map((name) => ({
+      workflowId: name,
+      history: historyFromJSON(JSON.parse(readFileSync(join(folder, name), 'utf8'))),
+    }));
+    const options = { workflowBundle: await bundleWorkflows(logger), replayName: 'histories' };
+    const outcomes: string[] = [];
+    for await (const { workflowId, error } of Worker.runReplayHistories(options, histories))
+      outcomes.push(`${workflowId}: ${error?.message ?? 'replayed'}`);
+    expect(outcomes.sort()).toEqual(files.map((name) => `${name}: replayed`).sort());
+    expect(files.length).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { temporal } from '@temporalio/proto';
+import { until } from '../setup/until.ts';
+import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
+
+let stack: ControlStack;
+beforeAll(async () => {
+  stack = await createControlStack({ EXPORTD_CONTINUE_AS_NEW_COMMANDS: '5' });
+  await stack.startWorker();
+});
+afterAll(() => stack.close());
+
+const scheduleOf = (id: string) => stack.client.workflow.getHandle(`batch-export-${id}`);
+
+async function decidedOf(id: string): Promise<string[]> {
+  const { rows } = await stack.pool.query<{ decided: string }>(
+    `select name || ' ' || status as decided from exportd.commands where batch_export_id = $1 order by position`,
+    [id],
+  );
+  return rows.map(({ decided }) => decided);
+}
+
+const pausedOf = async (id: string) =>
+  (
+    await stack.pool.query<{ paused: boolean }>('select paused from exportd.batch_exports where id = $1', [
+      id,
+    ])
+  ).rows[0]?.paused;
+
+describe('the schedule workflow', () => {
+  it('applies commands that were sent while no worker ran, in their order', async () => {
+    const id = await stack.createExport();
+    await stack.stopWorker();
+    for (const name of ['pause', 'unpause', 'update', 'pause', 'unpause', 'pause'] as const)
+      await stack.send(id, name, name === 'update' ? { changes: { name: 'Renamed' } } : {});
+    await stack.startWorker();
+    await until(async () => (await decidedOf(id)).every((line) => !line.endsWith('pending')), 'all outcomes');
+    expect(await decidedOf(id)).toEqual([
+      'create applied',
+      'pause applied',
+      'unpause applied',
+      'update applied',
+      'pause applied',
+      'unpause applied',
+      'pause applied',
+    ]);
+    expect(await pausedOf(id)).toBe(true);
+  });
+
+  it('takes signals by hand, each as a command of its own', async () => {
+    const id = await stack.createExport();
+    const handle = scheduleOf(id);
+    await handle.signal('pause', {});
+    await handle.signal('unpause');
+    await handle.signal('pause', { anything: 'else' });
+    await handle.signal('backfill', lastHours(1));
+    const run = await stack.runIn(id, 'Completed');
+    await handle.signal('retry', { run_id: run.id });
+    await until(async () => (await stack.runsOf(id)).length === 2, 'the retry');
+    await handle.signal('delete', {});
+    await handle.result();
+    expect(await decidedOf(id)).toEqual([
+      'create applied',
+      'pause applied',
+      'unpause applied',
+      'pause applied',
+      'backfill applied',
+      'retry applied',
+      'delete applied',
+    ]);
+  });
+
+  it('records nonsense as refused and goes on', async () => {
+    const id = await stack.createExport();
+    const payload = (encoding: string, data: string): temporal.api.common.v1.IPayload => ({
+      metadata: { encoding: Buffer.from(encoding) },
+      data: Buffer.from(data),
+    });
+    const json = (value: unknown) => [payload('json/plain', JSON.stringify(value))];
+    const nonsense: [string, temporal.api.common.v1.IPayload[]][] = [
+      ['pause', json('text')],
+      ['pause', json({ last_paused_at: 'yesterday' })],
+      ['pause', json({ last_paused_at: '0000-01-01T00:00:00Z' })],
+      ['pause', json({ long: 'x'.repeat(100_000) })],
+      ['pause', [payload('json/plain', '{')]],
+      ['pause', [payload('binary/encrypted', '{}')]],
+      ['pause', [payload('binary/plain', '{}')]],
+      ['pause', [{ data: Buffer.from('{}') }]],
+      ['pause', [...json({}), ...json({})]],
+      ['backfill', json({ start_at: 1, end_at: null })],
+      ['retry', json({ run_id: '\u0000' })],
+      ['retry', json({ run_id: randomUUID() })],
+      ['update', json({ changes: { name: 'by hand' } })],
+      ['no such signal', json({})],
+      ['zero\u0000character', json({})],
+      ['__temporal_reserved', json({})],
+      ['__proto__', json({})],
+    ];
+    for (const [signalName, payloads] of nonsense)
+      await stack.client.workflowService.signalWorkflowExecution({
+        namespace: stack.settings.TEMPORAL_NAMESPACE,
+        workflowExecution: { workflowId: `batch-export-${id}` },
+        signalName,
+        input: { payloads },
+      });
+    expect((await stack.command(id, 'pause')).status).toBe('applied');
+    const rejected = async () => (await decidedOf(id)).filter((line) => line.endsWith('rejected')).length;
+    await until(async () => (await rejected()) === nonsense.length, 'every refusal');
+    expect(await decidedOf(id)).toHaveLength(nonsense.length + 2);
+  });
+
+  it('continues as new without losing or doubling a signal', async () => {
+    const id = await stack.createExport();
+    const handle = scheduleOf(id);
+    const sent = Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? 'pause' : 'unpause'));
+    for (const name of sent) await handle.signal(name, {});
+    await until(async () => (await decidedOf(id)).length === 41, 'all signals');
+    await until(async () => (await decidedOf(id)).every((line) => !line.endsWith('pending')), 'all outcomes');
+    expect(await decidedOf(id)).toEqual(['create applied', ...sent.map((name) => `${name} applied`)]);
+    await until(async () => {
+      const { workflowExecutionInfo } = (await handle.describe()).raw;
+      return workflowExecutionInfo?.firstRunId !== workflowExecutionInfo?.execution?.runId;
+    }, 'a new execution');
+  });
+
+  it('comes back by the next command after it was terminated by hand', async () => {
+    const id = await stack.createExport();
+    await scheduleOf(id).terminate('by hand');
+    expect((await stack.command(id, 'pause')).status).toBe('applied');
+  });
+
+  it('ends at once when the create command was refused', async () => {
+    const id = await stack.createExport();
+    await stack.command(id, 'delete');
+    expect((await stack.command(id, 'pause')).status).toBe('rejected');
+    await expect(scheduleOf(id).result()).resolves.toBeUndefined();
+  });
+});
