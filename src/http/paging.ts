@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
+import { invalid } from './api_error.ts';
 
 /** A page of a list as every list answers it. */
 export interface ListPage<Item> {
@@ -12,9 +13,12 @@ export interface ListPage<Item> {
 type Addressed = Pick<FastifyRequest, 'protocol' | 'host' | 'url'>;
 type BaseUrl = Pick<Settings, 'EXPORTD_BASE_URL'>;
 
-/** The address of the service as the caller knows it, without a slash at the end. */
-export const baseUrl = (request: Addressed, settings: BaseUrl): string =>
-  new URL(settings.EXPORTD_BASE_URL ?? `${request.protocol}://${request.host}`).href.replace(/\/+$/, '');
+/** The address of the service as the caller knows it, without a slash at the end. @throws ApiError 400 */
+export function baseUrl(request: Addressed, settings: BaseUrl): string {
+  const address = settings.EXPORTD_BASE_URL ?? `${request.protocol}://${request.host}`;
+  if (!URL.canParse(address)) throw invalid('The header Host is not usable.', null);
+  return new URL(address).href.replace(/\/+$/, '');
+}
 
 /** The address of something in the project of the request, under the root that the request used. */
 export const projectUrl = (request: Addressed, settings: BaseUrl, path: string): string =>

@@ -47,6 +47,8 @@ export interface Facade {
   ): Promise<Answer>;
   /** Creates an export and answers its id. */
   createExport(more?: Readonly<Record<string, unknown>>): Promise<string>;
+  /** Listens on a free port of the loopback address, and answers the address. */
+  listen(): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -152,6 +154,7 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
       if (status !== 201) throw new Error(`Creating an export answered ${status}: ${text}`);
       return String(body.id);
     },
+    listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
     close: async () => {
       await app.close();
       await database.drop();

@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { exportBody, openFacade, type Facade } from '../http/facade.ts';
+import { exportd } from './command_line.ts';
+
+let facade: Facade;
+let database: { DATABASE_URL: string };
+let service: { EXPORTD_BASE_URL: string; EXPORTD_API_KEY: string };
+beforeAll(async () => {
+  facade = await openFacade();
+  database = { DATABASE_URL: facade.database.url };
+  service = { EXPORTD_BASE_URL: await facade.listen(), EXPORTD_API_KEY: facade.key };
+});
+afterAll(() => facade.close());
+
+/** The one JSON document that a command prints. */
+async function answerOf(environment: Record<string, string>, ...args: string[]): Promise<unknown> {
+  const { code, stdout, stderr } = await exportd(environment, ...args, '--json');
+  expect([code, stderr]).toEqual([0, '']);
+  return JSON.parse(stdout);
+}
+
+describe('exportd', () => {
+  it('lists its commands and says what each needs', async () => {
+    const [all, one] = await Promise.all([exportd({}, '--help'), exportd({}, 'key', 'create', '--help')]);
+    expect([all.code, one.code]).toEqual([0, 0]);
+    for (const name of ['up', 'server', 'worker', 'migrate', 'rebuild', 'user', 'project', 'key', 'export'])
+      expect(all.stdout).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
+    expect(one.stdout).toContain('batch_export:write');
+  });
+
+  it('makes a user, a project and a key that the service takes, until it is revoked', async () => {
+    const user = await answerOf(
+      database,
+      'user',
+      'create',
+      '--email',
+      'grace@example.com',
+      '--first-name',
+      'Grace',
+    );
+    expect(user).toMatchObject({ id: expect.any(Number), email: 'grace@example.com', first_name: 'Grace' });
+    const name = `Shop ${randomUUID()}`;
+    const project = await answerOf(
+      database,
+      ...['project', 'create', '--name', name, '--timezone', 'Europe/Berlin', '--week-start-day', 'monday'],
+      ...['--test-account-filters', '[{"key": "email"}]'],
+    );
+    expect(project).toMatchObject({ name, timezone: 'Europe/Berlin', week_start_day: 'monday' });
+    const { id } = project as { id: number };
+    const scopes = 'batch_export:read,query:read';
+    const made = await answerOf(database, 'key', 'create', '--project', String(id), '--scopes', scopes);
+    const key = made as { id: string; key: string };
+    expect(Object.keys(key)).toEqual(['id', 'key']);
+    const list = () =>
+      facade.call('GET', `/api/projects/${id}/batch_exports/`, undefined, {
+        authorization: `Bearer ${key.key}`,
+      });
+    expect((await list()).status).toBe(200);
+    const listed = JSON.stringify(await answerOf(database, 'key', 'list'));
+    expect(listed).toContain(key.id);
+    expect(listed).not.toContain(key.key);
+    expect(await answerOf(database, 'key', 'revoke', key.id)).toEqual({ id: key.id, revoked: true });
+    expect((await list()).status).toBe(401);
+  });
+
+  it('steers an export through the service', async () => {
+    const created = await answerOf(
+      service,
+      'export',
+      'create',
+      JSON.stringify(exportBody({ name: 'By hand' })),
+    );
+    const { id } = created as { id: string };
+    await answerOf(service, 'export', 'pause', id);
+    expect(await answerOf(service, 'export', 'show', id)).toMatchObject({ id, paused: true });
+    const updated = await answerOf(service, 'export', 'update', id, '{"name": "Renamed"}');
+    expect(updated).toMatchObject({ name: 'Renamed', paused: true });
+    const lines = await exportd(service, 'export', 'list');
+    expect(lines.stdout).toMatch(new RegExp(`^${id} +Renamed +events +every 1 minutes +true$`, 'm'));
+    expect(await answerOf(service, 'export', 'delete', id)).toEqual({ accepted: false, location: null });
+  });
+
+  it('folds the journal again and finds nothing to migrate', async () => {
+    expect(await answerOf(database, 'rebuild')).toEqual({ events: expect.any(Number) });
+    expect(await answerOf(database, 'migrate')).toEqual({ applied: [] });
+  });
+
+  it.each([
+    ['without a database', {}, ['user', 'list'], /set DATABASE_URL/],
+    [
+      'with an unknown setting',
+      { DATABASE_URL: 'x', EXPORTD_COLOUR: '1' },
+      ['user', 'list'],
+      /EXPORTD_COLOUR/,
+    ],
+    ['with a bad setting', { DATABASE_URL: 'x', EXPORTD_PORT: 'http' }, ['server'], /EXPORTD_PORT/],
+    [
+      'without keys for secrets',
+      { DATABASE_URL: 'postgres://127.0.0.1:1/x' },
+      ['server'],
+      /EXPORTD_ENCRYPTION_KEYS/,
+    ],
+    ['without a service', {}, ['export', 'list'], /EXPORTD_BASE_URL/],
+    [
+      'with a service that is not there',
+      { EXPORTD_BASE_URL: 'http://127.0.0.1:1', EXPORTD_API_KEY: 'x' },
+      ['export', 'list'],
+      /does not answer/,
+    ],
+    [
+      'with a database that is not there',
+      { DATABASE_URL: 'postgres://127.0.0.1:1/x' },
+      ['key', 'list'],
+      /does not answer/,
+    ],
+  ])('says in one sentence what is wrong %s', async (_, environment: Record<string, string>, args, words) => {
+    const { code, stdout, stderr } = await exportd(environment, ...args);
+    expect([code, stdout, stderr.trim().split('\n').length]).toEqual([1, '', 1]);
+    expect(stderr).toMatch(words);
+  });
+
+  it('passes on what the service and the database refuse', async () => {
+    const gone = await exportd(service, 'export', 'show', randomUUID());
+    expect([gone.code, gone.stderr]).toEqual([1, 'exportd: Not found.\n']);
+    const scope = await exportd(database, 'key', 'create', '--project', '1', '--scopes', 'everything');
+    expect([scope.code, scope.stderr]).toEqual([
+      1,
+      expect.stringContaining('There is no scope "everything".'),
+    ]);
+  });
+});

@@ -1,0 +1,27 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+
+/** How a command ended. */
+export interface CommandResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const root = join(import.meta.dirname, '../..');
+
+/** Runs `exportd` as a person would, with this environment and no other, away from any stack of this clone. */
+export const exportd = (
+  environment: Readonly<Record<string, string>>,
+  ...args: readonly string[]
+): Promise<CommandResult> =>
+  new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [join(root, 'src/cli/main.ts'), ...args],
+      { env: { EXPORTD_DATA_DIR: join(root, '.exportd-test/no-stack'), ...environment } },
+      (error, stdout, stderr) => {
+        resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr });
+      },
+    );
+  });
