@@ -15,10 +15,7 @@ import { createClient } from '../../src/temporal/connections.ts';
 async function record(name: string, workflowId: string, runId?: string): Promise<void> {
   const { client, close } = createClient(readSettings({ DATABASE_URL: 'unused', ...process.env }));
   const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-  writeFileSync(
-    join(import.meta.dirname, `${name}.json`),
-    `${JSON.stringify(historyToJSON(history), undefined, 1)}\n`,
-  );
+  writeFileSync(join(import.meta.dirname, `${name}.json`), `${historyToJSON(history)}\n`);
   await close();
 }
 
