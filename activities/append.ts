@@ -139,9 +139,18 @@ function runActivities({ runSteps, source, logger }: AppendDependencies) {
         run_id: string;
         state: BarrierState;
       }): Promise<BarrierLook> => {
-        const { subject } = await runSteps.load(input.run_id);
-        const look = await source.lookAtBarrier(subject.data_interval_end, input.state);
-        return { ...look, held_by: nameSome(look.held_by) };
+        const run = await runSteps.load(input.run_id);
+        const look = await source.lookAtBarrier(run.subject.data_interval_end, input.state);
+        const held_by = nameSome(look.held_by);
+        // Once, when the wait begins: who looks at a run that does not get on finds the reason.
+        if (input.state.phase === 'settling' && held_by.length > 0)
+          await runSteps.log(
+            run,
+            input.run_id,
+            'INFO',
+            `Waiting for open transactions of the source to end: ${held_by.join('; ')}.`,
+          );
+        return { ...look, held_by };
       },
 
       /** Counts the rows of the run's interval; an interval without rows is ready to be published then. */

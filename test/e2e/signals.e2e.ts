@@ -60,7 +60,7 @@ describe('signals sent with the temporal command line', () => {
     await signal('pause', '"nonsense"');
     await signal('backfill', '{"start_at": "yesterday"}');
     await signal('no-such-name', '[1, 2, 3]');
-    await signal('retry', 'bm9uc2Vuc2U=', ['--input-base64', '--input-meta', 'encoding=json/plain']);
+    await signal('retry', 'bm9uc2Vuc2U=', ['--input-base64', '--input-meta', 'encoding=binary/plain']);
     await until(async () => {
       const logs = await stack.call('GET', `/batch_exports/${exportId}/logs/?search=refused`);
       return logs.body.count === 4;
