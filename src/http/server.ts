@@ -8,6 +8,7 @@ import { createClient } from '../temporal/connections.ts';
 import { countPollers } from '../temporal/pollers.ts';
 import { createScheduleSignaller } from '../temporal/schedule_client.ts';
 import { createApp } from './app.ts';
+import { createPendingCalls } from './pending_calls.ts';
 
 /** Requests are answered with a few short statements each; one connection listens for outcomes. */
 const databaseConnections = 20;
@@ -31,7 +32,11 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const temporal = createClient(settings);
   const metrics = new Registry();
   collectDefaultMetrics({ register: metrics });
+  const signaller = createScheduleSignaller(temporal.client, settings);
+  const calls = createPendingCalls();
   const release = async () => {
+    // A request of the client that outlives its connection would end the process; each ends by its own deadline.
+    await calls.settled();
     await temporal.close();
     await pool.end();
   };
@@ -41,8 +46,8 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     keyRing,
     logger,
     metrics,
-    signaller: createScheduleSignaller(temporal.client, settings),
-    countPollers: () => countPollers(temporal.client, settings),
+    signaller: { signal: (command) => calls.track(() => signaller.signal(command)) },
+    countPollers: () => calls.track(() => countPollers(temporal.client, settings)),
   });
   const close = async () => {
     await app.close();

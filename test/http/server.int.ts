@@ -1,0 +1,81 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readSettings, SettingsError, type Settings } from '../../src/config/settings.ts';
+import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
+import { startServer, type RunningServer } from '../../src/http/server.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { fromSetUp } from '../setup/environment.ts';
+import { exportBody } from './facade.ts';
+
+let database: TestDatabase;
+const servers: RunningServer[] = [];
+
+function settingsWith(more: Record<string, string>): Settings {
+  return readSettings({
+    DATABASE_URL: database.url,
+    TEMPORAL_ADDRESS: fromSetUp('EXPORTD_TEST_TEMPORAL_ADDRESS'),
+    EXPORTD_PORT: '0',
+    EXPORTD_LOG_LEVEL: 'silent',
+    EXPORTD_TASK_QUEUE: `test-${randomUUID()}`,
+    EXPORTD_ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    EXPORTD_COMMAND_TIMEOUT_MS: '300',
+    ...more,
+  });
+}
+
+async function start(more: Record<string, string> = {}): Promise<RunningServer> {
+  const settings = settingsWith(more);
+  const server = await startServer(settings, createLogger('test', settings));
+  servers.push(server);
+  return server;
+}
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(async () => {
+  for (const server of servers) await server.close();
+  await database.drop();
+});
+
+async function post(server: RunningServer, path: string, body: unknown): Promise<Response> {
+  const user = await createUser(database.pool, { email: `${randomUUID()}@example.com` });
+  const project = await createProject(database.pool, { name: 'Shop' });
+  const scopes = ['batch_export:write'];
+  const { key } = await createKey(database.pool, { user_id: user.id, project_id: project.id, scopes });
+  return fetch(`${server.url}/api/projects/${project.id}/${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+}
+
+describe('the server', () => {
+  it('lives, and is not ready while no worker polls', async () => {
+    const server = await start();
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+    const ready = await fetch(`${server.url}/readyz`);
+    expect([ready.status, await ready.json()]).toEqual([
+      503,
+      { status: 'unavailable', database: 'ok', temporal: 'No worker polls the task queue.' },
+    ]);
+  });
+
+  it('starts without Temporal and takes back what it cannot tell it', async () => {
+    const server = await start({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+    expect((await post(server, 'batch_exports/', exportBody())).status).toBe(503);
+    const { rows } = await database.pool.query(
+      'select status from exportd.commands order by position desc limit 1',
+    );
+    expect(rows).toEqual([{ status: 'withdrawn' }]);
+  });
+
+  it('says which port is in use', async () => {
+    const { port } = new URL((await start()).url);
+    const second = start({ EXPORTD_PORT: port });
+    await expect(second).rejects.toThrow(SettingsError);
+    await expect(second).rejects.toThrow(`Port ${port} of 127.0.0.1 is in use: set EXPORTD_PORT`);
+  });
+});
