@@ -102,6 +102,10 @@ function handOver(script, args) {
   });
   current.once('error', (error) => fail(`${node} cannot be run: ${error.message}`));
   current.once('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));
+  // A signal to npm alone may end the shell between npm and this process, which hears nothing of it.
+  const parent = process.ppid;
+  if (process.env.npm_lifecycle_event !== undefined)
+    setInterval(() => process.ppid !== parent && process.kill(process.pid, 'SIGTERM'), 1_000).unref();
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'])

@@ -53,6 +53,7 @@ interface Stack {
   readonly settings: Settings;
   readonly report: Report;
   readonly onGiveUp: (child: Child, how: string) => void;
+  started: boolean;
   trickle?: Trickle;
   demoFile?: DemoFile;
 }
@@ -62,6 +63,7 @@ async function bringUp(stack: Stack, demo: boolean): Promise<void> {
   const ended = await endRecordedProcesses(folder);
   if (ended.length > 0) report(`Ended what a killed start had left running: ${ended.join(', ')}`);
   const httpPort = await chooseHttpPort(folder, settings);
+  stack.started = true;
   report(`Starting the servers, with their data in ${folder.path}`);
   const watch = (child: Child) => void supervise(children, child, report, { onGiveUp });
   const servers = await startServers(
@@ -113,7 +115,7 @@ async function bringUp(stack: Stack, demo: boolean): Promise<void> {
     );
     return;
   }
-  stack.trickle = startTrickle(databaseUrl, accounts.projectId, demoSeed);
+  stack.trickle = startTrickle(databaseUrl, accounts.projectId, demoSeed, report);
   const demoStack = {
     folder,
     baseUrl: baseUrl(settings, httpPort),
@@ -145,18 +147,18 @@ export async function up({ demo }: UpOptions): Promise<void> {
     giveUp = ({ program, logFile }, how) =>
       reject(new LaunchError(`${program.name} ${how} again and again: see ${logFile}`));
   });
-  const stack: Stack = { folder, children, settings, report, onGiveUp: giveUp };
+  const stack: Stack = { folder, children, settings, report, onGiveUp: giveUp, started: false };
   try {
     const running = bringUp(stack, demo).then(() => stop.first);
     await Promise.race([running, stop.first, gaveUp]);
   } catch (error) {
     throw asLaunchError(error, folder.path) ?? error;
   } finally {
-    report('Stopping');
+    if (stack.started) report('Stopping');
     removeDemoFile(folder);
     await stack.trickle?.stop();
     await children.stopAll();
     unlock();
-    report('Stopped');
+    if (stack.started) report('Stopped');
   }
 }

@@ -36,7 +36,7 @@ function sessions(dice: Dice, seed: Seed, hourCondition: string): string {
   return `select session, 2 + ${dice.below('session', 'length', longestSession - 2)} as length,
       hour_begin + interval '1 hour' * ${dice.fraction('session', 'begin')}::float8 as begin_at
     from (
-      select hour * ${String(sessionsPerHour)} + number as session, hour_begin
+      select hour::bigint * ${String(sessionsPerHour)} + number as session, hour_begin
       from generate_series(0, ${String(hours)}) as hour,
         lateral (select ${begin} + interval '1 hour' * hour as hour_begin) as begins,
         lateral generate_series(0, (${perHour})::int - 1) as number
