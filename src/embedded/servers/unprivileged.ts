@@ -28,7 +28,8 @@ function findNobody(): { uid: number; gid: number } {
 
 /**
  * Ways to become nobody, the best one first. The clone may lie below a folder that only root may pass, so with setpriv
- * the right to read and pass folders goes along; writing stays with the owner of the files.
+ * the right to read and pass folders goes along; writing stays with the owner of the files. Without `no_setuid_fixup`
+ * access(2), by which initdb looks for postgres, would leave that right out of account.
  */
 function ways({ uid, gid }: { uid: number; gid: number }): Unprivileged[] {
   const owner = { uid, gid };
@@ -37,7 +38,9 @@ function ways({ uid, gid }: { uid: number; gid: number }): Unprivileged[] {
   const switches = [`--reuid=${String(uid)}`, `--regid=${String(gid)}`, '--clear-groups'];
   const plainly: Unprivileged = { owner, prefix: [], spawn: owner };
   if (setpriv === undefined) return [plainly];
-  const prefix = [setpriv, ...switches, `--inh-caps=${passing}`, `--ambient-caps=${passing}`];
+  // initdb asks with access(2), for which the kernel leaves out the rights of a user that is not root, unless told.
+  const asking = '--securebits=+no_setuid_fixup';
+  const prefix = [setpriv, ...switches, asking, `--inh-caps=${passing}`, `--ambient-caps=${passing}`];
   return [{ owner, prefix, spawn: {} }, plainly];
 }
 
@@ -47,7 +50,7 @@ function ways({ uid, gid }: { uid: number; gid: number }): Unprivileged[] {
  */
 export function findUnprivileged(program: string, folder: string): Unprivileged {
   if (process.getuid?.() !== 0) return { prefix: [], spawn: {} };
-  const probe = ['/bin/sh', '-c', 'cd "$1" && exec "$0" --version', program, folder];
+  const probe = ['/bin/sh', '-c', 'cd "$1" && test -x "$0" && exec "$0" --version', program, folder];
   for (const way of ways(findNobody())) {
     const [command = '', ...args] = [...way.prefix, ...probe];
     if (spawnSync(command, args, { cwd: '/', stdio: 'ignore', ...way.spawn }).status === 0) return way;
