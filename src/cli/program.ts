@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { addKeyCommands, addProjectCommands, addUserCommands } from './commands/accounts.ts';
+import { addDoctorCommand } from './commands/doctor.ts';
 import { addExportCommands } from './commands/exports.ts';
 import { addProcessCommands } from './commands/processes.ts';
 
@@ -9,6 +10,7 @@ export function createProgram(): Command {
     .description('Batch exports of events and persons from PostgreSQL to S3.')
     .showHelpAfterError('(--help shows what there is)');
   addProcessCommands(program);
+  addDoctorCommand(program);
   addUserCommands(program);
   addProjectCommands(program);
   addKeyCommands(program);

@@ -24,7 +24,18 @@ describe('exportd', () => {
   it('lists its commands and says what each needs', async () => {
     const [all, one] = await Promise.all([exportd({}, '--help'), exportd({}, 'key', 'create', '--help')]);
     expect([all.code, one.code]).toEqual([0, 0]);
-    for (const name of ['up', 'server', 'worker', 'migrate', 'rebuild', 'user', 'project', 'key', 'export'])
+    for (const name of [
+      'up',
+      'server',
+      'worker',
+      'migrate',
+      'rebuild',
+      'doctor',
+      'user',
+      'project',
+      'key',
+      'export',
+    ])
       expect(all.stdout).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
     expect(one.stdout).toContain('batch_export:write');
   });
@@ -118,6 +129,21 @@ describe('exportd', () => {
     const { code, stdout, stderr } = await exportd(environment, ...args);
     expect([code, stdout, stderr.trim().split('\n').length]).toEqual([1, '', 1]);
     expect(stderr).toMatch(words);
+  });
+
+  it('finds what is missing', async () => {
+    const { code, stdout, stderr } = await exportd(
+      { ...database, TEMPORAL_ADDRESS: '127.0.0.1:1' },
+      'doctor',
+      '--json',
+    );
+    expect([code, stderr]).toEqual([1, 'exportd: Not everything is well: encryption keys, Temporal.\n']);
+    const findings = JSON.parse(stdout) as { check: string; ok: boolean }[];
+    expect(findings.filter(({ ok }) => ok).map(({ check }) => check)).toEqual([
+      'control database',
+      'migrations',
+      'source',
+    ]);
   });
 
   it('passes on what the service and the database refuse', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { writeLogLine } from '../../src/journal/log_lines.ts';
+import { rebuild } from '../../src/projections/rebuild.ts';
 import { minutesAgo } from '../decisions/commander.ts';
 import { openFacade, type Facade } from './facade.ts';
 
@@ -123,5 +124,25 @@ describe('the log of an export', () => {
     expect(await messages(`run_id=${run ?? ''}&level=info`)).toEqual(['Exported 100% of it']);
     expect(await messages(`after=${minutesAgo(-1)}`)).toEqual([]);
     expect(await messages(`before=${minutesAgo(5)}`)).toEqual([]);
+  });
+});
+
+describe('a rebuild of the read models', () => {
+  it('leaves every answer the same to the byte', async () => {
+    const { results } = await page<Run>(`batch_exports/${id}/runs/`);
+    const { results: backfills } = await page<{ id: string }>(`batch_exports/${id}/backfills/`);
+    const paths = [
+      'batch_exports/',
+      `batch_exports/${id}`,
+      `batch_exports/${id}/runs/?limit=3`,
+      `batch_exports/${id}/backfills/`,
+      `batch_exports/${id}/logs`,
+      ...results.map((run) => `batch_exports/${id}/runs/${run.id}`),
+      ...backfills.map((backfill) => `batch_exports/${id}/backfills/${backfill.id}`),
+    ];
+    const answers = () => Promise.all(paths.map(async (path) => (await facade.call('GET', path)).text));
+    const before = await answers();
+    await rebuild(facade.database.pool);
+    expect(await answers()).toEqual(before);
   });
 });

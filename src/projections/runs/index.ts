@@ -8,7 +8,7 @@ const active = activeStatuses.map((status) => `'${status}'`).join(', ');
 /** One row per run as the HTTP interface shows it. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 1,
+  version: 2,
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -47,6 +47,9 @@ export const runsProjection: Projection = {
       (batch_export_id, data_interval_start, data_interval_end) where status in (${active});
     create index batch_export_runs_newest on exportd.batch_export_runs (batch_export_id, position desc);
     create index batch_export_runs_interval on exportd.batch_export_runs (batch_export_id, data_interval_start, position);
+    -- Intervals that the schedule owes: few, however long the export has run.
+    create index batch_export_runs_owed on exportd.batch_export_runs (batch_export_id, data_interval_start)
+      where status <> 'Completed' and backfill_id is null;
     create index batch_export_runs_backfill on exportd.batch_export_runs (backfill_id) where backfill_id is not null;
     create index batch_export_runs_retry on exportd.batch_export_runs (batch_export_id, retry_at) where retry_at is not null`,
   apply: async (connection, event) => {
