@@ -40,10 +40,10 @@ export interface ReconcileDependencies {
 const requestsAtOnce = 8;
 
 /**
- * From this attempt of one workflow task on a workflow counts as stuck. A killed worker or an overloaded machine costs
- * an attempt or two; an error in a workflow's code, or a history that it does not get past, costs them all.
+ * From this attempt of one workflow task on a workflow counts as stuck, after about a quarter of a minute. A killed
+ * worker or an overloaded machine costs an attempt or two; an error in a workflow's code costs them all.
  */
-const stuckAttempt = 6;
+const stuckAttempt = 5;
 
 const isStuck = (execution: Execution): boolean =>
   execution.status === 'RUNNING' && execution.task_attempt >= stuckAttempt;
@@ -64,7 +64,7 @@ export async function reconcile(dependencies: ReconcileDependencies): Promise<vo
     if (execution?.status !== 'RUNNING') await backfills.start(id);
     else if (isStuck(execution)) await backfills.replace(id);
   });
-  await cancelLeftovers(dependencies);
+  await endLeftovers(dependencies);
 }
 
 /**
@@ -121,8 +121,8 @@ async function end(
   if (run.backfill_id !== null) await backfills.start(run.backfill_id);
 }
 
-/** Cancels executions of runs that have a terminal status: the request to cancel them was lost. */
-async function cancelLeftovers(dependencies: ReconcileDependencies): Promise<void> {
+/** Ends executions of runs that have a terminal status: the request to cancel them was lost, or they are stuck. */
+async function endLeftovers(dependencies: ReconcileDependencies): Promise<void> {
   const { journal, client, runs, settings } = dependencies;
   const query = `WorkflowType = '${workflowTypes.run}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueues(settings).control}'`;
   const running: string[] = [];
@@ -132,6 +132,12 @@ async function cancelLeftovers(dependencies: ReconcileDependencies): Promise<voi
   }
   await each(dependencies, await endedRuns(journal.pool, running), async (runId) => {
     const run = await startableRun(journal.pool, runId);
-    if (run) await runs.cancel(run);
+    if (!run) return;
+    const execution = await describeExecution(client, runWorkflowId(run));
+    if (execution?.run_id !== runId || !isStuck(execution)) await runs.cancel(run);
+    else
+      await client.workflow
+        .getHandle(runWorkflowId(run), execution.temporal_run_id)
+        .terminate('The run has ended, and its workflow is stuck.');
   });
 }

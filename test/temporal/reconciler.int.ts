@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Context } from '@temporalio/activity';
 import { runWorkflowId } from '../../workflows/messages.ts';
+import { readCommand } from '../../src/journal/commands.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createReconciler } from '../../src/temporal/reconciler.ts';
 import { until } from '../setup/until.ts';
@@ -102,6 +103,25 @@ describe('the reconciler', () => {
     await stack.reconcile();
     expect(await stack.runIn(id, 'Completed')).toMatchObject({ id: run.id });
     expect(await stack.runsOf(id)).toHaveLength(1);
+  });
+
+  it('replaces a workflow whose every attempt fails', async () => {
+    const id = await stack.createExport();
+    const workflowId = `batch-export-${id}`;
+    await stack.client.workflow.getHandle(workflowId).terminate('by hand');
+    // A worker that does not know the workflow fails its task, as one whose code throws does.
+    const stuck = await stack.client.workflow.start('noSuchWorkflow', {
+      workflowId,
+      taskQueue: `${stack.settings.EXPORTD_TASK_QUEUE}-control`,
+      workflowTaskTimeout: '3s',
+    });
+    const waiting = await stack.send(id, 'pause');
+    await until(
+      async () => ((await stuck.describe()).raw.pendingWorkflowTask?.attempt ?? 0) >= 5,
+      'the attempts to add up',
+    );
+    await stack.reconcile();
+    await until(async () => (await readCommand(stack.pool, waiting))?.status === 'applied', 'the pause');
   });
 
   it('is one of several at a time, and another follows when it ends', async () => {
