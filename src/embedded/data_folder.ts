@@ -46,6 +46,7 @@ export function asLaunchError(error: unknown, path: string): LaunchError | undef
     case 'EROFS':
     case 'ENOTDIR':
     case 'EEXIST':
+    case 'ENOENT':
       return new LaunchError(
         `The data folder ${path} cannot be written: change its owner or rights, or set EXPORTD_DATA_DIR to another folder.`,
       );

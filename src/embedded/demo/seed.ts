@@ -11,33 +11,35 @@ export const demoApplicationName = 'exportd-demo';
 export interface Seed {
   readonly teamId: number;
   readonly seed: number;
-  /** The newest row's time. The data begin 48 whole hours before its hour. */
+  /** The newest row's time. */
   readonly anchor: Date;
+  /** How many whole hours before the anchor's hour the data begin; 48 when it is not said. */
+  readonly hours?: number;
 }
 
-const hours = 48;
+const hoursOf = ({ hours = 48 }: Seed): number => hours;
 /** Most sessions that an hour may have; a session's number is its hour's times this, plus its place in it. */
 const sessionsPerHour = 10_000;
 const replayCount = 2_000;
 
 const literal = (time: Date): string => `timestamptz '${time.toISOString()}'`;
 
-function firstHour(anchor: Date): Date {
-  const hour = new Date(anchor);
+function firstHour(seed: Seed): Date {
+  const hour = new Date(seed.anchor);
   hour.setUTCMinutes(0, 0, 0);
-  hour.setUTCHours(hour.getUTCHours() - hours);
+  hour.setUTCHours(hour.getUTCHours() - hoursOf(seed));
   return hour;
 }
 
 /** Sessions of some hours: few at night, about twice as many in the afternoon. */
 function sessions(dice: Dice, seed: Seed, hourCondition: string): string {
-  const begin = literal(firstHour(seed.anchor));
+  const begin = literal(firstHour(seed));
   const perHour = `540 + 320 * (1 + sin((extract(hour from hour_begin at time zone 'UTC') - 9) * pi() / 12)) / 2`;
   return `select session, 2 + ${dice.below('session', 'length', longestSession - 2)} as length,
       hour_begin + interval '1 hour' * ${dice.fraction('session', 'begin')}::float8 as begin_at
     from (
       select hour::bigint * ${String(sessionsPerHour)} + number as session, hour_begin
-      from generate_series(0, ${String(hours)}) as hour,
+      from generate_series(0, ${String(hoursOf(seed))}) as hour,
         lateral (select ${begin} + interval '1 hour' * hour as hour_begin) as begins,
         lateral generate_series(0, (${perHour})::int - 1) as number
       where ${hourCondition}
@@ -70,7 +72,7 @@ function insertReplays(dice: Dice, seed: Seed): string {
       begin_at + interval '1 second' * length * (5 + ${draw('pace', 35)}), 'https://example.com/',
       ${draw('clicks', 60)}, ${draw('keys', 200)}, 50 + ${draw('moves', 900)}, length * (1000 + ${draw('active', 9000)}),
       ${draw('logs', 30)}, ${draw('warnings', 8)}, ${draw('errors', 3)}, 20000 + ${draw('size', 900_000)}
-    from (${sessions(dice, seed, `hour < ${String(hours)}`)}) as sessions
+    from (${sessions(dice, seed, `hour < ${String(hoursOf(seed))}`)}) as sessions
     order by ${dice.roll('session', 'recorded')} limit ${String(replayCount)}`;
 }
 
@@ -105,14 +107,14 @@ export async function seedDemo(databaseUrl: string, seed: Seed, report: Report):
   );
   const insert = (hourCondition: string) =>
     insertEvents(dice, seed.teamId, occurrences(dice, seed, hourCondition));
-  const [from, to] = [literal(firstHour(seed.anchor)), literal(seed.anchor)];
+  const [from, to] = [literal(firstHour(seed)), literal(seed.anchor)];
   await Promise.all([
     execute(databaseUrl, [insert('hour % 2 = 0'), insertReplays(dice, seed)]),
     execute(databaseUrl, [...insertPersons(dice, seed.teamId, from, to), insert('hour % 2 = 1')]),
   ]);
   await execute(databaseUrl, [`analyze ${relations.map((relation) => `public.${relation}`).join(', ')}`]);
   report(
-    `Demo data: ${(await countEvents(databaseUrl, seed.teamId)).toLocaleString('en')} events of 48 hours`,
+    `Demo data: ${(await countEvents(databaseUrl, seed.teamId)).toLocaleString('en')} events of ${hoursOf(seed)} hours`,
   );
 }
 

@@ -31,7 +31,7 @@ export const cacheFolder = (): string =>
   join(process.env.EXPORTD_CACHE_DIR ?? join(homedir(), '.cache', 'exportd'), 'servers');
 
 function findGo(server: BuildableServer): string {
-  const go = findOnPath('go') ?? ['/usr/local/go/bin/go'].find(isExecutable);
+  const go = findOnPath('go');
   const remedy = `install Go ${String(oldestGo.major)}.${String(oldestGo.minor)} or newer (https://go.dev/dl), put a "${server.name}" program on PATH, or set ${server.variable} to a running server.`;
   if (go === undefined) throw new LaunchError(`${server.title} is missing and has to be built: ${remedy}`);
   const version = execFileSync(go, ['env', 'GOVERSION'], { encoding: 'utf8' }).trim();

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { seedDemo } from '../../src/embedded/demo/seed.ts';
+import { startTrickle } from '../../src/embedded/demo/trickle.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+
+const anchor = new Date('2026-11-01T10:20:30Z');
+const quiet = () => undefined;
+
+describe('the demo data', () => {
+  let database: TestDatabase;
+  const ask = async (statement: string) =>
+    (await database.pool.query<Record<string, number | boolean | string>>(statement)).rows[0];
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    await seedDemo(database.url, { teamId: 1, seed: 5, anchor }, quiet);
+    for (const teamId of [2, 4]) await seedDemo(database.url, { teamId, seed: 5, anchor, hours: 3 }, quiet);
+  });
+  afterAll(() => database.drop());
+
+  it('are the same for the same seed and time', async () => {
+    const different = (relation: string, columns: string) => `(
+      select count(*) from ((select ${columns} from ${relation} where team_id = 2)
+        except (select ${columns} from ${relation} where team_id = 4)) as missing)`;
+    expect(
+      await ask(`select
+        (select count(*) from events where team_id = 2) = (select count(*) from events where team_id = 4) as as_many,
+        ${different('events', 'uuid, event, distinct_id, person_id, properties, timestamp, inserted_at')} as events,
+        ${different('persons', 'id, properties, updated_at, version')} as persons,
+        ${different('session_replay_events', 'session_id, distinct_id, size')} as replays`),
+    ).toEqual({ as_many: true, events: 0, persons: 0, replays: 0 });
+  });
+
+  it('fill every hour, arrive in time but for a few, and none comes from the future', async () => {
+    const rows = await ask(`select count(*) as events, count(distinct uuid) as ids,
+        avg((inserted_at > timestamp + interval '1 hour')::int)::float8 as late,
+        bool_and(inserted_at <= '${anchor.toISOString()}' and timestamp <= inserted_at) as past,
+        (select min(rows) from (
+          select count(*) as rows from events where team_id = 1 and inserted_at < '2026-11-01T10:00Z'
+          group by date_trunc('hour', inserted_at)) as hours) as least,
+        (select count(*) from (
+          select from events where team_id = 1 and inserted_at < '2026-11-01T10:00Z'
+          group by date_trunc('hour', inserted_at)) as hours) as hours
+      from events where team_id = 1`);
+    expect(rows).toMatchObject({ past: true, hours: 48, ids: rows?.events });
+    expect(rows?.events).toBeGreaterThan(200_000);
+    expect(rows?.least).toBeGreaterThan(2_000);
+    expect(rows?.late).toBeCloseTo(0.02, 2);
+  });
+
+  it('belong together: persons with several distinct ids, sessions that were recorded', async () => {
+    expect(
+      await ask(`select
+        (select count(*) from persons where team_id = 1) as persons,
+        (select min(ids) from (select count(*) as ids from person_distinct_ids where team_id = 1 group by person_id) as each) as ids,
+        (select count(*) from session_replay_events where team_id = 1) as replays,
+        (select count(*) from session_replay_events as replay where team_id = 1 and not exists (
+          select from events where team_id = 1 and properties->>'$session_id' = replay.session_id)) as unseen,
+        (select count(*) from events where team_id = 1 and not exists (
+          select from person_distinct_ids as known where known.team_id = 1
+            and known.distinct_id = events.distinct_id and known.person_id = events.person_id)) as strangers`),
+    ).toEqual({ persons: 20_000, ids: 2, replays: 2_000, unseen: 0, strangers: 0 });
+  });
+
+  it('go on arriving', async () => {
+    const trickle = startTrickle(database.url, 3, 5, quiet);
+    await until(async () => {
+      const { rows } = await database.pool.query<{ events: number; ids: number; seconds: number }>(
+        `select count(*) as events, count(distinct uuid) as ids,
+           count(distinct date_trunc('second', inserted_at)) as seconds from events where team_id = 3`,
+      );
+      return rows[0] !== undefined && rows[0].seconds >= 2 && rows[0].events === rows[0].ids;
+    }, 'events of two seconds, each with an id of its own');
+    await trickle.stop();
+  });
+});
