@@ -68,7 +68,10 @@ export default typescript.config(
     rules: {
       ...jest.configs['flat/recommended'].rules,
       'jest/no-disabled-tests': 'error',
-      'jest/expect-expect': ['error', { assertFunctionNames: ['expect', 'expect*', 'until', 'fc.assert'] }],
+      'jest/expect-expect': [
+        'error',
+        { assertFunctionNames: ['expect', 'expect*', 'until', 'fc.assert', '**.then', '**.thenRefused'] },
+      ],
       'jest/no-conditional-expect': 'off',
       'jest/no-standalone-expect': 'off',
     },
