@@ -5,15 +5,14 @@ export type Pool = pg.Pool;
 /** One connection, inside a transaction. */
 export type Connection = pg.PoolClient;
 
-/** Object ids of types in PostgreSQL's own catalog. */
-const typeIds = { bigint: 20, timestampWithTimeZone: 1184 };
+const { builtins } = pg.types;
 
 /** Types of this pool alone: counts as numbers, times as ISO 8601 strings in UTC with milliseconds. */
 const typeParsers: pg.CustomTypesConfig = {
-  getTypeParser: (id: number, format?: 'text' | 'binary') => {
-    if (id === typeIds.bigint) return Number;
-    if (id === typeIds.timestampWithTimeZone) return (text: string) => new Date(text).toISOString();
-    return pg.types.getTypeParser(id as Parameters<typeof pg.types.getTypeParser>[0], format) as never;
+  getTypeParser: (id, format) => {
+    if (id === builtins.INT8) return Number;
+    if (id === builtins.TIMESTAMPTZ) return (text: string) => new Date(text).toISOString();
+    return pg.types.getTypeParser(id, format) as never;
   },
 };
 

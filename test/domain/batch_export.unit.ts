@@ -147,11 +147,10 @@ describe('a batch export', () => {
   });
 
   it('counts an interval whose end is start_at or end_at in, and skips those outside', () => {
-    const bounded = (members: Partial<BatchExportDefinition>): BatchExportEvent =>
-      ({
-        ...created,
-        data: { ...created.data, definition: { ...definition, ...members } },
-      });
+    const bounded = (members: Partial<BatchExportDefinition>): BatchExportEvent => ({
+      ...created,
+      data: { ...created.data, definition: { ...definition, ...members } },
+    });
     const skipped = (reason: 'before start_at' | 'after end_at'): BatchExportEvent => ({
       type: 'IntervalsSkipped',
       data: { start: iso('10:00:00'), end: iso('11:00:00'), reason },
