@@ -36,8 +36,7 @@ function tame(signal: SignalJob): void {
 
 function tameName(name: string): string {
   // PostgreSQL stores no zero character, and a log line is one line.
-  // eslint-disable-next-line no-control-regex
-  const printable = name.replace(/[\u0000-\u001f\u007f]/g, ' ').slice(0, longestNameLength);
+  const printable = name.replace(/\p{Cc}/gu, ' ').slice(0, longestNameLength);
   return printable === '' || printable.startsWith('__') ? `(unnamed) ${printable}` : printable;
 }
 
