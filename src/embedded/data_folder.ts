@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LaunchError } from './launch_error.ts';
 
@@ -16,6 +16,18 @@ export function writeFileAtomically(file: string, content: string, mode = 0o644)
   renameSync(draft, file);
 }
 
+/** The demo's data and the servers' logs of what they write. */
+const leastFreeBytes = 512 * 1024 * 1024;
+
+const diskFull = (path: string): LaunchError =>
+  new LaunchError(
+    `The disk that holds ${path} is full: free about 1 GB, or set EXPORTD_DATA_DIR to a folder on another disk.`,
+  );
+
+/** Whether what a program printed says that the disk is full; then the sentence for it. */
+export const asDiskFull = (output: string, path: string): LaunchError | undefined =>
+  /no space left on device|disk is full|ENOSPC/i.test(output) ? diskFull(path) : undefined;
+
 /**
  * Makes the folder where it is missing, and proves that it can be written.
  * @throws LaunchError when it cannot.
@@ -24,12 +36,13 @@ export function openDataFolder(path: string): DataFolder {
   const inside = (...names: string[]) => join(path, ...names);
   try {
     for (const name of ['logs', 'processes']) mkdirSync(inside(name), { recursive: true });
-    // Larger than a block, so that a full disk shows here and not in the middle of a server's start.
-    writeFileAtomically(inside('.writable'), ' '.repeat(1024 * 1024));
     writeFileAtomically(inside('.writable'), '');
   } catch (error) {
     throw asLaunchError(error, path) ?? error;
   }
+  // Here it can be said in a sentence; later it would be the odd failure of one server or another.
+  const { bavail, bsize } = statfsSync(path);
+  if (bavail * bsize < leastFreeBytes) throw diskFull(path);
   return { path, inside };
 }
 
@@ -38,9 +51,7 @@ export function asLaunchError(error: unknown, path: string): LaunchError | undef
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ENOSPC':
     case 'EDQUOT':
-      return new LaunchError(
-        `The disk that holds ${path} is full: free some space, or set EXPORTD_DATA_DIR to a folder on another disk.`,
-      );
+      return diskFull(path);
     case 'EACCES':
     case 'EPERM':
     case 'EROFS':

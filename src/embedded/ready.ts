@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { lastLines, type Child } from './children.ts';
+import { asDiskFull } from './data_folder.ts';
 import { LaunchError } from './launch_error.ts';
 
 /**
@@ -18,7 +19,11 @@ export async function untilReady(
     if (await answers().catch(() => false)) return;
     const ended = await Promise.race([ending, delay(25)]);
     const log = () => `The end of ${child.logFile}:\n${lastLines(child.logFile)}`;
-    if (ended) throw new LaunchError(`${name} ${ended.how} before it was ready. ${log()}`);
+    if (ended)
+      throw (
+        asDiskFull(lastLines(child.logFile), child.logFile) ??
+        new LaunchError(`${name} ${ended.how} before it was ready. ${log()}`)
+      );
     if (performance.now() > deadline)
       throw new LaunchError(`${name} has not answered for ${String(patienceMs / 1_000)} s. ${log()}`);
   }

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { asLaunchError } from '../data_folder.ts';
+import { asDiskFull, asLaunchError } from '../data_folder.ts';
 import { LaunchError } from '../launch_error.ts';
 import { LockHeld, takeLock } from '../lock.ts';
 import { reportWhile, type Report } from '../report.ts';
@@ -64,10 +64,11 @@ async function install(server: BuildableServer, go: string, folder: string): Pro
       build.once('close', resolve);
     });
     if (code === 0) return;
-    throw new LaunchError(
-      output.includes('no space left on device')
-        ? `The disk is full, so ${server.title} could not be built: free about 3 GB and start again.`
-        : `${server.title} could not be built by "go install ${server.module}@${server.version}":\n${output.trim()}`,
+    throw (
+      asDiskFull(output, folder) ??
+      new LaunchError(
+        `${server.title} could not be built by "go install ${server.module}@${server.version}":\n${output.trim()}`,
+      )
     );
   } finally {
     process.off('exit', endBuild);

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import type { Program } from '../children.ts';
-import type { DataFolder } from '../data_folder.ts';
+import { asDiskFull, type DataFolder } from '../data_folder.ts';
 import { LaunchError } from '../launch_error.ts';
 import { findUnprivileged, type Unprivileged } from './unprivileged.ts';
 
@@ -46,14 +46,21 @@ async function initialise(
     ...['--no-instructions', ...(durable ? [] : ['--no-sync'])],
   ];
   const initdb = spawn(command, args, { cwd: draft, stdio: ['ignore', 'ignore', 'pipe'], ...user.spawn });
+  const end = () => initdb.kill('SIGKILL');
+  process.once('exit', end);
   let output = '';
   initdb.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
   const code = await new Promise<number | null>((resolve, reject) => {
     initdb.once('error', reject);
     initdb.once('close', resolve);
   });
+  process.off('exit', end);
   rmSync(passwordFile, { force: true });
-  if (code !== 0) throw new LaunchError(`PostgreSQL's data could not be made in ${draft}:\n${output.trim()}`);
+  if (code !== 0)
+    throw (
+      asDiskFull(output, folder.path) ??
+      new LaunchError(`PostgreSQL's data could not be made in ${draft}:\n${output.trim()}`)
+    );
   renameSync(draft, folder.inside('postgresql'));
 }
 
