@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process';
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { asDiskFull, asLaunchError } from '../data_folder.ts';
 import { LaunchError } from '../launch_error.ts';
@@ -48,7 +47,7 @@ function findGo(server: BuildableServer): string {
 /** Runs `go install` into a folder. @throws LaunchError with the end of what it printed. */
 async function install(server: BuildableServer, go: string, folder: string): Promise<void> {
   const build = spawn(go, ['install', `${server.module}@${server.version}`], {
-    env: { ...process.env, GOBIN: folder, GOFLAGS: '-trimpath' },
+    env: { ...process.env, GOBIN: folder },
     stdio: ['ignore', 'ignore', 'pipe'],
     detached: true,
   });
@@ -75,8 +74,13 @@ async function install(server: BuildableServer, go: string, folder: string): Pro
   }
 }
 
+/** Builds a server into its folder. Whoever calls this holds the folder's lock. */
 async function build(server: BuildableServer, folder: string, report: Report): Promise<void> {
   const go = findGo(server);
+  // What a build that was killed has left, or a folder without its program.
+  for (const name of readdirSync(dirname(folder)))
+    if (name === basename(folder) || name.startsWith(`${basename(folder)}.build-`))
+      rmSync(join(dirname(folder), name), { recursive: true, force: true });
   const draft = mkdtempSync(`${folder}.build-`);
   const title = `Building ${server.title} ${server.version} once, about ${server.minutes} min on two cores`;
   report(title);
@@ -107,7 +111,6 @@ export async function findServer(server: BuildableServer, report: Report): Promi
       mkdirSync(cacheFolder(), { recursive: true });
       release = takeLock(`${folder}.lock`);
       if (isExecutable(program)) break;
-      if (existsSync(folder)) rmSync(folder, { recursive: true });
       await build(server, folder, report);
     } catch (error) {
       if (!(error instanceof LockHeld)) throw asLaunchError(error, cacheFolder()) ?? error;
