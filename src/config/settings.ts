@@ -3,6 +3,8 @@ import { z } from 'zod';
 /** A whole number of milliseconds, at least `minimum`. Every wait of the product is one, so that tests can shorten it. */
 const milliseconds = (fallback: number, minimum = 0) =>
   z.coerce.number().int().min(minimum).default(fallback);
+/** The same without a fallback: a default inside would stand in for the missing value. */
+const optionalMilliseconds = (minimum: number) => z.coerce.number().int().min(minimum).optional();
 const count = (fallback: number, minimum = 1) => z.coerce.number().int().min(minimum).default(fallback);
 const switchOf = (fallback: boolean) =>
   z
@@ -66,9 +68,9 @@ const schema = z.object({
   EXPORTD_RETRY_MAX_MS: milliseconds(hour),
   EXPORTD_RETRY_LIMIT: count(10, 0),
   /** Execution timeout of a run; by the interval (design, section 4) when it is not set. */
-  EXPORTD_RUN_TIMEOUT_MS: milliseconds(6 * hour, 1_000).optional(),
+  EXPORTD_RUN_TIMEOUT_MS: optionalMilliseconds(1_000),
   /** How long an activity goes on retrying transient errors; half the execution timeout when it is not set. */
-  EXPORTD_ACTIVITY_BUDGET_MS: milliseconds(3 * hour, 1_000).optional(),
+  EXPORTD_ACTIVITY_BUDGET_MS: optionalMilliseconds(1_000),
   EXPORTD_ACTIVITY_RETRY_INITIAL_MS: milliseconds(second, 10),
   EXPORTD_ACTIVITY_RETRY_MAX_MS: milliseconds(minute, 10),
   EXPORTD_HEARTBEAT_TIMEOUT_MS: milliseconds(30 * second, 500),
