@@ -2,6 +2,7 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import pg from 'pg';
 import { DestinationFault } from '../src/destination/destination.ts';
 import { CommandRefused } from '../src/domain/errors.ts';
+import { connectionErrorCode, isConnectionLost } from '../src/journal/unavailable.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 
 /** How an error ends: its type and message become a run's `latest_error`, as `type: message`. */
@@ -65,20 +66,6 @@ const permanentClasses: Readonly<Record<string, (state: string) => Omit<Verdict,
   }),
 };
 
-const networkCodes = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-]);
-/** Messages of the PostgreSQL client about a broken connection, which carry no code. */
-const brokenConnection =
-  /connection terminated|timeout exceeded when trying to connect|connection error|timeout expired/i;
-
 /**
  * The Temporal failure for an error of an activity: its type, a message for users, and whether Temporal should try
  * again. The original error is not attached: its text may hold a secret or a row, and failures are kept in histories.
@@ -98,13 +85,14 @@ function verdictOn(error: unknown): Verdict {
   if (!(error instanceof Error)) return unexpected('a value that is no error');
   const own = ownErrors[error.name];
   if (own) return { type: error.name, message: error.message, permanent: own.permanent };
-  const code = codeOf(error);
-  if (networkCodes.has(code) || brokenConnection.test(error.message))
+  if (isConnectionLost(error)) {
+    const code = connectionErrorCode(error);
     return {
       type: 'DatabaseUnavailable',
       message: `The connection to the database broke${code === '' ? '' : ` (${code})`}; check that it is up.`,
       permanent: false,
     };
+  }
   return unexpected(error.name);
 }
 
@@ -125,13 +113,6 @@ const unexpected = (name: string): Verdict => ({
   message: `exportd met an error that it does not know (${name}); the log of its worker says where.`,
   permanent: false,
 });
-
-function codeOf(error: Error): string {
-  const own = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  // Several addresses of one host were tried, each with an error of its own.
-  const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [];
-  return own === '' && first instanceof Error ? codeOf(first) : own;
-}
 
 type Activity = (...input: never[]) => Promise<unknown>;
 

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { CommandRefused, type RefusalCode } from '../domain/errors.ts';
+import { isDatabaseUnavailable } from '../journal/unavailable.ts';
 import { ApiError, notFound } from './api_error.ts';
 import { invalidRequest } from './validation_error.ts';
 
@@ -58,6 +59,10 @@ const toApiError = (error: FastifyError, request: FastifyRequest): ApiError | un
           error.validation,
           error.validationContext === 'querystring' ? request.query : request.body,
         );
+  if (isDatabaseUnavailable(error))
+    return new ApiError(503, 'unavailable', 'The database cannot be reached now; try again in a moment.', {
+      headers: { 'retry-after': '5' },
+    });
   return frameworkError(error);
 };
 

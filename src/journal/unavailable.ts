@@ -1,0 +1,39 @@
+import pg from 'pg';
+
+const networkCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
+/** Messages of the PostgreSQL client about a broken connection, which carry no code. */
+const brokenConnection =
+  /connection terminated|timeout exceeded when trying to connect|connection error|timeout expired/i;
+/** SQLSTATE classes of a server that cannot serve now: connections, resources, an operator at work, the system. */
+const outageClasses = new Set(['08', '53', '57', '58']);
+const statementCancelled = '57014';
+
+/** The code of a failed connection such as `ECONNREFUSED`; empty when the error has none. */
+export function connectionErrorCode(error: Error): string {
+  const own = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  // Several addresses of one host were tried, each with an error of its own.
+  const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [];
+  return own === '' && first instanceof Error ? connectionErrorCode(first) : own;
+}
+
+/** Whether an error says that a connection to a database could not be made or broke. */
+export const isConnectionLost = (error: unknown): boolean =>
+  error instanceof Error &&
+  !(error instanceof pg.DatabaseError) &&
+  (networkCodes.has(connectionErrorCode(error)) || brokenConnection.test(error.message));
+
+/** Whether an error comes from a database that is down, starting or overloaded, so that asking again later helps. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  if (!(error instanceof pg.DatabaseError)) return isConnectionLost(error);
+  const state = error.code ?? '';
+  return outageClasses.has(state.slice(0, 2)) && state !== statementCancelled;
+}
