@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import pg from 'pg';
 
 const networkCodes = new Set([
@@ -22,12 +23,12 @@ export function connectionErrorCode(error: Error): string {
   const own = 'code' in error && typeof error.code === 'string' ? error.code : '';
   // Several addresses of one host were tried, each with an error of its own.
   const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [];
-  return own === '' && first instanceof Error ? connectionErrorCode(first) : own;
+  return own === '' && types.isNativeError(first) ? connectionErrorCode(first) : own;
 }
 
 /** Whether an error says that a connection to a database could not be made or broke. */
-export const isConnectionLost = (error: unknown): boolean =>
-  error instanceof Error &&
+export const isConnectionLost = (error: unknown): error is Error =>
+  types.isNativeError(error) &&
   !(error instanceof pg.DatabaseError) &&
   (networkCodes.has(connectionErrorCode(error)) || brokenConnection.test(error.message));
 
