@@ -27,7 +27,7 @@ export function connectionErrorCode(error: Error): string {
 }
 
 /** Whether an error says that a connection to a database could not be made or broke. */
-export const isConnectionLost = (error: unknown): error is Error =>
+export const isConnectionLost = (error: unknown): boolean =>
   types.isNativeError(error) &&
   !(error instanceof pg.DatabaseError) &&
   (networkCodes.has(connectionErrorCode(error)) || brokenConnection.test(error.message));
