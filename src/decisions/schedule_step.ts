@@ -1,9 +1,5 @@
-import {
-  batchExportDecider,
-  decideNextInterval,
-  type BatchExportEvent,
-  type BatchExportState,
-} from '../domain/batch_export.ts';
+import { batchExportDecider, type BatchExportEvent, type BatchExportState } from '../domain/batch_export.ts';
+import { decideNextInterval } from '../domain/next_interval.ts';
 import { activeStatuses } from '../domain/run.ts';
 import { pendingCommands } from '../journal/commands.ts';
 import type { Connection } from '../journal/database.ts';

@@ -1,6 +1,6 @@
 import { CommandRefused } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
-import { intervalContaining, intervalFrom, type DataInterval, type SchedulePiece } from './intervals.ts';
+import { intervalContaining, type DataInterval, type SchedulePiece } from './intervals.ts';
 
 /** What may be exported. */
 export const models = ['events', 'persons'] as const;
@@ -109,7 +109,7 @@ function evolve(state: BatchExportState, event: Recorded<BatchExportEvent>): Bat
     case 'BatchExportUnpaused':
       return { ...state, paused: false };
     case 'IntervalsSkipped':
-      return passSkips({ ...state, skips_ahead: [...state.skips_ahead, event.data] });
+      return passSkips({ ...state, skips_ahead: inOrder([...state.skips_ahead, event.data]) });
     case 'IntervalScheduled':
       return passSkips({ ...state, scheduled_until: event.data.end });
     case 'BatchExportDeleted':
@@ -120,6 +120,10 @@ function evolve(state: BatchExportState, event: Recorded<BatchExportEvent>): Bat
       return state;
   }
 }
+
+/** Oldest first: what is due now may be skipped while a pause's range still lies ahead of it. */
+const inOrder = (ranges: readonly SkippedRange[]): SkippedRange[] =>
+  ranges.toSorted((one, other) => new Date(one.start).getTime() - new Date(other.start).getTime());
 
 /** Moves the schedule over skipped ranges it has reached. */
 function passSkips(state: LiveBatchExport): LiveBatchExport {
@@ -157,10 +161,14 @@ export function decideCreate(
   ];
 }
 
-/** Changes the definition; what is already so is not an event. A new cut of time begins where no run was decided. */
+/**
+ * Changes the definition; what is already so is not an event. A new cut of time begins with the interval that contains
+ * `now`: those that ended keep their boundaries even where no run was decided yet, since a backfill may have exported
+ * them, and no row is ever in two intervals.
+ */
 export function decideUpdate(
   state: BatchExportState,
-  command: { changes: Partial<BatchExportDefinition> },
+  command: { changes: Partial<BatchExportDefinition>; now: Date },
 ): BatchExportEvent[] {
   const live = requireLive(state);
   const changes = Object.fromEntries(
@@ -170,10 +178,15 @@ export function decideUpdate(
   ) as Partial<BatchExportDefinition>;
   if (Object.keys(changes).length === 0) return [];
   const recut = ['interval', 'timezone', 'offset_hour', 'offset_day'].some((member) => member in changes);
-  const boundary = live.skips_ahead.at(-1)?.end ?? live.scheduled_until;
-  return [
-    { type: 'BatchExportUpdated', data: { changes, schedule_effective_from: recut ? boundary : null } },
-  ];
+  const schedule_effective_from = recut ? takeoverBoundary(live, command.now) : null;
+  return [{ type: 'BatchExportUpdated', data: { changes, schedule_effective_from } }];
+}
+
+/** The first boundary that neither an ended interval nor a decision rests on. */
+function takeoverBoundary(live: LiveBatchExport, now: Date): string {
+  const decided = new Date(live.skips_ahead.at(-1)?.end ?? live.scheduled_until);
+  const current = new Date(intervalContaining(live.pieces, now).start);
+  return (decided > current ? decided : current).toISOString();
 }
 
 /** Pauses; twice is a no-op. `last_paused_at` is what the caller sent in place of the time of the pause. */
@@ -250,46 +263,6 @@ export function decideRetry(
 /** Deletes; twice is a no-op. */
 export function decideDelete(state: BatchExportState): BatchExportEvent[] {
   return state.status === 'live' ? [{ type: 'BatchExportDeleted', data: {} }] : [];
-}
-
-/** What the schedule does next: the events of now, and when it has to look again. */
-export interface ScheduleStep {
-  readonly events: BatchExportEvent[];
-  /** When the next interval becomes due (its end and its jitter), or null when only a command or an ended run can change that. */
-  readonly wake_at: Date | null;
-}
-
-/**
- * Decides the next due interval: one `IntervalScheduled`, one `IntervalsSkipped`, or nothing yet.
- * Call it again with the evolved state until it returns no event.
- */
-export function decideNextInterval(
-  state: BatchExportState,
-  command: {
-    now: Date;
-    jitterMs: (interval: DataInterval) => number;
-    /** Whether one more scheduled run may be active. */
-    slotFree: boolean;
-    runIdOf: (interval: DataInterval) => string;
-  },
-): ScheduleStep {
-  if (state.status !== 'live' || state.paused) return { events: [], wake_at: null };
-  const { start_at, end_at } = state.definition;
-  const interval = intervalFrom(state.pieces, new Date(state.scheduled_until));
-  const due = new Date(new Date(interval.end).getTime() + command.jitterMs(interval));
-  if (due > command.now) return { events: [], wake_at: due };
-  const reason: SkipReason | undefined =
-    start_at !== null && new Date(interval.end) < new Date(start_at)
-      ? 'before start_at'
-      : end_at !== null && new Date(interval.end) > new Date(end_at)
-        ? 'after end_at'
-        : undefined;
-  if (reason) return { events: [{ type: 'IntervalsSkipped', data: { ...interval, reason } }], wake_at: null };
-  if (!command.slotFree) return { events: [], wake_at: null };
-  return {
-    events: [{ type: 'IntervalScheduled', data: { run_id: command.runIdOf(interval), ...interval } }],
-    wake_at: null,
-  };
 }
 
 /** The live state, or a refusal that reads like the 404 it becomes. */

@@ -65,19 +65,24 @@ export function previousBoundary(definition: ScheduleDefinition, instant: Date):
     const length = unit.minutes * minuteMs;
     return new Date(Math.floor(instant.getTime() / length) * length);
   }
-  const local = DateTime.fromJSDate(instant, { zone: definition.timezone });
-  const candidate = periodStart(definition, unit, local);
-  const previous = candidate > local ? shift(definition, unit, candidate, -1) : candidate;
-  return previous.toJSDate();
+  // A skipped day or hour moves a point forward, at worst past the instant and to where its successor is.
+  for (const by of [0, -1, -2]) {
+    const point = gridPoint(definition, unit, instant, by);
+    if (point <= instant) return point;
+  }
+  return unreachable(definition, instant);
 }
 
 /** The first boundary of the definition's grid strictly after the instant. */
 export function nextBoundary(definition: ScheduleDefinition, instant: Date): Date {
   const unit = unitOf(definition.interval);
-  const previous = previousBoundary(definition, instant);
-  if (unit.kind === 'minutes') return new Date(previous.getTime() + unit.minutes * minuteMs);
-  const local = DateTime.fromJSDate(previous, { zone: definition.timezone });
-  return shift(definition, unit, local, 1).toJSDate();
+  if (unit.kind === 'minutes')
+    return new Date(previousBoundary(definition, instant).getTime() + unit.minutes * minuteMs);
+  for (const by of [-1, 0, 1]) {
+    const point = gridPoint(definition, unit, instant, by);
+    if (point > instant) return point;
+  }
+  return unreachable(definition, instant);
 }
 
 /**
@@ -134,23 +139,31 @@ function pieceAt(pieces: readonly SchedulePiece[], index: number): SchedulePiece
   return piece;
 }
 
-/** The grid point of the calendar period that the local time lies in; it may be later than the time itself. */
-function periodStart(definition: ScheduleDefinition, unit: Unit, local: DateTime): DateTime {
-  let day = local.startOf('day');
-  if (unit.kind === 'week') day = day.minus({ days: (local.weekday - definition.offset_day + 7) % 7 });
-  if (unit.kind === 'month') day = day.set({ day: 1 + definition.offset_day });
-  return atHour(definition, day);
+/**
+ * The grid's point in the calendar period that the instant's local date lies in, or in one so many periods later. Both
+ * directions choose from these points, so that they agree on what a boundary is. Dates are counted without a zone, in
+ * which every day exists.
+ */
+function gridPoint(
+  definition: ScheduleDefinition,
+  unit: Exclude<Unit, { kind: 'minutes' }>,
+  instant: Date,
+  by: number,
+): Date {
+  const { timezone, offset_day, offset_hour } = definition;
+  const local = DateTime.fromJSDate(instant, { zone: timezone });
+  const date = DateTime.utc(local.year, local.month, local.day);
+  const day = {
+    day: () => date.plus({ days: by }),
+    week: () => date.minus({ days: (local.weekday - offset_day + 7) % 7 }).plus({ weeks: by }),
+    month: () => date.set({ day: 1 + offset_day }).plus({ months: by }),
+  }[unit.kind]();
+  // An hour that DST skips becomes one just after the gap.
+  const { year, month, day: dayOfMonth } = day;
+  const point = { year, month, day: dayOfMonth, hour: offset_hour };
+  return DateTime.fromObject(point, { zone: timezone }).toJSDate();
 }
 
-function shift(definition: ScheduleDefinition, unit: Unit, point: DateTime, by: number): DateTime {
-  const step = unit.kind === 'month' ? { months: by } : { days: by * (unit.kind === 'week' ? 7 : 1) };
-  return atHour(definition, point.startOf('day').plus(step));
-}
-
-/** The definition's hour on a local day; an hour that DST skips becomes the first moment after the gap. */
-function atHour(definition: ScheduleDefinition, day: DateTime): DateTime {
-  return DateTime.fromObject(
-    { year: day.year, month: day.month, day: day.day, hour: definition.offset_hour },
-    { zone: definition.timezone },
-  );
+function unreachable(definition: ScheduleDefinition, instant: Date): never {
+  throw new RangeError(`No ${definition.interval} in ${definition.timezone} holds ${instant.toISOString()}.`);
 }

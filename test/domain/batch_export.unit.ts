@@ -4,7 +4,6 @@ import {
   decideBackfill,
   decideCreate,
   decideDelete,
-  decideNextInterval,
   decidePause,
   decideRetry,
   decideUnpause,
@@ -13,6 +12,7 @@ import {
   type BatchExportEvent,
   type BatchExportState,
 } from '../../src/domain/batch_export.ts';
+import { decideNextInterval } from '../../src/domain/next_interval.ts';
 import { given } from './decider_specification.ts';
 
 const definition: BatchExportDefinition = {
@@ -172,7 +172,9 @@ describe('a batch export', () => {
       type: 'BatchExportUpdated',
       data: { changes: { interval: 'day' }, schedule_effective_from: iso('10:00:00') },
     };
-    update.when((state) => decideUpdate(state, { changes: { interval: 'day' } })).then([changed]);
+    update
+      .when((state) => decideUpdate(state, { changes: { interval: 'day' }, now: at('10:30:00') }))
+      .then([changed]);
     given(batchExportDecider, [created, changed])
       .when(
         (state) =>
@@ -193,7 +195,7 @@ describe('a batch export', () => {
 
   it('makes no event of an update that changes nothing', () => {
     given(batchExportDecider, [created])
-      .when((state) => decideUpdate(state, { changes: { name: 'Hourly events' } }))
+      .when((state) => decideUpdate(state, { changes: { name: 'Hourly events' }, now: at('10:30:00') }))
       .then([]);
   });
 

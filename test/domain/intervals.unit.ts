@@ -98,6 +98,10 @@ describe('boundaries', () => {
       'America/New_York',
       'Asia/Kathmandu',
       'Australia/Lord_Howe',
+      // Skips the hour before midnight when summer begins.
+      'America/Nuuk',
+      // Skipped a whole day in 2011.
+      'Pacific/Apia',
     );
     fc.assert(
       fc.property(
@@ -105,7 +109,7 @@ describe('boundaries', () => {
         zones,
         fc.integer({ min: 0, max: 23 }),
         fc.integer({ min: 0, max: 6 }),
-        fc.date({ min: new Date('2020-01-01'), max: new Date('2030-01-01'), noInvalidDate: true }),
+        fc.date({ min: new Date('2008-01-01'), max: new Date('2030-01-01'), noInvalidDate: true }),
         (interval, timezone, offset_hour, offset_day, instant) => {
           const pieces = [piece(interval, { timezone, offset_hour, offset_day })];
           const current = intervalContaining(pieces, instant);
@@ -115,5 +119,15 @@ describe('boundaries', () => {
         },
       ),
     );
+  });
+
+  it.each([
+    ['an hour skipped across midnight', 'America/Nuuk', 23, '2026-03-25', '2026-04-05'],
+    ['a skipped day', 'Pacific/Apia', 22, '2011-12-25', '2012-01-05'],
+  ])('agree in both directions around %s', (_, timezone, offset_hour, from, to) => {
+    const daily = [piece('day', { timezone, offset_hour })];
+    const days = [...intervalsTouching(daily, new Date(from), new Date(to), new Date(to))];
+    for (const day of days)
+      expect(intervalContaining(daily, new Date(new Date(day.end).getTime() - 1))).toEqual(day);
   });
 });

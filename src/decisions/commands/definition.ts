@@ -28,8 +28,8 @@ export async function applyUpdate(
     last_paused_at?: string | null;
   },
 ): Promise<CommandEffect> {
-  const { batchExport, cause } = context;
-  const updated = decideUpdate(batchExport.state(), { changes: body.changes });
+  const { batchExport, transaction, cause } = context;
+  const updated = decideUpdate(batchExport.state(), { changes: body.changes, now: transaction.now });
   await batchExport.append(cause, updated);
   const pausing = { ...context, cause: `${cause}/paused` };
   const steered =

@@ -1,0 +1,71 @@
+import type {
+  BatchExportDefinition,
+  BatchExportEvent,
+  BatchExportState,
+  LiveBatchExport,
+  SkippedRange,
+  SkipReason,
+} from './batch_export.ts';
+import { intervalFrom, type DataInterval } from './intervals.ts';
+
+/** What the schedule does next: the events of now, and when it has to look again. */
+export interface ScheduleStep {
+  readonly events: BatchExportEvent[];
+  /** When the next interval becomes due (its end and its jitter), or null when only a command or an ended run can change that. */
+  readonly wake_at: Date | null;
+}
+
+interface NextIntervalCommand {
+  readonly now: Date;
+  readonly jitterMs: (interval: DataInterval) => number;
+  /** Whether one more scheduled run may be active. */
+  readonly slotFree: boolean;
+  readonly runIdOf: (interval: DataInterval) => string;
+}
+
+/**
+ * Decides the next due interval: one `IntervalScheduled`, one `IntervalsSkipped`, or nothing yet.
+ * Call it again with the evolved state until it returns no event.
+ */
+export function decideNextInterval(state: BatchExportState, command: NextIntervalCommand): ScheduleStep {
+  if (state.status !== 'live' || state.paused) return { events: [], wake_at: null };
+  const interval = intervalFrom(state.pieces, new Date(state.scheduled_until));
+  const due = new Date(new Date(interval.end).getTime() + command.jitterMs(interval));
+  if (due > command.now) return { events: [], wake_at: due };
+  const reason = reasonToSkip(state.definition, interval);
+  if (reason) {
+    const skipped = skippedFrom(state, interval, reason, command);
+    return { events: [{ type: 'IntervalsSkipped', data: skipped }], wake_at: null };
+  }
+  if (!command.slotFree) return { events: [], wake_at: null };
+  return {
+    events: [{ type: 'IntervalScheduled', data: { run_id: command.runIdOf(interval), ...interval } }],
+    wake_at: null,
+  };
+}
+
+const reasonToSkip = (
+  { start_at, end_at }: BatchExportDefinition,
+  interval: DataInterval,
+): Exclude<SkipReason, 'paused'> | undefined => {
+  if (start_at !== null && new Date(interval.end) < new Date(start_at)) return 'before start_at';
+  return end_at !== null && new Date(interval.end) > new Date(end_at) ? 'after end_at' : undefined;
+};
+
+/** The interval and all that follow it, are due and are skipped for the same reason, as one range: they may be many. */
+function skippedFrom(
+  state: LiveBatchExport,
+  first: DataInterval,
+  reason: SkipReason,
+  { now, jitterMs }: Pick<NextIntervalCommand, 'now' | 'jitterMs'>,
+): SkippedRange {
+  const decidedFrom = state.skips_ahead[0]?.start;
+  let end = first.end;
+  while (end !== decidedFrom) {
+    const next = intervalFrom(state.pieces, new Date(end));
+    const due = new Date(next.end).getTime() + jitterMs(next) <= now.getTime();
+    if (!due || reasonToSkip(state.definition, next) !== reason) break;
+    end = next.end;
+  }
+  return { start: first.start, end, reason };
+}
