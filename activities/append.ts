@@ -15,7 +15,7 @@ import type { Logger } from '../src/telemetry/logger.ts';
 import type { BackfillClient } from '../src/temporal/backfill_client.ts';
 import type { RunStarter } from '../src/temporal/run_starter.ts';
 import type { ScheduleClient } from '../src/temporal/schedule_client.ts';
-import { failureFor, withFailures } from './failures.ts';
+import { failureFor, framesOf, withFailures } from './failures.ts';
 import { countOpenRun } from './count.ts';
 import { readScheduleAttributes, type ScheduleAttributes } from './schedule_attributes.ts';
 
@@ -72,6 +72,11 @@ function scheduleActivities(dependencies: AppendDependencies) {
         signals: readonly ReceivedSignal[];
       }): Promise<ScheduleStepOutcome> => {
         const step = await takeScheduleStep(journal, policies, input.batch_export_id, input.signals);
+        for (const fault of step.faults)
+          logger.error(
+            { batch_export_id: input.batch_export_id, frames: framesOf(fault) },
+            `A command was rejected. ${failureFor(fault).message}`,
+          );
         return {
           status: step.status,
           wake_in_ms: step.wake_in_ms,

@@ -140,5 +140,5 @@ export function withFailures<Activities extends Record<string, Activity>>(
 }
 
 /** Where an error came from, without its message, which may hold a row. */
-const framesOf = (error: unknown): string[] =>
+export const framesOf = (error: unknown): string[] =>
   error instanceof Error ? (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line)) : [];

@@ -3,6 +3,7 @@ import { CommandRefused } from '../domain/errors.ts';
 import { lockPending, settleCommand, type Command } from '../journal/commands.ts';
 import type { Journal } from '../journal/journal.ts';
 import { writeLogLine } from '../journal/log_lines.ts';
+import { mayPass } from '../journal/unavailable.ts';
 import { applyBackfill, applyRetry, applySteering } from './commands/backfill.ts';
 import type { CommandContext, CommandEffect } from './commands/context.ts';
 import { applyCreate, applyPause, applyUnpause, applyUpdate } from './commands/definition.ts';
@@ -43,7 +44,8 @@ function decide(context: CommandContext, command: Command): Promise<CommandEffec
 
 /**
  * Decides one stored command under the export's lock, in one transaction with its events, its read models and its
- * outcome. A refusal is an outcome too; a command that is not pending any more is left alone.
+ * outcome. A refusal is an outcome too; a command that is not pending any more is left alone. So is a fault that would
+ * come again: it is told to `onFault` and the command ends rejected, or it would keep all that follow it waiting for ever.
  * @returns what has to be done outside the database, or undefined when nothing has.
  */
 export async function applyCommand(
@@ -51,6 +53,7 @@ export async function applyCommand(
   policies: Policies,
   batchExportId: string,
   commandId: string,
+  onFault: (fault: unknown) => void,
 ): Promise<CommandEffect | undefined> {
   try {
     return await journal.transaction(async (transaction) => {
@@ -68,11 +71,18 @@ export async function applyCommand(
       return done;
     });
   } catch (error) {
-    if (!(error instanceof CommandRefused)) throw error;
-    await refuse(journal, commandId, error);
+    if (mayPass(error)) throw error;
+    if (!(error instanceof CommandRefused)) onFault(error);
+    await refuse(journal, commandId, error instanceof CommandRefused ? error : internalError());
     return undefined;
   }
 }
+
+const internalError = (): CommandRefused =>
+  new CommandRefused(
+    'internal_error',
+    'exportd met an error that it does not know. Nothing was changed; the log of its worker says where it was.',
+  );
 
 /** Records a refusal in a transaction of its own: the one that found the reason was rolled back with all it did. */
 async function refuse(journal: Journal, commandId: string, refusal: CommandRefused): Promise<void> {

@@ -6,8 +6,10 @@ import {
   runDecider,
   type RunEvent,
 } from '../domain/run.ts';
-import type { Journal, JournalTransaction } from '../journal/journal.ts';
+import type { Connection } from '../journal/database.ts';
+import { idFromCause, type Journal, type JournalTransaction } from '../journal/journal.ts';
 import { writeLogLine } from '../journal/log_lines.ts';
+import { scheduledCause } from './causes.ts';
 import type { Policies } from './policies.ts';
 
 /** The ways a run ends without a manifest. */
@@ -51,7 +53,8 @@ export async function endRun(
 }
 
 /**
- * Cancels the active runs of an export or a backfill, except those that are publishing: they complete.
+ * Cancels the active runs of an export or a backfill, except those that are publishing: they complete. A run of a
+ * backfill that is the schedule's run of its interval too, or that another backfill waits for, goes on for their sake.
  * @returns the ids of the runs that are Cancelled now.
  */
 export async function cancelRuns(
@@ -60,12 +63,7 @@ export async function cancelRuns(
   cause: string,
   reason: string,
 ): Promise<string[]> {
-  const [column, id] =
-    'backfill_id' in of ? ['backfill_id', of.backfill_id] : ['batch_export_id', of.batch_export_id];
-  const { rows } = await transaction.connection.query<{ id: string }>(
-    `select id from exportd.batch_export_runs where ${column} = $1 and status = any($2) order by id`,
-    [id, activeStatuses],
-  );
+  const rows = await cancellableRuns(transaction.connection, of);
   const cancelled: string[] = [];
   for (const run of rows) {
     const stream = await transaction.lock(runDecider, run.id);
@@ -75,4 +73,46 @@ export async function cancelRuns(
     cancelled.push(run.id);
   }
   return cancelled;
+}
+
+interface CancellableRun {
+  readonly id: string;
+  readonly batch_export_id: string;
+  readonly start: string;
+  readonly end: string;
+}
+
+async function cancellableRuns(
+  connection: Connection,
+  of: { readonly batch_export_id: string } | { readonly backfill_id: string },
+): Promise<CancellableRun[]> {
+  const [condition, id] =
+    'batch_export_id' in of
+      ? ['batch_export_id = $1', of.batch_export_id]
+      : [
+          `backfill_id = $1 and not exists (select from exportd.backfill_runs other
+             where other.run_id = run.id and other.backfill_id <> $1 and other.status is null)`,
+          of.backfill_id,
+        ];
+  const { rows } = await connection.query<CancellableRun>(
+    `select id, batch_export_id, data_interval_start as start, data_interval_end as end
+     from exportd.batch_export_runs run where ${condition} and status = any($2) order by id`,
+    [id, activeStatuses],
+  );
+  if ('batch_export_id' in of) return rows;
+  const joined = await joinedBySchedule(connection, rows);
+  return rows.filter((run) => !joined.has(run.id));
+}
+
+/** Those of the runs that the schedule found at their interval and took for its own. */
+async function joinedBySchedule(
+  connection: Connection,
+  runs: readonly CancellableRun[],
+): Promise<Set<string>> {
+  const { rows } = await connection.query<{ run_id: string }>(
+    `select data->>'run_id' as run_id from exportd.journal_events
+     where event_id = any($1) and event_type = 'IntervalScheduled'`,
+    [runs.map((run) => idFromCause('batch_export', run.batch_export_id, scheduledCause(run), 0))],
+  );
+  return new Set(rows.map(({ run_id }) => run_id));
 }

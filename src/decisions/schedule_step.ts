@@ -5,6 +5,7 @@ import { pendingCommands } from '../journal/commands.ts';
 import type { Connection } from '../journal/database.ts';
 import { idFromCause, type Journal, type JournalTransaction, type LockedStream } from '../journal/journal.ts';
 import { applyCommand } from './apply_command.ts';
+import { scheduledCause } from './causes.ts';
 import { activeRunOf, openRun } from './open_run.ts';
 import type { Policies } from './policies.ts';
 import { storeHandSignal, type ReceivedSignal } from './signals.ts';
@@ -19,6 +20,8 @@ export interface ScheduleStepResult {
   readonly start_runs: readonly StartableRun[];
   readonly cancel_runs: readonly StartableRun[];
   readonly wake_backfills: readonly string[];
+  /** Errors of exportd itself that commands were rejected for; for the worker's log. */
+  readonly faults: readonly unknown[];
   /** The line for the Temporal UI. */
   readonly summary: string;
 }
@@ -36,8 +39,11 @@ export async function takeScheduleStep(
   for (const signal of signals) await storeHandSignal(journal, batchExportId, signal);
   const cancelled: string[] = [];
   const backfills: string[] = [];
+  const faults: unknown[] = [];
   for (const commandId of await pendingCommands(journal.pool, batchExportId)) {
-    const effect = await applyCommand(journal, policies, batchExportId, commandId);
+    const effect = await applyCommand(journal, policies, batchExportId, commandId, (fault) =>
+      faults.push(fault),
+    );
     cancelled.push(...(effect?.cancel_runs ?? []));
     backfills.push(...(effect?.wake_backfills ?? []));
   }
@@ -50,6 +56,7 @@ export async function takeScheduleStep(
     start_runs: await startableRuns(journal.pool, { batch_export_id: batchExportId }),
     cancel_runs: cancelRuns.filter((run) => run !== undefined),
     wake_backfills: [...new Set(backfills)],
+    faults,
   };
 }
 
@@ -102,7 +109,7 @@ async function openDueIntervals(
       // A backfill or a retry may be at this interval already: that run is the interval's run.
       const joined = await activeRunOf(transaction.connection, stream.id, interval);
       const data = { run_id: joined ?? run_id, ...interval };
-      await stream.append(`interval:${start}/${end}`, [{ type: 'IntervalScheduled', data }]);
+      await stream.append(scheduledCause(interval), [{ type: 'IntervalScheduled', data }]);
       if (joined !== null) continue;
       await openRun(transaction, state, {
         id: run_id,
@@ -113,7 +120,7 @@ async function openDueIntervals(
       });
       active += 1;
     } else if (event.type === 'IntervalsSkipped') {
-      await stream.append(`interval:${event.data.start}/${event.data.end}`, [event]);
+      await stream.append(scheduledCause(event.data), [event]);
     }
   }
 }
@@ -132,7 +139,10 @@ async function openDueRetries(
     retry_at: string;
   }>(
     `select id, data_interval_start as start, data_interval_end as end, backfill_id, retry_number, retry_at
-     from exportd.batch_export_runs where batch_export_id = $1 and retry_at is not null order by retry_at`,
+     from exportd.batch_export_runs run where batch_export_id = $1 and retry_at is not null
+       and not exists (select from exportd.backfills backfill where backfill.id = run.backfill_id
+                       and backfill.status in ('Paused', 'Cancelled'))
+     order by retry_at`,
     [batchExportId],
   );
   for (const run of rows) {

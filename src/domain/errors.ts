@@ -1,6 +1,12 @@
 /** Why a command was refused, in the terms of the HTTP interface, so that the facade can answer without guessing. */
 export type RefusalCode =
-  'invalid_input' | 'required' | 'not_found' | 'conflict' | 'too_many_concurrent_backfills';
+  | 'invalid_input'
+  | 'required'
+  | 'not_found'
+  | 'conflict'
+  | 'too_many_concurrent_backfills'
+  /** A fault of exportd itself: the command is at no fault, and repeating it leads to the same. */
+  | 'internal_error';
 
 /**
  * A command that breaks a rule of the domain. It is an answer, not a fault: it is recorded with the command and

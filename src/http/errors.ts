@@ -14,6 +14,7 @@ const statusOfRefusal: Record<RefusalCode, number> = {
   not_found: 404,
   conflict: 409,
   too_many_concurrent_backfills: 429,
+  internal_error: 500,
 };
 
 /** The answer to a refused command; a code that this version does not know is a bad request. */

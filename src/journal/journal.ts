@@ -55,7 +55,8 @@ export function createJournal(pool: Pool): Journal {
     transaction: (work) =>
       inTransaction(pool, async (connection) => {
         const { rows } = await connection.query<{ now: string }>(
-          'select clock_timestamp() as now, pg_advisory_xact_lock_shared($1)',
+          // In this order: the clock is read after a rebuild of the projections was waited for.
+          'select pg_advisory_xact_lock_shared($1), clock_timestamp() as now',
           [projectionLock],
         );
         const now = new Date(rows[0]?.now ?? Number.NaN);

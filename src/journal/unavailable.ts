@@ -32,6 +32,17 @@ export const isConnectionLost = (error: unknown): boolean =>
   !(error instanceof pg.DatabaseError) &&
   (networkCodes.has(connectionErrorCode(error)) || brokenConnection.test(error.message));
 
+/** Beside an outage: lost against another transaction, in a state that a failover leads to, out of locks or of time. */
+const passingClasses = new Set(['25', '40', '55']);
+
+/** Whether the same work may succeed when it is done again, because of nothing in the work itself. */
+export function mayPass(error: unknown): boolean {
+  if (isDatabaseUnavailable(error)) return true;
+  if (!(error instanceof pg.DatabaseError)) return false;
+  const state = error.code ?? '';
+  return passingClasses.has(state.slice(0, 2)) || state === statementCancelled;
+}
+
 /** Whether an error comes from a database that is down, starting or overloaded, so that asking again later helps. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return isConnectionLost(error);

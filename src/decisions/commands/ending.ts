@@ -35,9 +35,12 @@ export async function applyCancelRun(
   if (state.status === 'Absent' || state.subject.batch_export_id !== batchExport.id)
     throw new CommandRefused('not_found', 'Not found.');
   await run.append(cause, decideCancel(state, 'Cancelled by a person.'));
-  const { backfill_id } = state.subject;
+  const { rows } = await transaction.connection.query<{ backfill_id: string }>(
+    'select backfill_id from exportd.backfill_runs where run_id = $1 and status is null order by backfill_id',
+    [body.run_id],
+  );
   return effect(true, {
     cancel_runs: [body.run_id],
-    wake_backfills: backfill_id === null ? [] : [backfill_id],
+    wake_backfills: rows.map(({ backfill_id }) => backfill_id),
   });
 }

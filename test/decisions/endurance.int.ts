@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { endRun } from '../../src/decisions/run_endings.ts';
+import { takeScheduleStep } from '../../src/decisions/schedule_step.ts';
+import { batchExportDecider, type BatchExportDefinition } from '../../src/domain/batch_export.ts';
+import { intervalContaining } from '../../src/domain/intervals.ts';
+import { readCommand } from '../../src/journal/commands.ts';
+import { createPool, type Pool } from '../../src/journal/database.ts';
+import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { createCommander, definition, minutesAgo, quickPolicies } from './commander.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let journal: Journal;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool(database.url, { max: 4 });
+  journal = createJournal(pool);
+});
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+const runsOf = async (batchExportId: string) =>
+  (
+    await pool.query<{ id: string; status: string; backfill_id: string | null; retry_number: number }>(
+      'select * from exportd.batch_export_runs where batch_export_id = $1 order by position',
+      [batchExportId],
+    )
+  ).rows;
+const range = () => ({ start_at: minutesAgo(4), end_at: minutesAgo(3) });
+
+describe('a command that meets an error of exportd itself', () => {
+  it('is rejected, so that those behind it have their turn', async () => {
+    const { create, store, step } = createCommander(journal, quickPolicies());
+    await create();
+    const poison = [
+      await store('cancelRun', { run_id: 'what no database takes for a UUID' }),
+      await store('update', {}),
+    ];
+    const pause = await store('pause');
+    const { faults } = await step();
+    for (const id of poison)
+      expect(await readCommand(pool, id)).toMatchObject({
+        status: 'rejected',
+        outcome: { code: 'internal_error' },
+      });
+    expect((await readCommand(pool, pause))?.status).toBe('applied');
+    expect(faults).toHaveLength(2);
+  });
+
+  it('waits while the database is not to be had', async () => {
+    const policies = quickPolicies();
+    const { batchExportId, create, store, step } = createCommander(journal, policies);
+    await create();
+    const id = await store('pause');
+    const outage = new pg.DatabaseError('terminating connection', 0, 'error');
+    outage.code = '57P01';
+    const broken: Journal = { pool, transaction: () => Promise.reject(outage) };
+    await expect(takeScheduleStep(broken, policies, batchExportId, [])).rejects.toThrow(outage);
+    expect((await readCommand(pool, id))?.status).toBe('pending');
+    await step();
+    expect((await readCommand(pool, id))?.status).toBe('applied');
+  });
+});
+
+describe('the automatic retry of a run of a backfill', () => {
+  const failedBackfill = async () => {
+    const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0', EXPORTD_BACKFILL_CONCURRENCY: '1' });
+    const commander = createCommander(journal, policies);
+    await commander.create();
+    const { command } = await commander.command('backfill', {
+      start_at: minutesAgo(9),
+      end_at: minutesAgo(3),
+    });
+    const [run] = await runsOf(commander.batchExportId);
+    return {
+      ...commander,
+      backfill_id: command.outcome?.backfill_id,
+      fail: () =>
+        endRun(journal, policies, run?.id ?? '', { status: 'FailedRetryable', latest_error: 'Timeout: S3' }),
+    };
+  };
+  const retries = async (batchExportId: string) =>
+    (await runsOf(batchExportId)).filter(({ retry_number }) => retry_number > 0);
+
+  it('does not follow once the backfill is cancelled', async () => {
+    const { batchExportId, backfill_id, command, fail, step } = await failedBackfill();
+    await fail();
+    await command('cancelBackfill', { backfill_id });
+    await step();
+    expect(await retries(batchExportId)).toEqual([]);
+  });
+
+  it('waits while the backfill is paused', async () => {
+    const { batchExportId, backfill_id, command, fail, step } = await failedBackfill();
+    await command('pauseBackfill', { backfill_id });
+    await fail();
+    await step();
+    expect(await retries(batchExportId)).toEqual([]);
+    await command('unpauseBackfill', { backfill_id });
+    expect(await retries(batchExportId)).toHaveLength(1);
+  });
+});
+
+describe('a run that is waited for from two sides', () => {
+  it('goes on for the other backfill when one is cancelled', async () => {
+    const { batchExportId, command, create } = createCommander(journal, quickPolicies());
+    await create();
+    const { command: first } = await command('backfill', range());
+    await command('backfill', range());
+    await command('cancelBackfill', { backfill_id: first.outcome?.backfill_id });
+    const statuses = (await runsOf(batchExportId)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set(['Starting']));
+  });
+
+  it('goes on for the schedule that owes its interval', async () => {
+    const { batchExportId, command } = createCommander(journal, quickPolicies());
+    await createBehind(batchExportId, 3);
+    const { command: backfill } = await command('backfill', range());
+    const { step } = await command('unpause');
+    expect(step.status).toBe('live');
+    await command('cancelBackfill', { backfill_id: backfill.outcome?.backfill_id });
+    const joined = (await runsOf(batchExportId)).filter((run) => run.backfill_id !== null);
+    expect(joined.length).toBeGreaterThan(0);
+    const left = joined.map(({ status }) => status);
+    expect(left).toContain('Starting');
+  });
+
+  it('wakes both when a person cancels it', async () => {
+    const { batchExportId, command, create } = createCommander(journal, quickPolicies());
+    await create();
+    const { command: first } = await command('backfill', range());
+    const { command: second } = await command('backfill', range());
+    const [run] = await runsOf(batchExportId);
+    const { step } = await command('cancelRun', { run_id: run?.id });
+    expect(new Set(step.wake_backfills)).toEqual(
+      new Set([first.outcome?.backfill_id, second.outcome?.backfill_id]),
+    );
+  });
+});
+
+/** A paused export whose schedule is so many minutes behind. */
+async function createBehind(batchExportId: string, minutes: number): Promise<void> {
+  const minutely = definition as BatchExportDefinition;
+  const pieces = [{ ...minutely, effective_from: null }];
+  const { start } = intervalContaining(pieces, new Date(minutesAgo(minutes + 1)));
+  await journal.transaction(async ({ lock }) => {
+    const stream = await lock(batchExportDecider, batchExportId);
+    await stream.append(randomUUID(), [
+      {
+        type: 'BatchExportCreated',
+        data: { team_id: 1, definition: minutely, scheduled_until: start, paused: true },
+      },
+    ]);
+  });
+}
