@@ -2,6 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Settings } from '../src/config/settings.ts';
 import { takeBackfillStep } from '../src/decisions/backfill_steps.ts';
+import { continueRun, type ContinuedRun } from '../src/decisions/continue_run.ts';
 import type { Policies } from '../src/decisions/policies.ts';
 import { endRun, type RunEnding } from '../src/decisions/run_endings.ts';
 import type { RunSteps } from '../src/decisions/run_steps.ts';
@@ -13,6 +14,7 @@ import type { Journal } from '../src/journal/journal.ts';
 import type { BarrierLook, BarrierState, Source } from '../src/source/source.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 import type { BackfillClient } from '../src/temporal/backfill_client.ts';
+import { isRefusal } from '../src/temporal/refusals.ts';
 import type { RunStarter } from '../src/temporal/run_starter.ts';
 import type { ScheduleClient } from '../src/temporal/schedule_client.ts';
 import { failureFor, framesOf, withFailures } from './failures.ts';
@@ -99,7 +101,12 @@ function scheduleActivities(dependencies: AppendDependencies) {
           const run = await startableRun(journal.pool, id);
           if (run) await runs.cancel(run);
         }
-        for (const id of input.wake_backfill_ids) await backfills.start(id);
+        for (const id of input.wake_backfill_ids)
+          await backfills.start(id).catch((error: unknown) => {
+            // The schedule would never get past it. The reconciler tries again.
+            if (!isRefusal(error)) throw error;
+            logger.error({ err: error, backfill_id: id }, 'Temporal does not accept a backfill.');
+          });
         return {
           busy: await runs.startAll(
             await startableRuns(journal.pool, { batch_export_id: input.batch_export_id }),
@@ -136,7 +143,7 @@ function scheduleActivities(dependencies: AppendDependencies) {
   );
 }
 
-function runActivities({ runSteps, source, logger }: AppendDependencies) {
+function runActivities({ journal, runSteps, source, logger }: AppendDependencies) {
   return withFailures(
     {
       /** One look whether a transaction of the source may still add to the run's interval. */
@@ -157,6 +164,9 @@ function runActivities({ runSteps, source, logger }: AppendDependencies) {
           );
         return { ...look, held_by };
       },
+
+      /** Closes a run whose execution has sent its share, and opens the run that the next execution goes on with. */
+      continueRun: (input: { run_id: string }): Promise<ContinuedRun> => continueRun(journal, input.run_id),
 
       /** Counts the rows of the run's interval; an interval without rows is ready to be published then. */
       countRows: async (input: {

@@ -1,32 +1,44 @@
 import { crc32 } from 'node:zlib';
-import type { Destination, FileUpload, UploadedPart } from '../src/destination/destination.ts';
+import type { Destination, FileUpload } from '../src/destination/destination.ts';
 import type { ExportedFile, PlannedPart, SortKey } from '../src/domain/run.ts';
 import type { EncodedBlock, FileEncoder } from '../src/encoding/encoder.ts';
+import { abandonUpload } from './abandon.ts';
+import { fileOf, hexadecimal } from './file_parts.ts';
+import { createPartSender } from './part_sender.ts';
 
-/** Bytes of parts under way at once; a part larger than this goes alone. */
-const bytesInFlightMaximum = 48 * 1024 * 1024;
-const partsInFlightMaximum = 3;
-/** How long a failing attempt spends on throwing its upload away. */
-const discardTimeoutMs = 5_000;
+/** A file that another attempt began: its confirmed parts, with what the destination calls them. */
+export interface ResumedFile {
+  readonly upload: FileUpload;
+  readonly parts: readonly PlannedPart[];
+  /** Part number to ETag. */
+  readonly etags: ReadonlyMap<number, string>;
+  readonly nextPartNumber: number;
+}
 
 /** Where a file goes, and who is told of each step before it is taken. */
 export interface FileTarget {
   readonly destination: Destination;
   readonly encoder: FileEncoder;
   readonly key: string;
+  /** The file to go on with; null begins one with the first block. */
+  readonly resumed: ResumedFile | null;
   readonly signal: AbortSignal;
-  recordUpload(uploadId: string): Promise<unknown>;
+  recordUpload(upload: FileUpload): Promise<unknown>;
   planPart(part: PlannedPart): Promise<void>;
+  /** Rejects when another attempt has taken over; asked when every part has arrived and before the file is made. */
+  requireAttempt(): Promise<unknown>;
 }
 
 /** Joins encoded blocks to one object: gathers them into parts and sends several at a time. */
 export interface FileWriter {
   /** Adds a block; waits while too many bytes are on their way. */
   append(block: EncodedBlock): Promise<void>;
-  /** Sends the rest and makes the object visible; null, and no object, when there was no block. */
+  /** How many parts this writer has planned, those before it not counted. */
+  partsPlanned(): number;
+  /** Waits until every part on its way has arrived; rejects with the first failure. */
+  settled(): Promise<void>;
+  /** Sends the rest and makes the object visible; null, and no object, when there was no row. */
   finish(): Promise<ExportedFile | null>;
-  /** Throws what was sent away, as far as that is possible. */
-  discard(): Promise<void>;
 }
 
 /** What has been gathered for the next part. */
@@ -40,24 +52,16 @@ interface Gathered {
 
 const nothing = (): Gathered => ({ blocks: [], bytes: 0, rows: 0, first: null, last: null });
 
-/** Begins a file. The upload is created with the first block, so that no rows leave no trace. */
+/** Begins a file or goes on with one. An upload is created with the first block, so that no rows leave no trace. */
 export function createFileWriter(target: FileTarget): FileWriter {
-  const { destination, encoder, key, signal } = target;
-  const uploaded: UploadedPart[] = [];
-  const sender = createSender();
-  const file = { rows: 0, bytes: 0, crc: 0, first: null as SortKey | null, last: null as SortKey | null };
-  let upload: FileUpload | undefined;
+  const { destination, encoder, key, signal, resumed } = target;
+  const planned: PlannedPart[] = [...(resumed?.parts ?? [])];
+  const etags = new Map(resumed?.etags);
+  const sender = createPartSender();
+  let upload = resumed?.upload;
+  let partNumber = resumed?.nextPartNumber ?? 1;
+  let state = planned.at(-1)?.encoder_state ?? encoder.initialState;
   let gathered = nothing();
-  let state = encoder.initialState;
-  let partNumber = 1;
-
-  const begin = async (): Promise<FileUpload> => {
-    const begun = await destination.beginFile(key, signal);
-    upload = begun;
-    await target.recordUpload(begun.upload_id);
-    gather(encoder.header());
-    return begun;
-  };
 
   const gather = (bytes: Buffer): void => {
     if (bytes.length === 0) return;
@@ -65,92 +69,75 @@ export function createFileWriter(target: FileTarget): FileWriter {
     gathered.bytes += bytes.length;
   };
 
-  const sendPart = async (to: FileUpload): Promise<void> => {
+  const begin = async (): Promise<FileUpload> => {
+    const begun = await destination.beginFile(key, signal);
+    try {
+      await target.recordUpload(begun);
+    } catch (error) {
+      // What the journal does not know of, nobody else would ever throw away.
+      await abandonUpload(destination, begun);
+      throw error;
+    }
+    upload = begun;
+    return begun;
+  };
+
+  const sendPart = async (to: FileUpload, final: boolean): Promise<void> => {
     const body = Buffer.concat(gathered.blocks, gathered.bytes);
     const { rows, first, last } = gathered;
     gathered = nothing();
-    const number = partNumber++;
-    await target.planPart({
-      part_number: number,
+    const part: PlannedPart = {
+      part_number: partNumber++,
       rows,
       bytes: body.length,
       crc32: hexadecimal(crc32(body)),
       first,
       last,
       encoder_state: state,
-    });
-    file.crc = crc32(body, file.crc);
-    file.bytes += body.length;
+      ...(final && { final }),
+    };
+    await target.planPart(part);
+    planned.push(part);
     await sender.send(body.length, async () => {
-      uploaded.push(await to.putPart(number, body, signal));
+      const { part_number, etag } = await to.putPart(part.part_number, body, signal);
+      etags.set(part_number, etag);
     });
   };
 
   return {
     append: async (block) => {
       const to = upload ?? (await begin());
+      if (planned.length === 0 && gathered.bytes === 0) gather(encoder.header());
       state = encoder.advance(state, block);
       gather(block.bytes);
       gathered.rows += block.rows;
       gathered.first ??= block.first;
       gathered.last = block.last;
-      file.rows += block.rows;
-      file.first ??= block.first;
-      file.last = block.last;
-      if (gathered.bytes >= to.partBytes(partNumber)) await sendPart(to);
+      if (gathered.bytes >= to.partBytes(planned.length + 1)) await sendPart(to, false);
     },
+    partsPlanned: () => planned.length - (resumed?.parts.length ?? 0),
+    settled: () => sender.settled(),
     finish: async () => {
-      if (!upload) return null;
+      if (!upload || (planned.length === 0 && gathered.rows === 0)) return null;
       gather(encoder.trailer(state));
-      if (gathered.bytes > 0) await sendPart(upload);
+      if (gathered.bytes > 0) await sendPart(upload, true);
       await sender.settled();
-      const parts = uploaded.toSorted((one, other) => one.part_number - other.part_number);
-      await upload.complete(parts, file.bytes, signal);
-      const { rows, bytes, first, last } = file;
-      return { key, rows, bytes, crc32: hexadecimal(file.crc), first, last };
-    },
-    discard: async () => {
-      await sender.settled().catch(() => undefined);
-      // A failure here leaves parts behind that the journal knows of, and it must not hide why the attempt failed.
-      if (upload)
-        await destination
-          .abandonFile(key, upload.upload_id, AbortSignal.timeout(discardTimeoutMs))
-          .catch(() => undefined);
+      // Every part has arrived by now, so an attempt that begins after this finds them all and makes the same object.
+      await target.requireAttempt();
+      return completeFile(upload, planned, etags, signal);
     },
   };
 }
 
-const hexadecimal = (checksum: number): string => checksum.toString(16).padStart(8, '0');
-
-/** Sends in the background within the bounds on what may be in flight; the first failure is thrown by the next call. */
-function createSender() {
-  const inFlight = new Set<Promise<void>>();
-  let bytesInFlight = 0;
-  let failure: { readonly error: unknown } | undefined;
-  const throwFailure = (): void => {
-    if (failure) throw failure.error;
-  };
-  const isFull = (bytes: number): boolean =>
-    inFlight.size >= partsInFlightMaximum ||
-    (inFlight.size > 0 && bytesInFlight + bytes > bytesInFlightMaximum);
-  return {
-    send: async (bytes: number, work: () => Promise<void>): Promise<void> => {
-      while (isFull(bytes)) await Promise.race(inFlight);
-      throwFailure();
-      bytesInFlight += bytes;
-      const sending = work()
-        .catch((error: unknown) => {
-          failure ??= { error };
-        })
-        .finally(() => {
-          bytesInFlight -= bytes;
-          inFlight.delete(sending);
-        });
-      inFlight.add(sending);
-    },
-    settled: async (): Promise<void> => {
-      await Promise.all(inFlight);
-      throwFailure();
-    },
-  };
+/** Makes the object of all these parts visible. */
+export async function completeFile(
+  upload: FileUpload,
+  planned: readonly PlannedPart[],
+  etags: ReadonlyMap<number, string>,
+  signal: AbortSignal,
+): Promise<ExportedFile> {
+  const file = fileOf(upload.key, planned);
+  const parts = planned.map(({ part_number }) => ({ part_number, etag: etags.get(part_number) ?? '' }));
+  await upload.complete(parts, file.bytes, signal);
+  return file;
 }

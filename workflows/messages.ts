@@ -30,6 +30,8 @@ export interface RunInput {
   readonly data_interval_end: string;
   readonly export_task_queue: string;
   readonly limits: RunLimits;
+  /** How many rows were counted by the execution that handed the export over to this one; absent in the first. */
+  readonly rows?: number;
 }
 
 /** What a backfill workflow starts with. */
@@ -43,6 +45,10 @@ export const workflowTypes = {
   run: 'batchExportRun',
   backfill: 'batchExportBackfill',
 } as const;
+
+/** Whether a value is an id as exportd makes them; a workflow that is started by hand gets anything. */
+export const isId = (value: unknown): value is string =>
+  typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value);
 
 /** The signal that says nothing but "look again". */
 export const wakeSignal = 'wake';

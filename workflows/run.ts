@@ -1,14 +1,18 @@
 import {
   ApplicationFailure,
   CancellationScope,
+  CancelledFailure,
+  makeContinueAsNewFunc,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
   sleep,
   upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { AppendActivities } from '../activities/append.ts';
 import type { createExportActivities } from '../activities/export.ts';
+import type { ContinuedRun } from '../src/decisions/continue_run.ts';
 import type { BarrierLook } from '../src/source/source.ts';
 import type { RunInput } from './messages.ts';
 import { barrierPollMs, exportPolicy, recordingPolicy, sourcePolicy } from './policies.ts';
@@ -20,22 +24,29 @@ const recording = proxyLocalActivities<AppendActivities>(recordingPolicy);
 /**
  * Exports one interval: waits until the source has settled, counts, exports, publishes. What a step records is decided
  * in the journal; a run that has a terminal status there ends here without another word. A failed or cancelled run
- * fails or cancels its execution too, so that the Temporal UI shows the same as exportd does.
+ * fails or cancels its execution too, so that the Temporal UI shows the same as exportd does. An export of very many
+ * parts is handed over to a fresh execution, and a fresh row, from time to time.
  */
 export async function batchExportRun(input: RunInput): Promise<void> {
-  const { run_id } = input;
+  let { run_id } = input;
   // May have been started by hand with anything.
   if (typeof run_id !== 'string' || typeof input.limits !== 'object')
     throw ApplicationFailure.nonRetryable('The input has to name a run and its limits.', 'InvalidInput');
+  let continued: ContinuedRun | undefined;
   let failure: unknown;
   let ending: ReturnType<typeof endingOf>;
   try {
-    await exportInterval(input);
+    continued = await exportInterval(input);
+    // From here on the row is the next one, so a cancellation that came meanwhile is that one's.
+    run_id = continued?.run_id ?? run_id;
+    if (continued && CancellationScope.current().consideredCancelled)
+      throw new CancelledFailure('Cancelled while it was handed over.');
   } catch (error) {
     failure = error;
     ending = endingOf(error);
     if (ending === undefined) throw error;
   }
+  if (continued && ending === undefined) return goOnAs(continued, input);
   const { status, latest_error } = await CancellationScope.nonCancellable(async () => {
     if (ending !== undefined && ending !== 'quiet') await recording.recordEnding({ run_id, ...ending });
     return recording.reportEnding({ run_id });
@@ -45,20 +56,44 @@ export async function batchExportRun(input: RunInput): Promise<void> {
   throw status === 'Cancelled' ? failure : ApplicationFailure.nonRetryable(ending.latest_error, status);
 }
 
-async function exportInterval(input: RunInput): Promise<void> {
+/** Exports and publishes; the answer is the run to go on with when rows are left. */
+async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined> {
   const { run_id } = input;
   const source = proxyLocalActivities<AppendActivities>(sourcePolicy(input.limits));
   const data = proxyActivities<ReturnType<typeof createExportActivities>>(exportPolicy(input));
-  const { settled, held_by } = await waitForTransactions(source, input);
-  const { rows } = await source.countRows({ run_id, settled, held_by });
-  // A handover to a fresh execution, when one history no longer bounds the export, takes its place in this step.
+  const rows = input.rows ?? (await countSettledRows(source, input));
   if (rows > 0) {
     showStatus('Running', `Exporting ${rows} rows`);
-    await data.exportInterval({ run_id });
+    const { finished } = (await data.exportInterval({ run_id })) as { finished?: boolean };
+    // Executions of earlier versions do not say so; theirs always finished.
+    if (finished === false) return CancellationScope.nonCancellable(() => recording.continueRun({ run_id }));
   }
   setCurrentDetails(`Publishing the manifest of ${rows} rows`);
   // The journal says whether publishing may begin; once it may, a cancellation comes too late.
   await CancellationScope.nonCancellable(() => data.publishManifest({ run_id }));
+  return undefined;
+}
+
+/** Replaces this execution by a fresh one of the same workflow id. Whose it is stands in its memo. */
+function goOnAs({ run_id, rows }: ContinuedRun, input: RunInput): Promise<never> {
+  const { memo, typedSearchAttributes } = workflowInfo();
+  const goOn = makeContinueAsNewFunc<typeof batchExportRun>({
+    memo: { ...memo, run_id },
+    typedSearchAttributes: typedSearchAttributes.updateCopy([
+      { key: searchAttributes.run, value: run_id },
+      { key: searchAttributes.status, value: 'Starting' },
+    ]),
+  });
+  return goOn({ ...input, run_id, rows });
+}
+
+async function countSettledRows(
+  source: Pick<AppendActivities, 'lookForOpenTransactions' | 'countRows'>,
+  input: RunInput,
+): Promise<number> {
+  const { settled, held_by } = await waitForTransactions(source, input);
+  const { rows } = await source.countRows({ run_id: input.run_id, settled, held_by });
+  return rows;
 }
 
 /** Waits until no open transaction of the source can add to the interval any more, or for as long as is allowed. */

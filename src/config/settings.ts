@@ -84,6 +84,8 @@ const schema = z.object({
   EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS: milliseconds(5 * minute, 100),
   /** Size of the first part of a multipart upload; S3 allows no less than 5 MiB but for the last. */
   EXPORTD_PART_BYTES: count(5 * 1024 * 1024, 5 * 1024 * 1024),
+  /** A run is handed over to a fresh execution, and a fresh row, after this many parts. */
+  EXPORTD_PARTS_PER_EXECUTION: count(1_000),
   EXPORTD_EXPORT_SLOTS: count(4),
   EXPORTD_ENCODER_THREADS: count(2),
   /** Longest silence on a connection to S3 before the request counts as lost. */

@@ -1,6 +1,7 @@
 import type { LiveBatchExport } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import { activeStatuses, runDecider } from '../domain/run.ts';
+import { activeStatuses, runDecider, type RunInheritance } from '../domain/run.ts';
+import { progressForRetry } from '../domain/run_continuation.ts';
 import type { Connection } from '../journal/database.ts';
 import type { JournalTransaction } from '../journal/journal.ts';
 
@@ -28,8 +29,11 @@ export async function openRun(
     readonly interval: DataInterval;
     readonly backfill_id: string | null;
     readonly retry_number: number;
+    /** The failed run that it retries; what that one left is gone on with where that is safe. */
+    readonly retry_of_run_id?: string;
   },
 ): Promise<void> {
+  const inherited = await inheritanceOf(transaction, live, run.retry_of_run_id);
   const stream = await transaction.lock(runDecider, run.id);
   await stream.append('opened', [
     {
@@ -44,7 +48,19 @@ export async function openRun(
         backfill_id: run.backfill_id,
         retry_number: run.retry_number,
         continues_run_id: null,
+        ...(inherited && { inherited }),
       },
     },
   ]);
+}
+
+async function inheritanceOf(
+  transaction: JournalTransaction,
+  { definition }: LiveBatchExport,
+  formerRunId: string | undefined,
+): Promise<RunInheritance | undefined> {
+  if (formerRunId === undefined) return undefined;
+  const former = await transaction.lock(runDecider, formerRunId);
+  const progress = progressForRetry(former.state(), definition);
+  return progress && { run_id: formerRunId, progress };
 }

@@ -1,22 +1,33 @@
 import {
   decidePublish,
   isActive,
+  GenerationSuperseded,
   requireActive,
+  requireAttempt,
   requireGeneration,
   runDecider,
   RunEnded,
   type ExportedFile,
   type OpenedRun,
   type PlannedPart,
+  type RunAttempt,
   type RunEvent,
   type RunState,
 } from '../domain/run.ts';
 import type { Journal, JournalTransaction, LockedStream } from '../journal/journal.ts';
 import { writeLogLine, type LogLevel } from '../journal/log_lines.ts';
 
+/** An upload as the destination began it, with the encoder that makes its bytes. */
+export interface CreatedUpload {
+  readonly key: string;
+  readonly upload_id: string;
+  readonly mark: string;
+  readonly encoder: string;
+}
+
 /**
  * The facts that a run's activities record. Every step is refused with RunEnded once the run is terminal, and with
- * GenerationSuperseded once another attempt reserved a newer generation, so a zombie can change nothing.
+ * GenerationSuperseded once another attempt began or reserved a newer generation, so a zombie can change nothing.
  */
 export interface RunSteps {
   /** The run as it stands, whatever its status. */
@@ -25,21 +36,23 @@ export interface RunSteps {
   load(runId: string): Promise<OpenedRun>;
   /** Records how many rows lie below the cut, and whether the barrier opened by itself. */
   count(runId: string, facts: { records_total_count: number; settled: boolean }): Promise<OpenedRun>;
-  /** The first export activity begins: Running. */
+  /** An export attempt begins: the run is Running, and whatever an earlier attempt still wants to record is refused. */
   beginExport(runId: string): Promise<OpenedRun>;
-  /** Reserves the interval's next generation for this run and forgets the files of the one before. */
-  reserveGeneration(runId: string): Promise<OpenedRun>;
-  recordUpload(runId: string, generation: number, key: string, uploadId: string): Promise<OpenedRun>;
-  /** An attempt goes on with the run's open upload, keeping only the parts that S3 has. */
+  /** Reserves the interval's next generation and forgets the files of the one before; an attempt's only while it lasts. */
+  reserveGeneration(runId: string, attempt?: RunAttempt): Promise<OpenedRun>;
+  recordUpload(runId: string, attempt: RunAttempt, upload: CreatedUpload): Promise<OpenedRun>;
+  /** The attempt goes on with the run's open upload, keeping only the parts that S3 has. */
   resumeUpload(
     runId: string,
-    generation: number,
+    attempt: RunAttempt,
     key: string,
     partNumbers: readonly number[],
   ): Promise<OpenedRun>;
-  /** Records a part before it is sent. */
-  planPart(runId: string, generation: number, key: string, part: PlannedPart): Promise<void>;
-  recordFile(runId: string, generation: number, file: ExportedFile): Promise<void>;
+  /** Records a part before it is sent. A number that was planned before is refused, so no part is ever replaced. */
+  planPart(runId: string, attempt: RunAttempt, key: string, part: PlannedPart): Promise<void>;
+  /** The run, provided that the attempt may still go on with it. */
+  requireAttempt(runId: string, attempt: RunAttempt): Promise<OpenedRun>;
+  recordFile(runId: string, attempt: RunAttempt, file: ExportedFile): Promise<OpenedRun>;
   /** Every row of the interval is in the run's files. */
   finishExport(
     runId: string,
@@ -78,6 +91,13 @@ export function createRunSteps(journal: Journal): RunSteps {
       const run = requireGeneration(stream.state(), generation);
       await stream.append(`generation:${generation}/${cause}`, decide(run));
     });
+  const attemptStep = (
+    runId: string,
+    attempt: RunAttempt,
+    cause: string,
+    decide: (run: OpenedRun) => RunEvent[],
+  ): Promise<OpenedRun> =>
+    stepOf(runId, attempt.generation, cause, (run) => decide(requireAttempt(run, attempt)));
 
   return {
     read: (runId) => step(runId, () => Promise.resolve()),
@@ -94,28 +114,26 @@ export function createRunSteps(journal: Journal): RunSteps {
       }),
     beginExport: (runId) =>
       step(runId, async (stream) => {
-        if (requireActive(stream.state()).status === 'Starting')
-          await stream.append('export', [{ type: 'RunExportBegan', data: {} }]);
+        const { status, attempt } = requireActive(stream.state());
+        if (status === 'Starting') await stream.append('export', [{ type: 'RunExportBegan', data: {} }]);
+        else await stream.append(`attempt:${attempt + 1}`, [{ type: 'RunAttemptBegan', data: {} }]);
       }),
-    reserveGeneration: (runId) =>
+    reserveGeneration: (runId, attempt) =>
       step(runId, async (stream, transaction) => {
-        const run = requireActive(stream.state());
+        const run = attempt ? requireAttempt(stream.state(), attempt) : requireActive(stream.state());
         const generation = await nextGeneration(transaction, run);
         await stream.append(`reserve:${generation}`, [
           { type: 'RunGenerationReserved', data: { generation } },
         ]);
       }),
-    recordUpload: (runId, generation, key, uploadId) =>
-      stepOf(runId, generation, `upload:${uploadId}`, () => [
-        { type: 'RunUploadCreated', data: { generation, key, upload_id: uploadId } },
+    recordUpload: (runId, attempt, { key, upload_id, mark, encoder }) =>
+      attemptStep(runId, attempt, `upload:${upload_id}`, ({ generation }) => [
+        { type: 'RunUploadCreated', data: { generation, key, upload_id, mark, encoder } },
       ]),
-    resumeUpload: (runId, generation, key, partNumbers) =>
-      step(runId, async (stream) => {
-        const run = requireGeneration(stream.state(), generation);
-        const kept = (run.upload?.parts ?? []).filter((part) => partNumbers.includes(part.part_number));
-        // Named after what was planned until now, so that a later resume from the same parts is a cause of its own.
-        const cause = `generation:${generation}/resume:${key}/${run.upload?.highest_part_number ?? 0}`;
-        await stream.append(cause, [
+    resumeUpload: (runId, attempt, key, partNumbers) =>
+      attemptStep(runId, attempt, `resume:${key}/${attempt.attempt}`, ({ generation, upload }) => {
+        const kept = (upload?.parts ?? []).filter((part) => partNumbers.includes(part.part_number));
+        return [
           {
             type: 'RunUploadResumed',
             data: {
@@ -126,18 +144,20 @@ export function createRunSteps(journal: Journal): RunSteps {
               bytes: kept.reduce((sum, part) => sum + part.bytes, 0),
             },
           },
-        ]);
+        ];
       }),
-    planPart: async (runId, generation, key, part) => {
-      await stepOf(runId, generation, `part:${key}/${part.part_number}`, () => [
-        { type: 'RunPartPlanned', data: { generation, key, part } },
-      ]);
+    planPart: async (runId, attempt, key, part) => {
+      await attemptStep(runId, attempt, `part:${key}/${part.part_number}`, ({ generation, upload }) => {
+        if (upload?.key !== key || part.part_number <= upload.highest_part_number)
+          throw new GenerationSuperseded(`Part ${part.part_number} of ${key} was planned before.`);
+        return [{ type: 'RunPartPlanned', data: { generation, key, part } }];
+      });
     },
-    recordFile: async (runId, generation, file) => {
-      await stepOf(runId, generation, `file:${file.key}`, () => [
+    requireAttempt: (runId, attempt) => attemptStep(runId, attempt, 'checked', () => []),
+    recordFile: (runId, attempt, file) =>
+      attemptStep(runId, attempt, `file:${file.key}`, ({ generation }) => [
         { type: 'RunFileCompleted', data: { generation, file } },
-      ]);
-    },
+      ]),
     finishExport: (runId, generation, facts) =>
       stepOf(runId, generation, 'finished', (run) =>
         run.finished ? [] : [{ type: 'RunExportFinished', data: { generation, ...facts } }],

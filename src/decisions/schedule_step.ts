@@ -155,6 +155,7 @@ async function openDueRetries(
       interval,
       backfill_id: run.backfill_id,
       retry_number: run.retry_number + 1,
+      retry_of_run_id: run.id,
     });
   }
   return null;

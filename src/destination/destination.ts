@@ -9,11 +9,29 @@ export interface UploadedPart {
   readonly etag: string;
 }
 
-/** A file under way. Nothing of it is visible to readers before `complete`. */
-export interface FileUpload {
+/** A part as the destination lists it. */
+export interface StoredPart extends UploadedPart {
+  readonly bytes: number;
+}
+
+/** Names an upload to whoever goes on with it. */
+export interface UploadNames {
+  readonly key: string;
   readonly upload_id: string;
-  /** How many bytes a part gathers before it is sent. */
-  partBytes(partNumber: number): number;
+  /** Tells the finished file from any other of the same key and size. */
+  readonly mark: string;
+}
+
+/** A file under way. Nothing of it is visible to readers before `complete`. */
+export interface FileUpload extends UploadNames {
+  /** The highest number that a part may have. */
+  readonly partNumberMaximum: number;
+  /** How many bytes a part gathers before it is sent; `position` counts the file's parts from 1, without gaps. */
+  partBytes(position: number): number;
+  /** The parts that have arrived, by number; null when the upload is gone: completed, or thrown away. */
+  listParts(signal: AbortSignal): Promise<readonly StoredPart[] | null>;
+  /** Whether the finished file is there, made of this upload, with so many bytes; false when that cannot be seen. */
+  isFinished(bytes: number, signal: AbortSignal): Promise<boolean>;
   /** Several parts may be under way at once. */
   putPart(partNumber: number, bytes: Buffer, signal: AbortSignal): Promise<UploadedPart>;
   /**
@@ -32,6 +50,8 @@ export interface Destination {
   /** The full name of an object for people, e.g. `s3://bucket/key`. */
   nameOf(key: string): string;
   beginFile(key: string, signal: AbortSignal): Promise<FileUpload>;
+  /** A file that another attempt began. Asks nothing of the destination yet. */
+  resumeFile(upload: UploadNames): FileUpload;
   /** Throws an upload away that will not be completed; one that is gone already is no error. */
   abandonFile(key: string, uploadId: string, signal: AbortSignal): Promise<void>;
   /**

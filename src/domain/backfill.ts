@@ -26,6 +26,8 @@ export type BackfillEvent =
   /** `own` is false when a run that was active already is waited for instead of opening another. */
   | { type: 'BackfillRunOpened'; data: { run_id: string; own: boolean } & DataInterval }
   | { type: 'BackfillRunEnded'; data: { run_id: string; status: RunStatus } }
+  /** The run was handed over to another, which is waited for in its place. */
+  | { type: 'BackfillRunContinued'; data: { run_id: string; next_run_id: string } }
   | { type: 'BackfillPaused'; data: Record<string, never> }
   | { type: 'BackfillUnpaused'; data: Record<string, never> }
   | { type: 'BackfillCancelled'; data: { reason: string } }
@@ -58,6 +60,11 @@ function evolve(state: BackfillState, event: Recorded<BackfillEvent>): BackfillS
       return { ...state, opened_until: event.data.end, active: [...state.active, event.data.run_id] };
     case 'BackfillRunEnded':
       return { ...state, active: state.active.filter((id) => id !== event.data.run_id) };
+    case 'BackfillRunContinued':
+      return {
+        ...state,
+        active: state.active.map((id) => (id === event.data.run_id ? event.data.next_run_id : id)),
+      };
     case 'BackfillPaused':
       return { ...state, status: 'Paused' };
     case 'BackfillUnpaused':

@@ -1,6 +1,9 @@
 import { CommandRefused } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
 import type { Model } from './batch_export.ts';
+import type { ExportedFile, OpenUpload, PlannedPart } from './upload.ts';
+
+export type { ExportedFile, OpenUpload, PlannedPart, SortKey } from './upload.ts';
 
 /** Every status of a run with the label people see; exactly those of the interface. */
 export const runStatusLabels = {
@@ -37,44 +40,17 @@ export interface RunSubject {
   readonly continues_run_id: string | null;
 }
 
-/** The place of a row in the export's order, as text: what `first` and `last` of a file and a cursor are made of. */
-export interface SortKey {
-  /** ISO 8601 UTC with microseconds. */
-  readonly inserted_at: string;
-  /** `uuid` of an event, `distinct_id` of a person. */
-  readonly id: string;
-}
-
-/** One part of a multipart upload, as planned before it is sent. */
-export interface PlannedPart {
-  readonly part_number: number;
-  /** Rows and bytes of this part alone. */
-  readonly rows: number;
-  readonly bytes: number;
-  /** CRC-32 of the part's bytes as they are sent, eight hexadecimal digits. */
-  readonly crc32: string;
-  readonly first: SortKey | null;
-  readonly last: SortKey | null;
-  /** What an encoder needs to go on after this part (for gzip: CRC and length of the text so far). */
-  readonly encoder_state: { readonly crc32: number; readonly length: number };
-}
-
-/** A finished object of the destination. */
-export interface ExportedFile {
-  readonly key: string;
-  readonly rows: number;
-  readonly bytes: number;
-  readonly crc32: string;
-  readonly first: SortKey | null;
-  readonly last: SortKey | null;
-}
-
 export type RunEvent =
-  | { type: 'RunStarted'; data: RunSubject }
+  | { type: 'RunStarted'; data: RunSubject & { inherited?: RunInheritance } }
   | { type: 'RunCounted'; data: { records_total_count: number; settled: boolean } }
   | { type: 'RunExportBegan'; data: Record<string, never> }
+  /** A later attempt takes the place of the one before, whose every further step is refused from here on. */
+  | { type: 'RunAttemptBegan'; data: Record<string, never> }
   | { type: 'RunGenerationReserved'; data: { generation: number } }
-  | { type: 'RunUploadCreated'; data: { generation: number; key: string; upload_id: string } }
+  | {
+      type: 'RunUploadCreated';
+      data: { generation: number; key: string; upload_id: string; mark?: string; encoder?: string };
+    }
   /** A later attempt goes on with the upload: only these parts are there, with so many rows and bytes. */
   | {
       type: 'RunUploadResumed';
@@ -98,14 +74,20 @@ export type RunEvent =
   | { type: 'RunCancelled'; data: { reason: string } }
   | { type: 'RunContinuedAsNew'; data: { next_run_id: string; cursor: string } };
 
-/** An upload that was created and not yet completed. */
-export interface OpenUpload {
-  readonly key: string;
-  readonly upload_id: string;
-  readonly parts: readonly PlannedPart[];
-  /** The highest part number ever planned for it, dropped parts included: a number is never used twice. */
-  readonly highest_part_number: number;
+/** How far the export of an interval has come, under one config. */
+export type RunProgress = Pick<
+  OpenedRun,
+  'records_total_count' | 'settled' | 'generation' | 'attempt' | 'encoder' | 'upload' | 'files'
+>;
+
+/** What a run goes on with, and the run of its interval that came so far. */
+export interface RunInheritance {
+  readonly run_id: string;
+  readonly progress: RunProgress;
 }
+
+/** Names the one attempt that may record steps. */
+export type RunAttempt = Pick<OpenedRun, 'generation' | 'attempt'>;
 
 export type RunState = { readonly status: 'Absent' } | OpenedRun;
 
@@ -117,6 +99,10 @@ export interface OpenedRun {
   readonly settled: boolean;
   /** The newest generation of the interval that this run reserved; 0 before the first. */
   readonly generation: number;
+  /** How many export attempts have begun; together with the generation it names the one that may go on. */
+  readonly attempt: number;
+  /** Which encoder makes the files of the generation; null before its first upload. */
+  readonly encoder: string | null;
   readonly upload: OpenUpload | null;
   /** Finished files of the current generation. */
   readonly files: readonly ExportedFile[];
@@ -134,18 +120,7 @@ export const runDecider: Decider<RunState, RunEvent> = {
 };
 
 function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
-  if (event.type === 'RunStarted')
-    return {
-      status: 'Starting',
-      subject: event.data,
-      records_total_count: null,
-      settled: true,
-      generation: 0,
-      upload: null,
-      files: [],
-      finished: null,
-      publish_started_at: null,
-    };
+  if (event.type === 'RunStarted') return started(event.data);
   if (state.status === 'Absent') return state;
   switch (event.type) {
     case 'RunCounted':
@@ -155,15 +130,26 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         settled: event.data.settled,
       };
     case 'RunExportBegan':
-      return { ...state, status: 'Running' };
+      return { ...state, status: 'Running', attempt: state.attempt + 1 };
+    case 'RunAttemptBegan':
+      return { ...state, attempt: state.attempt + 1 };
     case 'RunGenerationReserved':
-      return { ...state, generation: event.data.generation, upload: null, files: [], finished: null };
+      return {
+        ...state,
+        generation: event.data.generation,
+        encoder: null,
+        upload: null,
+        files: [],
+        finished: null,
+      };
     case 'RunUploadCreated':
       return {
         ...state,
+        encoder: event.data.encoder ?? null,
         upload: {
           key: event.data.key,
           upload_id: event.data.upload_id,
+          mark: event.data.mark ?? null,
           parts: [],
           highest_part_number: 0,
         },
@@ -217,6 +203,21 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
   }
 }
 
+const started = ({ inherited, ...subject }: RunSubject & { inherited?: RunInheritance }): OpenedRun => ({
+  status: 'Starting',
+  subject,
+  records_total_count: null,
+  settled: true,
+  generation: 0,
+  attempt: 0,
+  encoder: null,
+  upload: null,
+  files: [],
+  ...inherited?.progress,
+  finished: null,
+  publish_started_at: null,
+});
+
 /** A step of a run that has already reached a terminal status: whoever takes it must stop. */
 export class RunEnded extends Error {
   override readonly name = 'RunEnded';
@@ -243,6 +244,14 @@ export function requireGeneration(state: RunState, generation: number): OpenedRu
   const run = requireActive(state);
   if (run.generation !== generation)
     throw new GenerationSuperseded(`Generation ${generation} was replaced by ${run.generation}.`);
+  return run;
+}
+
+/** The active run, provided that no other attempt has begun since; throws RunEnded or GenerationSuperseded. */
+export function requireAttempt(state: RunState, { generation, attempt }: RunAttempt): OpenedRun {
+  const run = requireGeneration(state, generation);
+  if (run.attempt !== attempt)
+    throw new GenerationSuperseded('Another attempt of the run has taken the place of this one.');
   return run;
 }
 

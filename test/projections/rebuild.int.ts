@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { continueRun } from '../../src/decisions/continue_run.ts';
 import { createRunSteps } from '../../src/decisions/run_steps.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
 import { createJournal } from '../../src/journal/journal.ts';
@@ -27,11 +28,12 @@ beforeAll(async () => {
   const id = rows[0]?.id ?? '';
   await steps.count(id, { records_total_count: 3, settled: true });
   await steps.beginExport(id);
-  const { generation } = await steps.reserveGeneration(id);
-  await steps.recordUpload(id, generation, 'key', 'upload');
+  const run = await steps.reserveGeneration(id);
+  await steps.recordUpload(id, run, { key: 'key', upload_id: 'upload', mark: 'mark', encoder: 'test/1' });
   const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'row' };
   const part = { part_number: 1, rows: 3, bytes: 90, crc32: '00000000', first: key, last: key };
-  await steps.planPart(id, generation, 'key', { ...part, encoder_state: { crc32: 1, length: 2 } });
+  await steps.planPart(id, run, 'key', { ...part, encoder_state: { crc32: 1, length: 2 } });
+  await continueRun(journal, id);
   await command('cancelRun', { run_id: rows[1]?.id });
 });
 afterAll(async () => {

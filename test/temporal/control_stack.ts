@@ -241,7 +241,7 @@ const standInExport = (
         const { generation } = await runSteps.reserveGeneration(run_id);
         await behaviour.whileExporting(run_id);
         await runSteps.finishExport(run_id, generation, { source_rows: 7, encoder: 'stand-in' });
-        return { generation, rows: 7, bytes: 7, source_rows: 7 };
+        return { finished: true, generation, rows: 7, bytes: 7, source_rows: 7 };
       },
       publishManifest: async ({ run_id }: { run_id: string }) => {
         const { generation } = await runSteps.load(run_id);

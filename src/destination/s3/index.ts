@@ -2,7 +2,7 @@ import type { Destination, DestinationContext, DestinationType } from '../destin
 import { parseS3Config, secretMembers, type S3Config } from './config.ts';
 import { fileKey, manifestKey } from './keys.ts';
 import { putManifestObject, readManifestObject } from './manifest_object.ts';
-import { abortUpload, beginUpload, type ObjectOptions } from './multipart.ts';
+import { abortUpload, beginUpload, resumeUpload, type ObjectOptions } from './multipart.ts';
 import { createS3Requests } from './requests.ts';
 
 /** Amazon S3 and every server that speaks its protocol. */
@@ -28,6 +28,7 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
     manifestKey: (subject) => manifestKey(config.prefix, subject),
     nameOf: (key) => `s3://${config.bucket_name}/${key}`,
     beginFile: (key, signal) => beginUpload(requests, key, fileOptions, signal),
+    resumeFile: (upload) => resumeUpload(requests, upload, fileOptions.firstPartBytes),
     abandonFile: (key, uploadId, signal) => abortUpload(requests, key, uploadId, signal),
     putManifest: (key, manifest, signal) =>
       putManifestObject(requests, key, manifest, manifestOptions, signal),

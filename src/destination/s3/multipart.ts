@@ -8,9 +8,15 @@ import {
   UploadPartCommand,
   type CreateMultipartUploadCommandInput,
 } from '@aws-sdk/client-s3';
-import { DestinationFault, type FileUpload, type UploadedPart } from '../destination.ts';
+import {
+  DestinationFault,
+  type FileUpload,
+  type StoredPart,
+  type UploadedPart,
+  type UploadNames,
+} from '../destination.ts';
 import type { S3Requests } from './requests.ts';
-import { partBytes } from './part_sizes.ts';
+import { partBytes, partNumberMaximum } from './part_sizes.ts';
 
 /** How objects are encrypted by the server, and what kind of text they hold. */
 export type ObjectOptions = Pick<
@@ -20,11 +26,6 @@ export type ObjectOptions = Pick<
 
 /** Metadata that tells an upload's object from any other of the same key and size. */
 const markName = 'exportd-upload';
-
-/** A part as the server lists it. */
-export interface ListedPart extends UploadedPart {
-  readonly bytes: number;
-}
 
 /** Begins a multipart upload of `key`; small files go the same way, as a single part. */
 export async function beginUpload(
@@ -39,22 +40,31 @@ export async function beginUpload(
   const created = await requests.send('CreateMultipartUpload', signal, (client, call) =>
     client.send(new CreateMultipartUploadCommand(input), call),
   );
-  const upload = {
-    Bucket: requests.bucket,
-    Key: key,
-    UploadId: requireMember(created.UploadId, 'an upload id'),
-  };
+  const upload_id = requireMember(created.UploadId, 'an upload id');
+  return resumeUpload(requests, { key, upload_id, mark }, firstPartBytes);
+}
+
+/** An upload that was begun before, by this attempt or another. */
+export function resumeUpload(requests: S3Requests, names: UploadNames, firstPartBytes: number): FileUpload {
+  const { key, upload_id, mark } = names;
+  const upload = { Bucket: requests.bucket, Key: key, UploadId: upload_id };
   return {
-    upload_id: upload.UploadId,
-    partBytes: (partNumber) => partBytes(partNumber, firstPartBytes),
-    putPart: async (partNumber, bytes, partSignal) => {
-      const sent = await requests.send('UploadPart', partSignal, (client, call) =>
+    ...names,
+    partNumberMaximum,
+    partBytes: (position) => partBytes(position, firstPartBytes),
+    listParts: (signal) =>
+      listParts(requests, key, upload_id, signal).catch((error: unknown) => {
+        if (isFault(error, 'NoSuchUpload')) return null;
+        throw error;
+      }),
+    isFinished: (bytes, signal) => isThere(requests, upload, { bytes, mark }, signal),
+    putPart: async (partNumber, bytes, signal) => {
+      const sent = await requests.send('UploadPart', signal, (client, call) =>
         client.send(new UploadPartCommand({ ...upload, PartNumber: partNumber, Body: bytes }), call),
       );
       return { part_number: partNumber, etag: requireMember(sent.ETag, 'the ETag of a part') };
     },
-    complete: (parts, bytes, completeSignal) =>
-      completeUpload(requests, upload, { parts, bytes, mark }, completeSignal),
+    complete: (parts, bytes, signal) => completeUpload(requests, upload, { parts, bytes, mark }, signal),
   };
 }
 
@@ -64,8 +74,8 @@ export async function listParts(
   key: string,
   uploadId: string,
   signal: AbortSignal,
-): Promise<ListedPart[]> {
-  const listed: ListedPart[] = [];
+): Promise<StoredPart[]> {
+  const listed: StoredPart[] = [];
   let marker: string | undefined;
   do {
     const input = { Bucket: requests.bucket, Key: key, UploadId: uploadId, PartNumberMarker: marker };
@@ -100,12 +110,12 @@ export async function abortUpload(
   }
 }
 
-type UploadNames = Readonly<{ Bucket: string; Key: string; UploadId: string }>;
+type UploadTarget = Readonly<{ Bucket: string; Key: string; UploadId: string }>;
 type Completion = Readonly<{ parts: readonly UploadedPart[]; bytes: number; mark: string }>;
 
 async function completeUpload(
   requests: S3Requests,
-  upload: UploadNames,
+  upload: UploadTarget,
   completion: Completion,
   signal: AbortSignal,
 ): Promise<void> {
@@ -138,8 +148,8 @@ async function completeUpload(
 
 async function isThere(
   requests: S3Requests,
-  { Bucket, Key }: UploadNames,
-  { bytes, mark }: Completion,
+  { Bucket, Key }: UploadTarget,
+  { bytes, mark }: Pick<Completion, 'bytes' | 'mark'>,
   signal: AbortSignal,
 ): Promise<boolean> {
   try {

@@ -9,5 +9,5 @@ export const partNumberMaximum = 10_000;
  * How many bytes a part gathers before it is sent: `first` for the first ones, then more by steps, up to 64 MiB, so
  * that small files show progress and large ones stay within the 10,000 parts of an upload.
  */
-export const partBytes = (partNumber: number, first: number): number =>
-  Math.max(first, Math.min(partBytesMaximum, first * (1 + Math.floor(partNumber / partsPerStep))));
+export const partBytes = (position: number, first: number): number =>
+  Math.max(first, Math.min(partBytesMaximum, first * (1 + Math.floor(position / partsPerStep))));

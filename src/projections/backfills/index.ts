@@ -80,6 +80,12 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
         [id, event.data.run_id, event.data.status],
       );
       return;
+    case 'BackfillRunContinued':
+      await connection.query(
+        'update exportd.backfill_runs set run_id = $3 where backfill_id = $1 and run_id = $2',
+        [id, event.data.run_id, event.data.next_run_id],
+      );
+      return;
     case 'BackfillPaused':
       await setStatus('Paused', false);
       return;

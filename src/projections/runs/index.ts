@@ -1,4 +1,4 @@
-import { activeStatuses, type PlannedPart, type RunEvent } from '../../domain/run.ts';
+import { activeStatuses, type PlannedPart, type RunEvent, type RunInheritance } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
@@ -8,7 +8,7 @@ const active = activeStatuses.map((status) => `'${status}'`).join(', ');
 /** One row per run as the HTTP interface shows it. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 2,
+  version: 3,
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -71,6 +71,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
   switch (event.type) {
     case 'RunStarted':
       await insert(connection, stored, event.data);
+      if (event.data.inherited) await inherit(connection, id, event.data.inherited);
       return;
     case 'RunCounted':
       await set('records_total_count = $3', event.data.records_total_count);
@@ -112,6 +113,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
     case 'RunExportFinished':
       await set('records_completed = file_rows, bytes = file_bytes');
       return;
+    case 'RunAttemptBegan':
     case 'RunPublishStarted':
       return;
     case 'RunCompleted':
@@ -169,6 +171,35 @@ async function insert(
     ],
   );
 }
+
+/** Counts of a run that goes on with another's work go on from that one's. */
+async function inherit(
+  connection: Connection,
+  id: string,
+  { run_id, progress }: RunInheritance,
+): Promise<void> {
+  const { records_total_count, generation, files, upload } = progress;
+  const parts = upload?.parts ?? [];
+  await connection.query(
+    `update exportd.batch_export_runs run set records_total_count = $3, generation = $4, files = $5,
+       file_rows = $6, file_bytes = $7, part_rows = $8, part_bytes = $9,
+       records_completed = former.records_completed, bytes = former.bytes, cursor = former.cursor
+     from exportd.batch_export_runs former where run.id = $1 and former.id = $2`,
+    [
+      id,
+      run_id,
+      records_total_count,
+      generation,
+      files.length,
+      sum(files.map(({ rows }) => rows)),
+      sum(files.map(({ bytes }) => bytes)),
+      sum(parts.map(({ rows }) => rows)),
+      sum(parts.map(({ bytes }) => bytes)),
+    ],
+  );
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /** Opaque to users: where an interrupted run would go on. */
 function cursorOf(generation: number, part: PlannedPart): string {

@@ -20,7 +20,7 @@ const deciders: Record<StreamType, UntypedDecider> = {
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
-  version: 2,
+  version: 3,
   owns: ['exportd.stream_states'],
   tables: `
     create table exportd.stream_states (

@@ -1,0 +1,22 @@
+import type { Settings } from '../src/config/settings.ts';
+import type { RunSteps } from '../src/decisions/run_steps.ts';
+import type { OpenDestination } from '../src/destination/open_destination.ts';
+import type { EncoderPool } from '../src/encoding/encoder.ts';
+import type { Source } from '../src/source/source.ts';
+import type { Logger } from '../src/telemetry/logger.ts';
+import type { ActivityContext } from './activity_context.ts';
+
+/** What the export activities work with. */
+export interface ExportDependencies {
+  readonly runSteps: RunSteps;
+  readonly source: Source;
+  readonly encoders: EncoderPool;
+  readonly openDestination: OpenDestination;
+  readonly logger: Logger;
+  readonly settings: Pick<
+    Settings,
+    'EXPORTD_HEARTBEAT_TIMEOUT_MS' | 'EXPORTD_ENCODER_THREADS' | 'EXPORTD_PARTS_PER_EXECUTION'
+  >;
+  /** Temporal's context of the running activity, unless a test brings its own. */
+  readonly context?: () => ActivityContext;
+}

@@ -1,0 +1,26 @@
+import type { Destination, DestinationFault } from '../src/destination/destination.ts';
+import type { OpenedRun } from '../src/domain/run.ts';
+import type { ExportDependencies } from './export_dependencies.ts';
+
+/** Opens the run's destination for one activity; waits for it are told to the export's log, each kind once. */
+export async function withDestination<Result>(
+  { runSteps, openDestination, logger }: ExportDependencies,
+  runId: string,
+  run: OpenedRun,
+  work: (destination: Destination) => Promise<Result>,
+): Promise<Result> {
+  const told = new Set<string>();
+  const onWaiting = ({ type, message }: DestinationFault): void => {
+    if (told.has(type)) return;
+    told.add(type);
+    runSteps
+      .log(run, runId, 'WARNING', `${message} Trying again.`)
+      .catch(() => logger.warn({ run_id: runId }, 'A line of the log of an export could not be written.'));
+  };
+  const destination = await openDestination(run.subject, onWaiting);
+  try {
+    return await work(destination);
+  } finally {
+    destination.close();
+  }
+}

@@ -1,0 +1,56 @@
+import type { Model } from './batch_export.ts';
+import { requireActive, type OpenedRun, type RunEvent, type RunProgress, type RunState } from './run.ts';
+
+/** The two events of a handover: the first closes the run that was worked on, the second opens the one that goes on. */
+export interface Handover {
+  readonly closed: RunEvent;
+  readonly opened: RunEvent;
+}
+
+/**
+ * Hands an export that is under way over to a fresh run, which goes on where this one stands and counts on from it.
+ * @throws RunEnded when the run is not active.
+ */
+export function decideContinuation(
+  state: RunState,
+  ids: { readonly run_id: string; readonly next_run_id: string; readonly cursor: string },
+): Handover {
+  const run = requireActive(state);
+  return {
+    closed: { type: 'RunContinuedAsNew', data: { next_run_id: ids.next_run_id, cursor: ids.cursor } },
+    opened: {
+      type: 'RunStarted',
+      data: {
+        ...run.subject,
+        continues_run_id: ids.run_id,
+        inherited: { run_id: ids.run_id, progress: progressOf(run) },
+      },
+    },
+  };
+}
+
+/**
+ * What an automatic retry may go on with; undefined when it has to start anew. That is so under another model or config,
+ * when a transaction may have added rows in front of the cursor (the barrier gave up), and when the manifest may have
+ * been put already, since its generation is taken then.
+ */
+export function progressForRetry(
+  state: RunState,
+  definition: { readonly model: Model; readonly config_version: number },
+): RunProgress | undefined {
+  if (state.status === 'Absent' || state.publish_started_at !== null || !state.settled) return undefined;
+  if (state.upload === null && state.files.length === 0) return undefined;
+  const { model, config_version } = state.subject;
+  if (model !== definition.model || config_version !== definition.config_version) return undefined;
+  return { ...progressOf(state), records_total_count: null };
+}
+
+const progressOf = (run: OpenedRun): RunProgress => ({
+  records_total_count: run.records_total_count,
+  settled: run.settled,
+  generation: run.generation,
+  attempt: run.attempt,
+  encoder: run.encoder,
+  upload: run.upload,
+  files: run.files,
+});
