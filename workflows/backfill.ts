@@ -8,7 +8,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { AppendActivities } from '../activities/append.ts';
-import type { BackfillInput } from './messages.ts';
+import { isId, type BackfillInput } from './messages.ts';
 import { busyIntervalMs, longestSleepMs, recordingPolicy } from './policies.ts';
 
 const activities = proxyLocalActivities<AppendActivities>(recordingPolicy);
@@ -19,7 +19,7 @@ const activities = proxyLocalActivities<AppendActivities>(recordingPolicy);
  */
 export async function batchExportBackfill({ backfill_id }: BackfillInput): Promise<void> {
   // May have been started by hand with anything.
-  if (typeof backfill_id !== 'string')
+  if (!isId(backfill_id))
     throw ApplicationFailure.nonRetryable('The input has to name a backfill.', 'InvalidInput');
   let woken = false;
   setDefaultSignalHandler(() => {

@@ -9,7 +9,7 @@ import {
 } from '@temporalio/workflow';
 import type { AppendActivities, ScheduleStepOutcome } from '../activities/append.ts';
 import { openInbox } from './inbox.ts';
-import type { ScheduleInput } from './messages.ts';
+import { isId, type ScheduleInput } from './messages.ts';
 import { busyIntervalMs, longestSleepMs, recordingPolicy, signalsPerStep } from './policies.ts';
 import { searchAttributes } from './search_attributes.ts';
 
@@ -23,7 +23,7 @@ const activities = proxyLocalActivities<AppendActivities>(recordingPolicy);
 export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
   const { batch_export_id } = input;
   // May have been started by hand with anything.
-  if (typeof batch_export_id !== 'string')
+  if (!isId(batch_export_id))
     throw ApplicationFailure.nonRetryable('The input has to name a batch export.', 'InvalidInput');
   const inbox = openInbox(input);
   const show = createShow();

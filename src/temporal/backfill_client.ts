@@ -8,6 +8,7 @@ import {
   type BackfillInput,
 } from '../../workflows/messages.ts';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
+import { backfillSummary } from './summaries.ts';
 import { ignoreNotFound } from './schedule_client.ts';
 import { requestPatienceMs, taskQueues, workflowTaskTimeout } from './task_queues.ts';
 
@@ -54,7 +55,7 @@ export function createBackfillClient(
         { key: searchAttributes.project, value: String(row.team_id) },
         { key: searchAttributes.backfill, value: backfillId },
       ],
-      staticSummary: `Backfill of "${row.name}", ${row.start_at} to ${row.end_at}`,
+      staticSummary: backfillSummary(row),
     };
   };
   const soon = <Result>(work: () => Promise<Result>): Promise<Result> =>

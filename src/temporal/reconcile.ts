@@ -21,6 +21,7 @@ import {
   liveExports,
   waitingCommands,
 } from './expected_executions.ts';
+import { isRefusal } from './refusals.ts';
 import type { RunStarter } from './run_starter.ts';
 import type { ScheduleClient } from './schedule_client.ts';
 import { taskQueues } from './task_queues.ts';
@@ -80,7 +81,7 @@ async function each<Item>(
     try {
       await work(item);
     } catch (error) {
-      if (error instanceof ServiceError || isGrpcServiceError(error)) throw error;
+      if (!isRefusal(error) && (error instanceof ServiceError || isGrpcServiceError(error))) throw error;
       logger.error({ err: error, item }, 'The reconciler could not mend an item.');
     }
   });

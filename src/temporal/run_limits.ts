@@ -20,17 +20,29 @@ const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** How long a run's execution may take, in milliseconds: long enough for many attempts, short against the interval. */
+/** The days on which clocks change are this much shorter or longer. */
+const clockChange = 2 * hour;
+
+/**
+ * How long a run's execution may take, in milliseconds: long enough for many attempts, short against the interval. The
+ * run's own interval counts too: it may come from a time when the export had another, or bridge two of them.
+ */
 export function executionTimeoutMs(
-  { interval }: Pick<StartableRun, 'interval'>,
+  run: Pick<StartableRun, 'interval' | 'data_interval_start' | 'data_interval_end'>,
   settings: RunSettings,
 ): number {
   if (settings.EXPORTD_RUN_TIMEOUT_MS !== undefined) return settings.EXPORTD_RUN_TIMEOUT_MS;
-  const length = nominalLengthMs(interval);
-  if (length < hour) return Math.max(20 * minute, length);
-  if (length < day) return 6 * hour;
-  return length === day ? 24 * hour : 72 * hour;
+  return Math.max(timeoutFor(nominalLengthMs(run.interval)), timeoutFor(lengthMs(run)));
 }
+
+function timeoutFor(length: number): number {
+  if (length < hour) return Math.max(20 * minute, length);
+  if (length < day - clockChange) return 6 * hour;
+  return length <= day + clockChange ? 24 * hour : 72 * hour;
+}
+
+const lengthMs = (run: Pick<StartableRun, 'data_interval_start' | 'data_interval_end'>): number =>
+  new Date(run.data_interval_end).getTime() - new Date(run.data_interval_start).getTime();
 
 /** The input of a run's execution. */
 export function runInput(
@@ -38,7 +50,6 @@ export function runInput(
   settings: RunSettings & Pick<Settings, 'EXPORTD_TASK_QUEUE'>,
 ): RunInput {
   const half = executionTimeoutMs(run, settings) / 2;
-  const length = new Date(run.data_interval_end).getTime() - new Date(run.data_interval_start).getTime();
   return {
     run_id: run.run_id,
     batch_export_id: run.batch_export_id,
@@ -46,7 +57,7 @@ export function runInput(
     data_interval_end: run.data_interval_end,
     export_task_queue: taskQueues(settings).export,
     limits: {
-      settle_max_ms: Math.min(settings.EXPORTD_SETTLE_MAX_MS, length),
+      settle_max_ms: Math.min(settings.EXPORTD_SETTLE_MAX_MS, lengthMs(run)),
       // Half at most, so that the failure is told by exportd before Temporal ends the execution.
       budget_ms: Math.min(settings.EXPORTD_ACTIVITY_BUDGET_MS ?? half, half),
       retry_initial_ms: settings.EXPORTD_ACTIVITY_RETRY_INITIAL_MS,

@@ -1,11 +1,12 @@
-import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
+import { WorkflowExecutionAlreadyStartedError, type Client, type WorkflowOptions } from '@temporalio/client';
 import type { Settings } from '../config/settings.ts';
 import type { StartableRun } from '../decisions/startable_runs.ts';
 import { runWorkflowId, workflowTypes } from '../../workflows/messages.ts';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
 import { forEachConcurrently } from './concurrency.ts';
 import { describeExecution } from './executions.ts';
-import { runSummary } from './run_summary.ts';
+import { isRefusal } from './refusals.ts';
+import { runSummary } from './summaries.ts';
 import { executionTimeoutMs, runInput, type RunSettings } from './run_limits.ts';
 import { ignoreNotFound } from './schedule_client.ts';
 import { requestPatienceMs, taskQueues, workflowTaskTimeout } from './task_queues.ts';
@@ -17,7 +18,12 @@ export interface RunStarter {
    * @returns false while the execution of another run of the same interval has not let go.
    */
   start(run: StartableRun): Promise<boolean>;
-  /** Starts several; the answer is how many are kept waiting by another run of their interval. */
+  /**
+   * Starts those of several that have had no execution yet. One whose execution has ended without a word in the journal
+   * is left to the reconciler, which tells a termination by hand from a crash. So is one that Temporal does not accept:
+   * the others have their turn all the same.
+   * @returns how many are kept waiting by another run of their interval.
+   */
   startAll(runs: readonly StartableRun[]): Promise<number>;
   /** Puts a fresh execution in the place of one that is stuck. */
   replace(run: StartableRun): Promise<void>;
@@ -34,11 +40,14 @@ export function createRunStarter(
 ): RunStarter {
   const soon = <Result>(work: () => Promise<Result>): Promise<Result> =>
     client.withDeadline(Date.now() + requestPatienceMs, work);
-  const startAs = (run: StartableRun, workflowIdConflictPolicy: 'FAIL' | 'TERMINATE_EXISTING') =>
+  const startAs = (
+    run: StartableRun,
+    policies: Pick<WorkflowOptions, 'workflowIdConflictPolicy' | 'workflowIdReusePolicy'>,
+  ) =>
     soon(() =>
       client.workflow.start(workflowTypes.run, {
         workflowId: runWorkflowId(run),
-        workflowIdConflictPolicy,
+        ...policies,
         taskQueue: taskQueues(settings).control,
         args: [runInput(run, settings)],
         workflowExecutionTimeout: executionTimeoutMs(run, settings),
@@ -59,11 +68,23 @@ export function createRunStarter(
     );
   const start = async (run: StartableRun): Promise<boolean> => {
     try {
-      await startAs(run, 'FAIL');
+      await startAs(run, { workflowIdConflictPolicy: 'FAIL' });
       return true;
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
       return (await describeExecution(client, runWorkflowId(run)))?.run_id === run.run_id;
+    }
+  };
+  const startFirst = async (run: StartableRun): Promise<boolean> => {
+    try {
+      await startAs(run, { workflowIdReusePolicy: 'REJECT_DUPLICATE' });
+      return true;
+    } catch (error) {
+      if (isRefusal(error)) return true;
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      const latest = await describeExecution(client, runWorkflowId(run));
+      if (latest?.run_id === run.run_id) return true;
+      return latest?.status === 'RUNNING' ? false : start(run);
     }
   };
   return {
@@ -71,12 +92,12 @@ export function createRunStarter(
     startAll: async (runs) => {
       let busy = 0;
       await forEachConcurrently(runs, startsAtOnce, async (run) => {
-        if (!(await start(run))) busy += 1;
+        if (!(await startFirst(run))) busy += 1;
       });
       return busy;
     },
     replace: async (run) => {
-      await startAs(run, 'TERMINATE_EXISTING');
+      await startAs(run, { workflowIdConflictPolicy: 'TERMINATE_EXISTING' });
     },
     cancel: async (run) => {
       const execution = await describeExecution(client, runWorkflowId(run));

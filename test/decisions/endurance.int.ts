@@ -149,8 +149,8 @@ async function createBehind(batchExportId: string, minutes: number): Promise<voi
   const minutely = definition as BatchExportDefinition;
   const pieces = [{ ...minutely, effective_from: null }];
   const { start } = intervalContaining(pieces, new Date(minutesAgo(minutes + 1)));
-  await journal.transaction(async ({ lock }) => {
-    const stream = await lock(batchExportDecider, batchExportId);
+  await journal.transaction(async (transaction) => {
+    const stream = await transaction.lock(batchExportDecider, batchExportId);
     await stream.append(randomUUID(), [
       {
         type: 'BatchExportCreated',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
 import { executionTimeoutMs, runInput } from '../../src/temporal/run_limits.ts';
-import { runSummary } from '../../src/temporal/run_summary.ts';
+import { backfillSummary, runSummary } from '../../src/temporal/summaries.ts';
 import { runWorkflowId } from '../../workflows/messages.ts';
 
 const run = {
@@ -28,7 +28,20 @@ describe('the limits of a run', () => {
     ['week', 72 * hour],
     ['month', 72 * hour],
   ])('give an execution of %s %d ms', (interval, expected) => {
-    expect(executionTimeoutMs({ interval }, settingsWith())).toBe(expected);
+    const sameTime = {
+      data_interval_start: run.data_interval_start,
+      data_interval_end: run.data_interval_start,
+    };
+    expect(executionTimeoutMs({ ...sameTime, interval }, settingsWith())).toBe(expected);
+  });
+
+  it.each([
+    ['a day of 23 hours', '2026-11-01T00:00:00.000Z', '2026-11-01T23:00:00.000Z', 24 * hour],
+    ['a bridge of 14 hours', '2026-11-01T10:00:00.000Z', '2026-11-02T00:00:00.000Z', 6 * hour],
+    ['a month', '2026-10-01T00:00:00.000Z', '2026-11-01T00:00:00.000Z', 72 * hour],
+  ])('fit %s from before the export became shorter', (_, start, end, expected) => {
+    const earlier = { interval: 'every 5 minutes', data_interval_start: start, data_interval_end: end };
+    expect(executionTimeoutMs(earlier, settingsWith())).toBe(expected);
   });
 
   it('leave an activity half of the execution at most', () => {
@@ -50,6 +63,19 @@ describe('the names of a run', () => {
     expect(runSummary({ ...run, data_interval_end: '2026-11-02T10:00:00.000Z' })).toBe(
       'events of "Shop", 2026-11-01 10:00–2026-11-02 10:00',
     );
+  });
+
+  it.each([
+    ['wide characters', '漢'.repeat(255)],
+    ['characters that JSON escapes', '"\u0001'.repeat(127)],
+    ['emoji', '🦔'.repeat(127)],
+  ])('stay within what Temporal accepts with %s in the name', (_, name) => {
+    const times = { start_at: '2026-11-01T10:00:00.000Z', end_at: '2026-11-02T10:00:00.000Z' };
+    for (const summary of [
+      runSummary({ ...run, batch_export_name: name }),
+      backfillSummary({ ...times, name }),
+    ])
+      expect(Buffer.byteLength(JSON.stringify(summary))).toBeLessThan(400);
   });
 
   it('are one workflow id for each interval', () => {
