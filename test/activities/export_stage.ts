@@ -1,10 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { ActivityContext } from '../../activities/activity_context.ts';
 import { createExportActivities } from '../../activities/export.ts';
+import type { ExportDependencies } from '../../activities/export_dependencies.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { createRunSteps } from '../../src/decisions/run_steps.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
-import { createDestinationOpener, type OpenDestination } from '../../src/destination/open_destination.ts';
+import { createDestinationOpener } from '../../src/destination/open_destination.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
@@ -32,7 +33,11 @@ export async function createStage() {
   const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
 
   /** The activities of one attempt; `heartbeats` is what it told. */
-  const attempt = (more: { signal?: AbortSignal; openDestination?: OpenDestination } = {}) => {
+  const attempt = (
+    more: { signal?: AbortSignal } & Partial<
+      Pick<ExportDependencies, 'openDestination' | 'runSteps' | 'settings'>
+    > = {},
+  ) => {
     const heartbeats: unknown[] = [];
     const context = (): ActivityContext => ({
       heartbeat: (details) => heartbeats.push(details),
@@ -92,7 +97,18 @@ export async function createStage() {
     bucket.client.destroy();
     await database.drop();
   };
-  return { database, bucket, journal, runSteps, openDestination, attempt, openRun, insertEvents, close };
+  return {
+    database,
+    bucket,
+    journal,
+    runSteps,
+    settings,
+    openDestination,
+    attempt,
+    openRun,
+    insertEvents,
+    close,
+  };
 }
 
 export type Stage = Awaited<ReturnType<typeof createStage>>;
