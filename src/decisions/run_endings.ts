@@ -7,10 +7,10 @@ import {
   type RunEvent,
 } from '../domain/run.ts';
 import type { Connection } from '../journal/database.ts';
-import { idFromCause, type Journal, type JournalTransaction } from '../journal/journal.ts';
+import type { Journal, JournalTransaction } from '../journal/journal.ts';
 import { writeLogLine } from '../journal/log_lines.ts';
-import { scheduledCause } from './causes.ts';
 import type { Policies } from './policies.ts';
+import { takenBySchedule, type BackfillRun } from './runs_of_schedule.ts';
 
 /** The ways a run ends without a manifest. */
 export type RunEnding = 'Failed' | 'FailedRetryable' | 'TimedOut' | 'Terminated' | 'Cancelled';
@@ -75,17 +75,10 @@ export async function cancelRuns(
   return cancelled;
 }
 
-interface CancellableRun {
-  readonly id: string;
-  readonly batch_export_id: string;
-  readonly start: string;
-  readonly end: string;
-}
-
 async function cancellableRuns(
   connection: Connection,
   of: { readonly batch_export_id: string } | { readonly backfill_id: string },
-): Promise<CancellableRun[]> {
+): Promise<BackfillRun[]> {
   const [condition, id] =
     'batch_export_id' in of
       ? ['batch_export_id = $1', of.batch_export_id]
@@ -94,25 +87,12 @@ async function cancellableRuns(
              where other.run_id = run.id and other.backfill_id <> $1 and other.status is null)`,
           of.backfill_id,
         ];
-  const { rows } = await connection.query<CancellableRun>(
+  const { rows } = await connection.query<BackfillRun>(
     `select id, batch_export_id, data_interval_start as start, data_interval_end as end
      from exportd.batch_export_runs run where ${condition} and status = any($2) order by id`,
     [id, activeStatuses],
   );
   if ('batch_export_id' in of) return rows;
-  const joined = await joinedBySchedule(connection, rows);
-  return rows.filter((run) => !joined.has(run.id));
-}
-
-/** Those of the runs that the schedule found at their interval and took for its own. */
-async function joinedBySchedule(
-  connection: Connection,
-  runs: readonly CancellableRun[],
-): Promise<Set<string>> {
-  const { rows } = await connection.query<{ run_id: string }>(
-    `select data->>'run_id' as run_id from exportd.journal_events
-     where event_id = any($1) and event_type = 'IntervalScheduled'`,
-    [runs.map((run) => idFromCause('batch_export', run.batch_export_id, scheduledCause(run), 0))],
-  );
-  return new Set(rows.map(({ run_id }) => run_id));
+  const taken = await takenBySchedule(connection, rows);
+  return rows.filter((run) => !taken.has(run.id));
 }

@@ -5,9 +5,10 @@ import { pendingCommands } from '../journal/commands.ts';
 import type { Connection } from '../journal/database.ts';
 import { idFromCause, type Journal, type JournalTransaction, type LockedStream } from '../journal/journal.ts';
 import { applyCommand } from './apply_command.ts';
-import { scheduledCause } from './causes.ts';
+import { openDueRetries } from './due_retries.ts';
 import { activeRunOf, openRun } from './open_run.ts';
 import type { Policies } from './policies.ts';
+import { scheduledCause } from './runs_of_schedule.ts';
 import { storeHandSignal, type ReceivedSignal } from './signals.ts';
 import { startableRun, startableRuns, type StartableRun } from './startable_runs.ts';
 
@@ -123,42 +124,6 @@ async function openDueIntervals(
       await stream.append(scheduledCause(event.data), [event]);
     }
   }
-}
-
-async function openDueRetries(
-  transaction: JournalTransaction,
-  batchExportId: string,
-  state: Extract<BatchExportState, { status: 'live' }>,
-): Promise<Date | null> {
-  const { rows } = await transaction.connection.query<{
-    id: string;
-    start: string;
-    end: string;
-    backfill_id: string | null;
-    retry_number: number;
-    retry_at: string;
-  }>(
-    `select id, data_interval_start as start, data_interval_end as end, backfill_id, retry_number, retry_at
-     from exportd.batch_export_runs run where batch_export_id = $1 and retry_at is not null
-       and not exists (select from exportd.backfills backfill where backfill.id = run.backfill_id
-                       and backfill.status in ('Paused', 'Cancelled'))
-     order by retry_at`,
-    [batchExportId],
-  );
-  for (const run of rows) {
-    if (new Date(run.retry_at) > transaction.now) return new Date(run.retry_at);
-    const interval = { start: run.start, end: run.end };
-    if ((await activeRunOf(transaction.connection, batchExportId, interval)) !== null) continue;
-    await openRun(transaction, state, {
-      id: idFromCause('retry', run.id),
-      batch_export_id: batchExportId,
-      interval,
-      backfill_id: run.backfill_id,
-      retry_number: run.retry_number + 1,
-      retry_of_run_id: run.id,
-    });
-  }
-  return null;
 }
 
 async function activeScheduledRuns(connection: Connection, batchExportId: string): Promise<number> {

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { inTransaction, type Connection, type Pool } from '../journal/database.ts';
 import { readAll } from '../journal/read.ts';
 import { applyToProjections, projectionLock, projections } from './registry.ts';
@@ -9,20 +10,39 @@ const versions = 'exportd.projection_versions';
  * @returns how many events were folded.
  */
 export async function rebuild(pool: Pool): Promise<number> {
-  return inTransaction(pool, async (connection) => {
-    await connection.query('set local statement_timeout = 0');
-    await connection.query('select pg_advisory_xact_lock($1)', [projectionLock]);
-    return foldAgain(connection);
-  });
+  return alone(pool, foldAgain);
 }
 
 /** Makes the read models where they are missing, and folds them again where a deployment brought another version. */
 export async function ensureProjections(pool: Pool): Promise<void> {
-  await inTransaction(pool, async (connection) => {
-    await connection.query('set local statement_timeout = 0');
-    await connection.query('select pg_advisory_xact_lock($1)', [projectionLock]);
+  await alone(pool, async (connection) => {
     if (!(await upToDate(connection))) await foldAgain(connection);
   });
+}
+
+const deadlockDetected = '40P01';
+const roundsMaximum = 10;
+
+/**
+ * Runs `work` while no append does. Whoever reads several tables takes their locks in an order of its own, so dropping
+ * them may end in a ring, which PostgreSQL breaks at either side; then it is done over.
+ */
+async function alone<Result>(
+  pool: Pool,
+  work: (connection: Connection) => Promise<Result>,
+  round = 1,
+): Promise<Result> {
+  try {
+    return await inTransaction(pool, async (connection) => {
+      await connection.query('set local statement_timeout = 0');
+      await connection.query('select pg_advisory_xact_lock($1)', [projectionLock]);
+      return work(connection);
+    });
+  } catch (error) {
+    const isDeadlock = error instanceof pg.DatabaseError && error.code === deadlockDetected;
+    if (!isDeadlock || round >= roundsMaximum) throw error;
+    return alone(pool, work, round + 1);
+  }
 }
 
 async function foldAgain(connection: Connection): Promise<number> {

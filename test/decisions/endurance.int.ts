@@ -119,16 +119,21 @@ describe('a run that is waited for from two sides', () => {
   });
 
   it('goes on for the schedule that owes its interval', async () => {
-    const { batchExportId, command } = createCommander(journal, quickPolicies());
+    const { batchExportId, command, step: again } = createCommander(journal, quickPolicies());
     await createBehind(batchExportId, 3);
     const { command: backfill } = await command('backfill', range());
     const { step } = await command('unpause');
     expect(step.status).toBe('live');
     await command('cancelBackfill', { backfill_id: backfill.outcome?.backfill_id });
-    const joined = (await runsOf(batchExportId)).filter((run) => run.backfill_id !== null);
-    expect(joined.length).toBeGreaterThan(0);
-    const left = joined.map(({ status }) => status);
-    expect(left).toContain('Starting');
+    const ofBackfill = async () =>
+      (await runsOf(batchExportId)).filter((run) => run.backfill_id !== null && run.status === 'Starting');
+    const [joined] = await ofBackfill();
+    // Nor is its automatic retry given up.
+    const ending = { status: 'FailedRetryable', latest_error: 'Timeout: S3' } as const;
+    await endRun(journal, quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0' }), joined?.id ?? '', ending);
+    await again();
+    const retries = (await runsOf(batchExportId)).filter(({ retry_number }) => retry_number === 1);
+    expect(retries).toMatchObject([{ status: 'Starting', backfill_id: joined?.backfill_id }]);
   });
 
   it('wakes both when a person cancels it', async () => {
