@@ -131,12 +131,14 @@ async function endLeftovers(dependencies: ReconcileDependencies): Promise<void> 
     const runId = runIdOf(memo);
     if (runId !== undefined) running.push(runId);
   }
-  await each(dependencies, await endedRuns(journal.pool, running), async (runId) => {
-    const run = await startableRun(journal.pool, runId);
+  await each(dependencies, await endedRuns(journal.pool, running), async ({ id, handed_over }) => {
+    const run = await startableRun(journal.pool, id);
     if (!run) return;
     const execution = await describeExecution(client, runWorkflowId(run));
-    if (execution?.run_id !== runId || !isStuck(execution)) await runs.cancel(run);
-    else
+    if (execution?.run_id !== id || !isStuck(execution)) {
+      // A cancellation would reach the run that goes on.
+      if (!handed_over) await runs.cancel(run);
+    } else
       await client.workflow
         .getHandle(runWorkflowId(run), execution.temporal_run_id)
         .terminate('The run has ended, and its workflow is stuck.');

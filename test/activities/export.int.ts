@@ -132,10 +132,13 @@ describe('an attempt that fails', () => {
     expect(exported).toMatchObject({ generation: 1, rows: eventCount });
   });
 
-  it('because it was cancelled says so and throws its parts away', async () => {
+  it.each([
+    ['because a person cancelled it throws its parts away', 'CANCELLED', 0],
+    ['because its worker shuts down leaves its parts to the next', 'WORKER_SHUTDOWN', 1],
+  ])('%s', async (_, cause, uploads) => {
     const { run_id } = await stage.openRun();
     const cancel = new AbortController();
-    const reason = new CancelledFailure('CANCELLED');
+    const reason = new CancelledFailure(cause);
     const openDestination = interrupting(() => {
       cancel.abort(reason);
       return Promise.reject(reason);
@@ -143,6 +146,8 @@ describe('an attempt that fails', () => {
     await expect(
       stage.attempt({ signal: cancel.signal, openDestination }).exportInterval({ run_id }),
     ).rejects.toBe(reason);
+    expect(await read.openUploads()).toHaveLength(uploads);
+    if (uploads > 0) await stage.attempt().exportInterval({ run_id });
     expect(await read.openUploads()).toEqual([]);
   });
 

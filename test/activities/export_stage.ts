@@ -9,7 +9,7 @@ import { createDestinationOpener } from '../../src/destination/open_destination.
 import type { Model } from '../../src/domain/batch_export.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
-import { inTransaction } from '../../src/journal/database.ts';
+import { inTransaction, type Pool } from '../../src/journal/database.ts';
 import { createJournal } from '../../src/journal/journal.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
@@ -19,6 +19,17 @@ import { createTestDatabase } from '../setup/database.ts';
 
 export const interval = { start: '2026-01-01T10:00:00.000Z', end: '2026-01-01T11:00:00.000Z' };
 const teamId = 1;
+
+/** Inserts events of about 1 KB that hardly compress, spread over the hour that begins at `start`. */
+export const insertEvents = (pool: Pool, rows: number, start: string): Promise<unknown> =>
+  pool.query(
+    `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+     select $1, gen_random_uuid(), 'event', 'person', jsonb_build_object('noise', noise), moment, moment
+     from generate_series(1, $3::int) n
+     cross join lateral (select string_agg(md5(random()::text || n || g), '') as noise from generate_series(1, 30) g) r
+     cross join lateral (select $2::timestamptz + make_interval(secs => 3600.0 * (n - 1) / $3) as moment) m`,
+    [teamId, start, rows],
+  );
 
 /** Everything an export needs, for real but for Temporal: a database that is also the source, a bucket, encoders. */
 export async function createStage() {
@@ -80,17 +91,6 @@ export async function createStage() {
     return { run_id, batchExportId };
   };
 
-  /** Inserts events of about 1 KB that hardly compress, spread over the interval. */
-  const insertEvents = (rows: number): Promise<unknown> =>
-    database.pool.query(
-      `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
-       select $1, gen_random_uuid(), 'event', 'person', jsonb_build_object('noise', noise), moment, moment
-       from generate_series(1, $3::int) n
-       cross join lateral (select string_agg(md5(random()::text || n || g), '') as noise from generate_series(1, 30) g) r
-       cross join lateral (select $2::timestamptz + make_interval(secs => 3600.0 * (n - 1) / $3) as moment) m`,
-      [teamId, interval.start, rows],
-    );
-
   const close = async (): Promise<void> => {
     await encoders.close();
     await source.close();
@@ -106,7 +106,7 @@ export async function createStage() {
     openDestination,
     attempt,
     openRun,
-    insertEvents,
+    insertEvents: (rows: number) => insertEvents(database.pool, rows, interval.start),
     close,
   };
 }

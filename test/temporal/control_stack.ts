@@ -25,7 +25,7 @@ import { createScheduleClient, type ScheduleClient } from '../../src/temporal/sc
 import { registerSearchAttributes } from '../../src/temporal/search_attributes.ts';
 import { createWorkers } from '../../src/temporal/worker.ts';
 import { definition } from '../decisions/commander.ts';
-import { createTestDatabase } from '../setup/database.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { until } from '../setup/until.ts';
 
@@ -42,6 +42,7 @@ export interface ShownRun {
   readonly status: RunStatus;
   readonly latest_error: string | null;
   readonly retry_number: number;
+  readonly records_completed: number;
   readonly generation: number;
   readonly data_interval_start: string;
   readonly data_interval_end: string;
@@ -82,8 +83,17 @@ async function sharedBundle(logger: Logger): Promise<WorkflowBundleOption> {
   return { code };
 }
 
-/** Starts the stack, without its worker. */
-export async function createControlStack(more: Record<string, string> = {}): Promise<ControlStack> {
+/** Source and destination of a stack that has real ones. */
+export interface DataPlane {
+  readonly source: Source;
+  readonly exportActivities: ReturnType<typeof createExportActivities>;
+}
+
+/** Starts the stack, without its worker; with stand-ins for source and destination unless it is given real ones. */
+export async function createControlStack(
+  more: Record<string, string> = {},
+  makeDataPlane?: (database: TestDatabase, settings: Settings, runSteps: RunSteps) => DataPlane,
+): Promise<ControlStack> {
   const database = await createTestDatabase();
   const settings = readSettings({
     DATABASE_URL: database.url,
@@ -112,12 +122,16 @@ export async function createControlStack(more: Record<string, string> = {}): Pro
     lookAtBarrier: () => Promise.resolve({ state: { phase: 'open' }, wait_ms: 0, held_by: [] }),
     whileExporting: () => Promise.resolve(),
   };
+  const data = makeDataPlane?.(database, settings, runSteps) ?? {
+    source: standInSource(behaviour),
+    exportActivities: standInExport(runSteps, behaviour, logger),
+  };
   const control = {
     journal,
     client,
     policies: policiesOf(settings),
     runSteps,
-    source: standInSource(behaviour),
+    source: data.source,
     runs: createRunStarter(client, settings),
     schedules: createScheduleClient(client, settings),
     backfills: createBackfillClient(client, pool, settings),
@@ -174,7 +188,7 @@ export async function createControlStack(more: Record<string, string> = {}): Pro
         connection,
         workflowBundle,
         appendActivities: createAppendActivities(control),
-        exportActivities: standInExport(runSteps, behaviour, logger),
+        exportActivities: data.exportActivities,
         settings,
       });
       const running = workers.run();

@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { takeBackfillStep } from '../../src/decisions/backfill_steps.ts';
+import { continueRun } from '../../src/decisions/continue_run.ts';
+import { createRunSteps, type RunSteps } from '../../src/decisions/run_steps.ts';
+import { endRun } from '../../src/decisions/run_endings.ts';
+import { GenerationSuperseded, RunEnded, type OpenedRun } from '../../src/domain/run.ts';
+import { createPool, type Pool } from '../../src/journal/database.ts';
+import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { createCommander, quickPolicies } from './commander.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let journal: Journal;
+let steps: RunSteps;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool(database.url, { max: 4 });
+  journal = createJournal(pool);
+  steps = createRunSteps(journal);
+});
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+interface Row {
+  readonly id: string;
+  readonly status: string;
+  readonly generation: number;
+  readonly retry_number: number;
+  readonly records_completed: number;
+  readonly records_total_count: number | null;
+  readonly backfill_id: string | null;
+}
+const runsOf = async (batchExportId: string): Promise<Row[]> =>
+  (
+    await pool.query<Row>(
+      'select * from exportd.batch_export_runs where batch_export_id = $1 order by position',
+      [batchExportId],
+    )
+  ).rows;
+
+const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0' });
+const partOf = (part_number: number, rows: number) => {
+  const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'row' };
+  const state = { crc32: 1, length: 2 };
+  return { part_number, rows, bytes: 90, crc32: '00000000', first: key, last: key, encoder_state: state };
+};
+
+/** An export with a backfill of one interval, whose run has sent one part of three rows. */
+async function halfExported() {
+  const commander = createCommander(journal, policies);
+  await commander.create();
+  const { command } = await commander.command('backfill', {
+    ...oneMinute(),
+  });
+  const [row] = await runsOf(commander.batchExportId);
+  const id = row?.id ?? '';
+  await steps.count(id, { records_total_count: 7, settled: true });
+  const run = await steps.reserveGeneration(id, await steps.beginExport(id));
+  await steps.recordUpload(id, run, { key: 'key', upload_id: 'upload', mark: 'mark', encoder: 'test/1' });
+  await steps.planPart(id, run, 'key', partOf(1, 3));
+  return { ...commander, id, run, backfillId: String(command.outcome?.backfill_id) };
+}
+
+/** The whole minute that ended before the last. */
+function oneMinute(): { start_at: string; end_at: string } {
+  const end = Math.floor(Date.now() / 60_000) * 60_000 - 60_000;
+  return { start_at: new Date(end - 60_000).toISOString(), end_at: new Date(end).toISOString() };
+}
+
+describe('a run that is continued', () => {
+  it('closes and opens in one step, whose repeat changes nothing', async () => {
+    const { id, run, batchExportId, backfillId } = await halfExported();
+    const next = await continueRun(journal, id);
+    expect(await continueRun(journal, id)).toEqual(next);
+    expect(next.rows).toBe(7);
+    expect(await runsOf(batchExportId)).toMatchObject([
+      { id, status: 'ContinuedAsNew', records_completed: 3 },
+      {
+        id: next.run_id,
+        status: 'Starting',
+        generation: 1,
+        records_completed: 3,
+        records_total_count: 7,
+        backfill_id: backfillId,
+      },
+    ]);
+    expect(await steps.load(next.run_id)).toMatchObject({
+      subject: { ...run.subject, continues_run_id: id },
+      upload: { upload_id: 'upload', highest_part_number: 1 },
+    });
+    await expect(steps.planPart(id, run, 'key', partOf(2, 1))).rejects.toThrow(RunEnded);
+  });
+
+  it('is waited for by its backfill in the place of the one before', async () => {
+    const { id, backfillId } = await halfExported();
+    const { run_id } = await continueRun(journal, id);
+    expect(await takeBackfillStep(journal, policies, backfillId)).toMatchObject({
+      ended: false,
+      start_runs: [{ run_id }],
+    });
+    await endRun(journal, policies, run_id, { status: 'Failed', latest_error: 'Error: for good' });
+    expect(await takeBackfillStep(journal, policies, backfillId)).toMatchObject({ ended: true });
+  });
+
+  it('is not, once it was cancelled', async () => {
+    const { id, command, batchExportId } = await halfExported();
+    await command('cancelRun', { run_id: id });
+    await expect(continueRun(journal, id)).rejects.toThrow(RunEnded);
+    expect(await runsOf(batchExportId)).toHaveLength(1);
+  });
+});
+
+describe('an attempt', () => {
+  it('is refused every step as soon as another has begun', async () => {
+    const { id, run } = await halfExported();
+    const file = { key: 'key', rows: 3, bytes: 90, crc32: '00000000', first: null, last: null };
+    const other = await steps.beginExport(id);
+    const refused: (() => Promise<unknown>)[] = [
+      () => steps.reserveGeneration(id, run),
+      () => steps.recordUpload(id, run, { key: 'key', upload_id: 'late', mark: 'mark', encoder: 'test/1' }),
+      () => steps.resumeUpload(id, run, 'key', [1]),
+      () => steps.planPart(id, run, 'key', partOf(2, 1)),
+      () => steps.requireAttempt(id, run),
+      () => steps.recordFile(id, run, file),
+    ];
+    for (const step of refused) await expect(step()).rejects.toThrow(GenerationSuperseded);
+    await steps.resumeUpload(id, other, 'key', []);
+    await expect(steps.planPart(id, other, 'key', partOf(1, 1))).rejects.toThrow(GenerationSuperseded);
+    await steps.planPart(id, other, 'key', partOf(1_000, 4));
+    expect(await steps.load(id)).toMatchObject({
+      upload: { parts: [{ part_number: 1_000 }], highest_part_number: 1_000 },
+    });
+  });
+});
+
+describe('an automatic retry', () => {
+  const failing = { status: 'FailedRetryable', latest_error: 'Unavailable: S3 does not answer.' } as const;
+  const retryOf = async (batchExportId: string): Promise<OpenedRun> => {
+    const retry = (await runsOf(batchExportId)).find(({ retry_number }) => retry_number === 1);
+    return steps.load(retry?.id ?? '');
+  };
+
+  it('goes on with what the failed run has sent, and counts anew', async () => {
+    const { id, step, batchExportId } = await halfExported();
+    await endRun(journal, policies, id, failing);
+    await step();
+    expect(await retryOf(batchExportId)).toMatchObject({
+      status: 'Starting',
+      generation: 1,
+      encoder: 'test/1',
+      upload: { upload_id: 'upload', parts: [{ rows: 3 }] },
+      records_total_count: null,
+    });
+  });
+
+  it('starts anew under another config', async () => {
+    const { id, command, step, batchExportId } = await halfExported();
+    await endRun(journal, policies, id, failing);
+    await command('update', { changes: { config_version: 2 } });
+    await step();
+    expect(await retryOf(batchExportId)).toMatchObject({ generation: 0, upload: null });
+  });
+
+  it('starts anew when the manifest may have been put already', async () => {
+    const { id, run, step, batchExportId } = await halfExported();
+    await steps.finishExport(id, run.generation, { source_rows: 3, encoder: 'test/1' });
+    await steps.startPublish(id, run.generation);
+    await endRun(journal, policies, id, failing);
+    await step();
+    expect(await retryOf(batchExportId)).toMatchObject({ generation: 0, files: [] });
+  });
+});

@@ -1,0 +1,137 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createExportActivities } from '../../activities/export.ts';
+import { createKeyRing } from '../../src/config/key_ring.ts';
+import { storeConfig } from '../../src/destination/config_versions.ts';
+import { createDestinationOpener } from '../../src/destination/open_destination.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { inTransaction } from '../../src/journal/database.ts';
+import { createSource } from '../../src/source/postgres_source.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { runWorkflowId } from '../../workflows/messages.ts';
+import { insertEvents } from '../activities/export_stage.ts';
+import { createReader } from '../activities/reader.ts';
+import { definition } from '../decisions/commander.ts';
+import { configOf } from '../destination/s3/bucket_requests.ts';
+import { createBucket, type TestBucket } from '../setup/bucket.ts';
+import { until } from '../setup/until.ts';
+import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
+
+const keyRing = createKeyRing(`main:${randomBytes(32).toString('base64')}`);
+const eventCount = 15_000;
+const range = lastHours(1);
+
+let stack: ControlStack;
+let bucket: TestBucket;
+const closing: (() => Promise<unknown>)[] = [];
+beforeAll(async () => {
+  bucket = await createBucket();
+  stack = await createControlStack(
+    {
+      EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
+      EXPORTD_PARTS_PER_EXECUTION: '1',
+      EXPORTD_PAGE_BYTES: '1000000',
+      EXPORTD_SETTLE_MS: '0',
+    },
+    (database, settings, runSteps) => {
+      const source = createSource({ sourceUrl: database.url, settings });
+      const encoders = createEncoderPool({ threads: 2 });
+      closing.push(
+        () => source.close(),
+        () => encoders.close(),
+      );
+      const openDestination = createDestinationOpener(database.pool, keyRing, settings);
+      const logger = createLogger('test', settings);
+      const exporting = { runSteps, source, encoders, openDestination, logger, settings };
+      return { source, exportActivities: createExportActivities(exporting) };
+    },
+  );
+  await insertEvents(stack.pool, eventCount, range.start_at);
+  await stack.startWorker();
+});
+afterAll(async () => {
+  await stack.stopWorker();
+  for (const close of closing) await close();
+  await stack.close();
+  bucket.client.destroy();
+});
+
+async function createExport(): Promise<string> {
+  const id = randomUUID();
+  const config_version = await inTransaction(stack.pool, (connection) =>
+    storeConfig(
+      connection,
+      { keyRing, settings: stack.settings },
+      { batch_export_id: id, destination_type: 'S3', config: configOf(bucket, { prefix: id }) },
+    ),
+  );
+  const created = { ...definition, interval: 'hour', config_version };
+  await stack.command(id, 'create', { definition: created, paused: false });
+  return id;
+}
+
+describe('an export of more parts than one execution is to send', () => {
+  it('is handed over from row to row, and ends with one manifest of every row', async () => {
+    const id = await createExport();
+    const { outcome } = await stack.command(id, 'backfill', range);
+    const backfillId = String(outcome?.backfill_id);
+    await until(async () => {
+      // It may look at any moment, also between the handover in the journal and the one in Temporal.
+      await stack.reconcile();
+      return (await stack.runsOf(id)).at(-1)?.status === 'Completed';
+    }, 'the last run');
+
+    const runs = await stack.runsOf(id);
+    const last = runs.at(-1);
+    if (!last) throw new Error('There is no run.');
+    expect(runs.length).toBeGreaterThan(2);
+    expect(runs.map(({ status }) => status)).toEqual([
+      ...runs.slice(1).map(() => 'ContinuedAsNew'),
+      'Completed',
+    ]);
+    const counts = runs.map(({ records_completed }) => records_completed);
+    expect(counts).toEqual([...new Set(counts)].toSorted((one, other) => one - other));
+    expect(counts.at(-1)).toBe(eventCount);
+    for (const run of runs)
+      expect(run).toMatchObject({
+        records_total_count: eventCount,
+        generation: 1,
+        backfill_id: backfillId,
+        cursor: expect.any(String),
+      });
+
+    const read = createReader(stack.pool, bucket, { start: range.start_at, end: range.end_at });
+    const keys = await read.keysUnder(id);
+    expect(keys).toHaveLength(2);
+    const manifest = await read.manifestAt(keys.find((key) => key.includes('_manifests')) ?? '');
+    expect(manifest).toMatchObject({ run_id: last.id, generation: 1, rows: eventCount });
+    expect(await read.uuidsBehind(manifest)).toEqual(await read.sourceUuids());
+    expect(await read.openUploads()).toEqual([]);
+
+    const handle = stack.client.workflow.getHandle(runWorkflowId(last));
+    await handle.result();
+    const { memo, typedSearchAttributes } = await handle.describe();
+    expect(memo).toEqual({ run_id: last.id });
+    expect(typedSearchAttributes.getAll().map(({ key, value }) => [key.name, value])).toEqual(
+      expect.arrayContaining([
+        ['ExportdRun', last.id],
+        ['ExportdBatchExport', id],
+        ['ExportdBackfill', backfillId],
+        ['ExportdStatus', 'Completed'],
+      ]),
+    );
+    await until(async () => {
+      const { rows } = await stack.pool.query<{ status: string }>(
+        'select status from exportd.backfills where id = $1',
+        [backfillId],
+      );
+      return rows[0]?.status === 'Completed';
+    }, 'the end of the backfill');
+    const waited = await stack.pool.query('select * from exportd.backfill_runs where backfill_id = $1', [
+      backfillId,
+    ]);
+    expect(waited.rows).toEqual([
+      { backfill_id: backfillId, run_id: last.id, own: true, status: 'Completed' },
+    ]);
+  });
+});
