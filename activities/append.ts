@@ -14,7 +14,7 @@ import type { Journal } from '../src/journal/journal.ts';
 import type { BarrierLook, BarrierState, Source } from '../src/source/source.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 import type { BackfillClient } from '../src/temporal/backfill_client.ts';
-import { isRefusal } from '../src/temporal/refusals.ts';
+import { isRefusal } from './refusals.ts';
 import type { RunStarter } from '../src/temporal/run_starter.ts';
 import type { ScheduleClient } from '../src/temporal/schedule_client.ts';
 import { failureFor, framesOf, withFailures } from './failures.ts';

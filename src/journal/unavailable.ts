@@ -1,4 +1,3 @@
-import { types } from 'node:util';
 import pg from 'pg';
 
 const networkCodes = new Set([
@@ -23,12 +22,12 @@ export function connectionErrorCode(error: Error): string {
   const own = 'code' in error && typeof error.code === 'string' ? error.code : '';
   // Several addresses of one host were tried, each with an error of its own.
   const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [];
-  return own === '' && types.isNativeError(first) ? connectionErrorCode(first) : own;
+  return own === '' && Error.isError(first) ? connectionErrorCode(first) : own;
 }
 
 /** Whether an error says that a connection to a database could not be made or broke. */
 export const isConnectionLost = (error: unknown): boolean =>
-  types.isNativeError(error) &&
+  Error.isError(error) &&
   !(error instanceof pg.DatabaseError) &&
   (networkCodes.has(connectionErrorCode(error)) || brokenConnection.test(error.message));
 

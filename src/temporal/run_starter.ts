@@ -5,7 +5,7 @@ import { runWorkflowId, workflowTypes } from '../../workflows/messages.ts';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
 import { forEachConcurrently } from './concurrency.ts';
 import { describeExecution } from './executions.ts';
-import { isRefusal } from './refusals.ts';
+import { isRefusal } from '../../activities/refusals.ts';
 import { runSummary } from './summaries.ts';
 import { executionTimeoutMs, runInput, type RunSettings } from './run_limits.ts';
 import { ignoreNotFound } from './schedule_client.ts';
