@@ -21,7 +21,7 @@ import {
   liveExports,
   waitingCommands,
 } from './expected_executions.ts';
-import { isRefusal } from './refusals.ts';
+import { isRefusal } from '../../activities/refusals.ts';
 import type { RunStarter } from './run_starter.ts';
 import type { ScheduleClient } from './schedule_client.ts';
 import { taskQueues } from './task_queues.ts';
