@@ -14,7 +14,7 @@ import type { AppendActivities } from '../activities/append.ts';
 import type { createExportActivities } from '../activities/export.ts';
 import type { ContinuedRun } from '../src/decisions/continue_run.ts';
 import type { BarrierLook } from '../src/source/source.ts';
-import type { RunInput } from './messages.ts';
+import { isId, type RunInput } from './messages.ts';
 import { barrierPollMs, exportPolicy, recordingPolicy, sourcePolicy } from './policies.ts';
 import { endingOf } from './run_ending.ts';
 import { searchAttributes } from './search_attributes.ts';
@@ -30,7 +30,7 @@ const recording = proxyLocalActivities<AppendActivities>(recordingPolicy);
 export async function batchExportRun(input: RunInput): Promise<void> {
   let { run_id } = input;
   // May have been started by hand with anything.
-  if (typeof run_id !== 'string' || typeof input.limits !== 'object')
+  if (!isId(run_id) || typeof input.limits !== 'object')
     throw ApplicationFailure.nonRetryable('The input has to name a run and its limits.', 'InvalidInput');
   let continued: ContinuedRun | undefined;
   let failure: unknown;
