@@ -127,7 +127,7 @@ export function withFailures<Activities extends Record<string, Activity>>(
       try {
         return await activity(...input);
       } catch (error) {
-        if (error instanceof CancelledFailure) throw error;
+        if (isCancellation(error)) throw error;
         const failure = failureFor(error);
         if (failure.type === 'UnexpectedError')
           logger.error({ activity: name, frames: framesOf(error) }, failure.message);
@@ -138,6 +138,10 @@ export function withFailures<Activities extends Record<string, Activity>>(
   // Each name has the same function as before, inside a wrapper that changes nothing of its type.
   return Object.fromEntries(wrapped) as Activities;
 }
+
+/** A cancellation, or the AbortError that a cancelled wait or request makes of it: Temporal tells both by themselves. */
+const isCancellation = (error: unknown): boolean =>
+  error instanceof CancelledFailure || (Error.isError(error) && error.name === 'AbortError');
 
 /** Where an error came from, without its message, which may hold a row. */
 export const framesOf = (error: unknown): string[] =>
