@@ -54,6 +54,10 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     logController: new LogController({ disableRequestLogging: true }),
     routerOptions: { ignoreTrailingSlash: true },
     return503OnClosing: true,
+    // Of requests whose address cannot even be decoded, which reach neither a route nor the error handler.
+    frameworkErrors: (error, request, reply) => {
+      void answerError(error, request, reply);
+    },
   }).withTypeProvider<ZodTypeProvider>();
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);

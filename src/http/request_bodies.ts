@@ -2,6 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import { ApiError, invalid } from './api_error.ts';
 import { attrOf } from './validation_error.ts';
 
+/** Levels of a body; far more than any schema has, and far less than what exhausts the stack of a walk through it. */
+const deepestBody = 64;
+
 /**
  * Reads bodies: JSON, or nothing. An empty body is fine with any content type, since clients send
  * `Content-Type: application/json` with requests that carry none.
@@ -27,6 +30,10 @@ export function addBodyParsers(app: FastifyInstance): void {
   app.addHook('preValidation', (request, _reply, done) => {
     // A body that is left out is the empty object to the schemas of bodies.
     if (request.body === undefined && request.routeOptions.schema?.body !== undefined) request.body = {};
+    if (nestsDeeper(request.body, deepestBody)) {
+      done(invalid(`A body may nest at most ${deepestBody} levels.`, null));
+      return;
+    }
     for (const part of [request.body, request.query, request.params]) {
       const path = pathToUnstorable(part);
       if (path) {
@@ -37,6 +44,11 @@ export function addBodyParsers(app: FastifyInstance): void {
     done();
   });
 }
+
+const nestsDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((inner) => nestsDeeper(inner, levels - 1)));
 
 /** Path of the first text that PostgreSQL could not store, or undefined. */
 function pathToUnstorable(value: unknown): string[] | undefined {

@@ -169,6 +169,18 @@ describe('a request that is not valid', () => {
     expect([plain.status, plain.body.type]).toEqual([415, 'unsupported_media_type']);
   });
 
+  it('is 400 when its body nests without end', async () => {
+    const body = `{"name":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+    const headers = { 'content-type': 'application/json' };
+    const answer = await facade.call('PATCH', `batch_exports/${id}`, body, headers);
+    expect([answer.status, answer.body.type]).toEqual([400, 'validation_error']);
+  });
+
+  it('is 404 in our words when its address cannot be decoded', async () => {
+    const { status, body } = await facade.call('GET', 'batch_exports/%E0%A4');
+    expect([status, body.type]).toEqual([404, 'not_found']);
+  });
+
   it.each(['application/json', 'application/x-www-form-urlencoded'])(
     'is none when its body is empty, though it is called %s',
     async (type) => {
