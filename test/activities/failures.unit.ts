@@ -59,6 +59,23 @@ describe('failures of activities', () => {
     expect(s3Failure(error).nonRetryable).toBe(false);
   });
 
+  it.each([
+    [404, true],
+    [403, true],
+    [429, false],
+    [502, false],
+    [200, false],
+  ])(
+    'an answer of status %i that S3 would not give names the endpoint, final: %s',
+    (status, nonRetryable) => {
+      const failure = s3Failure(
+        Object.assign(new Error('unexpected content'), { $metadata: { httpStatusCode: status } }),
+      );
+      expect(failure).toMatchObject({ type: 'NoS3Answer', nonRetryable });
+      expect(failure.message).toContain('endpoint_url');
+    },
+  );
+
   it('a certificate that is not trusted is final', () => {
     expect(s3Failure(networkError('DEPTH_ZERO_SELF_SIGNED_CERT'))).toMatchObject({
       type: 'TlsError',

@@ -71,11 +71,18 @@ export function faultOf(error: unknown, operation: string): DestinationFault {
       `No trusted connection to the S3 server could be made (${code}); check endpoint_url of the destination and the server's certificate.`,
       { transient: false },
     );
-  if (status === undefined || !(error instanceof S3ServiceException))
+  if (status === undefined)
     return new DestinationFault(
       'S3Unreachable',
       `The S3 server did not answer ${operation} (${code ?? name}); check endpoint_url of the destination and whether the server is up.`,
       { transient: true },
+    );
+  // A web server, a gateway or a proxy: what it answers is not even an error of S3.
+  if (!(error instanceof S3ServiceException))
+    return new DestinationFault(
+      'NoS3Answer',
+      `What answered ${operation} is no S3 server (status ${status}); check endpoint_url of the destination.`,
+      { transient: status < 400 || status >= 500 || passingStatuses.has(status) },
     );
   const transient =
     status >= 500 ? type !== 'NotImplemented' : passingStatuses.has(status) || passingCodes.has(type);
