@@ -2,7 +2,7 @@ import { DestinationFault } from '../src/destination/destination.ts';
 import type { ExportedFile, OpenedRun, OpenUpload } from '../src/domain/run.ts';
 import { abandonUpload } from './abandon.ts';
 import type { ExportDependencies } from './export_dependencies.ts';
-import { exportRows, type ExportAttempt } from './export_rows.ts';
+import { exportRows, onlyFile, type ExportAttempt } from './export_rows.ts';
 import { fileOf } from './file_parts.ts';
 import { completeFile, type ResumedFile } from './file_writer.ts';
 import { findRemains } from './resume.ts';
@@ -118,7 +118,7 @@ async function logBeginning(
   run: OpenedRun,
   resumed: ResumedFile | null,
 ): Promise<void> {
-  const key = resumed?.upload.key ?? destination.fileKey(run.subject, run.generation, encoder.extension);
+  const key = resumed?.upload.key ?? destination.fileKey(run.subject, onlyFile(run), encoder.extension);
   const { rows } = fileOf(key, resumed?.parts ?? []);
   progress.rows = rows;
   const message =

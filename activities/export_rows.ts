@@ -1,4 +1,4 @@
-import type { Destination } from '../src/destination/destination.ts';
+import type { Destination, FilePlace } from '../src/destination/destination.ts';
 import type { OpenedRun } from '../src/domain/run.ts';
 import type { EncodedBlock, FileEncoder } from '../src/encoding/encoder.ts';
 import type { Source } from '../src/source/source.ts';
@@ -18,6 +18,9 @@ export interface ExportAttempt {
   readonly signal: AbortSignal;
 }
 
+/** The place of an interval's file when it has only one. */
+export const onlyFile = ({ generation }: OpenedRun): FilePlace => ({ generation, range: null, file: null });
+
 /**
  * Reads, encodes and sends the rows of the interval, those behind a resumed file's parts alone.
  * @returns false when the parts of one execution were sent and rows are left.
@@ -29,7 +32,7 @@ export async function exportRows(
 ): Promise<boolean> {
   const { runId, destination, encoder, progress, signal } = attempt;
   const { runSteps, source, settings } = attempt.dependencies;
-  const key = resumed?.upload.key ?? destination.fileKey(run.subject, run.generation, encoder.extension);
+  const key = resumed?.upload.key ?? destination.fileKey(run.subject, onlyFile(run), encoder.extension);
   const failed = new AbortController();
   const writer = createFileWriter({
     destination,

@@ -41,11 +41,23 @@ export interface FileUpload extends UploadNames {
   complete(parts: readonly UploadedPart[], bytes: number, signal: AbortSignal): Promise<void>;
 }
 
+/** Which of an interval's files a key is for. */
+export interface FilePlace {
+  /** Which export of the interval it belongs to, from 1. */
+  readonly generation: number;
+  /** Which range of the interval it holds, from 0, where several are exported side by side; else null. */
+  readonly range: number | null;
+  /** Which file it is, from 0, where files have a largest size; else null, for the only one. */
+  readonly file: number | null;
+}
+
 /** One export's destination, opened with one version of its config. Every method throws DestinationFault. */
 export interface Destination {
   /** How files are encoded there. */
   readonly encoding: EncodingOptions;
-  fileKey(subject: RunSubject, generation: number, extension: string): string;
+  fileKey(subject: RunSubject, place: FilePlace, extension: string): string;
+  /** Of the rows that a generation had to leave out. */
+  rejectedKey(subject: RunSubject, generation: number): string;
   manifestKey(subject: RunSubject): string;
   /** The full name of an object for people, e.g. `s3://bucket/key`. */
   nameOf(key: string): string;

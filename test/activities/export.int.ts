@@ -100,7 +100,7 @@ describe('an attempt that fails', () => {
     const run = await stage.runSteps.reserveGeneration(run_id);
     const { subject, generation } = run;
     const destination = await stage.openDestination(subject, () => undefined);
-    const key = destination.fileKey(subject, generation, 'jsonl');
+    const key = destination.fileKey(subject, { generation, range: null, file: null }, 'jsonl');
     const upload = await destination.beginFile(key, new AbortController().signal);
     await stage.runSteps.recordUpload(run_id, run, { ...upload, encoder: 'jsonlines/0' });
     destination.close();

@@ -1,6 +1,6 @@
 import type { Destination, DestinationContext, DestinationType } from '../destination.ts';
 import { parseS3Config, secretMembers, type S3Config } from './config.ts';
-import { fileKey, manifestKey } from './keys.ts';
+import { fileKey, manifestKey, rejectedKey } from './keys.ts';
 import { putManifestObject, readManifestObject } from './manifest_object.ts';
 import { abortUpload, beginUpload, resumeUpload, type ObjectOptions } from './multipart.ts';
 import { createS3Requests } from './requests.ts';
@@ -24,7 +24,8 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
   const manifestOptions = { ...encryption, ContentType: 'application/json' };
   return {
     encoding: { file_format: config.file_format, compression: config.compression },
-    fileKey: (subject, generation, extension) => fileKey(config.prefix, subject, generation, extension),
+    fileKey: (subject, place, extension) => fileKey(config.prefix, subject, place, extension),
+    rejectedKey: (subject, generation) => rejectedKey(config.prefix, subject, generation),
     manifestKey: (subject) => manifestKey(config.prefix, subject),
     nameOf: (key) => `s3://${config.bucket_name}/${key}`,
     beginFile: (key, signal) => beginUpload(requests, key, fileOptions, signal),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { fileKey, keyLengthFault, manifestKey } from '../../../src/destination/s3/keys.ts';
+import fc from 'fast-check';
+import { fileKey, keyLengthFault, manifestKey, rejectedKey } from '../../../src/destination/s3/keys.ts';
 import { prefixFault } from '../../../src/destination/s3/prefix.ts';
 
 const subject = {
@@ -8,6 +9,29 @@ const subject = {
   data_interval_start: '2026-11-01T10:00:00.000Z',
   data_interval_end: '2026-11-01T11:00:00.000Z',
 } as const;
+
+const only = { range: null, file: null };
+
+/** Any interval and place that a file can have. */
+const keyed = fc.record({
+  subject: fc
+    .tuple(fc.integer({ min: 0, max: 5_000_000 }), fc.integer({ min: 1, max: 50_000 }))
+    .map(([start, minutes]) => ({
+      ...subject,
+      data_interval_start: new Date(start * 60_000).toISOString(),
+      data_interval_end: new Date((start + minutes) * 60_000).toISOString(),
+    })),
+  place: fc
+    .tuple(
+      fc.integer({ min: 1, max: 30 }),
+      fc.oneof(
+        fc.constant(only),
+        fc.record({ range: fc.constant(null), file: fc.nat(30) }),
+        fc.record({ range: fc.nat(30), file: fc.nat(30) }),
+      ),
+    )
+    .map(([generation, place]) => ({ generation, ...place })),
+});
 
 describe('keys of files', () => {
   it.each([
@@ -27,12 +51,55 @@ describe('keys of files', () => {
       '20261101T100000Z/20261101T110000Z/20261101T100000Z-20261101T110000Z.jsonl',
     ],
   ])('under %j, generation %i', (prefix, generation, extension, key) => {
-    expect(fileKey(prefix, subject, generation, extension)).toBe(key);
+    expect(fileKey(prefix, subject, { generation, ...only }, extension)).toBe(key);
   });
 
   it('takes variables from the start in UTC, whatever offset it is written with', () => {
     const local = { ...subject, data_interval_start: '2026-11-01T01:00:00+03:00' };
-    expect(fileKey('{day}/{hour}', local, 1, 'jsonl')).toMatch(/^31\/22\/20261031T220000Z-/);
+    expect(fileKey('{day}/{hour}', local, { generation: 1, ...only }, 'jsonl')).toMatch(
+      /^31\/22\/20261031T220000Z-/,
+    );
+  });
+
+  it.each([
+    [1, null, 0, '-0.csv'],
+    [1, null, 12, '-12.csv'],
+    [3, null, 0, '-0-g3.csv'],
+    [1, 0, 0, '-0.0.csv'],
+    [2, 7, 4, '-7.4-g2.csv'],
+  ])('of generation %i, range %p, file %i', (generation, range, file, ending) => {
+    expect(fileKey('a', subject, { generation, range, file }, 'csv')).toBe(
+      `a/20261101T100000Z-20261101T110000Z${ending}`,
+    );
+  });
+
+  it('are never the same for two intervals or two places', () => {
+    fc.assert(
+      fc.property(
+        keyed,
+        keyed,
+        fc.constantFrom('', 'a/{day}/{hour}', '{data_interval_end}'),
+        (one, other, prefix) => {
+          fc.pre(JSON.stringify(one) !== JSON.stringify(other));
+          const keys = [one, other].flatMap((of) => [
+            fileKey(prefix, of.subject, of.place, 'jsonl'),
+            fileKey(prefix, of.subject, of.place, 'parquet'),
+          ]);
+          expect(new Set(keys).size).toBe(4);
+        },
+      ),
+    );
+  });
+});
+
+describe('keys of rejected rows', () => {
+  it.each([
+    [1, '-rejected.jsonl'],
+    [2, '-g2-rejected.jsonl'],
+  ])('of generation %i', (generation, ending) => {
+    expect(rejectedKey('{table}/{hour}', subject, generation)).toBe(
+      `events/10/20261101T100000Z-20261101T110000Z${ending}`,
+    );
   });
 });
 
@@ -68,5 +135,8 @@ describe('prefixes that are refused', () => {
   it('one that makes keys longer than S3 allows, counted in bytes', () => {
     expect(keyLengthFault('ä'.repeat(480))).toContain('1024');
     expect(keyLengthFault('a'.repeat(480))).toBeNull();
+    expect(keyLengthFault('a'.repeat(960))).toContain('1024');
+    expect(keyLengthFault('{data_interval_start}'.repeat(60))).toContain('1024');
+    expect(keyLengthFault('{minute}'.repeat(400))).toBeNull();
   });
 });
