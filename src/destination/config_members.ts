@@ -43,7 +43,8 @@ export function parseMembers<Schema extends z.ZodObject>(
       `Configuration missing required field: '${member}'`,
       configAttribute(member),
     );
-  if (issue?.code === 'invalid_type')
+  // Of the member itself: what lies inside it has messages of its own.
+  if (issue?.code === 'invalid_type' && issue.path.length === 1)
     throw refuseMember(
       member,
       `Configuration has invalid type for '${member}': got '${typeName(members[member])}', expected '${issue.expected}'`,

@@ -1,18 +1,25 @@
 import { z } from 'zod';
 import type { Settings } from '../../config/settings.ts';
+import type { RowSelection } from '../../source/row_selection.ts';
 import { givenMembers, parseMembers, refuseMember } from '../config_members.ts';
+import { rowSelectionMembers } from '../row_selection_members.ts';
 import { endpointFault } from './endpoint.ts';
+import { fileFormatOf, fileFormats, quoted, type FileFormat } from './formats.ts';
 import { keyLengthFault } from './keys.ts';
 import { prefixFault } from './prefix.ts';
 
-const oneOf = <Value extends string>(what: string, values: readonly [Value, ...Value[]]) =>
-  z.enum(values, {
-    error: `${what} is not supported. Supported are: ${values.map((value) => `'${value}'`).join(', ')}.`,
-  });
+const oneOf = <Value extends string>(what: string, whats: string, values: readonly [Value, ...Value[]]) =>
+  z.enum(values, `This ${what} is not supported. Supported ${whats} are ${quoted(values)}.`);
 
 const text = (member: string) => z.string().min(1, `The following inputs are empty: ['${member}']`);
 
-const configSchema = z.strictObject({
+/** Text that goes into the header of a request, where anything else would break it. */
+const headerText = (member: string) =>
+  text(member).regex(/^[\x21-\x7e]+$/, `The ${member} must hold neither spaces nor characters beyond ASCII.`);
+
+const emptyAsNull = (given: string): string | null => (given === '' ? null : given);
+
+const members = {
   // Both names become part of a host name, so they are held to what can stand in one.
   bucket_name: text('bucket_name').regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/,
@@ -20,75 +27,92 @@ const configSchema = z.strictObject({
   ),
   region: text('region').regex(/^[A-Za-z0-9-]{1,63}$/, 'The region is not the name of a region.'),
   prefix: z.string(),
-  aws_access_key_id: text('aws_access_key_id').optional(),
+  aws_access_key_id: headerText('aws_access_key_id').optional(),
   aws_secret_access_key: text('aws_secret_access_key').optional(),
-  endpoint_url: z
+  role_arn: z
     .string()
+    .regex(
+      /^(arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512})?$/,
+      'The role_arn is not the ARN of a role, such as arn:aws:iam::123456789012:role/exports.',
+    )
+    .transform(emptyAsNull)
     .nullable()
-    .default(null)
-    .transform((url) => (url === '' ? null : url)),
+    .default(null),
+  external_id: z
+    .string()
+    .regex(
+      /^([\w+=,.@:/-]{2,1224})?$/,
+      'The external_id must have 2 to 1224 characters: letters, digits and any of + = , . @ : / - _',
+    )
+    .transform(emptyAsNull)
+    .nullable()
+    .default(null),
+  endpoint_url: z.string().transform(emptyAsNull).nullable().default(null),
   use_virtual_style_addressing: z.boolean().default(false),
-  file_format: oneOf('This file format', ['JSONLines']).default('JSONLines'),
-  compression: oneOf('This compression of JSONLines', ['gzip']).nullable().default(null),
-  encryption: oneOf('This encryption', ['AES256', 'aws:kms']).nullable().default(null),
-  kms_key_id: z.string().nullable().default(null),
-});
+  file_format: oneOf('file format', 'file formats', fileFormats).default('JSONLines'),
+  compression: z.string().nullable().default(null),
+  max_file_size_mb: z
+    .int()
+    .min(0, 'The max_file_size_mb must be a whole number of MiB, at least 1; null or 0 makes one file.')
+    .transform((size) => (size === 0 ? null : size))
+    .nullable()
+    .default(null),
+  on_bad_row: oneOf('on_bad_row', 'values', ['fail', 'reject']).default('fail'),
+  ...rowSelectionMembers,
+  encryption: oneOf('encryption', 'encryptions', ['AES256', 'aws:kms']).nullable().default(null),
+  kms_key_id: headerText('kms_key_id').nullable().default(null),
+};
+const configSchema = z.strictObject(members);
+type Members = Readonly<z.infer<typeof configSchema>>;
 
 /** A checked config of an S3 destination, secrets included. */
-export type S3Config = Readonly<z.infer<typeof configSchema>>;
+export type S3Config = Omit<Members, keyof FileFormat> & FileFormat;
 
 /** The members that are stored encrypted and never returned. */
 export const secretMembers = ['aws_access_key_id', 'aws_secret_access_key'] as const;
 
-/** Members of the documented config that mean something this version does not do yet, and the value that means nothing. */
-const notYet: Readonly<Record<string, (value: unknown) => boolean>> = {
-  include_events: isEmptyList,
-  exclude_events: isEmptyList,
-  filters: isEmptyList,
-  max_file_size_mb: (value) => value === 0,
-  on_bad_row: (value) => value === 'fail',
-  role_arn: (value) => value === '',
-  external_id: (value) => value === '',
-};
+/** What the optional members are when nobody wrote them; the secrets have no default. */
+export const defaultMembers: Readonly<Record<string, unknown>> = configSchema
+  .omit({ bucket_name: true, region: true, prefix: true })
+  .parse({});
+
+const rowSelection = z.object(rowSelectionMembers);
+
+/** Which rows a stored config selects. */
+export const selectionOf = (config: Readonly<Record<string, unknown>>): RowSelection =>
+  rowSelection.parse(config);
+
+type ConfigSettings = Pick<Settings, 'EXPORTD_ALLOW_PRIVATE_ENDPOINTS'>;
 
 /**
  * Checks an S3 config as a user sent it and fills in defaults; null stands for a member's default.
  * @throws CommandRefused that names the member at fault.
  */
-export function parseS3Config(
-  config: unknown,
-  settings: Pick<Settings, 'EXPORTD_ALLOW_PRIVATE_ENDPOINTS'>,
-): S3Config {
-  const given = givenMembers(config);
-  for (const [member, meansNothing] of Object.entries(notYet))
-    if (member in given && !meansNothing(given[member]))
-      throw refuseMember(member, `The field '${member}' is not supported yet; leave it out.`);
-  const meant = Object.fromEntries(Object.entries(given).filter(([member]) => !(member in notYet)));
-  const parsed = parseMembers(configSchema, meant);
+export function parseS3Config(config: unknown, settings: ConfigSettings): S3Config {
+  const parsed = parseMembers(configSchema, givenMembers(config));
+  const format = fileFormatOf(parsed);
   checkPrefix(parsed);
   checkEndpoint(parsed, settings.EXPORTD_ALLOW_PRIVATE_ENDPOINTS);
   checkPairs(parsed);
-  return parsed;
+  return { ...parsed, ...format };
 }
 
-function checkPrefix({ prefix }: S3Config): void {
+function checkPrefix({ prefix }: Members): void {
   const fault = prefixFault(prefix) ?? keyLengthFault(prefix);
   if (fault !== null) throw refuseMember('prefix', fault);
 }
 
-function checkEndpoint({ endpoint_url }: S3Config, allowPrivate: boolean): void {
+function checkEndpoint({ endpoint_url }: Members, allowPrivate: boolean): void {
   const fault = endpoint_url === null ? null : endpointFault(endpoint_url, allowPrivate);
   if (fault !== null) throw refuseMember('endpoint_url', `The endpoint_url is refused: ${fault}.`);
 }
 
-function checkPairs(config: S3Config): void {
+function checkPairs(config: Members): void {
   const [missing] = secretMembers.filter((member) => config[member] === undefined);
   if (missing !== undefined && secretMembers.some((member) => config[member] !== undefined))
     throw refuseMember(missing, `Configuration missing required field: '${missing}'`);
+  if (config.external_id !== null && config.role_arn === null)
+    throw refuseMember('external_id', "The field 'external_id' needs a 'role_arn'.");
   if (config.kms_key_id !== null && config.encryption !== 'aws:kms')
     throw refuseMember('kms_key_id', "The field 'kms_key_id' needs 'encryption' to be 'aws:kms'.");
-}
-
-function isEmptyList(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 0;
 }

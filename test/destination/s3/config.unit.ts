@@ -16,14 +16,58 @@ function refusalOf(config: unknown): { detail: string; attr: string | null } {
 }
 
 describe('the config of an S3 destination', () => {
+  it.each([
+    ['JSONLines', [null, 'gzip', 'zstd', 'brotli']],
+    ['CSV', [null, 'gzip', 'zstd', 'brotli']],
+    ['Parquet', [null, 'zstd', 'snappy', 'gzip', 'brotli', 'lz4']],
+  ])('accepts %s with %j', (file_format, compressions) => {
+    for (const compression of compressions)
+      expect(parseS3Config({ ...least, file_format, compression }, strict)).toMatchObject({
+        file_format,
+        compression,
+      });
+  });
+
+  it('accepts every other option', () => {
+    const options = {
+      max_file_size_mb: 100,
+      on_bad_row: 'reject',
+      include_events: ['$pageview', 'sign up'],
+      exclude_events: ['$ping'],
+      filters: [{ type: 'person', key: 'email', operator: 'icontains', value: '@example.com' }],
+      role_arn: 'arn:aws:iam::123456789012:role/exports/of-events',
+      external_id: 'project-7',
+      encryption: 'aws:kms',
+      kms_key_id: 'arn:aws:kms:eu-central-1:123456789012:key/1234',
+    };
+    expect(parseS3Config({ ...least, ...options }, strict)).toMatchObject(options);
+  });
+
+  it('takes what means nothing for null', () => {
+    const nothing = { max_file_size_mb: 0, role_arn: '', external_id: '', endpoint_url: '' };
+    expect(parseS3Config({ ...least, ...nothing }, strict)).toMatchObject({
+      max_file_size_mb: null,
+      role_arn: null,
+      external_id: null,
+      endpoint_url: null,
+    });
+  });
+
   it('fills in what is left out or null', () => {
     expect(parseS3Config({ ...least, compression: null, include_events: [], filters: null }, strict)).toEqual(
       {
         ...least,
         endpoint_url: null,
         use_virtual_style_addressing: false,
+        role_arn: null,
+        external_id: null,
         file_format: 'JSONLines',
         compression: null,
+        max_file_size_mb: null,
+        on_bad_row: 'fail',
+        include_events: [],
+        exclude_events: [],
+        filters: [],
         encryption: null,
         kms_key_id: null,
       },
@@ -46,19 +90,48 @@ describe('the config of an S3 destination', () => {
     ],
     [{ ...least, bucket_name: '' }, 'bucket_name', "The following inputs are empty: ['bucket_name']"],
     [{ ...least, prefix: '{when}' }, 'prefix', expect.stringContaining('{when}')],
-    [{ ...least, file_format: 'Parquet' }, 'file_format', expect.stringContaining("'JSONLines'")],
-    [{ ...least, compression: 'zstd' }, 'compression', expect.stringContaining("'gzip'")],
+    [
+      { ...least, file_format: 'ORC' },
+      'file_format',
+      "This file format is not supported. Supported file formats are ['JSONLines', 'CSV', 'Parquet'].",
+    ],
+    [
+      { ...least, compression: 'snappy' },
+      'compression',
+      "Compression snappy is not supported for file format JSONLines. Supported compressions are ['gzip', 'zstd', 'brotli'].",
+    ],
+    [
+      { ...least, file_format: 'Parquet', compression: 'bzip2' },
+      'compression',
+      "This compression is not supported for file format Parquet. Supported compressions are ['zstd', 'snappy', 'gzip', 'brotli', 'lz4'].",
+    ],
     [{ ...least, kms_key_id: 'key' }, 'kms_key_id', expect.stringContaining("'aws:kms'")],
+    [{ ...least, kms_key_id: 'a key' }, 'kms_key_id', expect.stringContaining('spaces')],
+    [{ ...least, on_bad_row: 'skip' }, 'on_bad_row', expect.stringContaining("['fail', 'reject']")],
+    [{ ...least, max_file_size_mb: -1 }, 'max_file_size_mb', expect.stringContaining('at least 1')],
     [
-      { ...least, include_events: ['$pageview'] },
-      'include_events',
-      "The field 'include_events' is not supported yet; leave it out.",
-    ],
-    [
-      { ...least, max_file_size_mb: 100 },
+      { ...least, max_file_size_mb: 1.5 },
       'max_file_size_mb',
-      "The field 'max_file_size_mb' is not supported yet; leave it out.",
+      "Configuration has invalid type for 'max_file_size_mb': got 'number', expected 'int'",
     ],
+    [
+      { ...least, role_arn: 'exports' },
+      'role_arn',
+      expect.stringContaining('arn:aws:iam::123456789012:role/'),
+    ],
+    [{ ...least, role_arn: 'arn:aws:iam::1:role/exports' }, 'role_arn', expect.stringContaining('ARN')],
+    [{ ...least, external_id: 'a' }, 'external_id', expect.stringContaining('2 to 1224')],
+    [{ ...least, external_id: 'abc' }, 'external_id', "The field 'external_id' needs a 'role_arn'."],
+    [
+      { ...least, include_events: '$pageview' },
+      'include_events',
+      "The field 'include_events' must be a list of names of events, none of them empty.",
+    ],
+    [{ ...least, exclude_events: ['a', ''] }, 'exclude_events', expect.stringContaining("'exclude_events'")],
+    [{ ...least, exclude_events: ['\0'] }, 'exclude_events', expect.stringContaining("'exclude_events'")],
+    [{ ...least, include_events: [7] }, 'include_events', expect.stringContaining("'include_events'")],
+    [{ ...least, filters: {} }, 'filters', "'filters' should be an array of filters"],
+    [{ ...least, prefix: '\ud800' }, 'prefix', expect.stringContaining('surrogate')],
   ])('refuses %j and names the member', (config, member, detail) => {
     expect(refusalOf(config)).toEqual({ attr: `destination__config__${member}`, detail });
   });

@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import { propertyOperators, type PropertyFilter, type PropertyOperator } from '../source/row_selection.ts';
+
+/** Text that PostgreSQL can store and compare. */
+export const isStorableText = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
+
+const unstorable = 'Filters must not hold the character U+0000 or half of a surrogate pair.';
+const scalar = z.union([z.string().refine(isStorableText, unstorable), z.number(), z.boolean(), z.null()]);
+const text = z.string();
+const textOrNumber = z.union([text, z.number()]);
+const time = z.union([z.iso.date(), z.iso.datetime({ offset: true, local: true })]);
+const oneOrMany = <Value extends z.ZodType>(value: Value) => z.union([value, z.array(value)]);
+
+/** What the value of an operator has to be, and how a refusal says it. */
+interface ValueRule {
+  readonly schema: z.ZodType;
+  readonly words: string;
+}
+
+const anything: ValueRule = { schema: z.unknown(), words: 'anything' };
+const equal: ValueRule = {
+  schema: oneOrMany(scalar),
+  words: 'a text, a number, true, false, null or a list of these',
+};
+const part: ValueRule = { schema: oneOrMany(textOrNumber), words: 'a text, a number or a list of these' };
+const pattern: ValueRule = { schema: oneOrMany(text), words: 'a text or a list of texts' };
+const size: ValueRule = { schema: oneOrMany(textOrNumber), words: 'a number, a text or a list of these' };
+const range: ValueRule = {
+  schema: z.tuple([textOrNumber, textOrNumber]),
+  words: 'a list of two numbers or two texts',
+};
+const date: ValueRule = {
+  schema: oneOrMany(time),
+  words: 'a date or a time in ISO 8601, such as 2026-11-01 or 2026-11-01T10:00:00Z',
+};
+
+const valueRules: Readonly<Record<PropertyOperator, ValueRule>> = {
+  exact: equal,
+  is_not: equal,
+  in: equal,
+  not_in: equal,
+  icontains: part,
+  not_icontains: part,
+  is_cleaned_path_exact: pattern,
+  regex: pattern,
+  not_regex: pattern,
+  gt: size,
+  gte: size,
+  lt: size,
+  lte: size,
+  min: size,
+  max: size,
+  between: range,
+  not_between: range,
+  is_date_exact: date,
+  is_date_before: date,
+  is_date_after: date,
+  is_set: anything,
+  is_not_set: anything,
+};
+
+const filterTypes = ['event', 'person'] as const;
+const boundsOfRuns = ['data_interval_start', 'data_interval_end'];
+
+const members = z.object({
+  type: z.enum(filterTypes, {
+    error: ({ input }) =>
+      input === 'hogql' || input === 'dialect'
+        ? `Filters of type '${input}' are not supported yet.`
+        : `Each filter must have a 'type' of one of: ${filterTypes.join(', ')}`,
+  }),
+  key: z
+    .string("Each filter must have a 'key'")
+    .min(1, "Each filter must have a 'key'")
+    .refine(isStorableText, unstorable),
+  operator: z
+    .enum(propertyOperators, `The 'operator' of a filter must be one of: ${propertyOperators.join(', ')}`)
+    .nullable()
+    .default('exact')
+    .transform((operator) => operator ?? 'exact'),
+  value: z.unknown().optional(),
+});
+
+/** One filter of a config's `filters`; issues are sentences. */
+const filterSchema = z
+  .custom<Record<string, unknown>>(
+    (filter) => typeof filter === 'object' && filter !== null && !Array.isArray(filter),
+    'Each filter must be an object',
+  )
+  .superRefine((filter, context) => {
+    const unknown = Object.keys(filter).find((member) => !(member in members.shape));
+    if (unknown === undefined) return;
+    const message = boundsOfRuns.includes(unknown)
+      ? `'data_interval_start' and 'data_interval_end' are run attributes and not 'filters'. Trigger a backfill to export a range of time.`
+      : "A filter may hold 'type', 'key', 'operator' and 'value' only";
+    context.addIssue({ code: 'custom', message });
+  })
+  .pipe(members)
+  .transform((filter, context): PropertyFilter => {
+    const { operator } = filter;
+    const rule = valueRules[operator];
+    if (rule === anything) return { ...filter, value: null };
+    const value = z.intersection(rule.schema, oneOrMany(scalar)).safeParse(filter.value);
+    if (value.success) return { ...filter, value: value.data };
+    context.addIssue({
+      code: 'custom',
+      message: `The 'value' of a filter with the operator '${operator}' must be ${rule.words}.`,
+    });
+    return z.NEVER;
+  });
+
+/** The member `filters` of a config: conditions on properties that all have to hold. */
+export const propertyFilters = z
+  .custom<unknown[]>(Array.isArray, "'filters' should be an array of filters")
+  .pipe(z.array(filterSchema));

@@ -1,0 +1,70 @@
+import { refuseMember } from '../config_members.ts';
+
+const textCompressions = ['gzip', 'zstd', 'brotli'] as const;
+const parquetCompressions = ['zstd', 'snappy', 'gzip', 'brotli', 'lz4'] as const;
+
+/** The compressions of each file format; null, no compression, goes with all. */
+const compressions = {
+  JSONLines: textCompressions,
+  CSV: textCompressions,
+  Parquet: parquetCompressions,
+} as const;
+
+/** A file format with a compression that it supports. */
+export type FileFormat =
+  | {
+      readonly file_format: 'JSONLines' | 'CSV';
+      readonly compression: (typeof textCompressions)[number] | null;
+    }
+  | { readonly file_format: 'Parquet'; readonly compression: (typeof parquetCompressions)[number] | null };
+
+export const fileFormats = [
+  'JSONLines',
+  'CSV',
+  'Parquet',
+] as const satisfies readonly FileFormat['file_format'][];
+
+/**
+ * Checks that a compression goes with a file format.
+ * @throws CommandRefused that names `compression`; its value is told only when it is one that another format has.
+ */
+export function fileFormatOf(given: {
+  readonly file_format: FileFormat['file_format'];
+  readonly compression: string | null;
+}): FileFormat {
+  const { file_format } = given;
+  if (file_format === 'Parquet')
+    return { file_format, compression: compressionOf(file_format, given.compression) };
+  return { file_format, compression: compressionOf(file_format, given.compression) };
+}
+
+function compressionOf<Format extends FileFormat['file_format']>(
+  format: Format,
+  given: string | null,
+): (typeof compressions)[Format][number] | null {
+  if (given === null) return null;
+  const supported: readonly (typeof compressions)[Format][number][] = compressions[format];
+  const found = supported.find((compression) => compression === given);
+  if (found !== undefined) return found;
+  const known = Object.values(compressions)
+    .flat()
+    .some((compression) => compression === given);
+  throw refuseMember(
+    'compression',
+    `${known ? `Compression ${given}` : 'This compression'} is not supported for file format ${format}. Supported compressions are ${quoted(supported)}.`,
+  );
+}
+
+/** What encoders have to know of a config. */
+export function encodingOf<OnBadRow>(
+  config: FileFormat & { readonly on_bad_row: OnBadRow },
+): FileFormat & { readonly on_bad_row: OnBadRow } {
+  const { on_bad_row } = config;
+  return config.file_format === 'Parquet'
+    ? { file_format: config.file_format, compression: config.compression, on_bad_row }
+    : { file_format: config.file_format, compression: config.compression, on_bad_row };
+}
+
+/** A list of names for a sentence: `['gzip', 'zstd']`. */
+export const quoted = (names: readonly string[]): string =>
+  `[${names.map((name) => `'${name}'`).join(', ')}]`;

@@ -1,0 +1,118 @@
+import { describe, expect, it } from '@jest/globals';
+import { propertyFilters } from '../../src/destination/property_filters.ts';
+import { refuseSelectionForModel } from '../../src/destination/row_selection_members.ts';
+import { propertyOperators } from '../../src/source/row_selection.ts';
+
+const filter = { type: 'event', key: '$browser', operator: 'exact', value: 'Chrome' };
+const message = (filters: unknown): string | undefined =>
+  propertyFilters.safeParse(filters).error?.issues[0]?.message;
+
+describe('property filters', () => {
+  it('compare for equality when they name no operator', () => {
+    const { operator, ...without } = filter;
+    expect(propertyFilters.parse([without, { ...without, operator: null }])).toEqual([
+      { ...filter, operator },
+      { ...filter, operator },
+    ]);
+  });
+
+  it.each([
+    ['exact', ['Chrome', 1, true, null]],
+    ['is_not', null],
+    ['in', ['a', 'b']],
+    ['not_in', []],
+    ['icontains', 'a'],
+    ['not_icontains', 17],
+    ['regex', '^a'],
+    ['not_regex', ['^a', 'b$']],
+    ['is_cleaned_path_exact', '/a/:id'],
+    ['gt', 1],
+    ['gte', '1.5'],
+    ['lt', -1],
+    ['lte', 0],
+    ['min', 3],
+    ['max', 4],
+    ['between', [1, 2]],
+    ['not_between', ['1', '2']],
+    ['is_date_exact', '2026-11-01'],
+    ['is_date_before', '2026-11-01T10:00:00Z'],
+    ['is_date_after', '2026-11-01T10:00:00.123+02:00'],
+  ])('take with %s the value %j', (operator, value) => {
+    expect(propertyFilters.parse([{ ...filter, operator, value }])).toEqual([{ ...filter, operator, value }]);
+  });
+
+  it.each(['is_set', 'is_not_set'])('need no value with %s', (operator) => {
+    expect(propertyFilters.parse([{ type: 'person', key: 'email', operator }])).toEqual([
+      { type: 'person', key: 'email', operator, value: null },
+    ]);
+  });
+
+  it.each(propertyOperators.filter((operator) => !operator.endsWith('_set')))(
+    'need a value that is no object with %s, and one that PostgreSQL can hold',
+    (operator) => {
+      const expected = `The 'value' of a filter with the operator '${operator}' must be `;
+      for (const value of [undefined, {}, [{}], [['a']], 'a\0', '\ud800', Infinity])
+        expect(message([{ ...filter, operator, value }])).toContain(expected);
+    },
+  );
+
+  it.each([
+    ['gt', true],
+    ['gt', null],
+    ['regex', 1],
+    ['icontains', null],
+    ['between', 1],
+    ['between', [1]],
+    ['between', [1, 2, 3]],
+    ['between', [1, null]],
+    ['is_date_before', 'yesterday'],
+    ['is_date_before', '-7d'],
+    ['is_date_exact', '2026-02-30'],
+    ['is_date_after', 20261101],
+  ])('refuse with %s the value %j', (operator, value) => {
+    expect(message([{ ...filter, operator, value }])).toContain(`operator '${operator}' must be `);
+  });
+
+  it.each([
+    ['text', "'filters' should be an array of filters"],
+    [{}, "'filters' should be an array of filters"],
+    [[7], 'Each filter must be an object'],
+    [[null], 'Each filter must be an object'],
+    [[[]], 'Each filter must be an object'],
+    [[filter, {}], "Each filter must have a 'type' of one of: event, person"],
+    [[{ ...filter, type: 'cohort' }], "Each filter must have a 'type' of one of: event, person"],
+    [[{ ...filter, type: 'hogql' }], "Filters of type 'hogql' are not supported yet."],
+    [[{ ...filter, type: 'dialect' }], "Filters of type 'dialect' are not supported yet."],
+    [[{ ...filter, key: '' }], "Each filter must have a 'key'"],
+    [[{ ...filter, key: 7 }], "Each filter must have a 'key'"],
+    [
+      [{ ...filter, operator: 'like' }],
+      expect.stringContaining("The 'operator' of a filter must be one of: exact,"),
+    ],
+    [[{ ...filter, data_interval_end: '2026' }], expect.stringContaining("run attributes and not 'filters'")],
+    [
+      [{ ...filter, label: 'Browser' }],
+      expect.stringContaining("'type', 'key', 'operator' and 'value' only"),
+    ],
+  ])('refuse %j', (filters, expected) => {
+    expect(message(filters)).toEqual(expected);
+  });
+});
+
+describe('a selection for the model persons', () => {
+  it('may hold conditions on persons alone', () => {
+    const person = { type: 'person', key: 'email', operator: 'is_set', value: null } as const;
+    expect(() => refuseSelectionForModel({ include_events: [], filters: [person] }, 'persons')).not.toThrow();
+  });
+
+  it.each([
+    ['include_events', { include_events: ['a'] }],
+    ['exclude_events', { exclude_events: ['a'] }],
+    ['filters', { filters: [{ type: 'event', key: 'a', operator: 'is_set', value: null }] }],
+  ] as const)('is refused for %s, which an export of events may have', (member, selection) => {
+    expect(() => refuseSelectionForModel(selection, 'persons')).toThrow(
+      expect.objectContaining({ attr: `destination__config__${member}`, code: 'invalid_input' }),
+    );
+    expect(() => refuseSelectionForModel(selection, 'events')).not.toThrow();
+  });
+});
