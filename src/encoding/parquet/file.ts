@@ -1,0 +1,91 @@
+import type { ColumnMetaData, Encoding, RowGroup as RowGroupMetadata } from 'hyparquet';
+import { ByteWriter } from 'hyparquet-writer';
+import { writeMetadata } from 'hyparquet-writer/src/metadata.js';
+import type { ExportedColumn } from '../../source/source.ts';
+import type { ParquetCompression } from '../encoder.ts';
+import { codecOf } from './compression.ts';
+import { schemaElementOf } from './schema.ts';
+import type { ColumnChunk, RowGroup } from './row_group_state.ts';
+
+const magic = Buffer.from('PAR1');
+
+/** What files of this shape are known by. The number changes with the bytes that the same rows make. */
+export const parquetIdentity = (compression: ParquetCompression | null): string =>
+  compression === null ? 'parquet/1' : `parquet+${compression}/1`;
+
+/** The bytes in front of the first row group. */
+export const parquetHeader = (): Buffer => Buffer.from(magic);
+
+/**
+ * The bytes behind the last row group. They are made of what was kept of the row groups alone, which lie end to end in
+ * this order behind the header; so another process can end a file.
+ */
+export function parquetFooter(
+  columns: readonly ExportedColumn[],
+  compression: ParquetCompression | null,
+  rowGroups: readonly RowGroup[],
+): Buffer {
+  let at = magic.length;
+  const row_groups: RowGroupMetadata[] = [];
+  for (const { rows, columns: chunks } of rowGroups) {
+    if (rows === 0) continue;
+    const rowGroupAt = at;
+    let uncompressed = 0;
+    const described = columns.map((column, index) => {
+      const chunk = chunks[index];
+      if (!chunk) throw new TypeError(`A row group of a Parquet file has no column ${column.name}.`);
+      const meta_data = columnMetadata(column, chunk, compression, rows, at);
+      at += chunk.compressed;
+      uncompressed += chunk.uncompressed;
+      return { file_offset: 0n, meta_data };
+    });
+    row_groups.push({
+      columns: described,
+      total_byte_size: BigInt(uncompressed),
+      num_rows: BigInt(rows),
+      file_offset: BigInt(rowGroupAt),
+      total_compressed_size: BigInt(at - rowGroupAt),
+    });
+  }
+  const writer = new ByteWriter();
+  writeMetadata(writer, {
+    version: 2,
+    schema: [{ name: 'schema', num_children: columns.length }, ...columns.map(schemaElementOf)],
+    num_rows: row_groups.reduce((sum, { num_rows }) => sum + num_rows, 0n),
+    row_groups,
+    created_by: 'exportd',
+    // The writer measures this itself.
+    metadata_length: 0,
+  });
+  return Buffer.concat([writer.getBytes(), magic]);
+}
+
+function columnMetadata(
+  column: ExportedColumn,
+  chunk: ColumnChunk,
+  compression: ParquetCompression | null,
+  rows: number,
+  chunkAt: number,
+): ColumnMetaData {
+  const { type = 'BYTE_ARRAY' } = schemaElementOf(column);
+  const encodings: Encoding[] =
+    chunk.dictionary === undefined ? ['PLAIN', 'RLE'] : ['PLAIN', 'RLE', 'RLE_DICTIONARY'];
+  const whole = (value: number): bigint | number => (type === 'INT32' ? value : BigInt(value));
+  return {
+    type,
+    encodings,
+    path_in_schema: [column.name],
+    codec: codecOf(compression).name,
+    num_values: BigInt(rows),
+    total_uncompressed_size: BigInt(chunk.uncompressed),
+    total_compressed_size: BigInt(chunk.compressed),
+    data_page_offset: BigInt(chunkAt + (chunk.dictionary ?? 0)),
+    ...(chunk.dictionary === undefined ? {} : { dictionary_page_offset: BigInt(chunkAt) }),
+    statistics: {
+      null_count: BigInt(chunk.nulls),
+      ...(chunk.min === undefined || chunk.max === undefined
+        ? {}
+        : { min_value: whole(chunk.min), max_value: whole(chunk.max) }),
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import type { PageHeader } from 'hyparquet';
+import { ByteWriter } from 'hyparquet-writer';
+import { writePageHeader } from 'hyparquet-writer/src/datapage.js';
+import { writeRleBitPackedHybrid } from 'hyparquet-writer/src/encoding.js';
+import type { Codec } from './compression.ts';
+
+/** The pages of one column, compressed one by one. */
+export interface PageWriter {
+  readonly codec: Codec;
+  /** Headers and pages in order. */
+  readonly pieces: Uint8Array[];
+  compressed: number;
+  uncompressed: number;
+}
+
+export const createPageWriter = (codec: Codec): PageWriter => ({
+  codec,
+  pieces: [],
+  compressed: 0,
+  uncompressed: 0,
+});
+
+/** Adds a data page: definition levels, then `values` values in the encoding. Nulls count as values here. */
+export function writeDataPage(
+  writer: PageWriter,
+  page: Buffer,
+  values: number,
+  encoding: 'PLAIN' | 'RLE_DICTIONARY',
+): void {
+  writePage(writer, page, {
+    type: 'DATA_PAGE',
+    data_page_header: {
+      num_values: values,
+      encoding,
+      definition_level_encoding: 'RLE',
+      repetition_level_encoding: 'RLE',
+    },
+  });
+}
+
+/** Adds the dictionary's page, which has to be the first. */
+export function writeDictionaryPage(writer: PageWriter, page: Buffer, entries: number): void {
+  writePage(writer, page, {
+    type: 'DICTIONARY_PAGE',
+    dictionary_page_header: { num_values: entries, encoding: 'PLAIN' },
+  });
+}
+
+function writePage(
+  writer: PageWriter,
+  page: Buffer,
+  described: Omit<PageHeader, 'uncompressed_page_size' | 'compressed_page_size'>,
+): void {
+  const compressed = writer.codec.compress(page);
+  const header = new ByteWriter(64);
+  writePageHeader(header, {
+    ...described,
+    uncompressed_page_size: page.length,
+    compressed_page_size: compressed.length,
+  });
+  writer.pieces.push(header.getBytes(), compressed);
+  writer.compressed += header.offset + compressed.length;
+  writer.uncompressed += header.offset + page.length;
+}
+
+/** The definition levels of rows (1 for a value, 0 for null) as a data page begins with them. */
+export function definitionLevels(present: Uint8Array): Uint8Array {
+  const runs = new ByteWriter();
+  writeRleBitPackedHybrid(runs, present, 1);
+  const levels = new ByteWriter(runs.offset + 4);
+  levels.appendUint32(runs.offset);
+  levels.appendBytes(runs.getBytes());
+  return levels.getBytes();
+}
+
+/** An upper bound of the bytes of `definitionLevels`: eight rows take at most the header and the value of a run. */
+export const definitionLevelsBound = (rows: number): number => 16 + 2 * Math.ceil(rows / 8);

@@ -1,0 +1,180 @@
+import { appendBytes } from '../json_values.ts';
+import { reserve, type GrowingBuffer } from '../growing_buffer.ts';
+import { jsonbVersion, type ColumnValues } from './column_values.ts';
+import { epochShift } from './timestamp.ts';
+
+const epochShiftLow = epochShift % 0x1_0000_0000;
+const epochShiftHigh = Math.floor(epochShift / 0x1_0000_0000);
+
+/** The smallest and the largest of a column's whole numbers; exact only within the safe integers. */
+export interface NumberRange {
+  min: number;
+  max: number;
+}
+
+/**
+ * Appends values in the encoding PLAIN, from the value `from` (an index into `positions`) on, until the page has at least
+ * `limit` bytes or the values end. `range` is widened for the columns of numbers and times.
+ * @returns the index of the first value that is not in the page
+ */
+export function appendPlain(
+  page: GrowingBuffer,
+  values: ColumnValues,
+  from: number,
+  limit: number,
+  range: NumberRange,
+): number {
+  switch (values.column.type) {
+    case 'text':
+      return appendByteArrays(page, values, from, limit, false);
+    case 'json':
+      return appendByteArrays(page, values, from, limit, true);
+    case 'uuid':
+      return appendUuids(page, values, from, limit);
+    case 'timestamp':
+      return appendLongs(page, values, from, limit, range, epochShiftHigh, epochShiftLow);
+    case 'bigint':
+      return appendLongs(page, values, from, limit, range, 0, 0);
+    case 'integer':
+      return appendIntegers(page, values, from, limit, range);
+    case 'boolean':
+      return appendBooleans(page, values, from, limit);
+  }
+}
+
+/** Each value behind its length, without the version of a jsonb. */
+function appendByteArrays(
+  page: GrowingBuffer,
+  { block, view, positions }: ColumnValues,
+  from: number,
+  limit: number,
+  json: boolean,
+): number {
+  let index = from;
+  for (; index < positions.length && page.length < limit; index += 1) {
+    const position = positions[index] ?? 0;
+    const end = position + 4 + view.getInt32(position);
+    let start = position + 4;
+    if (json && start < end && block[start] === jsonbVersion) start += 1;
+    const length = end - start;
+    reserve(page, length + 4);
+    const { bytes } = page;
+    const to = page.length;
+    bytes[to] = length;
+    bytes[to + 1] = length >>> 8;
+    bytes[to + 2] = length >>> 16;
+    bytes[to + 3] = length >>> 24;
+    page.length = to + 4;
+    appendBytes(page, block, start, end);
+  }
+  return index;
+}
+
+function appendUuids(
+  page: GrowingBuffer,
+  { view, positions }: ColumnValues,
+  from: number,
+  limit: number,
+): number {
+  const until = lastFitting(page, positions, from, limit, 16);
+  const target = viewOf(page);
+  let to = page.length;
+  for (let index = from; index < until; index += 1, to += 16) {
+    const start = (positions[index] ?? 0) + 4;
+    target.setInt32(to, view.getInt32(start));
+    target.setInt32(to + 4, view.getInt32(start + 4));
+    target.setInt32(to + 8, view.getInt32(start + 8));
+    target.setInt32(to + 12, view.getInt32(start + 12));
+  }
+  page.length = to;
+  return until;
+}
+
+/** int64 as two halves: this loop makes no BigInt. */
+function appendLongs(
+  page: GrowingBuffer,
+  { view, positions }: ColumnValues,
+  from: number,
+  limit: number,
+  range: NumberRange,
+  shiftHigh: number,
+  shiftLow: number,
+): number {
+  const until = lastFitting(page, positions, from, limit, 8);
+  const target = viewOf(page);
+  const shift = shiftHigh * 0x1_0000_0000 + shiftLow;
+  let { min, max } = range;
+  let to = page.length;
+  for (let index = from; index < until; index += 1, to += 8) {
+    const start = (positions[index] ?? 0) + 4;
+    const high = view.getInt32(start);
+    const low = view.getUint32(start + 4);
+    const shiftedLow = low + shiftLow;
+    target.setInt32(to, shiftedLow | 0, true);
+    target.setInt32(to + 4, high + shiftHigh + (shiftedLow >= 0x1_0000_0000 ? 1 : 0), true);
+    const value = high * 0x1_0000_0000 + low + shift;
+    if (value < min) min = value;
+    if (value > max) max = value;
+  }
+  range.min = min;
+  range.max = max;
+  page.length = to;
+  return until;
+}
+
+function appendIntegers(
+  page: GrowingBuffer,
+  { view, positions }: ColumnValues,
+  from: number,
+  limit: number,
+  range: NumberRange,
+): number {
+  const until = lastFitting(page, positions, from, limit, 4);
+  const target = viewOf(page);
+  let { min, max } = range;
+  let to = page.length;
+  for (let index = from; index < until; index += 1, to += 4) {
+    const value = view.getInt32((positions[index] ?? 0) + 4);
+    target.setInt32(to, value, true);
+    if (value < min) min = value;
+    if (value > max) max = value;
+  }
+  range.min = min;
+  range.max = max;
+  page.length = to;
+  return until;
+}
+
+/** Eight to a byte, the first in the lowest bit. */
+function appendBooleans(
+  page: GrowingBuffer,
+  { block, positions }: ColumnValues,
+  from: number,
+  limit: number,
+): number {
+  const until = lastFitting(page, positions, from, limit, 1 / 8);
+  for (let index = from; index < until; index += 8) {
+    let bits = 0;
+    for (let bit = 0; bit < 8 && index + bit < until; bit += 1)
+      if (block[(positions[index + bit] ?? 0) + 4] === 1) bits |= 1 << bit;
+    page.bytes[page.length] = bits;
+    page.length += 1;
+  }
+  return until;
+}
+
+/** The end of the values of `size` bytes that fit in the page, for which room is made. */
+function lastFitting(
+  page: GrowingBuffer,
+  positions: Int32Array,
+  from: number,
+  limit: number,
+  size: number,
+): number {
+  const until = Math.min(positions.length, from + Math.ceil((limit - page.length) / size));
+  reserve(page, Math.ceil((until - from) * size));
+  return until;
+}
+
+const viewOf = ({ bytes }: GrowingBuffer): DataView =>
+  new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
