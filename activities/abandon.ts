@@ -1,7 +1,7 @@
 import { CancelledFailure } from '@temporalio/common';
 import type { RunSteps } from '../src/decisions/run_steps.ts';
 import type { Destination, UploadNames } from '../src/destination/destination.ts';
-import { isActive, type OpenedRun, type RunAttempt, type RunStatus } from '../src/domain/run.ts';
+import { isActive, type OpenedRun, type RangeAttempt, type RunStatus } from '../src/domain/run.ts';
 import { failureFor } from './failures.ts';
 
 /** How long is spent on throwing an upload away that nobody goes on with. */
@@ -20,26 +20,28 @@ export async function abandonUpload(
 }
 
 /**
- * Throws the run's upload away if the attempt failed for good. After a passing failure, or the loss of its worker, the
+ * Throws the upload of the attempt's range away if the attempt failed for good. After a passing failure, or the loss of its worker, the
  * next attempt goes on with it; and an attempt whose place another has taken leaves that one's parts alone.
  */
 export async function abandonIfOver(
   { runSteps, destination }: { readonly runSteps: RunSteps; readonly destination: Destination },
   runId: string,
-  attempt: RunAttempt,
+  attempt: RangeAttempt,
   failure: { readonly error: unknown; readonly signal: AbortSignal },
 ): Promise<void> {
   const run = await runSteps.read(runId).catch(() => undefined);
-  if (run?.upload && isOver(run, attempt, failure)) await abandonUpload(destination, run.upload);
+  const upload = run?.ranges[attempt.range]?.upload;
+  if (run && upload && isOver(run, attempt, failure)) await abandonUpload(destination, upload);
 }
 
 function isOver(
   run: OpenedRun,
-  { generation, attempt }: RunAttempt,
+  { generation, range, attempt }: RangeAttempt,
   { error, signal }: { readonly error: unknown; readonly signal: AbortSignal },
 ): boolean {
   if (finalStatuses.includes(run.status)) return true;
-  if (!isActive(run.status) || run.generation !== generation || run.attempt !== attempt) return false;
+  if (!isActive(run.status) || run.generation !== generation) return false;
+  if (run.ranges[range]?.attempt !== attempt) return false;
   return isCancelRequest(signal) || failureFor(error).nonRetryable === true;
 }
 

@@ -10,6 +10,7 @@ import { takeScheduleStep, type ScheduleStepResult } from '../src/decisions/sche
 import type { ReceivedSignal } from '../src/decisions/signals.ts';
 import { startableRun, startableRuns } from '../src/decisions/startable_runs.ts';
 import type { RunStatus } from '../src/domain/run.ts';
+import type { SelectionOf } from '../src/destination/row_selections.ts';
 import type { Journal } from '../src/journal/journal.ts';
 import type { BarrierLook, BarrierState, Source } from '../src/source/source.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
@@ -18,7 +19,7 @@ import { isRefusal } from './refusals.ts';
 import type { RunStarter } from '../src/temporal/run_starter.ts';
 import type { ScheduleClient } from '../src/temporal/schedule_client.ts';
 import { failureFor, framesOf, withFailures } from './failures.ts';
-import { countOpenRun } from './count.ts';
+import { countOpenRun, type CountedRows } from './count.ts';
 import { readScheduleAttributes, type ScheduleAttributes } from './schedule_attributes.ts';
 
 /** What the local activities work with. */
@@ -27,11 +28,12 @@ export interface AppendDependencies {
   readonly policies: Policies;
   readonly runSteps: RunSteps;
   readonly source: Source;
+  readonly selectionOf: SelectionOf;
   readonly runs: RunStarter;
   readonly schedules: ScheduleClient;
   readonly backfills: BackfillClient;
   readonly logger: Logger;
-  readonly settings: Pick<Settings, 'EXPORTD_CONTINUE_AS_NEW_COMMANDS'>;
+  readonly settings: Pick<Settings, 'EXPORTD_CONTINUE_AS_NEW_COMMANDS' | 'EXPORTD_RANGE_ROWS'>;
 }
 
 /** What a schedule workflow learns from a step; runs go by their number, so that a catching-up keeps histories small. */
@@ -143,7 +145,8 @@ function scheduleActivities(dependencies: AppendDependencies) {
   );
 }
 
-function runActivities({ journal, runSteps, source, logger }: AppendDependencies) {
+function runActivities(dependencies: AppendDependencies) {
+  const { journal, runSteps, source, logger } = dependencies;
   return withFailures(
     {
       /** One look whether a transaction of the source may still add to the run's interval. */
@@ -173,9 +176,7 @@ function runActivities({ journal, runSteps, source, logger }: AppendDependencies
         run_id: string;
         settled: boolean;
         held_by: readonly string[];
-      }): Promise<{ rows: number }> => ({
-        rows: await countOpenRun(runSteps, source, input, cancellationSignal()),
-      }),
+      }): Promise<CountedRows> => countOpenRun(dependencies, input, cancellationSignal()),
     },
     logger,
   );

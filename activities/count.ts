@@ -1,42 +1,59 @@
+import type { Settings } from '../src/config/settings.ts';
 import type { RunSteps } from '../src/decisions/run_steps.ts';
+import type { SelectionOf } from '../src/destination/row_selections.ts';
 import type { Source } from '../src/source/source.ts';
+import { noEncoder } from './finish_export.ts';
+import { rowRangeOf } from './run_range.ts';
 
-/** The encoder that an interval without rows names: it has no file. */
-const noEncoder = 'none';
+/** What counting works with. */
+export interface CountDependencies {
+  readonly runSteps: RunSteps;
+  readonly source: Source;
+  readonly selectionOf: SelectionOf;
+  readonly settings: Pick<Settings, 'EXPORTD_RANGE_ROWS'>;
+}
+
+/** An interval is cut into no more ranges than this; each is larger then. */
+const rangesMaximum = 64;
+
+/** How many rows a run's interval has, and in how many ranges they are exported. */
+export interface CountedRows {
+  readonly rows: number;
+  readonly ranges: number;
+}
 
 /**
  * Counts the rows of a run's interval and records the number. An interval without rows is finished with that: it gets
- * a generation without files, so that publishing is all that is left to do. A repeat finds what was recorded.
- * @returns how many rows have to be exported.
+ * a generation without files, so that publishing is all that is left to do. A very large one is cut into ranges, which
+ * several workers can export at the same time. A repeat finds what was recorded.
  */
 export async function countOpenRun(
-  runSteps: RunSteps,
-  source: Source,
+  { runSteps, source, selectionOf, settings }: CountDependencies,
   input: { readonly run_id: string; readonly settled: boolean; readonly held_by: readonly string[] },
   signal: AbortSignal,
-): Promise<number> {
+): Promise<CountedRows> {
   const { run_id, settled } = input;
-  const { subject, records_total_count } = await runSteps.load(run_id);
-  const rows =
-    records_total_count ??
-    (await source.countRows(
-      {
-        model: subject.model,
-        team_id: subject.team_id,
-        interval: { start: subject.data_interval_start, end: subject.data_interval_end },
-      },
-      signal,
-    ));
-  const run = await runSteps.count(run_id, { records_total_count: rows, settled });
-  if (records_total_count === null && !settled)
+  const loaded = await runSteps.load(run_id);
+  const recorded = loaded.records_total_count;
+  const range = rowRangeOf(loaded, await selectionOf(loaded.subject));
+  const rows = recorded ?? (await source.countRows(range, signal));
+  // What a failed run left behind was cut then.
+  const cuttable = recorded === null && loaded.generation === 0 && rows > settings.EXPORTD_RANGE_ROWS;
+  const every = Math.max(settings.EXPORTD_RANGE_ROWS, Math.ceil(rows / rangesMaximum));
+  const cuts = cuttable ? await source.cuts(range, every, signal) : [];
+  const run = await runSteps.count(run_id, { records_total_count: rows, settled, cuts });
+  if (recorded === null && !settled)
     await runSteps.log(
       run,
       run_id,
       'WARNING',
       `Gave up waiting for open transactions of the source (${input.held_by.join(', ')}); rows that they commit later are missing from this run.`,
     );
-  if (rows > 0 || run.finished) return rows;
+  const counted = { rows, ranges: run.ranges.length };
+  if (run.finished || (rows > 0 && counted.ranges === 1)) return counted;
+  // Ranges that begin at the same time find it reserved.
   const reserved = run.generation > 0 ? run : await runSteps.reserveGeneration(run_id);
-  await runSteps.finishExport(run_id, reserved.generation, { source_rows: 0, encoder: noEncoder });
-  return 0;
+  if (rows === 0)
+    await runSteps.finishExport(run_id, reserved.generation, { source_rows: 0, encoder: noEncoder });
+  return counted;
 }

@@ -2,7 +2,13 @@ import { manifestOf } from '../src/destination/manifest.ts';
 import { requireActive } from '../src/domain/run.ts';
 import { currentActivity, withHeartbeats } from './activity_context.ts';
 import type { ExportDependencies } from './export_dependencies.ts';
-import { exportInterval, type ExportOutcome } from './export_interval.ts';
+import {
+  exportInterval,
+  exportOneRange,
+  finishRanges,
+  type ExportCall,
+  type ExportOutcome,
+} from './export_interval.ts';
 import { withFailures } from './failures.ts';
 import { withDestination } from './run_destination.ts';
 
@@ -26,17 +32,29 @@ export function createExportActivities(dependencies: ExportDependencies) {
   const { logger, settings, context = currentActivity } = dependencies;
   const alive = <Result>(progress: () => unknown, work: (signal: AbortSignal) => Promise<Result>) =>
     withHeartbeats(context(), settings.EXPORTD_HEARTBEAT_TIMEOUT_MS, progress, work);
+  const exporting = (
+    runId: string,
+    work: (call: ExportCall) => Promise<ExportOutcome>,
+  ): Promise<ExportOutcome> => {
+    const progress = { rows: 0 };
+    return alive(
+      () => progress,
+      (signal) => work({ dependencies, runId, progress, signal }),
+    );
+  };
 
   return withFailures(
     {
       /** Exports the rows of the run's interval, or as many as one execution is to; a repeat goes on where it stopped. */
-      exportInterval: async ({ run_id }: RunInput): Promise<ExportOutcome> => {
-        const progress = { rows: 0 };
-        return alive(
-          () => progress,
-          (signal) => exportInterval(dependencies, run_id, progress, signal),
-        );
-      },
+      exportInterval: async ({ run_id }: RunInput): Promise<ExportOutcome> =>
+        exporting(run_id, exportInterval),
+
+      /** The same of one range of an interval that is cut, from 0 on; the others may be exported at the same time. */
+      exportRange: async ({ run_id, range }: RunInput & { range: number }): Promise<ExportOutcome> =>
+        exporting(run_id, (call) => exportOneRange(call, range)),
+
+      /** Compares what the ranges exported with the source; `finished` is false when all have to be exported again. */
+      finishExport: async ({ run_id }: RunInput): Promise<ExportOutcome> => exporting(run_id, finishRanges),
 
       /** Puts the manifest of an exported run, which makes its rows visible, and completes the run. */
       publishManifest: async ({ run_id }: RunInput): Promise<PublishOutcome> =>

@@ -1,6 +1,7 @@
 import type { Settings } from '../src/config/settings.ts';
 import type { RunSteps } from '../src/decisions/run_steps.ts';
 import type { OpenDestination } from '../src/destination/open_destination.ts';
+import type { SelectionOf } from '../src/destination/row_selections.ts';
 import type { EncoderPool } from '../src/encoding/encoder.ts';
 import type { Source } from '../src/source/source.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
@@ -12,10 +13,14 @@ export interface ExportDependencies {
   readonly source: Source;
   readonly encoders: EncoderPool;
   readonly openDestination: OpenDestination;
+  readonly selectionOf: SelectionOf;
   readonly logger: Logger;
   readonly settings: Pick<
     Settings,
-    'EXPORTD_HEARTBEAT_TIMEOUT_MS' | 'EXPORTD_ENCODER_THREADS' | 'EXPORTD_PARTS_PER_EXECUTION'
+    | 'EXPORTD_HEARTBEAT_TIMEOUT_MS'
+    | 'EXPORTD_ENCODER_THREADS'
+    | 'EXPORTD_PARTS_PER_EXECUTION'
+    | 'EXPORTD_REJECTED_ROWS_MAX'
   >;
   /** Temporal's context of the running activity, unless a test brings its own. */
   readonly context?: () => ActivityContext;

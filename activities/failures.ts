@@ -22,6 +22,7 @@ const ownErrors: Readonly<Record<string, { readonly permanent: boolean }>> = {
   ConfigMissing: { permanent: true },
   SecretUnreadable: { permanent: true },
   RowNotEncodable: { permanent: true },
+  TooManyRejectedRows: { permanent: true },
   RowWithoutKey: { permanent: true },
   MalformedBlock: { permanent: true },
   RelationNotFound: { permanent: true },

@@ -1,13 +1,14 @@
-import type { ExportedFile, PlannedPart } from '../src/domain/run.ts';
+import type { CompletedFile, PlannedPart } from '../src/domain/run.ts';
 import { combineCrc32 } from '../src/encoding/crc32_combine.ts';
 
 /** The figures of a file, from the parts that it is joined of. */
-export function fileOf(key: string, parts: readonly PlannedPart[]): ExportedFile {
+export function fileOf(key: string, parts: readonly PlannedPart[]): CompletedFile {
   const rowed = parts.filter(({ first }) => first !== null);
   const crc = parts.reduce((sum, part) => combineCrc32(sum, Number.parseInt(part.crc32, 16), part.bytes), 0);
   return {
     key,
     rows: parts.reduce((sum, { rows }) => sum + rows, 0),
+    rejected: parts.reduce((sum, { rejected }) => sum + rejected, 0),
     bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
     crc32: hexadecimal(crc),
     first: rowed.at(0)?.first ?? null,

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { Destination, FileUpload } from '../src/destination/destination.ts';
-import type { ExportedFile, PlannedPart, SortKey } from '../src/domain/run.ts';
+import type { CompletedFile, PlannedPart, SortKey } from '../src/domain/run.ts';
 import type { EncodedBlock, FileEncoder } from '../src/encoding/encoder.ts';
 import { abandonUpload } from './abandon.ts';
 import { fileOf, hexadecimal } from './file_parts.ts';
@@ -31,14 +31,19 @@ export interface FileTarget {
 
 /** Joins encoded blocks to one object: gathers them into parts and sends several at a time. */
 export interface FileWriter {
+  readonly key: string;
   /** Adds a block; waits while too many bytes are on their way. */
   append(block: EncodedBlock): Promise<void>;
   /** How many parts this writer has planned, those before it not counted. */
   partsPlanned(): number;
+  /** Whether the file has so many bytes, or as many parts as an upload can have. */
+  isFull(maxFileBytes: number | null): boolean;
   /** Waits until every part on its way has arrived; rejects with the first failure. */
   settled(): Promise<void>;
   /** Sends the rest and makes the object visible; null, and no object, when there was no row. */
-  finish(): Promise<ExportedFile | null>;
+  finish(): Promise<CompletedFile | null>;
+  /** Gives up what the encoder holds of the file. */
+  close(): void;
 }
 
 /** What has been gathered for the next part. */
@@ -46,11 +51,12 @@ interface Gathered {
   readonly blocks: Buffer[];
   bytes: number;
   rows: number;
+  rejected: number;
   first: SortKey | null;
   last: SortKey | null;
 }
 
-const nothing = (): Gathered => ({ blocks: [], bytes: 0, rows: 0, first: null, last: null });
+const nothing = (): Gathered => ({ blocks: [], bytes: 0, rows: 0, rejected: 0, first: null, last: null });
 
 /** Begins a file or goes on with one. An upload is created with the first block, so that no rows leave no trace. */
 export function createFileWriter(target: FileTarget): FileWriter {
@@ -58,19 +64,21 @@ export function createFileWriter(target: FileTarget): FileWriter {
   const planned: PlannedPart[] = [...(resumed?.parts ?? [])];
   const etags = new Map(resumed?.etags);
   const sender = createPartSender();
+  const assembly = encoder.assemble(planned.map(({ encoder_state }) => encoder_state));
   let upload = resumed?.upload;
   let partNumber = resumed?.nextPartNumber ?? 1;
-  let state = planned.at(-1)?.encoder_state ?? encoder.initialState;
+  let fileBytes = planned.reduce((sum, { bytes }) => sum + bytes, 0);
   let gathered = nothing();
 
   const gather = (bytes: Buffer): void => {
     if (bytes.length === 0) return;
     gathered.blocks.push(bytes);
     gathered.bytes += bytes.length;
+    fileBytes += bytes.length;
   };
 
   const begin = async (): Promise<FileUpload> => {
-    const begun = await destination.beginFile(key, signal);
+    const begun = await destination.beginFile(key, encoder.contentType, signal);
     try {
       await target.recordUpload(begun);
     } catch (error) {
@@ -83,17 +91,18 @@ export function createFileWriter(target: FileTarget): FileWriter {
   };
 
   const sendPart = async (to: FileUpload, final: boolean): Promise<void> => {
-    const body = Buffer.concat(gathered.blocks, gathered.bytes);
-    const { rows, first, last } = gathered;
+    const { rows, rejected, first, last, blocks, bytes } = gathered;
     gathered = nothing();
+    const body = Buffer.concat(blocks, bytes);
     const part: PlannedPart = {
       part_number: partNumber++,
       rows,
+      rejected,
       bytes: body.length,
       crc32: hexadecimal(crc32(body)),
       first,
       last,
-      encoder_state: state,
+      encoder_state: assembly.takeState(),
       ...(final && { final }),
     };
     await target.planPart(part);
@@ -104,28 +113,34 @@ export function createFileWriter(target: FileTarget): FileWriter {
     });
   };
 
+  const isEmpty = (): boolean => planned.length === 0 && gathered.rows === 0 && gathered.rejected === 0;
+
   return {
+    key,
     append: async (block) => {
       const to = upload ?? (await begin());
-      if (planned.length === 0 && gathered.bytes === 0) gather(encoder.header());
-      state = encoder.advance(state, block);
-      gather(block.bytes);
+      gather(await assembly.append(block));
       gathered.rows += block.rows;
+      gathered.rejected += block.rejected.length;
       gathered.first ??= block.first;
       gathered.last = block.last;
       if (gathered.bytes >= to.partBytes(planned.length + 1)) await sendPart(to, false);
     },
     partsPlanned: () => planned.length - (resumed?.parts.length ?? 0),
+    isFull: (maxFileBytes) =>
+      (maxFileBytes !== null && fileBytes >= maxFileBytes) ||
+      (upload !== undefined && partNumber >= upload.partNumberMaximum),
     settled: () => sender.settled(),
     finish: async () => {
-      if (!upload || (planned.length === 0 && gathered.rows === 0)) return null;
-      gather(encoder.trailer(state));
-      if (gathered.bytes > 0) await sendPart(upload, true);
+      if (!upload || isEmpty()) return null;
+      gather(await assembly.finish());
+      if (gathered.bytes > 0 || gathered.rejected > 0 || planned.length === 0) await sendPart(upload, true);
       await sender.settled();
       // Every part has arrived by now, so an attempt that begins after this finds them all and makes the same object.
       await target.requireAttempt();
       return completeFile(upload, planned, etags, signal);
     },
+    close: () => assembly.close(),
   };
 }
 
@@ -135,7 +150,7 @@ export async function completeFile(
   planned: readonly PlannedPart[],
   etags: ReadonlyMap<number, string>,
   signal: AbortSignal,
-): Promise<ExportedFile> {
+): Promise<CompletedFile> {
   const file = fileOf(upload.key, planned);
   const parts = planned.map(({ part_number }) => ({ part_number, etag: etags.get(part_number) ?? '' }));
   await upload.complete(parts, file.bytes, signal);

@@ -35,7 +35,6 @@ export async function findRemains(
   { key, upload_id, mark, parts, highest_part_number }: OpenUpload,
   signal: AbortSignal,
 ): Promise<Remains> {
-  if (mark === null) return { state: 'lost' };
   const upload = destination.resumeFile({ key, upload_id, mark });
   const listed = await listParts(upload, signal);
   if (listed === 'hidden') return { state: 'hidden' };

@@ -1,13 +1,15 @@
 import type { OpenedRun } from '../src/domain/run.ts';
+import type { RowSelection } from '../src/source/row_selection.ts';
 import type { RowRange } from '../src/source/source.ts';
 
-/** The rows of a run's interval. */
-export const rangeOf = ({ subject }: OpenedRun): RowRange => ({
+/** The rows of a run's interval that its export takes. */
+export const rowRangeOf = ({ subject }: Pick<OpenedRun, 'subject'>, selection: RowSelection): RowRange => ({
   model: subject.model,
   team_id: subject.team_id,
   interval: { start: subject.data_interval_start, end: subject.data_interval_end },
+  selection,
 });
 
 /** A run's interval in the export's log. */
-export const intervalOf = ({ subject }: OpenedRun): string =>
+export const intervalOf = ({ subject }: Pick<OpenedRun, 'subject'>): string =>
   `${subject.data_interval_start} to ${subject.data_interval_end}`;

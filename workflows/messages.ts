@@ -32,6 +32,8 @@ export interface RunInput {
   readonly limits: RunLimits;
   /** How many rows were counted by the execution that handed the export over to this one; absent in the first. */
   readonly rows?: number;
+  /** In how many ranges that one exports them; absent with `rows`. */
+  readonly ranges?: number;
 }
 
 /** What a backfill workflow starts with. */

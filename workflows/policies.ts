@@ -35,6 +35,9 @@ export const exportPolicy = ({ limits, export_task_queue }: RunInput): ActivityO
   retry: retryWithin(limits),
 });
 
+/** Ranges of one run under way at once: enough for several workers, and no queue of its own before those of others. */
+export const rangesAtOnce = 4;
+
 const retryWithin = (limits: RunLimits) => ({
   initialInterval: limits.retry_initial_ms,
   backoffCoefficient: 2,

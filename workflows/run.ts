@@ -11,9 +11,10 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { AppendActivities } from '../activities/append.ts';
-import type { createExportActivities } from '../activities/export.ts';
+import type { CountedRows } from '../activities/count.ts';
 import type { ContinuedRun } from '../src/decisions/continue_run.ts';
 import type { BarrierLook } from '../src/source/source.ts';
+import { exportRanges, type ExportActivities } from './export_ranges.ts';
 import { isId, type RunInput } from './messages.ts';
 import { barrierPollMs, exportPolicy, recordingPolicy, sourcePolicy } from './policies.ts';
 import { endingOf } from './run_ending.ts';
@@ -60,13 +61,15 @@ export async function batchExportRun(input: RunInput): Promise<void> {
 async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined> {
   const { run_id } = input;
   const source = proxyLocalActivities<AppendActivities>(sourcePolicy(input.limits));
-  const data = proxyActivities<ReturnType<typeof createExportActivities>>(exportPolicy(input));
-  const rows = input.rows ?? (await countSettledRows(source, input));
+  const data = proxyActivities<ExportActivities>(exportPolicy(input));
+  const { rows, ranges } =
+    input.rows === undefined
+      ? await countSettledRows(source, input)
+      : { rows: input.rows, ranges: input.ranges ?? 1 };
   if (rows > 0) {
-    showStatus('Running', `Exporting ${rows} rows`);
-    const { finished } = (await data.exportInterval({ run_id })) as { finished?: boolean };
-    // Executions of earlier versions do not say so; theirs always finished.
-    if (finished === false) return CancellationScope.nonCancellable(() => recording.continueRun({ run_id }));
+    showStatus('Running', `Exporting ${rows} rows${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
+    const finished = ranges > 1 ? await exportRanges(data, run_id, ranges) : await exportWhole(data, run_id);
+    if (!finished) return CancellationScope.nonCancellable(() => recording.continueRun({ run_id }));
   }
   setCurrentDetails(`Publishing the manifest of ${rows} rows`);
   // The journal says whether publishing may begin; once it may, a cancellation comes too late.
@@ -74,8 +77,15 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
   return undefined;
 }
 
+/** Exports an interval that is not cut; false when the parts of one execution were sent and rows are left. */
+async function exportWhole(data: Pick<ExportActivities, 'exportInterval'>, run_id: string): Promise<boolean> {
+  const { finished } = (await data.exportInterval({ run_id })) as { finished?: boolean };
+  // Executions of earlier versions do not say so; theirs always finished.
+  return finished !== false;
+}
+
 /** Replaces this execution by a fresh one of the same workflow id. Whose it is stands in its memo. */
-function goOnAs({ run_id, rows }: ContinuedRun, input: RunInput): Promise<never> {
+function goOnAs({ run_id, rows, ranges }: ContinuedRun, input: RunInput): Promise<never> {
   const { memo, typedSearchAttributes } = workflowInfo();
   const goOn = makeContinueAsNewFunc<typeof batchExportRun>({
     memo: { ...memo, run_id },
@@ -84,16 +94,21 @@ function goOnAs({ run_id, rows }: ContinuedRun, input: RunInput): Promise<never>
       { key: searchAttributes.status, value: 'Starting' },
     ]),
   });
-  return goOn({ ...input, run_id, rows });
+  return goOn({ ...input, run_id, rows, ranges });
 }
 
 async function countSettledRows(
   source: Pick<AppendActivities, 'lookForOpenTransactions' | 'countRows'>,
   input: RunInput,
-): Promise<number> {
+): Promise<CountedRows> {
   const { settled, held_by } = await waitForTransactions(source, input);
-  const { rows } = await source.countRows({ run_id: input.run_id, settled, held_by });
-  return rows;
+  const counted: { rows: number; ranges?: number } = await source.countRows({
+    run_id: input.run_id,
+    settled,
+    held_by,
+  });
+  // Executions of earlier versions know no ranges.
+  return { rows: counted.rows, ranges: counted.ranges ?? 1 };
 }
 
 /** Waits until no open transaction of the source can add to the interval any more, or for as long as is allowed. */

@@ -86,6 +86,10 @@ const schema = z.object({
   EXPORTD_PART_BYTES: count(5 * 1024 * 1024, 5 * 1024 * 1024),
   /** A run is handed over to a fresh execution, and a fresh row, after this many parts. */
   EXPORTD_PARTS_PER_EXECUTION: count(1_000),
+  /** An interval of more rows than this is cut into ranges of so many, which are exported side by side. */
+  EXPORTD_RANGE_ROWS: count(10_000_000),
+  /** With `on_bad_row: reject`, a run fails once more rows than this had to be left out. */
+  EXPORTD_REJECTED_ROWS_MAX: count(10_000, 0),
   EXPORTD_EXPORT_SLOTS: count(4),
   EXPORTD_ENCODER_THREADS: count(2),
   /** Longest silence on a connection to S3 before the request counts as lost. */

@@ -5,10 +5,11 @@ import { decideContinuation } from '../domain/run_continuation.ts';
 import { idFromCause, type Journal } from '../journal/journal.ts';
 import type { LockedBackfill } from './backfill_steps.ts';
 
-/** The run that goes on, and how many rows its interval was counted to have. */
+/** The run that goes on, how many rows its interval was counted to have, and in how many ranges they are exported. */
 export interface ContinuedRun {
   readonly run_id: string;
   readonly rows: number;
+  readonly ranges: number;
 }
 
 /**
@@ -38,7 +39,11 @@ export async function continueRun(journal: Journal, runId: string): Promise<Cont
     const run = await transaction.lock(runDecider, runId);
     const state = run.state();
     if (state.status === 'Absent') throw new RunEnded('Absent');
-    const continued = { run_id: nextRunId, rows: state.records_total_count ?? 0 };
+    const continued = {
+      run_id: nextRunId,
+      rows: state.records_total_count ?? 0,
+      ranges: state.ranges.length,
+    };
     if (state.status === 'ContinuedAsNew') return continued;
     const ids = { run_id: runId, next_run_id: nextRunId, cursor: row.cursor ?? '' };
     const { closed, opened } = decideContinuation(state, ids);

@@ -1,24 +1,31 @@
 import {
   decidePublish,
+  filesOf,
   isActive,
   GenerationSuperseded,
+  rangeOf,
   requireActive,
   requireAttempt,
   requireGeneration,
   runDecider,
   RunEnded,
+  type CompletedFile,
   type ExportedFile,
+  type ExportRange,
   type OpenedRun,
   type PlannedPart,
-  type RunAttempt,
+  type RangeAttempt,
   type RunEvent,
   type RunState,
+  type SortKey,
 } from '../domain/run.ts';
 import type { Journal, JournalTransaction, LockedStream } from '../journal/journal.ts';
 import { writeLogLine, type LogLevel } from '../journal/log_lines.ts';
 
 /** An upload as the destination began it, with the encoder that makes its bytes. */
 export interface CreatedUpload {
+  /** The file's number within its range. */
+  readonly file: number;
   readonly key: string;
   readonly upload_id: string;
   readonly mark: string;
@@ -34,25 +41,34 @@ export interface RunSteps {
   read(runId: string): Promise<OpenedRun>;
   /** The run while it is active. */
   load(runId: string): Promise<OpenedRun>;
-  /** Records how many rows lie below the cut, and whether the barrier opened by itself. */
-  count(runId: string, facts: { records_total_count: number; settled: boolean }): Promise<OpenedRun>;
-  /** An export attempt begins: the run is Running, and whatever an earlier attempt still wants to record is refused. */
-  beginExport(runId: string): Promise<OpenedRun>;
-  /** Reserves the interval's next generation and forgets the files of the one before; an attempt's only while it lasts. */
-  reserveGeneration(runId: string, attempt?: RunAttempt): Promise<OpenedRun>;
-  recordUpload(runId: string, attempt: RunAttempt, upload: CreatedUpload): Promise<OpenedRun>;
-  /** The attempt goes on with the run's open upload, keeping only the parts that S3 has. */
+  /** Records how many rows lie below the cut, whether the barrier opened by itself, and where the interval is cut. */
+  count(
+    runId: string,
+    facts: { records_total_count: number; settled: boolean; cuts: readonly SortKey[] },
+  ): Promise<OpenedRun>;
+  /** An attempt at a range begins: the run is Running, and whatever an earlier one still wants to record is refused. */
+  beginExport(runId: string, range: number): Promise<OpenedRun>;
+  /** Reserves the interval's next generation, of no file yet; an attempt's only while it lasts. */
+  reserveGeneration(runId: string, attempt?: RangeAttempt): Promise<OpenedRun>;
+  /** The same because the source has other rows than were exported: a finished generation is exported again. */
+  reserveForLateRows(runId: string, generation: number): Promise<OpenedRun>;
+  recordUpload(runId: string, attempt: RangeAttempt, upload: CreatedUpload): Promise<OpenedRun>;
+  /** The attempt goes on with the range's open upload, keeping only the parts that S3 has. */
   resumeUpload(
     runId: string,
-    attempt: RunAttempt,
+    attempt: RangeAttempt,
     key: string,
     partNumbers: readonly number[],
   ): Promise<OpenedRun>;
   /** Records a part before it is sent. A number that was planned before is refused, so no part is ever replaced. */
-  planPart(runId: string, attempt: RunAttempt, key: string, part: PlannedPart): Promise<void>;
+  planPart(runId: string, attempt: RangeAttempt, key: string, part: PlannedPart): Promise<void>;
   /** The run, provided that the attempt may still go on with it. */
-  requireAttempt(runId: string, attempt: RunAttempt): Promise<OpenedRun>;
-  recordFile(runId: string, attempt: RunAttempt, file: ExportedFile): Promise<OpenedRun>;
+  requireAttempt(runId: string, attempt: RangeAttempt): Promise<OpenedRun>;
+  recordFile(runId: string, attempt: RangeAttempt, file: CompletedFile): Promise<OpenedRun>;
+  /** Every row of the range is in its files. */
+  finishRange(runId: string, attempt: RangeAttempt): Promise<OpenedRun>;
+  /** The file of the generation's rejected rows stands. */
+  recordRejectedFile(runId: string, generation: number, file: ExportedFile): Promise<OpenedRun>;
   /** Every row of the interval is in the run's files. */
   finishExport(
     runId: string,
@@ -93,11 +109,22 @@ export function createRunSteps(journal: Journal): RunSteps {
     });
   const attemptStep = (
     runId: string,
-    attempt: RunAttempt,
+    attempt: RangeAttempt,
     cause: string,
-    decide: (run: OpenedRun) => RunEvent[],
+    decide: (range: ExportRange) => RunEvent[],
   ): Promise<OpenedRun> =>
-    stepOf(runId, attempt.generation, cause, (run) => decide(requireAttempt(run, attempt)));
+    stepOf(runId, attempt.generation, cause, (run) => decide(requireAttempt(run, attempt).range));
+  const reserve = async (
+    stream: RunStream,
+    transaction: JournalTransaction,
+    run: OpenedRun,
+    more: { late_rows?: true } = {},
+  ): Promise<void> => {
+    const generation = await nextGeneration(transaction, run);
+    await stream.append(`reserve:${generation}`, [
+      { type: 'RunGenerationReserved', data: { generation, ...more } },
+    ]);
+  };
 
   return {
     read: (runId) => step(runId, () => Promise.resolve()),
@@ -112,32 +139,39 @@ export function createRunSteps(journal: Journal): RunSteps {
         if (run.records_total_count === null)
           await stream.append('counted', [{ type: 'RunCounted', data: facts }]);
       }),
-    beginExport: (runId) =>
+    beginExport: (runId, range) =>
       step(runId, async (stream) => {
-        const { status, attempt } = requireActive(stream.state());
-        if (status === 'Starting') await stream.append('export', [{ type: 'RunExportBegan', data: {} }]);
-        else await stream.append(`attempt:${attempt + 1}`, [{ type: 'RunAttemptBegan', data: {} }]);
+        const run = requireActive(stream.state());
+        const { attempt } = rangeOf(run, range);
+        if (run.status === 'Starting')
+          await stream.append('export', [{ type: 'RunExportBegan', data: { range } }]);
+        else
+          await stream.append(`attempt:${range}/${attempt + 1}`, [
+            { type: 'RunAttemptBegan', data: { range } },
+          ]);
       }),
     reserveGeneration: (runId, attempt) =>
       step(runId, async (stream, transaction) => {
-        const run = attempt ? requireAttempt(stream.state(), attempt) : requireActive(stream.state());
-        const generation = await nextGeneration(transaction, run);
-        await stream.append(`reserve:${generation}`, [
-          { type: 'RunGenerationReserved', data: { generation } },
-        ]);
+        const run = attempt ? requireAttempt(stream.state(), attempt).run : requireActive(stream.state());
+        await reserve(stream, transaction, run);
       }),
-    recordUpload: (runId, attempt, { key, upload_id, mark, encoder }) =>
-      attemptStep(runId, attempt, `upload:${upload_id}`, ({ generation }) => [
-        { type: 'RunUploadCreated', data: { generation, key, upload_id, mark, encoder } },
+    reserveForLateRows: (runId, generation) =>
+      step(runId, async (stream, transaction) => {
+        const run = requireGeneration(stream.state(), generation);
+        await reserve(stream, transaction, run, { late_rows: true });
+      }),
+    recordUpload: (runId, attempt, { upload_id, ...upload }) =>
+      attemptStep(runId, attempt, `upload:${upload_id}`, () => [
+        { type: 'RunUploadCreated', data: { ...placeOf(attempt), ...upload, upload_id } },
       ]),
     resumeUpload: (runId, attempt, key, partNumbers) =>
-      attemptStep(runId, attempt, `resume:${key}/${attempt.attempt}`, ({ generation, upload }) => {
+      attemptStep(runId, attempt, `resume:${key}/${attempt.attempt}`, ({ upload }) => {
         const kept = (upload?.parts ?? []).filter((part) => partNumbers.includes(part.part_number));
         return [
           {
             type: 'RunUploadResumed',
             data: {
-              generation,
+              ...placeOf(attempt),
               key,
               part_numbers: kept.map((part) => part.part_number),
               rows: kept.reduce((sum, part) => sum + part.rows, 0),
@@ -147,17 +181,25 @@ export function createRunSteps(journal: Journal): RunSteps {
         ];
       }),
     planPart: async (runId, attempt, key, part) => {
-      await attemptStep(runId, attempt, `part:${key}/${part.part_number}`, ({ generation, upload }) => {
+      await attemptStep(runId, attempt, `part:${key}/${part.part_number}`, ({ upload }) => {
         if (upload?.key !== key || part.part_number <= upload.highest_part_number)
           throw new GenerationSuperseded(`Part ${part.part_number} of ${key} was planned before.`);
-        return [{ type: 'RunPartPlanned', data: { generation, key, part } }];
+        return [{ type: 'RunPartPlanned', data: { ...placeOf(attempt), key, part } }];
       });
     },
     requireAttempt: (runId, attempt) => attemptStep(runId, attempt, 'checked', () => []),
     recordFile: (runId, attempt, file) =>
-      attemptStep(runId, attempt, `file:${file.key}`, ({ generation }) => [
-        { type: 'RunFileCompleted', data: { generation, file } },
+      attemptStep(runId, attempt, `file:${file.key}`, () => [
+        { type: 'RunFileCompleted', data: { ...placeOf(attempt), file } },
       ]),
+    finishRange: (runId, attempt) =>
+      attemptStep(runId, attempt, `range:${attempt.range}`, ({ finished }) =>
+        finished ? [] : [{ type: 'RunRangeFinished', data: placeOf(attempt) }],
+      ),
+    recordRejectedFile: (runId, generation, file) =>
+      stepOf(runId, generation, 'rejected', (run) =>
+        run.rejected_file ? [] : [{ type: 'RunRejectedFileWritten', data: { generation, file } }],
+      ),
     finishExport: (runId, generation, facts) =>
       stepOf(runId, generation, 'finished', (run) =>
         run.finished ? [] : [{ type: 'RunExportFinished', data: { generation, ...facts } }],
@@ -170,7 +212,7 @@ export function createRunSteps(journal: Journal): RunSteps {
         if (state.status === 'Completed') return;
         const run = requireGeneration(state, generation);
         await stream.append('ended', [{ type: 'RunCompleted', data: { manifest_key: manifestKey } }]);
-        const rows = run.files.reduce((sum, file) => sum + file.rows, 0);
+        const rows = filesOf(run).reduce((sum, file) => sum + file.rows, 0);
         const { data_interval_start: start, data_interval_end: end } = run.subject;
         await writeLogLine(connection, {
           ...subjectOf(run, runId),
@@ -183,6 +225,8 @@ export function createRunSteps(journal: Journal): RunSteps {
       writeLogLine(journal.pool, { ...subjectOf(run, runId), level, message }),
   };
 }
+
+const placeOf = ({ generation, range }: RangeAttempt) => ({ generation, range });
 
 const subjectOf = (run: OpenedRun, runId: string) => ({
   team_id: run.subject.team_id,

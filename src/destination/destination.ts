@@ -1,6 +1,7 @@
 import type { RunSubject } from '../domain/run.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
 import type { Settings } from '../config/settings.ts';
+import type { RowSelection } from '../source/row_selection.ts';
 import type { Manifest } from './manifest.ts';
 
 /** A part as the destination has acknowledged it; what completing the file needs. */
@@ -55,17 +56,26 @@ export interface FilePlace {
 export interface Destination {
   /** How files are encoded there. */
   readonly encoding: EncodingOptions;
+  /** A file is ended with the first block that makes it this large; null for no bound. */
+  readonly maxFileBytes: number | null;
   fileKey(subject: RunSubject, place: FilePlace, extension: string): string;
   /** Of the rows that a generation had to leave out. */
   rejectedKey(subject: RunSubject, generation: number): string;
   manifestKey(subject: RunSubject): string;
   /** The full name of an object for people, e.g. `s3://bucket/key`. */
   nameOf(key: string): string;
-  beginFile(key: string, signal: AbortSignal): Promise<FileUpload>;
+  beginFile(key: string, contentType: string, signal: AbortSignal): Promise<FileUpload>;
   /** A file that another attempt began. Asks nothing of the destination yet. */
   resumeFile(upload: UploadNames): FileUpload;
   /** Throws an upload away that will not be completed; one that is gone already is no error. */
   abandonFile(key: string, uploadId: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Writes a small object in one step; one of the same bytes that is there already is left alone.
+   * @throws DestinationFault `PreconditionFailed` when another object stands there.
+   */
+  putObject(key: string, contentType: string, bytes: Buffer, signal: AbortSignal): Promise<void>;
+  /** Removes an object; one that is gone already is no error. */
+  deleteObject(key: string, signal: AbortSignal): Promise<void>;
   /**
    * Writes the manifest in one step, replacing only an older generation's, and reads it back.
    * @returns whether it could be read back; false where the credentials may write only.
@@ -95,6 +105,8 @@ export interface DestinationType<Config extends Record<string, unknown> = Record
    * @throws CommandRefused that names the member.
    */
   parseConfig(config: unknown, settings: Pick<Settings, 'EXPORTD_ALLOW_PRIVATE_ENDPOINTS'>): Config;
+  /** Which rows an export with this stored config takes; asks for no secret. */
+  selectionOf(config: Readonly<Record<string, unknown>>): RowSelection;
   open(config: Config, context: DestinationContext): Destination;
 }
 

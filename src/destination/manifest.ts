@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { models } from '../domain/batch_export.ts';
-import type { OpenedRun } from '../domain/run.ts';
+import { filesOf, type CompletedFile, type OpenedRun } from '../domain/run.ts';
 import type { ExportedColumn } from '../source/source.ts';
 
 const sortKey = z.object({ inserted_at: z.string(), id: z.string() }).nullable();
@@ -22,7 +22,12 @@ const manifestSchema = z.object({
   bytes: z.int(),
   /** Rows of the interval in the source right after the last one was read. */
   source_rows: z.int(),
+  /** Rows that the format cannot hold; `rejected_file` has them, as lines of JSON. */
   rejected: z.int(),
+  rejected_file: z
+    .object({ key: z.string(), rows: z.int(), bytes: z.int(), crc32: z.string() })
+    .nullable()
+    .default(null),
   encoder: z.string(),
   files: z.array(
     z.object({
@@ -47,7 +52,8 @@ export type Manifest = Readonly<z.infer<typeof manifestSchema>>;
 export function manifestOf(runId: string, run: OpenedRun, columns: readonly ExportedColumn[]): Manifest {
   if (!run.finished || run.publish_started_at === null)
     throw new RangeError('A manifest is made only of a finished run whose publishing was claimed.');
-  const { subject, files } = run;
+  const { subject, rejected_file } = run;
+  const files = filesOf(run);
   return {
     version: 1,
     batch_export_id: subject.batch_export_id,
@@ -62,12 +68,27 @@ export function manifestOf(runId: string, run: OpenedRun, columns: readonly Expo
     rows: sum(files, ({ rows }) => rows),
     bytes: sum(files, ({ bytes }) => bytes),
     source_rows: run.finished.source_rows,
-    rejected: 0,
+    rejected: rejected_file?.rows ?? 0,
+    rejected_file: rejected_file && {
+      key: rejected_file.key,
+      rows: rejected_file.rows,
+      bytes: rejected_file.bytes,
+      crc32: rejected_file.crc32,
+    },
     encoder: run.finished.encoder,
-    files: files.map((file) => ({ ...file })),
+    files: files.map(shownFile),
     created_at: run.publish_started_at,
   };
 }
+
+const shownFile = ({ key, rows, bytes, crc32, first, last }: CompletedFile) => ({
+  key,
+  rows,
+  bytes,
+  crc32,
+  first,
+  last,
+});
 
 /** A manifest as it is stored: indented JSON and a line break. */
 export const manifestText = (manifest: Manifest): string => `${JSON.stringify(manifest, null, 2)}\n`;

@@ -39,7 +39,7 @@ export function progressForRetry(
   definition: { readonly model: Model; readonly config_version: number },
 ): RunProgress | undefined {
   if (state.status === 'Absent' || state.publish_started_at !== null || !state.settled) return undefined;
-  if (state.upload === null && state.files.length === 0) return undefined;
+  if (state.ranges.every(({ upload, files }) => upload === null && files.length === 0)) return undefined;
   const { model, config_version } = state.subject;
   if (model !== definition.model || config_version !== definition.config_version) return undefined;
   return { ...progressOf(state), records_total_count: null };
@@ -49,8 +49,8 @@ const progressOf = (run: OpenedRun): RunProgress => ({
   records_total_count: run.records_total_count,
   settled: run.settled,
   generation: run.generation,
-  attempt: run.attempt,
+  late_generations: run.late_generations,
   encoder: run.encoder,
-  upload: run.upload,
-  files: run.files,
+  ranges: run.ranges,
+  rejected_file: run.rejected_file,
 });

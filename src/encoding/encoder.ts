@@ -1,54 +1,91 @@
+import type { JsonValue } from '../domain/json_value.ts';
 import type { SortKey } from '../domain/run.ts';
-import type { ExportedColumn, Page } from '../source/source.ts';
+import type { ExportedColumn, RowBlock } from '../source/source.ts';
 
-/** What has to be known of a file's text so far to go on with it and to close it: CRC-32 and length in bytes. */
-export interface EncoderState {
-  readonly crc32: number;
-  readonly length: number;
+/** Compressions of JSON lines and CSV. */
+export const textCompressions = ['gzip', 'zstd', 'brotli'] as const;
+export type TextCompression = (typeof textCompressions)[number];
+
+/** Compressions inside a Parquet file; `lz4` is the codec LZ4_RAW. */
+export const parquetCompressions = ['zstd', 'snappy', 'gzip', 'brotli', 'lz4'] as const;
+export type ParquetCompression = (typeof parquetCompressions)[number];
+
+/** What a destination asks of the encoding. */
+export type EncodingOptions = (
+  | { readonly file_format: 'JSONLines' | 'CSV'; readonly compression: TextCompression | null }
+  | { readonly file_format: 'Parquet'; readonly compression: ParquetCompression | null }
+) & {
+  /** What becomes of a row that the format cannot hold: it ends the export, or it is left out and reported. */
+  readonly on_bad_row: 'fail' | 'reject';
+};
+
+/**
+ * What the end of a file has to know of a stretch of it: plain JSON, since it is journalled with the part that holds
+ * the stretch. The states of a file's parts, in their order, say all that is needed to go on with the file.
+ */
+export type EncoderState = JsonValue;
+
+/** A row that the format cannot hold. */
+export interface RejectedRow {
+  /** The row's uuid (events) or distinct_id (persons). */
+  readonly id: string;
+  readonly column: string;
+  /** What is wrong with the value, as the end of a sentence. */
+  readonly reason: string;
+  /** The whole row as a line of JSON without a line break: times without a text as PostgreSQL prints them. */
+  readonly row: string;
 }
 
-/** A page in the file's format, compressed so that blocks laid end to end make one valid file. */
+/** A block of rows in the file's format, so that blocks laid end to end can make a file. */
 export interface EncodedBlock {
   readonly bytes: Buffer;
+  /** Rows in `bytes`; the rejected ones are not among them. */
   readonly rows: number;
+  readonly rejected: readonly RejectedRow[];
+  /** Keys of the block's first and last row, whether encoded or rejected. */
   readonly first: SortKey;
   readonly last: SortKey;
-  /** CRC-32 and length of the block's text before compression. */
-  readonly text: EncoderState;
+  readonly state: EncoderState;
 }
 
-/** Makes one file out of pages. Stateless but for its threads: the caller carries the EncoderState. */
+/** Joins the blocks of one file, in order. Not for two callers at once. */
+export interface FileAssembly {
+  /** The bytes by which this block makes the file longer, the file's head in front of the first. */
+  append(block: EncodedBlock): Promise<Buffer>;
+  /** The state of what was appended since the last call, or since the beginning. */
+  takeState(): EncoderState;
+  /** The bytes that end the file. */
+  finish(): Promise<Buffer>;
+  /** Gives up what it holds; safe after `finish` too. */
+  close(): void;
+}
+
+/** Makes files of one shape out of blocks of rows. */
 export interface FileEncoder {
   /** Name and version, e.g. `jsonlines+gzip/1`; a file begun by one encoder is never continued by another. */
   readonly identity: string;
   /** `jsonl`, `jsonl.gz`: what follows the dot in the object's key. */
   readonly extension: string;
-  readonly initialState: EncoderState;
-  /** Bytes before the first block (the gzip header; for plain text none). */
-  header(): Buffer;
+  /** Media type of the object. */
+  readonly contentType: string;
+  /** Whether a file can be gone on with behind parts of another attempt; else it starts anew. */
+  readonly resumable: boolean;
+  /** How many bytes of rows a block best has. */
+  readonly blockBytes: number;
   /**
-   * Encodes a page in a worker thread; several calls may be under way, their blocks are joined in the pages' order.
-   * The page's memory goes to the thread: `page.block` is not to be used afterwards, nor anything that shares its
-   * memory. Two pages for each thread keep all threads busy; more wait here, in the caller's memory.
+   * Encodes a block in a worker thread; several calls may be under way. The block's memory goes to the thread:
+   * `block.block` is not to be used afterwards, nor anything that shares its memory.
    * @throws RowNotEncodable (in ./row_not_encodable.ts) names the row and the column; no retry cures it
-   * @throws EncoderThreadLost (in ./encoder_threads.ts) when the thread died; the page has to be read again
+   * @throws EncoderThreadLost (in ./encoder_threads.ts) when the thread died; the rows have to be read again
    */
-  encode(page: Page): Promise<EncodedBlock>;
-  /** The state after a block has been joined. */
-  advance(state: EncoderState, block: Pick<EncodedBlock, 'text'>): EncoderState;
-  /** Bytes after the last block (gzip: final block, CRC, length). */
-  trailer(state: EncoderState): Buffer;
-}
-
-/** What a destination asks of the encoding. */
-export interface EncodingOptions {
-  readonly file_format: 'JSONLines';
-  readonly compression: 'gzip' | null;
+  encode(block: RowBlock): Promise<EncodedBlock>;
+  /** Begins a file, or goes on with one behind parts that have these states. */
+  assemble(resumed: readonly EncoderState[]): FileAssembly;
 }
 
 /** The encoder threads of a process, shared by all its runs. */
 export interface EncoderPool {
-  /** An encoder for a file with these columns. */
+  /** An encoder for files with these columns. */
   fileEncoder(options: EncodingOptions, columns: readonly ExportedColumn[]): FileEncoder;
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 import type { ExportedColumn } from '../source/source.ts';
-import type { EncoderState, EncodingOptions } from './encoder.ts';
+import type { EncodingOptions } from './encoder.ts';
+import type { TextState } from './text_state.ts';
 
 /** What a thread is asked to do. */
 export interface EncodingTask {
@@ -16,7 +17,7 @@ export type EncodingAnswer =
       readonly id: number;
       readonly ok: true;
       readonly bytes: Uint8Array<ArrayBuffer>;
-      readonly text: EncoderState;
+      readonly text: TextState;
     }
   | {
       readonly id: number;

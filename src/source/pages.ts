@@ -3,7 +3,7 @@ import { copyOut } from './copy_out.ts';
 import { parameterSetting, type ModelQuery, type QueryParameters } from './model_query.ts';
 import { sortKeyAt } from './sort_key.ts';
 import type { SourceConnections } from './source_connection.ts';
-import type { Page, RowRange } from './source.ts';
+import type { KeyBounds, RowBlock, RowRange } from './source.ts';
 
 /** How much one page may hold. */
 export interface PageBounds {
@@ -40,10 +40,10 @@ export async function* readPages(
   connections: SourceConnections,
   query: ModelQuery,
   range: RowRange,
-  after: SortKey | null,
+  { after }: KeyBounds,
   bounds: PageBounds,
   signal: AbortSignal,
-): AsyncGenerator<Page> {
+): AsyncGenerator<RowBlock> {
   let position = after;
   let rowBytes = assumedRowBytes;
   for (;;) {

@@ -72,8 +72,9 @@ export function createSource({
         return Number(rows[0]?.rows);
       });
     },
-    async *pages(range, after, signal) {
-      yield* readPages(connections, await queryOf(range.model, signal), range, after, bounds, signal);
+    cuts: () => Promise.resolve([]),
+    async *blocks(range, keys, { signal }) {
+      yield* readPages(connections, await queryOf(range.model, signal), range, keys, bounds, signal);
     },
     close: () => connections.close(),
   };

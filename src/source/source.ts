@@ -1,6 +1,7 @@
 import type { Model } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { SortKey } from '../domain/run.ts';
+import type { RowSelection } from './row_selection.ts';
 
 /** How a column leaves the source in binary COPY, and so how an encoder has to read it. */
 export type ColumnType = 'uuid' | 'text' | 'timestamp' | 'json' | 'bigint' | 'integer' | 'boolean';
@@ -11,20 +12,31 @@ export interface ExportedColumn {
   readonly type: ColumnType;
 }
 
-/** Which rows: one model of one project in one interval of insertion time, `[start, end)`. */
+/** Which rows: one model of one project in one interval of insertion time, `[start, end)`, as far as they are selected. */
 export interface RowRange {
   readonly model: Model;
   readonly team_id: number;
   readonly interval: DataInterval;
+  readonly selection: RowSelection;
 }
 
+/** A stretch of a range in key order: the rows behind `after`, up to and with `until`; null for an open end. */
+export interface KeyBounds {
+  readonly after: SortKey | null;
+  readonly until: SortKey | null;
+}
+
+/** A whole range. */
+export const wholeRange: KeyBounds = { after: null, until: null };
+
 /**
- * Rows of one keyset page, read whole in one short transaction, in the order `(inserted_at, id)`.
+ * Neighbouring rows in the order `(inserted_at, id)`, never cut between equal keys; several make a page, which is read
+ * whole in one short transaction. The memory of `block` belongs to it alone, so that it can be handed to a thread.
  * `block` holds the binary COPY tuples back to back, without COPY's header and trailer: for
  * each row the number of fields (int16), then for each field its length (int32, -1 for null) and its bytes. A `json` field
  * may be of the type jsonb, whose version byte 1, which no JSON text begins with, then stands in front of the text.
  */
-export interface Page {
+export interface RowBlock {
   readonly columns: readonly ExportedColumn[];
   readonly block: Buffer;
   readonly rows: number;
@@ -61,9 +73,19 @@ export interface Source {
   /** Rows of the range as of now. Rejects with the signal's reason when it is aborted. */
   countRows(range: RowRange, signal?: AbortSignal): Promise<number>;
   /**
-   * The pages of a range in order, from the row after `after` on. No transaction is open while the caller works. An
-   * abort cancels the running statement in PostgreSQL and ends the generator with the signal's reason.
+   * Keys that cut a range into stretches of `every` rows, the last one shorter; each is the `until` of one stretch and
+   * the `after` of the next. None for a range of at most `every` rows.
    */
-  pages(range: RowRange, after: SortKey | null, signal: AbortSignal): AsyncGenerator<Page>;
+  cuts(range: RowRange, every: number, signal?: AbortSignal): Promise<readonly SortKey[]>;
+  /**
+   * The rows of a stretch in order, in blocks of about `blockBytes` (a row that is larger makes a block of its own). No
+   * transaction is open while the caller works. An abort cancels the running statement in PostgreSQL and ends the
+   * generator with the signal's reason.
+   */
+  blocks(
+    range: RowRange,
+    bounds: KeyBounds,
+    options: { readonly blockBytes: number; readonly signal: AbortSignal },
+  ): AsyncGenerator<RowBlock>;
   close(): Promise<void>;
 }

@@ -6,6 +6,7 @@ import type { Settings } from '../config/settings.ts';
 import { policiesOf } from '../decisions/policies.ts';
 import { createRunSteps } from '../decisions/run_steps.ts';
 import { createDestinationOpener } from '../destination/open_destination.ts';
+import { createSelectionReader } from '../destination/row_selections.ts';
 import { createEncoderPool } from '../encoding/encoder_pool.ts';
 import { createPool } from '../journal/database.ts';
 import { createJournal } from '../journal/journal.ts';
@@ -64,12 +65,14 @@ async function serve(
   const source = createSource({ sourceUrl: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL, settings });
   const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });
   const journal = createJournal(pool);
+  const selectionOf = createSelectionReader(pool);
   const control = {
     journal,
     client,
     policies: policiesOf(settings),
     runSteps: createRunSteps(journal),
     source,
+    selectionOf,
     runs: createRunStarter(client, settings),
     schedules: createScheduleClient(client, settings),
     backfills: createBackfillClient(client, pool, settings),
@@ -80,6 +83,7 @@ async function serve(
     runSteps: control.runSteps,
     source,
     encoders,
+    selectionOf,
     openDestination: createDestinationOpener(pool, keyRing, settings),
     logger,
     settings,

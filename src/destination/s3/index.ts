@@ -1,15 +1,20 @@
 import type { Destination, DestinationContext, DestinationType } from '../destination.ts';
-import { parseS3Config, secretMembers, type S3Config } from './config.ts';
+import { parseS3Config, secretMembers, selectionOf, type S3Config } from './config.ts';
+import { encodingOf } from './formats.ts';
 import { fileKey, manifestKey, rejectedKey } from './keys.ts';
 import { putManifestObject, readManifestObject } from './manifest_object.ts';
 import { abortUpload, beginUpload, resumeUpload, type ObjectOptions } from './multipart.ts';
 import { createS3Requests } from './requests.ts';
+import { deleteObject, putSmallObject } from './small_object.ts';
+
+const mebibyte = 1024 * 1024;
 
 /** Amazon S3 and every server that speaks its protocol. */
 export const s3: DestinationType<S3Config> = {
   name: 'S3',
   secretMembers,
   parseConfig: parseS3Config,
+  selectionOf,
   open: openS3,
 };
 
@@ -18,17 +23,21 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
   const encryption = encryptionOf(config);
   const fileOptions = {
     ...encryption,
-    ContentType: config.compression === 'gzip' ? 'application/gzip' : 'application/jsonl',
     firstPartBytes: context.settings.EXPORTD_PART_BYTES,
   };
   const manifestOptions = { ...encryption, ContentType: 'application/json' };
   return {
-    encoding: { file_format: config.file_format, compression: config.compression },
+    encoding: encodingOf(config),
+    maxFileBytes: config.max_file_size_mb === null ? null : config.max_file_size_mb * mebibyte,
     fileKey: (subject, place, extension) => fileKey(config.prefix, subject, place, extension),
     rejectedKey: (subject, generation) => rejectedKey(config.prefix, subject, generation),
     manifestKey: (subject) => manifestKey(config.prefix, subject),
     nameOf: (key) => `s3://${config.bucket_name}/${key}`,
-    beginFile: (key, signal) => beginUpload(requests, key, fileOptions, signal),
+    beginFile: (key, contentType, signal) =>
+      beginUpload(requests, key, { ...fileOptions, ContentType: contentType }, signal),
+    putObject: (key, contentType, bytes, signal) =>
+      putSmallObject(requests, key, bytes, { ...encryption, ContentType: contentType }, signal),
+    deleteObject: (key, signal) => deleteObject(requests, key, signal),
     resumeFile: (upload) => resumeUpload(requests, upload, fileOptions.firstPartBytes),
     abandonFile: (key, uploadId, signal) => abortUpload(requests, key, uploadId, signal),
     putManifest: (key, manifest, signal) =>

@@ -1,14 +1,15 @@
-import { activeStatuses, type PlannedPart, type RunEvent, type RunInheritance } from '../../domain/run.ts';
+import { activeStatuses, filesOf, type RunEvent, type RunInheritance } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
+import { beginParts, cursorOf, endParts, inheritedParts, planPart, resumeParts } from './open_parts.ts';
 
 const active = activeStatuses.map((status) => `'${status}'`).join(', ');
 
 /** One row per run as the HTTP interface shows it. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 3,
+  version: 4,
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -37,11 +38,10 @@ export const runsProjection: Projection = {
       retry_number integer not null default 0,
       -- When the automatic retry is due; null when there is none, or when another run of the interval followed.
       retry_at timestamptz,
-      -- Rows and bytes of finished files, and of the parts planned since.
+      -- Rows and bytes of finished files, and by range those of the parts planned since.
       file_rows bigint not null default 0,
       file_bytes bigint not null default 0,
-      part_rows bigint not null default 0,
-      part_bytes bigint not null default 0
+      open_parts jsonb not null default '{}'
     );
     create unique index batch_export_runs_one_active on exportd.batch_export_runs
       (batch_export_id, data_interval_start, data_interval_end) where status in (${active});
@@ -81,39 +81,28 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       return;
     case 'RunGenerationReserved':
       await set(
-        'generation = $3, files = 0, file_rows = 0, file_bytes = 0, part_rows = 0, part_bytes = 0, cursor = null',
+        `generation = $3, files = 0, file_rows = 0, file_bytes = 0, open_parts = '{}', cursor = null`,
         event.data.generation,
       );
       return;
     case 'RunUploadCreated':
-      await set('part_rows = 0, part_bytes = 0');
+      await beginParts(connection, id, at, event.data);
       return;
     case 'RunUploadResumed':
-      await set('part_rows = $3, part_bytes = $4', event.data.rows, event.data.bytes);
+      await resumeParts(connection, id, at, event.data);
       return;
     case 'RunPartPlanned':
-      // Only ever grows, also when an attempt starts over: what was counted once was really exported once.
-      await set(
-        `part_rows = part_rows + $3, part_bytes = part_bytes + $4, cursor = $5,
-         records_completed = greatest(records_completed, file_rows + part_rows + $3),
-         bytes = greatest(bytes, file_bytes + part_bytes + $4)`,
-        event.data.part.rows,
-        event.data.part.bytes,
-        cursorOf(event.data.generation, event.data.part),
-      );
+      await planPart(connection, id, at, event.data);
       return;
     case 'RunFileCompleted':
-      await set(
-        `files = files + 1, file_rows = file_rows + $3, file_bytes = file_bytes + $4, part_rows = 0, part_bytes = 0,
-         records_completed = greatest(records_completed, file_rows + $3), bytes = greatest(bytes, file_bytes + $4)`,
-        event.data.file.rows,
-        event.data.file.bytes,
-      );
+      await endParts(connection, id, at, event.data);
       return;
     case 'RunExportFinished':
       await set('records_completed = file_rows, bytes = file_bytes');
       return;
     case 'RunAttemptBegan':
+    case 'RunRangeFinished':
+    case 'RunRejectedFileWritten':
     case 'RunPublishStarted':
       return;
     case 'RunCompleted':
@@ -178,12 +167,13 @@ async function inherit(
   id: string,
   { run_id, progress }: RunInheritance,
 ): Promise<void> {
-  const { records_total_count, generation, files, upload } = progress;
-  const parts = upload?.parts ?? [];
+  const { records_total_count, generation } = progress;
+  const files = filesOf(progress);
+  const open_parts = inheritedParts(progress);
   await connection.query(
     `update exportd.batch_export_runs run set records_total_count = $3, generation = $4, files = $5,
-       file_rows = $6, file_bytes = $7, part_rows = $8, part_bytes = $9,
-       records_completed = former.records_completed, bytes = former.bytes, cursor = former.cursor
+       file_rows = $6, file_bytes = $7, open_parts = $8, cursor = $9,
+       records_completed = former.records_completed, bytes = former.bytes
      from exportd.batch_export_runs former where run.id = $1 and former.id = $2`,
     [
       id,
@@ -193,17 +183,10 @@ async function inherit(
       files.length,
       sum(files.map(({ rows }) => rows)),
       sum(files.map(({ bytes }) => bytes)),
-      sum(parts.map(({ rows }) => rows)),
-      sum(parts.map(({ bytes }) => bytes)),
+      JSON.stringify(open_parts),
+      cursorOf(generation, open_parts),
     ],
   );
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-
-/** Opaque to users: where an interrupted run would go on. */
-function cursorOf(generation: number, part: PlannedPart): string {
-  return Buffer.from(JSON.stringify({ generation, part: part.part_number, last: part.last })).toString(
-    'base64url',
-  );
-}

@@ -1,0 +1,64 @@
+import { crc32 } from 'node:zlib';
+import type { OpenedRun, SortKey } from '../src/domain/run.ts';
+import type { RejectedRow } from '../src/encoding/encoder.ts';
+import type { RangeWork } from './export_range.ts';
+import { hexadecimal } from './file_parts.ts';
+import { rowRangeOf } from './run_range.ts';
+
+const contentType = 'application/jsonl';
+
+/**
+ * Writes the rows that the format could not hold into a file of their own, as lines of JSON. They are read once more,
+ * from the stretches that had any: the journal holds no rows, and an attempt may have come after the one that met them.
+ */
+export async function writeRejectedFile(work: RangeWork, run: OpenedRun): Promise<OpenedRun> {
+  if (run.rejected_file) return run;
+  const { dependencies, runId, destination, signal } = work;
+  const lines: string[] = [];
+  for (const stretch of stretchesWithRejects(run))
+    for await (const rejected of rejectedRows(work, run, stretch)) lines.push(lineOf(rejected));
+  const bytes = Buffer.from(lines.join(''));
+  const key = destination.rejectedKey(run.subject, run.generation);
+  await destination.putObject(key, contentType, bytes, signal);
+  await dependencies.runSteps.log(
+    run,
+    runId,
+    'WARNING',
+    `${lines.length} rows cannot be held by the format; they are in ${destination.nameOf(key)}.`,
+  );
+  return dependencies.runSteps.recordRejectedFile(runId, run.generation, {
+    key,
+    rows: lines.length,
+    bytes: bytes.length,
+    crc32: hexadecimal(crc32(bytes)),
+    first: null,
+    last: null,
+  });
+}
+
+/** The stretches of key order, each behind a key and up to another, in whose files rows are missing. */
+function* stretchesWithRejects(run: OpenedRun): Generator<{ after: SortKey | null; until: SortKey | null }> {
+  for (const { after, files } of run.ranges) {
+    let reached = after;
+    for (const { rejected, last } of files) {
+      if (rejected > 0) yield { after: reached, until: last };
+      reached = last ?? reached;
+    }
+  }
+}
+
+async function* rejectedRows(
+  { dependencies, destination, selection, signal }: RangeWork,
+  run: OpenedRun,
+  stretch: { after: SortKey | null; until: SortKey | null },
+): AsyncGenerator<RejectedRow> {
+  const { source, encoders } = dependencies;
+  const encoder = encoders.fileEncoder(destination.encoding, await source.columns(run.subject.model));
+  const options = { blockBytes: encoder.blockBytes, signal };
+  for await (const block of source.blocks(rowRangeOf(run, selection), stretch, options))
+    yield* (await encoder.encode(block)).rejected;
+}
+
+/** The members in front are made by JSON.stringify; the row is JSON already and keeps its digits. */
+const lineOf = ({ id, column, reason, row }: RejectedRow): string =>
+  `${JSON.stringify({ id, column, reason }).slice(0, -1)},"row":${row}}\n`;

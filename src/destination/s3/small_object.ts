@@ -1,0 +1,51 @@
+import { DeleteObjectCommand, GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
+import { DestinationFault } from '../destination.ts';
+import type { ObjectOptions } from './multipart.ts';
+import type { S3Requests } from './requests.ts';
+
+/** Writes an object in one request where none stands; one with the same bytes is the answer to an earlier try. */
+export async function putSmallObject(
+  requests: S3Requests,
+  key: string,
+  bytes: Buffer,
+  options: ObjectOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const put = (conditions: { IfNoneMatch?: string }) =>
+    requests.send('PutObject', signal, (client, call) =>
+      client.send(
+        new PutObjectCommand({ Bucket: requests.bucket, Key: key, Body: bytes, ...options, ...conditions }),
+        call,
+      ),
+    );
+  try {
+    await put({ IfNoneMatch: '*' });
+  } catch (error) {
+    if (!(error instanceof DestinationFault)) throw error;
+    if (error.type === 'NotImplemented') await put({});
+    else if (!objectStands.has(error.type) || !(await hasBytes(requests, key, bytes, signal))) throw error;
+  }
+}
+
+/** What servers say when the condition does not hold. */
+const objectStands = new Set(['PreconditionFailed', 'ConditionalRequestConflict', '412', '409']);
+
+async function hasBytes(
+  requests: S3Requests,
+  key: string,
+  bytes: Buffer,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const found = await requests.send('GetObject', signal, async (client, call) => {
+    const { Body } = await client.send(new GetObjectCommand({ Bucket: requests.bucket, Key: key }), call);
+    return Body?.transformToByteArray();
+  });
+  return found !== undefined && bytes.equals(found);
+}
+
+/** Removes an object; S3 answers the same whether it was there or not. */
+export async function deleteObject(requests: S3Requests, key: string, signal: AbortSignal): Promise<void> {
+  await requests.send('DeleteObject', signal, (client, call) =>
+    client.send(new DeleteObjectCommand({ Bucket: requests.bucket, Key: key }), call),
+  );
+}

@@ -1,0 +1,129 @@
+import type { Recorded } from './event.ts';
+import type { RunEvent } from './run_events.ts';
+import type { OpenedRun, RunInheritance, RunState, RunSubject } from './run_state.ts';
+import type { ExportRange, OpenUpload, SortKey } from './upload.ts';
+
+/** Folds one event into a run's state. */
+export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
+  if (event.type === 'RunStarted') return started(event.data);
+  if (state.status === 'Absent') return state;
+  switch (event.type) {
+    case 'RunCounted': {
+      const { records_total_count, settled, cuts } = event.data;
+      return {
+        ...state,
+        records_total_count,
+        settled,
+        ranges: cuts.length === 0 ? state.ranges : rangesBetween(cuts),
+      };
+    }
+    case 'RunExportBegan':
+      return { ...withNextAttempt(state, event.data.range), status: 'Running' };
+    case 'RunAttemptBegan':
+      return withNextAttempt(state, event.data.range);
+    case 'RunGenerationReserved':
+      return {
+        ...state,
+        generation: event.data.generation,
+        late_generations: state.late_generations + (event.data.late_rows === true ? 1 : 0),
+        encoder: null,
+        ranges: state.ranges.map(({ after, until, attempt }) => ({ ...openRange(after, until), attempt })),
+        rejected_file: null,
+        finished: null,
+      };
+    case 'RunUploadCreated': {
+      const { range, file, key, upload_id, mark, encoder } = event.data;
+      const upload = { key, upload_id, mark, parts: [], highest_part_number: 0 };
+      return { ...withRange(state, range, () => ({ upload, next_file: file + 1 })), encoder };
+    }
+    case 'RunUploadResumed':
+      return withUpload(state, event.data, (upload) => ({
+        parts: upload.parts.filter(({ part_number }) => event.data.part_numbers.includes(part_number)),
+      }));
+    case 'RunPartPlanned':
+      return withUpload(state, event.data, (upload) => ({
+        parts: [...upload.parts, event.data.part],
+        highest_part_number: Math.max(upload.highest_part_number, event.data.part.part_number),
+      }));
+    case 'RunFileCompleted':
+      return withRange(state, event.data.range, ({ files }) => ({
+        upload: null,
+        files: [...files, event.data.file],
+      }));
+    case 'RunRangeFinished':
+      return withRange(state, event.data.range, () => ({ upload: null, finished: true }));
+    case 'RunRejectedFileWritten':
+      return { ...state, rejected_file: event.data.file };
+    case 'RunExportFinished':
+      return {
+        ...state,
+        finished: { source_rows: event.data.source_rows, encoder: event.data.encoder },
+      };
+    case 'RunPublishStarted':
+      return { ...state, publish_started_at: event.recorded_at };
+    case 'RunCompleted':
+      return { ...state, status: 'Completed' };
+    case 'RunFailed':
+      return { ...state, status: 'Failed' };
+    case 'RunFailedRetryable':
+      return { ...state, status: 'FailedRetryable' };
+    case 'RunTimedOut':
+      return { ...state, status: 'TimedOut' };
+    case 'RunTerminated':
+      return { ...state, status: 'Terminated' };
+    case 'RunCancelled':
+      return { ...state, status: 'Cancelled' };
+    case 'RunContinuedAsNew':
+      return { ...state, status: 'ContinuedAsNew' };
+  }
+}
+
+const started = ({ inherited, ...subject }: RunSubject & { inherited?: RunInheritance }): OpenedRun => ({
+  status: 'Starting',
+  subject,
+  records_total_count: null,
+  settled: true,
+  generation: 0,
+  late_generations: 0,
+  encoder: null,
+  ranges: [openRange(null, null)],
+  rejected_file: null,
+  ...inherited?.progress,
+  finished: null,
+  publish_started_at: null,
+});
+
+const openRange = (after: SortKey | null, until: SortKey | null): ExportRange => ({
+  after,
+  until,
+  attempt: 0,
+  upload: null,
+  files: [],
+  next_file: 0,
+  finished: false,
+});
+
+const rangesBetween = (cuts: readonly SortKey[]): readonly ExportRange[] =>
+  [...cuts, null].map((until, position) => openRange(cuts[position - 1] ?? null, until));
+
+const withRange = (
+  state: OpenedRun,
+  position: number,
+  change: (range: ExportRange) => Partial<ExportRange>,
+): OpenedRun => ({
+  ...state,
+  ranges: state.ranges.map((range, at) => (at === position ? { ...range, ...change(range) } : range)),
+});
+
+const withNextAttempt = (state: OpenedRun, position: number): OpenedRun =>
+  withRange(state, position, ({ attempt }) => ({ attempt: attempt + 1 }));
+
+/** Changes the open upload that the event is of, if it still is the range's. */
+const withUpload = (
+  state: OpenedRun,
+  event: { readonly range: number; readonly key: string },
+  change: (upload: OpenUpload) => Partial<OpenUpload>,
+): OpenedRun =>
+  withRange(state, event.range, ({ upload }) =>
+    upload?.key === event.key ? { upload: { ...upload, ...change(upload) } } : {},
+  );

@@ -1,0 +1,118 @@
+import type { CompletedFile, PlannedPart, RunProgress, SortKey } from '../../domain/run.ts';
+import type { Connection } from '../../journal/database.ts';
+
+/** By range: what of its open file has been planned so far, and the last key that the export has got behind. */
+type OpenParts = Readonly<
+  Record<string, { readonly rows: number; readonly bytes: number; readonly last: SortKey | null }>
+>;
+
+interface Step {
+  readonly generation: number;
+  readonly range: number;
+}
+
+/** A file begins, in place of one that was not finished. */
+export const beginParts = (connection: Connection, runId: string, at: string, step: Step): Promise<void> =>
+  change(connection, runId, at, step, ({ last }) => ({ rows: 0, bytes: 0, last }), {});
+
+/** A later attempt goes on behind these rows and bytes. */
+export const resumeParts = (
+  connection: Connection,
+  runId: string,
+  at: string,
+  step: Step & { readonly rows: number; readonly bytes: number },
+): Promise<void> =>
+  change(connection, runId, at, step, ({ last }) => ({ rows: step.rows, bytes: step.bytes, last }), {});
+
+/** One more part is on its way. */
+export const planPart = (
+  connection: Connection,
+  runId: string,
+  at: string,
+  step: Step & { readonly part: PlannedPart },
+): Promise<void> =>
+  change(
+    connection,
+    runId,
+    at,
+    step,
+    ({ rows, bytes, last }) => ({
+      rows: rows + step.part.rows,
+      bytes: bytes + step.part.bytes,
+      last: step.part.last ?? last,
+    }),
+    {},
+  );
+
+/** The file is finished; its parts count as a file from here on. */
+export const endParts = (
+  connection: Connection,
+  runId: string,
+  at: string,
+  step: Step & { readonly file: CompletedFile },
+): Promise<void> =>
+  change(connection, runId, at, step, ({ last }) => ({ rows: 0, bytes: 0, last: step.file.last ?? last }), {
+    file: step.file,
+  });
+
+/** What a run that goes on with another's work has of open parts. */
+export const inheritedParts = ({ ranges }: RunProgress): OpenParts =>
+  Object.fromEntries(
+    ranges.map(({ upload, files }, range) => {
+      const parts = upload?.parts ?? [];
+      return [
+        String(range),
+        {
+          rows: parts.reduce((sum, part) => sum + part.rows, 0),
+          bytes: parts.reduce((sum, part) => sum + part.bytes, 0),
+          last: parts.at(-1)?.last ?? files.at(-1)?.last ?? null,
+        },
+      ] as const;
+    }),
+  );
+
+/** Opaque to users: where an interrupted run would go on, range by range; null before the first part. */
+export function cursorOf(generation: number, parts: OpenParts): string | null {
+  const reached = Object.fromEntries(Object.entries(parts).map(([range, { last }]) => [range, last]));
+  if (Object.values(reached).every((last) => last === null)) return null;
+  return Buffer.from(JSON.stringify({ generation, ranges: reached })).toString('base64url');
+}
+
+/** Changes one range's open parts. What the run has completed only ever grows, also when an attempt starts over. */
+async function change(
+  connection: Connection,
+  runId: string,
+  at: string,
+  { generation, range }: Step,
+  next: (before: OpenParts[string]) => OpenParts[string],
+  { file }: { readonly file?: CompletedFile },
+): Promise<void> {
+  const { rows } = await connection.query<{ open_parts: OpenParts }>(
+    'select open_parts from exportd.batch_export_runs where id = $1',
+    [runId],
+  );
+  const before = rows[0]?.open_parts ?? {};
+  const parts: OpenParts = {
+    ...before,
+    [range]: next(before[range] ?? { rows: 0, bytes: 0, last: null }),
+  };
+  const open = Object.values(parts);
+  await connection.query(
+    `update exportd.batch_export_runs set last_updated_at = $2, open_parts = $3, cursor = $4, files = files + $5,
+       file_rows = file_rows + $6, file_bytes = file_bytes + $7,
+       records_completed = greatest(records_completed, file_rows + $6 + $8),
+       bytes = greatest(bytes, file_bytes + $7 + $9)
+     where id = $1`,
+    [
+      runId,
+      at,
+      JSON.stringify(parts),
+      cursorOf(generation, parts),
+      file ? 1 : 0,
+      file?.rows ?? 0,
+      file?.bytes ?? 0,
+      open.reduce((sum, part) => sum + part.rows, 0),
+      open.reduce((sum, part) => sum + part.bytes, 0),
+    ],
+  );
+}
