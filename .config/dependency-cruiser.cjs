@@ -59,8 +59,8 @@ module.exports = {
     {
       name: 'only-entry-points-compose',
       severity: 'error',
-      from: { path: '^src/(?!cli/|embedded/)' },
-      to: { path: '^src/(cli|embedded)/' },
+      from: { path: '^src/(?!cli/|embedded/|bench/)' },
+      to: { path: '^src/(cli|embedded|bench)/' },
     },
   ],
   options: {

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { addKeyCommands, addProjectCommands, addUserCommands } from './commands/accounts.ts';
+import { addBenchCommand } from './commands/bench.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addExportCommands } from './commands/exports.ts';
 import { addProcessCommands } from './commands/processes.ts';
@@ -15,5 +16,6 @@ export function createProgram(): Command {
   addProjectCommands(program);
   addKeyCommands(program);
   addExportCommands(program);
+  addBenchCommand(program);
   return program;
 }

@@ -11,12 +11,21 @@ export interface ExportdProcesses {
   readonly worker: Child;
 }
 
+export interface ExportdOptions {
+  /** Options of Node for the worker, e.g. to profile it. */
+  readonly workerNodeOptions?: readonly string[];
+}
+
 const main = join(import.meta.dirname, '../cli/main.ts');
 
-const program = (name: 'server' | 'worker', environment: StackEnvironment): Program => ({
+const program = (
+  name: 'server' | 'worker',
+  environment: StackEnvironment,
+  nodeOptions: readonly string[] = [],
+): Program => ({
   name,
   command: process.execPath,
-  args: [main, name],
+  args: [...nodeOptions, main, name],
   env: { ...process.env, ...environment },
   stopSignal: 'SIGTERM',
 });
@@ -34,8 +43,9 @@ export async function startExportd(
   children: Children,
   environment: StackEnvironment,
   baseUrl: string,
+  { workerNodeOptions }: ExportdOptions = {},
 ): Promise<ExportdProcesses> {
-  const worker = children.start(program('worker', environment));
+  const worker = children.start(program('worker', environment, workerNodeOptions));
   const server = children.start(program('server', environment));
   const workerEnds = worker.exited.then((how) => {
     throw new LaunchError(

@@ -2,11 +2,11 @@
 export type Report = (line: string) => void;
 
 /** A report that prints each line with the seconds since its creation, so that slow steps are seen. */
-export function createReport(): Report {
+export function createReport(stream: NodeJS.WritableStream = process.stdout): Report {
   const begin = performance.now();
   return (line) => {
     const seconds = ((performance.now() - begin) / 1_000).toFixed(1);
-    process.stdout.write(`${seconds.padStart(6)} s  ${line}\n`);
+    stream.write(`${seconds.padStart(6)} s  ${line}\n`);
   };
 }
 

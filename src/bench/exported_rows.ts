@@ -1,0 +1,96 @@
+import pg from 'pg';
+import { readSettings } from '../config/settings.ts';
+import { createSource } from '../source/postgres_source.ts';
+
+/** Marks the bench's own sessions. */
+export const benchApplicationName = 'exportd-bench';
+
+/** Statements that read what exportd exports of a project's events: the same columns, rows and order. */
+export interface ExportedRows {
+  /** The rows in binary, as exportd reads them. */
+  readonly copyBinary: string;
+  /** The rows as JSON lines with the members of exportd's. */
+  readonly copyJson: string;
+}
+
+/** Columns of exportd that have another name in the relation. */
+const relationColumns: Readonly<Record<string, string>> = { _inserted_at: 'inserted_at' };
+
+/** The statements for the rows of one interval, with the columns that the product's own source names. */
+export async function exportedRows(
+  databaseUrl: string,
+  teamId: number,
+  interval: { readonly start: string; readonly end: string },
+): Promise<ExportedRows> {
+  const source = createSource({
+    sourceUrl: databaseUrl,
+    settings: readSettings({ DATABASE_URL: databaseUrl }),
+  });
+  try {
+    const columns = await source.columns('events');
+    const selected = columns.map(({ name }) => `${relationColumns[name] ?? name} as "${name}"`).join(', ');
+    const rows = `select ${selected} from public.events where team_id = ${String(teamId)}
+      and inserted_at >= '${interval.start}' and inserted_at < '${interval.end}' order by inserted_at, uuid`;
+    return {
+      copyBinary: `copy (${rows}) to stdout (format binary)`,
+      copyJson: `copy (select row_to_json(exported) from (${rows}) as exported) to stdout`,
+    };
+  } finally {
+    await source.close();
+  }
+}
+
+/** What pg asks of a query object. */
+interface CopyQuery extends pg.Submittable {
+  callback: (error?: Error | null) => void;
+  handleCopyData: (message: { chunk: Buffer }) => void;
+  handleCommandComplete: () => void;
+  handleReadyForQuery: () => void;
+  handleError: (error: Error) => void;
+}
+
+/** Runs a COPY and throws away what comes. @returns how many bytes that were. */
+export async function discardCopy(databaseUrl: string, copy: string): Promise<number> {
+  const client = new pg.Client({
+    connectionString: databaseUrl,
+    application_name: benchApplicationName,
+    options: sessionOptions,
+  });
+  await client.connect();
+  try {
+    return await new Promise<number>((resolve, reject) => {
+      let bytes = 0;
+      const query: CopyQuery = {
+        callback: (error) => (error ? reject(error) : resolve(bytes)),
+        submit: (wire) => wire.query(copy),
+        handleCopyData: ({ chunk }) => (bytes += chunk.length),
+        handleCommandComplete: () => undefined,
+        handleReadyForQuery: () => query.callback(),
+        handleError: (error) => query.callback(error),
+      };
+      client.query(query);
+    });
+  } finally {
+    await client.end();
+  }
+}
+
+/** As exportd's own sessions have it, so that all statements are planned alike. */
+export const sessionOptions = '-c timezone=UTC -c jit=off';
+
+/** The environment that leads psql to a database, without a secret among its arguments. */
+export function psqlEnvironment(databaseUrl: string): NodeJS.ProcessEnv {
+  const url = new URL(databaseUrl);
+  const sslMode = url.searchParams.get('sslmode');
+  return {
+    ...process.env,
+    PGHOST: url.searchParams.get('host') ?? url.hostname,
+    PGPORT: url.port || '5432',
+    PGUSER: decodeURIComponent(url.username),
+    PGPASSWORD: decodeURIComponent(url.password),
+    PGDATABASE: decodeURIComponent(url.pathname.slice(1)),
+    PGAPPNAME: benchApplicationName,
+    PGOPTIONS: sessionOptions,
+    ...(sslMode !== null && { PGSSLMODE: sslMode }),
+  };
+}

@@ -1,0 +1,25 @@
+import { findOnPath } from '../embedded/servers/executable.ts';
+import type { FloorResult } from './document.ts';
+import { discardCopy, psqlEnvironment } from './exported_rows.ts';
+import type { Measurement } from './figures.ts';
+import { runTimed } from './timed_shell.ts';
+
+/** The client that reads the floor: psql, which does least, or where there is none the driver that exportd uses. */
+export const floorClient = (): FloorResult['client'] =>
+  findOnPath('psql') !== undefined && findOnPath('bash') !== undefined ? 'psql' : 'pg';
+
+/** Reads all rows in order as binary COPY and throws them away. */
+export async function measureFloor(
+  databaseUrl: string,
+  copyBinary: string,
+  signal: AbortSignal,
+): Promise<Measurement> {
+  if (floorClient() === 'psql') {
+    const environment = { ...psqlEnvironment(databaseUrl), COPY: copyBinary };
+    return runTimed('psql --no-psqlrc --quiet --command "$COPY" > /dev/null', environment, signal);
+  }
+  const [begin, usage] = [performance.now(), process.cpuUsage()];
+  await discardCopy(databaseUrl, copyBinary);
+  const { user, system } = process.cpuUsage(usage);
+  return { seconds: (performance.now() - begin) / 1_000, cpu_seconds: (user + system) / 1e6 };
+}

@@ -1,0 +1,48 @@
+import type { ScratchStack } from './scratch_stack.ts';
+import { readSettings } from '../config/settings.ts';
+import { destinationTypeOf } from '../destination/registry.ts';
+import { CommandRefused } from '../domain/errors.ts';
+
+/** What is measured when nothing is chosen: a file format and, after a plus sign, its compression. */
+export const defaultFormats = [
+  'JSONLines+gzip',
+  'JSONLines',
+  'JSONLines+zstd',
+  'CSV+gzip',
+  'Parquet+zstd',
+  'Parquet+snappy',
+] as const;
+
+/** A destination in the scratch bucket that writes in a format. */
+export function destinationFor(format: string, { objectStore, bucket }: ScratchStack) {
+  const [file_format, compression = null] = format.split('+');
+  return {
+    type: 'S3',
+    config: {
+      bucket_name: bucket,
+      region: objectStore.region,
+      prefix: format.toLowerCase().replace('+', '-'),
+      endpoint_url: objectStore.endpoint,
+      aws_access_key_id: objectStore.accessKeyId,
+      aws_secret_access_key: objectStore.secretAccessKey,
+      file_format,
+      compression,
+    },
+  };
+}
+
+/** Why exportd refuses to write in a format; undefined when it does not. */
+export function refusalOf(format: string, stack: ScratchStack): string | undefined {
+  const { type, config } = destinationFor(format, stack);
+  const settings = readSettings({
+    DATABASE_URL: stack.databaseUrl,
+    EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
+  });
+  try {
+    destinationTypeOf(type).parseConfig(config, settings);
+    return undefined;
+  } catch (error) {
+    if (error instanceof CommandRefused) return error.message;
+    throw error;
+  }
+}

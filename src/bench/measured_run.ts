@@ -1,0 +1,172 @@
+import { mkdirSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createChildren, lastLines } from '../embedded/children.ts';
+import { createApiClient, type ApiClient } from '../embedded/demo/api_client.ts';
+import { filesOf } from '../embedded/demo/objects.ts';
+import { startExportd } from '../embedded/exportd_processes.ts';
+import { LaunchError } from '../embedded/launch_error.ts';
+import { keepPorts } from '../embedded/ports.ts';
+import { keepSecrets } from '../embedded/secrets.ts';
+import { stackEnvironment } from '../embedded/stack_environment.ts';
+import type { StackEnvironment } from '../embedded/stack_file.ts';
+import type { Pool } from '../journal/database.ts';
+import type { BenchAccount } from './account.ts';
+import type { Measurement } from './figures.ts';
+import { destinationFor } from './formats.ts';
+import { cpuSecondsOf, memoryOf, resetPeakMemory } from './process_figures.ts';
+import type { ScratchStack } from './scratch_stack.ts';
+
+/** One export of the interval by a worker that was started for it. */
+export interface MeasuredRun extends Measurement {
+  readonly seconds_from_command: number;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly idle_memory_bytes: number | null;
+  readonly peak_memory_bytes: number | null;
+}
+
+/** What is exported, and as whom. */
+export interface RunOrder {
+  readonly format: string;
+  readonly account: BenchAccount;
+  readonly interval: { readonly start: string; readonly end: string };
+  /** Where the worker's CPU profiles go; none are made without it. */
+  readonly profileFolder?: string | undefined;
+}
+
+interface ShownRun {
+  readonly id: string;
+  readonly status: string;
+  readonly latest_error: string | null;
+  readonly manifest_key: string | null;
+}
+
+const pollMs = 200;
+const active = new Set(['Starting', 'Running', 'ContinuedAsNew']);
+
+/**
+ * Starts server and worker as anybody would, exports the interval once by a backfill of it, and stops them again: every
+ * measurement has a fresh worker, whose memory and caches no other format has touched.
+ * @throws LaunchError when the run does not complete
+ */
+export async function measureRun(
+  stack: ScratchStack,
+  pool: Pool,
+  order: RunOrder,
+  signal: AbortSignal,
+): Promise<MeasuredRun> {
+  const { folder } = stack;
+  const { port, environment } = await exportdEnvironment(stack, order.format);
+  const baseUrl = `http://127.0.0.1:${String(port)}`;
+  const children = createChildren(folder);
+  const kill = () => children.killAll();
+  process.once('exit', kill);
+  try {
+    const { worker } = await startExportd(children, environment, baseUrl, {
+      workerNodeOptions: profilingOptions(order.profileFolder),
+    });
+    const client = createApiClient(baseUrl, order.account.teamId, order.account.apiKey);
+    const created = await client.request<{ id: string }>('POST', '', {
+      name: `Bench ${order.format}`,
+      model: 'events',
+      interval: 'hour',
+      paused: true,
+      destination: destinationFor(order.format, stack),
+    });
+    const id = created?.id ?? '';
+    const ended = worker.exited.then((how) => {
+      throw new LaunchError(`The worker ${how}. The end of its log:\n${lastLines(worker.logFile)}`);
+    });
+    ended.catch(() => undefined);
+    return await Promise.race([
+      exportOnce(stack, pool, order, { client, id, workerPid: worker.pid, signal }),
+      ended,
+    ]);
+  } finally {
+    await children.stopAll();
+    process.off('exit', kill);
+  }
+}
+
+async function exportdEnvironment(
+  { folder, databaseUrl, temporal }: ScratchStack,
+  format: string,
+): Promise<{ port: number; environment: StackEnvironment }> {
+  const { http: port } = await keepPorts(folder.inside('ports.json'), ['http']);
+  const { encryptionKeys } = keepSecrets(folder);
+  const environment = {
+    ...stackEnvironment({ databaseUrl, temporal, httpPort: port }, encryptionKeys, false),
+    SOURCE_DATABASE_URL: databaseUrl,
+    EXPORTD_HOST: '127.0.0.1',
+    // Its own, whoever else works in the namespace.
+    EXPORTD_TASK_QUEUE: `bench-${String(process.pid)}-${format}`,
+  };
+  return { port, environment };
+}
+
+function profilingOptions(folder: string | undefined): readonly string[] {
+  if (folder === undefined) return [];
+  mkdirSync(folder, { recursive: true });
+  return ['--cpu-prof', `--cpu-prof-dir=${folder}`];
+}
+
+async function exportOnce(
+  stack: ScratchStack,
+  pool: Pool,
+  { interval }: RunOrder,
+  {
+    client,
+    id,
+    workerPid,
+    signal,
+  }: { client: ApiClient; id: string; workerPid: number; signal: AbortSignal },
+): Promise<MeasuredRun> {
+  const idle = memoryOf(workerPid);
+  resetPeakMemory(workerPid);
+  const cpuBefore = cpuSecondsOf(workerPid);
+  const commandAt = Date.now();
+  await client.request('POST', `${id}/backfill/`, { start_at: interval.start, end_at: interval.end });
+  const run = await untilOver(client, id, signal);
+  const peak = memoryOf(workerPid);
+  const cpuAfter = cpuSecondsOf(workerPid);
+  if (run.status !== 'Completed' || run.manifest_key === null)
+    throw new LaunchError(`The run ended ${run.status}: ${run.latest_error ?? 'it does not say why'}`);
+  const files = await filesOf(stack.objectStore, stack.bucket, run.manifest_key);
+  const { beganAt, completedAt } = await timesOf(pool, id);
+  await client.request('DELETE', `${id}/`);
+  return {
+    seconds: (completedAt - beganAt) / 1_000,
+    seconds_from_command: (completedAt - commandAt) / 1_000,
+    cpu_seconds: (cpuAfter ?? Number.NaN) - (cpuBefore ?? Number.NaN),
+    rows: files.reduce((sum, file) => sum + file.rows, 0),
+    bytes: files.reduce((sum, file) => sum + file.bytes, 0),
+    idle_memory_bytes: idle?.resident ?? null,
+    peak_memory_bytes: peak?.peak ?? null,
+  };
+}
+
+async function untilOver(client: ApiClient, id: string, signal: AbortSignal): Promise<ShownRun> {
+  for (;;) {
+    signal.throwIfAborted();
+    const page = await client.request<{ results: ShownRun[] }>('GET', `${id}/runs/?limit=1`);
+    const [run] = page?.results ?? [];
+    if (run !== undefined && !active.has(run.status)) return run;
+    await delay(pollMs);
+  }
+}
+
+/** When the export's first run became Running and its last one was Completed, by the journal; milliseconds. */
+async function timesOf(pool: Pool, batchExportId: string): Promise<{ beganAt: number; completedAt: number }> {
+  const { rows } = await pool.query<{ began: number; completed: number }>(
+    `select extract(epoch from min(recorded_at) filter (where event_type = 'RunExportBegan'))::float8 as began,
+       extract(epoch from max(recorded_at) filter (where event_type = 'RunCompleted'))::float8 as completed
+     from exportd.journal_events where stream_type = 'run'
+       and stream_id in (select id from exportd.batch_export_runs where batch_export_id = $1)`,
+    [batchExportId],
+  );
+  const [times] = rows;
+  return {
+    beganAt: (times?.began ?? Number.NaN) * 1_000,
+    completedAt: (times?.completed ?? Number.NaN) * 1_000,
+  };
+}

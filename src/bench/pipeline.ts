@@ -1,0 +1,44 @@
+import { join } from 'node:path';
+import { findOnPath } from '../embedded/servers/executable.ts';
+import type { ObjectStore } from '../embedded/servers/start_servers.ts';
+import { psqlEnvironment } from './exported_rows.ts';
+import type { Measurement } from './figures.ts';
+import { runTimed } from './timed_shell.ts';
+
+const uploadProgram = join(import.meta.dirname, 'upload_program.ts');
+
+/** Why the pipeline cannot be measured here; undefined when it can. */
+export function pipelineObstacle(): string | undefined {
+  const missing = ['bash', 'psql', 'gzip'].filter((program) => findOnPath(program) === undefined);
+  return missing.length === 0 ? undefined : `Not on PATH: ${missing.join(', ')}.`;
+}
+
+export type PipelineMeasurement = Measurement & {
+  /** Size of the object. */
+  readonly bytes: number;
+};
+
+/** Exports the rows as a person would by hand: psql, gzip and an upload, joined by pipes. */
+export async function measurePipeline(
+  target: { readonly databaseUrl: string; readonly objectStore: ObjectStore; readonly bucket: string },
+  copyJson: string,
+  signal: AbortSignal,
+): Promise<PipelineMeasurement> {
+  const { objectStore } = target;
+  const environment = {
+    ...psqlEnvironment(target.databaseUrl),
+    COPY: copyJson,
+    NODE: process.execPath,
+    UPLOAD: uploadProgram,
+    BUCKET: target.bucket,
+    KEY: 'pipeline.jsonl.gz',
+    S3_ENDPOINT: objectStore.endpoint,
+    AWS_REGION: objectStore.region,
+    AWS_ACCESS_KEY_ID: objectStore.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: objectStore.secretAccessKey,
+  };
+  const script = 'psql --no-psqlrc --quiet --command "$COPY" | gzip -6 | "$NODE" "$UPLOAD"';
+  const { output, ...measured } = await runTimed(script, environment, signal);
+  const { bytes } = JSON.parse(output) as { bytes: number };
+  return { ...measured, bytes };
+}

@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import type { Measurement } from './figures.ts';
+
+/** What a shell script took and said. */
+export interface ShellResult extends Measurement {
+  readonly output: string;
+}
+
+/** A script failed; the message holds the end of what it said. */
+export class ShellFailed extends Error {
+  override readonly name = 'ShellFailed';
+}
+
+/**
+ * Runs a script in bash; it fails when any program of a pipe does.
+ * @returns the time until all programs had ended, and the CPU time of all of them.
+ * @throws ShellFailed; the signal's reason when it is aborted, which ends every program
+ */
+export async function runTimed(
+  script: string,
+  environment: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<ShellResult> {
+  signal.throwIfAborted();
+  const begin = performance.now();
+  const shell = spawn('bash', ['-o', 'pipefail', '-c', `${script}\nstatus=$?; times >&3; exit $status`], {
+    env: environment,
+    // A group of its own, so that all programs of a pipe can be ended.
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  });
+  const end = () => {
+    if (shell.pid !== undefined && shell.exitCode === null) process.kill(-shell.pid, 'SIGKILL');
+  };
+  signal.addEventListener('abort', end);
+  process.once('exit', end);
+  const [, output, complaints, times] = shell.stdio.map(gather);
+  try {
+    const code = await new Promise<number | null>((resolve, reject) => {
+      shell.once('error', reject);
+      shell.once('close', resolve);
+    });
+    signal.throwIfAborted();
+    if (code !== 0) throw new ShellFailed((complaints?.() ?? '').trim().slice(-500));
+    const seconds = (performance.now() - begin) / 1_000;
+    return { seconds, cpu_seconds: cpuSecondsIn(times?.() ?? ''), output: output?.() ?? '' };
+  } finally {
+    signal.removeEventListener('abort', end);
+    process.off('exit', end);
+  }
+}
+
+/** Gathers the text of a stream. @returns what has come so far. */
+function gather(stream: Readable | Writable | null | undefined): () => string {
+  let text = '';
+  stream?.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  return () => text;
+}
+
+/** The sum of what `times` prints: user and system time of the shell, then of its children, each as `0m1.234s`. */
+export const cpuSecondsIn = (times: string): number =>
+  [...times.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
+    (sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds),
+    0,
+  );
