@@ -4,15 +4,17 @@ import { queryParameters } from '../../src/source/pages.ts';
 import { columnTypesOf, RelationNotFound, relationsOf } from '../../src/source/relations.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { readSettings } from '../../src/config/settings.ts';
+import { everyRow } from '../../src/source/row_selection.ts';
 import type { RowRange } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
-import { collect, neverAborted, rowsOf, sourceOf } from './rows.ts';
+import { blocksOf, rowsOf, sourceOf } from './rows.ts';
 
 const range: RowRange = {
   model: 'events',
   team_id: 1,
   interval: { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' },
+  selection: everyRow,
 };
 
 let database: TestDatabase;
@@ -55,7 +57,7 @@ describe('pages of events', () => {
     {},
   ])('hold the rows of a plain SELECT in its order, never cut between equal keys: %j', async (settings) => {
     const source = sourceOf(database.url, settings);
-    const pages = await collect(source.pages(range, null, neverAborted()));
+    const pages = await blocksOf(source, range);
     const rows = pages.map(rowsOf);
     const expected = await expectedKeys();
     expect(rows.flat().map(keyOf)).toEqual(expected);
@@ -80,7 +82,7 @@ describe('pages of events', () => {
     const expected = await expectedKeys();
     for (const position of [0, 13, 133, expected.length - 1]) {
       const [inserted_at = '', id = ''] = expected[position]?.split(' ') ?? [];
-      const pages = await collect(source.pages(range, { inserted_at, id }, neverAborted()));
+      const pages = await blocksOf(source, range, { after: { inserted_at, id } });
       expect(pages.flatMap(rowsOf).map(keyOf)).toEqual(
         expected.slice(position + 1).filter((key) => key !== expected[position]),
       );
@@ -95,7 +97,7 @@ describe('pages of events', () => {
       select 3, gen_random_uuid(), 'e', 'd', jsonb_build_object('text', repeat('y', case n when 4 then 5000000 else 300000 end)),
         t, t from generate_series(1, 8) n, lateral (select timestamptz '2026-11-01 10:30Z' + n * interval '1 s' as t) times`);
     const source = sourceOf(database.url, { EXPORTD_PAGE_BYTES: 1_000_000 });
-    const pages = await collect(source.pages(large, null, neverAborted()));
+    const pages = await blocksOf(source, large);
     expect(pages[0]?.rows).toBe(3);
     expect(pages[1]?.rows).toBe(1);
     expect(pages[1]?.block.length).toBeGreaterThan(5_000_000);
@@ -134,7 +136,7 @@ describe('pages of events', () => {
       insert into public.person_distinct_ids (team_id, distinct_id, person_id)
         values (1, 'user 1', '00000000-0000-4000-8000-0000000000aa')`);
     const source = sourceOf(database.url, { EXPORTD_EVENTS_RELATION: 'public.plain_events' });
-    const rows = (await collect(source.pages(range, null, neverAborted()))).flatMap(rowsOf);
+    const rows = (await blocksOf(source, range)).flatMap(rowsOf);
     expect(rows.map(keyOf)).toEqual(await expectedKeys());
     for (const { distinct_id, person_properties, properties, event } of rows) {
       expect(person_properties).toEqual(distinct_id === 'user 1' ? { plan: 'free' } : null);
@@ -146,7 +148,7 @@ describe('pages of events', () => {
 
   it('of a relation that is not there fail with its name', async () => {
     const source = sourceOf(database.url, { EXPORTD_EVENTS_RELATION: 'nowhere.events' });
-    await expect(collect(source.pages(range, null, neverAborted()))).rejects.toThrow(RelationNotFound);
+    await expect(blocksOf(source, range)).rejects.toThrow(RelationNotFound);
     await source.close();
   });
 });
@@ -176,7 +178,7 @@ describe('a page under way', () => {
     const source = sourceOf(database.url, { EXPORTD_EVENTS_RELATION: 'public.slow_events' });
     const reason = new Error('the run was cancelled');
     const abort = new AbortController();
-    const reading = outcome(collect(source.pages(range, null, abort.signal)));
+    const reading = outcome(blocksOf(source, range, { signal: abort.signal }));
     await underWay();
     abort.abort(reason);
     expect(await reading).toBe(reason);
@@ -187,7 +189,7 @@ describe('a page under way', () => {
 
   it('fails when its connection is lost, and the next one works', async () => {
     const source = sourceOf(database.url, { EXPORTD_EVENTS_RELATION: 'public.slow_events' });
-    const reading = outcome(collect(source.pages(range, null, neverAborted())));
+    const reading = outcome(blocksOf(source, range));
     await underWay();
     for (const { pid } of await activity())
       await database.pool.query('select pg_terminate_backend($1)', [pid]);
@@ -201,7 +203,7 @@ describe('a page under way', () => {
       EXPORTD_EVENTS_RELATION: 'public.slow_events',
       EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS: 200,
     });
-    await expect(collect(source.pages(range, null, neverAborted()))).rejects.toMatchObject({ code: '57014' });
+    await expect(blocksOf(source, range)).rejects.toMatchObject({ code: '57014' });
     await source.close();
   });
 });

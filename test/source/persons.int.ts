@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { everyRow } from '../../src/source/row_selection.ts';
 import type { RowRange } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { collect, neverAborted, rowsOf, sourceOf } from './rows.ts';
+import { blocksOf, rowsOf, sourceOf } from './rows.ts';
 
 const range: RowRange = {
   model: 'persons',
   team_id: 1,
   interval: { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' },
+  selection: everyRow,
 };
 
 let database: TestDatabase;
@@ -48,7 +50,7 @@ describe('pages of persons', () => {
     'hold one row for each distinct id whose newest change is in the interval: %j',
     async (settings) => {
       const source = sourceOf(database.url, settings);
-      const pages = await collect(source.pages(range, null, neverAborted()));
+      const pages = await blocksOf(source, range);
       const rows = pages.flatMap(rowsOf);
       const expected = await expectedRows();
       expect(expected.length).toBeGreaterThan(50);
@@ -71,7 +73,7 @@ describe('pages of persons', () => {
     const expected = await expectedRows();
     const { _inserted_at, distinct_id } = expected[30] ?? {};
     const after = { inserted_at: String(_inserted_at), id: String(distinct_id) };
-    const rows = (await collect(source.pages(range, after, neverAborted()))).flatMap(rowsOf);
+    const rows = (await blocksOf(source, range, { after })).flatMap(rowsOf);
     expect(rows.map((row) => row.distinct_id)).toEqual(expected.slice(31).map((row) => row.distinct_id));
     await source.close();
   });

@@ -1,8 +1,9 @@
 import { readSettings } from '../../src/config/settings.ts';
-import { createGrowingBuffer } from '../../src/encoding/growing_buffer.ts';
-import { appendJsonLines } from '../../src/encoding/json_lines.ts';
+import type { SortKey } from '../../src/domain/run.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
-import type { Page, Source } from '../../src/source/source.ts';
+import { fieldOf, uuidText } from '../../src/source/sort_key.ts';
+import { timestampText } from '../../src/source/timestamp.ts';
+import { wholeRange, type ColumnType, type RowBlock, type RowRange, type Source } from '../../src/source/source.ts';
 
 /** A source with settings of its own. */
 export const sourceOf = (url: string, settings: Record<string, string | number> = {}): Source =>
@@ -15,18 +16,57 @@ export const sourceOf = (url: string, settings: Record<string, string | number> 
     }),
   });
 
-/** The rows of a page as they would be in a file. */
-export function rowsOf({ block, columns }: Page): Record<string, unknown>[] {
-  const text = createGrowingBuffer(1024);
-  appendJsonLines(text, block, columns);
-  const lines = text.bytes.toString('utf8', 0, text.length).split('\n').slice(0, -1);
-  return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-}
-
-export async function collect(pages: AsyncIterable<Page>): Promise<Page[]> {
-  const collected: Page[] = [];
-  for await (const page of pages) collected.push(page);
-  return collected;
-}
-
 export const neverAborted = (): AbortSignal => new AbortController().signal;
+
+/** The blocks of a stretch of a range, by default of all of it. */
+export async function blocksOf(
+  source: Source,
+  range: RowRange,
+  options: { after?: SortKey | null; until?: SortKey | null; blockBytes?: number; signal?: AbortSignal } = {},
+): Promise<RowBlock[]> {
+  const { blockBytes = 2 * 1024 * 1024, signal = neverAborted(), ...keys } = options;
+  const blocks: RowBlock[] = [];
+  for await (const block of source.blocks(range, { ...wholeRange, ...keys }, { blockBytes, signal }))
+    blocks.push(block);
+  return blocks;
+}
+
+/** The rows of a block, read by the names of its columns; bigints as numbers, times as text. */
+export function rowsOf({ block, columns }: RowBlock): Record<string, unknown>[] {
+  const rows: Record<string, unknown>[] = [];
+  let at = 0;
+  while (at < block.length) {
+    const tuple = at;
+    const fields = columns.map((_, field) => fieldOf(block, tuple, field));
+    rows.push(
+      Object.fromEntries(
+        columns.map(({ name, type }, field) => {
+          const { start = 0, end = 0 } = fields[field] ?? {};
+          return [name, end < start ? null : valueOf(block, type, start, end)];
+        }),
+      ),
+    );
+    const last = fields.at(-1);
+    at = Math.max(last?.start ?? 0, last?.end ?? 0);
+  }
+  return rows;
+}
+
+function valueOf(block: Buffer, type: ColumnType, start: number, end: number): unknown {
+  switch (type) {
+    case 'uuid':
+      return uuidText(block, start);
+    case 'timestamp':
+      return timestampText(block, start);
+    case 'text':
+      return block.toString('utf8', start, end);
+    case 'json':
+      return JSON.parse(block.toString('utf8', block[start] === 1 ? start + 1 : start, end)) as unknown;
+    case 'bigint':
+      return Number(block.readBigInt64BE(start));
+    case 'integer':
+      return block.readInt32BE(start);
+    case 'boolean':
+      return block[start] === 1;
+  }
+}
