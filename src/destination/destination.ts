@@ -1,3 +1,4 @@
+import type { Model } from '../domain/batch_export.ts';
 import type { RunSubject } from '../domain/run.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
 import type { Settings } from '../config/settings.ts';
@@ -95,6 +96,12 @@ export interface DestinationContext {
   readonly onWaiting: (fault: DestinationFault) => void;
 }
 
+/** What of an export decides over the keys that it writes: its stored config, without secrets, and its model. */
+export interface KeySource {
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly model: Model;
+}
+
 /** A kind of destination: one folder here and one line in the registry. */
 export interface DestinationType<Config extends Record<string, unknown> = Record<string, unknown>> {
   readonly name: string;
@@ -107,6 +114,8 @@ export interface DestinationType<Config extends Record<string, unknown> = Record
   parseConfig(config: unknown, settings: Pick<Settings, 'EXPORTD_ALLOW_PRIVATE_ENDPOINTS'>): Config;
   /** Which rows an export with this stored config takes; asks for no secret. */
   selectionOf(config: Readonly<Record<string, unknown>>): RowSelection;
+  /** Whether two exports to destinations of this kind would write the same keys for an interval that both have. */
+  writesSameKeys(one: KeySource, other: KeySource): boolean;
   open(config: Config, context: DestinationContext): Destination;
 }
 

@@ -6,16 +6,18 @@ import {
   type BatchExportDefinition,
 } from '../../domain/batch_export.ts';
 import { idFromCause } from '../../journal/journal.ts';
+import { checkDestination, touchesDestination } from '../destination_rules.ts';
 import { startBackfill } from './backfill.ts';
 import { effect, type CommandContext, type CommandEffect } from './context.ts';
 
-/** Creates the export. */
+/** Creates the export, unless its destination is not acceptable. */
 export async function applyCreate(
   context: CommandContext,
   body: { team_id: number; definition: BatchExportDefinition; paused: boolean },
 ): Promise<CommandEffect> {
   const { batchExport, transaction, cause } = context;
   await batchExport.append(cause, decideCreate(batchExport.state(), { ...body, now: transaction.now }));
+  await checkDestination(transaction.connection, { id: batchExport.id, definition: body.definition });
   return effect(true);
 }
 
@@ -29,8 +31,16 @@ export async function applyUpdate(
   },
 ): Promise<CommandEffect> {
   const { batchExport, transaction, cause } = context;
-  const updated = decideUpdate(batchExport.state(), { changes: body.changes, now: transaction.now });
+  const before = batchExport.state();
+  const updated = decideUpdate(before, { changes: body.changes, now: transaction.now });
   await batchExport.append(cause, updated);
+  const after = batchExport.state();
+  if (
+    before.status === 'live' &&
+    after.status === 'live' &&
+    touchesDestination(before.definition, after.definition)
+  )
+    await checkDestination(transaction.connection, { id: batchExport.id, definition: after.definition });
   const pausing = { ...context, cause: `${cause}/paused` };
   const steered =
     body.paused === undefined

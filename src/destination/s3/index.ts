@@ -5,6 +5,7 @@ import { fileKey, manifestKey, rejectedKey } from './keys.ts';
 import { putManifestObject, readManifestObject } from './manifest_object.ts';
 import { abortUpload, beginUpload, resumeUpload, type ObjectOptions } from './multipart.ts';
 import { createS3Requests } from './requests.ts';
+import { writesSameKeys } from './same_keys.ts';
 import { deleteObject, putSmallObject } from './small_object.ts';
 
 const mebibyte = 1024 * 1024;
@@ -15,6 +16,7 @@ export const s3: DestinationType<S3Config> = {
   secretMembers,
   parseConfig: parseS3Config,
   selectionOf,
+  writesSameKeys,
   open: openS3,
 };
 

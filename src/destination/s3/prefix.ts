@@ -10,12 +10,13 @@ export const prefixVariables = [
   'data_interval_end',
   'table',
 ] as const;
-type PrefixVariable = (typeof prefixVariables)[number];
+export type PrefixVariable = (typeof prefixVariables)[number];
 
 /** The values of the variables for one run. */
 export type PrefixValues = Readonly<Record<PrefixVariable, string>>;
 
-const isVariable = (name: string): name is PrefixVariable =>
+/** Whether a name in braces stands for something. */
+export const isVariable = (name: string): name is PrefixVariable =>
   (prefixVariables as readonly string[]).includes(name);
 
 /** Says in a sentence why a template is no good as a prefix; null when it is. */

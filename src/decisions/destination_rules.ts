@@ -1,0 +1,66 @@
+import type { BatchExportDefinition, LiveBatchExport, Model } from '../domain/batch_export.ts';
+import { CommandRefused } from '../domain/errors.ts';
+import { nominalLengthMs } from '../domain/intervals.ts';
+import { configAttribute } from '../destination/config_members.ts';
+import { destinationTypeOf } from '../destination/registry.ts';
+import { refuseSelectionForModel } from '../destination/row_selection_members.ts';
+import type { Connection } from '../journal/database.ts';
+
+interface ExportWithConfig {
+  readonly id: string;
+  readonly team_id: number;
+  readonly model: Model;
+  readonly interval: string;
+  readonly config: Readonly<Record<string, unknown>>;
+}
+
+/** Whether a change of definition touches what the rules below look at. */
+export const touchesDestination = (before: BatchExportDefinition, after: BatchExportDefinition): boolean =>
+  (['config_version', 'model', 'interval'] as const).some((member) => before[member] !== after[member]);
+
+/**
+ * Refuses an export whose selection of rows means nothing for its model, and one that would write the keys of another
+ * live export, paused ones among them. Call it after the export's events are appended: read models are compared, under
+ * a lock that holds until the transaction ends, so that of two exports at the same instant one is refused.
+ * @throws CommandRefused that names the member of the config.
+ */
+export async function checkDestination(
+  connection: Connection,
+  { id, definition }: { readonly id: string; readonly definition: LiveBatchExport['definition'] },
+): Promise<void> {
+  await connection.query(`select pg_advisory_xact_lock(hashtextextended('destination_keys', 0))`);
+  const exports = await liveExports(connection, definition.destination_type);
+  const own = exports.find((found) => found.id === id);
+  // Without a stored config there is nothing that could be written.
+  if (!own) return;
+  const type = destinationTypeOf(definition.destination_type);
+  refuseSelectionForModel(type.selectionOf(own.config), own.model);
+  const length = nominalLengthMs(own.interval);
+  const found = exports.find(
+    (other) =>
+      other.id !== id && nominalLengthMs(other.interval) === length && type.writesSameKeys(own, other),
+  );
+  if (found) throw refuseSameKeys(own, found);
+}
+
+/** Another project's exports are not named to this one. */
+const refuseSameKeys = (own: ExportWithConfig, other: ExportWithConfig): CommandRefused =>
+  new CommandRefused(
+    'invalid_input',
+    `${other.team_id === own.team_id ? `The batch export ${other.id}` : 'A batch export of another project'} ` +
+      'writes the same keys to this bucket; give this one a prefix of its own.',
+    configAttribute('prefix'),
+  );
+
+async function liveExports(connection: Connection, destinationType: string): Promise<ExportWithConfig[]> {
+  const { rows } = await connection.query<ExportWithConfig>(
+    `select export.id, export.team_id, export.model, export.interval, version.config
+     from exportd.batch_exports export
+     join exportd.destination_configs version
+       on version.batch_export_id = export.id and version.version = export.config_version
+     where export.destination_type = $1 and not export.deleted
+     order by export.created_at, export.id`,
+    [destinationType],
+  );
+  return rows;
+}

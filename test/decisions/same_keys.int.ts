@@ -1,0 +1,161 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createKeyRing } from '../../src/config/key_ring.ts';
+import { mergeConfig, storeConfig } from '../../src/destination/config_versions.ts';
+import { inTransaction } from '../../src/journal/database.ts';
+import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { createCommander, definition, quickPolicies } from './commander.ts';
+
+const store = {
+  keyRing: createKeyRing(`test:${randomBytes(32).toString('base64')}`),
+  settings: { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false },
+};
+
+let database: TestDatabase;
+let journal: Journal;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  journal = createJournal(database.pool);
+});
+afterAll(() => database.drop());
+
+/** An export with a stored config, ready to be created. */
+async function prepare(config: object, more: { definition?: object } = {}) {
+  const commander = createCommander(journal, quickPolicies());
+  const { batchExportId: batch_export_id } = commander;
+  await inTransaction(database.pool, (connection) =>
+    storeConfig(connection, store, {
+      batch_export_id,
+      destination_type: 'S3',
+      config: { bucket_name: 'bucket', region: 'us-east-1', ...config },
+    }),
+  );
+  const update = async (config: Record<string, unknown> | null, changes: object = {}) => {
+    const config_version =
+      config === null
+        ? 1
+        : await inTransaction(database.pool, (connection) =>
+            mergeConfig(connection, store, { batch_export_id, base_version: 1, config }),
+          );
+    return (await commander.command('update', { changes: { config_version, ...changes } })).command;
+  };
+  const create = async () =>
+    (
+      await commander.command('create', {
+        definition: { ...definition, ...more.definition },
+        paused: true,
+      })
+    ).command;
+  return { ...commander, id: batch_export_id, create, update };
+}
+
+const refusedFor = (id: string) => ({
+  status: 'rejected',
+  outcome: expect.objectContaining({
+    code: 'invalid_input',
+    attr: 'destination__config__prefix',
+    detail: expect.stringContaining(id),
+  }),
+});
+
+describe('two live exports', () => {
+  it('never write the same keys: the second is refused and names the first, even a paused one', async () => {
+    const prefix = randomUUID();
+    const first = await prepare({ prefix });
+    const second = await prepare({ prefix });
+    expect(await first.create()).toMatchObject({ status: 'applied' });
+    expect(await second.create()).toMatchObject(refusedFor(first.id));
+    const { rows } = await database.pool.query('select from exportd.batch_exports where id = $1', [
+      second.id,
+    ]);
+    expect(rows).toHaveLength(0);
+  });
+
+  it('may follow each other under one prefix', async () => {
+    const prefix = randomUUID();
+    const first = await prepare({ prefix });
+    const second = await prepare({ prefix });
+    await first.create();
+    await first.command('delete');
+    expect(await second.create()).toMatchObject({ status: 'applied' });
+  });
+
+  it('are told apart by intervals of different lengths, and not by two names of one length', async () => {
+    const prefix = randomUUID();
+    const hourly = await prepare({ prefix }, { definition: { interval: 'hour' } });
+    const daily = await prepare({ prefix }, { definition: { interval: 'day' } });
+    const sixty = await prepare({ prefix }, { definition: { interval: 'every 60 minutes' } });
+    await hourly.create();
+    expect(await daily.create()).toMatchObject({ status: 'applied' });
+    expect(await sixty.create()).toMatchObject(refusedFor(hourly.id));
+  });
+
+  it('cannot both be created at the same instant', async () => {
+    for (let round = 0; round < 5; round++) {
+      const prefix = randomUUID();
+      const exports = await Promise.all([1, 2, 3, 4].map(() => prepare({ prefix })));
+      const commands = await Promise.all(exports.map(({ create }) => create()));
+      expect(commands.map(({ status }) => status).sort()).toEqual([
+        'applied',
+        'rejected',
+        'rejected',
+        'rejected',
+      ]);
+    }
+  });
+
+  it('cannot be led to one place by an update of config, model or interval', async () => {
+    const root = randomUUID();
+    const first = await prepare({ prefix: `${root}/{table}` });
+    const second = await prepare({ prefix: `${root}/{table}` }, { definition: { model: 'persons' } });
+    const third = await prepare({ prefix: `${root}/{table}` }, { definition: { interval: 'day' } });
+    const fourth = await prepare({ prefix: `${root}/other` });
+    for (const each of [first, second, third, fourth])
+      expect(await each.create()).toMatchObject({ status: 'applied' });
+    expect(await second.update(null, { model: 'events' })).toMatchObject(refusedFor(first.id));
+    expect(await third.update(null, { interval: 'every 1 minutes' })).toMatchObject(refusedFor(first.id));
+    expect(await fourth.update({ prefix: `${root}/events` })).toMatchObject(refusedFor(first.id));
+    expect(await fourth.update({ prefix: `${root}/third` })).toMatchObject({ status: 'applied' });
+    expect(await first.update({ compression: 'gzip' })).toMatchObject({ status: 'applied' });
+    expect(await fourth.update({ prefix: `${root}/events` })).toMatchObject({ status: 'applied' });
+  });
+
+  it('leave an update alone that touches none of these', async () => {
+    const prefix = randomUUID();
+    const first = await prepare({ prefix });
+    const second = await prepare({ prefix: `${prefix}/other` });
+    await first.create();
+    await second.create();
+    // As if both were there before the rule was.
+    await database.pool.query(
+      `update exportd.destination_configs set config = config || jsonb_build_object('prefix', $2::text)
+       where batch_export_id = $1`,
+      [second.id, prefix],
+    );
+    expect(await second.update(null, { name: 'A new name' })).toMatchObject({ status: 'applied' });
+    expect(await second.update({ compression: null })).toMatchObject(refusedFor(first.id));
+  });
+});
+
+describe('a selection of events', () => {
+  it.each([
+    ['include_events', { include_events: ['a'] }],
+    ['exclude_events', { exclude_events: ['a'] }],
+    ['filters', { filters: [{ type: 'event', key: 'a', operator: 'is_set' }] }],
+  ])('by %s is refused for persons, whether the config or the model changes', async (member, config) => {
+    const refused = {
+      status: 'rejected',
+      outcome: expect.objectContaining({ attr: `destination__config__${member}` }),
+    };
+    const persons = { definition: { model: 'persons' } };
+    const created = await prepare({ prefix: randomUUID(), ...config }, persons);
+    expect(await created.create()).toMatchObject(refused);
+    const updated = await prepare({ prefix: randomUUID() }, persons);
+    await updated.create();
+    expect(await updated.update(config)).toMatchObject(refused);
+    const remodelled = await prepare({ prefix: randomUUID(), ...config });
+    expect(await remodelled.create()).toMatchObject({ status: 'applied' });
+    expect(await remodelled.update(null, { model: 'persons' })).toMatchObject(refused);
+  });
+});
