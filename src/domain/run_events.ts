@@ -1,4 +1,5 @@
 import type { RangeStep, RunInheritance, RunSubject } from './run_state.ts';
+import type { RunUpkeepEvent } from './upkeep_events.ts';
 import type { CompletedFile, ExportedFile, PlannedPart, SortKey } from './upload.ts';
 
 /** What happens to a run. */
@@ -42,4 +43,5 @@ export type RunEvent =
     }
   | { type: 'RunTerminated'; data: { latest_error: string } }
   | { type: 'RunCancelled'; data: { reason: string } }
-  | { type: 'RunContinuedAsNew'; data: { next_run_id: string; cursor: string } };
+  | { type: 'RunContinuedAsNew'; data: { next_run_id: string; cursor: string } }
+  | RunUpkeepEvent;

@@ -75,6 +75,9 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       return { ...state, status: 'Cancelled' };
     case 'RunContinuedAsNew':
       return { ...state, status: 'ContinuedAsNew' };
+    case 'RunObjectRemoved':
+    case 'RunRechecked':
+      return state;
   }
 }
 

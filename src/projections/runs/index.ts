@@ -104,6 +104,8 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
     case 'RunRangeFinished':
     case 'RunRejectedFileWritten':
     case 'RunPublishStarted':
+    case 'RunObjectRemoved':
+    case 'RunRechecked':
       return;
     case 'RunCompleted':
       await set(

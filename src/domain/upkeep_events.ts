@@ -1,0 +1,15 @@
+/** What happens to a run after its end; none of it changes the run's state. */
+export type RunUpkeepEvent =
+  /**
+   * An object that nobody needs any more was dealt with: an upload when `upload_id` is given, else a file or a manifest.
+   * Where it was not `removed`, `reason` says why it stays in the bucket for good.
+   */
+  | {
+      type: 'RunObjectRemoved';
+      data: { key: string; upload_id: string | null; removed: boolean; reason: string | null };
+    }
+  /** The source was counted again: it has `source_rows` where the manifest has `rows`, rejected ones included. */
+  | { type: 'RunRechecked'; data: { check: RecheckNumber; rows: number; source_rows: number } };
+
+/** Which of the counts after an interval: the first (an hour later) or the second (a day later). */
+export type RecheckNumber = 1 | 2;

@@ -1,0 +1,141 @@
+import type { BatchExportEvent } from '../../domain/batch_export.ts';
+import type { RunEvent } from '../../domain/run.ts';
+import type { Connection } from '../../journal/database.ts';
+import type { StoredEvent } from '../../journal/stored_event.ts';
+import type { Projection } from '../projection.ts';
+import { complete, open, start } from './intervals.ts';
+
+/**
+ * One row per object of a destination that the journal knows of and that was not removed: uploads under way, finished
+ * files, manifests. What is obsolete stays so for ever: no manifest names it, or will, and no run goes on with it.
+ */
+export const destinationObjectsProjection: Projection = {
+  name: 'destination_objects',
+  version: 1,
+  owns: ['exportd.destination_objects'],
+  tables: `
+    create table exportd.destination_objects (
+      -- Place in the journal of the event that named the object first.
+      position bigint primary key,
+      batch_export_id uuid not null,
+      -- The run that it belongs to: a run that goes on with another's work takes its objects over.
+      run_id uuid not null,
+      config_version integer not null,
+      data_interval_start timestamptz not null,
+      data_interval_end timestamptz not null,
+      generation integer not null,
+      kind text not null check (kind in ('upload', 'file', 'manifest')),
+      -- The range of the run that an upload is of.
+      range integer,
+      key text not null,
+      upload_id text,
+      mark text,
+      -- Whether a manifest may name it: its run has claimed publishing.
+      claimed boolean not null default false,
+      -- Whether a manifest names it, or did until a newer generation took its place.
+      published boolean not null default false,
+      obsolete_at timestamptz
+    );
+    create index destination_objects_interval on exportd.destination_objects
+      (batch_export_id, data_interval_start, data_interval_end);
+    create index destination_objects_run on exportd.destination_objects (run_id);
+    create index destination_objects_obsolete on exportd.destination_objects (obsolete_at)
+      where obsolete_at is not null`,
+  apply: async (connection, event) => {
+    if (event.stream_type === 'run') await foldRun(connection, event);
+    if (event.stream_type === 'batch_export') await foldExport(connection, event);
+  },
+};
+
+/** Objects that are still needed but that no manifest can name. */
+const hidden = 'not claimed and obsolete_at is null';
+
+async function foldRun(connection: Connection, stored: StoredEvent): Promise<void> {
+  const id = stored.stream_id;
+  const at = stored.recorded_at;
+  const event = stored as unknown as RunEvent;
+  const change = (statement: string, ...values: readonly unknown[]) =>
+    connection.query(statement, [id, ...values]);
+  const retire = (condition: string, ...values: readonly unknown[]) =>
+    change(
+      `update exportd.destination_objects set obsolete_at = $2 where run_id = $1 and ${hidden} and ${condition}`,
+      at,
+      ...values,
+    );
+  switch (event.type) {
+    case 'RunStarted':
+      await start(connection, stored, event.data);
+      return;
+    case 'RunGenerationReserved':
+      await retire('generation < $3', event.data.generation);
+      return;
+    case 'RunUploadCreated': {
+      const { generation, range, key, upload_id, mark } = event.data;
+      await retire(`generation = $3 and range = $4 and kind = 'upload'`, generation, range);
+      await open(connection, stored, { kind: 'upload', generation, range, key, upload_id, mark });
+      return;
+    }
+    case 'RunFileCompleted':
+      await change(
+        `update exportd.destination_objects set kind = 'file', upload_id = null, mark = null
+         where run_id = $1 and generation = $2 and key = $3 and kind = 'upload' and obsolete_at is null`,
+        event.data.generation,
+        event.data.file.key,
+      );
+      return;
+    case 'RunRejectedFileWritten': {
+      const { generation, file } = event.data;
+      const none = { range: null, upload_id: null, mark: null };
+      await open(connection, stored, { kind: 'file', generation, key: file.key, ...none });
+      return;
+    }
+    case 'RunPublishStarted':
+      await change(
+        `update exportd.destination_objects set claimed = true
+         where run_id = $1 and generation = $2 and kind = 'file' and obsolete_at is null`,
+        event.data.generation,
+      );
+      return;
+    case 'RunCompleted':
+      await complete(connection, stored, event.data.manifest_key);
+      return;
+    case 'RunFailed':
+    case 'RunTerminated':
+    case 'RunCancelled':
+      await retire('true');
+      return;
+    case 'RunFailedRetryable':
+    case 'RunTimedOut':
+      // Otherwise the retry goes on with them, or makes them obsolete when it starts.
+      if (event.data.retry_delay_seconds === null) await retire('true');
+      return;
+    case 'RunObjectRemoved':
+      await change(
+        `delete from exportd.destination_objects
+         where run_id = $1 and key = $2 and upload_id is not distinct from $3 and obsolete_at is not null`,
+        event.data.key,
+        event.data.upload_id,
+      );
+      return;
+    case 'RunCounted':
+    case 'RunExportBegan':
+    case 'RunAttemptBegan':
+    case 'RunUploadResumed':
+    case 'RunPartPlanned':
+    case 'RunRangeFinished':
+    case 'RunExportFinished':
+    case 'RunContinuedAsNew':
+    case 'RunRechecked':
+      return;
+  }
+}
+
+async function foldExport(connection: Connection, stored: StoredEvent): Promise<void> {
+  const { type } = stored as unknown as BatchExportEvent;
+  if (type !== 'BatchExportDeleted') return;
+  // What a manifest names, or may name soon, stays in the bucket.
+  await connection.query(
+    `update exportd.destination_objects set obsolete_at = $2 where batch_export_id = $1 and ${hidden}`,
+    [stored.stream_id, stored.recorded_at],
+  );
+}

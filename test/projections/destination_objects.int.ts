@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { continueRun } from '../../src/decisions/continue_run.ts';
+import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
+import { createRunSteps, type RunSteps } from '../../src/decisions/run_steps.ts';
+import { attemptOf, runDecider } from '../../src/domain/run.ts';
+import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import { rebuild } from '../../src/projections/rebuild.ts';
+import { createCommander, quickPolicies } from '../decisions/commander.ts';
+import { createJournalledRuns, fileOf } from '../decisions/journalled_runs.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+
+const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0', EXPORTD_RETRY_LIMIT: '1' });
+let database: TestDatabase;
+let journal: Journal;
+let steps: RunSteps;
+let commander: ReturnType<typeof createCommander>;
+let runs: ReturnType<typeof createJournalledRuns>;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  journal = createJournal(database.pool);
+  steps = createRunSteps(journal);
+});
+afterAll(() => database.drop());
+beforeEach(async () => {
+  commander = createCommander(journal, policies);
+  runs = createJournalledRuns(journal, steps, commander);
+  await commander.create();
+});
+
+type State = 'needed' | 'published' | 'obsolete';
+
+/** The export's objects by key, each with what has become of it. */
+async function objects(): Promise<Record<string, [kind: string, state: State, owner: string]>> {
+  const { rows } = await database.pool.query<{
+    key: string;
+    kind: string;
+    state: State;
+    run_id: string;
+  }>(
+    `select key, kind, run_id,
+       case when obsolete_at is not null then 'obsolete' when published then 'published' else 'needed' end as state
+     from exportd.destination_objects where batch_export_id = $1 order by position`,
+    [commander.batchExportId],
+  );
+  return Object.fromEntries(rows.map(({ key, kind, state, run_id }) => [key, [kind, state, run_id]]));
+}
+
+const end = (id: string, status: RunEnding) =>
+  endRun(journal, policies, id, { status, latest_error: 'A reason.' });
+
+describe('the objects of destinations', () => {
+  it('are an upload, then a file, then published with the manifest', async () => {
+    const id = await runs.open(3);
+    const run = await runs.upload(id, await runs.begin(id), 'a');
+    expect(await objects()).toEqual({ a: ['upload', 'needed', id] });
+    await steps.recordFile(id, attemptOf(run, 0), fileOf('a'));
+    expect(await objects()).toEqual({ a: ['file', 'needed', id] });
+    await steps.recordRejectedFile(id, run.generation, fileOf('a-rejected'));
+    await runs.claim(id, run);
+    await steps.complete(id, run.generation, 'the manifest');
+    expect(await objects()).toEqual({
+      a: ['file', 'published', id],
+      'a-rejected': ['file', 'published', id],
+      'the manifest': ['manifest', 'published', id],
+    });
+  });
+
+  it('stay published until another run of the interval is Completed', async () => {
+    const first = await runs.open(3);
+    await runs.publish(first, await runs.begin(first), 'first');
+    const second = await runs.retry(first);
+    const run = await runs.begin(second);
+    expect((await objects()).first).toEqual(['file', 'published', first]);
+    await runs.publish(second, run, 'second');
+    expect(await objects()).toEqual({
+      first: ['file', 'obsolete', first],
+      second: ['file', 'published', second],
+      'the manifest': ['manifest', 'published', second],
+    });
+  });
+
+  it('are obsolete with a generation that another replaces', async () => {
+    const id = await runs.open(3);
+    const run = await runs.begin(id);
+    await runs.file(id, run, 'a');
+    await runs.upload(id, run, 'b');
+    await steps.reserveGeneration(id, attemptOf(run, 0));
+    expect(await objects()).toEqual({ a: ['file', 'obsolete', id], b: ['upload', 'obsolete', id] });
+  });
+
+  it('are obsolete when a lost upload starts anew under another number', async () => {
+    const id = await runs.open(3);
+    const run = await runs.upload(id, await runs.begin(id), 'a-0');
+    await runs.upload(id, run, 'a-1');
+    expect(await objects()).toEqual({ 'a-0': ['upload', 'obsolete', id], 'a-1': ['upload', 'needed', id] });
+  });
+
+  it.each(['Failed', 'Cancelled', 'Terminated'] as const)(
+    'are obsolete when the run ends %s',
+    async (status) => {
+      const id = await runs.open(3);
+      const run = await runs.begin(id);
+      await runs.file(id, run, 'a');
+      await runs.upload(id, run, 'b');
+      await end(id, status);
+      expect(await objects()).toEqual({ a: ['file', 'obsolete', id], b: ['upload', 'obsolete', id] });
+    },
+  );
+
+  it('wait for an automatic retry, which takes over what it goes on with', async () => {
+    const id = await runs.open(3);
+    const run = await runs.begin(id);
+    await runs.file(id, run, 'a');
+    await runs.upload(id, run, 'b');
+    await end(id, 'FailedRetryable');
+    expect(await objects()).toEqual({ a: ['file', 'needed', id], b: ['upload', 'needed', id] });
+    const { start_runs } = await commander.step();
+    const retry = start_runs.at(-1)?.run_id ?? '';
+    expect(await objects()).toEqual({ a: ['file', 'needed', retry], b: ['upload', 'needed', retry] });
+    await end(retry, 'TimedOut');
+    expect(await objects()).toEqual({ a: ['file', 'obsolete', retry], b: ['upload', 'obsolete', retry] });
+  });
+
+  it('are obsolete when a run starts that does not go on with them', async () => {
+    const id = await runs.open(3);
+    await runs.file(id, await runs.begin(id), 'a');
+    await end(id, 'FailedRetryable');
+    await commander.command('pause');
+    await runs.retry(id);
+    expect(await objects()).toEqual({ a: ['file', 'obsolete', id] });
+  });
+
+  it('go with a run that is handed over', async () => {
+    const id = await runs.open(3);
+    await runs.upload(id, await runs.begin(id), 'a');
+    const { run_id } = await continueRun(journal, id);
+    expect(await objects()).toEqual({ a: ['upload', 'needed', run_id] });
+  });
+
+  it('stay when their run ends while it publishes, since its manifest may stand', async () => {
+    const id = await runs.open(3);
+    const run = await runs.begin(id);
+    await runs.file(id, run, 'a');
+    await runs.claim(id, run);
+    await end(id, 'Terminated');
+    expect(await objects()).toEqual({ a: ['file', 'needed', id] });
+    const second = await runs.retry(id);
+    expect(await objects()).toEqual({ a: ['file', 'needed', id] });
+    await runs.publish(second, await runs.begin(second), 'b');
+    expect((await objects()).a).toEqual(['file', 'obsolete', id]);
+  });
+
+  it('stay published when the export is deleted; the rest is obsolete', async () => {
+    const first = await runs.open(3);
+    await runs.publish(first, await runs.begin(first), 'published');
+    const second = await runs.open(5);
+    await runs.upload(second, await runs.begin(second), 'upload');
+    await end(second, 'FailedRetryable');
+    await commander.command('delete');
+    expect(await objects()).toEqual({
+      published: ['file', 'published', first],
+      'the manifest': ['manifest', 'published', first],
+      upload: ['upload', 'obsolete', second],
+    });
+  });
+
+  it('are forgotten when they are removed', async () => {
+    const id = await runs.open(3);
+    const run = await runs.begin(id);
+    await runs.file(id, run, 'a');
+    await runs.upload(id, run, 'b');
+    await end(id, 'Failed');
+    await journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(runDecider, id);
+      const outcome = { removed: true, reason: null };
+      await stream.append('removed:b', [
+        { type: 'RunObjectRemoved', data: { key: 'b', upload_id: 'upload of b', ...outcome } },
+      ]);
+      expect(stream.state()).toMatchObject({ status: 'Failed' });
+    });
+    expect(await objects()).toEqual({ a: ['file', 'obsolete', id] });
+  });
+
+  it('are the same after they were folded again', async () => {
+    const dump = async () =>
+      (await database.pool.query<object>('select * from exportd.destination_objects order by position')).rows;
+    const before = await dump();
+    expect(before.length).toBeGreaterThan(10);
+    await rebuild(database.pool);
+    expect(await dump()).toEqual(before);
+  });
+});
