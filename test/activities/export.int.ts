@@ -1,7 +1,7 @@
 import { CancelledFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenDestination } from '../../src/destination/open_destination.ts';
-import { runDecider } from '../../src/domain/run.ts';
+import { attemptOf, runDecider } from '../../src/domain/run.ts';
 import { createStage, interval, type Stage } from './export_stage.ts';
 import { createReader } from './reader.ts';
 
@@ -22,7 +22,7 @@ const interrupting =
     const destination = await stage.openDestination(subject, onWaiting);
     return {
       ...destination,
-      beginFile: async (key, signal) => ({ ...(await destination.beginFile(key, signal)), putPart: onPart }),
+      beginFile: async (...input) => ({ ...(await destination.beginFile(...input)), putPart: onPart }),
     };
   };
 
@@ -54,7 +54,7 @@ describe('exporting an interval', () => {
     const attempt = stage.attempt();
     expect(await attempt.exportInterval({ run_id })).toMatchObject({ rows: 0, bytes: 0 });
     const { manifest_key } = await attempt.publishManifest({ run_id });
-    expect(await read.manifestAt(manifest_key)).toMatchObject({ rows: 0, files: [], encoder: 'jsonlines/1' });
+    expect(await read.manifestAt(manifest_key)).toMatchObject({ rows: 0, files: [], encoder: 'none' });
     expect(await read.keysUnder(batchExportId)).toEqual([manifest_key]);
   });
 
@@ -101,8 +101,9 @@ describe('an attempt that fails', () => {
     const { subject, generation } = run;
     const destination = await stage.openDestination(subject, () => undefined);
     const key = destination.fileKey(subject, { generation, range: null, file: null }, 'jsonl');
-    const upload = await destination.beginFile(key, new AbortController().signal);
-    await stage.runSteps.recordUpload(run_id, run, { ...upload, encoder: 'jsonlines/0' });
+    const upload = await destination.beginFile(key, 'text/plain', new AbortController().signal);
+    const attempt = attemptOf(run, 0);
+    await stage.runSteps.recordUpload(run_id, attempt, { ...upload, file: 0, encoder: 'jsonlines/0' });
     destination.close();
     expect(await read.openUploads()).toHaveLength(1);
     expect(await stage.attempt().exportInterval({ run_id })).toMatchObject({ generation: 2 });

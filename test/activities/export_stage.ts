@@ -6,6 +6,7 @@ import { createKeyRing } from '../../src/config/key_ring.ts';
 import { createRunSteps } from '../../src/decisions/run_steps.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
+import { createSelectionReader } from '../../src/destination/row_selections.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
@@ -41,6 +42,7 @@ export async function createStage() {
   const source = createSource({ sourceUrl: database.url, settings });
   const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });
   const openDestination = createDestinationOpener(database.pool, keyRing, settings);
+  const selectionOf = createSelectionReader(database.pool);
   const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
 
   /** The activities of one attempt; `heartbeats` is what it told. */
@@ -54,7 +56,8 @@ export async function createStage() {
       heartbeat: (details) => heartbeats.push(details),
       cancellationSignal: more.signal ?? new AbortController().signal,
     });
-    const dependencies = { runSteps, source, encoders, openDestination, logger, settings, context, ...more };
+    const working = { runSteps, source, encoders, openDestination, selectionOf, logger, settings, context };
+    const dependencies = { ...working, ...more };
     return { ...createExportActivities(dependencies), heartbeats };
   };
 
@@ -102,8 +105,10 @@ export async function createStage() {
     bucket,
     journal,
     runSteps,
+    source,
     settings,
     openDestination,
+    selectionOf,
     attempt,
     openRun,
     insertEvents: (rows: number) => insertEvents(database.pool, rows, interval.start),

@@ -44,7 +44,7 @@ export function interrupted(
     const real = await stage.openDestination(subject, onWaiting);
     return {
       ...real,
-      beginFile: async (key, signal) => upload(await real.beginFile(key, signal)),
+      beginFile: async (...input) => upload(await real.beginFile(...input)),
       resumeFile: (names) => upload(real.resumeFile(names)),
     };
   };

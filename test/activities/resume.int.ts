@@ -70,7 +70,8 @@ describe('an attempt after one that was killed', () => {
   it('starts anew when the upload was thrown away meanwhile', async () => {
     const { run_id, batchExportId } = await stage.openRun();
     await expect(stage.attempt(killed(stage, 'arrived')).exportInterval({ run_id })).rejects.toThrow();
-    const { upload, subject } = await stage.runSteps.read(run_id);
+    const { ranges, subject } = await stage.runSteps.read(run_id);
+    const upload = ranges[0]?.upload;
     const destination = await stage.openDestination(subject, () => undefined);
     await destination.abandonFile(upload?.key ?? '', upload?.upload_id ?? '', new AbortController().signal);
     destination.close();

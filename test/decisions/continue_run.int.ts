@@ -3,7 +3,7 @@ import { takeBackfillStep } from '../../src/decisions/backfill_steps.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { createRunSteps, type RunSteps } from '../../src/decisions/run_steps.ts';
 import { endRun } from '../../src/decisions/run_endings.ts';
-import { GenerationSuperseded, RunEnded, type OpenedRun } from '../../src/domain/run.ts';
+import { attemptOf, GenerationSuperseded, RunEnded, type OpenedRun } from '../../src/domain/run.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
@@ -46,8 +46,17 @@ const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0' });
 const partOf = (part_number: number, rows: number) => {
   const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'row' };
   const state = { crc32: 1, length: 2 };
-  return { part_number, rows, bytes: 90, crc32: '00000000', first: key, last: key, encoder_state: state };
+  const part = { part_number, rows, rejected: 0, bytes: 90, crc32: '00000000', first: key, last: key };
+  return { ...part, encoder_state: state };
 };
+
+const uploadOf = (upload_id: string) => ({
+  file: 0,
+  key: 'key',
+  upload_id,
+  mark: 'mark',
+  encoder: 'test/1',
+});
 
 /** An export with a backfill of one interval, whose run has sent one part of three rows. */
 async function halfExported() {
@@ -58,11 +67,13 @@ async function halfExported() {
   });
   const [row] = await runsOf(commander.batchExportId);
   const id = row?.id ?? '';
-  await steps.count(id, { records_total_count: 7, settled: true });
-  const run = await steps.reserveGeneration(id, await steps.beginExport(id));
-  await steps.recordUpload(id, run, { key: 'key', upload_id: 'upload', mark: 'mark', encoder: 'test/1' });
-  await steps.planPart(id, run, 'key', partOf(1, 3));
-  return { ...commander, id, run, backfillId: String(command.outcome?.backfill_id) };
+  await steps.count(id, { records_total_count: 7, settled: true, cuts: [] });
+  const begun = await steps.beginExport(id, 0);
+  const run = await steps.reserveGeneration(id, attemptOf(begun, 0));
+  const attempt = attemptOf(run, 0);
+  await steps.recordUpload(id, attempt, uploadOf('upload'));
+  await steps.planPart(id, attempt, 'key', partOf(1, 3));
+  return { ...commander, id, run, attempt, backfillId: String(command.outcome?.backfill_id) };
 }
 
 /** The whole minute that ended before the last. */
@@ -73,7 +84,7 @@ function oneMinute(): { start_at: string; end_at: string } {
 
 describe('a run that is continued', () => {
   it('closes and opens in one step, whose repeat changes nothing', async () => {
-    const { id, run, batchExportId, backfillId } = await halfExported();
+    const { id, run, attempt, batchExportId, backfillId } = await halfExported();
     const next = await continueRun(journal, id);
     expect(await continueRun(journal, id)).toEqual(next);
     expect(next.rows).toBe(7);
@@ -90,9 +101,9 @@ describe('a run that is continued', () => {
     ]);
     expect(await steps.load(next.run_id)).toMatchObject({
       subject: { ...run.subject, continues_run_id: id },
-      upload: { upload_id: 'upload', highest_part_number: 1 },
+      ranges: [{ upload: { upload_id: 'upload', highest_part_number: 1 } }],
     });
-    await expect(steps.planPart(id, run, 'key', partOf(2, 1))).rejects.toThrow(RunEnded);
+    await expect(steps.planPart(id, attempt, 'key', partOf(2, 1))).rejects.toThrow(RunEnded);
   });
 
   it('is waited for by its backfill in the place of the one before', async () => {
@@ -116,23 +127,24 @@ describe('a run that is continued', () => {
 
 describe('an attempt', () => {
   it('is refused every step as soon as another has begun', async () => {
-    const { id, run } = await halfExported();
-    const file = { key: 'key', rows: 3, bytes: 90, crc32: '00000000', first: null, last: null };
-    const other = await steps.beginExport(id);
+    const { id, attempt } = await halfExported();
+    const file = { key: 'key', rows: 3, rejected: 0, bytes: 90, crc32: '00000000', first: null, last: null };
+    const other = attemptOf(await steps.beginExport(id, 0), 0);
     const refused: (() => Promise<unknown>)[] = [
-      () => steps.reserveGeneration(id, run),
-      () => steps.recordUpload(id, run, { key: 'key', upload_id: 'late', mark: 'mark', encoder: 'test/1' }),
-      () => steps.resumeUpload(id, run, 'key', [1]),
-      () => steps.planPart(id, run, 'key', partOf(2, 1)),
-      () => steps.requireAttempt(id, run),
-      () => steps.recordFile(id, run, file),
+      () => steps.reserveGeneration(id, attempt),
+      () => steps.recordUpload(id, attempt, uploadOf('late')),
+      () => steps.resumeUpload(id, attempt, 'key', [1]),
+      () => steps.planPart(id, attempt, 'key', partOf(2, 1)),
+      () => steps.requireAttempt(id, attempt),
+      () => steps.recordFile(id, attempt, file),
+      () => steps.finishRange(id, attempt),
     ];
     for (const step of refused) await expect(step()).rejects.toThrow(GenerationSuperseded);
     await steps.resumeUpload(id, other, 'key', []);
     await expect(steps.planPart(id, other, 'key', partOf(1, 1))).rejects.toThrow(GenerationSuperseded);
     await steps.planPart(id, other, 'key', partOf(1_000, 4));
     expect(await steps.load(id)).toMatchObject({
-      upload: { parts: [{ part_number: 1_000 }], highest_part_number: 1_000 },
+      ranges: [{ upload: { parts: [{ part_number: 1_000 }], highest_part_number: 1_000 } }],
     });
   });
 });
@@ -152,7 +164,7 @@ describe('an automatic retry', () => {
       status: 'Starting',
       generation: 1,
       encoder: 'test/1',
-      upload: { upload_id: 'upload', parts: [{ rows: 3 }] },
+      ranges: [{ upload: { upload_id: 'upload', parts: [{ rows: 3 }] } }],
       records_total_count: null,
     });
   });
@@ -162,7 +174,7 @@ describe('an automatic retry', () => {
     await endRun(journal, policies, id, failing);
     await command('update', { changes: { config_version: 2 } });
     await step();
-    expect(await retryOf(batchExportId)).toMatchObject({ generation: 0, upload: null });
+    expect(await retryOf(batchExportId)).toMatchObject({ generation: 0, ranges: [{ upload: null }] });
   });
 
   it('starts anew when the manifest may have been put already', async () => {
@@ -171,6 +183,6 @@ describe('an automatic retry', () => {
     await steps.startPublish(id, run.generation);
     await endRun(journal, policies, id, failing);
     await step();
-    expect(await retryOf(batchExportId)).toMatchObject({ generation: 0, files: [] });
+    expect(await retryOf(batchExportId)).toMatchObject({ generation: 0, ranges: [{ files: [] }] });
   });
 });

@@ -40,7 +40,7 @@ const runsOf = async (batchExportId: string) =>
 /** Takes a run through all its steps without a row. */
 async function completeRun(runId: string): Promise<void> {
   const steps = createRunSteps(journal);
-  await steps.count(runId, { records_total_count: 0, settled: true });
+  await steps.count(runId, { records_total_count: 0, settled: true, cuts: [] });
   const { generation } = await steps.reserveGeneration(runId);
   await steps.finishExport(runId, generation, { source_rows: 0, encoder: 'none' });
   await steps.startPublish(runId, generation);
@@ -180,7 +180,7 @@ describe('a run', () => {
     expect(await endRun(journal, policies, runId, { status: 'Terminated', latest_error: 'C: d' })).toBe(
       false,
     );
-    await expect(createRunSteps(journal).beginExport(runId)).rejects.toThrow(RunEnded);
+    await expect(createRunSteps(journal).beginExport(runId, 0)).rejects.toThrow(RunEnded);
   });
 
   it('is followed by an automatic retry when the failure may pass', async () => {

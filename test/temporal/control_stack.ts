@@ -9,10 +9,11 @@ import { withFailures } from '../../activities/failures.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { policiesOf, type Policies } from '../../src/decisions/policies.ts';
 import { createRunSteps, type RunSteps } from '../../src/decisions/run_steps.ts';
-import type { RunStatus } from '../../src/domain/run.ts';
+import { attemptOf, type RunStatus, type SortKey } from '../../src/domain/run.ts';
 import { storeCommand, type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import { everyRow } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createLogger, type Logger } from '../../src/telemetry/logger.ts';
 import { createBackfillClient } from '../../src/temporal/backfill_client.ts';
@@ -34,7 +35,9 @@ export interface Behaviour {
   countRows: () => Promise<number>;
   lookAtBarrier: Source['lookAtBarrier'];
   /** Called inside the export activity, between its first step and its last. */
-  whileExporting: (runId: string) => Promise<void>;
+  whileExporting: (runId: string, range: number) => Promise<void>;
+  /** Where an interval of more rows than EXPORTD_RANGE_ROWS is cut. */
+  cuts: () => Promise<readonly SortKey[]>;
 }
 
 export interface ShownRun {
@@ -119,6 +122,7 @@ export async function createControlStack(
   const runSteps = createRunSteps(journal);
   const behaviour: Behaviour = {
     countRows: () => Promise.resolve(7),
+    cuts: () => Promise.resolve([]),
     lookAtBarrier: () => Promise.resolve({ state: { phase: 'open' }, wait_ms: 0, held_by: [] }),
     whileExporting: () => Promise.resolve(),
   };
@@ -132,6 +136,7 @@ export async function createControlStack(
     policies: policiesOf(settings),
     runSteps,
     source: data.source,
+    selectionOf: () => Promise.resolve(everyRow),
     runs: createRunStarter(client, settings),
     schedules: createScheduleClient(client, settings),
     backfills: createBackfillClient(client, pool, settings),
@@ -237,7 +242,8 @@ const standInSource = (behaviour: Behaviour): Source => ({
   columns: () => Promise.resolve([]),
   lookAtBarrier: (cut, state) => behaviour.lookAtBarrier(cut, state),
   countRows: () => behaviour.countRows(),
-  pages: () => {
+  cuts: () => behaviour.cuts(),
+  blocks: () => {
     throw new Error('The stand-in has no rows.');
   },
   close: () => Promise.resolve(),
@@ -251,9 +257,20 @@ const standInExport = (
   withFailures(
     {
       exportInterval: async ({ run_id }: { run_id: string }) => {
-        await runSteps.beginExport(run_id);
+        await runSteps.beginExport(run_id, 0);
         const { generation } = await runSteps.reserveGeneration(run_id);
-        await behaviour.whileExporting(run_id);
+        await behaviour.whileExporting(run_id, 0);
+        await runSteps.finishExport(run_id, generation, { source_rows: 7, encoder: 'stand-in' });
+        return { finished: true, generation, rows: 7, bytes: 7, source_rows: 7 };
+      },
+      exportRange: async ({ run_id, range }: { run_id: string; range: number }) => {
+        const attempt = attemptOf(await runSteps.beginExport(run_id, range), range);
+        await behaviour.whileExporting(run_id, range);
+        const { generation } = await runSteps.finishRange(run_id, attempt);
+        return { finished: true, generation, rows: 1, bytes: 1, source_rows: 0 };
+      },
+      finishExport: async ({ run_id }: { run_id: string }) => {
+        const { generation } = await runSteps.load(run_id);
         await runSteps.finishExport(run_id, generation, { source_rows: 7, encoder: 'stand-in' });
         return { finished: true, generation, rows: 7, bytes: 7, source_rows: 7 };
       },

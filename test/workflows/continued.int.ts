@@ -4,6 +4,7 @@ import { createExportActivities } from '../../activities/export.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
+import { createSelectionReader } from '../../src/destination/row_selections.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
@@ -42,7 +43,8 @@ beforeAll(async () => {
       );
       const openDestination = createDestinationOpener(database.pool, keyRing, settings);
       const logger = createLogger('test', settings);
-      const exporting = { runSteps, source, encoders, openDestination, logger, settings };
+      const selectionOf = createSelectionReader(database.pool);
+      const exporting = { runSteps, source, encoders, openDestination, selectionOf, logger, settings };
       return { source, exportActivities: createExportActivities(exporting) };
     },
   );

@@ -24,6 +24,7 @@ const manifest = (generation: number, run_id = `run-${generation}`): Manifest =>
   bytes: 2,
   source_rows: 1,
   rejected: 0,
+  rejected_file: null,
   encoder: 'jsonlines/1',
   files: [{ key: 'a', rows: 1, bytes: 2, crc32: '00000000', first: null, last: null }],
   created_at: '2026-11-01T11:00:05.000Z',

@@ -108,13 +108,16 @@ describe('a destination that cannot work', () => {
     ['AuthorizationHeaderMalformed', { region: 'eu-west-9' }],
   ])('says at once that it is %s', async (type, change) => {
     const destination = openBucket(bucket, change);
-    await expect(destination.beginFile('x', signal)).rejects.toMatchObject({ type, transient: false });
+    await expect(destination.beginFile('x', 'text/plain', signal)).rejects.toMatchObject({
+      type,
+      transient: false,
+    });
     destination.close();
   });
 
   it('is waited for when nobody answers', async () => {
     const destination = openBucket(bucket, { endpoint_url: 'http://127.0.0.1:1' });
-    await expect(destination.beginFile('x', signal)).rejects.toMatchObject({
+    await expect(destination.beginFile('x', 'text/plain', signal)).rejects.toMatchObject({
       type: 'S3Unreachable',
       transient: true,
     });
