@@ -46,7 +46,7 @@ export interface Stack {
   readonly temporalAddress: string;
   /** Sends a request under the project; `path` begins behind `/api/environments/<project>`. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  /** Creates an export to the stack's bucket and returns its id. */
+  /** Creates an export to the stack's bucket, under a prefix of its own unless one is given, and returns its id. */
   createExport(members?: Record<string, unknown>, config?: Record<string, unknown>): Promise<string>;
   runs(exportId: string): Promise<ShownRun[]>;
   /** Waits until the run is in the status and returns it. */
@@ -195,7 +195,7 @@ export async function startStack(
           config: {
             bucket_name: bucket.bucket,
             region: 'us-east-1',
-            prefix: 'exports',
+            prefix: `exports/${randomUUID()}`,
             aws_access_key_id: bucket.accessKeyId,
             aws_secret_access_key: bucket.secretAccessKey,
             endpoint_url: bucket.endpoint,
