@@ -74,6 +74,16 @@ const schema = z.object({
   EXPORTD_ACTIVITY_RETRY_INITIAL_MS: milliseconds(second, 10),
   EXPORTD_ACTIVITY_RETRY_MAX_MS: milliseconds(minute, 10),
   EXPORTD_HEARTBEAT_TIMEOUT_MS: milliseconds(30 * second, 500),
+  /** How often it is looked what there is to clean up in buckets and to count again in the source. */
+  EXPORTD_UPKEEP_INTERVAL_MS: milliseconds(minute, 100),
+  /** How long files stay in the bucket after another generation took their place: somebody may still be reading them. */
+  EXPORTD_GRACE_MS: milliseconds(hour),
+  /** The same of uploads and files that no manifest ever named: an attempt may not know yet that its run is over. */
+  EXPORTD_SWEEP_AFTER_MS: milliseconds(5 * minute),
+  /** How long after an interval's end its events are counted again, in search of late rows; 0 for not at all. */
+  EXPORTD_RECHECK_FIRST_MS: milliseconds(hour),
+  /** The same for the last time. */
+  EXPORTD_RECHECK_SECOND_MS: milliseconds(24 * hour),
   /** A schedule or backfill workflow continues as new after this many commands. */
   EXPORTD_CONTINUE_AS_NEW_COMMANDS: count(200),
 

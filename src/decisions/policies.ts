@@ -3,6 +3,17 @@ import type { Settings } from '../config/settings.ts';
 import { nominalLengthMs, type DataInterval } from '../domain/intervals.ts';
 import type { RetryPolicy } from '../domain/run.ts';
 
+/** When what is left over is removed, and what was exported is counted again. */
+export interface UpkeepPolicy {
+  /** Milliseconds that objects stay after another generation took their place in the manifest. */
+  readonly graceMs: number;
+  /** Milliseconds that objects stay which no manifest can have named. */
+  readonly sweepAfterMs: number;
+  /** Milliseconds from an interval's end to the first and to the second count; 0 for none. */
+  readonly recheckFirstMs: number;
+  readonly recheckSecondMs: number;
+}
+
 /** The settings that decisions depend on, in the terms of the domain. */
 export interface Policies {
   readonly maximumConcurrentRuns: number;
@@ -10,6 +21,7 @@ export interface Policies {
   readonly maximumBackfillIntervals: number;
   readonly maximumBackfillsPerProject: number;
   readonly retry: RetryPolicy;
+  readonly upkeep: UpkeepPolicy;
   /** Milliseconds by which the start of an export's interval is put off; the same whenever it is asked. */
   readonly jitterMs: (batchExportId: string, intervalName: string, interval: DataInterval) => number;
 }
@@ -25,6 +37,12 @@ export function policiesOf(settings: Settings): Policies {
       initialSeconds: settings.EXPORTD_RETRY_INITIAL_MS / 1_000,
       maximumSeconds: settings.EXPORTD_RETRY_MAX_MS / 1_000,
       maximumRetries: settings.EXPORTD_RETRY_LIMIT,
+    },
+    upkeep: {
+      graceMs: settings.EXPORTD_GRACE_MS,
+      sweepAfterMs: settings.EXPORTD_SWEEP_AFTER_MS,
+      recheckFirstMs: settings.EXPORTD_RECHECK_FIRST_MS,
+      recheckSecondMs: settings.EXPORTD_RECHECK_SECOND_MS,
     },
     jitterMs: (batchExportId, intervalName, interval) => {
       const length = nominalLengthMs(intervalName);
