@@ -61,9 +61,11 @@ export async function createStage() {
     return { ...createExportActivities(dependencies), heartbeats };
   };
 
-  /** Opens a run of the interval, under a config of its own. */
-  const openRun = async (more: { config?: object; batchExportId?: string; model?: Model } = {}) => {
-    const { batchExportId = randomUUID() } = more;
+  /** Opens a run of the interval, or of another one, under a config of its own. */
+  const openRun = async (
+    more: { config?: object; batchExportId?: string; model?: Model; of?: typeof interval } = {},
+  ) => {
+    const { batchExportId = randomUUID(), of = interval } = more;
     const config_version = await inTransaction(database.pool, (connection) =>
       storeConfig(
         connection,
@@ -83,8 +85,8 @@ export async function createStage() {
         team_id: teamId,
         model: more.model ?? 'events',
         config_version,
-        data_interval_start: interval.start,
-        data_interval_end: interval.end,
+        data_interval_start: of.start,
+        data_interval_end: of.end,
         backfill_id: null,
         retry_number: 0,
         continues_run_id: null,
@@ -103,6 +105,7 @@ export async function createStage() {
   return {
     database,
     bucket,
+    keyRing,
     journal,
     runSteps,
     source,
