@@ -1,0 +1,142 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  attemptOf,
+  filesOf,
+  requireAttempt,
+  runDecider,
+  type OpenedRun,
+  type RunEvent,
+} from '../../src/domain/run.ts';
+import { decideContinuation, progressForRetry } from '../../src/domain/run_continuation.ts';
+import { given } from './decider_specification.ts';
+
+const keyAt = (minute: number) => ({ inserted_at: `2026-11-01T10:0${minute}:00.000000Z`, id: 'row' });
+const started: RunEvent = {
+  type: 'RunStarted',
+  data: {
+    batch_export_id: 'export',
+    team_id: 1,
+    model: 'events',
+    config_version: 1,
+    data_interval_start: '2026-11-01T10:00:00.000Z',
+    data_interval_end: '2026-11-01T11:00:00.000Z',
+    backfill_id: null,
+    retry_number: 0,
+    continues_run_id: null,
+  },
+};
+const counted: RunEvent = {
+  type: 'RunCounted',
+  data: { records_total_count: 30, settled: true, cuts: [keyAt(1), keyAt(2)] },
+};
+const reserved = (generation: number): RunEvent => ({
+  type: 'RunGenerationReserved',
+  data: { generation },
+});
+const fileOf = (range: number, minute: number): RunEvent => ({
+  type: 'RunFileCompleted',
+  data: {
+    generation: 1,
+    range,
+    file: {
+      key: `${range}.${minute}`,
+      rows: 1,
+      rejected: 0,
+      bytes: 1,
+      crc32: '0',
+      first: null,
+      last: keyAt(minute),
+    },
+  },
+});
+const uploadOf = (range: number, file: number): RunEvent => ({
+  type: 'RunUploadCreated',
+  data: {
+    generation: 1,
+    range,
+    file,
+    key: `${range}.${file}`,
+    upload_id: `u${range}.${file}`,
+    mark: 'm',
+    encoder: 'test/1',
+  },
+});
+
+const opened = (events: readonly RunEvent[]): OpenedRun => {
+  const { state } = given(runDecider, [started, counted, reserved(1), ...events]);
+  if (state.status === 'Absent') throw new Error('The run was opened.');
+  return state;
+};
+
+describe('a run that is cut', () => {
+  it('has a range before, between and behind the cuts', () => {
+    expect(opened([]).ranges.map(({ after, until }) => [after, until])).toEqual([
+      [null, keyAt(1)],
+      [keyAt(1), keyAt(2)],
+      [keyAt(2), null],
+    ]);
+  });
+
+  it('keeps an attempt at one range apart from those at others', () => {
+    const began = opened([
+      { type: 'RunExportBegan', data: { range: 1 } },
+      { type: 'RunAttemptBegan', data: { range: 0 } },
+    ]);
+    const first = attemptOf(began, 1);
+    const later = opened([
+      { type: 'RunExportBegan', data: { range: 1 } },
+      { type: 'RunAttemptBegan', data: { range: 0 } },
+      { type: 'RunAttemptBegan', data: { range: 0 } },
+    ]);
+    expect(requireAttempt(later, first).range).toBe(later.ranges[1]);
+    expect(() => requireAttempt(later, attemptOf(began, 0))).toThrow('Another attempt');
+  });
+
+  it('has its files in key order, whichever range is finished first', () => {
+    const run = opened([uploadOf(2, 0), uploadOf(0, 0), fileOf(2, 3), fileOf(0, 0), fileOf(1, 1)]);
+    expect(filesOf(run).map(({ key }) => key)).toEqual(['0.0', '1.1', '2.3']);
+  });
+
+  it('never gives a number to two files of a range', () => {
+    const run = opened([uploadOf(1, 0), uploadOf(1, 1)]);
+    expect(run.ranges.map(({ next_file }) => next_file)).toEqual([0, 2, 0]);
+  });
+
+  it('forgets files, not attempts and cuts, with the next generation', () => {
+    const run = opened([
+      { type: 'RunExportBegan', data: { range: 1 } },
+      uploadOf(1, 0),
+      fileOf(1, 1),
+      { type: 'RunRangeFinished', data: { generation: 1, range: 1 } },
+      { type: 'RunGenerationReserved', data: { generation: 2, late_rows: true } },
+    ]);
+    expect(run).toMatchObject({ generation: 2, late_generations: 1, encoder: null });
+    expect(run.ranges[1]).toEqual({
+      after: keyAt(1),
+      until: keyAt(2),
+      attempt: 1,
+      upload: null,
+      files: [],
+      next_file: 0,
+      finished: false,
+    });
+  });
+
+  it('hands everything over to the run that continues it', () => {
+    const run = opened([uploadOf(1, 0), fileOf(1, 1), uploadOf(2, 0)]);
+    const { opened: event } = decideContinuation(run, { run_id: 'a', next_run_id: 'b', cursor: 'c' });
+    const next = given(runDecider, [event]).state;
+    expect(next).toMatchObject({ status: 'Starting', ranges: run.ranges, records_total_count: 30 });
+  });
+
+  it('is gone on with by an automatic retry once it has sent anything', () => {
+    const definition = { model: 'events', config_version: 1 } as const;
+    expect(progressForRetry(opened([]), definition)).toBeUndefined();
+    const run = opened([uploadOf(2, 0)]);
+    expect(progressForRetry(run, definition)).toMatchObject({
+      ranges: run.ranges,
+      records_total_count: null,
+    });
+    expect(progressForRetry(run, { ...definition, config_version: 2 })).toBeUndefined();
+  });
+});
