@@ -1,0 +1,120 @@
+import { GetObjectCommand, ListObjectsV2Command, type GetObjectCommandOutput } from '@aws-sdk/client-s3';
+import { DestinationFault, type DestinationContext } from '../destination.ts';
+import type { S3Config } from './config.ts';
+import { faultOf } from './faults.ts';
+import { createS3Requests, type S3Requests } from './requests.ts';
+
+/** A connection may break this often without a byte in between before a read is given up. */
+const breaksMaximum = 5;
+
+/** An object while it is read. `chunks` can be read once; it throws DestinationFault, `ObjectReplaced` when it changed. */
+export interface OpenObject {
+  readonly bytes: number;
+  readonly etag: string | undefined;
+  readonly chunks: AsyncIterable<Buffer>;
+}
+
+/** What there is in the bucket of one config. Every method throws DestinationFault. */
+export interface BucketReader {
+  /** Keys that begin with `prefix`, in the order of the bucket. */
+  listKeys(prefix: string, signal: AbortSignal): AsyncGenerator<string>;
+  /** The object under `key`; null when there is none. */
+  open(key: string, signal: AbortSignal): Promise<OpenObject | null>;
+  /** The full name of an object for people. */
+  nameOf(key: string): string;
+  readonly close: () => void;
+}
+
+/** Opens the bucket of a config for someone who only reads, with the same patience as an export has. */
+export function openBucketReader(config: S3Config, context: DestinationContext): BucketReader {
+  const requests = createS3Requests(config, context);
+  return {
+    listKeys: (prefix, signal) => listKeys(requests, prefix, signal),
+    open: (key, signal) => openObject(requests, key, signal),
+    nameOf: (key) => `s3://${requests.bucket}/${key}`,
+    close: requests.close,
+  };
+}
+
+async function* listKeys(requests: S3Requests, prefix: string, signal: AbortSignal): AsyncGenerator<string> {
+  let token: string | undefined;
+  do {
+    const page = await requests.send('ListObjectsV2', signal, (client, call) =>
+      client.send(
+        new ListObjectsV2Command({
+          Bucket: requests.bucket,
+          Prefix: prefix,
+          ...(token === undefined ? {} : { ContinuationToken: token }),
+        }),
+        call,
+      ),
+    );
+    for (const { Key } of page.Contents ?? []) if (Key !== undefined) yield Key;
+    token = page.IsTruncated ? page.NextContinuationToken : undefined;
+  } while (token !== undefined);
+}
+
+async function openObject(
+  requests: S3Requests,
+  key: string,
+  signal: AbortSignal,
+): Promise<OpenObject | null> {
+  const get = (etag: string | undefined, from: number) =>
+    requests.send('GetObject', signal, (client, call) =>
+      client.send(
+        new GetObjectCommand({
+          Bucket: requests.bucket,
+          Key: key,
+          ...(from === 0 ? {} : { Range: `bytes=${from}-` }),
+          ...(etag === undefined ? {} : { IfMatch: etag }),
+        }),
+        call,
+      ),
+    );
+  try {
+    const first = await get(undefined, 0);
+    const bytes = first.ContentLength ?? 0;
+    return { bytes, etag: first.ETag, chunks: readOn(first, bytes, (from) => get(first.ETag, from)) };
+  } catch (error) {
+    if (isFault(error, 'NoSuchKey', 'NotFound')) return null;
+    throw error;
+  }
+}
+
+/** The bytes of an object; after a broken connection the rest of the same object is asked for. */
+async function* readOn(
+  first: GetObjectCommandOutput,
+  bytes: number,
+  getFrom: (from: number) => Promise<GetObjectCommandOutput>,
+): AsyncGenerator<Buffer> {
+  let output = first;
+  let at = 0;
+  for (let breaks = 0; ;) {
+    try {
+      for await (const chunk of bodyOf(output)) {
+        at += chunk.length;
+        breaks = 0;
+        yield chunk;
+      }
+      if (at >= bytes) return;
+    } catch (error) {
+      const fault = faultOf(error, 'GetObject');
+      if (!fault.transient || breaks >= breaksMaximum) throw fault;
+    }
+    breaks += 1;
+    try {
+      output = await getFrom(at);
+    } catch (error) {
+      if (!isFault(error, 'NoSuchKey', 'NotFound', 'PreconditionFailed', '412')) throw error;
+      throw new DestinationFault('ObjectReplaced', 'An object was replaced or deleted while it was read.', {
+        transient: true,
+      });
+    }
+  }
+}
+
+const bodyOf = (output: GetObjectCommandOutput): AsyncIterable<Buffer> =>
+  output.Body as unknown as AsyncIterable<Buffer>;
+
+const isFault = (error: unknown, ...types: readonly string[]): boolean =>
+  error instanceof DestinationFault && types.includes(error.type);

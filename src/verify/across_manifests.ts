@@ -1,0 +1,116 @@
+import { checkedRowsAgain, intervalOf, type CheckContext, type ManifestCheck } from './check_manifest.ts';
+import { rowsInBoth } from './compare_rows.ts';
+import { coverageOf } from './coverage.ts';
+import type { Finding } from './report.ts';
+import { inOrder, microsecondText, sorted, within } from './row_order.ts';
+import type { VerifiedRow } from './row.ts';
+import { createTally } from './tally.ts';
+
+/** Finds time that two manifests cover, and the rows that are in both. */
+export async function findOverlaps(
+  context: CheckContext,
+  checks: readonly ManifestCheck[],
+): Promise<Finding[]> {
+  const intervals = checks.map((check) => ({ ...intervalOf(check.found.manifest), check }));
+  const { overlaps } = coverageOf(intervals, { from: null, to: null });
+  const findings: Finding[] = [];
+  for (const { shared, one, other } of overlaps) {
+    const tally = createTally(shared, other.check.found.name);
+    tally.add(
+      'overlap',
+      other.check.found.name,
+      `${one.start} to ${one.end} and ${other.start} to ${other.end} both have a manifest; the other one is ${one.check.found.name}.`,
+    );
+    if (one.check.found.manifest.model === other.check.found.manifest.model) {
+      tally.hint('doubled', `They are in ${one.check.found.name} as well.`);
+      const [left, right] = [one, other].map(({ check }) =>
+        within(rowsOf(context, check), shared, () => undefined),
+      );
+      if (left && right) for await (const { id } of rowsInBoth(left, right)) tally.row('doubled', id);
+    }
+    findings.push(...tally.findings());
+  }
+  return findings;
+}
+
+/** Looks for rows of other intervals in the manifests where they belong: a row that is there too is doubled. */
+export async function judgeStrays(
+  context: CheckContext,
+  checks: readonly ManifestCheck[],
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const homeOf = homesOf(checks);
+  for (const check of checks.filter(({ strays }) => strays.length > 0)) {
+    const tally = createTally(intervalOf(check.found.manifest), check.found.name);
+    for (const [home, strays] of Map.groupBy(check.strays, (stray) => homeOf(stray, check))) {
+      const atHome = home ? await keysAtHome(context, home, strays) : new Set<string>();
+      for (const stray of strays) {
+        tally.row(atHome.has(keyText(stray)) ? 'doubled' : 'unexpected', stray.id);
+        if (home && atHome.has(keyText(stray)))
+          tally.hint('doubled', `They belong into ${home.found.name} and are there.`);
+        else tally.hint('unexpected', 'Some belong to another interval.');
+      }
+    }
+    findings.push(...tally.findings());
+  }
+  return findings;
+}
+
+/** Finds objects that two manifests name. */
+export function findSharedFiles(checks: readonly ManifestCheck[]): Finding[] {
+  const owners = new Map<string, ManifestCheck>();
+  const findings: Finding[] = [];
+  for (const check of checks) {
+    const { manifest, place } = check.found;
+    for (const key of new Set(manifest.files.map((file) => file.key))) {
+      const name = place.reader.nameOf(key);
+      const owner = owners.get(name);
+      if (!owner) owners.set(name, check);
+      else {
+        const tally = createTally(intervalOf(manifest), check.found.name);
+        tally.add('file_shared', name, `Both ${owner.found.name} and ${check.found.name} name this object.`);
+        findings.push(...tally.findings());
+      }
+    }
+  }
+  return findings;
+}
+
+/** Says where rows of other intervals belong. */
+function homesOf(
+  checks: readonly ManifestCheck[],
+): (stray: VerifiedRow, from: ManifestCheck) => ManifestCheck | undefined {
+  const homes = checks.map((check) => {
+    const { start, end } = intervalOf(check.found.manifest);
+    return {
+      check,
+      model: check.found.manifest.model,
+      start: microsecondText(start),
+      end: microsecondText(end),
+    };
+  });
+  return ({ inserted_at }, from) =>
+    homes.find(
+      ({ check, model, start, end }) =>
+        check !== from && model === from.found.manifest.model && start <= inserted_at && inserted_at < end,
+    )?.check;
+}
+
+async function keysAtHome(
+  { signal }: CheckContext,
+  { found }: ManifestCheck,
+  strays: readonly VerifiedRow[],
+): Promise<Set<string>> {
+  const wanted = new Set(strays.map(keyText));
+  const there = new Set<string>();
+  for await (const row of checkedRowsAgain({ reader: found.place.reader, signal }, found.manifest))
+    if (wanted.has(keyText(row))) there.add(keyText(row));
+  return there;
+}
+
+const keyText = ({ inserted_at, id }: VerifiedRow): string => `${inserted_at} ${id}`;
+
+function rowsOf({ signal }: CheckContext, { found, disordered }: ManifestCheck): AsyncGenerator<VerifiedRow> {
+  const rows = checkedRowsAgain({ reader: found.place.reader, signal }, found.manifest);
+  return (disordered ? sorted : inOrder)(rows);
+}

@@ -1,0 +1,119 @@
+import { compareKeys, type ComparedColumn, type VerifiedRow } from './row.ts';
+
+/** Where a file and the source differ. */
+export type Difference =
+  | { readonly kind: 'lost' | 'doubled' | 'unexpected'; readonly row: VerifiedRow }
+  | { readonly kind: 'changed'; readonly row: VerifiedRow; readonly columns: readonly string[] };
+
+export interface CompareOptions {
+  readonly columns: readonly ComparedColumn[];
+  /** Whether the files' format writes the JSON value null and a missing value alike. */
+  readonly jsonNullIsNull: boolean;
+}
+
+/**
+ * Compares the rows of files with those of the source. Both come in the order of their keys, so only rows of one key are
+ * in memory at a time. A key may be there several times on both sides.
+ */
+export async function* differences(
+  fileRows: AsyncIterable<VerifiedRow>,
+  sourceRows: AsyncIterable<VerifiedRow>,
+  options: CompareOptions,
+): AsyncGenerator<Difference> {
+  for await (const [inFile, inSource] of mergedGroups(fileRows, sourceRows))
+    yield* compareGroups(inFile?.rows ?? [], inSource?.rows ?? [], options);
+}
+
+/** Rows of the one that have a row of the same key in the other; both come in the order of their keys. */
+export async function* rowsInBoth(
+  one: AsyncIterable<VerifiedRow>,
+  other: AsyncIterable<VerifiedRow>,
+): AsyncGenerator<VerifiedRow> {
+  for await (const [left, right] of mergedGroups(one, other)) if (left && right) yield left.first;
+}
+
+async function* mergedGroups(
+  leftRows: AsyncIterable<VerifiedRow>,
+  rightRows: AsyncIterable<VerifiedRow>,
+): AsyncGenerator<readonly [Group | undefined, Group | undefined]> {
+  const lefts = groupsOf(leftRows);
+  const rights = groupsOf(rightRows);
+  try {
+    let left = await nextOf(lefts);
+    let right = await nextOf(rights);
+    while (left ?? right) {
+      const order = !left ? 1 : !right ? -1 : compareKeys(left.first, right.first);
+      yield [order <= 0 ? left : undefined, order >= 0 ? right : undefined];
+      if (order <= 0) left = await nextOf(lefts);
+      if (order >= 0) right = await nextOf(rights);
+    }
+  } finally {
+    await Promise.all([lefts.return(undefined), rights.return(undefined)]);
+  }
+}
+
+/** Rows of one key. */
+interface Group {
+  readonly first: VerifiedRow;
+  readonly rows: readonly VerifiedRow[];
+}
+
+async function* groupsOf(rows: AsyncIterable<VerifiedRow>): AsyncGenerator<Group> {
+  let group: { first: VerifiedRow; rows: VerifiedRow[] } | undefined;
+  for await (const row of rows) {
+    if (group && compareKeys(group.first, row) === 0) group.rows.push(row);
+    else {
+      if (group) yield group;
+      group = { first: row, rows: [row] };
+    }
+  }
+  if (group) yield group;
+}
+
+async function nextOf(groups: AsyncGenerator<Group>): Promise<Group | undefined> {
+  const next = await groups.next();
+  return next.done ? undefined : next.value;
+}
+
+function* compareGroups(
+  files: readonly VerifiedRow[],
+  source: readonly VerifiedRow[],
+  options: CompareOptions,
+): Generator<Difference> {
+  for (const [file, row] of pairs(files, source)) {
+    const columns = options.columns
+      .filter((column, index) => !sameValue(file.values[index], row.values[index], column, options))
+      .map(({ name }) => name);
+    if (columns.length > 0) yield { kind: 'changed', row: file, columns };
+  }
+  for (const row of source.slice(files.length)) yield { kind: 'lost', row };
+  for (const [index, row] of files.slice(source.length).entries())
+    yield { kind: source.length + index > 0 ? 'doubled' : 'unexpected', row };
+}
+
+/** Rows of one key, each with its counterpart; where there are several, those of equal values belong together. */
+function pairs(
+  files: readonly VerifiedRow[],
+  source: readonly VerifiedRow[],
+): readonly (readonly [VerifiedRow, VerifiedRow])[] {
+  const [file, row] = [files[0], source[0]];
+  if (!file || !row) return [];
+  if (files.length === 1 && source.length === 1) return [[file, row]];
+  const [one, other] = [files, source].map((rows) => rows.toSorted(byValues)) as [
+    VerifiedRow[],
+    VerifiedRow[],
+  ];
+  return one.slice(0, other.length).map((left, index) => [left, other[index] ?? left]);
+}
+
+const byValues = (one: VerifiedRow, other: VerifiedRow): number =>
+  JSON.stringify(one.values) < JSON.stringify(other.values) ? -1 : 1;
+
+function sameValue(
+  file: string | null | undefined,
+  source: string | null | undefined,
+  { type }: ComparedColumn,
+  { jsonNullIsNull }: CompareOptions,
+): boolean {
+  return file === source || (jsonNullIsNull && type === 'json' && file === null && source === 'null');
+}

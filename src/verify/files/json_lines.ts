@@ -1,0 +1,113 @@
+import { compactBytes, compactText, withoutLineBreaks, type CompactValue } from '../compact_value.ts';
+import { FileUnreadable, type RowShape, type VerifiedRow } from '../row.ts';
+import { skipSpace, skipString, skipValue } from './json_text.ts';
+
+const lineFeed = 0x0a;
+const quote = 0x22;
+const comma = 0x2c;
+const colon = 0x3a;
+const closingBrace = 0x7d;
+
+/**
+ * Rows of JSON lines. Members are cut out of a line as raw text, since what JSON.parse makes of a number or of doubled
+ * members is no longer what the source said. A line is held in memory whole.
+ * @throws FileUnreadable
+ */
+export async function* readJsonLines(
+  chunks: AsyncIterable<Buffer>,
+  shape: RowShape,
+): AsyncGenerator<VerifiedRow> {
+  const names = ['_inserted_at', shape.id, ...shape.columns.map(({ name }) => name)];
+  let number = 0;
+  for await (const members of readMembers(chunks, names)) {
+    number += 1;
+    const inserted_at = textOf(members.get('_inserted_at'));
+    const id = textOf(members.get(shape.id));
+    if (inserted_at === undefined || id === undefined)
+      throw new FileUnreadable(`line ${number} has no _inserted_at or no ${shape.id}`);
+    const values = shape.columns.map(({ name, type }) => valueOf(members.get(name), type));
+    yield { inserted_at, id, values };
+  }
+}
+
+/** The text of one member of every line. @throws FileUnreadable */
+export async function* readMemberTexts(chunks: AsyncIterable<Buffer>, name: string): AsyncGenerator<string> {
+  for await (const members of readMembers(chunks, [name])) {
+    const text = textOf(members.get(name));
+    if (text === undefined) throw new FileUnreadable(`a line has no ${name}`);
+    yield text;
+  }
+}
+
+/** The raw texts of the named members of every line. */
+async function* readMembers(
+  chunks: AsyncIterable<Buffer>,
+  names: readonly string[],
+): AsyncGenerator<ReadonlyMap<string, Buffer>> {
+  const wanted = new Set(names);
+  let number = 0;
+  for await (const line of lines(chunks)) {
+    number += 1;
+    const members = membersOf(line, wanted);
+    if (!members) throw new FileUnreadable(`line ${number} is not a JSON object`);
+    yield members;
+  }
+}
+
+async function* lines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let begun: Buffer[] = [];
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, from)) {
+      const rest = chunk.subarray(from, end);
+      yield begun.length === 0 ? rest : Buffer.concat([...begun, rest]);
+      begun = [];
+      from = end + 1;
+    }
+    if (from < chunk.length) begun.push(chunk.subarray(from));
+  }
+  if (begun.length > 0) throw new FileUnreadable('its last line does not end');
+}
+
+/** The raw texts of the wanted members; undefined when the line is no object. Stops when it has them all. */
+function membersOf(line: Buffer, wanted: ReadonlySet<string>): Map<string, Buffer> | undefined {
+  const members = new Map<string, Buffer>();
+  let at = skipSpace(line, 0);
+  if (line[at] !== 0x7b) return undefined;
+  do {
+    const nameAt = skipSpace(line, at + 1);
+    const nameEnd = line[nameAt] === quote ? skipString(line, nameAt) : -1;
+    if (nameEnd < 0) return undefined;
+    const name = line.toString('utf8', nameAt + 1, nameEnd - 1);
+    at = skipSpace(line, nameEnd);
+    if (line[at] !== colon) return undefined;
+    const valueAt = skipSpace(line, at + 1);
+    const valueEnd = skipValue(line, valueAt);
+    if (valueEnd < 0) return undefined;
+    if (wanted.has(name)) {
+      members.set(name, line.subarray(valueAt, valueEnd));
+      if (members.size === wanted.size) return members;
+    }
+    at = skipSpace(line, valueEnd);
+  } while (line[at] === comma);
+  return line[at] === closingBrace && skipSpace(line, at + 1) === line.length ? members : undefined;
+}
+
+/** The text of a raw string; undefined when it is none. */
+function textOf(raw: Buffer | undefined): string | undefined {
+  if (raw?.[0] !== quote) return undefined;
+  if (!raw.includes(0x5c)) return raw.toString('utf8', 1, raw.length - 1);
+  try {
+    return String(JSON.parse(raw.toString('utf8')));
+  } catch {
+    return undefined;
+  }
+}
+
+function valueOf(raw: Buffer | undefined, type: string): CompactValue | undefined {
+  if (raw === undefined) return undefined;
+  if (raw.length === 4 && raw.toString('latin1') === 'null') return null;
+  if (type === 'json') return compactBytes(withoutLineBreaks(raw));
+  const text = textOf(raw);
+  return text === undefined ? compactBytes(raw) : compactText(text);
+}

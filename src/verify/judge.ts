@@ -1,0 +1,62 @@
+import type { Difference } from './compare_rows.ts';
+import type { RejectedRows } from './rejected_rows.ts';
+import type { SourceRows } from './source_rows.ts';
+import type { Tally } from './tally.ts';
+
+/** Decides what of the differences between a manifest and the source is wrong. */
+export interface Judge {
+  see(difference: Difference): Promise<void>;
+  /** To be called after the last difference. */
+  finish(): Promise<void>;
+}
+
+/** Of events every difference is wrong, unless the format could not hold the row. */
+export function createEventJudge(tally: Tally, rejected: RejectedRows): Judge {
+  return {
+    see: (difference) => {
+      const { kind, row } = difference;
+      if (kind === 'changed') tally.row(kind, row.id, difference.columns);
+      else if (kind !== 'lost' || !rejected.take(row.id)) tally.row(kind, row.id);
+      return Promise.resolve();
+    },
+    finish: () => Promise.resolve(),
+  };
+}
+
+/** Distinct ids that are looked up in one statement. */
+const batchSize = 5_000;
+
+/**
+ * Persons are mutable: a state in a file that the source has no more is as it should be when the source has a newer
+ * one. That a distinct id is in a manifest twice is found elsewhere, since its states have different keys.
+ */
+export function createPersonJudge(tally: Tally, rejected: RejectedRows, source: SourceRows): Judge {
+  let doubtful: Difference[] = [];
+  const decide = async () => {
+    const differences = doubtful;
+    doubtful = [];
+    const states = await source.personStates([...new Set(differences.map(({ row }) => row.id))]);
+    for (const { kind, row } of differences) {
+      const state = states.get(row.id);
+      if (kind === 'unexpected' && state && state.inserted_at >= row.inserted_at) continue;
+      // A state that was replaced while it was compared is now in a later interval.
+      if (kind === 'lost' && state?.inserted_at !== row.inserted_at) continue;
+      tally.row(kind, row.id);
+      if (kind === 'lost' && !state?.hasPerson)
+        tally.hint(
+          kind,
+          'Some belong to persons that were deleted from the source outright, which no export can see.',
+        );
+    }
+  };
+  return {
+    async see(difference) {
+      const { kind, row } = difference;
+      if (kind === 'changed') tally.row(kind, row.id, difference.columns);
+      else if (kind === 'unexpected' || (kind === 'lost' && !rejected.take(row.id)))
+        doubtful.push(difference);
+      if (doubtful.length >= batchSize) await decide();
+    },
+    finish: decide,
+  };
+}

@@ -1,0 +1,85 @@
+import type { KeyRing } from '../config/key_ring.ts';
+import type { Settings } from '../config/settings.ts';
+import { readConfig } from '../destination/config_versions.ts';
+import type { DestinationContext } from '../destination/destination.ts';
+import { parseS3Config } from '../destination/s3/config.ts';
+import { constantPart } from '../destination/s3/prefix.ts';
+import { openBucketReader, type BucketReader } from '../destination/s3/reading.ts';
+import type { Model } from '../domain/batch_export.ts';
+import type { Pool } from '../journal/database.ts';
+import { CannotVerify } from './report.ts';
+
+/** An export as it was defined, for whoever looks at what it wrote. */
+export interface ExportDefinition {
+  readonly batch_export_id: string;
+  readonly team_id: number;
+  readonly model: Model;
+  readonly config_version: number;
+  /** Every version of its config, oldest first, without secrets. */
+  readonly versions: readonly ConfigVersion[];
+}
+
+export interface ConfigVersion {
+  readonly version: number;
+  readonly destination_type: string;
+  readonly config: Readonly<Record<string, unknown>>;
+}
+
+/** A bucket that the export wrote to under some version of its config. */
+export interface Place {
+  readonly reader: BucketReader;
+  /** Key prefixes below which manifests of the export may lie, each with a slash at its end. */
+  readonly manifestFolders: readonly string[];
+  /** Whether the version in force leads here. */
+  readonly current: boolean;
+}
+
+/** What opening the places of an export needs. */
+export interface PlaceDependencies {
+  readonly pool: Pool;
+  readonly keyRing: KeyRing;
+  readonly settings: Settings;
+  readonly onWaiting: DestinationContext['onWaiting'];
+}
+
+/** Reads an export that there is or was. @throws CannotVerify when there is none. */
+export async function readDefinition(pool: Pool, batchExportId: string): Promise<ExportDefinition> {
+  const exports = await pool.query<Omit<ExportDefinition, 'batch_export_id' | 'versions'>>(
+    'select team_id, model, config_version from exportd.batch_exports where id::text = $1',
+    [batchExportId.toLowerCase()],
+  );
+  const [found] = exports.rows;
+  if (!found) throw new CannotVerify(`There is no batch export ${batchExportId}.`);
+  const { rows: versions } = await pool.query<ConfigVersion>(
+    `select version, destination_type, config from exportd.destination_configs
+     where batch_export_id = $1 order by version`,
+    [batchExportId],
+  );
+  return { batch_export_id: batchExportId.toLowerCase(), ...found, versions };
+}
+
+/** Opens every bucket of the export, each once, with the newest version of the config that leads there. */
+export async function openPlaces(
+  { pool, keyRing, settings, onWaiting }: PlaceDependencies,
+  definition: ExportDefinition,
+): Promise<Place[]> {
+  const buckets = Map.groupBy(definition.versions, ({ config }) =>
+    JSON.stringify([config.endpoint_url ?? null, config.bucket_name]),
+  );
+  return Promise.all(
+    [...buckets.values()].map(async (versions) => {
+      const newest = Math.max(...versions.map(({ version }) => version));
+      const { config } = await readConfig(pool, keyRing, definition.batch_export_id, newest);
+      return {
+        reader: openBucketReader(parseS3Config(config, settings), { settings, onWaiting }),
+        manifestFolders: [...new Set(versions.map((version) => manifestFolder(version, definition)))],
+        current: versions.some(({ version }) => version === definition.config_version),
+      };
+    }),
+  );
+}
+
+function manifestFolder({ config }: ConfigVersion, { batch_export_id }: ExportDefinition): string {
+  const constant = constantPart(typeof config.prefix === 'string' ? config.prefix : '');
+  return `${constant === '' ? '' : `${constant}/`}_manifests/${batch_export_id}/`;
+}

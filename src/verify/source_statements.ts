@@ -1,0 +1,144 @@
+import type { Model } from '../domain/batch_export.ts';
+import type { DataInterval } from '../domain/intervals.ts';
+import type { ColumnTypes, Relations } from '../source/relations.ts';
+import { compactSql } from './compact_value.ts';
+import type { ComparedColumn, RowKey } from './row.ts';
+
+/** A statement with its parameters. */
+export interface Statement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/** How a model's rows are read to be compared. */
+export interface ModelStatements {
+  /** Columns of the model's files that can be compared, each with its text in SQL. */
+  readonly columns: ReadonlyMap<string, string>;
+  /** Rows behind a key in the order of keys, at least `limit` if there are so many: time, id, then the columns. */
+  page(
+    interval: DataInterval,
+    columns: readonly ComparedColumn[],
+    after: RowKey | null,
+    limit: number,
+  ): Statement;
+  /** One row with the number of rows. */
+  count(interval: DataInterval): Statement;
+}
+
+/** A time as files have it; what has no such text (infinity, years before 1 or after 9999) as PostgreSQL prints it. */
+const time = (expression: string): string =>
+  `case when ${expression} >= '0001-01-01 00:00:00+00' and ${expression} < '10000-01-01 00:00:00+00'
+     then to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else (${expression})::text end`;
+
+const plain = (expression: string): string => `(${expression})::text`;
+
+/** JSON as it was stored, without the line breaks that lay it out. */
+const json = (expression: string): string => `translate((${expression})::text, E'\\n\\r', '')`;
+
+/** The statements for a model, by the columns that its relation has. */
+export const statementsFor = (
+  model: Model,
+  relations: Relations,
+  types: ColumnTypes,
+  teamId: number,
+): ModelStatements =>
+  model === 'events' ? eventStatements(relations, types, teamId) : personStatements(relations, teamId);
+
+function eventStatements({ events }: Relations, types: ColumnTypes, teamId: number): ModelStatements {
+  const columns = new Map([
+    ['uuid', plain('e.uuid')],
+    ['timestamp', time('e."timestamp"')],
+    ['_inserted_at', time('e.inserted_at')],
+    ['created_at', time('e.created_at')],
+    ['event', plain('e.event')],
+    ['properties', json('e.properties')],
+    ['distinct_id', plain('e.distinct_id')],
+    ['elements_chain', plain('e.elements_chain')],
+    ['person_id', plain('e.person_id')],
+    // Joined as of reading where the relation does not have it, so there is nothing to compare it with.
+    ...(types.has('person_properties') ? [['person_properties', json('e.person_properties')] as const] : []),
+  ]);
+  const inInterval = `from ${events} e
+    where e.team_id = $1::int and e.inserted_at >= $2::timestamptz and e.inserted_at < $3::timestamptz`;
+  return {
+    columns,
+    page: ({ start, end }, compared, after, limit) => ({
+      text: `select ${time('e.inserted_at')}, ${plain('e.uuid')}${selected(columns, compared)} ${inInterval}
+        ${after ? 'and (e.inserted_at, e.uuid) > ($4::timestamptz, $5::uuid)' : ''}
+        order by e.inserted_at, e.uuid fetch first ${limit} rows with ties`,
+      values: [teamId, start, end, ...(after ? [after.inserted_at, after.id] : [])],
+    }),
+    count: ({ start, end }) => ({
+      text: `select count(*)::text ${inInterval}`,
+      values: [teamId, start, end],
+    }),
+  };
+}
+
+const insertedAt = 'greatest(p.updated_at, m.updated_at)';
+
+const mappedPersons = ({ persons, person_distinct_ids }: Relations): string =>
+  `${person_distinct_ids} m left join ${persons} p on p.team_id = m.team_id and p.id = m.person_id`;
+
+/** Distinct id, time of the newest state, and whether there is a person, of each of these distinct ids. */
+export const newestStates = (
+  relations: Relations,
+  teamId: number,
+  distinctIds: readonly string[],
+): Statement => ({
+  text: `select m.distinct_id::text, ${time(insertedAt)}, (p.id is not null)::text from ${mappedPersons(relations)}
+    where m.team_id = $1::int and m.distinct_id = any($2::text[])`,
+  values: [teamId, distinctIds],
+});
+
+function personStatements(relations: Relations, teamId: number): ModelStatements {
+  const { persons, person_distinct_ids: mappings } = relations;
+  const joined = mappedPersons(relations);
+  const columns = new Map([
+    ['team_id', plain('m.team_id')],
+    ['distinct_id', plain('m.distinct_id')],
+    ['person_id', plain('m.person_id')],
+    ['properties', json('p.properties')],
+    ['person_distinct_id_version', plain('m.version')],
+    ['person_version', plain('p.version')],
+    ['created_at', time('p.created_at')],
+    ['_inserted_at', time(insertedAt)],
+    ['is_deleted', plain('m.is_deleted or coalesce(p.is_deleted, false)')],
+  ]);
+  const id = `m.distinct_id::text collate "C"`;
+  /** The newer of two times is in a window when one of them is and the other does not come after it. */
+  const states = (values: string) => `
+    select ${insertedAt} as at, ${id} as id${values} from ${joined}
+      where m.team_id = $1::int and m.updated_at >= $2::timestamptz and m.updated_at < $3::timestamptz
+        and (p.updated_at is null or p.updated_at < $3::timestamptz)
+    union all
+    select ${insertedAt}, ${id}${values} from ${persons} p
+      join ${mappings} m on m.team_id = p.team_id and m.person_id = p.id
+      where p.team_id = $1::int and p.updated_at >= $2::timestamptz and p.updated_at < $3::timestamptz
+        and m.updated_at < $2::timestamptz`;
+  return {
+    columns,
+    page: ({ start, end }, compared, after, limit) => ({
+      text: `select ${time('state.at')}, state.id${compared.map((_, index) => `, state.value_${index}`).join('')}
+        from (${states(selected(columns, compared, (index) => ` as value_${index}`))}) state
+        ${after ? 'where (state.at, state.id) > ($2::timestamptz, $4::text collate "C")' : ''}
+        order by state.at, state.id fetch first ${limit} rows with ties`,
+      // States before the key are left out by the window already, which then begins at the key.
+      values: [teamId, after?.inserted_at ?? start, end, ...(after ? [after.id] : [])],
+    }),
+    count: ({ start, end }) => ({
+      text: `select count(*)::text from (${states('')}) state`,
+      values: [teamId, start, end],
+    }),
+  };
+}
+
+/** The compared columns as further columns of a statement, long values as digests. */
+const selected = (
+  known: ReadonlyMap<string, string>,
+  compared: readonly ComparedColumn[],
+  alias: (index: number) => string = () => '',
+): string =>
+  compared
+    .map(({ name }, index) => `, ${compactSql(known.get(name) ?? 'null::text')}${alias(index)}`)
+    .join('');

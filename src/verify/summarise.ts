@@ -1,0 +1,74 @@
+import type { DataInterval } from '../domain/intervals.ts';
+import type { IntervalCheck } from './check_interval.ts';
+import { intervalOf, type ManifestCheck } from './check_manifest.ts';
+import type { Finding, FindingKind, IntervalReport, Note, VerificationReport } from './report.ts';
+
+/** Makes the report of what was found. `rest` is what belongs to no single manifest. */
+export function summarise(
+  batchExportId: string,
+  asked: Pick<VerificationReport, 'deep' | 'from' | 'to'>,
+  intervals: readonly IntervalCheck[],
+  rest: { readonly findings: readonly Finding[]; readonly notes: readonly Note[] },
+): VerificationReport {
+  const findings = [
+    ...intervals.flatMap(({ findings, check }) => [...findings, ...(check?.tally.findings() ?? [])]),
+    ...rest.findings,
+  ].sort(byTime);
+  const notes = [
+    ...rest.notes,
+    ...intervals.flatMap(({ notes, check }) => [...notes, ...(check?.tally.notes() ?? [])]),
+  ];
+  const reports = intervals.flatMap(({ check }) => (check ? [reportOf(check, findings)] : []));
+  const rowsOf = (kind: FindingKind) =>
+    sum(
+      findings.filter((finding) => finding.kind === kind),
+      ({ count }) => count,
+    );
+  return {
+    ok: findings.length === 0,
+    batch_export_id: batchExportId,
+    ...asked,
+    totals: {
+      manifests: reports.length,
+      files: sum(reports, ({ files }) => files),
+      rows: sum(reports, ({ rows }) => rows),
+      bytes: sum(reports, ({ bytes }) => bytes),
+      rejected: sum(reports, ({ rejected }) => rejected),
+      lost: rowsOf('lost'),
+      doubled: rowsOf('doubled'),
+      unexpected: rowsOf('unexpected'),
+      changed: rowsOf('changed'),
+      gaps: findings.filter(({ kind }) => kind === 'gap').length,
+    },
+    intervals: reports,
+    findings,
+    notes,
+  };
+}
+
+function reportOf(check: ManifestCheck, findings: readonly Finding[]): IntervalReport {
+  const { manifest, name } = check.found;
+  const interval = intervalOf(manifest);
+  return {
+    ...interval,
+    manifest: name,
+    model: manifest.model,
+    generation: manifest.generation,
+    settled: manifest.settled,
+    files: manifest.files.length,
+    rows: check.rows,
+    bytes: check.bytes,
+    source_rows: check.source_rows,
+    rejected: manifest.rejected,
+    findings: findings.filter((finding) => isOf(finding, interval)).length,
+  };
+}
+
+const isOf = ({ start, end }: Finding, interval: DataInterval): boolean =>
+  start === interval.start && end === interval.end;
+
+const byTime = (one: Finding, other: Finding): number =>
+  Date.parse(one.start ?? '') - Date.parse(other.start ?? '') || 0;
+
+const sum = <Item>(items: readonly Item[], value: (item: Item) => number): number =>
+  items.reduce((total, item) => total + value(item), 0);

@@ -1,0 +1,71 @@
+import type { DataInterval } from '../domain/intervals.ts';
+import type { Finding, FindingKind, NamedRow, Note } from './report.ts';
+
+/** Rows that a finding names; further ones are only counted. */
+const namedMaximum = 20;
+
+type RowKind = Extract<FindingKind, 'lost' | 'doubled' | 'unexpected' | 'changed'>;
+
+/** Gathers what is wrong behind one manifest. */
+export interface Tally {
+  /** Counts a row and names it while there is room. `columns` are those of a changed row. */
+  row(kind: RowKind, id: string, columns?: readonly string[]): void;
+  /** Why rows of a kind may be in that state, told with them. */
+  hint(kind: RowKind, sentence: string): void;
+  add(kind: FindingKind, object: string, detail: string, count?: number): void;
+  note(detail: string): void;
+  findings(): Finding[];
+  notes(): Note[];
+}
+
+/** @param manifest the manifest's full name */
+export function createTally(interval: DataInterval, manifest: string): Tally {
+  const { start, end } = interval;
+  const findings: Finding[] = [];
+  const notes: Note[] = [];
+  const rows = new Map<RowKind, { count: number; named: NamedRow[]; hints: Set<string> }>();
+  const rowsOf = (kind: RowKind) => {
+    const known = rows.get(kind) ?? { count: 0, named: [], hints: new Set<string>() };
+    rows.set(kind, known);
+    return known;
+  };
+  return {
+    row(kind, id, columns) {
+      const known = rowsOf(kind);
+      known.count += 1;
+      for (const named of columns?.map((column) => ({ id, column })) ?? [{ id }])
+        if (known.named.length < namedMaximum) known.named.push(named);
+    },
+    hint: (kind, sentence) => void rowsOf(kind).hints.add(sentence),
+    add: (kind, object, detail, count = 1) =>
+      void findings.push({ kind, start, end, object, count, rows: [], detail }),
+    note: (detail) => void notes.push({ start, end, detail }),
+    findings: () => [
+      ...findings,
+      ...[...rows]
+        .filter(([, { count }]) => count > 0)
+        .map(([kind, { count, named, hints }]) => ({
+          kind,
+          start,
+          end,
+          object: manifest,
+          count,
+          rows: named,
+          detail: [`${counted(count)} ${descriptions[kind][count === 1 ? 0 : 1]}.`, ...hints].join(' '),
+        })),
+    ],
+    notes: () => notes,
+  };
+}
+
+const counted = (count: number): string => (count === 1 ? '1 row' : `${count} rows`);
+
+const descriptions: Readonly<Record<RowKind, readonly [string, string]>> = {
+  lost: ['of the source is in no file', 'of the source are in no file'],
+  doubled: ['is there more than once', 'are there more than once'],
+  unexpected: [
+    'is in a file but not in the source, where it may have been deleted or changed since',
+    'are in a file but not in the source, where they may have been deleted or changed since',
+  ],
+  changed: ['has other values than in the source', 'have other values than in the source'],
+};

@@ -1,0 +1,147 @@
+import { applicationName } from '../source/postgres_source.ts';
+import { relationsOf } from '../source/relations.ts';
+import { connectToSource, type SourceConnections } from '../source/source_connection.ts';
+import { findOverlaps, findSharedFiles, judgeStrays } from './across_manifests.ts';
+import { checkInterval, type IntervalCheck } from './check_interval.ts';
+import { intervalOf, type CheckContext } from './check_manifest.ts';
+import { coverageOf, sortIntervals, type TimeRange } from './coverage.ts';
+import { listManifests, type NamedInterval } from './manifests.ts';
+import {
+  openPlaces,
+  readDefinition,
+  type ExportDefinition,
+  type Place,
+  type PlaceDependencies,
+} from './places.ts';
+import { CannotVerify, type Finding, type VerificationReport } from './report.ts';
+import { createSourceRows } from './source_rows.ts';
+import { summarise } from './summarise.ts';
+
+/** Intervals that are checked at the same time: most of the time of a small one is waiting for answers. */
+const concurrency = 4;
+
+/** What verifying works with: the control database for the export's definition and configs, never for its runs. */
+export interface VerifyDependencies extends PlaceDependencies {
+  readonly sourceUrl: string;
+}
+
+/** What is verified. */
+export interface VerifyOptions {
+  readonly batchExportId: string;
+  /** Times that JavaScript can parse; intervals that do not share time with [from, to) are left out. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  /** Whether every value is compared with the source, not only that each row is there. */
+  readonly deep?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Called after each interval. */
+  readonly onProgress?: ((checked: number, intervals: number) => void) | undefined;
+}
+
+/**
+ * Compares what an export has written with the source, through manifests and objects alone, as a reader finds them.
+ * @throws CannotVerify when there is no such export; DestinationFault when its bucket cannot be read; SecretUnreadable,
+ * BadRelationName, RelationNotFound; errors of the databases.
+ */
+export async function verifyBatchExport(
+  dependencies: VerifyDependencies,
+  options: VerifyOptions,
+): Promise<VerificationReport> {
+  const { sourceUrl, settings } = dependencies;
+  const definition = await readDefinition(dependencies.pool, options.batchExportId);
+  const places = await openPlaces(dependencies, definition);
+  const connections = connectToSource({
+    sourceUrl,
+    applicationName,
+    maxConnections: concurrency,
+    statementTimeoutMs: settings.EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS,
+  });
+  try {
+    return await verify(definition, places, connections, options, dependencies);
+  } finally {
+    for (const { reader } of places) reader.close();
+    await connections.close();
+  }
+}
+
+async function verify(
+  definition: ExportDefinition,
+  places: readonly Place[],
+  connections: SourceConnections,
+  options: VerifyOptions,
+  { settings }: VerifyDependencies,
+): Promise<VerificationReport> {
+  const { deep = false, signal = new AbortController().signal } = options;
+  const range = { from: timeOf(options.from), to: timeOf(options.to) };
+  const source = createSourceRows(connections, relationsOf(settings), definition.team_id, signal);
+  const context: CheckContext = { source, deep, signal };
+  const listing = await listManifests(places, range, signal);
+  const intervals = await checkAll(context, definition, sortIntervals(listing.intervals), options.onProgress);
+  const checks = intervals.flatMap(({ check }) => check ?? []);
+  const relist = async () => (await listManifests(places, range, signal)).intervals;
+  const across = [
+    ...(await findGaps(context, definition, intervals, range, relist)),
+    ...(await findOverlaps(context, checks)),
+    ...findSharedFiles(checks),
+    ...(await judgeStrays(context, checks)),
+  ];
+  return summarise(definition.batch_export_id, { deep, ...range }, intervals, {
+    findings: [...listing.findings, ...across],
+    notes: listing.notes,
+  });
+}
+
+function timeOf(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) throw new CannotVerify(`"${text}" is not a time.`);
+  return time.toISOString();
+}
+
+/** Checks intervals, several at a time; the results are in the order of the intervals. */
+async function checkAll(
+  context: CheckContext,
+  { batch_export_id }: ExportDefinition,
+  intervals: readonly NamedInterval[],
+  onProgress: VerifyOptions['onProgress'],
+): Promise<IntervalCheck[]> {
+  const checks: IntervalCheck[] = [];
+  const waiting = intervals.entries();
+  let checked = 0;
+  const work = async () => {
+    for (const [index, interval] of waiting) {
+      checks[index] = await checkInterval(context, batch_export_id, interval);
+      checked += 1;
+      onProgress?.(checked, intervals.length);
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, work));
+  return checks;
+}
+
+/** Time that no manifest covers, but for what was exported while the others were checked. */
+async function findGaps(
+  { source }: CheckContext,
+  { model }: ExportDefinition,
+  intervals: readonly IntervalCheck[],
+  range: TimeRange,
+  relist: () => Promise<readonly NamedInterval[]>,
+): Promise<Finding[]> {
+  const covered = intervals.flatMap(({ check }) => (check ? [intervalOf(check.found.manifest)] : []));
+  if (coverageOf(covered, range).gaps.length === 0) return [];
+  const known = new Set(intervals.map(({ interval }) => interval.start));
+  const late = (await relist()).filter(({ start }) => !known.has(start));
+  const findings: Finding[] = [];
+  for (const gap of coverageOf([...covered, ...late], range).gaps) {
+    const rows = await source.count(model, gap);
+    findings.push({
+      kind: 'gap',
+      ...gap,
+      object: null,
+      count: rows,
+      rows: [],
+      detail: `No manifest covers ${gap.start} to ${gap.end}; the source has ${rows} rows there.`,
+    });
+  }
+  return findings;
+}

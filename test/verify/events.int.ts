@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
+import { createVerifyStage, crcOf, hours, type Exported, type VerifyStage } from './verify_stage.ts';
+
+const eventsPerHour = 100;
+let stage: VerifyStage;
+beforeAll(async () => {
+  stage = await createVerifyStage(eventsPerHour);
+});
+afterAll(() => stage.close());
+
+const kindsOf = ({ findings }: VerificationReport): FindingKind[] => findings.map(({ kind }) => kind).sort();
+
+const uuidOf = (line: string | undefined): string => (JSON.parse(line ?? '') as { uuid: string }).uuid;
+
+/** The lines of the only file of an hour. */
+async function linesOf(exported: Exported, hour: number): Promise<string[]> {
+  const { files } = await exported.manifest(hour);
+  return (await stage.getObject(files[0]?.key ?? '')).toString().trimEnd().split('\n');
+}
+
+/** The manifest of an hour over another interval. */
+const over = async (exported: Exported, hour: number, start: string, end: string) => ({
+  ...(await exported.manifest(hour)),
+  data_interval_start: start,
+  data_interval_end: end,
+});
+
+describe('a bucket as it should be', () => {
+  it.each([null, 'gzip'])('has nothing wrong in it (%s)', async (compression) => {
+    const exported = await stage.exportHours({ config: { compression } });
+    for (const deep of [false, true]) {
+      const report = await exported.verify({ deep });
+      expect(report).toMatchObject({ ok: true, deep, findings: [], notes: [] });
+      expect(report.totals).toMatchObject({ manifests: 3, files: 3, rows: 3 * eventsPerHour, gaps: 0 });
+      expect(report.intervals.map(({ source_rows }) => source_rows)).toEqual([100, 100, 100]);
+    }
+  });
+
+  it('has not after intervals were exported again, with another prefix too', async () => {
+    const exported = await stage.exportHours();
+    await exported.exportAgain(0);
+    await exported.exportAgain(1, { prefix: `${exported.batchExportId}-moved/{hour}` });
+    const report = await exported.verify({ deep: true });
+    expect(report).toMatchObject({ ok: true, findings: [] });
+    expect(report.intervals.map(({ generation }) => generation)).toEqual([2, 2, 1]);
+    expect(report.notes).toEqual([
+      { ...hours[1], detail: expect.stringMatching(/is of generation 1; generation 2 counts/) },
+    ]);
+  });
+});
+
+describe('rows', () => {
+  it('that are lost are named', async () => {
+    const exported = await stage.exportHours();
+    const lost = (await linesOf(exported, 1)).slice(40, 65).map(uuidOf);
+    await exported.rewrite(1, (lines) => [...lines.slice(0, 40), ...lines.slice(65)]);
+    const report = await exported.verify();
+    expect(kindsOf(report)).toEqual(['lost']);
+    expect(report.findings[0]).toMatchObject({
+      ...hours[1],
+      count: 25,
+      rows: lost.slice(0, 20).map((id) => ({ id })),
+    });
+    expect(report).toMatchObject({ ok: false, totals: { lost: 25, doubled: 0 } });
+  });
+
+  it('that are twice in a manifest are named', async () => {
+    const exported = await stage.exportHours();
+    const [first = ''] = await linesOf(exported, 0);
+    await exported.rewrite(0, (lines) => [first, ...lines]);
+    const report = await exported.verify();
+    expect(kindsOf(report)).toEqual(['doubled']);
+    expect(report.findings[0]).toMatchObject({ ...hours[0], count: 1, rows: [{ id: uuidOf(first) }] });
+  });
+
+  it('that are in two manifests are named', async () => {
+    const exported = await stage.exportHours();
+    const foreign = (await linesOf(exported, 0)).at(-1) ?? '';
+    await exported.rewrite(1, (lines) => [foreign, ...lines]);
+    const report = await exported.verify();
+    // The row lies before the first key that the manifest gives the file.
+    expect(kindsOf(report)).toEqual(['doubled', 'file_order']);
+    expect(report.findings.find(({ kind }) => kind === 'doubled')).toMatchObject({
+      ...hours[1],
+      rows: [{ id: uuidOf(foreign) }],
+      detail: expect.stringContaining(exported.manifestKey(0)),
+    });
+  });
+
+  it('that moved into another manifest are lost from their own', async () => {
+    const exported = await stage.exportHours();
+    const moved = (await linesOf(exported, 0)).at(-1) ?? '';
+    await exported.rewrite(0, (lines) => lines.slice(0, -1));
+    await exported.rewrite(1, (lines) => [moved, ...lines]);
+    const report = await exported.verify();
+    expect(kindsOf(report)).toEqual(['file_order', 'lost', 'unexpected']);
+    for (const kind of ['lost', 'unexpected'])
+      expect(report.findings.find((finding) => finding.kind === kind)?.rows).toEqual([{ id: uuidOf(moved) }]);
+  });
+
+  it('that the source does not have are named', async () => {
+    const exported = await stage.exportHours();
+    const uuid = '00000000-0000-4000-8000-000000000000';
+    await exported.rewrite(2, (lines) =>
+      lines.flatMap((line, index) => {
+        const invented = JSON.stringify({ ...(JSON.parse(line) as object), uuid });
+        return index === 50 ? [invented, line] : [line];
+      }),
+    );
+    const report = await exported.verify();
+    expect(kindsOf(report)).toEqual(['unexpected']);
+    expect(report.findings[0]).toMatchObject({ count: 1, rows: [{ id: uuid }] });
+  });
+
+  it('whose values changed are named with their columns, without the values', async () => {
+    const exported = await stage.exportHours();
+    await exported.rewrite(0, (lines) =>
+      lines.map((line, index) =>
+        index === 7
+          ? line.replace('"event":"event"', '"event":"planted"').replace('"noise"', '"noize"')
+          : line,
+      ),
+    );
+    const id = uuidOf((await linesOf(exported, 0))[7]);
+    expect(await exported.verify()).toMatchObject({ ok: true });
+    const report = await exported.verify({ deep: true });
+    expect(kindsOf(report)).toEqual(['changed']);
+    expect(report.findings[0]).toMatchObject({
+      count: 1,
+      rows: [
+        { id, column: 'event' },
+        { id, column: 'properties' },
+      ],
+    });
+    expect(JSON.stringify(report)).not.toMatch(/planted|noize/);
+  });
+
+  it('out of order are told, and compared all the same', async () => {
+    const exported = await stage.exportHours();
+    const [first = ''] = await linesOf(exported, 0);
+    await exported.rewrite(0, (lines) => [...lines.slice(2), first, first]);
+    const report = await exported.verify({ deep: true });
+    expect(kindsOf(report)).toEqual(['doubled', 'file_order', 'lost']);
+    expect(report.totals).toMatchObject({ lost: 1, doubled: 1 });
+  });
+});
+
+describe('files', () => {
+  it('that changed are found by their checksum', async () => {
+    const exported = await stage.exportHours();
+    const { files } = await exported.manifest(0);
+    const key = files[0]?.key ?? '';
+    const bytes = await stage.getObject(key);
+    await stage.putObject(key, Buffer.from(bytes.toString().replace('"event":"event"', '"event":"evenT"')));
+    const report = await exported.verify();
+    expect(kindsOf(report)).toEqual(['file_changed']);
+    expect(report.findings[0]?.object).toBe(`s3://${stage.bucket.bucket}/${key}`);
+  });
+
+  it('that are missing lose their rows', async () => {
+    const exported = await stage.exportHours();
+    await stage.deleteObject((await exported.manifest(1)).files[0]?.key ?? '');
+    const report = await exported.verify();
+    expect(kindsOf(report)).toEqual(['file_missing', 'lost']);
+    expect(report.totals.lost).toBe(eventsPerHour);
+  });
+
+  it.each([null, 'gzip'])('that were cut off lose the rest of their rows (%s)', async (compression) => {
+    const exported = await stage.exportHours({ config: { compression } });
+    const key = (await exported.manifest(1)).files[0]?.key ?? '';
+    const bytes = await stage.getObject(key);
+    await stage.putObject(key, bytes.subarray(0, bytes.length / 2 - 5));
+    const report = await exported.verify();
+    expect(kindsOf(report)).toEqual(['file_changed', 'file_unreadable', 'lost']);
+    expect(report.totals.rows + report.totals.lost).toBe(3 * eventsPerHour);
+  });
+
+  it('that have other rows than their manifest says, or are named twice, are told', async () => {
+    const exported = await stage.exportHours();
+    const manifest = await exported.manifest(1);
+    const [file] = manifest.files;
+    await exported.putManifest({ ...manifest, rows: 8, files: file ? [{ ...file, rows: 7 }] : [] });
+    await exported.putManifest({ ...(await exported.manifest(2)), files: manifest.files });
+    const report = await exported.verify();
+    expect(new Set(kindsOf(report))).toEqual(
+      new Set(['file_rows', 'file_shared', 'lost', 'doubled', 'manifest_inconsistent']),
+    );
+  });
+});
+
+describe('manifests', () => {
+  it('that are missing leave a gap', async () => {
+    const exported = await stage.exportHours();
+    await stage.deleteObject(exported.manifestKey(1));
+    const report = await exported.verify();
+    expect(kindsOf(report)).toEqual(['gap']);
+    expect(report.findings[0]).toMatchObject({ ...hours[1], count: eventsPerHour });
+  });
+
+  it('leave a gap to the range that was asked for, and others out', async () => {
+    const exported = await stage.exportHours();
+    await stage.deleteObject(exported.manifestKey(0));
+    const asked = { from: '2026-01-01T09:30:00Z', to: '2026-01-01T11:30:00Z' };
+    const report = await exported.verify(asked);
+    expect(report.intervals).toMatchObject([hours[1]]);
+    expect(report.findings).toMatchObject([
+      { kind: 'gap', start: '2026-01-01T09:30:00.000Z', end: hours[0]?.end },
+    ]);
+    expect(await exported.verify({ from: hours[1]?.start })).toMatchObject({ ok: true });
+  });
+
+  it('that overlap are told with the rows that are in both', async () => {
+    const exported = await stage.exportHours();
+    const [key = ''] = (await exported.manifest(0)).files.map((file) => file.key);
+    const half = (await linesOf(exported, 0)).slice(50);
+    const bytes = Buffer.from(half.map((line) => `${line}\n`).join(''));
+    const copy = key.replace('.jsonl', '-copy.jsonl');
+    await stage.putObject(copy, bytes);
+    const manifest = await over(exported, 0, '2026-01-01T10:30:00.000Z', '2026-01-01T11:00:00.000Z');
+    const entry = { key: copy, rows: 50, bytes: bytes.length, crc32: crcOf(bytes) };
+    const files = manifest.files.map((file) => ({ ...file, ...entry }));
+    await exported.putManifest({ ...manifest, rows: 50, bytes: bytes.length, source_rows: 50, files });
+    const report = await exported.verify();
+    expect(kindsOf(report)).toEqual(['doubled', 'overlap']);
+    expect(report.totals.doubled).toBe(50);
+    expect(report.findings[0]).toMatchObject({ start: '2026-01-01T10:30:00.000Z', end: hours[0]?.end });
+  });
+
+  it('that are none, or have the wrong name, are told', async () => {
+    const exported = await stage.exportHours();
+    const folder = exported.manifestKey(0).split('/').slice(0, -1).join('/');
+    await stage.putObject(exported.manifestKey(0), Buffer.from('{"version": 2}'));
+    await stage.putObject(exported.manifestKey(1), await stage.getObject(exported.manifestKey(2)));
+    await stage.putObject(`${folder}/notes.txt`, Buffer.from('?'));
+    const report = await exported.verify({ from: hours[0]?.start });
+    expect(kindsOf(report)).toEqual(['gap', 'manifest_misnamed', 'manifest_misnamed', 'manifest_unreadable']);
+    expect(report.findings.find(({ kind }) => kind === 'gap')).toMatchObject({
+      start: hours[0]?.start,
+      end: hours[1]?.end,
+    });
+  });
+});

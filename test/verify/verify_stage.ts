@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+} from '@aws-sdk/client-s3';
+import { manifestText, parseManifest, type Manifest } from '../../src/destination/manifest.ts';
+import { batchExportDecider, type Model } from '../../src/domain/batch_export.ts';
+import type { VerificationReport } from '../../src/verify/report.ts';
+import { verifyBatchExport, type VerifyOptions } from '../../src/verify/verify_batch_export.ts';
+import { createStage, insertEvents } from '../activities/export_stage.ts';
+
+const teamId = 1;
+
+/** Three hours in a row. */
+export const hours = [10, 11, 12].map((hour) => ({
+  start: `2026-01-01T${hour}:00:00.000Z`,
+  end: `2026-01-01T${hour + 1}:00:00.000Z`,
+}));
+
+function hourAt(index: number): (typeof hours)[number] {
+  const hour = hours[index];
+  if (!hour) throw new RangeError(`There is no hour ${index}.`);
+  return hour;
+}
+
+/** An export with a manifest for each of the hours, and ways to spoil it. */
+export interface Exported {
+  readonly batchExportId: string;
+  verify(options?: Partial<VerifyOptions>): Promise<VerificationReport>;
+  /** Exports an hour once more. */
+  exportAgain(hour: number, config?: object): Promise<void>;
+  manifestKey(hour: number): string;
+  manifest(hour: number): Promise<Manifest>;
+  /** Replaces an hour's manifest, or that of another interval with the members given. */
+  putManifest(manifest: Manifest): Promise<void>;
+  /** Changes the lines of an hour's only file; the manifest then says of it what is true. */
+  rewrite(hour: number, change: (lines: string[]) => string[]): Promise<void>;
+}
+
+/** Everything to export for real and to verify it: PostgreSQL with three hours of events, a bucket, exports into it. */
+export async function createVerifyStage(eventsPerHour = 100) {
+  const stage = await createStage();
+  const { pool } = stage.database;
+  for (const { start } of hours) await insertEvents(pool, eventsPerHour, start);
+  const { client, bucket: Bucket } = stage.bucket;
+
+  const getObject = async (Key: string): Promise<Buffer> => {
+    const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
+    return Buffer.from((await Body?.transformToByteArray()) ?? []);
+  };
+  const putObject = async (Key: string, Body: Buffer): Promise<void> => {
+    await client.send(new PutObjectCommand({ Bucket, Key, Body }));
+  };
+  const deleteObject = async (Key: string): Promise<void> => {
+    await client.send(new DeleteObjectCommand({ Bucket, Key }));
+  };
+  const keysBelow = async (Prefix: string): Promise<string[]> => {
+    const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket, Prefix }));
+    return Contents.flatMap(({ Key }) => Key ?? []);
+  };
+  const verify = (options: VerifyOptions) =>
+    verifyBatchExport(
+      {
+        pool,
+        keyRing: stage.keyRing,
+        settings: stage.settings,
+        sourceUrl: stage.database.url,
+        onWaiting: () => undefined,
+      },
+      options,
+    );
+
+  const createExport = async (model: Model): Promise<string> => {
+    const batchExportId = randomUUID();
+    await stage.journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(batchExportDecider, batchExportId);
+      const definition = {
+        name: 'An export',
+        model,
+        destination_type: 'S3',
+        config_version: 1,
+        interval: 'hour',
+        timezone: 'UTC',
+        offset_hour: 0,
+        offset_day: 0,
+        start_at: null,
+        end_at: null,
+        dialect_query: null,
+      };
+      const data = {
+        team_id: teamId,
+        definition,
+        scheduled_until: '2026-01-01T10:00:00.000Z',
+        paused: false,
+      };
+      await stream.append('created', [{ type: 'BatchExportCreated', data }]);
+    });
+    return batchExportId;
+  };
+
+  const exportHour = async (more: Parameters<typeof stage.openRun>[0]): Promise<string> => {
+    const { run_id } = await stage.openRun(more);
+    const attempt = stage.attempt();
+    await attempt.exportInterval({ run_id });
+    return (await attempt.publishManifest({ run_id })).manifest_key;
+  };
+
+  /** Exports the three hours. */
+  const exportHours = async (more: { model?: Model; config?: object } = {}): Promise<Exported> => {
+    const { model = 'events', config = {} } = more;
+    const batchExportId = await createExport(model);
+    const keys: string[] = [];
+    for (const of of hours) keys.push(await exportHour({ batchExportId, model, config, of }));
+    const manifestKey = (hour: number): string => keys[hour] ?? '';
+    const manifest = async (hour: number): Promise<Manifest> => {
+      const read = parseManifest((await getObject(manifestKey(hour))).toString());
+      if (!read) throw new Error('There is no manifest.');
+      return read;
+    };
+    const putManifest = (changed: Manifest): Promise<void> =>
+      putObject(keyOf(manifestKey(0), changed), Buffer.from(manifestText(changed)));
+    return {
+      batchExportId,
+      verify: (options) => verify({ batchExportId, ...options }),
+      exportAgain: async (hour, changed = config) => {
+        keys[hour] = await exportHour({ batchExportId, model, config: changed, of: hourAt(hour) });
+      },
+      manifestKey,
+      manifest,
+      putManifest,
+      rewrite: async (hour, change) => {
+        const before = await manifest(hour);
+        const [file] = before.files;
+        if (!file) throw new Error('There is no file.');
+        const lines = change((await getObject(file.key)).toString().trimEnd().split('\n'));
+        const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
+        await putObject(file.key, bytes);
+        const entry = { ...file, rows: lines.length, bytes: bytes.length, crc32: crcOf(bytes) };
+        await putManifest({ ...before, rows: entry.rows, bytes: entry.bytes, files: [entry] });
+      },
+    };
+  };
+  return { ...stage, exportHours, verify, getObject, putObject, deleteObject, keysBelow };
+}
+
+export type VerifyStage = Awaited<ReturnType<typeof createVerifyStage>>;
+
+/** CRC-32 as manifests write it. */
+export const crcOf = (bytes: Buffer): string => crc32(bytes).toString(16).padStart(8, '0');
+
+/** The key of the manifest of another interval, beside a given one. */
+function keyOf(manifestKey: string, { data_interval_start, data_interval_end }: Manifest): string {
+  const compact = (time: string) => new Date(time).toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  const name = `${compact(data_interval_start)}-${compact(data_interval_end)}.json`;
+  return [...manifestKey.split('/').slice(0, -1), name].join('/');
+}
