@@ -21,6 +21,7 @@ const ownErrors: Readonly<Record<string, { readonly permanent: boolean }>> = {
   CauseConflict: { permanent: true },
   ConfigMissing: { permanent: true },
   SecretUnreadable: { permanent: true },
+  EncoderThreadLost: { permanent: false },
   RowNotEncodable: { permanent: true },
   TooManyRejectedRows: { permanent: true },
   RowWithoutKey: { permanent: true },

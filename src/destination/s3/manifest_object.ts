@@ -3,6 +3,7 @@ import { DestinationFault } from '../destination.ts';
 import { manifestText, parseManifest, type Manifest } from '../manifest.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
+import { unconditionalStore } from './unconditional_store.ts';
 
 /** Looks and writes this often before a manifest that keeps changing under us is given up. */
 const roundsMaximum = 6;
@@ -79,8 +80,10 @@ export async function putManifestObject(
       if (current.state === 'unreadable') return { verified: false };
     } catch (error) {
       if (!(error instanceof DestinationFault)) throw error;
-      if (error.type === 'NotImplemented') conditional = false;
-      else if (!error.transient && error.type !== 'NoSuchKey') throw error;
+      if (error.type === 'NotImplemented') {
+        conditional = false;
+        requests.tell(unconditionalStore());
+      } else if (!error.transient && error.type !== 'NoSuchKey') throw error;
       last = error;
     }
   }

@@ -17,6 +17,7 @@ import {
 } from '../destination.ts';
 import type { S3Requests } from './requests.ts';
 import { partBytes, partNumberMaximum } from './part_sizes.ts';
+import { unconditionalStore } from './unconditional_store.ts';
 
 /** How objects are encrypted by the server, and what kind of text they hold. */
 export type ObjectOptions = Pick<
@@ -130,8 +131,9 @@ async function completeUpload(
   try {
     await complete({ IfNoneMatch: '*' }).catch((error: unknown) => {
       // The server knows no conditional writes. The key belongs to a generation that the journal gave to this attempt alone.
-      if (isFault(error, 'NotImplemented')) return complete({});
-      throw error;
+      if (!isFault(error, 'NotImplemented')) throw error;
+      requests.tell(unconditionalStore());
+      return complete({});
     });
   } catch (error) {
     if (!(error instanceof DestinationFault)) throw error;

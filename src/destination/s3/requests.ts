@@ -18,6 +18,8 @@ export interface S3Requests {
     signal: AbortSignal,
     call: (client: S3Client, options: { abortSignal: AbortSignal }) => Promise<Output>,
   ): Promise<Output>;
+  /** Tells the owner of the export of a fault that is worked around. */
+  readonly tell: (fault: DestinationFault) => void;
   readonly close: () => void;
 }
 
@@ -58,6 +60,7 @@ export function createS3Requests(config: S3Config, { settings, onWaiting }: Dest
         }
       }
     },
+    tell: onWaiting,
     close: () => client.destroy(),
   };
 }

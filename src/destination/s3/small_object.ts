@@ -2,6 +2,7 @@ import { DeleteObjectCommand, GetObjectCommand, PutObjectCommand } from '@aws-sd
 import { DestinationFault } from '../destination.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
+import { unconditionalStore } from './unconditional_store.ts';
 
 /** Writes an object in one request where none stands; one with the same bytes is the answer to an earlier try. */
 export async function putSmallObject(
@@ -22,8 +23,10 @@ export async function putSmallObject(
     await put({ IfNoneMatch: '*' });
   } catch (error) {
     if (!(error instanceof DestinationFault)) throw error;
-    if (error.type === 'NotImplemented') await put({});
-    else if (!objectStands.has(error.type) || !(await hasBytes(requests, key, bytes, signal))) throw error;
+    if (error.type === 'NotImplemented') {
+      requests.tell(unconditionalStore());
+      await put({});
+    } else if (!objectStands.has(error.type) || !(await hasBytes(requests, key, bytes, signal))) throw error;
   }
 }
 
