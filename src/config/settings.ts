@@ -39,6 +39,11 @@ const schema = z.object({
   EXPORTD_ENCRYPTION_KEYS: z.string().min(1).optional(),
   /** Whether destinations may point at loopback and private addresses. */
   EXPORTD_ALLOW_PRIVATE_ENDPOINTS: switchOf(false),
+  /**
+   * Whether a destination without keys and without a role may use the credentials of the machine that exportd runs on.
+   * Roles are assumed with those in any case, as far as the machine is allowed to.
+   */
+  EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: switchOf(true),
   /** Prefix of both task queues, so that several deployments can share a namespace. */
   EXPORTD_TASK_QUEUE: z.string().min(1).default('exportd'),
 

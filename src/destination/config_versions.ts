@@ -1,6 +1,6 @@
 import type { KeyRing } from '../config/key_ring.ts';
-import type { Settings } from '../config/settings.ts';
 import type { Connection, Pool } from '../journal/database.ts';
+import type { DestinationSettings } from './destination.ts';
 import { destinationTypeOf } from './registry.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -9,7 +9,7 @@ type SealedSecrets = Readonly<Record<string, string>>;
 /** What storing a config needs besides the config. */
 export interface ConfigStore {
   readonly keyRing: KeyRing;
-  readonly settings: Pick<Settings, 'EXPORTD_ALLOW_PRIVATE_ENDPOINTS'>;
+  readonly settings: DestinationSettings;
 }
 
 /** A stored version as it may be shown: without its secrets. */

@@ -92,7 +92,10 @@ export interface Destination {
 /** What a destination is opened with besides its config. */
 export interface DestinationContext {
   readonly settings: Settings;
-  /** Called when a request failed for a passing reason and is tried again after a wait. */
+  /**
+   * Called when a request failed for a passing reason and is tried again after a wait; and with a fault that is not
+   * transient where something is missing that can be done without.
+   */
   readonly onWaiting: (fault: DestinationFault) => void;
 }
 
@@ -102,16 +105,24 @@ export interface KeySource {
   readonly model: Model;
 }
 
+/** What an installation lets destinations do. */
+export type DestinationSettings = Pick<
+  Settings,
+  'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN'
+>;
+
 /** A kind of destination: one folder here and one line in the registry. */
 export interface DestinationType<Config extends Record<string, unknown> = Record<string, unknown>> {
   readonly name: string;
   /** Members that are stored encrypted and never returned. */
   readonly secretMembers: readonly string[];
+  /** What members are that a config does not hold: every member that may be shown and need not be given. */
+  readonly defaultMembers: Readonly<Record<string, unknown>>;
   /**
    * Checks a config as a user sent it and fills in defaults.
    * @throws CommandRefused that names the member.
    */
-  parseConfig(config: unknown, settings: Pick<Settings, 'EXPORTD_ALLOW_PRIVATE_ENDPOINTS'>): Config;
+  parseConfig(config: unknown, settings: DestinationSettings): Config;
   /** Which rows an export with this stored config takes; asks for no secret. */
   selectionOf(config: Readonly<Record<string, unknown>>): RowSelection;
   /** Whether two exports to destinations of this kind would write the same keys for an interval that both have. */

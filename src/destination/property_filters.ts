@@ -1,11 +1,7 @@
 import { z } from 'zod';
 import { propertyOperators, type PropertyFilter, type PropertyOperator } from '../source/row_selection.ts';
 
-/** Text that PostgreSQL can store and compare. */
-export const isStorableText = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
-
-const unstorable = 'Filters must not hold the character U+0000 or half of a surrogate pair.';
-const scalar = z.union([z.string().refine(isStorableText, unstorable), z.number(), z.boolean(), z.null()]);
+const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 const text = z.string();
 const textOrNumber = z.union([text, z.number()]);
 const time = z.union([z.iso.date(), z.iso.datetime({ offset: true, local: true })]);
@@ -69,10 +65,7 @@ const members = z.object({
         ? `Filters of type '${input}' are not supported yet.`
         : `Each filter must have a 'type' of one of: ${filterTypes.join(', ')}`,
   }),
-  key: z
-    .string("Each filter must have a 'key'")
-    .min(1, "Each filter must have a 'key'")
-    .refine(isStorableText, unstorable),
+  key: z.string("Each filter must have a 'key'").min(1, "Each filter must have a 'key'"),
   operator: z
     .enum(propertyOperators, `The 'operator' of a filter must be one of: ${propertyOperators.join(', ')}`)
     .nullable()

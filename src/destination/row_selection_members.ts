@@ -2,13 +2,13 @@ import { z } from 'zod';
 import type { Model } from '../domain/batch_export.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import { refuseMember } from './config_members.ts';
-import { isStorableText, propertyFilters } from './property_filters.ts';
+import { propertyFilters } from './property_filters.ts';
 
 const eventNames = (member: string) => {
   const message = `The field '${member}' must be a list of names of events, none of them empty.`;
   return z
     .custom<unknown[]>(Array.isArray, message)
-    .pipe(z.array(z.string(message).min(1, message).refine(isStorableText, message)))
+    .pipe(z.array(z.string(message).min(1, message)))
     .default([]);
 };
 

@@ -9,7 +9,7 @@ import { createCommander, definition, quickPolicies } from './commander.ts';
 
 const store = {
   keyRing: createKeyRing(`test:${randomBytes(32).toString('base64')}`),
-  settings: { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false },
+  settings: { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true },
 };
 
 let database: TestDatabase;

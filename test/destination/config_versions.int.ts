@@ -13,7 +13,7 @@ import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 
 const newKeyRing = () => createKeyRing(`main:${randomBytes(32).toString('base64')}`);
 const keyRing = newKeyRing();
-const settings = { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false };
+const settings = { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true };
 const keyId = `id-${randomUUID()}`;
 const secret = `secret-${randomUUID()}`;
 const given = {

@@ -48,10 +48,10 @@ describe('property filters', () => {
   });
 
   it.each(propertyOperators.filter((operator) => !operator.endsWith('_set')))(
-    'need a value that is no object with %s, and one that PostgreSQL can hold',
+    'need a value that is no object with %s',
     (operator) => {
       const expected = `The 'value' of a filter with the operator '${operator}' must be `;
-      for (const value of [undefined, {}, [{}], [['a']], 'a\0', '\ud800', Infinity])
+      for (const value of [undefined, {}, [{}], [['a']]])
         expect(message([{ ...filter, operator, value }])).toContain(expected);
     },
   );

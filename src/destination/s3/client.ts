@@ -5,6 +5,7 @@ import { NodeHttpHandler } from '@smithy/node-http-handler';
 import type { Settings } from '../../config/settings.ts';
 import { DestinationFault } from '../destination.ts';
 import type { S3Config } from './config.ts';
+import { credentialsOf } from './credentials.ts';
 import { endpointFault, publicLookup } from './endpoint.ts';
 
 /** The client tries a request this often before its caller learns of the fault. */
@@ -21,7 +22,7 @@ export function createS3Client(config: S3Config, settings: Settings): S3Client {
     region: config.region,
     maxAttempts: attempts,
     requestHandler: requestHandler(config, settings),
-    ...credentials(config),
+    ...credentialsOf(config, settings),
     ...addressing(config),
   });
 }
@@ -43,12 +44,6 @@ function requestHandler(config: S3Config, settings: Settings): NodeHttpHandler {
     socketTimeout: timeout,
   });
 }
-
-/** Keys of the config; without any the SDK's own chain (environment, profile, role of the machine) is asked. */
-const credentials = ({ aws_access_key_id, aws_secret_access_key }: S3Config): S3ClientConfig =>
-  aws_access_key_id === undefined || aws_secret_access_key === undefined
-    ? {}
-    : { credentials: { accessKeyId: aws_access_key_id, secretAccessKey: aws_secret_access_key } };
 
 const addressing = ({ endpoint_url, use_virtual_style_addressing }: S3Config): S3ClientConfig =>
   endpoint_url === null

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import type { Settings } from '../../config/settings.ts';
+import { CommandRefused } from '../../domain/errors.ts';
 import type { RowSelection } from '../../source/row_selection.ts';
-import { givenMembers, parseMembers, refuseMember } from '../config_members.ts';
+import { configAttribute, givenMembers, parseMembers, refuseMember } from '../config_members.ts';
+import type { DestinationSettings } from '../destination.ts';
 import { rowSelectionMembers } from '../row_selection_members.ts';
 import { endpointFault } from './endpoint.ts';
 import { fileFormatOf, fileFormats, quoted, type FileFormat } from './formats.ts';
@@ -82,18 +83,17 @@ const rowSelection = z.object(rowSelectionMembers);
 export const selectionOf = (config: Readonly<Record<string, unknown>>): RowSelection =>
   rowSelection.parse(config);
 
-type ConfigSettings = Pick<Settings, 'EXPORTD_ALLOW_PRIVATE_ENDPOINTS'>;
-
 /**
  * Checks an S3 config as a user sent it and fills in defaults; null stands for a member's default.
  * @throws CommandRefused that names the member at fault.
  */
-export function parseS3Config(config: unknown, settings: ConfigSettings): S3Config {
+export function parseS3Config(config: unknown, settings: DestinationSettings): S3Config {
   const parsed = parseMembers(configSchema, givenMembers(config));
   const format = fileFormatOf(parsed);
   checkPrefix(parsed);
   checkEndpoint(parsed, settings.EXPORTD_ALLOW_PRIVATE_ENDPOINTS);
   checkPairs(parsed);
+  checkCredentials(parsed, settings.EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN);
   return { ...parsed, ...format };
 }
 
@@ -105,6 +105,15 @@ function checkPrefix({ prefix }: Members): void {
 function checkEndpoint({ endpoint_url }: Members, allowPrivate: boolean): void {
   const fault = endpoint_url === null ? null : endpointFault(endpoint_url, allowPrivate);
   if (fault !== null) throw refuseMember('endpoint_url', `The endpoint_url is refused: ${fault}.`);
+}
+
+function checkCredentials({ aws_access_key_id, role_arn }: Members, allowMachine: boolean): void {
+  if (aws_access_key_id === undefined && role_arn === null && !allowMachine)
+    throw new CommandRefused(
+      'required',
+      'This installation has no credentials of its own to write with; set aws_access_key_id and aws_secret_access_key, or role_arn.',
+      configAttribute('aws_access_key_id'),
+    );
 }
 
 function checkPairs(config: Members): void {

@@ -91,6 +91,24 @@ export function faultOf(error: unknown, operation: string): DestinationFault {
   });
 }
 
+/** The fault that an error while assuming a role stands for. Says nothing of what AWS wrote but the error's name. */
+export function roleFaultOf(error: unknown): DestinationFault {
+  const { name, code, status } = describe(error);
+  const known = name === 'CredentialsProviderError' ? permanentFaults[name] : undefined;
+  if (known !== undefined) return new DestinationFault(name, known, { transient: false });
+  if (status === undefined)
+    return new DestinationFault(
+      'StsUnreachable',
+      `AWS did not answer when the role of the destination was to be assumed (${code ?? name}).`,
+      { transient: true },
+    );
+  return new DestinationFault(
+    'RoleRefused',
+    `The role of the destination could not be assumed (${name}); check role_arn and external_id, and that the trust policy of the role names exportd's account or the owner of aws_access_key_id.`,
+    { transient: status >= 500 || passingStatuses.has(status) || /^(Throttl|RequestLimit)/.test(name) },
+  );
+}
+
 /** A fault that was thrown inside the client, such as the refusal of an address. */
 function causeFault(error: unknown): DestinationFault | undefined {
   const cause: unknown = error instanceof Error ? error.cause : undefined;

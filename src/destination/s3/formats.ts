@@ -1,7 +1,11 @@
+import {
+  parquetCompressions,
+  textCompressions,
+  type EncodingOptions,
+  type ParquetCompression,
+  type TextCompression,
+} from '../../encoding/encoder.ts';
 import { refuseMember } from '../config_members.ts';
-
-const textCompressions = ['gzip', 'zstd', 'brotli'] as const;
-const parquetCompressions = ['zstd', 'snappy', 'gzip', 'brotli', 'lz4'] as const;
 
 /** The compressions of each file format; null, no compression, goes with all. */
 const compressions = {
@@ -12,11 +16,8 @@ const compressions = {
 
 /** A file format with a compression that it supports. */
 export type FileFormat =
-  | {
-      readonly file_format: 'JSONLines' | 'CSV';
-      readonly compression: (typeof textCompressions)[number] | null;
-    }
-  | { readonly file_format: 'Parquet'; readonly compression: (typeof parquetCompressions)[number] | null };
+  | { readonly file_format: 'JSONLines' | 'CSV'; readonly compression: TextCompression | null }
+  | { readonly file_format: 'Parquet'; readonly compression: ParquetCompression | null };
 
 export const fileFormats = [
   'JSONLines',
@@ -28,37 +29,36 @@ export const fileFormats = [
  * Checks that a compression goes with a file format.
  * @throws CommandRefused that names `compression`; its value is told only when it is one that another format has.
  */
-export function fileFormatOf(given: {
+export function fileFormatOf({
+  file_format,
+  compression,
+}: {
   readonly file_format: FileFormat['file_format'];
   readonly compression: string | null;
 }): FileFormat {
-  const { file_format } = given;
-  if (file_format === 'Parquet')
-    return { file_format, compression: compressionOf(file_format, given.compression) };
-  return { file_format, compression: compressionOf(file_format, given.compression) };
+  if (file_format === 'Parquet') return { file_format, compression: supported(file_format, compression) };
+  return { file_format, compression: supported(file_format, compression) };
 }
 
-function compressionOf<Format extends FileFormat['file_format']>(
+function supported<Format extends FileFormat['file_format']>(
   format: Format,
   given: string | null,
 ): (typeof compressions)[Format][number] | null {
   if (given === null) return null;
-  const supported: readonly (typeof compressions)[Format][number][] = compressions[format];
-  const found = supported.find((compression) => compression === given);
+  const names: readonly (typeof compressions)[Format][number][] = compressions[format];
+  const found = names.find((compression) => compression === given);
   if (found !== undefined) return found;
   const known = Object.values(compressions)
     .flat()
     .some((compression) => compression === given);
   throw refuseMember(
     'compression',
-    `${known ? `Compression ${given}` : 'This compression'} is not supported for file format ${format}. Supported compressions are ${quoted(supported)}.`,
+    `${known ? `Compression ${given}` : 'This compression'} is not supported for file format ${format}. Supported compressions are ${quoted(names)}.`,
   );
 }
 
 /** What encoders have to know of a config. */
-export function encodingOf<OnBadRow>(
-  config: FileFormat & { readonly on_bad_row: OnBadRow },
-): FileFormat & { readonly on_bad_row: OnBadRow } {
+export function encodingOf(config: FileFormat & Pick<EncodingOptions, 'on_bad_row'>): EncodingOptions {
   const { on_bad_row } = config;
   return config.file_format === 'Parquet'
     ? { file_format: config.file_format, compression: config.compression, on_bad_row }

@@ -1,5 +1,5 @@
 import type { Destination, DestinationContext, DestinationType } from '../destination.ts';
-import { parseS3Config, secretMembers, selectionOf, type S3Config } from './config.ts';
+import { defaultMembers, parseS3Config, secretMembers, selectionOf, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
 import { fileKey, manifestKey, rejectedKey } from './keys.ts';
 import { putManifestObject, readManifestObject } from './manifest_object.ts';
@@ -14,6 +14,7 @@ const mebibyte = 1024 * 1024;
 export const s3: DestinationType<S3Config> = {
   name: 'S3',
   secretMembers,
+  defaultMembers,
   parseConfig: parseS3Config,
   selectionOf,
   writesSameKeys,

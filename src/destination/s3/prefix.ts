@@ -23,7 +23,6 @@ export const isVariable = (name: string): name is PrefixVariable =>
 export function prefixFault(template: string): string | null {
   if (template.startsWith('/')) return `The prefix must not begin with "/".`;
   if (/[\p{Cc}\\]/u.test(template)) return 'The prefix must not hold control characters or backslashes.';
-  if (!template.isWellFormed()) return 'The prefix must not hold half of a surrogate pair.';
   const segments = template.replace(/\/$/, '').split('/');
   if (segments.some((segment) => segment === '..' || segment === '.'))
     return 'The prefix must not hold the path segments "." and "..".';

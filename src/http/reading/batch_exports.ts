@@ -1,5 +1,6 @@
 import type { BatchExportDefinition, Model } from '../../domain/batch_export.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
+import { destinationTypeOf } from '../../destination/registry.ts';
 import { notFound } from '../api_error.ts';
 import type { BatchExportAnswer } from '../schemas/batch_export.ts';
 import { latestRuns, runAnswer, type RunLink } from './runs.ts';
@@ -44,8 +45,14 @@ export async function requireBatchExport(
   const { rows } = await database.query<BatchExportRow>(`${selection} and export.id = $2`, [teamId, id]);
   const [found] = rows;
   if (!found) throw notFound();
-  return found;
+  return withDefaults(found);
 }
+
+/** With every member of the config that may be shown: versions that were stored before a member was known lack it. */
+const withDefaults = (row: BatchExportRow): BatchExportRow => ({
+  ...row,
+  config: { ...destinationTypeOf(row.destination_type).defaultMembers, ...row.config },
+});
 
 /** A page of the project's live exports, newest first. */
 export async function listBatchExports(
@@ -61,7 +68,7 @@ export async function listBatchExports(
     `${selection} order by export.created_at desc, export.id limit $2 offset $3`,
     [teamId, window.limit, window.offset],
   );
-  return { count: counted.rows[0]?.count ?? 0, rows };
+  return { count: counted.rows[0]?.count ?? 0, rows: rows.map(withDefaults) };
 }
 
 /** Exports in the terms of the interface, each with its newest runs and its lag. */

@@ -9,7 +9,7 @@ import type { KeySource } from '../../../src/destination/destination.ts';
 const source = (more: object = {}, model: KeySource['model'] = 'events'): KeySource => ({
   config: parseS3Config(
     { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports', ...more },
-    { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: true },
+    { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: true, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true },
   ),
   model,
 });

@@ -1,0 +1,122 @@
+import { HeadBucketCommand } from '@aws-sdk/client-s3';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { s3 } from '../../../src/destination/s3/index.ts';
+import { createS3Requests } from '../../../src/destination/s3/requests.ts';
+import { s3Settings } from './bucket_requests.ts';
+import { startWebServer, type WebServer } from './web_server.ts';
+
+const role = 'arn:aws:iam::123456789012:role/exports';
+const keys = { aws_access_key_id: 'AKIABASE', aws_secret_access_key: 'base-secret' };
+const assumed = { id: 'ASIAASSUMED', secret: 'assumed-secret', token: 'assumed-token' };
+
+const credentialsXml = `<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult>
+  <Credentials><AccessKeyId>${assumed.id}</AccessKeyId><SecretAccessKey>${assumed.secret}</SecretAccessKey>
+  <SessionToken>${assumed.token}</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration></Credentials>
+  </AssumeRoleResult></AssumeRoleResponse>`;
+const errorXml = (code: string): string =>
+  `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>${code}</Code>
+  <Message>${keys.aws_access_key_id} is not allowed.</Message></Error></ErrorResponse>`;
+
+let sts: WebServer;
+let store: WebServer;
+let answer: { status: number; xml: string };
+const environment = ['AWS_ENDPOINT_URL_STS', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'] as const;
+const before = environment.map((name) => process.env[name]);
+
+beforeEach(async () => {
+  answer = { status: 200, xml: credentialsXml };
+  sts = await startWebServer((_, response) =>
+    response.writeHead(answer.status, { 'content-type': 'text/xml' }).end(answer.xml),
+  );
+  store = await startWebServer((_, response) => response.end());
+  process.env.AWS_ENDPOINT_URL_STS = sts.endpoint;
+});
+afterEach(async () => {
+  for (const [position, name] of environment.entries()) {
+    const value = before[position];
+    if (value === undefined) Reflect.deleteProperty(process.env, name);
+    else process.env[name] = value;
+  }
+  await sts.close();
+  await store.close();
+});
+
+/** Makes one request to the store with this config; what it threw, or null. */
+async function visit(config: object): Promise<unknown> {
+  const settings = s3Settings({ EXPORTD_S3_PATIENCE_MS: '0' });
+  const given = {
+    bucket_name: 'bucket',
+    region: 'auto',
+    prefix: '',
+    endpoint_url: store.endpoint,
+    ...config,
+  };
+  const requests = createS3Requests(s3.parseConfig(given, settings), {
+    settings,
+    onWaiting: () => undefined,
+  });
+  return requests
+    .send('HeadBucket', new AbortController().signal, (client, call) =>
+      client.send(new HeadBucketCommand({ Bucket: 'bucket' }), call),
+    )
+    .then(
+      () => null,
+      (fault: unknown) => fault,
+    )
+    .finally(() => requests.close());
+}
+
+describe('a destination with a role', () => {
+  it('assumes it with its keys and its external id, and signs with what it was given', async () => {
+    expect(await visit({ ...keys, role_arn: role, external_id: 'project-7' })).toBeNull();
+    expect(sts.received).toHaveLength(1);
+    const form = new URLSearchParams(sts.received[0]?.body);
+    expect(Object.fromEntries(form)).toMatchObject({
+      Action: 'AssumeRole',
+      RoleArn: role,
+      ExternalId: 'project-7',
+      RoleSessionName: 'exportd',
+    });
+    expect(sts.received[0]?.headers.authorization).toContain(`Credential=${keys.aws_access_key_id}/`);
+    expect(store.received[0]?.headers.authorization).toContain(`Credential=${assumed.id}/`);
+    expect(store.received[0]?.headers['x-amz-security-token']).toBe(assumed.token);
+  });
+
+  it('without keys assumes it as the machine that exportd runs on', async () => {
+    process.env.AWS_ACCESS_KEY_ID = 'AKIAMACHINE';
+    process.env.AWS_SECRET_ACCESS_KEY = 'machine-secret';
+    expect(await visit({ role_arn: role })).toBeNull();
+    expect(sts.received[0]?.headers.authorization).toContain('Credential=AKIAMACHINE/');
+    expect(new URLSearchParams(sts.received[0]?.body).has('ExternalId')).toBe(false);
+    expect(store.received[0]?.headers.authorization).toContain(`Credential=${assumed.id}/`);
+  });
+
+  it('ends a run when the role is refused, and repeats nothing that AWS wrote', async () => {
+    answer = { status: 403, xml: errorXml('AccessDenied') };
+    const fault = await visit({ ...keys, role_arn: role });
+    expect(fault).toMatchObject({ name: 'DestinationFault', type: 'RoleRefused', transient: false });
+    expect((fault as Error).message).toContain('could not be assumed (AccessDenied)');
+    expect((fault as Error).message).not.toContain(keys.aws_access_key_id);
+    expect(store.received).toHaveLength(0);
+  });
+
+  it('is tried again when AWS is busy or cannot be reached', async () => {
+    answer = { status: 400, xml: errorXml('Throttling') };
+    expect(await visit({ ...keys, role_arn: role })).toMatchObject({ type: 'RoleRefused', transient: true });
+    await sts.close();
+    expect(await visit({ ...keys, role_arn: role })).toMatchObject({
+      type: 'StsUnreachable',
+      transient: true,
+    });
+  });
+});
+
+describe('a destination without keys and without a role', () => {
+  it('signs as the machine that exportd runs on', async () => {
+    process.env.AWS_ACCESS_KEY_ID = 'AKIAMACHINE';
+    process.env.AWS_SECRET_ACCESS_KEY = 'machine-secret';
+    expect(await visit({})).toBeNull();
+    expect(store.received[0]?.headers.authorization).toContain('Credential=AKIAMACHINE/');
+    expect(sts.received).toHaveLength(0);
+  });
+});

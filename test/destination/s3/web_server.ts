@@ -1,0 +1,47 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+
+/** A request as a server of a test received it. */
+export interface ReceivedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** A server on the loopback address that answers as a test says. */
+export interface WebServer {
+  readonly endpoint: string;
+  readonly received: readonly ReceivedRequest[];
+  close(): Promise<void>;
+}
+
+/** Starts a server on a free port. */
+export async function startWebServer(
+  answer: (request: ReceivedRequest, response: ServerResponse) => void,
+): Promise<WebServer> {
+  const received: ReceivedRequest[] = [];
+  const server = createServer((incoming, response) => {
+    void text(incoming).then((body) => {
+      const request = {
+        method: incoming.method ?? '',
+        path: incoming.url ?? '',
+        headers: incoming.headers,
+        body,
+      };
+      received.push(request);
+      answer(request, response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
