@@ -10,6 +10,23 @@ afterAll(() => facade.close());
 
 const config = (answer: Answer) => (answer.body.destination as { config: Record<string, unknown> }).config;
 
+/** Every member of a config that may be shown and need not be given. */
+const defaultConfig = {
+  role_arn: null,
+  external_id: null,
+  endpoint_url: null,
+  use_virtual_style_addressing: false,
+  file_format: 'JSONLines',
+  compression: null,
+  max_file_size_mb: null,
+  on_bad_row: 'fail',
+  include_events: [],
+  exclude_events: [],
+  filters: [],
+  encryption: null,
+  kms_key_id: null,
+};
+
 async function storedSecrets(id: string) {
   const { rows } = await facade.database.pool.query<{ version: number; secrets: Record<string, string> }>(
     'select version, secrets from exportd.destination_configs where batch_export_id = $1 order by version',
@@ -33,11 +50,12 @@ describe('a batch export', () => {
       model: 'events',
       destination: {
         type: 'S3',
-        config: expect.objectContaining({
+        config: {
           bucket_name: 'bucket',
-          file_format: 'JSONLines',
-          compression: null,
-        }),
+          region: 'us-east-1',
+          prefix: expect.any(String),
+          ...defaultConfig,
+        },
       },
       interval: 'hour',
       timezone: 'UTC',
@@ -98,6 +116,63 @@ describe('a batch export', () => {
     );
     expect(rows).toEqual([{ status: 'no-op' }]);
     expect(await storedSecrets(id)).toHaveLength(1);
+  });
+
+  it('is shown with the members of its config that its version was stored without', async () => {
+    const id = await facade.createExport();
+    await facade.database.pool.query(
+      `update exportd.destination_configs set config = config - array['filters', 'on_bad_row', 'role_arn']
+       where batch_export_id = $1`,
+      [id],
+    );
+    const shown = await facade.call('GET', `batch_exports/${id}`);
+    expect(config(shown)).toMatchObject(defaultConfig);
+    const sent = await facade.call('PATCH', `batch_exports/${id}`, shown.body);
+    expect(sent.text).toBe(shown.text);
+    expect(await storedSecrets(id)).toHaveLength(1);
+  });
+
+  it('cannot keep a compression that a new file format does not have', async () => {
+    const id = await facade.createExport();
+    const patch = (members: object) =>
+      facade.call('PATCH', `batch_exports/${id}`, { destination: { config: members } });
+    const parquet = await patch({ file_format: 'Parquet', compression: 'snappy' });
+    expect([parquet.status, config(parquet).compression]).toEqual([200, 'snappy']);
+    const csv = await patch({ file_format: 'CSV' });
+    expect([csv.status, csv.body]).toEqual([
+      400,
+      {
+        type: 'validation_error',
+        code: 'invalid_input',
+        attr: 'destination__config__compression',
+        detail:
+          "Compression snappy is not supported for file format CSV. Supported compressions are ['gzip', 'zstd', 'brotli'].",
+      },
+    ]);
+    const both = await patch({ file_format: 'CSV', compression: null });
+    expect([both.status, config(both).compression]).toEqual([200, null]);
+  });
+
+  it('is refused where another one writes the same keys, which is named within its project alone', async () => {
+    const body = exportBody();
+    const first = await facade.call('POST', 'batch_exports/', body);
+    const second = await facade.call('POST', 'batch_exports/', body);
+    expect([second.status, second.body]).toEqual([
+      400,
+      {
+        type: 'validation_error',
+        code: 'invalid_input',
+        attr: 'destination__config__prefix',
+        detail: `The batch export ${String(first.body.id)} writes the same keys to this bucket; give this one a prefix of its own.`,
+      },
+    ]);
+    const { key } = await facade.newKey(facade.otherProjectId);
+    const path = `/api/environments/${facade.otherProjectId}/batch_exports/`;
+    const elsewhere = await facade.call('POST', path, body, { authorization: `Bearer ${key}` });
+    expect([elsewhere.status, elsewhere.body.detail]).toEqual([
+      400,
+      'A batch export of another project writes the same keys to this bucket; give this one a prefix of its own.',
+    ]);
   });
 
   it('keeps its secrets and the rest of its config when a PATCH changes one member', async () => {
