@@ -96,8 +96,10 @@ describe('the manifest of an interval', () => {
   });
 
   it('is written to a server that knows no conditional writes', async () => {
-    const simple = unconditional(requests);
+    const told: string[] = [];
+    const simple = { ...unconditional(requests), tell: ({ type }: { type: string }) => told.push(type) };
     expect(await put('simple.json', manifest(1), simple)).toEqual({ verified: true });
     expect(await put('simple.json', manifest(2), simple)).toEqual({ verified: true });
+    expect(told).toEqual(['NotImplemented', 'NotImplemented']);
   });
 });

@@ -76,8 +76,11 @@ describe('a multipart upload', () => {
   });
 
   it('is completed by a server that knows no conditional writes', async () => {
-    const { upload, parts } = await uploadTo('simple', unconditional(requests));
+    const told: string[] = [];
+    const simple = { ...unconditional(requests), tell: ({ type }: { type: string }) => told.push(type) };
+    const { upload, parts } = await uploadTo('simple', simple);
     await upload.complete(parts, length, signal);
+    expect(told).toEqual(['NotImplemented']);
     expect((await textOf('simple')).length).toBe(length);
   });
 
