@@ -26,6 +26,9 @@ export interface BatchExportDefinition {
 
 export type SkipReason = 'paused' | 'before start_at' | 'after end_at';
 
+/** Why exportd retries a run that completed: the source has other rows by now. */
+export type RetryReason = 'late_rows';
+
 /** A range of whole intervals that get no scheduled run, and why. */
 export interface SkippedRange extends DataInterval {
   readonly reason: SkipReason;
@@ -46,7 +49,11 @@ export type BatchExportEvent =
   | { type: 'BatchExportUnpaused'; data: Record<string, never> }
   | { type: 'IntervalsSkipped'; data: SkippedRange }
   | { type: 'BackfillRequested'; data: { backfill_id: string; start_at: string; end_at: string } }
-  | { type: 'RunRetryRequested'; data: { backfill_id: string; run_id: string } & DataInterval }
+  /** `reason` says why exportd asks for it by itself; a person's retry has none. */
+  | {
+      type: 'RunRetryRequested';
+      data: { backfill_id: string; run_id: string; reason?: RetryReason } & DataInterval;
+    }
   | { type: 'IntervalScheduled'; data: { run_id: string } & DataInterval }
   | { type: 'BatchExportDeleted'; data: Record<string, never> };
 
@@ -247,15 +254,22 @@ export function decideBackfill(
 /** Requests one more run of a run's interval; refused while a run of that interval is active. */
 export function decideRetry(
   state: BatchExportState,
-  command: { backfill_id: string; run_id: string; interval: DataInterval; active_run_id: string | null },
+  command: {
+    backfill_id: string;
+    run_id: string;
+    reason?: RetryReason | undefined;
+    interval: DataInterval;
+    active_run_id: string | null;
+  },
 ): BatchExportEvent[] {
   requireLive(state);
+  const { backfill_id, run_id, reason, interval } = command;
   if (command.active_run_id !== null)
     throw new CommandRefused('conflict', `Run ${command.active_run_id} of this interval is still active.`);
   return [
     {
       type: 'RunRetryRequested',
-      data: { backfill_id: command.backfill_id, run_id: command.run_id, ...command.interval },
+      data: { backfill_id, run_id, ...(reason && { reason }), ...interval },
     },
   ];
 }

@@ -1,5 +1,5 @@
 import { backfillDecider, decideSteering } from '../../domain/backfill.ts';
-import { decideBackfill, decideRetry, requireLive } from '../../domain/batch_export.ts';
+import { decideBackfill, decideRetry, requireLive, type RetryReason } from '../../domain/batch_export.ts';
 import { CommandRefused } from '../../domain/errors.ts';
 import { intervalsTouching, type DataInterval } from '../../domain/intervals.ts';
 import { idFromCause } from '../../journal/journal.ts';
@@ -23,8 +23,11 @@ export async function applyBackfill(
   return startBackfill(context, request);
 }
 
-/** Requests one more run of a run's interval: a backfill of that interval alone. */
-export async function applyRetry(context: CommandContext, body: { run_id: string }): Promise<CommandEffect> {
+/** Requests one more run of a run's interval: a backfill of that interval alone. What has a reason is exportd's own. */
+export async function applyRetry(
+  context: CommandContext,
+  body: { run_id: string; reason?: RetryReason },
+): Promise<CommandEffect> {
   const { batchExport, transaction, commandId, cause } = context;
   const { rows } = await transaction.connection.query<{ start: string; end: string }>(
     `select data_interval_start as start, data_interval_end as end from exportd.batch_export_runs
@@ -39,11 +42,14 @@ export async function applyRetry(context: CommandContext, body: { run_id: string
     decideRetry(batchExport.state(), {
       backfill_id: backfillId,
       run_id: body.run_id,
+      reason: body.reason,
       interval,
       active_run_id: await activeRunOf(transaction.connection, batchExport.id, interval),
     }),
   );
   const range = { start_at: interval.start, end_at: interval.end };
+  // A limit on what people ask for at once; late rows are owed, however many intervals have some.
+  if (body.reason === undefined) await assertRoomForBackfill(context);
   return openBackfill(context, { backfill_id: backfillId, ...range }, [interval], body.run_id);
 }
 
@@ -69,6 +75,7 @@ export async function startBackfill(
   }
   if (intervals.length === 0)
     throw new CommandRefused('invalid_input', 'No interval in this range has ended yet.', 'end_at');
+  await assertRoomForBackfill(context);
   return openBackfill(context, request, intervals, null);
 }
 
@@ -80,7 +87,6 @@ async function openBackfill(
 ): Promise<CommandEffect> {
   const { batchExport, transaction, policies, cause } = context;
   const live = requireLive(batchExport.state());
-  await assertRoomForBackfill(context, live.team_id);
   const backfill = await transaction.lock(backfillDecider, request.backfill_id);
   const first = intervals[0]?.start ?? request.start_at;
   await backfill.append(cause, [
@@ -111,7 +117,8 @@ async function openBackfill(
   });
 }
 
-async function assertRoomForBackfill(context: CommandContext, teamId: number): Promise<void> {
+async function assertRoomForBackfill(context: CommandContext): Promise<void> {
+  const { team_id: teamId } = requireLive(context.batchExport.state());
   const { rows } = await context.transaction.connection.query<{ active: number }>(
     'select count(*) as active from exportd.backfills where team_id = $1 and finished_at is null',
     [teamId],

@@ -1,0 +1,89 @@
+import { activeStatuses, runDecider, type RunSubject } from '../domain/run.ts';
+import type { Pool } from '../journal/database.ts';
+import type { Journal } from '../journal/journal.ts';
+import type { UpkeepPolicy } from './policies.ts';
+
+/** An object of a destination that nobody needs any more. */
+export interface ObsoleteObject extends Pick<
+  RunSubject,
+  'batch_export_id' | 'team_id' | 'model' | 'config_version' | 'data_interval_start' | 'data_interval_end'
+> {
+  /** Its place in the read model. */
+  readonly position: number;
+  /** The run that it belongs to. */
+  readonly run_id: string;
+  readonly kind: 'upload' | 'file' | 'manifest';
+  readonly key: string;
+  /** Of an upload: its id, and the mark that the file has which was made of it after all. */
+  readonly upload_id: string | null;
+  readonly mark: string | null;
+  /** Whether a manifest may have named it: the run had claimed publishing. */
+  readonly claimed: boolean;
+  /** The manifest that readers of its interval follow now, and the config of its place; null before the first one. */
+  readonly current_key: string | null;
+  readonly current_config_version: number | null;
+}
+
+/** What became of an object; the reason says why one that was not removed stays for good. */
+export interface Removal {
+  readonly object: ObsoleteObject;
+  readonly removed: boolean;
+  readonly reason: string | null;
+}
+
+/**
+ * The condition on a row `object` that its time is over; $1 and $2 are `obsoletePeriods`. Manifests in a place that was
+ * left wait for the runs of their interval: the place may be the destination's again, and one of them publish there.
+ */
+export const isObsolete = `object.obsolete_at is not null
+  and object.obsolete_at <= clock_timestamp()
+    - make_interval(secs => case when object.claimed then $1::bigint else $2::bigint end / 1000.0)
+  and not (object.kind = 'manifest' and exists (select from exportd.batch_export_runs active
+    where active.batch_export_id = object.batch_export_id and active.data_interval_start = object.data_interval_start
+      and active.status in (${activeStatuses.map((status) => `'${status}'`).join(', ')})))`;
+
+/** Milliseconds that objects stay which a manifest may have named, and the others. */
+export const obsoletePeriods = ({ graceMs, sweepAfterMs }: UpkeepPolicy): [number, number] => [
+  graceMs,
+  sweepAfterMs,
+];
+
+/** The export's objects whose time is over, interval by interval, a manifest before the files that it names. */
+export async function readObsoleteObjects(
+  pool: Pool,
+  policy: UpkeepPolicy,
+  batchExportId: string,
+  limit: number,
+): Promise<ObsoleteObject[]> {
+  const { rows } = await pool.query<ObsoleteObject>(
+    `select object.batch_export_id, run.team_id, run.model, object.config_version, object.data_interval_start,
+       object.data_interval_end, object.position, object.run_id, object.kind, object.key, object.upload_id, object.mark,
+       object.claimed, current.key as current_key, current.config_version as current_config_version
+     from exportd.destination_objects object join exportd.batch_export_runs run on run.id = object.run_id
+     left join exportd.destination_objects current on current.kind = 'manifest' and current.obsolete_at is null
+       and current.batch_export_id = object.batch_export_id
+       and current.data_interval_start = object.data_interval_start
+       and current.data_interval_end = object.data_interval_end
+     where object.batch_export_id = $3 and ${isObsolete}
+     order by object.data_interval_start, object.data_interval_end, object.kind = 'manifest' desc, object.position
+     limit $4`,
+    [...obsoletePeriods(policy), batchExportId, limit],
+  );
+  return rows;
+}
+
+/** Records what became of objects, in the streams of the runs that they belong to. A repeat changes nothing. */
+export async function recordRemovals(journal: Journal, removals: readonly Removal[]): Promise<void> {
+  const byRun = Map.groupBy(removals, ({ object }) => object.run_id);
+  for (const [runId, ofRun] of byRun)
+    await journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(runDecider, runId);
+      for (const { object, removed, reason } of ofRun)
+        await stream.append(`removed:${object.position}`, [
+          {
+            type: 'RunObjectRemoved',
+            data: { key: object.key, upload_id: object.upload_id, removed, reason },
+          },
+        ]);
+    });
+}
