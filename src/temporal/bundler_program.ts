@@ -1,0 +1,16 @@
+import { join } from 'node:path';
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+
+/**
+ * The program that bundles the workflows and prints the bundle. Node runs it from this source also where the rest of
+ * the process was translated (Jest).
+ */
+
+const workflows = join(import.meta.dirname, '../../workflows');
+
+const { code } = await bundleWorkflowCode({
+  workflowsPath: join(workflows, 'index.ts'),
+  workflowInterceptorModules: [join(workflows, 'tame_signals.ts')],
+  logger: new DefaultLogger('WARN', ({ message }) => process.stderr.write(`${message}\n`)),
+});
+process.stdout.write(code);
