@@ -36,7 +36,8 @@ export const insertEvents = (pool: Pool, rows: number, start: string): Promise<u
 export async function createStage() {
   const [database, bucket] = [await createTestDatabase(), await createBucket()];
   const settings = s3Settings({ EXPORTD_PART_BYTES: String(5 * 1024 * 1024), EXPORTD_PAGE_BYTES: '1000000' });
-  const keyRing = createKeyRing(`main:${randomBytes(32).toString('base64')}`);
+  const encryptionKeys = `main:${randomBytes(32).toString('base64')}`;
+  const keyRing = createKeyRing(encryptionKeys);
   const journal = createJournal(database.pool);
   const runSteps = createRunSteps(journal);
   const source = createSource({ sourceUrl: database.url, settings });
@@ -105,6 +106,7 @@ export async function createStage() {
   return {
     database,
     bucket,
+    encryptionKeys,
     keyRing,
     journal,
     runSteps,
