@@ -1,9 +1,25 @@
+import { SecretUnreadable } from '../config/key_ring.ts';
 import { SettingsError } from '../config/settings.ts';
+import { DestinationFault } from '../destination/destination.ts';
+import { CommandRefused } from '../domain/errors.ts';
 import { LaunchError } from '../embedded/launch_error.ts';
 import { AccountRefused } from '../http/accounts.ts';
+import { BadRelationName, RelationNotFound } from '../source/relations.ts';
+import { CannotVerify } from '../verify/report.ts';
 import { CliError } from './cli_error.ts';
 
-const forPeople = [CliError, SettingsError, AccountRefused, LaunchError];
+const forPeople = [
+  CliError,
+  SettingsError,
+  AccountRefused,
+  LaunchError,
+  CannotVerify,
+  CommandRefused,
+  DestinationFault,
+  SecretUnreadable,
+  BadRelationName,
+  RelationNotFound,
+];
 
 /** One clear sentence about what went wrong; a fault of the program keeps its stack. */
 export function describeFailure(error: unknown): string {

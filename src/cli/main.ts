@@ -1,11 +1,13 @@
 #!/usr/bin/env node
+import { CliError } from './cli_error.ts';
 import { describeFailure } from './failures.ts';
 import { createProgram } from './program.ts';
 
 try {
   await createProgram().parseAsync();
-  process.exit(0);
+  // Sets no code: a command may have set one that means something.
+  process.exit();
 } catch (error) {
   process.stderr.write(`exportd: ${describeFailure(error)}\n`);
-  process.exit(1);
+  process.exit(error instanceof CliError ? error.exitCode : 1);
 }

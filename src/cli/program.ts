@@ -4,6 +4,7 @@ import { addBenchCommand } from './commands/bench.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addExportCommands } from './commands/exports.ts';
 import { addProcessCommands } from './commands/processes.ts';
+import { addVerifyCommand } from './commands/verify.ts';
 
 /** The whole command line. */
 export function createProgram(): Command {
@@ -16,6 +17,7 @@ export function createProgram(): Command {
   addProjectCommands(program);
   addKeyCommands(program);
   addExportCommands(program);
+  addVerifyCommand(program);
   addBenchCommand(program);
   return program;
 }

@@ -1,8 +1,10 @@
+import pg from 'pg';
 import type { Model } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { columnTypesOf, type ColumnTypes, type Relations } from '../source/relations.ts';
 import type { SourceConnections } from '../source/source_connection.ts';
 import type { CompactValue } from './compact_value.ts';
+import { CannotVerify } from './report.ts';
 import { newestStates, statementsFor, type Statement } from './source_statements.ts';
 import type { ComparedColumn, RowKey, RowShape, VerifiedRow } from './row.ts';
 
@@ -34,9 +36,17 @@ export function createSourceRows(
   teamId: number,
   signal: AbortSignal,
 ): SourceRows {
+  const read = <Result>(
+    model: Model,
+    work: (connection: pg.PoolClient, types: ColumnTypes) => Promise<Result>,
+  ) =>
+    connections
+      .read({}, signal, async ({ connection }) =>
+        work(connection, await columnTypesOf(connection, relations[model])),
+      )
+      .catch(refuse);
   const query = (make: (types: ColumnTypes) => Statement, model: Model) =>
-    connections.read({}, signal, async ({ connection }) => {
-      const types = await columnTypesOf(connection, relations[model]);
+    read(model, async (connection, types) => {
       const { text, values } = make(types);
       const { rows } = await connection.query<CompactValue[]>({
         text,
@@ -64,10 +74,9 @@ export function createSourceRows(
 
   return {
     comparedColumns: (model, columns) =>
-      connections.read({}, signal, async ({ connection }) => {
-        const types = await columnTypesOf(connection, relations[model]);
+      read(model, (_, types) => {
         const { columns: known } = statementsFor(model, relations, types, teamId);
-        return columns.filter(({ name }) => known.has(name));
+        return Promise.resolve(columns.filter(({ name }) => known.has(name)));
       }),
     rows,
     async count(model, interval) {
@@ -87,4 +96,12 @@ export function createSourceRows(
       );
     },
   };
+}
+
+/** Errors of a database and of the way to it carry a code; the control database has other words for them. */
+function refuse(error: unknown): never {
+  if (error instanceof pg.DatabaseError) throw new CannotVerify(`The source refuses: ${error.message}.`);
+  if (Error.isError(error) && 'code' in error && error.name === 'Error')
+    throw new CannotVerify(`The source does not answer (${String(error.code)}).`);
+  throw error;
 }

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { VerificationReport } from '../../src/verify/report.ts';
+import { exportd } from '../cli/command_line.ts';
+import { createVerifyStage, type Exported, type VerifyStage } from './verify_stage.ts';
+
+let stage: VerifyStage;
+let exported: Exported;
+let environment: Record<string, string>;
+beforeAll(async () => {
+  stage = await createVerifyStage(20);
+  exported = await stage.exportHours();
+  environment = {
+    DATABASE_URL: stage.database.url,
+    EXPORTD_ENCRYPTION_KEYS: stage.encryptionKeys,
+    EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
+  };
+});
+afterAll(() => stage.close());
+
+const verify = (...args: readonly string[]) =>
+  exportd(environment, 'verify', exported.batchExportId, ...args);
+
+describe('exportd verify', () => {
+  it('shows every interval, what is wrong and a last line, and tells by its code', async () => {
+    const well = await verify('--deep');
+    expect(well).toMatchObject({ code: 0, stderr: '' });
+    const lines = well.stdout.trimEnd().split('\n');
+    expect(lines[1]).toMatch(/^2026-01-01T10:00:00Z +2026-01-01T11:00:00Z +1 +1 +20 +20 +0 +0$/);
+    expect(lines.at(-1)).toBe('3 manifests, 3 files, 60 rows: nothing is wrong.');
+
+    await exported.rewrite(1, (rows) => rows.slice(1));
+    const wrong = await verify();
+    expect(wrong).toMatchObject({ code: 1, stderr: '' });
+    expect(wrong.stdout).toContain('LOST  2026-01-01T11:00:00Z to 2026-01-01T12:00:00Z');
+    expect(wrong.stdout.trimEnd().split('\n').at(-1)).toBe(
+      '3 manifests, 3 files, 59 rows: 1 finding, 1 row lost.',
+    );
+
+    const document = await verify('--json', '--from', '2026-01-01T12:00:00Z');
+    expect(document).toMatchObject({ code: 0, stderr: '' });
+    expect((JSON.parse(document.stdout) as VerificationReport).totals).toMatchObject({
+      manifests: 1,
+      rows: 20,
+    });
+  });
+
+  it.each([
+    ['of an export that there is not', ['--json'], { id: 'nothing' }, /There is no batch export nothing\./],
+    ['of a time that is none', ['--from', 'yesterday'], {}, /"yesterday" is not a time\./],
+    [
+      'without a source',
+      [],
+      { SOURCE_DATABASE_URL: 'postgres://127.0.0.1:1/x' },
+      /The source does not answer/,
+    ],
+    ['with an unknown option', ['--depp'], {}, /unknown option/],
+    [
+      'of an endpoint that is refused',
+      [],
+      { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'false' },
+      /endpoint_url is refused/,
+    ],
+  ])(
+    'ends with 2 when it cannot look: %s',
+    async (_, args, { id = exported.batchExportId, ...more }: Record<string, string>, words) => {
+      const { code, stdout, stderr } = await exportd({ ...environment, ...more }, 'verify', id, ...args);
+      expect([code, stdout]).toEqual([2, '']);
+      expect(stderr).toMatch(words);
+    },
+  );
+});
