@@ -2,18 +2,18 @@ import { isMarkedAsUntransferable, Worker } from 'node:worker_threads';
 import type { EncodingAnswer, EncodingResult, EncodingTask } from './encoding_task.ts';
 import { MalformedBlock, RowNotEncodable } from './row_not_encodable.ts';
 
-/** The thread that worked on a page died, or the pool was closed. The page is gone; it can be read and encoded again. */
+/** The thread that worked on a block died, or the pool was closed. The block is gone; it can be read and encoded again. */
 export class EncoderThreadLost extends Error {
   override readonly name = 'EncoderThreadLost';
 }
 
-/** Threads that encode pages. */
+/** Threads that encode blocks. */
 export interface EncoderThreads {
   run(task: Omit<EncodingTask, 'id'>): Promise<EncodingResult>;
   close(): Promise<void>;
 }
 
-/** Pages at a thread: the one it works on, and the next, so that it never waits for one. */
+/** Blocks at a thread: the one it works on, and the next, so that it never waits for one. */
 const tasksAtThread = 2;
 
 interface WaitingTask {
@@ -43,7 +43,7 @@ export function startEncoderThreads(count: number, program: URL = encoderProgram
     worker.on('message', (answer: EncodingAnswer) => {
       const done = thread.tasks.get(answer.id);
       thread.tasks.delete(answer.id);
-      if (answer.ok) done?.resolve(answer);
+      if (answer.outcome === 'encoded') done?.resolve(answer);
       else done?.reject(errorOf(answer));
       handOut();
     });
@@ -98,7 +98,7 @@ export function startEncoderThreads(count: number, program: URL = encoderProgram
   };
 }
 
-const errorOf = (answer: Exclude<EncodingAnswer, EncodingResult>): Error =>
-  'row' in answer
+const errorOf = (answer: Exclude<EncodingAnswer, { outcome: 'encoded' }>): Error =>
+  answer.outcome === 'refused'
     ? new RowNotEncodable(answer.row, answer.column, answer.reason)
     : new MalformedBlock(answer.message);

@@ -1,8 +1,7 @@
 import type { ExportedColumn } from '../source/source.ts';
-import type { EncodingOptions } from './encoder.ts';
-import type { TextState } from './text_state.ts';
+import type { EncoderState, EncodingOptions, RejectedRow } from './encoder.ts';
 
-/** What a thread is asked to do. */
+/** What a thread is asked to do: encode a block of rows (see `RowBlock`). */
 export interface EncodingTask {
   readonly id: number;
   readonly options: EncodingOptions;
@@ -11,21 +10,23 @@ export interface EncodingTask {
   readonly rows: number;
 }
 
-/** What it answers: the bytes, the row it could not encode, or what else went wrong. */
+/** A block as a thread encoded it. */
+export interface EncodingResult {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Rows in `bytes`. */
+  readonly rows: number;
+  readonly rejected: readonly RejectedRow[];
+  readonly state: EncoderState;
+}
+
+/** What a thread answers: the encoded block, the row that ends the export, or what is wrong with the block. */
 export type EncodingAnswer =
+  | ({ readonly id: number; readonly outcome: 'encoded' } & EncodingResult)
   | {
       readonly id: number;
-      readonly ok: true;
-      readonly bytes: Uint8Array<ArrayBuffer>;
-      readonly text: TextState;
-    }
-  | {
-      readonly id: number;
-      readonly ok: false;
+      readonly outcome: 'refused';
       readonly row: string;
       readonly column: string;
       readonly reason: string;
     }
-  | { readonly id: number; readonly ok: false; readonly message: string };
-
-export type EncodingResult = Extract<EncodingAnswer, { ok: true }>;
+  | { readonly id: number; readonly outcome: 'malformed'; readonly message: string };

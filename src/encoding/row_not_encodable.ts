@@ -15,7 +15,7 @@ export class RowNotEncodable extends Error {
   }
 }
 
-/** A block that is not what the page says it is: a fault in exportd or in what it reads, never in a row. */
+/** A block that is not what was said it is: a fault in exportd or in what it reads, never in a row. */
 export class MalformedBlock extends Error {
   override readonly name = 'MalformedBlock';
 }

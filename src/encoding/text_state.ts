@@ -1,13 +1,16 @@
+import { crc32 } from 'node:zlib';
 import { combineCrc32 } from './crc32_combine.ts';
 import type { EncoderState } from './encoder.ts';
 
 /** A stretch of a file's text before compression: its CRC-32 and its length in bytes. */
-export interface TextState {
+export type TextState = {
   readonly crc32: number;
   readonly length: number;
-}
+};
 
 export const emptyText: TextState = { crc32: 0, length: 0 };
+
+export const stateOfText = (text: Buffer): TextState => ({ crc32: crc32(text), length: text.length });
 
 /** Two stretches laid end to end. */
 export const joinTexts = (first: TextState, second: TextState): TextState => ({
@@ -15,11 +18,11 @@ export const joinTexts = (first: TextState, second: TextState): TextState => ({
   length: first.length + second.length,
 });
 
-/** A journalled state as that of a text. @throws TypeError when it is none, which a text encoder never made. */
+/** A journalled state as that of a text. @throws TypeError when it is none, which a text encoder never made */
 export function textStateOf(state: EncoderState): TextState {
   if (typeof state === 'object' && state !== null && 'crc32' in state && 'length' in state) {
-    const { crc32, length } = state;
-    if (typeof crc32 === 'number' && typeof length === 'number') return { crc32, length };
+    const { crc32: checksum, length } = state;
+    if (typeof checksum === 'number' && typeof length === 'number') return { crc32: checksum, length };
   }
   throw new TypeError('The state of a part is not that of a text.');
 }

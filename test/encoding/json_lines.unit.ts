@@ -1,17 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createGrowingBuffer } from '../../src/encoding/growing_buffer.ts';
-import { appendJsonLines } from '../../src/encoding/json_lines.ts';
-import { MalformedBlock, RowNotEncodable } from '../../src/encoding/row_not_encodable.ts';
+import { jsonLines } from '../../src/encoding/json_lines.ts';
+import { MalformedBlock } from '../../src/encoding/row_not_encodable.ts';
+import { appendRows } from '../../src/encoding/text_rows.ts';
 import type { ExportedColumn } from '../../src/source/source.ts';
 import { columnsOf, copyBlock, int64, type FieldBytes } from './copy_block.ts';
+import { textOf } from './text_of.ts';
 
-function encode(columns: readonly ExportedColumn[], ...rows: FieldBytes[][]): string {
-  // So small that it has to grow at every step.
-  const target = createGrowingBuffer(1);
-  expect(appendJsonLines(target, copyBlock(rows), columns)).toBe(rows.length);
-  return target.bytes.toString('utf8', 0, target.length);
-}
+const encode = (columns: readonly ExportedColumn[], ...rows: FieldBytes[][]): string =>
+  textOf(jsonLines, columns, ...rows).text;
 
 describe('JSON lines', () => {
   it('give any text back', () => {
@@ -59,15 +57,19 @@ describe('JSON lines', () => {
     );
   });
 
-  it('name the row and the column of a time that has no text', () => {
-    const columns: ExportedColumn[] = [
-      { name: 'distinct_id', type: 'text' },
-      { name: 'created_at', type: 'timestamp' },
-    ];
+  it('leave out a row with a time that has no text, and say where it is', () => {
     const infinity = int64(2n ** 63n - 1n);
-    const refused = () => encode(columns, [Buffer.from('ann'), int64(1n)], [Buffer.from('bob'), infinity]);
-    expect(refused).toThrow(RowNotEncodable);
-    expect(refused).toThrow('The row bob cannot be exported: its column created_at holds a time');
+    const good = [Buffer.from('ann'), int64(1n), Buffer.from('x')];
+    const { text, bad } = textOf(
+      jsonLines,
+      columnsOf('text', 'timestamp', 'text'),
+      good,
+      [Buffer.from('bob'), infinity, null],
+      good,
+    );
+    const line = '{"c0":"ann","c1":"2000-01-01T00:00:00.000001Z","c2":"x"}\n';
+    expect(text).toBe(line + line);
+    expect(bad).toEqual([{ rowAt: copyBlock([good]).length, column: 'c1', reason: expect.any(String) }]);
   });
 
   it.each([
@@ -77,8 +79,17 @@ describe('JSON lines', () => {
     expect(() => encode(columns, ...rows)).toThrow(MalformedBlock);
   });
 
-  it('refuse a block that ends too soon', () => {
-    const block = copyBlock([[Buffer.from('abc')]]).subarray(0, -1);
-    expect(() => appendJsonLines(createGrowingBuffer(1), block, columnsOf('text'))).toThrow(MalformedBlock);
+  it.each([
+    ['ends too soon', copyBlock([[Buffer.from('abc')]]).subarray(0, -1), 1],
+    ['holds other rows than announced', copyBlock([[null]]), 2],
+  ])('refuse a block that %s', (_, block, rows) => {
+    const appending = () =>
+      appendRows(
+        createGrowingBuffer(1),
+        { block, rows, columns: columnsOf('text') },
+        jsonLines,
+        () => undefined,
+      );
+    expect(appending).toThrow(MalformedBlock);
   });
 });

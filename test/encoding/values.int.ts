@@ -1,10 +1,10 @@
-import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
-import type { EncodedBlock } from '../../src/encoding/encoder.ts';
+import { everyRow } from '../../src/source/row_selection.ts';
 import type { RowRange, Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { neverAborted, sourceOf } from '../source/rows.ts';
+import { sourceOf } from '../source/rows.ts';
+import { encodeRange, inflated, joinBlocks } from './files.ts';
 
 const interval = { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' };
 const nested = `${'{"a": ['.repeat(1_000)}1${']}'.repeat(1_000)}`;
@@ -47,24 +47,27 @@ afterAll(async () => {
   await database.drop();
 });
 
+const rangeOf = (model: RowRange['model'], team_id: number): RowRange => ({
+  model,
+  team_id,
+  interval,
+  selection: everyRow,
+});
+
 async function fileOf(range: RowRange, compression: 'gzip' | null): Promise<string> {
   const encoder = pool.fileEncoder(
-    { file_format: 'JSONLines', compression },
+    { file_format: 'JSONLines', compression, on_bad_row: 'fail' },
     await source.columns(range.model),
   );
-  const encoding: Promise<EncodedBlock>[] = [];
-  for await (const page of source.pages(range, null, neverAborted())) encoding.push(encoder.encode(page));
-  const blocks = await Promise.all(encoding);
-  const state = blocks.reduce((before, block) => encoder.advance(before, block), encoder.initialState);
-  const file = Buffer.concat([encoder.header(), ...blocks.map(({ bytes }) => bytes), encoder.trailer(state)]);
-  return (compression === 'gzip' ? gunzipSync(file) : file).toString();
+  const file = await joinBlocks(encoder, await encodeRange(source, range, encoder));
+  return inflated(file, compression).toString();
 }
 
 describe('a file', () => {
   it.each(['gzip', null] as const)(
     'holds the values that SQL itself gives, compression %s',
     async (compression) => {
-      const text = await fileOf({ model: 'events', team_id: 1, interval }, compression);
+      const text = await fileOf(rangeOf('events', 1), compression);
       const lines = text.split('\n').slice(0, -1);
       const expected = await database.pool.query<Record<string, string | null>>(
         `select uuid, event, distinct_id, elements_chain, properties::text, person_id, person_properties::text,
@@ -98,7 +101,7 @@ describe('a file', () => {
        values ($1, gen_random_uuid(), 'e', 'd', now(), $2, $3) returning uuid`,
       [team_id, time, interval.start],
     );
-    await expect(fileOf({ model: 'events', team_id, interval }, 'gzip')).rejects.toMatchObject({
+    await expect(fileOf(rangeOf('events', team_id), 'gzip')).rejects.toMatchObject({
       name: 'RowNotEncodable',
       row: inserted[0]?.uuid,
       column: 'created_at',
@@ -115,7 +118,7 @@ describe('a file', () => {
        values (1, 'd"1', '00000000-0000-4000-8000-000000000001', -1, $1)`,
       [interval.start],
     );
-    expect(await fileOf({ model: 'persons', team_id: 1, interval }, null)).toMatch(
+    expect(await fileOf(rangeOf('persons', 1), null)).toMatch(
       /^\{"team_id":1,"distinct_id":"d\\"1",.*"person_distinct_id_version":-1,"person_version":9007199254740993,.*"is_deleted":false\}\n$/,
     );
   });

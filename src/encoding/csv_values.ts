@@ -1,0 +1,75 @@
+import { timestampLength, writeTimestamp } from '../source/timestamp.ts';
+import { appendBytes, reserve, type GrowingBuffer } from './growing_buffer.ts';
+import { isLineBreak, jsonTextAt, uuidLength, writeUuid } from './plain_values.ts';
+import type { AppendValue } from './text_format.ts';
+
+const quote = 0x22;
+const space = 0x20;
+const tab = 0x09;
+
+/** 1 for the bytes because of which a value has to stand in quotes. */
+const needsQuotes = new Uint8Array(256);
+for (const character of '",\r\n') needsQuotes[character.charCodeAt(0)] = 1;
+
+/** Appends UTF-8 text, in quotes where it needs them: an empty one too, since nothing at all is null. */
+export const appendText: AppendValue = (target, block, start, end) => {
+  if (isPlain(block, start, end)) appendBytes(target, block, start, end);
+  else appendQuoted(target, block, start, end, false);
+  return true;
+};
+
+/** Appends JSON as text, without its line breaks, which only lay it out. */
+export const appendJson: AppendValue = (target, block, start, end) => {
+  const from = jsonTextAt(block, start);
+  if (isPlain(block, from, end)) appendBytes(target, block, from, end);
+  else appendQuoted(target, block, from, end, true);
+  return true;
+};
+
+/** Whether a text is read back without quotes. Some readers drop white space around a value that has none. */
+function isPlain(source: Buffer, start: number, end: number): boolean {
+  if (start === end) return false;
+  for (let at = start; at < end; at += 1) if (needsQuotes[source[at] ?? 0] === 1) return false;
+  return !isBlank(source[start]) && !isBlank(source[end - 1]);
+}
+
+const isBlank = (byte: number | undefined): boolean => byte === space || byte === tab;
+
+function appendQuoted(
+  target: GrowingBuffer,
+  source: Buffer,
+  start: number,
+  end: number,
+  withoutLineBreaks: boolean,
+): void {
+  let quotes = 0;
+  for (let at = start; at < end; at += 1) if (source[at] === quote) quotes += 1;
+  reserve(target, end - start + quotes + 2);
+  const { bytes } = target;
+  let to = target.length;
+  bytes[to++] = quote;
+  for (let at = start; at < end; at += 1) {
+    const byte = source[at] ?? 0;
+    if (withoutLineBreaks && isLineBreak(byte)) continue;
+    if (byte === quote) bytes[to++] = quote;
+    bytes[to++] = byte;
+  }
+  bytes[to++] = quote;
+  target.length = to;
+}
+
+/** Appends a binary uuid. */
+export const appendUuid: AppendValue = (target, block, start) => {
+  reserve(target, uuidLength);
+  writeUuid(target.bytes, target.length, block, start);
+  target.length += uuidLength;
+  return true;
+};
+
+/** Appends a binary timestamp; there is no text for the infinities and the years outside 0001 to 9999. */
+export const appendTimestamp: AppendValue = (target, block, start) => {
+  reserve(target, timestampLength);
+  if (!writeTimestamp(target.bytes, target.length, block, start)) return false;
+  target.length += timestampLength;
+  return true;
+};

@@ -1,0 +1,39 @@
+import type { BadValue } from './bad_value.ts';
+import type { EncodingResult, EncodingTask } from './encoding_task.ts';
+import { createGrowingBuffer } from './growing_buffer.ts';
+import { joinableCompression } from './joinable_compression.ts';
+import { textFormats, type TextOptions } from './text_files.ts';
+import { appendRows } from './text_rows.ts';
+import { stateOfText } from './text_state.ts';
+
+const initialSize = 4 * 1024 * 1024;
+/** Beyond this the memory for a block's text is given back after the block. */
+const keptSize = 16 * 1024 * 1024;
+
+let text = createGrowingBuffer(initialSize);
+
+/** Encodes a block as text and compresses it, but for brotli, which compresses a file as a whole. */
+export function encodeText(
+  { file_format, compression }: TextOptions,
+  rows: Pick<EncodingTask, 'columns' | 'rows'> & { readonly block: Buffer },
+  onBadValue: (bad: BadValue) => void,
+): Omit<EncodingResult, 'rejected'> {
+  text.length = 0;
+  try {
+    const appended = appendRows(text, rows, textFormats[file_format], onBadValue);
+    const written = text.bytes.subarray(0, text.length);
+    const bytes = joinableCompression(compression === 'brotli' ? null : compression).compress(written);
+    const state = compression === 'brotli' ? null : stateOfText(written);
+    return { bytes: ownMemory(bytes), rows: appended, state };
+  } finally {
+    if (text.bytes.length > keptSize) text = createGrowingBuffer(initialSize);
+  }
+}
+
+/** Only memory that belongs to the bytes alone can be handed to another thread; the text's is kept for the next block. */
+const ownMemory = (bytes: Buffer): Uint8Array<ArrayBuffer> =>
+  bytes.buffer instanceof ArrayBuffer &&
+  bytes.buffer !== text.bytes.buffer &&
+  bytes.buffer.byteLength === bytes.byteLength
+    ? new Uint8Array(bytes.buffer)
+    : new Uint8Array(bytes);

@@ -1,0 +1,63 @@
+import { appendBytes, reserve, type GrowingBuffer } from './growing_buffer.ts';
+import type { AppendValue } from './text_format.ts';
+
+/** Values whose text is the same in every format: ASCII that never needs to be escaped, and JSON. */
+
+export const hexDigits = Buffer.from('0123456789abcdef');
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+const hyphen = 0x2d;
+const jsonbVersion = 1;
+
+/** Appends text that is ASCII: numbers, `true`, `false`. */
+function appendAscii(target: GrowingBuffer, text: string): true {
+  reserve(target, text.length);
+  target.length += target.bytes.write(text, target.length, 'latin1');
+  return true;
+}
+
+export const appendBigint: AppendValue = (target, block, start) =>
+  appendAscii(target, block.readBigInt64BE(start).toString());
+
+export const appendInteger: AppendValue = (target, block, start) =>
+  appendAscii(target, block.readInt32BE(start).toString());
+
+export const appendBoolean: AppendValue = (target, block, start) =>
+  appendAscii(target, block[start] === 1 ? 'true' : 'false');
+
+/** Bytes of a uuid's text. */
+export const uuidLength = 36;
+
+/** Writes the text of a binary uuid at `at`. */
+export function writeUuid(target: Buffer, at: number, source: Buffer, start: number): void {
+  let to = at;
+  for (let byte = 0; byte < 16; byte += 1) {
+    const value = source[start + byte] ?? 0;
+    target[to++] = hexDigits[value >> 4] ?? 0;
+    target[to++] = hexDigits[value & 15] ?? 0;
+    if (byte === 3 || byte === 5 || byte === 7 || byte === 9) target[to++] = hyphen;
+  }
+}
+
+/** Where the text of a JSON value begins: jsonb in binary form begins with its version, which begins no JSON text. */
+export const jsonTextAt = (block: Buffer, start: number): number =>
+  block[start] === jsonbVersion ? start + 1 : start;
+
+export const isLineBreak = (byte: number): boolean => byte === lineFeed || byte === carriageReturn;
+
+/**
+ * Appends JSON as PostgreSQL gives it: numbers keep every digit, members their order and duplicates. Line breaks of a
+ * `json` column are left out: PostgreSQL allows none inside a string, so these only lay the text out.
+ */
+export const appendJson: AppendValue = (target, block, start, end) => {
+  let from = jsonTextAt(block, start);
+  // jsonb is laid out without line breaks.
+  if (from === start)
+    for (let at = start; at < end; at += 1)
+      if (isLineBreak(block[at] ?? 0)) {
+        appendBytes(target, block, from, at);
+        from = at + 1;
+      }
+  appendBytes(target, block, from, end);
+  return true;
+};

@@ -1,0 +1,77 @@
+import type { ColumnType, ExportedColumn } from '../source/source.ts';
+import type { BadValue } from './bad_value.ts';
+import type { GrowingBuffer } from './growing_buffer.ts';
+import { appendBytes } from './json_values.ts';
+import { MalformedBlock } from './row_not_encodable.ts';
+import type { TextFormat } from './text_format.ts';
+
+/** How many bytes a value has in the block, for the types that always have as many; -1 for the others. */
+const sizes: Readonly<Record<ColumnType, number>> = {
+  uuid: 16,
+  timestamp: 8,
+  bigint: 8,
+  integer: 4,
+  boolean: 1,
+  text: -1,
+  json: -1,
+};
+
+/**
+ * Appends the rows of a block (see `RowBlock`) to `target`.
+ * @param onBadValue takes note of a row that the format cannot hold, which is then left out, or throws
+ * @returns the number of rows appended
+ * @throws MalformedBlock, and what `onBadValue` throws
+ */
+export function appendRows(
+  target: GrowingBuffer,
+  { block, rows, columns }: { block: Buffer; rows: number; columns: readonly ExportedColumn[] },
+  format: TextFormat,
+  onBadValue: (bad: BadValue) => void,
+): number {
+  const view = new DataView(block.buffer, block.byteOffset, block.length);
+  const prefixes = format.prefixes(columns);
+  const members = columns.map(({ name, type }, index) => ({
+    name,
+    prefix: prefixes[index] ?? Buffer.alloc(0),
+    size: sizes[type],
+    append: format.append[type],
+  }));
+  const { nullText, rowEnd } = format;
+  let tuples = 0;
+  let appended = 0;
+  let at = 0;
+  while (at < block.length) {
+    const rowAt = at;
+    const textAt = target.length;
+    if (at + 2 > block.length || view.getInt16(at) !== members.length)
+      throw new MalformedBlock(
+        `Row ${tuples} of a block has not the ${members.length} fields of its columns.`,
+      );
+    at += 2;
+    let badColumn: string | undefined;
+    for (const { name, prefix, size, append } of members) {
+      const length = at + 4 > block.length ? Number.NaN : view.getInt32(at);
+      const start = at + 4;
+      at = start + Math.max(0, length);
+      if (!(at <= block.length) || (length >= 0 && size >= 0 && length !== size))
+        throw new MalformedBlock(`Row ${tuples} of a block ends within its column ${name}.`);
+      appendBytes(target, prefix, 0, prefix.length);
+      if (length < 0) appendBytes(target, nullText, 0, nullText.length);
+      else if (!append(target, block, start, at)) badColumn ??= name;
+    }
+    tuples += 1;
+    if (badColumn === undefined) {
+      appendBytes(target, rowEnd, 0, rowEnd.length);
+      appended += 1;
+    } else {
+      target.length = textAt;
+      onBadValue({
+        rowAt,
+        column: badColumn,
+        reason: 'holds a time that is infinite or outside the years 0001 to 9999',
+      });
+    }
+  }
+  if (tuples !== rows) throw new MalformedBlock(`A block holds ${tuples} rows where ${rows} were announced.`);
+  return appended;
+}

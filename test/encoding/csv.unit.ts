@@ -1,0 +1,88 @@
+import { describe, expect, it } from '@jest/globals';
+import { parse } from 'csv-parse/sync';
+import fc from 'fast-check';
+import { csv } from '../../src/encoding/csv.ts';
+import { columnsOf, int64 } from './copy_block.ts';
+import { textOf } from './text_of.ts';
+
+const hardText = fc.array(
+  fc.oneof(
+    fc.constantFrom('"', ',', '\r', '\n', ' ', '\t', 'a', 'é', '\u2028'),
+    fc.string({ unit: 'binary' }),
+  ),
+  { maxLength: 20 },
+);
+
+describe('CSV', () => {
+  it('gives any text back, and tells null from an empty one', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.option(hardText), hardText)), (given) => {
+        const rows = given.map(([first, second]) => [
+          first === null ? null : first.join(''),
+          second.join(''),
+        ]);
+        const { text } = textOf(
+          csv,
+          columnsOf('text', 'text'),
+          ...rows.map((row) => row.map((value) => (value === null ? null : Buffer.from(value)))),
+        );
+        // The parser is asked to tell what was quoted.
+        const read = parse(text, {
+          record_delimiter: '\n',
+          cast: (value, { quoting }) => (value === '' && !quoting ? null : value),
+        });
+        expect(read).toEqual(rows);
+      }),
+    );
+  });
+
+  it('quotes only what needs quotes', () => {
+    const values = ['a b', ' a', 'a\t', '"', ',', '\r', '', "'", ';', '\\N', 'NULL'];
+    const { text } = textOf(
+      csv,
+      columnsOf(...values.map(() => 'text' as const)),
+      values.map((value) => Buffer.from(value)),
+    );
+    expect(text).toBe('a b," a","a\t","""",",","\r","",\',;,\\N,NULL\n');
+  });
+
+  it('writes numbers, booleans, uuids, times and null without quotes', () => {
+    const columns = columnsOf('bigint', 'integer', 'boolean', 'boolean', 'uuid', 'timestamp', 'text');
+    const { text } = textOf(csv, columns, [
+      int64(2n ** 63n - 1n),
+      Buffer.from([255, 255, 255, 254]),
+      Buffer.from([1]),
+      Buffer.from([0]),
+      Buffer.from('0123456789abcdef0123456789abcdef', 'hex'),
+      int64(-1n),
+      null,
+    ]);
+    expect(text).toBe(
+      '9223372036854775807,-2,true,false,01234567-89ab-cdef-0123-456789abcdef,1999-12-31T23:59:59.999999Z,\n',
+    );
+  });
+
+  it('writes JSON as its text, without its version and its line breaks', () => {
+    const json = Buffer.from('{"a":\r\n [1,\n 1e400], "b": "\\n\\u0000"}\n');
+    const { text } = textOf(csv, columnsOf('json', 'json', 'json'), [
+      Buffer.from('\u0001{}'),
+      Buffer.from('null'),
+      json,
+    ]);
+    expect(text).toBe('{},null,"{""a"": [1, 1e400], ""b"": ""\\n\\u0000""}"\n');
+  });
+
+  it('begins with the names of the columns', () => {
+    const columns = ['plain', 'with "quotes"', 'a,b'].map((name) => ({ name, type: 'text' as const }));
+    expect(csv.head(columns).toString()).toBe('plain,"with ""quotes""","a,b"\n');
+  });
+
+  it('leaves out a row with a time that has no text', () => {
+    const { text, bad } = textOf(csv, columnsOf('timestamp', 'text'), [
+      int64(-(2n ** 63n)),
+      Buffer.from('never'),
+    ]);
+    expect(text).toBe('');
+    expect(bad).toMatchObject([{ rowAt: 0, column: 'c0' }]);
+  });
+});

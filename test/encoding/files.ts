@@ -1,0 +1,59 @@
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
+import type { EncodedBlock, FileEncoder } from '../../src/encoding/encoder.ts';
+import type { RowRange, Source } from '../../src/source/source.ts';
+import { wholeRange } from '../../src/source/source.ts';
+import { neverAborted } from '../source/rows.ts';
+
+/** The file of these blocks. */
+export async function joinBlocks(encoder: FileEncoder, blocks: readonly EncodedBlock[]): Promise<Buffer> {
+  const assembly = encoder.assemble([]);
+  const pieces: Buffer[] = [];
+  for (const block of blocks) pieces.push(await assembly.append(block));
+  pieces.push(await assembly.finish());
+  assembly.close();
+  return Buffer.concat(pieces);
+}
+
+/** Encodes a range as an export does, several blocks at once. */
+export async function encodeRange(
+  source: Source,
+  range: RowRange,
+  encoder: FileEncoder,
+): Promise<EncodedBlock[]> {
+  const encoding: Promise<EncodedBlock>[] = [];
+  const options = { blockBytes: encoder.blockBytes, signal: neverAborted() };
+  for await (const block of source.blocks(range, wholeRange, options)) {
+    const encoded = encoder.encode(block);
+    encoded.catch(() => undefined);
+    encoding.push(encoded);
+  }
+  return Promise.all(encoding);
+}
+
+/** What was compressed. */
+export function inflated(file: Buffer, compression: string | null): Buffer {
+  switch (compression) {
+    case 'gzip':
+      return gunzipSync(file);
+    case 'zstd':
+      return inflatedFrames(file);
+    case 'brotli':
+      return brotliDecompressSync(file);
+    default:
+      return file;
+  }
+}
+
+/** Node's own decoder stops behind the first frame, where other readers go on. */
+function inflatedFrames(file: Buffer): Buffer {
+  const texts: Buffer[] = [];
+  for (let at = 0; at < file.length;) {
+    const { buffer, engine } = zstdDecompressSync(file.subarray(at), { info: true }) as unknown as {
+      buffer: Buffer;
+      engine: { bytesWritten: number };
+    };
+    texts.push(buffer);
+    at += engine.bytesWritten;
+  }
+  return Buffer.concat(texts);
+}

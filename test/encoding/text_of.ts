@@ -1,0 +1,20 @@
+import { appendRows } from '../../src/encoding/text_rows.ts';
+import type { BadValue } from '../../src/encoding/bad_value.ts';
+import { createGrowingBuffer } from '../../src/encoding/growing_buffer.ts';
+import type { TextFormat } from '../../src/encoding/text_format.ts';
+import type { ExportedColumn } from '../../src/source/source.ts';
+import { copyBlock, type FieldBytes } from './copy_block.ts';
+
+/** The text of rows, and the values that the format cannot hold. */
+export function textOf(
+  format: TextFormat,
+  columns: readonly ExportedColumn[],
+  ...rows: FieldBytes[][]
+): { text: string; bad: BadValue[] } {
+  // So small that it has to grow at every step.
+  const target = createGrowingBuffer(1);
+  const bad: BadValue[] = [];
+  const block = copyBlock(rows);
+  appendRows(target, { block, rows: rows.length, columns }, format, (value) => bad.push(value));
+  return { text: target.bytes.toString('utf8', 0, target.length), bad };
+}
