@@ -11,6 +11,12 @@ export const currentActivity = (): ActivityContext => Context.current();
 
 /** Heartbeats per heartbeat timeout, so that one that is lost or late does not end the attempt. */
 const heartbeatsPerTimeout = 4;
+/** Cancellation arrives with the answer to a heartbeat, and a person who cancels a run waits for it. */
+const longestHeartbeatIntervalMs = 1_000;
+
+/** Milliseconds between two heartbeats of an activity, for the timer that makes them and the SDK that sends them. */
+export const heartbeatIntervalMs = (heartbeatTimeoutMs: number): number =>
+  Math.min(longestHeartbeatIntervalMs, heartbeatTimeoutMs / heartbeatsPerTimeout);
 
 /**
  * Runs `work` with a heartbeat on a timer, so that waiting for a slow server counts as being alive too. Cancellation
@@ -23,7 +29,7 @@ export async function withHeartbeats<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const ended = new AbortController();
-  const timer = setInterval(() => context.heartbeat(progress()), heartbeatTimeoutMs / heartbeatsPerTimeout);
+  const timer = setInterval(() => context.heartbeat(progress()), heartbeatIntervalMs(heartbeatTimeoutMs));
   try {
     context.heartbeat(progress());
     return await work(AbortSignal.any([context.cancellationSignal, ended.signal]));

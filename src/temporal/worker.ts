@@ -1,4 +1,5 @@
 import { Worker, type NativeConnection, type WorkflowBundleOption } from '@temporalio/worker';
+import { heartbeatIntervalMs } from '../../activities/activity_context.ts';
 import type { AppendActivities } from '../../activities/append.ts';
 import type { createExportActivities } from '../../activities/export.ts';
 import type { Settings } from '../config/settings.ts';
@@ -55,8 +56,7 @@ export async function createWorkers(dependencies: WorkerDependencies): Promise<W
     taskQueue: queues.export,
     activities: dependencies.exportActivities,
     maxConcurrentActivityTaskExecutions: settings.EXPORTD_EXPORT_SLOTS,
-    // Cancellation arrives with heartbeats: often enough that it is heard long before the timeout.
-    maxHeartbeatThrottleInterval: settings.EXPORTD_HEARTBEAT_TIMEOUT_MS / 4,
+    maxHeartbeatThrottleInterval: heartbeatIntervalMs(settings.EXPORTD_HEARTBEAT_TIMEOUT_MS),
   });
   const workers = [control, data];
   const shutdown = (): void => {
