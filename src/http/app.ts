@@ -15,6 +15,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import { refuseOtherMethods, watchRoutes } from './allowed_methods.ts';
 import { notFound } from './api_error.ts';
 import { authenticate } from './authentication.ts';
+import type { RunExecutions } from './cancelled_runs.ts';
 import { createCommandOutcomes } from './command_outcomes.ts';
 import { createCommandDesk, type Signaller } from './commands.ts';
 import type { HttpApp, RouteContext } from './context.ts';
@@ -35,6 +36,7 @@ export interface HttpDependencies {
   /** Needs one connection more than requests that are answered at once: outcomes are listened for on it. */
   readonly pool: Pool;
   readonly signaller: Signaller;
+  readonly executions: RunExecutions;
   readonly keyRing: KeyRing;
   readonly logger: Logger;
   /** How many workers poll the schedules' task queue; rejects when Temporal cannot be reached. */

@@ -14,6 +14,7 @@ import { inTransaction, type Connection, type Pool } from '../journal/database.t
 import type { Logger } from '../telemetry/logger.ts';
 import { ApiError, invalid } from './api_error.ts';
 import type { Caller } from './authentication.ts';
+import { cancelledRunsReleased, type RunExecutions } from './cancelled_runs.ts';
 import type { CommandOutcomes } from './command_outcomes.ts';
 import { refusalError } from './errors.ts';
 
@@ -45,9 +46,16 @@ export interface Order {
 }
 
 /** What became of an order: decided, or accepted and still to be decided. */
-export type Ordered =
-  | { readonly decided: true; readonly batch_export_id: string; readonly outcome: CommandOutcome }
-  | { readonly decided: false };
+export type Ordered = Decided | { readonly decided: false };
+
+/** The outcome of an order. */
+export interface Decided {
+  readonly decided: true;
+  readonly batch_export_id: string;
+  readonly outcome: CommandOutcome;
+  /** Whether the runs that it cancelled have let go of the bucket and the source; true when it cancelled none. */
+  readonly released: boolean;
+}
 
 /** Takes orders to the exports' schedules. */
 export interface CommandDesk {
@@ -57,19 +65,28 @@ export interface CommandDesk {
 
 const maximumKeyLength = 255;
 
+/** Commands that end runs: they are answered when those have let go of the bucket and the source. */
+const cancelling: ReadonlySet<CommandName> = new Set(['cancelRun', 'cancelBackfill', 'delete']);
+
 /** Opens the desk: checks, stores, signals, and waits for the outcome. */
 export function createCommandDesk(deps: {
   readonly pool: Pool;
   readonly signaller: Signaller;
   readonly outcomes: CommandOutcomes;
+  readonly executions: RunExecutions;
   readonly logger: Logger;
   readonly timeoutMs: number;
 }): CommandDesk {
   const place = async (order: Order): Promise<Ordered> => {
+    const deadline = performance.now() + deps.timeoutMs;
     const stored = await storeOnce(deps.pool, order);
     const command = stored.status === 'withdrawn' ? await renew(deps.pool, stored) : stored;
     const decided = command.status === 'pending' ? await signalAndWait(command) : command;
-    return decided ? answerOf(decided) : { decided: false };
+    if (!decided) return { decided: false };
+    const answer = answerOf(decided);
+    const timeLeft = Math.max(0, deadline - performance.now());
+    const released = !cancelling.has(order.name) || (await cancelledRunsReleased(deps, decided.id, timeLeft));
+    return { decided: true, ...answer, released };
   };
 
   /** The decided command, or undefined when it was taken and is not decided yet. */
@@ -114,12 +131,12 @@ async function undecided(pool: Pool, id: string): Promise<Command | undefined> {
   return command?.status === 'pending' ? undefined : command;
 }
 
-function answerOf(command: Command): Ordered {
+function answerOf(command: Command): Pick<Decided, 'batch_export_id' | 'outcome'> {
   const outcome = command.outcome ?? {};
   if (command.status === 'rejected') throw refusalError(outcome);
   if (command.status === 'withdrawn')
     throw new ApiError(503, 'withdrawn', 'The command was taken back before it was carried out.');
-  return { decided: true, batch_export_id: command.batch_export_id, outcome };
+  return { batch_export_id: command.batch_export_id, outcome };
 }
 
 /** Thrown to roll back what was prepared when another request with the same key was faster. */

@@ -39,6 +39,11 @@ export const acceptedDetail = {
   detail: 'The request was accepted and will be carried out; ask again in a moment.',
 };
 
+/** What the answer says when something ended whose runs may still be at work: `what` in the words of the interface. */
+export const unreleasedDetail = (what: string) => ({
+  detail: `${what}; the worker that was exporting has not said yet that it let go, so what it was sending may still reach the bucket.`,
+});
+
 /** Places an order in the name of the request's caller. */
 export function placeOrder(
   context: RouteContext,

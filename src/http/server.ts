@@ -6,6 +6,7 @@ import { createPool } from '../journal/database.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { createClient } from '../temporal/connections.ts';
 import { countPollers } from '../temporal/pollers.ts';
+import { createRunExecutionWatch } from '../temporal/run_executions.ts';
 import { createScheduleSignaller } from '../temporal/schedule_client.ts';
 import { createApp } from './app.ts';
 import { createPendingCalls } from './pending_calls.ts';
@@ -33,6 +34,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const metrics = new Registry();
   collectDefaultMetrics({ register: metrics });
   const signaller = createScheduleSignaller(temporal.client, settings);
+  const executions = createRunExecutionWatch(temporal.client);
   const calls = createPendingCalls();
   const release = async () => {
     // A request of the client that outlives its connection would end the process; each ends by its own deadline.
@@ -46,6 +48,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     keyRing,
     logger,
     metrics,
+    executions: { ended: (run, timeoutMs) => calls.track(() => executions.ended(run, timeoutMs)) },
     signaller: { signal: (command) => calls.track(() => signaller.signal(command)) },
     countPollers: () => calls.track(() => countPollers(temporal.client, settings)),
   });

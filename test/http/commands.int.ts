@@ -11,6 +11,7 @@ beforeAll(async () => {
 afterAll(() => facade.close());
 afterEach(() => {
   facade.mode = 'decide';
+  facade.runsLetGo = true;
 });
 
 const range = () => ({ start_at: minutesAgo(2), end_at: minutesAgo(1) });
@@ -75,6 +76,29 @@ describe('a command', () => {
     expect((await steer('pause'))[0]).toBe(409);
     const { body } = await facade.call('GET', `batch_exports/${id}/runs/?status=Starting,Running`);
     expect(body).toMatchObject({ count: 0, results: [] });
+  });
+
+  it('that ends runs is 202 while one of them may still be at work, and says what has been done', async () => {
+    const id = await facade.createExport();
+    const backfill = async () => {
+      const { body } = await facade.call('POST', `batch_exports/${id}/backfills/`, range());
+      return `batch_exports/${id}/backfills/${String(body.id)}`;
+    };
+    const accepted = async (method: 'POST' | 'DELETE', path: string) => {
+      const { status, body } = await facade.call(method, path);
+      return [status, String(body.detail).split(';')[0]];
+    };
+    await backfill();
+    const { body } = await facade.call('GET', `batch_exports/${id}/runs/`);
+    const [run] = body.results as { id: string }[];
+    const path = `batch_exports/${id}/runs/${run?.id ?? ''}`;
+    facade.runsLetGo = false;
+    expect(await accepted('POST', `${path}/cancel/`)).toEqual([202, 'The run is Cancelled']);
+    expect((await facade.call('GET', path)).body.status).toBe('Cancelled');
+    expect(await accepted('POST', `${await backfill()}/cancel/`)).toEqual([202, 'The backfill is Cancelled']);
+    await backfill();
+    expect(await accepted('DELETE', `batch_exports/${id}`)).toEqual([202, 'The batch export is deleted']);
+    expect((await facade.call('GET', `batch_exports/${id}`)).status).toBe(404);
   });
 
   it('beyond the limit of backfills is 429 and says when to come back', async () => {

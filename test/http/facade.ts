@@ -35,6 +35,8 @@ export interface Facade {
   /** A key with every scope. */
   readonly key: string;
   mode: SignalMode;
+  /** Whether executions of cancelled runs end. */
+  runsLetGo: boolean;
   /** Takes the step that a schedule workflow would take. */
   step(batchExportId: string): Promise<void>;
   newKey(projectId: number, keyScopes?: readonly string[]): Promise<{ id: string; key: string }>;
@@ -99,7 +101,7 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     createKey(pool, { user_id: user.id, project_id: projectId, scopes: keyScopes });
   const { key } = await newKey(project.id);
 
-  const state: { mode: SignalMode } = { mode: 'decide' };
+  const state: { mode: SignalMode; runsLetGo: boolean } = { mode: 'decide', runsLetGo: true };
   const signaller: Signaller = {
     signal: async ({ batch_export_id }) => {
       if (state.mode === 'unreachable') throw new Error('connect ECONNREFUSED');
@@ -110,6 +112,7 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     settings,
     pool,
     signaller,
+    executions: { ended: () => Promise.resolve(state.runsLetGo) },
     keyRing: createKeyRing(`test:${randomBytes(32).toString('base64')}`),
     logger: createLogger('test', settings),
     countPollers: () => Promise.resolve(1),
@@ -145,6 +148,12 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     },
     set mode(mode) {
       state.mode = mode;
+    },
+    get runsLetGo() {
+      return state.runsLetGo;
+    },
+    set runsLetGo(letGo) {
+      state.runsLetGo = letGo;
     },
     step,
     newKey,

@@ -1,6 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import { notFound } from '../api_error.ts';
-import { acceptedDetail, placeOrder, teamOf, type ProjectRoutes, type RouteContext } from '../context.ts';
+import {
+  acceptedDetail,
+  placeOrder,
+  teamOf,
+  unreleasedDetail,
+  type ProjectRoutes,
+  type RouteContext,
+} from '../context.ts';
 import { utc } from '../definition.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
 import { findBackfill, listBackfills } from '../reading/backfills.ts';
@@ -125,6 +132,7 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
           return { batch_export_id, body: { backfill_id: id } };
         });
         if (!placed.decided) return reply.code(202).send(acceptedDetail);
+        if (!placed.released) return reply.code(202).send(unreleasedDetail('The backfill is Cancelled'));
         return reply.code(200).send(await answerFor(context, request, batch_export_id, id));
       },
     );

@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { storeConfig } from '../../destination/config_versions.ts';
 import { definitionFrom, defaultDefinition, utc } from '../definition.ts';
 import { lockAwaitedConfigVersion, updatedConfigVersion } from '../destination_config.ts';
-import { acceptedDetail, placeOrder, teamOf, type ProjectRoutes, type RouteContext } from '../context.ts';
+import {
+  acceptedDetail,
+  placeOrder,
+  teamOf,
+  unreleasedDetail,
+  type ProjectRoutes,
+  type RouteContext,
+} from '../context.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
 import { batchExportAnswers, listBatchExports, requireBatchExport } from '../reading/batch_exports.ts';
 import { listQuery } from '../schemas/backfill.ts';
@@ -158,6 +165,7 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
         return { batch_export_id: id, body: {} };
       });
       if (!placed.decided) return reply.code(202).send(acceptedDetail);
+      if (!placed.released) return reply.code(202).send(unreleasedDetail('The batch export is deleted'));
       return reply.code(204).send();
     },
   );

@@ -5,6 +5,7 @@ import {
   chosen,
   placeOrder,
   teamOf,
+  unreleasedDetail,
   type ProjectRoutes,
   type RouteContext,
 } from '../context.ts';
@@ -110,6 +111,7 @@ export const runRoutes: ProjectRoutes = (app, context) => {
       ...write,
       schema: {
         summary: 'Cancel batch export run',
+        description: 'Answers 200 when nothing more of the run reaches the bucket.',
         params: runPath,
         body: emptyBody,
         response: { 200: runSchema, ...commandAnswers },
@@ -123,6 +125,7 @@ export const runRoutes: ProjectRoutes = (app, context) => {
         return { batch_export_id, body: { run_id: id } };
       });
       if (!placed.decided) return reply.code(202).send(acceptedDetail);
+      if (!placed.released) return reply.code(202).send(unreleasedDetail('The run is Cancelled'));
       return reply.code(200).send(await answerFor(context, teamOf(request), request.params));
     },
   );
