@@ -9,7 +9,7 @@ import { newestStates, statementsFor, type Statement } from './source_statements
 import type { ComparedColumn, RowKey, RowShape, VerifiedRow } from './row.ts';
 
 /** Rows of a page with all values, and with keys alone. Long values are digests, so a page is some MB at most. */
-const pageRows = { deep: 10_000, shallow: 50_000 };
+const defaultPageRows = { deep: 10_000, shallow: 50_000 };
 
 /** The newest state of a distinct id. */
 export interface PersonState {
@@ -35,6 +35,7 @@ export function createSourceRows(
   relations: Relations,
   teamId: number,
   signal: AbortSignal,
+  pageRows = defaultPageRows,
 ): SourceRows {
   const read = <Result>(
     model: Model,

@@ -12,7 +12,8 @@ import type { VerificationReport } from '../../src/verify/report.ts';
 import { verifyBatchExport, type VerifyOptions } from '../../src/verify/verify_batch_export.ts';
 import { createStage, insertEvents } from '../activities/export_stage.ts';
 
-const teamId = 1;
+/** The project of every row. */
+export const teamId = 1;
 
 /** Three hours in a row. */
 export const hours = [10, 11, 12].map((hour) => ({

@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
+import { createVerifyStage, hours, teamId, type Exported, type VerifyStage } from './verify_stage.ts';
+
+const personCount = 90;
+let stage: VerifyStage;
+let exported: Exported;
+beforeAll(async () => {
+  stage = await createVerifyStage(0);
+  // Each person has two distinct ids: one was mapped with the person, the other one an hour later. Persons with a
+  // number above the last have no row of their own.
+  await stage.database.pool.query(
+    `insert into persons (team_id, id, properties, created_at, updated_at, version)
+     select $1, ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, jsonb_build_object('n', n),
+       '2025-12-31Z', timestamptz '2026-01-01 10:00Z' + n * interval '1 minute', 9007199254740993
+     from generate_series(1, $2 - 1) n`,
+    [teamId, personCount],
+  );
+  await stage.database.pool.query(
+    `insert into person_distinct_ids (team_id, distinct_id, person_id, version, updated_at)
+     select $1, kind || n, ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, n,
+       timestamptz '2026-01-01 10:00Z' + n * interval '1 minute' + lag
+     from generate_series(1, $2) n, (values ('now', interval '0'), ('later', interval '1 hour')) as kinds (kind, lag)`,
+    [teamId, personCount],
+  );
+});
+afterAll(() => stage.close());
+
+const kindsOf = ({ findings }: VerificationReport): FindingKind[] => findings.map(({ kind }) => kind).sort();
+const idOf = (line: string): string => (JSON.parse(line) as { distinct_id: string }).distinct_id;
+const findingOf = ({ findings }: VerificationReport, kind: FindingKind) =>
+  findings.find((one) => one.kind === kind);
+
+/** A distinct id's line, somewhere else or somewhat else. */
+const altered = (line: string, members: object): string =>
+  JSON.stringify({ ...(JSON.parse(line) as object), ...members });
+
+describe('a bucket with persons', () => {
+  it('has nothing wrong in it when each newest state is where it belongs', async () => {
+    exported = await stage.exportHours({ model: 'persons' });
+    const report = await exported.verify({ deep: true });
+    expect(report).toMatchObject({ ok: true, findings: [], totals: { rows: 2 * personCount } });
+    expect(report.intervals.map(({ rows }) => rows)).toEqual([59, 90, 31]);
+  });
+
+  it('has not either when older states were replaced in the source', async () => {
+    exported = await stage.exportHours({ model: 'persons' });
+    await stage.database.pool.query(
+      `update persons set updated_at = '2026-01-01 13:30Z' where properties ->> 'n' = '7'`,
+    );
+    expect(await exported.verify({ deep: true })).toMatchObject({ ok: true, findings: [] });
+  });
+
+  it('may lack newest states', async () => {
+    exported = await stage.exportHours({ model: 'persons' });
+    const lost: string[] = [];
+    await exported.rewrite(1, (lines) => {
+      lost.push(...lines.slice(3, 5).map(idOf));
+      return [...lines.slice(0, 3), ...lines.slice(5)];
+    });
+    const report = await exported.verify();
+    expect(kindsOf(report)).toEqual(['lost']);
+    expect(findingOf(report, 'lost')).toMatchObject({ ...hours[1], rows: lost.map((id) => ({ id })) });
+  });
+
+  it('may have states that came late in the source', async () => {
+    exported = await stage.exportHours({ model: 'persons' });
+    const change = (time: string) =>
+      stage.database.pool.query(`update person_distinct_ids set updated_at = $1 where distinct_id = 'now1'`, [
+        time,
+      ]);
+    await change('2026-01-01 11:59:59.999999Z');
+    const report = await exported.verify();
+    expect(kindsOf(report)).toEqual(['lost']);
+    expect(findingOf(report, 'lost')).toMatchObject({ ...hours[1], rows: [{ id: 'now1' }] });
+    await change('2026-01-01 10:01Z');
+  });
+
+  it('may have a distinct id twice in a manifest, in two of them, or one that nobody knows', async () => {
+    exported = await stage.exportHours({ model: 'persons' });
+    let moved = '';
+    await exported.rewrite(0, (lines) => {
+      const [first = ''] = lines;
+      moved = lines.at(-1) ?? '';
+      const earlier = altered(first, { _inserted_at: '2026-01-01T10:00:00.000000Z' });
+      return [earlier, ...lines];
+    });
+    await exported.rewrite(2, (lines) => [
+      moved,
+      altered(lines[0] ?? '', { distinct_id: 'invented' }),
+      ...lines,
+    ]);
+    const report = await exported.verify();
+    expect(new Set(kindsOf(report))).toEqual(new Set(['doubled', 'file_order', 'unexpected']));
+    const doubled = report.findings.filter(({ kind }) => kind === 'doubled');
+    expect(doubled).toMatchObject([hours[0] ?? {}, hours[2] ?? {}]);
+    expect(doubled.map(({ rows }) => rows)).toEqual([[{ id: 'now1' }], [{ id: idOf(moved) }]]);
+    expect(findingOf(report, 'unexpected')?.rows).toEqual([{ id: 'invented' }]);
+  });
+
+  it('may have other values than the source, to the last digit', async () => {
+    exported = await stage.exportHours({ model: 'persons' });
+    let id = '';
+    await exported.rewrite(0, (lines) =>
+      lines.map((line, index) => {
+        if (index !== 5) return line;
+        id = idOf(line);
+        return line.replace('9007199254740993', '9007199254740992');
+      }),
+    );
+    const report = await exported.verify({ deep: true });
+    expect(findingOf(report, 'changed')?.rows).toEqual([{ id, column: 'person_version' }]);
+    expect(kindsOf(report)).toEqual(['changed']);
+  });
+
+  it('says so where a person was deleted outright', async () => {
+    exported = await stage.exportHours({ model: 'persons' });
+    // The mapping is older than the person was, so its state is now that of an interval that never saw it.
+    await stage.database.pool.query(
+      `update persons set updated_at = '2026-01-01 12:30Z' where properties ->> 'n' = '20'`,
+    );
+    await exported.exportAgain(0);
+    await exported.exportAgain(1);
+    await exported.exportAgain(2);
+    expect(await exported.verify()).toMatchObject({ ok: true });
+    await stage.database.pool.query(`delete from persons where properties ->> 'n' = '20'`);
+    const report = await exported.verify();
+    expect(findingOf(report, 'lost')).toMatchObject({
+      detail: expect.stringContaining('deleted from the source'),
+    });
+  });
+});
