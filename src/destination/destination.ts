@@ -4,6 +4,7 @@ import type { EncodingOptions } from '../encoding/encoder.ts';
 import type { Settings } from '../config/settings.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import type { Manifest } from './manifest.ts';
+import type { TestStep } from './test_steps.ts';
 
 /** A part as the destination has acknowledged it; what completing the file needs. */
 export interface UploadedPart {
@@ -53,6 +54,25 @@ export interface FilePlace {
   readonly file: number | null;
 }
 
+/** What the keys of an interval depend on. */
+export type KeySubject = Pick<
+  RunSubject,
+  'batch_export_id' | 'model' | 'data_interval_start' | 'data_interval_end'
+>;
+
+/** An object in the place of a manifest: whatever it is, its bytes as text. */
+export interface PresentManifest {
+  readonly state: 'present';
+  readonly etag: string | undefined;
+  readonly text: string;
+}
+
+export type ManifestPlace =
+  | { readonly state: 'absent' }
+  /** The credentials may write but not read. */
+  | { readonly state: 'unreadable' }
+  | PresentManifest;
+
 /** One export's destination, opened with one version of its config. Every method throws DestinationFault. */
 export interface Destination {
   /** How files are encoded there. */
@@ -62,7 +82,7 @@ export interface Destination {
   fileKey(subject: RunSubject, place: FilePlace, extension: string): string;
   /** Of the rows that a generation had to leave out. */
   rejectedKey(subject: RunSubject, generation: number): string;
-  manifestKey(subject: RunSubject): string;
+  manifestKey(subject: KeySubject): string;
   /** The full name of an object for people, e.g. `s3://bucket/key`. */
   nameOf(key: string): string;
   beginFile(key: string, contentType: string, signal: AbortSignal): Promise<FileUpload>;
@@ -83,8 +103,12 @@ export interface Destination {
    * @throws DestinationFault `ManifestReplaced` when a newer generation stands there.
    */
   putManifest(key: string, manifest: Manifest, signal: AbortSignal): Promise<{ verified: boolean }>;
-  /** The manifest that readers see now, or null. */
-  readManifest(key: string, signal: AbortSignal): Promise<Manifest | null>;
+  /** What readers see now in the place of a manifest. */
+  lookAtManifest(key: string, signal: AbortSignal): Promise<ManifestPlace>;
+  /** Removes a manifest that was looked at; one that took its place since stays, where the store can tell them apart. */
+  deleteManifest(key: string, seen: PresentManifest, signal: AbortSignal): Promise<void>;
+  /** Whether the object under the upload's key was made of it; null when the credentials may not look. */
+  isMadeOf(upload: Pick<UploadNames, 'key' | 'mark'>, signal: AbortSignal): Promise<boolean | null>;
   /** Closes its connections. */
   readonly close: () => void;
 }
@@ -127,7 +151,14 @@ export interface DestinationType<Config extends Record<string, unknown> = Record
   selectionOf(config: Readonly<Record<string, unknown>>): RowSelection;
   /** Whether two exports to destinations of this kind would write the same keys for an interval that both have. */
   writesSameKeys(one: KeySource, other: KeySource): boolean;
+  /**
+   * A config with the credentials of another, for what lies where both lead to: older ones may have been revoked. The
+   * config itself when they lead to different places.
+   */
+  withAccessOf(config: Config, other: Config): Config;
   open(config: Config, context: DestinationContext): Destination;
+  /** Tries the destination step by step. Leaves nothing there, as far as it may delete. */
+  test(config: Config, settings: Settings): Promise<readonly TestStep[]>;
 }
 
 /**

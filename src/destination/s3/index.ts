@@ -1,12 +1,16 @@
 import type { Destination, DestinationContext, DestinationType } from '../destination.ts';
+import { takeTestSteps, type TestStep } from '../test_steps.ts';
+import type { Settings } from '../../config/settings.ts';
+import { withAccessOf } from './access.ts';
 import { defaultMembers, parseS3Config, secretMembers, selectionOf, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
 import { fileKey, manifestKey, rejectedKey } from './keys.ts';
-import { putManifestObject, readManifestObject } from './manifest_object.ts';
-import { abortUpload, beginUpload, resumeUpload, type ObjectOptions } from './multipart.ts';
+import { lookAtManifestObject, putManifestObject } from './manifest_object.ts';
+import { abortUpload, beginUpload, isMadeOf, resumeUpload, type ObjectOptions } from './multipart.ts';
 import { createS3Requests } from './requests.ts';
+import { bucketTestSteps } from './bucket_test.ts';
 import { writesSameKeys } from './same_keys.ts';
-import { deleteObject, putSmallObject } from './small_object.ts';
+import { deleteObject, deleteUnchanged, putSmallObject } from './small_object.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -18,7 +22,9 @@ export const s3: DestinationType<S3Config> = {
   parseConfig: parseS3Config,
   selectionOf,
   writesSameKeys,
+  withAccessOf,
   open: openS3,
+  test: testS3,
 };
 
 function openS3(config: S3Config, context: DestinationContext): Destination {
@@ -45,9 +51,26 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
     abandonFile: (key, uploadId, signal) => abortUpload(requests, key, uploadId, signal),
     putManifest: (key, manifest, signal) =>
       putManifestObject(requests, key, manifest, manifestOptions, signal),
-    readManifest: (key, signal) => readManifestObject(requests, key, signal),
+    lookAtManifest: (key, signal) => lookAtManifestObject(requests, key, signal),
+    deleteManifest: (key, { etag }, signal) => deleteUnchanged(requests, key, etag, signal),
+    isMadeOf: (upload, signal) => isMadeOf(requests, upload, signal),
     close: requests.close,
   };
+}
+
+/** Faults are told at once: whoever tests a destination waits for the answer. */
+async function testS3(config: S3Config, settings: Settings): Promise<readonly TestStep[]> {
+  const requests = createS3Requests(config, {
+    settings: { ...settings, EXPORTD_S3_PATIENCE_MS: 0 },
+    onWaiting: () => undefined,
+  });
+  try {
+    return await takeTestSteps(settings.EXPORTD_DESTINATION_TEST_TIMEOUT_MS, (signal) =>
+      bucketTestSteps(requests, config.prefix, encryptionOf(config), signal),
+    );
+  } finally {
+    requests.close();
+  }
 }
 
 function encryptionOf({ encryption, kms_key_id }: S3Config): ObjectOptions {

@@ -1,12 +1,9 @@
 import { models } from '../../domain/batch_export.ts';
-import type { RunSubject } from '../../domain/run.ts';
-import type { FilePlace } from '../destination.ts';
+import type { FilePlace, KeySubject } from '../destination.ts';
 import { constantPart, renderPrefix } from './prefix.ts';
 
 /** S3's own limit on the length of a key, in bytes of UTF-8. */
 const keyBytesMaximum = 1_024;
-
-type KeySubject = Pick<RunSubject, 'batch_export_id' | 'model' | 'data_interval_start' | 'data_interval_end'>;
 
 /** `20261101T100000Z`: sorts by time and needs no escaping anywhere. */
 const compactTime = (time: string): string => new Date(time).toISOString().replaceAll(/[-:]|\.\d+/g, '');
@@ -54,6 +51,10 @@ const generationSuffix = (generation: number): string => (generation > 1 ? `-g${
 /** The key of an interval's manifest; it does not move when variables of the prefix change. */
 export const manifestKey = (prefix: string, subject: KeySubject): string =>
   join(constantPart(prefix), '_manifests', subject.batch_export_id, `${intervalName(subject)}.json`);
+
+/** The key of the object that a test of the destination writes and removes. */
+export const testKey = (prefix: string, testId: string): string =>
+  join(constantPart(prefix), '_exportd_test', testId);
 
 /** Numbers in keys are taken to have no more digits than this one. */
 const largestNumber = 999_999;

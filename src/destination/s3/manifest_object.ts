@@ -1,5 +1,5 @@
 import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
-import { DestinationFault } from '../destination.ts';
+import { DestinationFault, type ManifestPlace } from '../destination.ts';
 import { manifestText, parseManifest, type Manifest } from '../manifest.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
@@ -8,13 +8,12 @@ import { unconditionalStore } from './unconditional_store.ts';
 /** Looks and writes this often before a manifest that keeps changing under us is given up. */
 const roundsMaximum = 6;
 
-type Current =
-  | { readonly state: 'absent' }
-  /** The credentials may write but not read. */
-  | { readonly state: 'unreadable' }
-  | { readonly state: 'present'; readonly etag: string | undefined; readonly text: string };
-
-async function readCurrent(requests: S3Requests, key: string, signal: AbortSignal): Promise<Current> {
+/** What stands in the place of a manifest. */
+export async function lookAtManifestObject(
+  requests: S3Requests,
+  key: string,
+  signal: AbortSignal,
+): Promise<ManifestPlace> {
   try {
     const { etag, text } = await requests.send('GetObject', signal, async (client, call) => {
       const output = await client.send(new GetObjectCommand({ Bucket: requests.bucket, Key: key }), call);
@@ -27,16 +26,6 @@ async function readCurrent(requests: S3Requests, key: string, signal: AbortSigna
     if (error instanceof DestinationFault && error.type === 'AccessDenied') return { state: 'unreadable' };
     throw error;
   }
-}
-
-/** The manifest under `key`, or null where there is none that can be read. */
-export async function readManifestObject(
-  requests: S3Requests,
-  key: string,
-  signal: AbortSignal,
-): Promise<Manifest | null> {
-  const current = await readCurrent(requests, key, signal);
-  return current.state === 'present' ? (parseManifest(current.text) ?? null) : null;
 }
 
 /**
@@ -60,7 +49,7 @@ export async function putManifestObject(
   );
   let conditional = true;
   for (let round = 0; round < roundsMaximum; round++) {
-    const current = await readCurrent(requests, key, signal);
+    const current = await lookAtManifestObject(requests, key, signal);
     if (current.state === 'present' && current.text === text) return { verified: true };
     if (current.state === 'present') refuseNewer(current.text, manifest);
     try {
@@ -91,7 +80,7 @@ export async function putManifestObject(
 }
 
 /** Where nothing can be read, the first round hopes for a new manifest; then the journal's claim alone is the fence. */
-function conditionsOn(current: Current, round: number): { IfMatch?: string; IfNoneMatch?: string } {
+function conditionsOn(current: ManifestPlace, round: number): { IfMatch?: string; IfNoneMatch?: string } {
   if (current.state === 'unreadable') return round === 0 ? { IfNoneMatch: '*' } : {};
   if (current.state === 'absent') return { IfNoneMatch: '*' };
   return current.etag === undefined ? {} : { IfMatch: current.etag };

@@ -166,6 +166,24 @@ async function isThere(
   }
 }
 
+/** Whether the object under a key was made of the upload with this mark; null when the credentials may not look. */
+export async function isMadeOf(
+  requests: S3Requests,
+  { key, mark }: Pick<UploadNames, 'key' | 'mark'>,
+  signal: AbortSignal,
+): Promise<boolean | null> {
+  try {
+    const found = await requests.send('HeadObject', signal, (client, call) =>
+      client.send(new HeadObjectCommand({ Bucket: requests.bucket, Key: key }), call),
+    );
+    return found.Metadata?.[markName] === mark;
+  } catch (error) {
+    if (isFault(error, 'NotFound') || isFault(error, 'NoSuchKey')) return false;
+    if (isFault(error, 'AccessDenied')) return null;
+    throw error;
+  }
+}
+
 const isFault = (error: unknown, type: string): boolean =>
   error instanceof DestinationFault && error.type === type;
 

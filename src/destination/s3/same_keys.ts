@@ -21,8 +21,7 @@ export function writesSameKeys(one: KeySource, other: KeySource): boolean {
   const first = membersOf(one);
   const second = membersOf(other);
   return (
-    first.bucket_name === second.bucket_name &&
-    storeOf(first) === storeOf(second) &&
+    isSameBucket(first, second) &&
     shareAnEnding(first, second) &&
     canRenderAlike(
       { template: first.prefix, table: one.model },
@@ -34,10 +33,16 @@ export function writesSameKeys(one: KeySource, other: KeySource): boolean {
 /** Every stored config was checked and has these members. */
 const membersOf = ({ config }: KeySource): KeyMembers => config as unknown as KeyMembers;
 
+/** Whether two configs lead to one bucket. */
+export const isSameBucket = (
+  one: Pick<KeyMembers, 'bucket_name' | 'region' | 'endpoint_url'>,
+  other: Pick<KeyMembers, 'bucket_name' | 'region' | 'endpoint_url'>,
+): boolean => one.bucket_name === other.bucket_name && storeOf(one) === storeOf(other);
+
 const amazonHost = /(^|\.)amazonaws\.com(\.cn)?$/;
 
 /** Within one store the name of a bucket means one bucket. At AWS that is a partition: the world, China or GovCloud. */
-function storeOf({ endpoint_url, region }: KeyMembers): string {
+function storeOf({ endpoint_url, region }: Pick<KeyMembers, 'endpoint_url' | 'region'>): string {
   const url = endpoint_url === null ? undefined : new URL(endpoint_url);
   const host = url?.hostname.replace(/\.$/, '');
   if (!url || !host || amazonHost.test(host)) return `aws ${/^(cn|us-gov)-/.exec(region)?.[1] ?? ''}`;

@@ -52,3 +52,23 @@ export async function deleteObject(requests: S3Requests, key: string, signal: Ab
     client.send(new DeleteObjectCommand({ Bucket: requests.bucket, Key: key }), call),
   );
 }
+
+/** The same, provided that it still is the object with this ETag: another one stays, where the server knows conditions. */
+export async function deleteUnchanged(
+  requests: S3Requests,
+  key: string,
+  etag: string | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const remove = (conditions: { IfMatch?: string }) =>
+    requests.send('DeleteObject', signal, (client, call) =>
+      client.send(new DeleteObjectCommand({ Bucket: requests.bucket, Key: key, ...conditions }), call),
+    );
+  try {
+    await remove(etag === undefined ? {} : { IfMatch: etag });
+  } catch (error) {
+    if (!(error instanceof DestinationFault)) throw error;
+    if (error.type === 'NotImplemented') await remove({});
+    else if (!objectStands.has(error.type)) throw error;
+  }
+}

@@ -1,7 +1,7 @@
 import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Manifest } from '../../../src/destination/manifest.ts';
-import { putManifestObject, readManifestObject } from '../../../src/destination/s3/manifest_object.ts';
+import { parseManifest, type Manifest } from '../../../src/destination/manifest.ts';
+import { lookAtManifestObject, putManifestObject } from '../../../src/destination/s3/manifest_object.ts';
 import type { S3Requests } from '../../../src/destination/s3/requests.ts';
 import { createBucket, type TestBucket } from '../../setup/bucket.ts';
 import { denying, losingReplies, requestsOf, unconditional } from './bucket_requests.ts';
@@ -43,7 +43,10 @@ afterAll(() => {
 
 const put = (key: string, given: Manifest, through = requests) =>
   putManifestObject(through, key, given, options, signal);
-const read = (key: string) => readManifestObject(requests, key, signal);
+const read = async (key: string): Promise<Manifest | null> => {
+  const found = await lookAtManifestObject(requests, key, signal);
+  return found.state === 'present' ? (parseManifest(found.text) ?? null) : null;
+};
 
 describe('the manifest of an interval', () => {
   it('is indented JSON with a line break at its end; a repeat writes the same bytes', async () => {

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { withAccessOf } from '../../../src/destination/s3/access.ts';
+import { s3 } from '../../../src/destination/s3/index.ts';
+import { lookAtManifestObject } from '../../../src/destination/s3/manifest_object.ts';
+import { beginUpload, isMadeOf } from '../../../src/destination/s3/multipart.ts';
+import type { S3Requests } from '../../../src/destination/s3/requests.ts';
+import { deleteObject, deleteUnchanged, putSmallObject } from '../../../src/destination/s3/small_object.ts';
+import { createBucket, type TestBucket } from '../../setup/bucket.ts';
+import { configOf, denying, requestsOf, s3Settings, unconditional } from './bucket_requests.ts';
+
+const { signal } = new AbortController();
+const options = { ContentType: 'application/json' };
+let bucket: TestBucket;
+let requests: S3Requests;
+beforeAll(async () => {
+  bucket = await createBucket();
+  requests = requestsOf(bucket);
+});
+afterAll(() => {
+  requests.close();
+  bucket.client.destroy();
+});
+
+const put = (key: string, text: string) => putSmallObject(requests, key, Buffer.from(text), options, signal);
+const look = (key: string) => lookAtManifestObject(requests, key, signal);
+
+describe('removing an object', () => {
+  it('is done once it is done: a repeat is no error', async () => {
+    await put('a', 'text');
+    await deleteObject(requests, 'a', signal);
+    await deleteObject(requests, 'a', signal);
+    expect(await look('a')).toEqual({ state: 'absent' });
+  });
+
+  it('leaves one alone that took its place since', async () => {
+    await put('b', 'first');
+    const seen = await look('b');
+    if (seen.state !== 'present') throw new Error('The object is not there.');
+    await deleteObject(requests, 'b', signal);
+    await put('b', 'second');
+    await deleteUnchanged(requests, 'b', seen.etag, signal);
+    expect(await look('b')).toMatchObject({ text: 'second' });
+    await deleteUnchanged(unconditional(requests), 'b', seen.etag, signal);
+    expect(await look('b')).toEqual({ state: 'absent' });
+  });
+});
+
+describe('the mark of an upload', () => {
+  it('tells the object that was made of it from any other', async () => {
+    const upload = await beginUpload(requests, 'c', { ...options, firstPartBytes: 5 * 1024 * 1024 }, signal);
+    const ours = { key: 'c', mark: upload.mark };
+    expect(await isMadeOf(requests, ours, signal)).toBe(false);
+    const part = await upload.putPart(1, Buffer.from('part'), signal);
+    await upload.complete([part], 4, signal);
+    expect(await isMadeOf(requests, ours, signal)).toBe(true);
+    expect(await isMadeOf(requests, { key: 'c', mark: 'another' }, signal)).toBe(false);
+    expect(await isMadeOf(denying(requests, 'HeadObject'), ours, signal)).toBeNull();
+  });
+});
+
+describe('the access of a newer config', () => {
+  const parse = (more: object) => s3.parseConfig(configOf(bucket, more), s3Settings());
+
+  it('opens what lies in the same bucket, under the keys of the older one', () => {
+    const [older, newer] = [
+      parse({ prefix: 'old', file_format: 'CSV' }),
+      parse({ prefix: 'new', aws_access_key_id: 'newer', endpoint_url: `${bucket.endpoint}/` }),
+    ];
+    expect(withAccessOf(older, newer)).toMatchObject({
+      prefix: 'old',
+      file_format: 'CSV',
+      aws_access_key_id: 'newer',
+    });
+  });
+
+  it('opens nothing in another bucket', () => {
+    const [older, newer] = [parse({}), parse({ bucket_name: 'another', aws_access_key_id: 'newer' })];
+    expect(withAccessOf(older, newer)).toBe(older);
+  });
+});
