@@ -9,7 +9,7 @@ import type {
   Skipped,
   Throughput,
 } from '../../src/bench/document.ts';
-import { exportd } from '../cli/command_line.ts';
+import { exportd, type CommandResult } from '../cli/command_line.ts';
 import { createBucket } from '../setup/bucket.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
@@ -17,8 +17,8 @@ import { fromSetUp } from '../setup/environment.ts';
 const events = 3_000;
 const folder = () => fromSetUp('EXPORTD_TEST_FOLDER');
 
-const runBench = (...args: string[]) =>
-  exportd(
+async function runBench(...args: string[]): Promise<CommandResult> {
+  const result = await exportd(
     {
       PATH: process.env.PATH ?? '',
       DATABASE_URL: fromSetUp('EXPORTD_TEST_DATABASE_URL'),
@@ -29,6 +29,9 @@ const runBench = (...args: string[]) =>
     },
     ...['bench', '--use-environment', '--folder', folder(), '--events', String(events), ...args],
   );
+  if (result.code !== 0) throw new Error(`The bench ended with code ${result.code}: ${result.stderr}`);
+  return result;
+}
 
 async function expectNothingLeft(): Promise<void> {
   const database = await createTestDatabase();
@@ -65,8 +68,7 @@ function expectRatio(ratio: number | null, one: Throughput, other: Throughput): 
 
 describe('exportd bench', () => {
   it('prints one document whose figures fit together, and leaves nothing behind', async () => {
-    const { code, stdout, stderr } = await runBench('--json', '--formats', 'JSONLines+gzip,JSONLines+lzma');
-    expect({ code, stderr }).toMatchObject({ code: 0 });
+    const { stdout } = await runBench('--json', '--formats', 'JSONLines+gzip,JSONLines+lzma');
     const found = JSON.parse(stdout) as BenchDocument;
     expect(found).toMatchObject({ events, repeat: 1, machine: { node: process.version } });
     expect(found.copy_bytes / events).toBeGreaterThan(400);
@@ -101,10 +103,9 @@ describe('exportd bench', () => {
 
   it('measures again and again, and keeps a profile of each worker', async () => {
     const profiles = join(folder(), 'profiles');
-    const { code, stdout, stderr } = await runBench(
+    const { stdout, stderr } = await runBench(
       ...['--formats', 'JSONLines', '--repeat', '2', '--profile', profiles],
     );
-    expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(stdout).toMatch(/^what +seconds +least .*\nfloor .*\n(psql|shell) .*\nexportd JSONLines .*\n$/);
     expect(stderr).toMatch(/exportd JSONLines \(2 of 2\): [\d.]+ s/);
     for (const repeat of ['1', '2'])
