@@ -1,0 +1,67 @@
+import { DestinationFault } from './destination.ts';
+
+/** What became of a step of a destination's test. The message is a sentence for the owner of the export. */
+export interface TestResult {
+  readonly status: 'Passed' | 'Failed' | 'Skipped';
+  readonly message: string | null;
+}
+
+/** A step of a destination's test as the interface shows it. */
+export interface TestStep {
+  readonly name: string;
+  readonly description: string;
+  readonly result: TestResult;
+}
+
+/** A step that can be taken. */
+export interface PlannedStep {
+  readonly name: string;
+  readonly description: string;
+  /** Names of earlier steps without which this one says nothing. */
+  readonly needs: readonly string[];
+  /** @throws DestinationFault whose message says what is wrong and what it means for exports. */
+  readonly run: () => Promise<void>;
+}
+
+/** A fault that exports live with: the step has failed, but what needs it is tried all the same. */
+export class TolerableFault extends Error {
+  override readonly name = 'TolerableFault';
+}
+
+const skipped = { status: 'Skipped', message: null } as const;
+
+/**
+ * Takes steps in order. One whose need has failed is skipped, and so are all when the time is up.
+ * @param timeoutMs the longest that all steps may take together; then the signal that they are planned with is aborted.
+ */
+export async function takeTestSteps(
+  timeoutMs: number,
+  plan: (signal: AbortSignal) => readonly PlannedStep[],
+): Promise<readonly TestStep[]> {
+  const deadline = AbortSignal.timeout(timeoutMs);
+  const missing = new Set<string>();
+  const taken: TestStep[] = [];
+  for (const { name, description, needs, run } of plan(deadline)) {
+    const possible = !deadline.aborted && needs.every((need) => !missing.has(need));
+    const { usable, ...result } = possible ? await takeStep(run, deadline) : { ...skipped, usable: false };
+    if (!usable) missing.add(name);
+    taken.push({ name, description, result });
+  }
+  return taken;
+}
+
+async function takeStep(
+  run: PlannedStep['run'],
+  deadline: AbortSignal,
+): Promise<TestResult & { readonly usable: boolean }> {
+  const failed = (message: string, usable: boolean) => ({ status: 'Failed', message, usable }) as const;
+  try {
+    await run();
+    return { status: 'Passed', message: null, usable: true };
+  } catch (error) {
+    if (error instanceof TolerableFault) return failed(error.message, true);
+    if (error instanceof DestinationFault) return failed(error.message, false);
+    if (!deadline.aborted) throw error;
+    return failed('The destination did not answer in time; check its address and whether it is up.', false);
+  }
+}
