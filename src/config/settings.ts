@@ -111,6 +111,8 @@ const schema = z.object({
   EXPORTD_S3_REQUEST_TIMEOUT_MS: milliseconds(30 * second, 100),
   /** How long one request to S3 is tried again through an outage before the activity fails and is retried as a whole. */
   EXPORTD_S3_PATIENCE_MS: milliseconds(5 * minute),
+  /** The longest that all steps of a destination's test may take together. */
+  EXPORTD_DESTINATION_TEST_TIMEOUT_MS: milliseconds(10 * second, 100),
 });
 
 /** The settings of a process, validated. */
