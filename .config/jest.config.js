@@ -29,6 +29,9 @@ const moduleOnly = [
   'brace-expansion',
   'balanced-match',
   'yargs',
+  'hyparquet',
+  'hyparquet-compressors',
+  'hyparquet-writer',
 ];
 
 // In the projects, not above them, so that a run of the others alone starts no servers.
