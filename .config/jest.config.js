@@ -31,6 +31,7 @@ const moduleOnly = [
   'yargs',
   'hyparquet',
   'hyparquet-compressors',
+  'hysnappy',
   'hyparquet-writer',
 ];
 
