@@ -1,7 +1,8 @@
 import type { BadValue } from './bad_value.ts';
-import type { EncodingResult, EncodingTask } from './encoding_task.ts';
+import type { EncodingResult } from './encoding_task.ts';
 import { createGrowingBuffer } from './growing_buffer.ts';
 import { joinableCompression } from './joinable_compression.ts';
+import type { Rows } from './rows.ts';
 import { textFormats, type TextOptions } from './text_files.ts';
 import { appendRows } from './text_rows.ts';
 import { stateOfText } from './text_state.ts';
@@ -15,7 +16,7 @@ let text = createGrowingBuffer(initialSize);
 /** Encodes a block as text and compresses it, but for brotli, which compresses a file as a whole. */
 export function encodeText(
   { file_format, compression }: TextOptions,
-  rows: Pick<EncodingTask, 'columns' | 'rows'> & { readonly block: Buffer },
+  rows: Rows,
   onBadValue: (bad: BadValue) => void,
 ): Omit<EncodingResult, 'rejected'> {
   text.length = 0;

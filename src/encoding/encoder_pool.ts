@@ -1,5 +1,6 @@
 import type { EncoderPool } from './encoder.ts';
 import { startEncoderThreads } from './encoder_threads.ts';
+import { parquetFiles } from './parquet_files.ts';
 import { textFiles } from './text_files.ts';
 
 /** Starts the encoder threads of a process (each when it is first needed). */
@@ -7,9 +8,8 @@ export function createEncoderPool({ threads }: { threads: number }): EncoderPool
   const running = startEncoderThreads(threads);
   return {
     fileEncoder(options, columns) {
-      if (options.file_format === 'Parquet') throw new Error('Parquet is not wired in.');
       return {
-        ...textFiles(options, columns),
+        ...(options.file_format === 'Parquet' ? parquetFiles(options, columns) : textFiles(options, columns)),
         async encode({ block, rows, first, last }) {
           const encoded = await running.run({ options, columns, block, rows });
           return {

@@ -1,8 +1,8 @@
-import type { ColumnType, ExportedColumn } from '../source/source.ts';
+import type { ColumnType } from '../source/source.ts';
 import type { BadValue } from './bad_value.ts';
-import type { GrowingBuffer } from './growing_buffer.ts';
-import { appendBytes } from './json_values.ts';
+import { appendBytes, type GrowingBuffer } from './growing_buffer.ts';
 import { MalformedBlock } from './row_not_encodable.ts';
+import type { Rows } from './rows.ts';
 import type { TextFormat } from './text_format.ts';
 
 /** How many bytes a value has in the block, for the types that always have as many; -1 for the others. */
@@ -24,7 +24,7 @@ const sizes: Readonly<Record<ColumnType, number>> = {
  */
 export function appendRows(
   target: GrowingBuffer,
-  { block, rows, columns }: { block: Buffer; rows: number; columns: readonly ExportedColumn[] },
+  { block, rows, columns }: Rows,
   format: TextFormat,
   onBadValue: (bad: BadValue) => void,
 ): number {

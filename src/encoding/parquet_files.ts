@@ -1,0 +1,22 @@
+import type { ExportedColumn } from '../source/source.ts';
+import type { EncodingOptions, FileEncoder } from './encoder.ts';
+import { parquetIdentity } from './parquet/file.ts';
+import { assembleParquet } from './parquet_file.ts';
+
+export type ParquetOptions = Extract<EncodingOptions, { file_format: 'Parquet' }>;
+
+/** Bytes of rows in a block, which becomes a row group. */
+const blockBytes = 16 * 1024 * 1024;
+
+/** What is to be known of Parquet files, but for how a block is encoded. */
+export const parquetFiles = (
+  { compression }: ParquetOptions,
+  columns: readonly ExportedColumn[],
+): Omit<FileEncoder, 'encode'> => ({
+  identity: parquetIdentity(compression),
+  extension: 'parquet',
+  contentType: 'application/vnd.apache.parquet',
+  resumable: true,
+  blockBytes,
+  assemble: (resumed) => assembleParquet(columns, compression, resumed),
+});

@@ -1,0 +1,20 @@
+import { fieldOf, uuidText } from '../source/sort_key.ts';
+import type { ExportedColumn } from '../source/source.ts';
+
+/** Rows of a block (see `RowBlock`), back to back. */
+export interface Rows {
+  readonly block: Buffer;
+  readonly rows: number;
+  readonly columns: readonly ExportedColumn[];
+}
+
+/** What people know a row by, whose tuple begins at `rowAt`: its uuid, or its distinct_id where it has none. */
+export function rowName({ block, columns }: Pick<Rows, 'block' | 'columns'>, rowAt: number): string {
+  const position = ['uuid', 'distinct_id']
+    .map((name) => columns.findIndex((column) => column.name === name))
+    .find((index) => index >= 0);
+  if (position === undefined) return '(unnamed)';
+  const { start, end } = fieldOf(block, rowAt, position);
+  if (end < start) return '(unnamed)';
+  return columns[position]?.type === 'uuid' ? uuidText(block, start) : block.toString('utf8', start, end);
+}

@@ -1,0 +1,64 @@
+import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
+import type { ExportedColumn } from '../../src/source/source.ts';
+
+/** A row as texts, in the order of the columns. */
+export type RowTexts = readonly (string | null)[];
+
+/** Reads files by a program that has nothing to do with exportd. */
+export interface IndependentReader {
+  /** Compressed by gzip or zstd, or not. Loses digits of numbers within JSON, and its layout. */
+  jsonLines(path: string, columns: readonly ExportedColumn[]): Promise<RowTexts[]>;
+  /** The lines as they are, of a file that is JSON as far as this reader goes. */
+  jsonTexts(path: string): Promise<string[]>;
+  csv(path: string, columns: readonly ExportedColumn[]): Promise<RowTexts[]>;
+  parquet(path: string, columns: readonly ExportedColumn[]): Promise<RowTexts[]>;
+  close(): void;
+}
+
+/** Larger than any line of the tests. */
+const longestLine = 64 * 1024 * 1024;
+
+export async function startDuckDb(): Promise<IndependentReader> {
+  const instance = await DuckDBInstance.create(':memory:');
+  const connection = await instance.connect();
+  await connection.run(`set TimeZone = 'UTC'`);
+  const columnList = (columns: readonly ExportedColumn[]): string =>
+    `{${columns.map(({ name }) => `'${name}': 'VARCHAR'`).join(', ')}}`;
+  return {
+    jsonLines: (path, columns) =>
+      textsOf(
+        connection,
+        `select * from read_json('${path}', format = 'newline_delimited', columns = ${columnList(columns)},
+           maximum_object_size = ${longestLine})`,
+      ),
+    jsonTexts: async (path) => {
+      const rows = await textsOf(
+        connection,
+        `select json::varchar from read_ndjson_objects('${path}', maximum_object_size = ${longestLine})`,
+      );
+      return rows.map(([line]) => line ?? '');
+    },
+    csv: (path, columns) =>
+      textsOf(
+        connection,
+        `select * from read_csv('${path}', auto_detect = false, header = true, columns = ${columnList(columns)},
+           delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, new_line = '\\n',
+           strict_mode = true, max_line_size = ${longestLine}, parallel = false)`,
+      ),
+    parquet: (path, columns) =>
+      textsOf(
+        connection,
+        `select ${columns.map(({ name, type }) => (type === 'timestamp' ? `epoch_us("${name}")::varchar` : `"${name}"::varchar`)).join(', ')}
+         from read_parquet('${path}')`,
+      ),
+    close() {
+      connection.closeSync();
+      instance.closeSync();
+    },
+  };
+}
+
+async function textsOf(connection: DuckDBConnection, statement: string): Promise<RowTexts[]> {
+  const reader = await connection.runAndReadAll(statement);
+  return reader.getRowsJson() as RowTexts[];
+}
