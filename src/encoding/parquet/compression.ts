@@ -7,11 +7,11 @@ import type { ParquetCompression } from '../encoder.ts';
 /** How pages are compressed, and what Parquet calls it. */
 export interface Codec {
   readonly name: CompressionCodec;
-  /** The compressed bytes, in memory that is not the page's. */
+  /** The compressed bytes; they may be the page's own. */
   readonly compress: (page: Buffer) => Uint8Array;
 }
 
-const chunkSize = 256 * 1024;
+const chunkSize = 64 * 1024;
 
 const codecs: Record<ParquetCompression, Codec> = {
   zstd: {
@@ -33,7 +33,7 @@ const codecs: Record<ParquetCompression, Codec> = {
   lz4: { name: 'LZ4_RAW', compress: (page) => lz4CompressSync(page).subarray(4) },
 };
 
-const uncompressed: Codec = { name: 'UNCOMPRESSED', compress: (page) => Uint8Array.from(page) };
+const uncompressed: Codec = { name: 'UNCOMPRESSED', compress: (page) => page };
 
 export const codecOf = (compression: ParquetCompression | null): Codec =>
   compression === null ? uncompressed : codecs[compression];

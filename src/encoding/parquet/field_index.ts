@@ -1,6 +1,6 @@
 import type { ColumnType, ExportedColumn } from '../../source/source.ts';
+import type { BadValue } from '../bad_value.ts';
 import { MalformedBlock } from '../row_not_encodable.ts';
-import type { BadValue } from './bad_value.ts';
 import type { ColumnValues } from './column_values.ts';
 import { fitsTimestamp } from './timestamp.ts';
 
@@ -19,82 +19,106 @@ export interface IndexMemory {
   present: Uint8Array;
 }
 
-/** A block of rows seen as columns. */
-export interface IndexedBlock {
+/** A block of rows seen as columns, as far as it has been walked. */
+export interface FieldIndex {
   /** Rows that every column has a value or a null for; the bad ones are left out. */
-  readonly rows: number;
+  rows: number;
   readonly columns: readonly ColumnValues[];
+  /**
+   * Walks on over about so many bytes of the block and notes where each column's values lie. Bad values are found here,
+   * before anything of their row was written.
+   * @returns whether there was anything left
+   * @throws MalformedBlock
+   */
+  advance(bytes: number): boolean;
 }
 
-/**
- * Walks a block once and notes where each column's values lie, so that a column can then be encoded in one go. Bad values
- * are found here, before anything of their row was written.
- * @throws MalformedBlock
- */
-export function indexBlock(
+/** Begins to walk a block of so many rows. The index lies in `memory`, so that there can be only one at a time. */
+export function createFieldIndex(
   block: Buffer,
   rows: number,
   columns: readonly ExportedColumn[],
   memory: IndexMemory,
   onBadValue: (bad: BadValue) => void,
-): IndexedBlock {
+): FieldIndex {
   const size = rows * columns.length;
   if (memory.positions.length < size) memory.positions = new Int32Array(size);
   if (memory.present.length < size) memory.present = new Uint8Array(size);
   const { positions, present } = memory;
   const view = new DataView(block.buffer, block.byteOffset, block.length);
   const sizes = Int32Array.from(columns, ({ type }) => fixedSizes[type] ?? -1);
-  const isTime = columns.map(({ type }) => type === 'timestamp');
-  // The end of each column's positions; a column has room for as many as there are rows.
+  const isTime = Uint8Array.from(columns, ({ type }) => (type === 'timestamp' ? 1 : 0));
+  /** The end of each column's positions; a column has room for as many as there are rows. */
   const ends = Int32Array.from(columns, (_, index) => index * rows);
-  let row = 0;
   let tuples = 0;
   let at = 0;
-  while (at < block.length) {
+
+  /** Notes the tuple at `at` as row `row` and passes it. @returns the index of a column with a bad value, or -1 */
+  const passTuple = (row: number): number => {
     if (tuples === rows) throw new MalformedBlock(`A block holds more than its ${rows} rows.`);
-    const rowAt = at;
     if (at + 2 > block.length || view.getInt16(at) !== columns.length)
       throw new MalformedBlock(
         `Row ${tuples} of a block has not the ${columns.length} fields of its columns.`,
       );
-    at += 2;
+    tuples += 1;
     let bad = -1;
+    let from = at + 2;
     for (let index = 0; index < sizes.length; index += 1) {
-      const length = at + 4 > block.length ? Number.NaN : view.getInt32(at);
-      const end = at + 4 + Math.max(0, length);
+      const length = from + 4 > block.length ? block.length : view.getInt32(from);
+      const end = from + 4 + Math.max(0, length);
       const fixed = sizes[index] ?? -1;
-      if (!(end <= block.length) || (length >= 0 && fixed >= 0 && length !== fixed))
-        throw new MalformedBlock(`Row ${tuples} of a block ends within its column ${columns[index]?.name}.`);
+      if (end > block.length || (length >= 0 && fixed >= 0 && length !== fixed))
+        throw new MalformedBlock(
+          `Row ${tuples - 1} of a block ends within its column ${columns[index]?.name}.`,
+        );
       // The position of a null is overwritten by the next value's.
       const next = ends[index] ?? 0;
-      positions[next] = at;
+      positions[next] = from;
       const isPresent = length >= 0 ? 1 : 0;
       present[index * rows + row] = isPresent;
       ends[index] = next + isPresent;
-      if (length >= 0 && isTime[index] && bad < 0 && !fitsTimestamp(view, at + 4)) bad = index;
-      at = end;
+      if (isTime[index] === 1 && length >= 0 && bad < 0 && !fitsTimestamp(view, from + 4)) bad = index;
+      from = end;
     }
-    tuples += 1;
-    if (bad < 0) row += 1;
-    else {
-      for (let index = 0; index < sizes.length; index += 1)
-        ends[index] = (ends[index] ?? 0) - (present[index * rows + row] ?? 0);
-      onBadValue({
-        rowAt,
-        column: columns[bad]?.name ?? '',
-        reason: 'holds a time that is infinite or after the year 294246',
-      });
-    }
-  }
-  if (tuples !== rows) throw new MalformedBlock(`A block holds ${tuples} rows where its page says ${rows}.`);
+    at = from;
+    return bad;
+  };
+
+  const forgetRow = (row: number): void => {
+    for (let index = 0; index < sizes.length; index += 1)
+      ends[index] = (ends[index] ?? 0) - (present[index * rows + row] ?? 0);
+  };
+
   return {
-    rows: row,
+    rows: 0,
     columns: columns.map((column, index) => ({
       column,
       block,
       view,
-      positions: positions.subarray(index * rows, ends[index]),
-      present: present.subarray(index * rows, index * rows + row),
+      positions: positions.subarray(index * rows, (index + 1) * rows),
+      count: 0,
+      present: present.subarray(index * rows, (index + 1) * rows),
     })),
+    advance(bytes) {
+      const until = Math.min(block.length, at + bytes);
+      const begun = at;
+      while (at < until) {
+        const rowAt = at;
+        const bad = passTuple(this.rows);
+        if (bad < 0) this.rows += 1;
+        else {
+          forgetRow(this.rows);
+          onBadValue({
+            rowAt,
+            column: columns[bad]?.name ?? '',
+            reason: 'holds a time that is infinite or after the year 294246',
+          });
+        }
+      }
+      this.columns.forEach((values, index) => (values.count = (ends[index] ?? 0) - index * rows));
+      if (at === block.length && tuples !== rows)
+        throw new MalformedBlock(`A block holds ${tuples} rows where its page says ${rows}.`);
+      return at > begun;
+    },
   };
 }

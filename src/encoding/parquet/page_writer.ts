@@ -2,23 +2,26 @@ import type { PageHeader } from 'hyparquet';
 import { ByteWriter } from 'hyparquet-writer';
 import { writePageHeader } from 'hyparquet-writer/src/datapage.js';
 import { writeRleBitPackedHybrid } from 'hyparquet-writer/src/encoding.js';
+import { reserve, type GrowingBuffer } from '../growing_buffer.ts';
 import type { Codec } from './compression.ts';
+
+/** Bytes of values after which a data page ends; the value that reaches it is still in it. */
+export const pageBytes = 1024 * 1024;
 
 /** The pages of one column, compressed one by one. */
 export interface PageWriter {
   readonly codec: Codec;
-  /** Headers and pages in order. */
-  readonly pieces: Uint8Array[];
-  compressed: number;
+  /** Headers and compressed pages in order. */
+  readonly output: GrowingBuffer;
+  /** Bytes of headers and pages before compression. */
   uncompressed: number;
 }
 
-export const createPageWriter = (codec: Codec): PageWriter => ({
-  codec,
-  pieces: [],
-  compressed: 0,
-  uncompressed: 0,
-});
+/** Begins the pages of a column; what `output` held is overwritten. */
+export function createPageWriter(codec: Codec, output: GrowingBuffer): PageWriter {
+  output.length = 0;
+  return { codec, output, uncompressed: 0 };
+}
 
 /** Adds a data page: definition levels, then `values` values in the encoding. Nulls count as values here. */
 export function writeDataPage(
@@ -58,8 +61,11 @@ function writePage(
     uncompressed_page_size: page.length,
     compressed_page_size: compressed.length,
   });
-  writer.pieces.push(header.getBytes(), compressed);
-  writer.compressed += header.offset + compressed.length;
+  const { output } = writer;
+  reserve(output, header.offset + compressed.length);
+  output.bytes.set(header.getBytes(), output.length);
+  output.bytes.set(compressed, output.length + header.offset);
+  output.length += header.offset + compressed.length;
   writer.uncompressed += header.offset + page.length;
 }
 
@@ -75,3 +81,10 @@ export function definitionLevels(present: Uint8Array): Uint8Array {
 
 /** An upper bound of the bytes of `definitionLevels`: eight rows take at most the header and the value of a run. */
 export const definitionLevelsBound = (rows: number): number => 16 + 2 * Math.ceil(rows / 8);
+
+/** The end of the rows from `row` on that hold so many values. */
+export function rowsWith(present: Uint8Array, row: number, values: number): number {
+  let end = row;
+  for (let left = values; left > 0; end += 1) left -= present[end] ?? 0;
+  return end;
+}

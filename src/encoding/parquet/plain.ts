@@ -13,32 +13,34 @@ export interface NumberRange {
 }
 
 /**
- * Appends values in the encoding PLAIN, from the value `from` (an index into `positions`) on, until the page has at least
- * `limit` bytes or the values end. `range` is widened for the columns of numbers and times.
+ * Appends values in the encoding PLAIN, from the value `from` (an index into `positions`) on to the value `until`, or until
+ * the page has at least `limit` bytes. Booleans have to come in eights but for the last. `range` is widened for the
+ * columns of numbers and times.
  * @returns the index of the first value that is not in the page
  */
 export function appendPlain(
   page: GrowingBuffer,
   values: ColumnValues,
   from: number,
+  until: number,
   limit: number,
   range: NumberRange,
 ): number {
   switch (values.column.type) {
     case 'text':
-      return appendByteArrays(page, values, from, limit, false);
+      return appendByteArrays(page, values, from, until, limit, false);
     case 'json':
-      return appendByteArrays(page, values, from, limit, true);
+      return appendByteArrays(page, values, from, until, limit, true);
     case 'uuid':
-      return appendUuids(page, values, from, limit);
+      return appendUuids(page, values, from, until, limit);
     case 'timestamp':
-      return appendLongs(page, values, from, limit, range, epochShiftHigh, epochShiftLow);
+      return appendLongs(page, values, from, until, limit, range, epochShiftHigh, epochShiftLow);
     case 'bigint':
-      return appendLongs(page, values, from, limit, range, 0, 0);
+      return appendLongs(page, values, from, until, limit, range, 0, 0);
     case 'integer':
-      return appendIntegers(page, values, from, limit, range);
+      return appendIntegers(page, values, from, until, limit, range);
     case 'boolean':
-      return appendBooleans(page, values, from, limit);
+      return appendBooleans(page, values, from, until, limit);
   }
 }
 
@@ -47,11 +49,12 @@ function appendByteArrays(
   page: GrowingBuffer,
   { block, view, positions }: ColumnValues,
   from: number,
+  until: number,
   limit: number,
   json: boolean,
 ): number {
   let index = from;
-  for (; index < positions.length && page.length < limit; index += 1) {
+  for (; index < until && page.length < limit; index += 1) {
     const position = positions[index] ?? 0;
     const end = position + 4 + view.getInt32(position);
     let start = position + 4;
@@ -74,12 +77,13 @@ function appendUuids(
   page: GrowingBuffer,
   { view, positions }: ColumnValues,
   from: number,
+  until: number,
   limit: number,
 ): number {
-  const until = lastFitting(page, positions, from, limit, 16);
+  const end = lastFitting(page, from, until, limit, 16);
   const target = viewOf(page);
   let to = page.length;
-  for (let index = from; index < until; index += 1, to += 16) {
+  for (let index = from; index < end; index += 1, to += 16) {
     const start = (positions[index] ?? 0) + 4;
     target.setInt32(to, view.getInt32(start));
     target.setInt32(to + 4, view.getInt32(start + 4));
@@ -87,7 +91,7 @@ function appendUuids(
     target.setInt32(to + 12, view.getInt32(start + 12));
   }
   page.length = to;
-  return until;
+  return end;
 }
 
 /** int64 as two halves: this loop makes no BigInt. */
@@ -95,17 +99,18 @@ function appendLongs(
   page: GrowingBuffer,
   { view, positions }: ColumnValues,
   from: number,
+  until: number,
   limit: number,
   range: NumberRange,
   shiftHigh: number,
   shiftLow: number,
 ): number {
-  const until = lastFitting(page, positions, from, limit, 8);
+  const end = lastFitting(page, from, until, limit, 8);
   const target = viewOf(page);
   const shift = shiftHigh * 0x1_0000_0000 + shiftLow;
   let { min, max } = range;
   let to = page.length;
-  for (let index = from; index < until; index += 1, to += 8) {
+  for (let index = from; index < end; index += 1, to += 8) {
     const start = (positions[index] ?? 0) + 4;
     const high = view.getInt32(start);
     const low = view.getUint32(start + 4);
@@ -119,21 +124,22 @@ function appendLongs(
   range.min = min;
   range.max = max;
   page.length = to;
-  return until;
+  return end;
 }
 
 function appendIntegers(
   page: GrowingBuffer,
   { view, positions }: ColumnValues,
   from: number,
+  until: number,
   limit: number,
   range: NumberRange,
 ): number {
-  const until = lastFitting(page, positions, from, limit, 4);
+  const end = lastFitting(page, from, until, limit, 4);
   const target = viewOf(page);
   let { min, max } = range;
   let to = page.length;
-  for (let index = from; index < until; index += 1, to += 4) {
+  for (let index = from; index < end; index += 1, to += 4) {
     const value = view.getInt32((positions[index] ?? 0) + 4);
     target.setInt32(to, value, true);
     if (value < min) min = value;
@@ -142,7 +148,7 @@ function appendIntegers(
   range.min = min;
   range.max = max;
   page.length = to;
-  return until;
+  return end;
 }
 
 /** Eight to a byte, the first in the lowest bit. */
@@ -150,30 +156,25 @@ function appendBooleans(
   page: GrowingBuffer,
   { block, positions }: ColumnValues,
   from: number,
+  until: number,
   limit: number,
 ): number {
-  const until = lastFitting(page, positions, from, limit, 1 / 8);
-  for (let index = from; index < until; index += 8) {
+  const end = lastFitting(page, from, until, limit, 1 / 8);
+  for (let index = from; index < end; index += 8) {
     let bits = 0;
-    for (let bit = 0; bit < 8 && index + bit < until; bit += 1)
+    for (let bit = 0; bit < 8 && index + bit < end; bit += 1)
       if (block[(positions[index + bit] ?? 0) + 4] === 1) bits |= 1 << bit;
     page.bytes[page.length] = bits;
     page.length += 1;
   }
-  return until;
+  return end;
 }
 
 /** The end of the values of `size` bytes that fit in the page, for which room is made. */
-function lastFitting(
-  page: GrowingBuffer,
-  positions: Int32Array,
-  from: number,
-  limit: number,
-  size: number,
-): number {
-  const until = Math.min(positions.length, from + Math.ceil((limit - page.length) / size));
-  reserve(page, Math.ceil((until - from) * size));
-  return until;
+function lastFitting(page: GrowingBuffer, from: number, until: number, limit: number, size: number): number {
+  const end = Math.min(until, from + Math.ceil((limit - page.length) / size));
+  reserve(page, Math.ceil((end - from) * size));
+  return end;
 }
 
 const viewOf = ({ bytes }: GrowingBuffer): DataView =>

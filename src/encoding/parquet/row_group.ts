@@ -1,29 +1,30 @@
 import type { ExportedColumn } from '../../source/source.ts';
+import type { BadValue } from '../bad_value.ts';
 import type { ParquetCompression } from '../encoder.ts';
-import { createGrowingBuffer } from '../growing_buffer.ts';
-import { refuseRow, type BadValue } from './bad_value.ts';
-import { encodeColumn, type ColumnMemory } from './column_chunk.ts';
+import {
+  createColumnEncoder,
+  createColumnMemory,
+  type ColumnMemory,
+  type EncodedColumn,
+} from './column_chunk.ts';
 import { codecOf } from './compression.ts';
-import { createDictionaryMemory } from './dictionary.ts';
-import { indexBlock, type IndexMemory } from './field_index.ts';
-import type { ColumnChunk, RowGroup } from './row_group_state.ts';
+import { createFieldIndex, type IndexMemory } from './field_index.ts';
+import type { RowGroup } from './row_group_state.ts';
 
-const initialPage = 2 * 1024 * 1024;
-/** Beyond this the memory for pages, or for the index, is given back after the block. */
-const keptPage = 8 * 1024 * 1024;
+/** So many bytes of rows stay in the processor's cache while all their columns are taken in. */
+const batchBytes = 512 * 1024;
+/** Beyond this much memory for pages, or for the index, all is given back after the block. */
+const keptPageBytes = 64 * 1024 * 1024;
 const keptFields = 4 * 1024 * 1024;
 
 interface Memory {
   readonly index: IndexMemory;
-  readonly column: ColumnMemory;
+  readonly columns: ColumnMemory[];
 }
 
 const createMemory = (): Memory => ({
   index: { positions: new Int32Array(0), present: new Uint8Array(0) },
-  column: {
-    page: createGrowingBuffer(initialPage),
-    dictionary: createDictionaryMemory(createGrowingBuffer(initialPage / 2)),
-  },
+  columns: [],
 });
 
 let memory = createMemory();
@@ -36,11 +37,11 @@ export interface EncodedRowGroup {
 }
 
 /**
- * Encodes a block of rows (see `RowBlock`) as one row group: every column OPTIONAL, data pages of about 1 MiB, a larger
- * value in a page of its own. The same block always makes the same bytes. Column after column is written, so that besides
- * the block and the compressed pages there is one page in memory.
- * @param onBadValue takes note of a row that Parquet cannot hold, which is then left out; without it such a row is refused
- * @throws RowNotEncodable for times that are infinite or after the year 294246, unless there is `onBadValue`
+ * Encodes a block of rows (see `RowBlock`) as one row group: every column OPTIONAL, data pages of about 1 MiB, or as large
+ * as a larger value needs. The same block always makes the same bytes. Besides the block there are in memory the compressed
+ * pages, and of each column one page and a dictionary of at most 1 MiB.
+ * @param onBadValue takes note of a row that Parquet cannot hold (its time is infinite or after the year 294246), which is
+ * then left out; or throws, and ends the encoding
  * @throws MalformedBlock
  */
 export function encodeRowGroup(
@@ -48,34 +49,36 @@ export function encodeRowGroup(
   rows: number,
   columns: readonly ExportedColumn[],
   compression: ParquetCompression | null,
-  onBadValue: (bad: BadValue) => void = (bad) => refuseRow(block, columns, bad),
+  onBadValue: (bad: BadValue) => void,
 ): EncodedRowGroup {
-  const codec = codecOf(compression);
-  const pieces: Uint8Array[] = [];
-  const chunks: ColumnChunk[] = [];
-  let length = 0;
   try {
-    const indexed = indexBlock(block, rows, columns, memory.index, onBadValue);
-    if (indexed.rows > 0)
-      for (const values of indexed.columns) {
-        const encoded = encodeColumn(values, codec, memory.column);
-        pieces.push(...encoded.pieces);
-        chunks.push(encoded.chunk);
-        length += encoded.chunk.compressed;
-      }
-    return { bytes: joined(pieces, length), rowGroup: { rows: indexed.rows, columns: chunks } };
+    const index = createFieldIndex(block, rows, columns, memory.index, onBadValue);
+    const codec = codecOf(compression);
+    const encoders = index.columns.map((values, position) =>
+      createColumnEncoder(values, codec, (memory.columns[position] ??= createColumnMemory())),
+    );
+    while (index.advance(batchBytes)) for (const encoder of encoders) encoder.take();
+    const encoded = index.rows === 0 ? [] : encoders.map((encoder) => encoder.finish(index.rows));
+    return {
+      bytes: joined(encoded),
+      rowGroup: { rows: index.rows, columns: encoded.map(({ chunk }) => chunk) },
+    };
   } finally {
-    if (memory.column.page.bytes.length > keptPage || memory.index.positions.length > keptFields)
-      memory = createMemory();
+    const pages = memory.columns.reduce(
+      (sum, { page, output }) => sum + page.bytes.length + output.bytes.length,
+      0,
+    );
+    if (pages > keptPageBytes || memory.index.positions.length > keptFields) memory = createMemory();
   }
 }
 
-function joined(pieces: readonly Uint8Array[], length: number): Buffer<ArrayBuffer> {
-  const bytes = Buffer.allocUnsafeSlow(length);
+function joined(columns: readonly EncodedColumn[]): Buffer<ArrayBuffer> {
+  const length = columns.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  const joint = Buffer.allocUnsafeSlow(length);
   let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
+  for (const { bytes } of columns) {
+    joint.set(bytes, at);
+    at += bytes.length;
   }
-  return bytes;
+  return joint;
 }
