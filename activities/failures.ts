@@ -20,6 +20,7 @@ const ownErrors: Readonly<Record<string, { readonly permanent: boolean }>> = {
   GenerationSuperseded: { permanent: false },
   CauseConflict: { permanent: true },
   ConfigMissing: { permanent: true },
+  TestMissing: { permanent: true },
   SecretUnreadable: { permanent: true },
   EncoderThreadLost: { permanent: false },
   RowNotEncodable: { permanent: true },

@@ -41,11 +41,19 @@ export interface BackfillInput {
   readonly backfill_id: string;
 }
 
+/** What the test of a destination starts with; its config waits in the control database. */
+export interface DestinationTestInput {
+  readonly test_id: string;
+  /** The longest that its steps take. */
+  readonly longest_ms: number;
+}
+
 /** Names under which the workflows are registered, as people see them in the Temporal UI. */
 export const workflowTypes = {
   schedule: 'batchExportSchedule',
   run: 'batchExportRun',
   backfill: 'batchExportBackfill',
+  destinationTest: 'batchExportDestinationTest',
 } as const;
 
 /** Whether a value is an id as exportd makes them; a workflow that is started by hand gets anything. */
@@ -60,6 +68,10 @@ export const scheduleWorkflowId = (batchExportId: string): string => `batch-expo
 
 /** Workflow id of a backfill. */
 export const backfillWorkflowId = (backfillId: string): string => `batch-export-backfill-${backfillId}`;
+
+/** Workflow id of a test of a destination. */
+export const destinationTestWorkflowId = (testId: string): string =>
+  `batch-export-destination-test-${testId}`;
 
 /** Workflow id of a run: one for each interval of an export, so that Temporal too runs one at a time. */
 export const runWorkflowId = (run: {

@@ -1,5 +1,5 @@
 import type { ActivityOptions, LocalActivityOptions } from '@temporalio/workflow';
-import type { RunLimits, RunInput } from './messages.ts';
+import type { DestinationTestInput, RunLimits, RunInput } from './messages.ts';
 
 /**
  * Recording facts and starting workflows. Tried for ever: there is nothing else to do until the database is back, and
@@ -33,6 +33,12 @@ export const exportPolicy = ({ limits, export_task_queue }: RunInput): ActivityO
   // The run ends only after the activity has let go, so the next run of the interval never meets it.
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
   retry: retryWithin(limits),
+});
+
+/** Testing a destination. It ends by itself in time; whoever waits for the answer asks again rather than waits for a retry. */
+export const testPolicy = ({ longest_ms }: DestinationTestInput): LocalActivityOptions => ({
+  startToCloseTimeout: longest_ms,
+  retry: { maximumAttempts: 1 },
 });
 
 /** Ranges of one run under way at once: enough for several workers, and no queue of its own before those of others. */

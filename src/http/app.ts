@@ -12,6 +12,7 @@ import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import type { DestinationTestClient } from '../temporal/destination_test_client.ts';
 import { refuseOtherMethods, watchRoutes } from './allowed_methods.ts';
 import { notFound } from './api_error.ts';
 import { authenticate } from './authentication.ts';
@@ -23,6 +24,7 @@ import { answerError } from './errors.ts';
 import { addBodyParsers } from './request_bodies.ts';
 import { backfillRoutes } from './routes/backfills.ts';
 import { batchExportRoutes } from './routes/batch_exports.ts';
+import { destinationTestRoutes } from './routes/destination_tests.ts';
 import { logRoutes } from './routes/logs.ts';
 import { monitoringRoutes } from './routes/monitoring.ts';
 import { projectRoutes } from './routes/projects.ts';
@@ -36,6 +38,7 @@ export interface HttpDependencies {
   /** Needs one connection more than requests that are answered at once: outcomes are listened for on it. */
   readonly pool: Pool;
   readonly signaller: Signaller;
+  readonly destinationTests: DestinationTestClient;
   readonly executions: RunExecutions;
   readonly keyRing: KeyRing;
   readonly logger: Logger;
@@ -45,7 +48,14 @@ export interface HttpDependencies {
 }
 
 const projectRoots = ['/api/projects/:project_id', '/api/environments/:project_id'];
-const resources = [batchExportRoutes, steeringRoutes, runRoutes, backfillRoutes, logRoutes];
+const resources = [
+  batchExportRoutes,
+  destinationTestRoutes,
+  steeringRoutes,
+  runRoutes,
+  backfillRoutes,
+  logRoutes,
+];
 
 /** Builds the application without listening. Closing it ends what it opened itself, not what it was given. */
 export async function createApp(dependencies: HttpDependencies): Promise<HttpApp> {

@@ -4,10 +4,10 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { CommandName } from '../journal/commands.ts';
-import type { Pool } from '../journal/database.ts';
 import { invalid } from './api_error.ts';
 import { callerOf } from './authentication.ts';
 import type { CommandDesk, Order, Ordered } from './commands.ts';
+import type { DestinationTestDesk } from './destination_test.ts';
 import type { RunLink } from './reading/runs.ts';
 
 /** The application, with types of requests and answers from their schemas. */
@@ -20,9 +20,8 @@ export type HttpApp = FastifyInstance<
 >;
 
 /** What the routes of a project work with. */
-export interface RouteContext {
+export interface RouteContext extends DestinationTestDesk {
   readonly settings: Settings;
-  readonly pool: Pool;
   readonly keyRing: KeyRing;
   readonly desk: CommandDesk;
   readonly runLink: RunLink;

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { mergeConfig, type ConfigStore } from '../destination/config_versions.ts';
+import { mergeConfig } from '../destination/config_versions.ts';
+import type { ConfigStore } from '../destination/sealed_config.ts';
 import type { Connection } from '../journal/database.ts';
 import { invalid } from './api_error.ts';
 import type { BatchExportRow } from './reading/batch_exports.ts';
@@ -18,12 +19,8 @@ export async function updatedConfigVersion(
   destination: UpdateBody['destination'],
   awaitedVersion: number | null,
 ): Promise<number | undefined> {
-  const { type, config } = destination ?? {};
-  if (type !== undefined && type !== current.destination_type)
-    throw invalid(
-      `Cannot change destination type from '${current.destination_type}' to '${type}'.`,
-      'destination__type',
-    );
+  refuseTypeChange(current, destination?.type);
+  const config = destination?.config;
   if (config === undefined || config === null) return undefined;
   // An update that is still under way has a newer version: what it changed must survive this one.
   const base = Math.max(current.config_version, awaitedVersion ?? 0);
@@ -32,6 +29,15 @@ export async function updatedConfigVersion(
   );
   if (differing.length === 0 && base === current.config_version) return undefined;
   return mergeConfig(connection, store, { batch_export_id: current.id, base_version: base, config });
+}
+
+/** A destination keeps its type for good. @throws ApiError 400 */
+export function refuseTypeChange(current: BatchExportRow, type: string | undefined): void {
+  if (type !== undefined && type !== current.destination_type)
+    throw invalid(
+      `Cannot change destination type from '${current.destination_type}' to '${type}'.`,
+      'destination__type',
+    );
 }
 
 /**

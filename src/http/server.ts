@@ -5,6 +5,7 @@ import { SettingsError, type Settings } from '../config/settings.ts';
 import { createPool } from '../journal/database.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { createClient } from '../temporal/connections.ts';
+import { createDestinationTestClient } from '../temporal/destination_test_client.ts';
 import { countPollers } from '../temporal/pollers.ts';
 import { createRunExecutionWatch } from '../temporal/run_executions.ts';
 import { createScheduleSignaller } from '../temporal/schedule_client.ts';
@@ -35,6 +36,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   collectDefaultMetrics({ register: metrics });
   const signaller = createScheduleSignaller(temporal.client, settings);
   const executions = createRunExecutionWatch(temporal.client);
+  const destinationTests = createDestinationTestClient(temporal.client, settings);
   const calls = createPendingCalls();
   const release = async () => {
     // A request of the client that outlives its connection would end the process; each ends by its own deadline.
@@ -50,6 +52,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     metrics,
     executions: { ended: (run, timeoutMs) => calls.track(() => executions.ended(run, timeoutMs)) },
     signaller: { signal: (command) => calls.track(() => signaller.signal(command)) },
+    destinationTests: { test: (testId) => calls.track(() => destinationTests.test(testId)) },
     countPollers: () => calls.track(() => countPollers(temporal.client, settings)),
   });
   const close = async () => {

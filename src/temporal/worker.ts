@@ -1,6 +1,7 @@
 import { Worker, type NativeConnection, type WorkflowBundleOption } from '@temporalio/worker';
 import { heartbeatIntervalMs } from '../../activities/activity_context.ts';
 import type { AppendActivities } from '../../activities/append.ts';
+import type { DestinationTestActivities } from '../../activities/destination_test.ts';
 import type { createExportActivities } from '../../activities/export.ts';
 import type { Settings } from '../config/settings.ts';
 import { taskQueues } from './task_queues.ts';
@@ -10,6 +11,7 @@ export interface WorkerDependencies {
   readonly connection: NativeConnection;
   readonly workflowBundle: WorkflowBundleOption;
   readonly appendActivities: AppendActivities;
+  readonly destinationTestActivities: DestinationTestActivities;
   readonly exportActivities: ReturnType<typeof createExportActivities>;
   readonly settings: Pick<
     Settings,
@@ -44,7 +46,7 @@ export async function createWorkers(dependencies: WorkerDependencies): Promise<W
     ...shared,
     taskQueue: queues.control,
     workflowBundle: dependencies.workflowBundle,
-    activities: dependencies.appendActivities,
+    activities: { ...dependencies.appendActivities, ...dependencies.destinationTestActivities },
     // Every activity of this worker is local.
     enableNonLocalActivities: false,
     // Otherwise a workflow that a new version cannot replay stays Running and swallows signals for ever; as failed it

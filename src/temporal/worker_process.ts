@@ -1,10 +1,12 @@
 import closeWithGrace from 'close-with-grace';
 import { createAppendActivities } from '../../activities/append.ts';
+import { createDestinationTestActivities } from '../../activities/destination_test.ts';
 import { createExportActivities } from '../../activities/export.ts';
 import { createKeyRing, type KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import { policiesOf } from '../decisions/policies.ts';
 import { createRunSteps } from '../decisions/run_steps.ts';
+import { createDestinationTester } from '../destination/destination_tests.ts';
 import { createDestinationOpener } from '../destination/open_destination.ts';
 import { createSelectionReader } from '../destination/row_selections.ts';
 import { createEncoderPool } from '../encoding/encoder_pool.ts';
@@ -97,6 +99,10 @@ async function serve(
       connection,
       workflowBundle,
       appendActivities: createAppendActivities(control),
+      destinationTestActivities: createDestinationTestActivities({
+        testDestination: createDestinationTester(pool, keyRing, settings),
+        logger,
+      }),
       exportActivities: createExportActivities(exporting),
       settings,
     });

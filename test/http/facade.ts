@@ -9,6 +9,8 @@ import { createApp } from '../../src/http/app.ts';
 import { scopes } from '../../src/http/api_keys.ts';
 import type { Signaller } from '../../src/http/commands.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import { createDestinationTester } from '../../src/destination/destination_tests.ts';
+import type { DestinationTestClient } from '../../src/temporal/destination_test_client.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 
@@ -108,13 +110,24 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
       if (state.mode === 'decide') await step(batch_export_id);
     },
   };
+  const keyRing = createKeyRing(`test:${randomBytes(32).toString('base64')}`);
+  const takeTest = createDestinationTester(pool, keyRing, settings);
+  const destinationTests: DestinationTestClient = {
+    test: async (testId) => {
+      if (state.mode === 'unreachable') throw new Error('connect ECONNREFUSED');
+      return state.mode === 'silent'
+        ? { tested: false, reason: 'No worker has tested the destination in time.' }
+        : { tested: true, steps: await takeTest(testId) };
+    },
+  };
   const app = await createApp({
     settings,
     pool,
     signaller,
     executions: { ended: () => Promise.resolve(state.runsLetGo) },
-    keyRing: createKeyRing(`test:${randomBytes(32).toString('base64')}`),
+    keyRing,
     logger: createLogger('test', settings),
+    destinationTests,
     countPollers: () => Promise.resolve(1),
     metrics: new Registry(),
   });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { NativeConnection, type WorkflowBundleOption } from '@temporalio/worker';
 import { createAppendActivities } from '../../activities/append.ts';
+import { createDestinationTestActivities } from '../../activities/destination_test.ts';
 import type { createExportActivities } from '../../activities/export.ts';
 import { withFailures } from '../../activities/failures.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
@@ -193,6 +194,10 @@ export async function createControlStack(
         connection,
         workflowBundle,
         appendActivities: createAppendActivities(control),
+        destinationTestActivities: createDestinationTestActivities({
+          testDestination: () => Promise.resolve([]),
+          logger,
+        }),
         exportActivities: data.exportActivities,
         settings,
       });

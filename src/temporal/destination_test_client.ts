@@ -1,0 +1,67 @@
+import { ActivityFailure, ApplicationFailure } from '@temporalio/common';
+import { WorkflowFailedError, type Client } from '@temporalio/client';
+import type { Settings } from '../config/settings.ts';
+import type { TestStep } from '../destination/test_steps.ts';
+import {
+  destinationTestWorkflowId,
+  workflowTypes,
+  type DestinationTestInput,
+} from '../../workflows/messages.ts';
+import { requestPatienceMs, taskQueues, workflowTaskTimeout } from './task_queues.ts';
+
+/** What became of a test: its steps, or a sentence that says why there are none. */
+export type TestOutcome =
+  | { readonly tested: true; readonly steps: readonly TestStep[] }
+  | { readonly tested: false; readonly reason: string };
+
+/** Has stored tests carried out by a worker. */
+export interface DestinationTestClient {
+  /** Waits for the outcome. Rejects when Temporal cannot be reached. */
+  test(testId: string): Promise<TestOutcome>;
+}
+
+/** Beyond the time of the steps: to open the config, and for a worker that is busy with decisions to begin. */
+const openingMs = 1_000;
+const beginningMs = 2_000;
+
+/** Starts a workflow for each test. */
+export function createDestinationTestClient(
+  client: Client,
+  settings: Pick<Settings, 'EXPORTD_TASK_QUEUE' | 'EXPORTD_DESTINATION_TEST_TIMEOUT_MS'>,
+): DestinationTestClient {
+  const longest_ms = settings.EXPORTD_DESTINATION_TEST_TIMEOUT_MS + openingMs;
+  const executionMs = longest_ms + beginningMs;
+  return {
+    test: async (test_id) => {
+      const input: DestinationTestInput = { test_id, longest_ms };
+      const handle = await client.withDeadline(Date.now() + requestPatienceMs, () =>
+        client.workflow.start(workflowTypes.destinationTest, {
+          workflowId: destinationTestWorkflowId(test_id),
+          taskQueue: taskQueues(settings).control,
+          args: [input],
+          workflowExecutionTimeout: executionMs,
+          workflowTaskTimeout,
+          staticSummary: 'Test of a destination',
+        }),
+      );
+      try {
+        // Temporal ends the execution in time; the deadline is for the case that Temporal itself goes away.
+        const steps: unknown = await client.withDeadline(Date.now() + executionMs + requestPatienceMs, () =>
+          handle.result(),
+        );
+        return { tested: true, steps: steps as readonly TestStep[] };
+      } catch (error) {
+        if (!(error instanceof WorkflowFailedError)) throw error;
+        return { tested: false, reason: reasonOf(error) };
+      }
+    },
+  };
+}
+
+/** Messages of failures of activities are written for users; every other ending means that no worker got so far. */
+function reasonOf({ cause }: WorkflowFailedError): string {
+  const failure = cause instanceof ActivityFailure ? cause.cause : cause;
+  return failure instanceof ApplicationFailure
+    ? failure.message
+    : 'No worker has tested the destination in time; are they running?';
+}

@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createBucket, type TestBucket } from '../setup/bucket.ts';
+import { configOf } from '../destination/s3/bucket_requests.ts';
+import { exportBody, openFacade, plantedSecrets, type Answer, type Facade } from './facade.ts';
+
+let facade: Facade;
+let bucket: TestBucket;
+beforeAll(async () => {
+  bucket = await createBucket();
+  facade = await openFacade({ EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true' });
+});
+beforeEach(() => {
+  facade.mode = 'decide';
+});
+afterAll(async () => {
+  await facade.close();
+  bucket.client.destroy();
+});
+
+const destination = (more: object = {}) => ({ type: 'S3', config: configOf(bucket, more) });
+/** A destination that nothing is to be asked of. */
+const unreached = (more: object = {}) => ({
+  type: 'S3',
+  config: { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports', ...more },
+});
+const names = ['bucket', 'write', 'read back', 'conditional write', 'multipart list parts', 'delete'];
+const statuses = ({ body }: Answer) =>
+  (body.steps as { name: string; result: { status: string } }[]).map(({ name, result }) => [
+    name,
+    result.status,
+  ]);
+const passed = names.map((name) => [name, 'Passed']);
+
+async function storedRows(): Promise<string> {
+  const { rows } = await facade.database.pool.query<{ row: string }>(
+    `select t::text as row from exportd.destination_tests t union all select e::text from exportd.journal_events e
+     union all select c::text from exportd.commands c`,
+  );
+  return rows.map(({ row }) => row).join('\n');
+}
+
+describe('the test of a destination that no export has yet', () => {
+  it('answers every step, and stores nothing', async () => {
+    const before = await storedRows();
+    const answer = await facade.call('POST', 'batch_exports/test/', { destination: destination() });
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({
+      steps: names.map((name) => ({
+        name,
+        description: expect.any(String),
+        result: { status: 'Passed', message: null },
+      })),
+    });
+    expect(await storedRows()).toBe(before);
+    expect((await facade.call('GET', 'batch_exports/')).body.count).toBe(0);
+  });
+
+  it('is also there below /api/projects', async () => {
+    const path = `/api/projects/${facade.projectId}/batch_exports/test/`;
+    const answer = await facade.call('POST', path, {
+      name: 'New',
+      interval: 'day',
+      destination: destination(),
+    });
+    expect(statuses(answer)).toEqual(passed);
+  });
+
+  it('says which step failed and why, and repeats no secret', async () => {
+    const answer = await facade.call('POST', 'batch_exports/test/', {
+      destination: destination(plantedSecrets),
+    });
+    expect(statuses(answer)).toEqual(names.map((name, at) => [name, at === 0 ? 'Failed' : 'Skipped']));
+    for (const secret of Object.values(plantedSecrets)) expect(answer.text).not.toContain(secret);
+  });
+
+  it.each([
+    [{ destination: { type: 'FTP' } }, 'destination__type'],
+    [{ destination: unreached({ prefix: '../up' }) }, 'destination__config__prefix'],
+    [{ destination: unreached({ hello: 1 }) }, 'destination__config__hello'],
+    [
+      { model: 'persons', destination: unreached({ include_events: ['a'] }) },
+      'destination__config__include_events',
+    ],
+    [{}, 'destination'],
+    [{ destination: unreached(), colour: 1 }, 'colour'],
+  ])('refuses %j for %s before anything is asked of a server', async (body, attr) => {
+    const answer = await facade.call('POST', 'batch_exports/test/', body);
+    expect([answer.status, answer.body.attr]).toEqual([400, attr]);
+  });
+});
+
+describe("the test of an export's destination", () => {
+  it('uses the stored config with its secrets, and what is given in place of its members', async () => {
+    const prefix = randomUUID();
+    const id = await facade.createExport({ destination: destination({ prefix }) });
+    expect(statuses(await facade.call('POST', `batch_exports/${id}/test/`))).toEqual(passed);
+    const before = await facade.call('GET', `batch_exports/${id}`);
+    const elsewhere = await facade.call('POST', `batch_exports/${id}/test/`, {
+      destination: { config: { bucket_name: 'there-is-none' } },
+    });
+    expect(elsewhere.body).toMatchObject({
+      steps: [
+        { result: { status: 'Failed', message: expect.stringContaining('does not exist') } },
+        {},
+        {},
+        {},
+        {},
+        {},
+      ],
+    });
+    const wrong = await facade.call('POST', `batch_exports/${id}/test/`, {
+      destination: { config: { aws_secret_access_key: 'wrong' } },
+    });
+    expect(statuses(wrong)[0]).toEqual(['bucket', 'Failed']);
+    expect((await facade.call('GET', `batch_exports/${id}`)).text).toBe(before.text);
+    expect(statuses(await facade.call('POST', `batch_exports/${id}/test/`, {}))).toEqual(passed);
+  });
+
+  it('refuses another type, and a config that could not be stored', async () => {
+    const id = await facade.createExport();
+    const path = `batch_exports/${id}/test/`;
+    const type = await facade.call('POST', path, { destination: { type: 'BigQuery' } });
+    expect([type.status, type.body.attr]).toEqual([400, 'destination__type']);
+    const config = await facade.call('POST', path, { destination: { config: { region: 5 } } });
+    expect([config.status, config.body.attr]).toEqual([400, 'destination__config__region']);
+  });
+
+  it('needs the right to write, and an export of the project', async () => {
+    const id = await facade.createExport();
+    const { key } = await facade.newKey(facade.projectId, ['batch_export:read']);
+    for (const path of ['batch_exports/test/', `batch_exports/${id}/test/`]) {
+      const answer = await facade.call('POST', path, exportBody(), { authorization: `Bearer ${key}` });
+      expect(answer.status).toBe(403);
+    }
+    const missing = await facade.call('POST', `batch_exports/${randomUUID()}/test/`, {});
+    expect(missing.status).toBe(404);
+    const { key: otherKey } = await facade.newKey(facade.otherProjectId);
+    const foreign = await facade.call(
+      'POST',
+      `/api/environments/${facade.otherProjectId}/batch_exports/${id}/test/`,
+      {},
+      { authorization: `Bearer ${otherKey}` },
+    );
+    expect(foreign.status).toBe(404);
+  });
+});
+
+describe('a test that cannot be carried out', () => {
+  it.each([
+    ['unreachable', 'temporal_unreachable', 'scheduler cannot be reached'],
+    ['silent', 'not_tested', 'No worker'],
+  ] as const)('is 503 while Temporal is %s, and its config is removed', async (mode, code, words) => {
+    facade.mode = mode;
+    const answer = await facade.call('POST', 'batch_exports/test/', { destination: destination() });
+    expect([answer.status, answer.body.type, answer.body.code]).toEqual([503, 'unavailable', code]);
+    expect(answer.body.detail).toContain(words);
+    expect(answer.headers['retry-after']).toBe('5');
+    const { rows } = await facade.database.pool.query('select from exportd.destination_tests');
+    expect(rows).toHaveLength(0);
+  });
+
+  it('leaves a config behind for an hour at most', async () => {
+    await facade.database.pool.query(
+      `insert into exportd.destination_tests (id, owner_id, destination_type, config, secrets, created_at)
+       select gen_random_uuid(), gen_random_uuid(), 'S3', '{}', '{}', clock_timestamp() - age
+       from unnest(array[interval '59 minutes', interval '61 minutes']) as age`,
+    );
+    await facade.call('POST', 'batch_exports/test/', { destination: destination() });
+    const { rows } = await facade.database.pool.query('select from exportd.destination_tests');
+    expect(rows).toHaveLength(1);
+  });
+});
