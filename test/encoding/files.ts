@@ -1,8 +1,5 @@
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { EncodedBlock, FileEncoder } from '../../src/encoding/encoder.ts';
-import type { RowRange, Source } from '../../src/source/source.ts';
-import { wholeRange } from '../../src/source/source.ts';
-import { neverAborted } from '../source/rows.ts';
 
 /** The file of these blocks. */
 export async function joinBlocks(encoder: FileEncoder, blocks: readonly EncodedBlock[]): Promise<Buffer> {
@@ -12,22 +9,6 @@ export async function joinBlocks(encoder: FileEncoder, blocks: readonly EncodedB
   pieces.push(await assembly.finish());
   assembly.close();
   return Buffer.concat(pieces);
-}
-
-/** Encodes a range as an export does, several blocks at once. */
-export async function encodeRange(
-  source: Source,
-  range: RowRange,
-  encoder: FileEncoder,
-): Promise<EncodedBlock[]> {
-  const encoding: Promise<EncodedBlock>[] = [];
-  const options = { blockBytes: encoder.blockBytes, signal: neverAborted() };
-  for await (const block of source.blocks(range, wholeRange, options)) {
-    const encoded = encoder.encode(block);
-    encoded.catch(() => undefined);
-    encoding.push(encoded);
-  }
-  return Promise.all(encoding);
 }
 
 /** What was compressed. */

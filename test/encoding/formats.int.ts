@@ -177,6 +177,8 @@ describe('lone surrogates, for which the grammar of JSON has room and DuckDB has
     const options = { file_format: 'Parquet', ...writeOptions } as const;
     const { path } = await writeFile(opened.json, 'events', team, options, 1);
     const rows = await parquetReadObjects({ file: await asyncBufferFromFile(path) });
-    expect(rows.map((row): unknown => row.properties)).toEqual([1, 2].map(() => JSON.parse(properties) as unknown));
+    expect(rows.map((row): unknown => row.properties)).toEqual(
+      [1, 2].map(() => JSON.parse(properties) as unknown),
+    );
   });
 });

@@ -1,0 +1,78 @@
+import { afterAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { withoutInvalidText } from '../../src/encoding/invalid_text.ts';
+import type { ExportedColumn } from '../../src/source/source.ts';
+import { columnsOf, copyBlock } from './copy_block.ts';
+
+describe('rows with text that is not UTF-8', () => {
+  it('are left out, and no others', () => {
+    const columns = columnsOf('text', 'uuid', 'json');
+    const text = fc.oneof(
+      fc.uint8Array({ maxLength: 12 }),
+      fc.string({ unit: 'binary' }).map((value) => Buffer.from(value)),
+    );
+    // A uuid may hold any bytes.
+    const row = fc.tuple(fc.option(text), fc.uint8Array({ minLength: 16, maxLength: 16 }), text);
+    fc.assert(
+      fc.property(fc.array(row), (given) => {
+        const rows = given.map((values) => values.map((value) => value && Buffer.from(value)));
+        const isValid = (value: Buffer | null | undefined): boolean =>
+          !value || Buffer.from(value.toString()).equals(value);
+        const good = rows.filter(([first, , third]) => isValid(first) && isValid(third));
+        const bad: string[] = [];
+        const left = withoutInvalidText(
+          { block: copyBlock(rows), rows: rows.length, columns },
+          ({ column }) => bad.push(column),
+        );
+        expect(left.rows).toBe(good.length);
+        expect(left.block.equals(copyBlock(good))).toBe(true);
+        expect(bad).toEqual(
+          rows
+            .filter(([first, , third]) => !isValid(first) || !isValid(third))
+            .map(([first]) => (isValid(first) ? 'c2' : 'c0')),
+        );
+      }),
+    );
+  });
+
+  const pool = createEncoderPool({ threads: 1 });
+  afterAll(() => pool.close());
+  const columns: ExportedColumn[] = [
+    { name: 'distinct_id', type: 'text' },
+    { name: 'event', type: 'text' },
+  ];
+  const broken = Buffer.from([0x61, 0xff, 0x62]);
+  const block = () => ({
+    columns,
+    block: copyBlock([
+      [Buffer.from('ann'), Buffer.from('good')],
+      [Buffer.from('bob'), broken],
+      [Buffer.from('cat'), null],
+    ]),
+    rows: 3,
+    first: { inserted_at: 'a', id: 'ann' },
+    last: { inserted_at: 'b', id: 'cat' },
+  });
+
+  it.each(['JSONLines', 'CSV', 'Parquet'] as const)('never get into a file of %s', async (file_format) => {
+    const rejecting = pool.fileEncoder({ file_format, compression: null, on_bad_row: 'reject' }, columns);
+    const encoded = await rejecting.encode(block());
+    expect(encoded).toMatchObject({
+      rows: 2,
+      rejected: [
+        {
+          id: 'bob',
+          column: 'event',
+          reason: 'holds bytes that are not UTF-8',
+          row: '{"distinct_id":"bob","event":"a\ufffdb"}',
+        },
+      ],
+    });
+    expect(encoded.bytes.includes(broken)).toBe(false);
+    const failing = pool.fileEncoder({ file_format, compression: null, on_bad_row: 'fail' }, columns);
+    await expect(failing.encode(block())).rejects.toThrow(
+      'The row bob cannot be exported: its column event holds bytes that are not UTF-8.',
+    );
+  });
+});

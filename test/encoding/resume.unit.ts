@@ -1,0 +1,106 @@
+import { afterAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import {
+  parquetCompressions,
+  textCompressions,
+  type EncodedBlock,
+  type EncoderState,
+  type EncodingOptions,
+} from '../../src/encoding/encoder.ts';
+import { columnsOf, copyBlock, int64 } from './copy_block.ts';
+
+const pool = createEncoderPool({ threads: 2 });
+afterAll(() => pool.close());
+
+const columns = columnsOf('text', 'timestamp', 'json');
+const on_bad_row = 'reject' as const;
+const options: EncodingOptions[] = [
+  ...(['JSONLines', 'CSV'] as const).flatMap((file_format) =>
+    [null, ...textCompressions].map((compression) => ({ file_format, compression, on_bad_row })),
+  ),
+  ...[null, ...parquetCompressions].map((compression) => ({
+    file_format: 'Parquet' as const,
+    compression,
+    on_bad_row,
+  })),
+];
+const encoders = options.map((given) => pool.fileEncoder(given, columns));
+
+/** Rows, each with a text and whether a format has room for it; and whether a part ends behind the block. */
+const blocks = fc.array(
+  fc.record({
+    rows: fc.array(fc.tuple(fc.option(fc.string({ unit: 'binary' })), fc.boolean()), { maxLength: 4 }),
+    endsPart: fc.boolean(),
+  }),
+  { minLength: 1, maxLength: 8 },
+);
+type Blocks = typeof blocks extends fc.Arbitrary<infer Value> ? Value : never;
+
+const blockOf = (rows: Blocks[number]['rows']) => ({
+  columns,
+  block: copyBlock(
+    rows.map(([text, fits]) => [
+      text === null ? null : Buffer.from(text),
+      int64(fits ? 0n : 2n ** 63n - 1n),
+      Buffer.from('\u0001{"a": 1}'),
+    ]),
+  ),
+  rows: rows.length,
+  first: { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'a' },
+  last: { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'b' },
+});
+
+describe.each(encoders.filter(({ resumable }) => resumable))('a file of $identity', (encoder) => {
+  it('is the same, bit by bit, wherever another process goes on with it', async () => {
+    await fc.assert(
+      fc.asyncProperty(blocks, async (given) => {
+        const encoded: EncodedBlock[] = [];
+        for (const { rows } of given) encoded.push(await encoder.encode(blockOf(rows)));
+        const whole = encoder.assemble([]);
+        const begun: Buffer[] = [];
+        const states: EncoderState[] = [];
+        const cuts: { blocks: number; parts: number }[] = [];
+        for (const [index, block] of encoded.entries()) {
+          begun.push(await whole.append(block));
+          if (!given[index]?.endsPart) continue;
+          states.push(whole.takeState());
+          cuts.push({ blocks: index + 1, parts: states.length });
+        }
+        const file = Buffer.concat([...begun, await whole.finish()]);
+        // As the journal gives them back.
+        const journalled = JSON.parse(JSON.stringify(states)) as EncoderState[];
+        expect(journalled).toEqual(states);
+        for (const cut of cuts) {
+          const resumed = encoder.assemble(journalled.slice(0, cut.parts));
+          const rest: Buffer[] = [];
+          for (const block of encoded.slice(cut.blocks)) rest.push(await resumed.append(block));
+          rest.push(await resumed.finish());
+          expect(Buffer.concat([...begun.slice(0, cut.blocks), ...rest]).equals(file)).toBe(true);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('is not gone on with from what another encoder left', () => {
+    expect(() => encoder.assemble(['nothing of the kind'])).toThrow(TypeError);
+  });
+});
+
+it('only brotli files begin anew', () => {
+  expect(encoders.filter(({ resumable }) => !resumable).map(({ identity }) => identity)).toEqual([
+    'jsonlines+brotli/1',
+    'csv+brotli/1',
+  ]);
+});
+
+it('no two encoders share a name', () => {
+  expect(new Set(encoders.map(({ identity }) => identity)).size).toBe(options.length);
+});
+
+it('keys end as the format and the compression of the whole file say', () => {
+  expect(new Set(encoders.map(({ extension }) => extension))).toEqual(
+    new Set(['jsonl', 'jsonl.gz', 'jsonl.zst', 'jsonl.br', 'csv', 'csv.gz', 'csv.zst', 'csv.br', 'parquet']),
+  );
+});
