@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto';
+import { Client, Connection } from '@temporalio/client';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startStack, type Answer, type Stack } from './stack.ts';
+
+const canary = `canary${randomBytes(18).toString('hex')}`;
+let stack: Stack;
+beforeAll(async () => {
+  stack = await startStack('destination-test', { EXPORTD_DESTINATION_TEST_TIMEOUT_MS: '2000' });
+}, 120_000);
+afterAll(() => stack.stop());
+
+const statuses = ({ body }: Answer) =>
+  (body.steps as { result: { status: string } }[]).map(({ result }) => result.status);
+const config = (more: object = {}) => ({
+  bucket_name: stack.bucket.bucket,
+  region: 'us-east-1',
+  prefix: 'tested',
+  endpoint_url: stack.bucket.endpoint,
+  aws_access_key_id: stack.bucket.accessKeyId,
+  aws_secret_access_key: stack.bucket.secretAccessKey,
+  ...more,
+});
+
+/** The histories of all tests of a server that tests have to themselves, as text. */
+async function historiesOfTests(ids: readonly string[]): Promise<string> {
+  const connection = await Connection.connect({ address: stack.temporalAddress });
+  const client = new Client({ connection });
+  const histories = await Promise.all(
+    ids.map((id) => client.workflow.getHandle(`batch-export-destination-test-${id}`).fetchHistory()),
+  );
+  await connection.close();
+  return JSON.stringify(histories, (_, value: unknown) =>
+    value instanceof Uint8Array ? Buffer.from(value).toString() : value,
+  );
+}
+
+/** Remembers the ids of tests, which are gone from the table when they have ended. */
+async function rememberTests(): Promise<() => Promise<string[]>> {
+  await stack.pool.query(
+    `create table public.seen_tests (id uuid, row text);
+     create function public.see_test() returns trigger language plpgsql as $$
+       begin insert into public.seen_tests values (new.id, new::text); return new; end $$;
+     create trigger see_test after insert on exportd.destination_tests for each row execute function public.see_test()`,
+  );
+  return async () => {
+    const { rows } = await stack.pool.query<{ id: string; row: string }>('select * from public.seen_tests');
+    expect(rows.length).toBeGreaterThan(0);
+    for (const { row } of rows) expect(row).not.toContain(canary);
+    return rows.map(({ id }) => id);
+  };
+}
+
+describe('the test of a destination', () => {
+  it('is carried out by a worker, and no history, answer or table holds a secret or the config', async () => {
+    const seen = await rememberTests();
+    const passing = await stack.call('POST', '/batch_exports/test/', {
+      destination: { type: 'S3', config: config() },
+    });
+    expect([passing.status, statuses(passing)]).toEqual([200, Array<string>(6).fill('Passed')]);
+    const id = await stack.createExport({}, { aws_secret_access_key: canary });
+    const failing = await stack.call('POST', `/batch_exports/${id}/test/`);
+    expect([failing.status, statuses(failing)]).toEqual([
+      200,
+      ['Failed', ...Array<string>(5).fill('Skipped')],
+    ]);
+    const mended = await stack.call('POST', `/batch_exports/${id}/test/`, {
+      destination: { config: { aws_secret_access_key: stack.bucket.secretAccessKey } },
+    });
+    expect(statuses(mended)).toEqual(Array<string>(6).fill('Passed'));
+    const histories = await historiesOfTests(await seen());
+    expect(histories).toContain('batchExportDestinationTest');
+    for (const text of [canary, stack.bucket.bucket, stack.bucket.accessKeyId, stack.bucket.secretAccessKey])
+      expect(histories).not.toContain(text);
+    expect(failing.text).not.toContain(canary);
+  });
+
+  it('names what keeps a server from being reached', async () => {
+    const answer = await stack.call('POST', '/batch_exports/test/', {
+      destination: { type: 'S3', config: config({ endpoint_url: 'http://127.0.0.1:1' }) },
+    });
+    expect(answer.body).toMatchObject({
+      steps: [
+        { result: { status: 'Failed', message: expect.stringContaining('ECONNREFUSED') } },
+        {},
+        {},
+        {},
+        {},
+        {},
+      ],
+    });
+  });
+
+  it('is 503 while no worker runs', async () => {
+    await stack.killWorker();
+    const answer = await stack.call('POST', '/batch_exports/test/', {
+      destination: { type: 'S3', config: config() },
+    });
+    expect([answer.status, answer.body.code]).toEqual([503, 'not_tested']);
+    const { rows } = await stack.pool.query('select from exportd.destination_tests');
+    expect(rows).toHaveLength(0);
+  });
+});
