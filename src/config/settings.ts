@@ -85,6 +85,8 @@ const schema = z.object({
   EXPORTD_GRACE_MS: milliseconds(hour),
   /** The same of uploads and files that no manifest ever named: an attempt may not know yet that its run is over. */
   EXPORTD_SWEEP_AFTER_MS: milliseconds(5 * minute),
+  /** For how long removing an object is tried again, such as in a bucket that cannot be reached any more. */
+  EXPORTD_SWEEP_GIVE_UP_MS: milliseconds(7 * 24 * hour),
   /** How long after an interval's end its events are counted again, in search of late rows; 0 for not at all. */
   EXPORTD_RECHECK_FIRST_MS: milliseconds(hour),
   /** The same for the last time. */

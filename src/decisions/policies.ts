@@ -9,6 +9,8 @@ export interface UpkeepPolicy {
   readonly graceMs: number;
   /** Milliseconds that objects stay which no manifest can have named. */
   readonly sweepAfterMs: number;
+  /** Milliseconds after which an object that cannot be removed is left for good. */
+  readonly giveUpAfterMs: number;
   /** Milliseconds from an interval's end to the first and to the second count; 0 for none. */
   readonly recheckFirstMs: number;
   readonly recheckSecondMs: number;
@@ -41,6 +43,7 @@ export function policiesOf(settings: Settings): Policies {
     upkeep: {
       graceMs: settings.EXPORTD_GRACE_MS,
       sweepAfterMs: settings.EXPORTD_SWEEP_AFTER_MS,
+      giveUpAfterMs: settings.EXPORTD_SWEEP_GIVE_UP_MS,
       recheckFirstMs: settings.EXPORTD_RECHECK_FIRST_MS,
       recheckSecondMs: settings.EXPORTD_RECHECK_SECOND_MS,
     },

@@ -19,6 +19,10 @@ export interface ObsoleteObject extends Pick<
   readonly mark: string | null;
   /** Whether a manifest may have named it: the run had claimed publishing. */
   readonly claimed: boolean;
+  /** The config of the export that is in force; null for an export that was never created. */
+  readonly newest_config_version: number | null;
+  /** Milliseconds since nobody needs it any more. */
+  readonly obsolete_for_ms: number;
   /** The manifest that readers of its interval follow now, and the config of its place; null before the first one. */
   readonly current_key: string | null;
   readonly current_config_version: number | null;
@@ -58,8 +62,10 @@ export async function readObsoleteObjects(
   const { rows } = await pool.query<ObsoleteObject>(
     `select object.batch_export_id, run.team_id, run.model, object.config_version, object.data_interval_start,
        object.data_interval_end, object.position, object.run_id, object.kind, object.key, object.upload_id, object.mark,
-       object.claimed, current.key as current_key, current.config_version as current_config_version
+       object.claimed, export.config_version as newest_config_version,
+       (extract(epoch from clock_timestamp() - object.obsolete_at) * 1000)::bigint as obsolete_for_ms, current.key as current_key, current.config_version as current_config_version
      from exportd.destination_objects object join exportd.batch_export_runs run on run.id = object.run_id
+     left join exportd.batch_exports export on export.id = object.batch_export_id
      left join exportd.destination_objects current on current.kind = 'manifest' and current.obsolete_at is null
        and current.batch_export_id = object.batch_export_id
        and current.data_interval_start = object.data_interval_start

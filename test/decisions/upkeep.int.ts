@@ -33,6 +33,7 @@ beforeEach(async () => {
 const policy = (more: Partial<UpkeepPolicy> = {}): UpkeepPolicy => ({
   graceMs: 0,
   sweepAfterMs: 0,
+  giveUpAfterMs: hour,
   recheckFirstMs: 0,
   recheckSecondMs: 0,
   ...more,
