@@ -4,7 +4,8 @@ import type { Finding, FindingKind, NamedRow, Note } from './report.ts';
 /** Rows that a finding names; further ones are only counted. */
 const namedMaximum = 20;
 
-type RowKind = Extract<FindingKind, 'lost' | 'doubled' | 'unexpected' | 'changed'>;
+const rowKinds = ['lost', 'doubled', 'unexpected', 'changed'] as const satisfies readonly FindingKind[];
+type RowKind = (typeof rowKinds)[number];
 
 /** Gathers what is wrong behind one manifest. */
 export interface Tally {
@@ -42,17 +43,12 @@ export function createTally(interval: DataInterval, manifest: string): Tally {
     note: (detail) => void notes.push({ start, end, detail }),
     findings: () => [
       ...findings,
-      ...[...rows]
-        .filter(([, { count }]) => count > 0)
-        .map(([kind, { count, named, hints }]) => ({
-          kind,
-          start,
-          end,
-          object: manifest,
-          count,
-          rows: named,
-          detail: [`${counted(count)} ${descriptions[kind][count === 1 ? 0 : 1]}.`, ...hints].join(' '),
-        })),
+      ...rowKinds.flatMap((kind) => {
+        const { count, named, hints } = rowsOf(kind);
+        if (count === 0) return [];
+        const detail = [`${counted(count)} ${descriptions[kind][count === 1 ? 0 : 1]}.`, ...hints].join(' ');
+        return [{ kind, start, end, object: manifest, count, rows: named, detail }];
+      }),
     ],
     notes: () => notes,
   };

@@ -1,4 +1,4 @@
-import { pipeline, type Transform } from 'node:stream';
+import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createZstdDecompress } from 'node:zlib';
 import { FileUnreadable } from '../row.ts';
 
@@ -21,75 +21,79 @@ export async function* decompress(chunks: AsyncIterable<Buffer>, codec: string):
     return;
   }
   const input = createInput(chunks);
-  while (await input.hasMore()) {
-    yield* decodeOnce(input, createDecoder());
-    // Frames of zstd follow each other, and a decoder may stop behind one. Readers of the others stop there for good.
-    if (codec !== 'zst' && (await input.hasMore()))
-      throw new FileUnreadable('it goes on behind its compressed data');
+  try {
+    for (let first = await input.next(); first; first = await input.next()) {
+      input.putBack(first);
+      yield* decodeOnce(input, createDecoder());
+      const rest = await input.next();
+      if (!rest) return;
+      // Frames of zstd follow each other, and a decoder stops behind one. Readers of the others stop there for good.
+      if (codec !== 'zst') throw new FileUnreadable('it goes on behind its compressed data');
+      input.putBack(rest);
+    }
+  } finally {
+    await input.close();
   }
 }
 
 async function* decodeOnce(input: Input, decoder: Decoder): AsyncGenerator<Buffer> {
-  const feeding = input.feed(decoder);
+  const feeding = feed(input, decoder);
+  // An error reaches the reader through the decoder.
+  feeding.catch((error: unknown) => decoder.destroy(error as Error));
   try {
-    yield* pipeline(feeding, decoder, () => undefined) as AsyncIterable<Buffer>;
+    yield* decoder as AsyncIterable<Buffer>;
   } catch (error) {
     const code = Error.isError(error) && 'code' in error ? String(error.code) : '';
     if (!/^(Z_|ZSTD_|ERR__)/.test(code)) throw error;
     throw new FileUnreadable(`its compressed data is broken (${code})`);
   }
-  // A chunk that was on its way when the decoder ended has to arrive before what is left can be taken back.
-  await feeding.return(undefined);
-  input.takeBack(decoder.bytesWritten);
+  await feeding;
 }
 
-/** Chunks that can be taken back when a decoder did not want them. */
+/** Feeds a decoder chunk by chunk until it takes no more, and puts back what it left. */
+async function feed(input: Input, decoder: Decoder): Promise<void> {
+  let fed = 0;
+  for (let chunk = await input.next(); chunk; chunk = await input.next()) {
+    await written(decoder, chunk);
+    fed += chunk.length;
+    const left = fed - decoder.bytesWritten;
+    if (left > 0) {
+      input.putBack(chunk.subarray(chunk.length - left));
+      return;
+    }
+  }
+  decoder.end();
+}
+
+/** Resolves when the decoder has done with a chunk; one that is written before that would be taken for its rest. */
+const written = (decoder: Decoder, chunk: Buffer): Promise<void> =>
+  new Promise((resolve, reject) => {
+    decoder.write(chunk, (error) => {
+      if (error) reject(error);
+      else resolve();
+    });
+  });
+
+/** Chunks one by one, with a way back for what was not wanted. */
 interface Input {
-  hasMore(): Promise<boolean>;
-  /** Chunks for a decoder until it ends. */
-  feed(decoder: Decoder): AsyncGenerator<Buffer>;
-  /** Keeps, for the next one, what a decoder that took so many bytes left of what it was fed. */
-  takeBack(taken: number): void;
+  next(): Promise<Buffer | undefined>;
+  putBack(chunk: Buffer): void;
+  close(): Promise<void>;
 }
 
 function createInput(chunks: AsyncIterable<Buffer>): Input {
   const source = chunks[Symbol.asyncIterator]();
-  let waiting: Buffer[] = [];
-  /** What was fed and may not have been taken yet, behind so many bytes that were. */
-  let fed: Buffer[] = [];
-  let forgotten = 0;
-
-  async function next(): Promise<Buffer | undefined> {
-    const first = waiting.shift();
-    if (first) return first;
-    const read = await source.next();
-    return read.done ? undefined : read.value;
-  }
-  function forget(taken: number): void {
-    for (let [first] = fed; first && forgotten + first.length <= taken; [first] = fed) {
-      forgotten += first.length;
-      fed.shift();
-    }
-  }
+  const waiting: Buffer[] = [];
   return {
-    async hasMore() {
-      const first = await next();
-      if (first) waiting.unshift(first);
-      return first !== undefined;
+    async next() {
+      const first = waiting.shift();
+      if (first) return first;
+      const read = await source.next();
+      return read.done ? undefined : read.value;
     },
-    async *feed(decoder) {
-      for (let chunk = await next(); chunk; chunk = await next()) {
-        fed.push(chunk);
-        yield chunk;
-        forget(decoder.bytesWritten);
-      }
-    },
-    takeBack(taken) {
-      forget(taken);
-      const [first, ...rest] = fed;
-      if (first) waiting = [first.subarray(taken - forgotten), ...rest, ...waiting];
-      fed = [];
-      forgotten = 0;
+    putBack: (chunk) => void waiting.unshift(chunk),
+    async close() {
+      await source.return?.();
     },
   };
 }

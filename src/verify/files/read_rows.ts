@@ -1,12 +1,18 @@
 import { crc32 } from 'node:zlib';
 import { FileUnreadable, type RowShape, type VerifiedRow } from '../row.ts';
+import { readCsv } from './csv.ts';
 import { decompress } from './decompress.ts';
 import { readJsonLines } from './json_lines.ts';
+import { readParquet } from './parquet.ts';
 
 type RowReader = (chunks: AsyncIterable<Buffer>, shape: RowShape) => AsyncGenerator<VerifiedRow>;
 
 /** How the rows of a file are read, by the ending of its name. */
-const readers: Readonly<Record<string, RowReader>> = { jsonl: readJsonLines };
+const readers: Readonly<Record<string, RowReader>> = {
+  jsonl: readJsonLines,
+  csv: readCsv,
+  parquet: readParquet,
+};
 
 /** The endings of a key: the format, and the compression of the whole file or ''. */
 export function endingsOf(key: string): { readonly format: string; readonly codec: string } {

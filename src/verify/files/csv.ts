@@ -1,0 +1,49 @@
+import { pipeline } from 'node:stream';
+import { CsvError, parse } from 'csv-parse';
+import { compactBytes, compactText, withoutLineBreaks, type CompactValue } from '../compact_value.ts';
+import { FileUnreadable, type RowShape, type VerifiedRow } from '../row.ts';
+
+type Fields = readonly (string | null)[];
+
+/**
+ * Rows of CSV as RFC 4180 has it, with a header and LF: nothing between commas is null, `""` is the empty string.
+ * @throws FileUnreadable, and what `chunks` throws.
+ */
+export async function* readCsv(chunks: AsyncIterable<Buffer>, shape: RowShape): AsyncGenerator<VerifiedRow> {
+  let places: { inserted_at: number; id: number; columns: readonly number[] } | undefined;
+  let number = 0;
+  for await (const fields of records(chunks)) {
+    number += 1;
+    if (!places) {
+      const placeOf = (name: string) => fields.indexOf(name);
+      const columns = shape.columns.map(({ name }) => placeOf(name));
+      places = { inserted_at: placeOf('_inserted_at'), id: placeOf(shape.id), columns };
+      continue;
+    }
+    const inserted_at = fields[places.inserted_at];
+    const id = fields[places.id];
+    if (typeof inserted_at !== 'string' || typeof id !== 'string')
+      throw new FileUnreadable(`record ${number} has no _inserted_at or no ${shape.id}`);
+    const values = places.columns.map((place, index) => valueOf(fields[place], shape.columns[index]?.type));
+    yield { inserted_at, id, values };
+  }
+}
+
+async function* records(chunks: AsyncIterable<Buffer>): AsyncGenerator<Fields> {
+  const parser = parse({
+    record_delimiter: '\n',
+    cast: (field, { quoting }) => (field === '' && !quoting ? null : field),
+  });
+  try {
+    yield* pipeline(chunks, parser, () => undefined) as AsyncIterable<Fields>;
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    // Its message may hold values.
+    throw new FileUnreadable(`its records cannot be told apart (${error.code})`);
+  }
+}
+
+function valueOf(field: string | null | undefined, type: string | undefined): CompactValue | undefined {
+  if (field === null || field === undefined) return field;
+  return type === 'json' ? compactBytes(withoutLineBreaks(Buffer.from(field))) : compactText(field);
+}

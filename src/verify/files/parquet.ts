@@ -1,0 +1,132 @@
+import type { FileHandle } from 'node:fs/promises';
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
+import {
+  parquetMetadataAsync,
+  parquetRead,
+  type AsyncBuffer,
+  type Compressors,
+  type FileMetaData,
+  type ParquetParsers,
+} from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
+import { compactBytes, compactText, withoutLineBreaks, type CompactValue } from '../compact_value.ts';
+import { FileUnreadable, type ComparedColumn, type RowShape, type VerifiedRow } from '../row.ts';
+import { openTemporaryFile } from './temporary_file.ts';
+
+/**
+ * Rows of a Parquet file. Its footer stands at its end, so it is kept in a temporary file first; in memory is one row
+ * group at a time, of the columns that are compared.
+ * @throws FileUnreadable, and what `chunks` throws.
+ */
+export async function* readParquet(
+  chunks: AsyncIterable<Buffer>,
+  shape: RowShape,
+): AsyncGenerator<VerifiedRow> {
+  const handle = await openTemporaryFile();
+  try {
+    await handle.writeFile(chunks);
+    const file = await bufferOf(handle);
+    const metadata = await decoding(() => parquetMetadataAsync(file));
+    let rowStart = 0;
+    for (const { num_rows } of metadata.row_groups) {
+      const rowEnd = rowStart + Number(num_rows);
+      for (const row of await readRange(file, metadata, shape, { rowStart, rowEnd })) yield rowOf(row, shape);
+      rowStart = rowEnd;
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+async function readRange(
+  file: AsyncBuffer,
+  metadata: FileMetaData,
+  shape: RowShape,
+  range: { rowStart: number; rowEnd: number },
+): Promise<readonly Row[]> {
+  const wanted = new Set(['_inserted_at', shape.id, ...shape.columns.map(({ name }) => name)]);
+  const columns = metadata.schema
+    .slice(1)
+    .map(({ name }) => name)
+    .filter((name) => wanted.has(name));
+  let rows: readonly Row[] = [];
+  const onComplete = (read: readonly Row[]): void => void (rows = read);
+  const options = { file, metadata, columns, compressors: decompressors, parsers, ...range };
+  await decoding(() => parquetRead({ ...options, rowFormat: 'object', onComplete }));
+  return rows;
+}
+
+function rowOf(row: Row, shape: RowShape): VerifiedRow {
+  const { _inserted_at: inserted_at, [shape.id]: id } = row;
+  if (typeof inserted_at !== 'string' || typeof id !== 'string')
+    throw new FileUnreadable(`a row has no _inserted_at or no ${shape.id}`);
+  return { inserted_at, id, values: shape.columns.map((column) => valueOf(row, column)) };
+}
+
+function valueOf(row: Row, { name, type }: ComparedColumn): CompactValue | undefined {
+  if (!(name in row)) return undefined;
+  const value = row[name];
+  if (value === null || value === undefined) return null;
+  const text = typeof value === 'string' ? value : scalarText(value);
+  return type === 'json' ? compactBytes(withoutLineBreaks(Buffer.from(text))) : compactText(text);
+}
+
+/** Of a number or a boolean the text that PostgreSQL has; of anything else one that no value has. */
+const scalarText = (value: unknown): string =>
+  typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : typeof value;
+
+const textOf = (bytes: Uint8Array | undefined): string | undefined =>
+  bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+
+/** A time as the other formats have it; what a Date cannot hold as the number it is. */
+function timeOf(microseconds: bigint): string {
+  const rest = ((microseconds % 1_000n) + 1_000n) % 1_000n;
+  const date = new Date(Number((microseconds - rest) / 1_000n));
+  return Number.isNaN(date.getTime())
+    ? String(microseconds)
+    : date.toISOString().replace('Z', `${String(rest).padStart(3, '0')}Z`);
+}
+
+/** Values as they stand in the file: the library's own would lose microseconds, and digits of JSON. */
+const parsers: Partial<ParquetParsers> = {
+  timestampFromMilliseconds: (milliseconds) => timeOf(milliseconds * 1_000n),
+  timestampFromMicroseconds: timeOf,
+  timestampFromNanoseconds: (nanoseconds) => timeOf(nanoseconds / 1_000n),
+  stringFromBytes: textOf,
+  jsonFromBytes: textOf,
+};
+
+/** Node's own are faster where it has one. */
+const decompressors: Compressors = {
+  ...compressors,
+  GZIP: (bytes) => gunzipSync(bytes),
+  ZSTD: (bytes) => zstdDecompressSync(bytes),
+  BROTLI: (bytes) => brotliDecompressSync(bytes),
+};
+
+async function bufferOf(handle: FileHandle): Promise<AsyncBuffer> {
+  const { size } = await handle.stat();
+  return {
+    byteLength: size,
+    slice: async (start, end = size) => {
+      const bytes = new Uint8Array(end - start);
+      await handle.read(bytes, 0, bytes.length, start);
+      return bytes.buffer;
+    },
+  };
+}
+
+/** Whatever the library throws, it is about the file. */
+async function decoding<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    const message =
+      Error.isError(error) && error.message.startsWith('parquet') ? error.message : 'it is broken';
+    throw new FileUnreadable(`it is not Parquet as it should be (${message})`);
+  }
+}

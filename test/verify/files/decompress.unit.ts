@@ -1,0 +1,70 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { decompress } from '../../../src/verify/files/decompress.ts';
+
+/** Bytes in chunks of these sizes, over and over. */
+async function* inChunks(bytes: Buffer, sizes: readonly number[]): AsyncGenerator<Buffer> {
+  for (let at = 0, index = 0; at < bytes.length; index += 1) {
+    const size = sizes[index % sizes.length] ?? 1;
+    yield bytes.subarray(at, at + size);
+    at += size;
+    await nextTurn();
+  }
+}
+
+/** What comes out, taken as slowly as `isSlow` says. */
+async function inflated(chunks: AsyncIterable<Buffer>, codec: string, isSlow = false): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of decompress(chunks, codec)) {
+    pieces.push(piece);
+    if (isSlow) await nextTurn();
+  }
+  return Buffer.concat(pieces);
+}
+
+/** Text that does not compress to nothing. */
+const text = (length: number): Buffer =>
+  Buffer.from(Array.from({ length }, (_, index) => String((index * 7_919) % 104_729)).join(','));
+
+describe('decompressing', () => {
+  it('puts frames of zstd together wherever chunks are cut and however slowly they are taken', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 0, max: 20_000 }), { minLength: 1, maxLength: 4 }),
+        fc.array(fc.integer({ min: 100, max: 70_000 }), { minLength: 1, maxLength: 5 }),
+        fc.boolean(),
+        async (lengths, sizes, isSlow) => {
+          const parts = lengths.map(text);
+          const frames = Buffer.concat(parts.map((part) => zstdCompressSync(part)));
+          const whole = await inflated(inChunks(frames, sizes), 'zst', isSlow);
+          expect(whole.equals(Buffer.concat(parts))).toBe(true);
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  it.each([
+    ['gz', gzipSync(text(50_000))],
+    ['br', brotliCompressSync(text(5_000))],
+    ['zst', zstdCompressSync(text(50_000))],
+  ])('tells what was cut off, goes on behind its end, or is something else (%s)', async (codec, bytes) => {
+    const read = (given: Buffer) => inflated(inChunks(given, [1_000]), codec);
+    const error = { name: 'FileUnreadable' };
+    await expect(read(bytes.subarray(0, -3))).rejects.toMatchObject(error);
+    await expect(read(Buffer.concat([bytes, Buffer.from('garbage')]))).rejects.toMatchObject(error);
+    await expect(read(Buffer.from('something else'))).rejects.toMatchObject(error);
+  });
+
+  it('passes on what the chunks throw, and what is not compressed', async () => {
+    const broken = async function* () {
+      yield gzipSync('text').subarray(0, 5);
+      await nextTurn();
+      throw new RangeError('the connection');
+    };
+    await expect(inflated(broken(), 'gz')).rejects.toThrow('the connection');
+    expect((await inflated(inChunks(Buffer.from('text'), [1]), '')).toString()).toBe('text');
+  });
+});
