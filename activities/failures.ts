@@ -29,12 +29,18 @@ const ownErrors: Readonly<Record<string, { readonly permanent: boolean }>> = {
   MalformedBlock: { permanent: true },
   RelationNotFound: { permanent: true },
   BadRelationName: { permanent: true },
+  SelectionNotPossible: { permanent: true },
+  ProtocolViolated: { permanent: false },
   // After a failover the address may lead to the primary again.
   SourceIsStandby: { permanent: false },
 };
 
 /** SQLSTATEs that only a person can cure. `server` is PostgreSQL's own sentence, which names identifiers only. */
 const permanentStates: Readonly<Record<string, (server: string) => Omit<Verdict, 'permanent'>>> = {
+  '2201B': (server) => ({
+    type: 'InvalidRegularExpression',
+    message: `PostgreSQL cannot use a regular expression of the export's filters (${server}); correct the member 'filters' of its destination.`,
+  }),
   '42P01': (server) => ({
     type: 'UndefinedTable',
     message: `A relation is missing in the source (${server}); check the settings EXPORTD_EVENTS_RELATION, EXPORTD_PERSONS_RELATION and EXPORTD_PERSON_DISTINCT_IDS_RELATION.`,

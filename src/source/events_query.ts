@@ -1,5 +1,7 @@
-import { jsonColumn, parameter, type ModelQuery } from './model_query.ts';
-import type { ColumnTypes, Relations } from './relations.ts';
+import { cutsOf, jsonColumn, parameter, type ModelQuery } from './model_query.ts';
+import { columnTypesOf, type ColumnTypes, type Relations } from './relations.ts';
+import type { RowSelection } from './row_selection.ts';
+import { selectionConditions } from './selection_conditions.ts';
 import type { ExportedColumn } from './source.ts';
 
 const columns: readonly ExportedColumn[] = [
@@ -15,24 +17,53 @@ const columns: readonly ExportedColumn[] = [
   { name: 'person_id', type: 'uuid' },
 ];
 
-/** How events are read, by the columns that the events relation has. */
-export function eventsQuery(relations: Relations, types: ColumnTypes): ModelQuery {
-  const personProperties = types.has('person_properties')
-    ? jsonColumn('e.person_properties', types.get('person_properties'))
-    : joinedPersonProperties(relations);
+const keyOf = (bound: 'after' | 'until'): string =>
+  `(${parameter(`${bound}_inserted_at`, 'timestamptz')}, ${parameter(`${bound}_id`, 'uuid')})`;
+
+/** The columns of the relations that events are read from. */
+export interface EventColumnTypes {
+  readonly events: ColumnTypes;
+  /** Those of the persons; only where the events do not carry their person's properties. */
+  readonly persons?: ColumnTypes;
+}
+
+/** Reads them from the catalogue. @throws RelationNotFound */
+export async function eventColumnTypes(
+  connection: Parameters<typeof columnTypesOf>[0],
+  relations: Relations,
+): Promise<EventColumnTypes> {
+  const events = await columnTypesOf(connection, relations.events);
+  if (events.has('person_properties')) return { events };
+  return { events, persons: await columnTypesOf(connection, relations.persons) };
+}
+
+/** How the selected events are read, by the columns that the events relation has. @throws SelectionNotPossible */
+export function eventsQuery(
+  relations: Relations,
+  types: EventColumnTypes,
+  selection: RowSelection,
+): ModelQuery {
+  const person = types.events.has('person_properties')
+    ? { expression: 'e.person_properties', type: types.events.get('person_properties') }
+    : { expression: joinedPersonProperties(relations), type: types.persons?.get('properties') };
+  const event = { expression: 'e.properties', type: types.events.get('properties') };
   const selected = `e.uuid::uuid, e."timestamp"::timestamptz, e.inserted_at::timestamptz, e.created_at::timestamptz,
-    e.event::text, ${jsonColumn('e.properties', types.get('properties'))}, e.distinct_id::text,
-    e.elements_chain::text, ${personProperties}, e.person_id::uuid`;
+    e.event::text, ${jsonColumn(event.expression, event.type)}, e.distinct_id::text,
+    e.elements_chain::text, ${jsonColumn(person.expression, person.type)}, e.person_id::uuid`;
+  const conditions = selectionConditions(selection, { event: 'e.event', properties: { event, person } });
   const inRange = `from ${relations.events} e where e.team_id = ${parameter('team_id', 'int')}
-    and e.inserted_at >= ${parameter('start', 'timestamptz')} and e.inserted_at < ${parameter('end', 'timestamptz')}`;
-  const afterKey = `and (e.inserted_at, e.uuid) >
-    (${parameter('after_inserted_at', 'timestamptz')}, ${parameter('after_id', 'uuid')})`;
+    and e.inserted_at >= ${parameter('start', 'timestamptz')} and e.inserted_at < ${parameter('end', 'timestamptz')}
+    ${conditions.sql}`;
+  const key = '(e.inserted_at, e.uuid)';
   return {
     columns,
     key: { inserted_at: 2, id: 0 },
-    page: ({ rows, resumed }) => `select ${selected} ${inRange} ${resumed ? afterKey : ''}
+    settings: conditions.settings,
+    page: (rows, { after, until }) => `select ${selected} ${inRange}
+      ${after ? `and ${key} > ${keyOf('after')}` : ''} ${until ? `and ${key} <= ${keyOf('until')}` : ''}
       order by e.inserted_at, e.uuid fetch first ${rows} rows with ties`,
     count: () => `select count(*) as rows ${inRange}`,
+    cuts: () => cutsOf(`select e.inserted_at, e.uuid as id ${inRange}`),
   };
 }
 

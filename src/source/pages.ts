@@ -1,7 +1,7 @@
 import type { SortKey } from '../domain/run.ts';
+import type { GatheredBlocks } from './block_builder.ts';
 import { copyOut } from './copy_out.ts';
 import { parameterSetting, type ModelQuery, type QueryParameters } from './model_query.ts';
-import { sortKeyAt } from './sort_key.ts';
 import type { SourceConnections } from './source_connection.ts';
 import type { KeyBounds, RowBlock, RowRange } from './source.ts';
 
@@ -11,26 +11,45 @@ export interface PageBounds {
   readonly bytes: number;
 }
 
+/** A page that was read, and where the next one begins. */
+interface Page {
+  readonly blocks: RowBlock[];
+  /** The last row's key; null when no rows are left behind the page. */
+  readonly next: SortKey | null;
+  readonly rowBytes: number;
+}
+
 /** Bytes of a row as long as none has been seen: rather large, so that the first page is soon there. */
 const assumedRowBytes = 4_096;
 /** How much of the byte bound the expected rows fill, so that ordinary variation does not reach the bound. */
 const filling = 0.9;
 
-/** The settings that carry a range, and the key to go on after, into a statement. */
-export function queryParameters(range: RowRange, after: SortKey | null): Record<string, string> {
+/** The settings that carry a range, its selection and the keys that bound a stretch of it into a statement. */
+export function statementSettings(
+  query: Pick<ModelQuery, 'settings'>,
+  { team_id, interval }: RowRange,
+  more: Partial<Record<'after' | 'until', SortKey | null>> & { readonly every?: number } = {},
+): Record<string, string> {
+  const { after, until, every } = more;
   const values: Partial<QueryParameters> = {
-    team_id: String(range.team_id),
-    start: range.interval.start,
-    end: range.interval.end,
+    team_id: String(team_id),
+    start: interval.start,
+    end: interval.end,
     ...(after && { after_inserted_at: after.inserted_at, after_id: after.id }),
+    ...(until && { until_inserted_at: until.inserted_at, until_id: until.id }),
+    ...(every !== undefined && { every: String(every) }),
   };
-  return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [parameterSetting(name as keyof QueryParameters), value]),
-  );
+  const parameters: [string, string][] = Object.entries(values).map(([name, value]) => [
+    parameterSetting(name as keyof QueryParameters),
+    value,
+  ]);
+  return { ...Object.fromEntries(parameters), ...query.settings };
 }
 
 /**
- * Reads a range page by page, each in a transaction of its own that has ended before the page is given out.
+ * Reads a stretch page by page, each whole and in a transaction of its own before the first of its blocks is given out.
+ * The next page is read while the blocks of the one before are given out, so that PostgreSQL has work while they are
+ * encoded; then it waits, without a transaction.
  *
  * The number of rows asked for follows from the size of the rows before, so that most pages end by themselves close
  * under the byte bound; where rows suddenly grow, the statement is cancelled at the bound and the next page begins
@@ -40,32 +59,49 @@ export async function* readPages(
   connections: SourceConnections,
   query: ModelQuery,
   range: RowRange,
-  { after }: KeyBounds,
-  bounds: PageBounds,
+  { after, until }: KeyBounds,
+  bounds: PageBounds & { readonly blockBytes: number },
   signal: AbortSignal,
 ): AsyncGenerator<RowBlock> {
-  let position = after;
-  let rowBytes = assumedRowBytes;
-  for (;;) {
+  const left = new AbortController();
+  const reading = AbortSignal.any([signal, left.signal]);
+
+  const readPage = async (from: SortKey | null, rowBytes: number): Promise<Page> => {
     const rows = Math.max(1, Math.min(bounds.rows, Math.floor((bounds.bytes * filling) / rowBytes)));
-    const select = query.page({ rows, resumed: position !== null });
-    const tuples = await connections.read(
-      queryParameters(range, position),
-      signal,
+    const select = query.page(rows, { after: from !== null, until: until !== null });
+    const gathered = await connections.read(
+      statementSettings(query, range, { after: from, until }),
+      reading,
       ({ connection, cancel }) =>
-        copyOut(connection, select, query, { maxBytes: bounds.bytes, onEnough: cancel }),
+        copyOut(connection, select, query, {
+          blockBytes: bounds.blockBytes,
+          maxBytes: bounds.bytes,
+          onEnough: cancel,
+        }),
     );
-    if (tuples.rows === 0) return;
-    const last = sortKeyAt(tuples.block, tuples.lastAt, query);
-    yield {
-      columns: query.columns,
-      block: tuples.block,
-      rows: tuples.rows,
-      first: sortKeyAt(tuples.block, 0, query),
-      last,
-    };
-    if (!tuples.cut && tuples.rows < rows) return;
-    position = last;
-    rowBytes = tuples.block.length / tuples.rows;
+    return pageOf(gathered, rows);
+  };
+
+  let page: Promise<Page> | undefined = readPage(after, assumedRowBytes);
+  try {
+    while (page) {
+      const { blocks, next, rowBytes }: Page = await page;
+      page = next ? readPage(next, rowBytes) : undefined;
+      // It is awaited only when the caller has taken every block.
+      page?.catch(() => undefined);
+      for (let block = blocks.shift(); block; block = blocks.shift()) {
+        yield block;
+        signal.throwIfAborted();
+      }
+    }
+  } finally {
+    left.abort(new Error('The caller needs no more pages.'));
+    await page?.catch(() => undefined);
   }
 }
+
+const pageOf = ({ blocks, rows, bytes, cut }: GatheredBlocks, asked: number): Page => ({
+  blocks,
+  next: cut || rows >= asked ? (blocks.at(-1)?.last ?? null) : null,
+  rowBytes: Math.max(1, bytes / Math.max(1, rows)),
+});

@@ -1,13 +1,14 @@
-import type { Model } from '../domain/batch_export.ts';
 import type { Settings } from '../config/settings.ts';
+import type { SortKey } from '../domain/run.ts';
 import { lookAtBarrier } from './barrier.ts';
-import { eventsQuery } from './events_query.ts';
+import { eventColumnTypes, eventsQuery } from './events_query.ts';
 import type { ModelQuery } from './model_query.ts';
-import { queryParameters, readPages } from './pages.ts';
+import { readPages, statementSettings } from './pages.ts';
 import { personsQuery } from './persons_query.ts';
 import { columnTypesOf, relationsOf, type RelationSettings } from './relations.ts';
 import { connectToSource } from './source_connection.ts';
-import type { Source } from './source.ts';
+import { everyRow } from './row_selection.ts';
+import type { RowRange, Source } from './source.ts';
 
 /** Marks exportd's own sessions; the barrier leaves them out. */
 export const applicationName = 'exportd';
@@ -47,16 +48,19 @@ export function createSource({
     statementTimeoutMs: settings.EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS,
   });
 
-  /** Asks for the relation's columns each time: a view may be replaced while exportd runs. */
-  const queryOf = (model: Model, signal?: AbortSignal): Promise<ModelQuery> =>
+  /** Asks for the relations' columns each time: a view may be replaced while exportd runs. */
+  const queryOf = (
+    { model, selection }: Pick<RowRange, 'model' | 'selection'>,
+    signal?: AbortSignal,
+  ): Promise<ModelQuery> =>
     connections.read({}, signal, async ({ connection }) =>
       model === 'events'
-        ? eventsQuery(relations, await columnTypesOf(connection, relations.events))
-        : personsQuery(relations, await columnTypesOf(connection, relations.persons)),
+        ? eventsQuery(relations, await eventColumnTypes(connection, relations), selection)
+        : personsQuery(relations, await columnTypesOf(connection, relations.persons), selection),
     );
 
   return {
-    columns: async (model) => (await queryOf(model)).columns,
+    columns: async (model) => (await queryOf({ model, selection: everyRow })).columns,
     lookAtBarrier: (cut, state) =>
       connections.read({}, undefined, ({ connection }) =>
         lookAtBarrier(connection, cut, state, {
@@ -66,15 +70,23 @@ export function createSource({
         }),
       ),
     async countRows(range, signal) {
-      const query = await queryOf(range.model, signal);
-      return connections.read(queryParameters(range, null), signal, async ({ connection }) => {
+      const query = await queryOf(range, signal);
+      return connections.read(statementSettings(query, range), signal, async ({ connection }) => {
         const { rows } = await connection.query<{ rows: string }>(query.count());
         return Number(rows[0]?.rows);
       });
     },
-    cuts: () => Promise.resolve([]),
-    async *blocks(range, keys, { signal }) {
-      yield* readPages(connections, await queryOf(range.model, signal), range, keys, bounds, signal);
+    async cuts(range, every, signal) {
+      const query = await queryOf(range, signal);
+      const settings = statementSettings(query, range, { every });
+      return connections.read(settings, signal, async ({ connection }) => {
+        const { rows } = await connection.query<SortKey>(query.cuts());
+        return rows.map(({ inserted_at, id }) => ({ inserted_at, id }));
+      });
+    },
+    async *blocks(range, keys, { blockBytes, signal }) {
+      const query = await queryOf(range, signal);
+      yield* readPages(connections, query, range, keys, { ...bounds, blockBytes }, signal);
     },
     close: () => connections.close(),
   };

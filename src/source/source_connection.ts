@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { openReadingSocket } from './reading_socket.ts';
 
 /** How often a cancellation is repeated while its statement goes on. */
 const cancelAgainMs = 200;
@@ -118,6 +119,7 @@ function openPool(
   const pool = new pg.Pool({
     connectionString: options.sourceUrl,
     application_name: options.applicationName,
+    stream: openReadingSocket,
     ...size,
     idleTimeoutMillis: 30_000,
     // A peer that is gone without a word is noticed by probes while idle, and by the missing answer to a statement.

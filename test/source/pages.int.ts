@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { eventsQuery } from '../../src/source/events_query.ts';
-import { queryParameters } from '../../src/source/pages.ts';
-import { columnTypesOf, RelationNotFound, relationsOf } from '../../src/source/relations.ts';
+import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts';
+import { statementSettings } from '../../src/source/pages.ts';
+import { RelationNotFound, relationsOf } from '../../src/source/relations.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { everyRow } from '../../src/source/row_selection.ts';
@@ -115,11 +115,13 @@ describe('pages of events', () => {
     const relations = relationsOf(readSettings({ DATABASE_URL: database.url }));
     const after = { inserted_at: '2026-11-01T10:30:00.000000Z', id: '00000000-0000-0000-0000-000000000000' };
     const plan = await inTransaction(database.pool, async (connection) => {
-      const query = eventsQuery(relations, await columnTypesOf(connection, relations.events));
-      for (const [name, value] of Object.entries(queryParameters({ ...range, team_id: 4 }, after)))
+      const query = eventsQuery(relations, await eventColumnTypes(connection, relations), everyRow);
+      for (const [name, value] of Object.entries(
+        statementSettings(query, { ...range, team_id: 4 }, { after }),
+      ))
         await connection.query('select set_config($1, $2, true)', [name, value]);
       const { rows } = await connection.query<{ 'QUERY PLAN': string }>(
-        `explain ${query.page({ rows: 100, resumed: true })}`,
+        `explain ${query.page(100, { after: true, until: false })}`,
       );
       return rows.map((row) => row['QUERY PLAN']).join('\n');
     });

@@ -3,7 +3,13 @@ import type { SortKey } from '../../src/domain/run.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { fieldOf, uuidText } from '../../src/source/sort_key.ts';
 import { timestampText } from '../../src/source/timestamp.ts';
-import { wholeRange, type ColumnType, type RowBlock, type RowRange, type Source } from '../../src/source/source.ts';
+import {
+  wholeRange,
+  type ColumnType,
+  type RowBlock,
+  type RowRange,
+  type Source,
+} from '../../src/source/source.ts';
 
 /** A source with settings of its own. */
 export const sourceOf = (url: string, settings: Record<string, string | number> = {}): Source =>
