@@ -1,44 +1,60 @@
 import { lookup } from 'node:dns';
-import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { BlockList, isIPv4, isIPv6, type LookupFunction } from 'node:net';
 import { DestinationFault } from '../destination.ts';
 
-const privateNetworks = new BlockList();
-for (const [network, bits] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['224.0.0.0', 4],
-  ['240.0.0.0', 4],
-] as const)
-  privateNetworks.addSubnet(network, bits, 'ipv4');
-for (const [network, bits] of [
-  ['::', 127],
-  // NAT64 and 6to4 carry an IPv4 address inside, which may be a private one.
-  ['64:ff9b::', 96],
-  ['2002::', 16],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['ff00::', 8],
-] as const)
-  privateNetworks.addSubnet(network, bits, 'ipv6');
+const addresses = (networks: readonly (readonly [string, number])[], version: 'ipv4' | 'ipv6'): BlockList => {
+  const list = new BlockList();
+  for (const [network, bits] of networks) list.addSubnet(network, bits, version);
+  return list;
+};
+
+/** Networks of version 4 that are not the internet. */
+const private4 = addresses(
+  [
+    ['0.0.0.0', 8],
+    ['10.0.0.0', 8],
+    ['100.64.0.0', 10],
+    ['127.0.0.0', 8],
+    // Of Azure, which answers its virtual machines there.
+    ['168.63.129.16', 32],
+    ['169.254.0.0', 16],
+    ['172.16.0.0', 12],
+    ['192.0.0.0', 24],
+    ['192.0.2.0', 24],
+    ['192.88.99.0', 24],
+    ['192.168.0.0', 16],
+    ['198.18.0.0', 15],
+    ['198.51.100.0', 24],
+    ['203.0.113.0', 24],
+    ['224.0.0.0', 4],
+    ['240.0.0.0', 4],
+  ],
+  'ipv4',
+);
+/** The part of version 6 that is the internet; addresses that carry one of version 4 inside lie outside, but for two. */
+const public6 = addresses([['2000::', 3]], 'ipv6');
+const private6 = addresses(
+  [
+    ['2001::', 23],
+    ['2001:db8::', 32],
+    ['2002::', 16],
+    ['3fff::', 20],
+  ],
+  'ipv6',
+);
 
 /** Whether an address belongs to the machine itself or to a network that is not the internet. */
 export function isPrivateAddress(address: string): boolean {
-  const version = isIP(address);
-  return version !== 0 && privateNetworks.check(address, version === 4 ? 'ipv4' : 'ipv6');
+  if (isIPv4(address)) return private4.check(address, 'ipv4');
+  const [plain = ''] = address.split('%');
+  return isIPv6(plain) && (!public6.check(plain, 'ipv6') || private6.check(plain, 'ipv6'));
 }
 
 const privateFault = 'it points at a private or loopback address, which this installation does not allow';
 
 /** Says why `endpoint` cannot be used as an endpoint, to follow "The endpoint_url is refused: "; null when it can. */
 export function endpointFault(endpoint: string, allowPrivate: boolean): string | null {
-  if (!URL.canParse(endpoint)) return 'it is not a URL';
+  if (!URL.canParse(endpoint) || /[\s\p{C}\\]/u.test(endpoint)) return 'it is not a URL';
   const url = new URL(endpoint);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'it must begin with https:// or http://';
   if (url.username !== '' || url.password !== '') return 'it must not hold a user name or password';

@@ -1,4 +1,4 @@
-import type { S3Client } from '@aws-sdk/client-s3';
+import { HeadBucketCommand, type S3Client } from '@aws-sdk/client-s3';
 import { readSettings, type Settings } from '../../../src/config/settings.ts';
 import { DestinationFault, type Destination } from '../../../src/destination/destination.ts';
 import type { S3Config } from '../../../src/destination/s3/config.ts';
@@ -38,6 +38,23 @@ export const openBucket = (bucket: TestBucket, more: object = {}): Destination =
 
 export const requestsOf = (bucket: TestBucket, more: object = {}): S3Requests =>
   createS3Requests(parse(bucket, more), { settings: s3Settings(), onWaiting: () => undefined });
+
+/** Makes one request with a config as a user would send it; the fault that it met, or null. */
+export async function visitBucket(config: object, settings: Settings): Promise<unknown> {
+  const requests = createS3Requests(s3.parseConfig(config, settings), {
+    settings,
+    onWaiting: () => undefined,
+  });
+  return requests
+    .send('HeadBucket', new AbortController().signal, (client, call) =>
+      client.send(new HeadBucketCommand({ Bucket: requests.bucket }), call),
+    )
+    .then(
+      () => null,
+      (fault: unknown) => fault,
+    )
+    .finally(() => requests.close());
+}
 
 /** Requests whose every answer to `operation` is lost once, after the server has acted on it. */
 export const losingReplies = (requests: S3Requests, operation: string): S3Requests => ({

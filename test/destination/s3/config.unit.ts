@@ -157,8 +157,23 @@ describe('the config of an S3 destination', () => {
     'https://172.31.0.1',
     'https://192.168.1.1',
     'http://169.254.169.254/latest',
+    'http://100.100.100.200',
+    'http://168.63.129.16',
+    'http://0.0.0.0',
+    'http://0177.0.0.1',
+    'http://%31%32%37.0.0.1',
+    'http://127.0.0.1.',
     'https://[fd00::1]',
+    'https://[fd00:ec2::254]',
     'https://[fe80::1]',
+    'https://[::]',
+    'https://[::ffff:8.8.8.8]',
+    'https://[::127.0.0.1]',
+    'https://[::ffff:0:10.0.0.1]',
+    'https://[64:ff9b::10.0.0.1]',
+    'https://[64:ff9b:1::1]',
+    'https://[2002:7f00:1::]',
+    'https://[2001:0:1::]',
   ])('refuses the private endpoint %s, unless the installation allows it', (endpoint_url) => {
     expect(refusalOf({ ...least, endpoint_url })).toEqual({
       attr: 'destination__config__endpoint_url',
@@ -168,17 +183,28 @@ describe('the config of an S3 destination', () => {
     expect(parseS3Config({ ...least, endpoint_url }, allowed)).toMatchObject({ endpoint_url });
   });
 
-  it.each(['ftp://example.com', 'example.com', 'https://user:word@example.com', 'https://example.com/?a=1'])(
-    'refuses %s, which is no endpoint',
-    (endpoint_url) => {
-      expect(refusalOf({ ...least, endpoint_url }).attr).toBe('destination__config__endpoint_url');
-    },
-  );
+  it.each([
+    'ftp://example.com',
+    'file:///etc/passwd',
+    'example.com',
+    'https://user:word@example.com',
+    'https://user@example.com',
+    'https://example.com/?a=1',
+    'https://example.com/#a',
+    'https://exa\tmple.com',
+    ' https://example.com',
+    'https://example.com\\@127.0.0.1',
+    'https://[fe80::1%25eth0]',
+  ])('refuses %j, which is no endpoint', (endpoint_url) => {
+    expect(refusalOf({ ...least, endpoint_url }).attr).toBe('destination__config__endpoint_url');
+  });
 
-  it.each(['https://s3.eu-central-1.amazonaws.com', 'https://172.15.0.1:9000', 'http://storage.example.com'])(
-    'accepts the endpoint %s',
-    (endpoint_url) => {
-      expect(parseS3Config({ ...least, endpoint_url }, strict).endpoint_url).toBe(endpoint_url);
-    },
-  );
+  it.each([
+    'https://s3.eu-central-1.amazonaws.com',
+    'https://172.15.0.1:9000',
+    'http://storage.example.com',
+    'https://[2a00:1450:4001::1]/path',
+  ])('accepts the endpoint %s', (endpoint_url) => {
+    expect(parseS3Config({ ...least, endpoint_url }, strict).endpoint_url).toBe(endpoint_url);
+  });
 });

@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import { HeadBucketCommand } from '@aws-sdk/client-s3';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { DestinationFault } from '../../../src/destination/destination.ts';
-import { publicLookup } from '../../../src/destination/s3/endpoint.ts';
 import { s3 } from '../../../src/destination/s3/index.ts';
 import { createS3Requests } from '../../../src/destination/s3/requests.ts';
 import { s3Settings } from './bucket_requests.ts';
@@ -57,12 +56,5 @@ describe('requests to a server that has an outage', () => {
   it('give up as passing once the patience is used up', async () => {
     const { answer } = await visitBusyServer(Number.POSITIVE_INFINITY, 30);
     expect(answer).toMatchObject({ name: 'DestinationFault', transient: true });
-  });
-});
-
-describe('the look-up of names where private addresses are not allowed', () => {
-  it('refuses a name that leads inwards at the moment of connecting', async () => {
-    const error = await new Promise((resolve) => publicLookup('localhost', { all: true }, resolve));
-    expect(error).toMatchObject({ type: 'EndpointRefused', transient: false });
   });
 });

@@ -1,8 +1,5 @@
-import { HeadBucketCommand } from '@aws-sdk/client-s3';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { s3 } from '../../../src/destination/s3/index.ts';
-import { createS3Requests } from '../../../src/destination/s3/requests.ts';
-import { s3Settings } from './bucket_requests.ts';
+import { s3Settings, visitBucket } from './bucket_requests.ts';
 import { startWebServer, type WebServer } from './web_server.ts';
 
 const role = 'arn:aws:iam::123456789012:role/exports';
@@ -42,29 +39,11 @@ afterEach(async () => {
 });
 
 /** Makes one request to the store with this config; what it threw, or null. */
-async function visit(config: object): Promise<unknown> {
-  const settings = s3Settings({ EXPORTD_S3_PATIENCE_MS: '0' });
-  const given = {
-    bucket_name: 'bucket',
-    region: 'auto',
-    prefix: '',
-    endpoint_url: store.endpoint,
-    ...config,
-  };
-  const requests = createS3Requests(s3.parseConfig(given, settings), {
-    settings,
-    onWaiting: () => undefined,
-  });
-  return requests
-    .send('HeadBucket', new AbortController().signal, (client, call) =>
-      client.send(new HeadBucketCommand({ Bucket: 'bucket' }), call),
-    )
-    .then(
-      () => null,
-      (fault: unknown) => fault,
-    )
-    .finally(() => requests.close());
-}
+const visit = (config: object): Promise<unknown> =>
+  visitBucket(
+    { bucket_name: 'bucket', region: 'auto', prefix: '', endpoint_url: store.endpoint, ...config },
+    s3Settings({ EXPORTD_S3_PATIENCE_MS: '0' }),
+  );
 
 describe('a destination with a role', () => {
   it('assumes it with its keys and its external id, and signs with what it was given', async () => {
