@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { parquetCompressions } from '../../../src/encoding/encoder.ts';
+import type { ColumnType } from '../../../src/source/source.ts';
+import { columnsOf } from '../copy_block.ts';
+import { sampleOf, textsOf, times, type Sample, type SampleRow } from './samples.ts';
+import {
+  createWrittenFiles,
+  fileOf,
+  readWithHyparquet,
+  rowGroupOf,
+  type WrittenFiles,
+} from './written_file.ts';
+
+let files: WrittenFiles;
+beforeAll(async () => {
+  files = await createWrittenFiles();
+});
+afterAll(() => files.remove());
+
+const types: ColumnType[] = ['uuid', 'text', 'timestamp', 'json', 'bigint', 'integer', 'boolean'];
+
+/** Any value of a type. Times are those of the calendar. */
+const anySample: Record<ColumnType, fc.Arbitrary<Sample>> = {
+  uuid: fc.uuid().map(sampleOf.uuid),
+  text: fc.string({ unit: 'binary', maxLength: 30 }).map(sampleOf.text),
+  json: fc.json().chain((json) => fc.constantFrom(sampleOf.json(json), sampleOf.jsonb(json))),
+  timestamp: fc.bigInt(times.year4714bc, times.last).map(sampleOf.timestamp),
+  bigint: fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n).map(sampleOf.bigint),
+  integer: fc.integer().map(sampleOf.integer),
+  boolean: fc.boolean().map(sampleOf.boolean),
+};
+
+/** Columns, and row groups of them in which values, nulls and runs of both come again and again. */
+const anyFile = fc.array(fc.constantFrom(...types), { minLength: 1, maxLength: 6 }).chain((chosen) =>
+  fc.record({
+    columns: fc.constant(columnsOf(...chosen)),
+    compression: fc.constantFrom(null, ...parquetCompressions),
+    groups: fc.array(
+      fc
+        .array(
+          fc.tuple(
+            fc.tuple(...chosen.map((type) => fc.option(anySample[type], { freq: 3 }))),
+            fc.constantFrom(1, 1, 1, 2, 9, 40),
+          ),
+          { minLength: 1, maxLength: 20 },
+        )
+        .map((runs) => runs.flatMap(([row, times]) => Array.from({ length: times }, () => row))),
+      { minLength: 1, maxLength: 3 },
+    ),
+  }),
+);
+
+describe('any file', () => {
+  it('gives its rows back', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyFile, async ({ columns, compression, groups }) => {
+        const encoded = groups.map((rows) => rowGroupOf(columns, compression, rows));
+        const file = fileOf(columns, compression, encoded);
+        const expected = groups.flat().map(textsOf);
+        expect(await readWithHyparquet(file, columns)).toEqual(expected);
+        expect(await files.readWithDuckDb(file, columns)).toEqual(expected);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('gives its rows back wherever its pages end', async () => {
+    const columns = columnsOf('text', 'boolean');
+    // Around the limit of a page, the length in front of each value counted.
+    const lengths = [0, 1, 400_000, 1_048_571, 1_048_572, 1_048_573, 1_500_000];
+    const anyRow = fc.tuple(
+      fc.option(fc.constantFrom(...lengths)),
+      fc.option(fc.boolean().map(sampleOf.boolean)),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyRow, { minLength: 1, maxLength: 12 }), async (drawn) => {
+        const rows = drawn.map(([length, boolean], index): SampleRow => [
+          length === null ? null : sampleOf.text(String.fromCharCode(97 + index).repeat(length)),
+          boolean,
+        ]);
+        const file = fileOf(columns, null, [rowGroupOf(columns, null, rows)]);
+        const read = await readWithHyparquet(file, columns);
+        expect(read.map(([text]) => text?.length ?? null)).toEqual(drawn.map(([length]) => length));
+        expect(JSON.stringify(read) === JSON.stringify(rows.map(textsOf))).toBe(true);
+      }),
+      { numRuns: 15 },
+    );
+  });
+});

@@ -1,0 +1,127 @@
+import { describe, expect, it } from '@jest/globals';
+import type { BadValue } from '../../../src/encoding/bad_value.ts';
+import { encodeRowGroup } from '../../../src/encoding/parquet/row_group.ts';
+import { MalformedBlock, RowNotEncodable } from '../../../src/encoding/row_not_encodable.ts';
+import type { ExportedColumn } from '../../../src/source/source.ts';
+import { columnsOf, copyBlock, int64, type FieldBytes } from '../copy_block.ts';
+import { bytesOf, infinity, minusInfinity, sampleOf, textsOf, times, type SampleRow } from './samples.ts';
+import { fileOf, readWithHyparquet } from './written_file.ts';
+
+const columns: ExportedColumn[] = [
+  { name: 'uuid', type: 'uuid' },
+  { name: 'event', type: 'text' },
+  { name: 'timestamp', type: 'timestamp' },
+  { name: 'properties', type: 'json' },
+  { name: 'created_at', type: 'timestamp' },
+  { name: 'is_deleted', type: 'boolean' },
+];
+
+const goodRow = (number: number): SampleRow => [
+  number % 3 === 0 ? null : sampleOf.uuid(`00000000-0000-4000-8000-${String(number).padStart(12, '0')}`),
+  number % 4 === 0 ? null : sampleOf.text(`event ${number % 5}`),
+  number % 5 === 0 ? null : sampleOf.timestamp(BigInt(number)),
+  sampleOf.jsonb(`{"a": ${number}}`),
+  sampleOf.timestamp(times.year1),
+  number % 7 === 0 ? null : sampleOf.boolean(number % 2 === 0),
+];
+
+/** The row's fields with another value in one column. */
+const withField = (row: SampleRow, column: string, field: FieldBytes): FieldBytes[] =>
+  bytesOf(row).map((bytes, index) => (columns[index]?.name === column ? field : bytes));
+
+describe('a time that Parquet cannot hold', () => {
+  it.each([
+    ['infinity', infinity],
+    ['-infinity', minusInfinity],
+    ['the end of the year 294276', int64(9_223_371_331_199_999_999n)],
+    ['the first after the last', sampleOf.timestamp(times.last + 1n).bytes],
+  ])('%s is told with its row, its column and the reason', (_, field) => {
+    const rows = [bytesOf(goodRow(1)), withField(goodRow(2), 'created_at', field)];
+    const block = copyBlock(rows);
+    const refused = () =>
+      encodeRowGroup(block, rows.length, columns, 'zstd', ({ rowAt, column, reason }) => {
+        throw new RowNotEncodable(`at ${rowAt}`, column, reason);
+      });
+    const rowAt = copyBlock(rows.slice(0, 1)).length;
+    expect(refused).toThrow(
+      `The row at ${rowAt} cannot be exported: its column created_at holds a time that is infinite or after the year 294246.`,
+    );
+  });
+
+  it('is left out with its row where such rows are rejected, and the others stay whole', async () => {
+    // Enough for several batches, pages and a dictionary that is given up.
+    const count = 20_000;
+    const isBad = (number: number): boolean => number % 11 === 0 || number % 101 < 3;
+    const rows = Array.from({ length: count }, (_, number) =>
+      isBad(number)
+        ? withField(goodRow(number), number % 2 === 0 ? 'timestamp' : 'created_at', infinity)
+        : bytesOf(goodRow(number)),
+    );
+    const bad: BadValue[] = [];
+    const group = encodeRowGroup(copyBlock(rows), count, columns, 'zstd', (value) => bad.push(value));
+    const numbers = Array.from({ length: count }, (_, number) => number);
+    const good = numbers.filter((number) => !isBad(number));
+    expect(group.rowGroup.rows).toBe(good.length);
+    const read = await readWithHyparquet(fileOf(columns, 'zstd', [group]), columns);
+    expect(read).toEqual(good.map((number) => textsOf(goodRow(number))));
+
+    let rowAt = 0;
+    const expected: Partial<BadValue>[] = [];
+    for (const [number, row] of rows.entries()) {
+      if (isBad(number)) expected.push({ rowAt, column: number % 2 === 0 ? 'timestamp' : 'created_at' });
+      rowAt += copyBlock([row]).length;
+    }
+    expect(bad).toMatchObject(expected);
+  });
+
+  it('is told once for a row that has several', () => {
+    const row = withField(goodRow(1), 'timestamp', infinity).with(4, minusInfinity);
+    const bad: BadValue[] = [];
+    encodeRowGroup(copyBlock([row]), 1, columns, null, (value) => bad.push(value));
+    expect(bad).toMatchObject([{ rowAt: 0, column: 'timestamp' }]);
+  });
+
+  it('in every row leaves nothing, and a file without it is whole', async () => {
+    const rows = [1, 2].map((number) => withField(goodRow(number), 'created_at', infinity));
+    const bad: BadValue[] = [];
+    const nothing = encodeRowGroup(copyBlock(rows), 2, columns, 'zstd', (value) => bad.push(value));
+    expect(bad).toHaveLength(2);
+    expect(nothing.bytes).toHaveLength(0);
+    expect(nothing.rowGroup.rows).toBe(0);
+    const something = encodeRowGroup(copyBlock([bytesOf(goodRow(4))]), 1, columns, 'zstd', () => undefined);
+    const file = fileOf(columns, 'zstd', [nothing, something, nothing]);
+    expect(await readWithHyparquet(file, columns)).toEqual([textsOf(goodRow(4))]);
+  });
+});
+
+describe('a block', () => {
+  const row = [Buffer.from('abc'), int64(1n)];
+  const ofRow = columnsOf('text', 'bigint');
+  it.each([
+    ['with a missing field', copyBlock([row.slice(0, 1)]), 1],
+    ['with a value of another size', copyBlock([row.toReversed()]), 1],
+    ['that ends within a value', copyBlock([row]).subarray(0, -1), 1],
+    ['that ends within a length', copyBlock([row]).subarray(0, -9), 1],
+    ['that ends within a row’s number of fields', Buffer.concat([copyBlock([row]), Buffer.from([0])]), 2],
+    ['of more rows than it says', copyBlock([row, row]), 1],
+    ['of fewer rows than it says', copyBlock([row]), 2],
+    ['of no rows where it says one', copyBlock([]), 1],
+  ])('%s is refused', (_, block, rows) => {
+    expect(() => encodeRowGroup(block, rows, ofRow, 'zstd', () => undefined)).toThrow(MalformedBlock);
+  });
+
+  it('of no rows makes no row group', () => {
+    const { bytes, rowGroup } = encodeRowGroup(copyBlock([]), 0, ofRow, 'zstd', () => undefined);
+    expect(bytes).toHaveLength(0);
+    expect(rowGroup.rows).toBe(0);
+  });
+
+  it('that was refused leaves no trace in the next', () => {
+    const encoded = () => encodeRowGroup(copyBlock([row]), 1, ofRow, 'zstd', () => undefined);
+    const before = encoded();
+    const refused = () =>
+      encodeRowGroup(copyBlock([row, row, row.slice(0, 1)]), 3, ofRow, 'zstd', () => undefined);
+    expect(refused).toThrow(MalformedBlock);
+    expect(encoded()).toEqual(before);
+  });
+});

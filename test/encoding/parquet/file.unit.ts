@@ -1,0 +1,99 @@
+import { describe, expect, it } from '@jest/globals';
+import type { JsonValue } from '../../../src/domain/json_value.ts';
+import { parquetCompressions } from '../../../src/encoding/encoder.ts';
+import { parquetFooter, parquetHeader, parquetIdentity } from '../../../src/encoding/parquet/file.ts';
+import { rowGroupLength, rowGroupOf as stateOf } from '../../../src/encoding/parquet/row_group_state.ts';
+import type { ExportedColumn } from '../../../src/source/source.ts';
+import { columnsOf } from '../copy_block.ts';
+import { sampleOf, type SampleRow } from './samples.ts';
+import { fileOf, metadataOf, readWithHyparquet, rowGroupOf } from './written_file.ts';
+
+const columns = columnsOf('uuid', 'text', 'timestamp', 'json', 'bigint', 'integer', 'boolean');
+
+describe('a file', () => {
+  it('says what its columns are', () => {
+    const { schema, created_by } = metadataOf(fileOf(columns, 'zstd', []));
+    expect(created_by).toBe('exportd');
+    expect(schema.slice(1)).toMatchObject([
+      { name: 'c0', type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16, logical_type: { type: 'UUID' } },
+      { name: 'c1', type: 'BYTE_ARRAY', logical_type: { type: 'STRING' } },
+      {
+        name: 'c2',
+        type: 'INT64',
+        logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
+      },
+      { name: 'c3', type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } },
+      { name: 'c4', type: 'INT64' },
+      { name: 'c5', type: 'INT32' },
+      { name: 'c6', type: 'BOOLEAN' },
+    ]);
+    expect(new Set(schema.slice(1).map(({ repetition_type }) => repetition_type))).toEqual(
+      new Set(['OPTIONAL']),
+    );
+  });
+
+  it('without rows can be read', async () => {
+    expect(await readWithHyparquet(fileOf(columns, null, []), columns)).toEqual([]);
+  });
+
+  it('may have a column of any name', async () => {
+    const named: ExportedColumn[] = ['constructor', 'ä "quoted"', 'a.b'].map((name) => ({
+      name,
+      type: 'text',
+    }));
+    const rows: SampleRow[] = [named.map(({ name }) => sampleOf.text(name))];
+    const file = fileOf(named, 'zstd', [rowGroupOf(named, 'zstd', rows)]);
+    expect(await readWithHyparquet(file, named)).toEqual([named.map(({ name }) => name)]);
+  });
+
+  it('says where each column of each row group lies', () => {
+    const chosen = columnsOf('text', 'bigint');
+    const rows: SampleRow[] = [1n, 2n, 3n, 4n].map((number) => [
+      sampleOf.text('same'),
+      sampleOf.bigint(number),
+    ]);
+    const groups = [rows, rows.slice(1)].map((some) => rowGroupOf(chosen, 'zstd', some));
+    const file = fileOf(chosen, 'zstd', groups);
+    let at = parquetHeader().length;
+    for (const [index, { bytes, rowGroup }] of groups.entries()) {
+      expect(rowGroupLength(rowGroup)).toBe(bytes.length);
+      const [text, bigint] = metadataOf(file).row_groups[index]?.columns ?? [];
+      expect(text?.meta_data).toMatchObject({ dictionary_page_offset: BigInt(at), codec: 'ZSTD' });
+      at += rowGroup.columns[0]?.compressed ?? 0;
+      expect(bigint?.meta_data).toMatchObject({ data_page_offset: BigInt(at), encodings: ['PLAIN', 'RLE'] });
+      at += rowGroup.columns[1]?.compressed ?? 0;
+    }
+    expect(metadataOf(file).num_rows).toBe(7n);
+  });
+
+  it('is refused when its row groups are those of other columns', () => {
+    const { rowGroup } = rowGroupOf(columnsOf('text'), 'zstd', [[null]]);
+    expect(() => parquetFooter(columns, 'zstd', [rowGroup])).toThrow(TypeError);
+  });
+
+  it('is known by its format, its compression and a version', () => {
+    expect([null, ...parquetCompressions].map(parquetIdentity)).toEqual([
+      'parquet/1',
+      'parquet+zstd/1',
+      'parquet+snappy/1',
+      'parquet+gzip/1',
+      'parquet+brotli/1',
+      'parquet+lz4/1',
+    ]);
+  });
+});
+
+describe('what is journalled of a row group', () => {
+  const { rowGroup } = rowGroupOf(columns, 'zstd', [columns.map(() => null)]);
+
+  it('survives as JSON', () => {
+    expect(stateOf(JSON.parse(JSON.stringify(rowGroup)) as JsonValue)).toEqual(rowGroup);
+  });
+
+  it.each([null, 1, [], {}, { rows: 1 }, { rows: 1, columns: [{}] }, { rows: 1, columns: [1] }])(
+    'is not %j',
+    (value) => {
+      expect(() => stateOf(value)).toThrow(TypeError);
+    },
+  );
+});

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parquetCompressions } from '../../../src/encoding/encoder.ts';
+import type { ColumnType } from '../../../src/source/source.ts';
+import { columnsOf } from '../copy_block.ts';
+import { sampleOf, samples, textsOf, times, type SampleRow } from './samples.ts';
+import {
+  createWrittenFiles,
+  fileOf,
+  metadataOf,
+  readWithHyparquet,
+  rowGroupOf,
+  type WrittenFiles,
+} from './written_file.ts';
+
+let files: WrittenFiles;
+beforeAll(async () => {
+  files = await createWrittenFiles();
+});
+afterAll(() => files.remove());
+
+const types: ColumnType[] = ['uuid', 'text', 'timestamp', 'json', 'bigint', 'integer', 'boolean'];
+const everyType = columnsOf(...types);
+
+/** As many rows as there are values of the type with the most, and some more so that values come again. */
+const rowsWithoutNull: SampleRow[] = Array.from({ length: 40 }, (_, row) =>
+  types.map((type) => samples[type][row % samples[type].length] ?? null),
+);
+const rowsWithNulls = rowsWithoutNull.map((row, index) =>
+  row.map((sample, column) => ((index + column) % 3 === 0 ? null : sample)),
+);
+const rowsOfNulls = rowsWithoutNull.slice(0, 5).map((row) => row.map(() => null));
+
+describe.each([null, ...parquetCompressions])('a file, compression %s', (compression) => {
+  it('of several row groups gives every type back, with nulls, without and of nulls alone', async () => {
+    const groups = [rowsWithoutNull, rowsWithNulls, rowsOfNulls, rowsWithNulls.slice(0, 1)];
+    const file = fileOf(
+      everyType,
+      compression,
+      groups.map((rows) => rowGroupOf(everyType, compression, rows)),
+    );
+    const expected = groups.flat().map(textsOf);
+    expect(await readWithHyparquet(file, everyType)).toEqual(expected);
+    expect(await files.readWithDuckDb(file, everyType)).toEqual(expected);
+  });
+
+  it('holds values that are larger than a page', async () => {
+    const columns = columnsOf('text', 'json');
+    const large = 'ä"\n'.repeat(500_000);
+    const rows: SampleRow[] = [
+      [sampleOf.text('before'), sampleOf.jsonb('1')],
+      [sampleOf.text(large), sampleOf.jsonb(JSON.stringify({ large }))],
+      [null, null],
+      [sampleOf.text(''), sampleOf.json('{}')],
+    ];
+    const file = fileOf(columns, compression, [rowGroupOf(columns, compression, rows)]);
+    expect(await readWithHyparquet(file, columns)).toEqual(rows.map(textsOf));
+    expect(await files.readWithDuckDb(file, columns)).toEqual(rows.map(textsOf));
+  });
+});
+
+describe('a row group', () => {
+  it('tells empty texts from nulls', async () => {
+    const columns = columnsOf('text');
+    const rows: SampleRow[] = [[sampleOf.text('')], [null], [sampleOf.text('')], [null]];
+    const file = fileOf(columns, 'zstd', [rowGroupOf(columns, 'zstd', rows)]);
+    expect(await files.readWithDuckDb(file, columns)).toEqual([[''], [null], [''], [null]]);
+    expect(await readWithHyparquet(file, columns)).toEqual([[''], [null], [''], [null]]);
+  });
+
+  it('holds a value of 50 MB', async () => {
+    const columns = columnsOf('uuid', 'json');
+    const json = JSON.stringify({ large: 'z"\n\u2028'.repeat(8_000_000) });
+    const rows: SampleRow[] = [
+      [samples.uuid[0] ?? null, sampleOf.jsonb('{"small": true}')],
+      [samples.uuid[1] ?? null, sampleOf.jsonb(json)],
+    ];
+    const file = fileOf(columns, 'zstd', [rowGroupOf(columns, 'zstd', rows)]);
+    const read = await readWithHyparquet(file, columns);
+    expect(read.map(([uuid]) => uuid)).toEqual(samples.uuid.slice(0, 2).map(({ text }) => text));
+    expect(read[0]?.[1]).toBe('{"small": true}');
+    // Compared as a whole: a difference of 50 MB is no help.
+    expect(read[1]?.[1] === json).toBe(true);
+  });
+
+  it('makes the same bytes of the same rows, whatever came before', () => {
+    const first = rowGroupOf(everyType, 'zstd', rowsWithNulls);
+    const others = columnsOf('text');
+    rowGroupOf(others, 'gzip', [[sampleOf.text('x'.repeat(70_000_000))], [null]]);
+    expect(rowGroupOf(everyType, 'zstd', rowsWithNulls)).toEqual(first);
+  });
+
+  it('lies in memory of its own, so that it can be handed to another thread', () => {
+    for (const rows of [rowsOfNulls, rowsWithNulls]) {
+      const { bytes } = rowGroupOf(everyType, null, rows);
+      expect(bytes.buffer.byteLength).toBe(bytes.length);
+    }
+  });
+
+  it('tells the range of numbers and times, and of none that a number cannot hold', () => {
+    const columns = columnsOf('timestamp', 'bigint', 'integer', 'bigint', 'timestamp', 'integer');
+    const rows: SampleRow[] = [
+      [
+        sampleOf.timestamp(times.year1),
+        sampleOf.bigint(5n),
+        sampleOf.integer(-7),
+        ...[sampleOf.bigint(2n ** 53n), sampleOf.timestamp(times.year9999), null],
+      ],
+      [
+        sampleOf.timestamp(1_000_001n),
+        sampleOf.bigint(-5n),
+        sampleOf.integer(2 ** 31 - 1),
+        ...[sampleOf.bigint(1n), sampleOf.timestamp(0n), null],
+      ],
+    ];
+    const file = fileOf(columns, 'zstd', [rowGroupOf(columns, 'zstd', rows)]);
+    const statistics = metadataOf(file).row_groups[0]?.columns.map((column) => column.meta_data?.statistics);
+    expect(statistics).toEqual([
+      expect.not.objectContaining({ min_value: expect.anything() }),
+      expect.objectContaining({ min_value: -5n, max_value: 5n, null_count: 0n }),
+      expect.objectContaining({ min_value: -7, max_value: 2 ** 31 - 1, null_count: 0n }),
+      expect.not.objectContaining({ max_value: expect.anything() }),
+      expect.not.objectContaining({ max_value: expect.anything() }),
+      expect.objectContaining({ null_count: 2n }),
+    ]);
+  });
+});

@@ -1,0 +1,81 @@
+import { epochShift } from '../../../src/encoding/parquet/timestamp.ts';
+import type { ColumnType } from '../../../src/source/source.ts';
+import { int64, type FieldBytes } from '../copy_block.ts';
+
+/** A value as COPY sends it, and as a reader of the file has to give it back, as text. */
+export interface Sample {
+  readonly bytes: Buffer;
+  readonly text: string;
+}
+
+const int32 = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+};
+
+export const sampleOf = {
+  uuid: (text: string): Sample => ({ bytes: Buffer.from(text.replaceAll('-', ''), 'hex'), text }),
+  text: (text: string): Sample => ({ bytes: Buffer.from(text), text }),
+  json: (text: string): Sample => ({ bytes: Buffer.from(text), text }),
+  jsonb: (text: string): Sample => ({ bytes: Buffer.from(`\u0001${text}`), text }),
+  /** In microseconds since 1970. */
+  timestamp: (microseconds: bigint): Sample => ({
+    bytes: int64(microseconds - BigInt(epochShift)),
+    text: String(microseconds),
+  }),
+  bigint: (value: bigint): Sample => ({ bytes: int64(value), text: String(value) }),
+  integer: (value: number): Sample => ({ bytes: int32(value), text: String(value) }),
+  boolean: (value: boolean): Sample => ({ bytes: Buffer.from([value ? 1 : 0]), text: String(value) }),
+};
+
+const largestLong = 2n ** 63n - 1n;
+/** Microseconds since 1970. */
+export const times = {
+  year4714bc: -210_866_803_200_000_000n,
+  year1: -62_135_596_800_000_000n,
+  year9999: 253_402_300_799_999_999n,
+  /** The last that Parquet's readers take as a time. */
+  last: largestLong - 1n,
+};
+
+/** What COPY sends for times without a place in the calendar. */
+export const infinity = int64(largestLong);
+export const minusInfinity = int64(-largestLong - 1n);
+
+/** Values of each type, the ends of its range among them. */
+export const samples: Record<ColumnType, readonly Sample[]> = {
+  uuid: [
+    '00000000-0000-0000-0000-000000000000',
+    'ffffffff-ffff-ffff-ffff-ffffffffffff',
+    '01234567-89ab-cdef-0123-456789abcdef',
+  ].map(sampleOf.uuid),
+  text: [
+    '',
+    'a',
+    ' \t\r\n"\\',
+    '\u0001\u007f',
+    'a\u2028b\u2029c',
+    '😀 é \ufeff',
+    'null',
+    'x'.repeat(100),
+  ].map(sampleOf.text),
+  json: [
+    ...['{}', 'null', '""', ' [1,\r\n 1e400, -0] ', '12345678901234567890.10'].map(sampleOf.json),
+    ...['{"__proto__": {"a": 1}, "constructor": 1}', '{"a": "\u2028"}', '{"a": 9007199254740993}'].map(
+      sampleOf.jsonb,
+    ),
+    sampleOf.jsonb(`${'{"a": ['.repeat(1_000)}1${']}'.repeat(1_000)}`),
+  ],
+  timestamp: [...Object.values(times), 0n, -1n, 1n, BigInt(epochShift)].map(sampleOf.timestamp),
+  bigint: [0n, -1n, 9_007_199_254_740_993n, -9_007_199_254_740_993n, largestLong, -largestLong - 1n].map(
+    sampleOf.bigint,
+  ),
+  integer: [0, -1, 1, 2 ** 31 - 1, -(2 ** 31)].map(sampleOf.integer),
+  boolean: [true, false, false].map(sampleOf.boolean),
+};
+
+export type SampleRow = readonly (Sample | null)[];
+
+export const bytesOf = (row: SampleRow): FieldBytes[] => row.map((sample) => sample?.bytes ?? null);
+export const textsOf = (row: SampleRow): (string | null)[] => row.map((sample) => sample?.text ?? null);

@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parquetMetadata, parquetReadObjects, type FileMetaData } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
+import type { BadValue } from '../../../src/encoding/bad_value.ts';
+import type { ParquetCompression } from '../../../src/encoding/encoder.ts';
+import { parquetFooter, parquetHeader } from '../../../src/encoding/parquet/file.ts';
+import { encodeRowGroup, type EncodedRowGroup } from '../../../src/encoding/parquet/row_group.ts';
+import type { ExportedColumn } from '../../../src/source/source.ts';
+import { copyBlock } from '../copy_block.ts';
+import { startDuckDb, type RowTexts } from '../duckdb.ts';
+import { bytesOf, type SampleRow } from './samples.ts';
+
+/** A row group of rows that are all good. */
+export const rowGroupOf = (
+  columns: readonly ExportedColumn[],
+  compression: ParquetCompression | null,
+  rows: readonly SampleRow[],
+): EncodedRowGroup => encodeRowGroup(copyBlock(rows.map(bytesOf)), rows.length, columns, compression, refuse);
+
+function refuse({ column, reason }: BadValue): never {
+  throw new Error(`The column ${column} ${reason}.`);
+}
+
+/** Row groups as one file, whose footer knows only what a journal keeps of them. */
+export function fileOf(
+  columns: readonly ExportedColumn[],
+  compression: ParquetCompression | null,
+  groups: readonly EncodedRowGroup[],
+): Buffer<ArrayBuffer> {
+  const journalled = JSON.stringify(groups.map(({ rowGroup }) => rowGroup));
+  return Buffer.concat([
+    parquetHeader(),
+    ...groups.map(({ bytes }) => bytes),
+    parquetFooter(columns, compression, JSON.parse(journalled) as EncodedRowGroup['rowGroup'][]),
+  ]);
+}
+
+const memoryOf = (file: Buffer<ArrayBuffer>): ArrayBuffer =>
+  file.buffer.slice(file.byteOffset, file.byteOffset + file.length);
+
+export const metadataOf = (file: Buffer<ArrayBuffer>): FileMetaData => parquetMetadata(memoryOf(file));
+
+/** Every value as hyparquet reads it, as text; times in microseconds since 1970. */
+export async function readWithHyparquet(
+  file: Buffer<ArrayBuffer>,
+  columns: readonly ExportedColumn[],
+): Promise<RowTexts[]> {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  const decode = (bytes: Uint8Array): string => decoder.decode(bytes);
+  const objects = await parquetReadObjects({
+    file: memoryOf(file),
+    compressors,
+    parsers: {
+      timestampFromMicroseconds: (microseconds) => microseconds,
+      stringFromBytes: decode,
+      jsonFromBytes: decode,
+    },
+  });
+  return objects.map((row) =>
+    columns.map(({ name }) => (row[name] === null || row[name] === undefined ? null : String(row[name]))),
+  );
+}
+
+/** Files on disk, which is where DuckDB reads from. */
+export interface WrittenFiles {
+  readWithDuckDb(file: Buffer, columns: readonly ExportedColumn[]): Promise<RowTexts[]>;
+  remove(): void;
+}
+
+export async function createWrittenFiles(): Promise<WrittenFiles> {
+  const folder = mkdtempSync(join(tmpdir(), 'exportd-parquet-'));
+  const duckDb = await startDuckDb();
+  let written = 0;
+  return {
+    readWithDuckDb(file, columns) {
+      written += 1;
+      const path = join(folder, `${written}.parquet`);
+      writeFileSync(path, file);
+      return duckDb.parquet(path, columns);
+    },
+    remove() {
+      duckDb.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
