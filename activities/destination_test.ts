@@ -1,5 +1,5 @@
 import type { TestDestination } from '../src/destination/destination_tests.ts';
-import type { TestStep } from '../src/destination/test_steps.ts';
+import type { TestStep } from '../src/destination/test_result.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 import { withFailures } from './failures.ts';
 

@@ -1,6 +1,6 @@
 import { ApplicationFailure, proxyLocalActivities } from '@temporalio/workflow';
 import type { DestinationTestActivities } from '../activities/destination_test.ts';
-import type { TestStep } from '../src/destination/test_steps.ts';
+import type { TestStep } from '../src/destination/test_result.ts';
 import { isId, type DestinationTestInput } from './messages.ts';
 import { testPolicy } from './policies.ts';
 

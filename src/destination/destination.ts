@@ -4,7 +4,7 @@ import type { EncodingOptions } from '../encoding/encoder.ts';
 import type { Settings } from '../config/settings.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import type { Manifest } from './manifest.ts';
-import type { TestStep } from './test_steps.ts';
+import type { TestStep } from './test_result.ts';
 
 /** A part as the destination has acknowledged it; what completing the file needs. */
 export interface UploadedPart {

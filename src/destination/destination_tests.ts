@@ -4,7 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import { destinationTypeOf } from './registry.ts';
 import { openSealed, type SealedConfig } from './sealed_config.ts';
-import type { TestStep } from './test_steps.ts';
+import type { TestStep } from './test_result.ts';
 
 /** The config of a test is gone: its caller has stopped waiting. */
 export class TestMissing extends Error {

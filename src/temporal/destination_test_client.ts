@@ -1,7 +1,7 @@
 import { ActivityFailure, ApplicationFailure } from '@temporalio/common';
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import type { Settings } from '../config/settings.ts';
-import type { TestStep } from '../destination/test_steps.ts';
+import type { TestStep } from '../destination/test_result.ts';
 import {
   destinationTestWorkflowId,
   workflowTypes,

@@ -1,14 +1,15 @@
-import type { Destination, DestinationContext, DestinationType } from '../destination.ts';
-import { takeTestSteps, type TestStep } from '../test_steps.ts';
 import type { Settings } from '../../config/settings.ts';
+import type { Destination, DestinationContext, DestinationType } from '../destination.ts';
+import type { TestStep } from '../test_result.ts';
+import { takeTestSteps } from '../test_steps.ts';
 import { withAccessOf } from './access.ts';
+import { bucketTestSteps } from './bucket_test.ts';
 import { defaultMembers, parseS3Config, secretMembers, selectionOf, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
 import { fileKey, manifestKey, rejectedKey } from './keys.ts';
 import { lookAtManifestObject, putManifestObject } from './manifest_object.ts';
 import { abortUpload, beginUpload, isMadeOf, resumeUpload, type ObjectOptions } from './multipart.ts';
 import { createS3Requests } from './requests.ts';
-import { bucketTestSteps } from './bucket_test.ts';
 import { writesSameKeys } from './same_keys.ts';
 import { deleteObject, deleteUnchanged, putSmallObject } from './small_object.ts';
 

@@ -1,7 +1,7 @@
 import { ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { s3 } from '../../../src/destination/s3/index.ts';
-import type { TestStep } from '../../../src/destination/test_steps.ts';
+import type { TestStep } from '../../../src/destination/test_result.ts';
 import { createBucket, type TestBucket } from '../../setup/bucket.ts';
 import { configOf, s3Settings } from './bucket_requests.ts';
 import { startRightsProxy, type Treatment } from './rights_proxy.ts';
