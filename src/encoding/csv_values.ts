@@ -6,6 +6,8 @@ import type { AppendValue } from './text_format.ts';
 const quote = 0x22;
 const space = 0x20;
 const tab = 0x09;
+/** Up to this many bytes it is cheaper to make too much room than to count quotes. */
+const smallValue = 64 * 1024;
 
 /** 1 for the bytes because of which a value has to stand in quotes. */
 const needsQuotes = new Uint8Array(256);
@@ -22,7 +24,7 @@ export const appendText: AppendValue = (target, block, start, end) => {
 export const appendJson: AppendValue = (target, block, start, end) => {
   const from = jsonTextAt(block, start);
   if (isPlain(block, from, end)) appendBytes(target, block, from, end);
-  else appendQuoted(target, block, from, end, true);
+  else appendQuoted(target, block, from, end, from === start);
   return true;
 };
 
@@ -42,9 +44,8 @@ function appendQuoted(
   end: number,
   withoutLineBreaks: boolean,
 ): void {
-  let quotes = 0;
-  for (let at = start; at < end; at += 1) if (source[at] === quote) quotes += 1;
-  reserve(target, end - start + quotes + 2);
+  const size = end - start;
+  reserve(target, 2 + size + (size < smallValue ? size : quotesIn(source, start, end)));
   const { bytes } = target;
   let to = target.length;
   bytes[to++] = quote;
@@ -58,10 +59,16 @@ function appendQuoted(
   target.length = to;
 }
 
+function quotesIn(source: Buffer, start: number, end: number): number {
+  let quotes = 0;
+  for (let at = start; at < end; at += 1) if (source[at] === quote) quotes += 1;
+  return quotes;
+}
+
 /** Appends a binary uuid. */
 export const appendUuid: AppendValue = (target, block, start) => {
   reserve(target, uuidLength);
-  writeUuid(target.bytes, target.length, block, start);
+  writeUuid(target.view, target.length, block, start);
   target.length += uuidLength;
   return true;
 };

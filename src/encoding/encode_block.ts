@@ -4,9 +4,11 @@ import type { RejectedRow } from './encoder.ts';
 import type { EncodingResult, EncodingTask } from './encoding_task.ts';
 import { withoutInvalidText } from './invalid_text.ts';
 import { encodeRowGroup } from './parquet/row_group.ts';
+import type { ParquetOptions } from './parquet_files.ts';
 import { rejectedRow } from './rejected_row.ts';
-import { RowNotEncodable } from './row_not_encodable.ts';
+import { MalformedBlock, RowNotEncodable } from './row_not_encodable.ts';
 import { rowName, type Rows } from './rows.ts';
+import type { TextOptions } from './text_files.ts';
 
 /**
  * Encodes the block of a task.
@@ -14,28 +16,38 @@ import { rowName, type Rows } from './rows.ts';
  * @throws MalformedBlock
  */
 export function encodeBlock({ options, columns, rows, block }: EncodingTask): EncodingResult {
-  const rejected: RejectedRow[] = [];
-  const badValueIn =
-    (within: Rows) =>
-    (bad: BadValue): void => {
-      if (options.on_bad_row === 'fail')
-        throw new RowNotEncodable(rowName(within, bad.rowAt), bad.column, bad.reason);
-      rejected.push(rejectedRow(within, bad));
-    };
   const given = { block: Buffer.from(block.buffer, block.byteOffset, block.byteLength), rows, columns };
-  const valid = withoutInvalidText(given, badValueIn(given));
-  const encoded =
-    options.file_format === 'Parquet'
-      ? encodeParquet(valid, options.compression, badValueIn(valid))
-      : encodeText(options, valid, badValueIn(valid));
-  return { ...encoded, rejected };
+  return options.file_format === 'Parquet' ? encodeAsParquet(options, given) : encodeAsText(options, given);
 }
 
-function encodeParquet(
-  { block, rows, columns }: Rows,
-  compression: Parameters<typeof encodeRowGroup>[3],
-  onBadValue: (bad: BadValue) => void,
-): Omit<EncodingResult, 'rejected'> {
-  const { bytes, rowGroup } = encodeRowGroup(block, rows, columns, compression, onBadValue);
-  return { bytes: new Uint8Array(bytes.buffer), rows: rowGroup.rows, state: rowGroup };
+function encodeAsParquet(options: ParquetOptions, given: Rows): EncodingResult {
+  const rejected: RejectedRow[] = [];
+  const valid = withoutInvalidText(given, refuseOrReject(options, given, rejected));
+  const { bytes, rowGroup } = encodeRowGroup(
+    valid.block,
+    valid.rows,
+    valid.columns,
+    options.compression,
+    refuseOrReject(options, valid, rejected),
+  );
+  return { bytes: new Uint8Array(bytes.buffer), rows: rowGroup.rows, rejected, state: rowGroup };
 }
+
+function encodeAsText(options: TextOptions, given: Rows): EncodingResult {
+  const rejected: RejectedRow[] = [];
+  const encoded = encodeText(options, given, refuseOrReject(options, given, rejected));
+  if (encoded) return { ...encoded, rejected };
+  const invalid: RejectedRow[] = [];
+  const valid = withoutInvalidText(given, refuseOrReject(options, given, invalid));
+  if (valid.rows === given.rows) throw new MalformedBlock('A text is not UTF-8, though all its values are.');
+  const others = encodeAsText(options, valid);
+  return { ...others, rejected: [...invalid, ...others.rejected] };
+}
+
+/** What becomes of a row that the format cannot hold: it ends the encoding, or it is added to `rejected`. */
+const refuseOrReject =
+  ({ on_bad_row }: TextOptions | ParquetOptions, rows: Rows, rejected: RejectedRow[]) =>
+  (bad: BadValue): void => {
+    if (on_bad_row === 'fail') throw new RowNotEncodable(rowName(rows, bad.rowAt), bad.column, bad.reason);
+    rejected.push(rejectedRow(rows, bad));
+  };

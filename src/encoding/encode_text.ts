@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { BadValue } from './bad_value.ts';
 import type { EncodingResult } from './encoding_task.ts';
 import { createGrowingBuffer } from './growing_buffer.ts';
@@ -13,16 +14,21 @@ const keptSize = 16 * 1024 * 1024;
 
 let text = createGrowingBuffer(initialSize);
 
-/** Encodes a block as text and compresses it, but for brotli, which compresses a file as a whole. */
+/**
+ * Encodes a block as text and compresses it, but for brotli, which compresses a file as a whole.
+ * @returns null when a value is not UTF-8, which is quickly told of a whole text, but not of which value
+ * @throws MalformedBlock, and what `onBadValue` throws
+ */
 export function encodeText(
   { file_format, compression }: TextOptions,
   rows: Rows,
   onBadValue: (bad: BadValue) => void,
-): Omit<EncodingResult, 'rejected'> {
+): Omit<EncodingResult, 'rejected'> | null {
   text.length = 0;
   try {
     const appended = appendRows(text, rows, textFormats[file_format], onBadValue);
     const written = text.bytes.subarray(0, text.length);
+    if (!isUtf8(written)) return null;
     const bytes = joinableCompression(compression === 'brotli' ? null : compression).compress(written);
     const state = compression === 'brotli' ? null : stateOfText(written);
     return { bytes: ownMemory(bytes), rows: appended, state };
@@ -31,7 +37,7 @@ export function encodeText(
   }
 }
 
-/** Only memory that belongs to the bytes alone can be handed to another thread; the text's is kept for the next block. */
+/** Only memory that belongs to the bytes alone can be handed over; the text's is kept for the next block. */
 const ownMemory = (bytes: Buffer): Uint8Array<ArrayBuffer> =>
   bytes.buffer instanceof ArrayBuffer &&
   bytes.buffer !== text.bytes.buffer &&

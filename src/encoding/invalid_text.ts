@@ -42,7 +42,14 @@ export function withoutInvalidText(given: Rows, onBadValue: (bad: BadValue) => v
 function isAscii(view: DataView, start: number, end: number): boolean {
   let bits = 0;
   let at = start;
-  for (; at + 4 <= end; at += 4) bits |= view.getInt32(at);
-  for (; at < end; at += 1) bits |= view.getUint8(at);
+  for (; at + 16 <= end; at += 16) bits |= bitsOf16(view, at);
+  if (at < end && end - start >= 16) bits |= bitsOf16(view, end - 16);
+  else for (; at < end; at += 1) bits |= view.getUint8(at);
   return (bits & 0x8080_8080) === 0;
 }
+
+const bitsOf16 = (view: DataView, at: number): number =>
+  view.getInt32(at, true) |
+  view.getInt32(at + 4, true) |
+  view.getInt32(at + 8, true) |
+  view.getInt32(at + 12, true);

@@ -68,7 +68,7 @@ export const appendUuid: AppendValue = (target, block, start) => {
   reserve(target, uuidLength + 2);
   const { bytes, length } = target;
   bytes[length] = quote;
-  writeUuid(bytes, length + 1, block, start);
+  writeUuid(target.view, length + 1, block, start);
   bytes[length + 1 + uuidLength] = quote;
   target.length = length + uuidLength + 2;
   return true;

@@ -28,15 +28,21 @@ export const appendBoolean: AppendValue = (target, block, start) =>
 /** Bytes of a uuid's text. */
 export const uuidLength = 36;
 
+/** The two hexadecimal digits of each byte, as one number. */
+const hexPairs = Uint16Array.from({ length: 256 }, (_, byte) =>
+  Buffer.from(byte.toString(16).padStart(2, '0')).readUInt16LE(),
+);
+/** Where each byte of a uuid stands in its text. */
+const uuidPlaces = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+
 /** Writes the text of a binary uuid at `at`. */
-export function writeUuid(target: Buffer, at: number, source: Buffer, start: number): void {
-  let to = at;
-  for (let byte = 0; byte < 16; byte += 1) {
-    const value = source[start + byte] ?? 0;
-    target[to++] = hexDigits[value >> 4] ?? 0;
-    target[to++] = hexDigits[value & 15] ?? 0;
-    if (byte === 3 || byte === 5 || byte === 7 || byte === 9) target[to++] = hyphen;
-  }
+export function writeUuid(target: DataView, at: number, source: Buffer, start: number): void {
+  for (let byte = 0; byte < 16; byte += 1)
+    target.setUint16(at + (uuidPlaces[byte] ?? 0), hexPairs[source[start + byte] ?? 0] ?? 0, true);
+  target.setUint8(at + 8, hyphen);
+  target.setUint8(at + 13, hyphen);
+  target.setUint8(at + 18, hyphen);
+  target.setUint8(at + 23, hyphen);
 }
 
 /** Where the text of a JSON value begins: jsonb in binary form begins with its version, which begins no JSON text. */

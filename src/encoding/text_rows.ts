@@ -1,6 +1,6 @@
 import type { ColumnType } from '../source/source.ts';
 import type { BadValue } from './bad_value.ts';
-import { appendBytes, type GrowingBuffer } from './growing_buffer.ts';
+import { appendFixed, fixedBytes, type GrowingBuffer } from './growing_buffer.ts';
 import { MalformedBlock } from './row_not_encodable.ts';
 import type { Rows } from './rows.ts';
 import type { TextFormat } from './text_format.ts';
@@ -32,11 +32,12 @@ export function appendRows(
   const prefixes = format.prefixes(columns);
   const members = columns.map(({ name, type }, index) => ({
     name,
-    prefix: prefixes[index] ?? Buffer.alloc(0),
+    prefix: fixedBytes(prefixes[index] ?? Buffer.alloc(0)),
     size: sizes[type],
     append: format.append[type],
   }));
-  const { nullText, rowEnd } = format;
+  const nullText = fixedBytes(format.nullText);
+  const rowEnd = fixedBytes(format.rowEnd);
   let tuples = 0;
   let appended = 0;
   let at = 0;
@@ -55,13 +56,13 @@ export function appendRows(
       at = start + Math.max(0, length);
       if (!(at <= block.length) || (length >= 0 && size >= 0 && length !== size))
         throw new MalformedBlock(`Row ${tuples} of a block ends within its column ${name}.`);
-      appendBytes(target, prefix, 0, prefix.length);
-      if (length < 0) appendBytes(target, nullText, 0, nullText.length);
+      appendFixed(target, prefix);
+      if (length < 0) appendFixed(target, nullText);
       else if (!append(target, block, start, at)) badColumn ??= name;
     }
     tuples += 1;
     if (badColumn === undefined) {
-      appendBytes(target, rowEnd, 0, rowEnd.length);
+      appendFixed(target, rowEnd);
       appended += 1;
     } else {
       target.length = textAt;
