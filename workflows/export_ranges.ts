@@ -26,15 +26,17 @@ async function exportEach(
   run_id: string,
   ranges: number,
 ): Promise<boolean> {
-  let next = 0;
-  let finished = true;
+  const waiting = Array.from({ length: ranges }, (_, range) => range);
+  const handedOver: number[] = [];
   const failures: unknown[] = [];
   const scope = new CancellationScope();
   /** Takes one range after another. Once one handed over or failed, no further range begins. */
   const takeRanges = async (): Promise<void> => {
-    while (next < ranges && finished && failures.length === 0) {
-      const outcome = await data.exportRange({ run_id, range: next++ });
-      finished = finished && outcome.finished;
+    while (handedOver.length === 0 && failures.length === 0) {
+      const range = waiting.shift();
+      if (range === undefined) return;
+      const { finished } = await data.exportRange({ run_id, range });
+      if (!finished) handedOver.push(range);
     }
   };
   await scope.run(() =>
@@ -48,5 +50,5 @@ async function exportEach(
     ),
   );
   if (failures.length > 0) throw failures[0];
-  return finished;
+  return handedOver.length === 0;
 }
