@@ -39,6 +39,8 @@ const trailer = -1;
 /** Tuples back to back in memory of a known size. */
 interface Tuples {
   memory: Buffer;
+  /** Up to where tuples of other keys are taken. */
+  readonly limit: number;
   length: number;
   rows: number;
   lastAt: number;
@@ -61,7 +63,7 @@ export function createBlockBuilder(query: ModelQuery, bounds: GatherBounds): Blo
   let at = 0;
 
   const beginTuple = (size: number): void => {
-    const fits = current !== undefined && current.length + size <= current.memory.length;
+    const fits = current !== undefined && current.length + size <= current.limit;
     target = fits && current ? current : empty(Math.max(size, blockSize()));
     at = target.length;
   };
@@ -127,6 +129,7 @@ export function createBlockBuilder(query: ModelQuery, bounds: GatherBounds): Blo
 
 const empty = (size: number): Tuples => ({
   memory: Buffer.allocUnsafeSlow(size),
+  limit: size,
   length: 0,
   rows: 0,
   lastAt: 0,

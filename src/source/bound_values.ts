@@ -25,8 +25,9 @@ export function createBoundValues(): BoundValues {
   return {
     settings,
     text: (value) => `(select ${bind(value)})`,
-    texts: (values) => `(select array(select value from ${elements(values)}))`,
-    numerics: (values) => `(select array(select value::numeric from ${elements(values)}))`,
+    // The casts tell an array from the rows of a subquery.
+    texts: (values) => `(select array(select value from ${elements(values)}))::text[]`,
+    numerics: (values) => `(select array(select value::numeric from ${elements(values)}))::numeric[]`,
     timestamp: (value) => `(select ${bind(value)}::timestamptz)`,
   };
 }

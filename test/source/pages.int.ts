@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { SortKey } from '../../src/domain/run.ts';
 import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts';
 import { statementSettings } from '../../src/source/pages.ts';
 import { RelationNotFound, relationsOf } from '../../src/source/relations.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { everyRow } from '../../src/source/row_selection.ts';
-import type { RowRange } from '../../src/source/source.ts';
+import { wholeRange, type RowRange } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
 import { blocksOf, rowsOf, sourceOf } from './rows.ts';
@@ -44,6 +46,11 @@ const expectedKeys = async () =>
     )
   ).rows.map(({ key }) => key);
 
+const sortKeyOf = (text: string): SortKey => {
+  const [inserted_at = '', id = ''] = text.split(' ');
+  return { inserted_at, id };
+};
+const textOf = ({ inserted_at, id }: SortKey): string => `${inserted_at} ${id}`;
 const keyOf = (row: Record<string, unknown>) => `${String(row._inserted_at)} ${String(row.uuid)}`;
 
 describe('pages of events', () => {
@@ -86,6 +93,62 @@ describe('pages of events', () => {
       expect(pages.flatMap(rowsOf).map(keyOf)).toEqual(
         expected.slice(position + 1).filter((key) => key !== expected[position]),
       );
+    }
+    await source.close();
+  });
+
+  it('hold the rows between any two keys, in blocks of any size', async () => {
+    const expected = await expectedKeys();
+    const key = fc.oneof(
+      fc.constant(null),
+      fc
+        .constantFrom(...expected, '2026-11-01T10:13:00.000001Z 80000000-0000-4000-8000-000000000000')
+        .map(sortKeyOf),
+    );
+    const bounds = fc.record({
+      EXPORTD_PAGE_ROWS: fc.constantFrom(4, 25, 90, 100_000),
+      EXPORTD_PAGE_BYTES: fc.constantFrom(1_024, 4_000, 20_000, 33_554_432),
+    });
+    const blockSize = fc.constantFrom(1, 300, 1_000, 3_500, 2_097_152);
+    await fc.assert(
+      fc.asyncProperty(bounds, blockSize, key, key, async (settings, blockBytes, after, until) => {
+        const source = sourceOf(database.url, settings);
+        const blocks = await blocksOf(source, range, { after, until, blockBytes });
+        const rows = blocks.map(rowsOf);
+        expect(rows.flat().map(keyOf)).toEqual(
+          expected.filter((one) => (!after || one > textOf(after)) && (!until || one <= textOf(until))),
+        );
+        blocks.forEach(({ block, first, last, rows: count }, index) => {
+          const keys = rows[index]?.map(keyOf) ?? [];
+          expect([keys.length, keys[0], keys.at(-1)]).toEqual([count, textOf(first), textOf(last)]);
+          expect(textOf(last)).not.toBe(blocks[index + 1] && textOf(blocks[index + 1]?.first ?? last));
+          // Rows that share a key stay together, however many they are.
+          expect(block.length <= blockBytes || new Set(keys).size === 1 || keys.at(-1) === keys.at(-2)).toBe(
+            true,
+          );
+          expect(block.byteOffset).toBe(0);
+        });
+        expect(new Set(blocks.map(({ block }) => block.buffer)).size).toBe(blocks.length);
+        await source.close();
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('can be cut into stretches of any size, never between equal keys', async () => {
+    const source = sourceOf(database.url, { EXPORTD_PAGE_ROWS: 30 });
+    const expected = await expectedKeys();
+    const endOf = (position: number): number => expected.lastIndexOf(expected[position - 1] ?? '') + 1;
+    for (const every of [1, 2, 7, 100, expected.length - 1, expected.length, expected.length + 1]) {
+      const cuts = await source.cuts(range, every);
+      const multiples = expected.map((_, index) => index + 1).filter((position) => position % every === 0);
+      const places = [...new Set(multiples.map(endOf))].filter((place) => place < expected.length);
+      expect(cuts.map(textOf)).toEqual(places.map((place) => expected[place - 1]));
+      for (const [index, until] of [...cuts.slice(0, 10), null].entries()) {
+        const stretch = { after: cuts[index - 1] ?? null, until };
+        const rows = (await blocksOf(source, range, stretch)).flatMap(rowsOf).map(keyOf);
+        expect(rows).toEqual(expected.slice(places[index - 1] ?? 0, until ? places[index] : undefined));
+      }
     }
     await source.close();
   });
@@ -159,7 +222,7 @@ describe('a page under way', () => {
   const activity = async () =>
     (
       await database.pool.query<{ pid: number; state: string }>(
-        `select pid, state from pg_stat_activity where datname = current_database() and query like '%slow_events%'
+        `select pid, state from pg_stat_activity where datname = current_database() and query like '%slow_events%' and query not like '%pg_cancel%'
          and pid <> pg_backend_pid() and state <> 'idle'`,
       )
     ).rows;
@@ -186,6 +249,34 @@ describe('a page under way', () => {
     expect(await reading).toBe(reason);
     expect(await activity()).toEqual([]);
     await expect(source.countRows(range, abort.signal)).rejects.toBe(reason);
+    await source.close();
+  });
+
+  it('ahead of the rows that are given out is cancelled in PostgreSQL by an abort, and when no more are wanted', async () => {
+    const [middle] = (await expectedKeys()).slice(100).map(sortKeyOf);
+    await database.pool.query(
+      `create view public.half_slow_events as select * from public.events
+       where inserted_at < '${String(middle?.inserted_at)}' or (select pg_sleep(60) from public.slow_events limit 0) is null
+         and pg_sleep(60 + 0 * team_id) is not null`,
+    );
+    const source = sourceOf(database.url, {
+      EXPORTD_EVENTS_RELATION: 'public.half_slow_events',
+      EXPORTD_PAGE_ROWS: 90,
+    });
+    const reason = new Error('the run was cancelled');
+    for (const end of ['abort', 'return'] as const) {
+      const abort = new AbortController();
+      const options = { blockBytes: 1_000_000, signal: abort.signal };
+      const blocks = source.blocks(range, wholeRange, options);
+      expect((await blocks.next()).done).toBe(false);
+      await underWay();
+      if (end === 'abort') {
+        abort.abort(reason);
+        await until(async () => (await activity()).length === 0, 'the statement is gone');
+        await expect(blocks.next()).rejects.toBe(reason);
+      } else await blocks.return(undefined);
+      expect(await activity()).toEqual([]);
+    }
     await source.close();
   });
 
