@@ -3,3 +3,4 @@ export { batchExportBackfill } from './backfill.ts';
 export { batchExportDestinationTest } from './destination_test.ts';
 export { batchExportRun } from './run.ts';
 export { batchExportSchedule } from './schedule.ts';
+export { batchExportUpkeep } from './upkeep.ts';

@@ -48,12 +48,30 @@ export interface DestinationTestInput {
   readonly longest_ms: number;
 }
 
+/** A task of the upkeep that failed, and when it is tried again. */
+export interface PutOffTask {
+  readonly name: string;
+  /** How often it failed in a row. */
+  readonly failures: number;
+  /** Milliseconds since 1970. */
+  readonly until_ms: number;
+  readonly reason: string;
+}
+
+/** What the upkeep starts with. */
+export interface UpkeepInput {
+  readonly export_task_queue: string;
+  /** What one execution hands to the next. */
+  readonly put_off?: readonly PutOffTask[];
+}
+
 /** Names under which the workflows are registered, as people see them in the Temporal UI. */
 export const workflowTypes = {
   schedule: 'batchExportSchedule',
   run: 'batchExportRun',
   backfill: 'batchExportBackfill',
   destinationTest: 'batchExportDestinationTest',
+  upkeep: 'batchExportUpkeep',
 } as const;
 
 /** Whether a value is an id as exportd makes them; a workflow that is started by hand gets anything. */
@@ -72,6 +90,9 @@ export const backfillWorkflowId = (backfillId: string): string => `batch-export-
 /** Workflow id of a test of a destination. */
 export const destinationTestWorkflowId = (testId: string): string =>
   `batch-export-destination-test-${testId}`;
+
+/** Workflow id of the upkeep: one for each deployment in a namespace, which its task queues tell apart. */
+export const upkeepWorkflowId = (taskQueuePrefix: string): string => `${taskQueuePrefix}-upkeep`;
 
 /** Workflow id of a run: one for each interval of an export, so that Temporal too runs one at a time. */
 export const runWorkflowId = (run: {

@@ -1,4 +1,6 @@
 import type { ActivityOptions, LocalActivityOptions } from '@temporalio/workflow';
+import type { UpkeepRound } from '../activities/upkeep.ts';
+import type { UpkeepKind } from '../src/decisions/upkeep_due.ts';
 import type { DestinationTestInput, RunLimits, RunInput } from './messages.ts';
 
 /**
@@ -62,3 +64,25 @@ export const barrierPollMs = (asked: number, waited: number): number =>
 
 /** How many signals sent by hand go into one step, each of at most a few kilobytes. */
 export const signalsPerStep = 50;
+
+/** Tasks of the upkeep under way at once: a bucket that does not answer keeps one place busy, not all. */
+export const upkeepTasksAtOnce = 4;
+
+/** Each is tried once: what fails is put off by the workflow, for longer than an activity should wait. */
+export const upkeepPolicy: Readonly<Record<UpkeepKind, (round: UpkeepRound) => ActivityOptions>> = {
+  cleanUpExport: (round) => ({
+    ...triedOnce(round),
+    // It begins nothing more after three quarters of a minute, and waits for no server for longer than 100 s.
+    startToCloseTimeout: '2m',
+  }),
+  recheckRuns: (round) => ({
+    ...triedOnce(round),
+    // The last count begins within three quarters of a minute; PostgreSQL ends it.
+    startToCloseTimeout: round.statement_timeout_ms + 60_000,
+  }),
+};
+
+const triedOnce = ({ heartbeat_timeout_ms }: UpkeepRound): ActivityOptions => ({
+  heartbeatTimeout: heartbeat_timeout_ms,
+  retry: { maximumAttempts: 1 },
+});

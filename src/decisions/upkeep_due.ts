@@ -4,8 +4,7 @@ import type { UpkeepPolicy } from './policies.ts';
 import { isRecheckDue, recheckMoments } from './upkeep_rechecks.ts';
 
 /** What is done for one export: its bucket is cleaned up, or its rows are counted again. */
-export const upkeepKinds = ['cleanUpExport', 'recheckRuns'] as const;
-export type UpkeepKind = (typeof upkeepKinds)[number];
+export type UpkeepKind = 'cleanUpExport' | 'recheckRuns';
 
 /** A piece of the upkeep: one kind of work for one export. */
 export interface UpkeepTask {
@@ -13,13 +12,10 @@ export interface UpkeepTask {
   readonly batch_export_id: string;
 }
 
-/** Names a task, as those that are put off are named. */
-export const taskName = ({ kind, batch_export_id }: UpkeepTask): string => `${kind}/${batch_export_id}`;
-
 /** Of one kind, in one round; the rest follows in the next. */
 const tasksAtOnce = 100;
 
-/** What there is to do now, longest due first, without the tasks that are put off. */
+/** What there is to do now, longest due first, without those that are put off, each named `<kind>/<export>`. */
 export async function findDueUpkeep(
   pool: Pool,
   policy: UpkeepPolicy,

@@ -25,6 +25,7 @@ import { isRefusal } from '../../activities/refusals.ts';
 import type { RunStarter } from './run_starter.ts';
 import type { ScheduleClient } from './schedule_client.ts';
 import { taskQueues } from './task_queues.ts';
+import type { UpkeepClient } from './upkeep_client.ts';
 
 export interface ReconcileDependencies {
   readonly journal: Journal;
@@ -33,6 +34,7 @@ export interface ReconcileDependencies {
   readonly schedules: ScheduleClient;
   readonly runs: RunStarter;
   readonly backfills: BackfillClient;
+  readonly upkeep: UpkeepClient;
   readonly settings: Pick<Settings, 'EXPORTD_TASK_QUEUE'>;
   readonly logger: Logger;
 }
@@ -51,7 +53,7 @@ const isStuck = (execution: Execution): boolean =>
 
 /** One pass over everything that should run: starts what is missing, records what was ended from outside. */
 export async function reconcile(dependencies: ReconcileDependencies): Promise<void> {
-  const { journal, client, schedules, backfills } = dependencies;
+  const { journal, client, schedules, backfills, upkeep } = dependencies;
   const { pool } = journal;
   await each(dependencies, await waitingCommands(pool), (command) => schedules.signal(command));
   await each(dependencies, await liveExports(pool), async (id) => {
@@ -64,6 +66,11 @@ export async function reconcile(dependencies: ReconcileDependencies): Promise<vo
     const execution = await describeExecution(client, backfillWorkflowId(id));
     if (execution?.status !== 'RUNNING') await backfills.start(id);
     else if (isStuck(execution)) await backfills.replace(id);
+  });
+  await each(dependencies, [upkeep.workflowId], async (workflowId) => {
+    const execution = await describeExecution(client, workflowId);
+    if (execution?.status !== 'RUNNING') await upkeep.start();
+    else if (isStuck(execution)) await upkeep.replace();
   });
   await endLeftovers(dependencies);
 }

@@ -3,6 +3,7 @@ import { heartbeatIntervalMs } from '../../activities/activity_context.ts';
 import type { AppendActivities } from '../../activities/append.ts';
 import type { DestinationTestActivities } from '../../activities/destination_test.ts';
 import type { createExportActivities } from '../../activities/export.ts';
+import type { UpkeepActivities, UpkeepLook } from '../../activities/upkeep.ts';
 import type { Settings } from '../config/settings.ts';
 import { taskQueues } from './task_queues.ts';
 
@@ -13,6 +14,8 @@ export interface WorkerDependencies {
   readonly appendActivities: AppendActivities;
   readonly destinationTestActivities: DestinationTestActivities;
   readonly exportActivities: ReturnType<typeof createExportActivities>;
+  readonly upkeepLook: UpkeepLook;
+  readonly upkeepActivities: UpkeepActivities;
   readonly settings: Pick<
     Settings,
     'TEMPORAL_NAMESPACE' | 'EXPORTD_TASK_QUEUE' | 'EXPORTD_EXPORT_SLOTS' | 'EXPORTD_HEARTBEAT_TIMEOUT_MS'
@@ -46,7 +49,11 @@ export async function createWorkers(dependencies: WorkerDependencies): Promise<W
     ...shared,
     taskQueue: queues.control,
     workflowBundle: dependencies.workflowBundle,
-    activities: { ...dependencies.appendActivities, ...dependencies.destinationTestActivities },
+    activities: {
+      ...dependencies.appendActivities,
+      ...dependencies.destinationTestActivities,
+      ...dependencies.upkeepLook,
+    },
     // Every activity of this worker is local.
     enableNonLocalActivities: false,
     // Otherwise a workflow that a new version cannot replay stays Running and swallows signals for ever; as failed it
@@ -56,7 +63,7 @@ export async function createWorkers(dependencies: WorkerDependencies): Promise<W
   const data = await Worker.create({
     ...shared,
     taskQueue: queues.export,
-    activities: dependencies.exportActivities,
+    activities: { ...dependencies.exportActivities, ...dependencies.upkeepActivities },
     maxConcurrentActivityTaskExecutions: settings.EXPORTD_EXPORT_SLOTS,
     maxHeartbeatThrottleInterval: heartbeatIntervalMs(settings.EXPORTD_HEARTBEAT_TIMEOUT_MS),
   });

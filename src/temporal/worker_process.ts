@@ -2,12 +2,14 @@ import closeWithGrace from 'close-with-grace';
 import { createAppendActivities } from '../../activities/append.ts';
 import { createDestinationTestActivities } from '../../activities/destination_test.ts';
 import { createExportActivities } from '../../activities/export.ts';
+import { createUpkeepActivities, createUpkeepLook } from '../../activities/upkeep.ts';
 import { createKeyRing, type KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import { policiesOf } from '../decisions/policies.ts';
 import { createRunSteps } from '../decisions/run_steps.ts';
 import { createDestinationTester } from '../destination/destination_tests.ts';
 import { createDestinationOpener } from '../destination/open_destination.ts';
+import { createPlaceOpener } from '../destination/open_place.ts';
 import { createSelectionReader } from '../destination/row_selections.ts';
 import { createEncoderPool } from '../encoding/encoder_pool.ts';
 import { createPool } from '../journal/database.ts';
@@ -23,6 +25,7 @@ import { createRunStarter } from './run_starter.ts';
 import { installRuntime } from './runtime.ts';
 import { createScheduleClient } from './schedule_client.ts';
 import { registerSearchAttributes } from './search_attributes.ts';
+import { createUpkeepClient } from './upkeep_client.ts';
 import { createWorkers } from './worker.ts';
 
 /** Connections to the control database: appends are short, and more at once would only queue at the streams' locks. */
@@ -78,6 +81,7 @@ async function serve(
     runs: createRunStarter(client, settings),
     schedules: createScheduleClient(client, settings),
     backfills: createBackfillClient(client, pool, settings),
+    upkeep: createUpkeepClient(client, settings),
     logger,
     settings,
   };
@@ -104,6 +108,11 @@ async function serve(
         logger,
       }),
       exportActivities: createExportActivities(exporting),
+      upkeepLook: createUpkeepLook(control),
+      upkeepActivities: createUpkeepActivities({
+        ...control,
+        openPlace: createPlaceOpener(pool, keyRing, settings),
+      }),
       settings,
     });
     signal.addEventListener('abort', () => workers.shutdown());

@@ -6,11 +6,11 @@ import { NativeConnection, type WorkflowBundleOption } from '@temporalio/worker'
 import { createAppendActivities } from '../../activities/append.ts';
 import { createDestinationTestActivities } from '../../activities/destination_test.ts';
 import type { createExportActivities } from '../../activities/export.ts';
-import { withFailures } from '../../activities/failures.ts';
+import { createUpkeepLook } from '../../activities/upkeep.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { policiesOf, type Policies } from '../../src/decisions/policies.ts';
 import { createRunSteps, type RunSteps } from '../../src/decisions/run_steps.ts';
-import { attemptOf, type RunStatus, type SortKey } from '../../src/domain/run.ts';
+import type { RunStatus } from '../../src/domain/run.ts';
 import { storeCommand, type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
@@ -25,21 +25,15 @@ import { createRunStarter } from '../../src/temporal/run_starter.ts';
 import { installRuntime } from '../../src/temporal/runtime.ts';
 import { createScheduleClient, type ScheduleClient } from '../../src/temporal/schedule_client.ts';
 import { registerSearchAttributes } from '../../src/temporal/search_attributes.ts';
+import { createUpkeepClient } from '../../src/temporal/upkeep_client.ts';
 import { createWorkers } from '../../src/temporal/worker.ts';
 import { definition } from '../decisions/commander.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { until } from '../setup/until.ts';
+import { createBehaviour, standInExport, standInSource, standInUpkeep, type Behaviour } from './stand_ins.ts';
 
-/** What the stand-ins for source and destination do; a test overrides what it is about. */
-export interface Behaviour {
-  countRows: () => Promise<number>;
-  lookAtBarrier: Source['lookAtBarrier'];
-  /** Called inside the export activity, between its first step and its last. */
-  whileExporting: (runId: string, range: number) => Promise<void>;
-  /** Where an interval of more rows than EXPORTD_RANGE_ROWS is cut. */
-  cuts: () => Promise<readonly SortKey[]>;
-}
+export type { Behaviour };
 
 export interface ShownRun {
   readonly id: string;
@@ -121,12 +115,7 @@ export async function createControlStack(
   const { pool } = database;
   const journal = createJournal(pool);
   const runSteps = createRunSteps(journal);
-  const behaviour: Behaviour = {
-    countRows: () => Promise.resolve(7),
-    cuts: () => Promise.resolve([]),
-    lookAtBarrier: () => Promise.resolve({ state: { phase: 'open' }, wait_ms: 0, held_by: [] }),
-    whileExporting: () => Promise.resolve(),
-  };
+  const behaviour = createBehaviour();
   const data = makeDataPlane?.(database, settings, runSteps) ?? {
     source: standInSource(behaviour),
     exportActivities: standInExport(runSteps, behaviour, logger),
@@ -141,6 +130,7 @@ export async function createControlStack(
     runs: createRunStarter(client, settings),
     schedules: createScheduleClient(client, settings),
     backfills: createBackfillClient(client, pool, settings),
+    upkeep: createUpkeepClient(client, settings),
     logger,
     settings,
   };
@@ -199,6 +189,8 @@ export async function createControlStack(
           logger,
         }),
         exportActivities: data.exportActivities,
+        upkeepLook: createUpkeepLook(control),
+        upkeepActivities: standInUpkeep(behaviour, logger),
         settings,
       });
       const running = workers.run();
@@ -242,52 +234,6 @@ export async function createControlStack(
     },
   };
 }
-
-const standInSource = (behaviour: Behaviour): Source => ({
-  columns: () => Promise.resolve([]),
-  lookAtBarrier: (cut, state) => behaviour.lookAtBarrier(cut, state),
-  countRows: () => behaviour.countRows(),
-  cuts: () => behaviour.cuts(),
-  blocks: () => {
-    throw new Error('The stand-in has no rows.');
-  },
-  close: () => Promise.resolve(),
-});
-
-const standInExport = (
-  runSteps: RunSteps,
-  behaviour: Behaviour,
-  logger: Logger,
-): ReturnType<typeof createExportActivities> =>
-  withFailures(
-    {
-      exportInterval: async ({ run_id }: { run_id: string }) => {
-        await runSteps.beginExport(run_id, 0);
-        const { generation } = await runSteps.reserveGeneration(run_id);
-        await behaviour.whileExporting(run_id, 0);
-        await runSteps.finishExport(run_id, generation, { source_rows: 7, encoder: 'stand-in' });
-        return { finished: true, generation, rows: 7, bytes: 7, source_rows: 7 };
-      },
-      exportRange: async ({ run_id, range }: { run_id: string; range: number }) => {
-        const attempt = attemptOf(await runSteps.beginExport(run_id, range), range);
-        await behaviour.whileExporting(run_id, range);
-        const { generation } = await runSteps.finishRange(run_id, attempt);
-        return { finished: true, generation, rows: 1, bytes: 1, source_rows: 0 };
-      },
-      finishExport: async ({ run_id }: { run_id: string }) => {
-        const { generation } = await runSteps.load(run_id);
-        await runSteps.finishExport(run_id, generation, { source_rows: 7, encoder: 'stand-in' });
-        return { finished: true, generation, rows: 7, bytes: 7, source_rows: 7 };
-      },
-      publishManifest: async ({ run_id }: { run_id: string }) => {
-        const { generation } = await runSteps.load(run_id);
-        await runSteps.startPublish(run_id, generation);
-        await runSteps.complete(run_id, generation, 'manifest.json');
-        return { generation, rows: 7, manifest_key: 'manifest.json' };
-      },
-    },
-    logger,
-  );
 
 /** The last `count` whole hours as the range of a backfill. */
 export function lastHours(count: number): { start_at: string; end_at: string } {

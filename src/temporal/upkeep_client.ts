@@ -1,0 +1,42 @@
+import type { Client } from '@temporalio/client';
+import type { Settings } from '../config/settings.ts';
+import { upkeepWorkflowId, workflowTypes, type UpkeepInput } from '../../workflows/messages.ts';
+import { requestPatienceMs, taskQueues, workflowTaskTimeout } from './task_queues.ts';
+
+export interface UpkeepClient {
+  readonly workflowId: string;
+  /** Starts the workflow where it does not run. */
+  start(): Promise<void>;
+  /** Puts a fresh execution in the place of one that is stuck. */
+  replace(): Promise<void>;
+}
+
+/** Starts the workflow that cleans up after all exports of a deployment. */
+export function createUpkeepClient(
+  client: Client,
+  settings: Pick<Settings, 'EXPORTD_TASK_QUEUE'>,
+): UpkeepClient {
+  const queues = taskQueues(settings);
+  const input: UpkeepInput = { export_task_queue: queues.export };
+  const workflowId = upkeepWorkflowId(settings.EXPORTD_TASK_QUEUE);
+  const startAs = (workflowIdConflictPolicy: 'USE_EXISTING' | 'TERMINATE_EXISTING') =>
+    client.withDeadline(Date.now() + requestPatienceMs, () =>
+      client.workflow.start(workflowTypes.upkeep, {
+        workflowId,
+        workflowIdConflictPolicy,
+        taskQueue: queues.control,
+        args: [input],
+        workflowTaskTimeout,
+        staticSummary: 'Cleans up buckets and counts late rows',
+      }),
+    );
+  return {
+    workflowId,
+    start: async () => {
+      await startAs('USE_EXISTING');
+    },
+    replace: async () => {
+      await startAs('TERMINATE_EXISTING');
+    },
+  };
+}

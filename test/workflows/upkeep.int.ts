@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DestinationFault } from '../../src/destination/destination.ts';
+import { upkeepWorkflowId } from '../../workflows/messages.ts';
+import { until } from '../setup/until.ts';
+import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
+
+let stack: ControlStack;
+beforeAll(async () => {
+  stack = await createControlStack({
+    EXPORTD_UPKEEP_INTERVAL_MS: '100',
+    EXPORTD_SWEEP_AFTER_MS: '0',
+    EXPORTD_GRACE_MS: '0',
+    EXPORTD_CONTINUE_AS_NEW_COMMANDS: '10',
+  });
+  await stack.startWorker();
+  await stack.reconcile();
+});
+afterAll(() => stack.close());
+
+const handle = () => stack.client.workflow.getHandle(upkeepWorkflowId(stack.settings.EXPORTD_TASK_QUEUE));
+const execution = async () => (await handle().describe()).raw.workflowExecutionInfo;
+const details = async () => String(await handle().query('__temporal_workflow_metadata').then(detailsOf));
+const detailsOf = (metadata: unknown): unknown =>
+  (metadata as { currentDetails?: string } | null)?.currentDetails;
+
+/** An export with something to clean up: a manifest that another took the place of. */
+async function untidyExport(): Promise<string> {
+  const id = await stack.createExport();
+  await stack.command(id, 'backfill', lastHours(1));
+  const first = await stack.runIn(id, 'Completed');
+  await stack.command(id, 'update', { changes: { config_version: 2 } });
+  await stack.command(id, 'retry', { run_id: first.id });
+  await until(
+    async () => (await stack.runsOf(id)).filter(({ status }) => status === 'Completed').length === 2,
+    'the second run',
+  );
+  return id;
+}
+
+describe('the upkeep workflow', () => {
+  it('is kept alive by the reconciler, and goes on in bounded executions', async () => {
+    const first = await execution();
+    expect(first?.type?.name).toBe('batchExportUpkeep');
+    await until(
+      async () => (await execution())?.execution?.runId !== first?.execution?.runId,
+      'a next execution',
+    );
+    expect((await execution())?.firstRunId).toBe(first?.execution?.runId);
+    await handle().terminate('A person ended it.');
+    await stack.reconcile();
+    expect((await handle().describe()).status.name).toBe('RUNNING');
+  });
+
+  it('puts off what fails, ever longer, and does not keep other exports waiting', async () => {
+    const calls: string[] = [];
+    const poison = new Set<string>();
+    let release = (): void => undefined;
+    const hanging = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    stack.behaviour.cleanUp = async (id) => {
+      calls.push(id);
+      if (!poison.has(id)) return false;
+      await hanging;
+      throw new DestinationFault('S3Unreachable', 'The S3 server did not answer.', { transient: true });
+    };
+    poison.add(await untidyExport());
+    const [id = ''] = poison;
+    await until(() => calls.includes(id), 'the poison export');
+    const good = await untidyExport();
+    await until(() => calls.includes(good), 'the other export');
+    release();
+    await until(async () => (await details()).includes('failed 2 times'), 'the second failure');
+    expect(await details()).toContain(`cleanUpExport/${id}`);
+    expect(await details()).toContain('The S3 server did not answer.');
+  });
+
+  it('looks again at once when there is more to do', async () => {
+    let calls = 0;
+    stack.behaviour.cleanUp = () => Promise.resolve(++calls < 3);
+    await untidyExport();
+    await until(() => calls >= 3, 'the third call');
+    expect(calls).toBeGreaterThanOrEqual(3);
+  });
+});
