@@ -63,7 +63,10 @@ describe('a time that Parquet cannot hold', () => {
     const good = numbers.filter((number) => !isBad(number));
     expect(group.rowGroup.rows).toBe(good.length);
     const read = await readWithHyparquet(fileOf(columns, 'zstd', [group]), columns);
-    expect(read).toEqual(good.map((number) => textsOf(goodRow(number))));
+    // Compared as a whole: a difference of so many rows is no help.
+    expect(JSON.stringify(read) === JSON.stringify(good.map((number) => textsOf(goodRow(number))))).toBe(
+      true,
+    );
 
     let rowAt = 0;
     const expected: Partial<BadValue>[] = [];
@@ -71,7 +74,7 @@ describe('a time that Parquet cannot hold', () => {
       if (isBad(number)) expected.push({ rowAt, column: number % 2 === 0 ? 'timestamp' : 'created_at' });
       rowAt += copyBlock([row]).length;
     }
-    expect(bad).toMatchObject(expected);
+    expect(bad.map(({ rowAt, column }) => ({ rowAt, column }))).toEqual(expected);
   });
 
   it('is told once for a row that has several', () => {

@@ -69,6 +69,19 @@ describe('a column', () => {
     expect(hasDictionary).toEqual([false, false, false, false, false]);
   });
 
+  it('is not misled by values that look alike to its dictionary', async () => {
+    // Two whose hashes are the same, in pairs that begin and end alike.
+    const alike = ['01234567-89ab-cdef-0123-456789abcdef', '01234567-89ab-cdef-0123-453212366213'].map(
+      sampleOf.uuid,
+    );
+    const texts = ['ab', 'abc', 'abcd', 'abcde', 'abcdf', ''].map(sampleOf.text);
+    const hasDictionary = await writeAndRead(30, [
+      { type: 'uuid', value: (row) => alike[row % 2] ?? null },
+      { type: 'text', value: (row) => texts[row % 6] ?? null },
+    ]);
+    expect(hasDictionary).toEqual([true, true]);
+  });
+
   it('may have an entry as large as a dictionary can be', async () => {
     const large = sampleOf.text('x'.repeat(1_048_572));
     const hasDictionary = await writeAndRead(4, [{ type: 'text', value: () => large }]);
