@@ -1,4 +1,5 @@
-import { checkedRowsAgain, intervalOf, type CheckContext, type ManifestCheck } from './check_manifest.ts';
+import { checkedRowsAgain, type CheckContext, type ManifestCheck } from './check_manifest.ts';
+import { intervalOf } from './ranges.ts';
 import { rowsInBoth } from './compare_rows.ts';
 import { coverageOf } from './coverage.ts';
 import type { Finding } from './report.ts';

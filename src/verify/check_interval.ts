@@ -1,5 +1,6 @@
 import type { DataInterval } from '../domain/intervals.ts';
-import { checkManifest, intervalOf, type CheckContext, type ManifestCheck } from './check_manifest.ts';
+import { checkManifest, type CheckContext, type ManifestCheck } from './check_manifest.ts';
+import { intervalOf } from './ranges.ts';
 import { readManifest, type FoundManifest, type NamedInterval } from './manifests.ts';
 import { createTally } from './tally.ts';
 import type { Finding, Note } from './report.ts';
@@ -21,13 +22,9 @@ export interface IntervalCheck {
  * Checks the manifest of an interval. When something is wrong and the manifest has been replaced meanwhile, what was
  * found may be of the files that it named before, so it is checked anew.
  */
-export async function checkInterval(
-  context: CheckContext,
-  batchExportId: string,
-  interval: NamedInterval,
-): Promise<IntervalCheck> {
+export async function checkInterval(context: CheckContext, interval: NamedInterval): Promise<IntervalCheck> {
   for (let round = 1; ; round += 1) {
-    const { current, findings, notes } = await chooseManifest(context, batchExportId, interval);
+    const { current, findings, notes } = await chooseManifest(context, interval);
     if (!current) return { interval, check: null, findings, notes };
     const check = await checkManifest(context, current);
     const isWell = check.tally.findings().length === 0 && check.strays.length === 0;
@@ -41,8 +38,7 @@ const isReplaced = async ({ signal }: CheckContext, found: FoundManifest): Promi
 
 /** Reads the manifests of an interval; the highest generation counts. */
 async function chooseManifest(
-  { signal }: CheckContext,
-  batchExportId: string,
+  { definition, signal }: CheckContext,
   interval: NamedInterval,
 ): Promise<{ current: FoundManifest | null; findings: readonly Finding[]; notes: readonly Note[] }> {
   const tally = createTally(interval, '');
@@ -53,7 +49,7 @@ async function chooseManifest(
     const { manifest, text } = read;
     if (!manifest)
       tally.add('manifest_unreadable', name.name, 'It is not a manifest of a version that is known here.');
-    else if (manifest.batch_export_id !== batchExportId)
+    else if (manifest.batch_export_id !== definition.batch_export_id)
       tally.add(
         'manifest_misnamed',
         name.name,

@@ -8,12 +8,13 @@ import type { FoundManifest } from './manifests.ts';
 import { readRejectedRows } from './rejected_rows.ts';
 import { createRepeatedIds, type RepeatedIds } from './repeated_ids.ts';
 import { inOrder, OutOfOrder, sorted, sortableRows, within } from './row_order.ts';
+import { intervalOf, rangeOfManifest, type RangeContext } from './ranges.ts';
 import type { RowShape, VerifiedRow } from './row.ts';
 import type { SourceRows } from './source_rows.ts';
 import { createTally, type Tally } from './tally.ts';
 
 /** What checking manifests needs. */
-export interface CheckContext {
+export interface CheckContext extends RangeContext {
   readonly source: SourceRows;
   readonly deep: boolean;
   readonly signal: AbortSignal;
@@ -45,12 +46,6 @@ export async function checkManifest(context: CheckContext, found: FoundManifest)
   return checkRows(context, found, true);
 }
 
-/** The interval of a manifest. */
-export const intervalOf = ({ data_interval_start, data_interval_end }: Manifest) => ({
-  start: new Date(data_interval_start).toISOString(),
-  end: new Date(data_interval_end).toISOString(),
-});
-
 /** Which column of a manifest's rows tells them apart. */
 export const idColumnOf = ({ model }: Manifest): string => (model === 'events' ? 'uuid' : 'distinct_id');
 
@@ -61,15 +56,15 @@ async function checkRows(
 ): Promise<ManifestCheck> {
   const { source, deep, signal } = context;
   const { manifest, place, name } = found;
-  const interval = intervalOf(manifest);
-  const tally = createTally(interval, name);
+  const tally = createTally(intervalOf(manifest), name);
+  const range = await rangeOfManifest(context, manifest, tally, name);
   checkSums(manifest, name, tally);
   const totals = { rows: 0, bytes: 0 };
   const reading: FileReading = { reader: place.reader, tally, totals, signal };
   const rejected = await readRejectedRows(reading, manifest);
   const shape: RowShape = {
     id: idColumnOf(manifest),
-    columns: deep ? await source.comparedColumns(manifest.model, manifest.columns) : [],
+    columns: deep ? await source.comparedColumns(range, manifest.columns) : [],
   };
   const strays: VerifiedRow[] = [];
   const onStray = (row: VerifiedRow) => {
@@ -78,13 +73,12 @@ async function checkRows(
   };
   const ids = manifest.model === 'persons' ? createRepeatedIds() : undefined;
   const read = noting(checkedRows(reading, manifest.files, shape), ids);
-  const fileRows = within((disordered ? sorted : inOrder)(read), interval, onStray);
+  const fileRows = within((disordered ? sorted : inOrder)(read), range.interval, onStray);
   let source_rows: number | null = 0;
-  const sourceRows = counting(
-    source.rows(manifest.model, interval, shape),
-    () => (source_rows = (source_rows ?? 0) + 1),
-  );
-  const judge = ids ? createPersonJudge(tally, rejected, source) : createEventJudge(tally, rejected);
+  const sourceRows = counting(source.rows(range, shape), () => (source_rows = (source_rows ?? 0) + 1));
+  const judge = ids
+    ? createPersonJudge(tally, rejected, (ids) => source.personStates(range.team_id, ids))
+    : createEventJudge(tally, rejected);
   if (disordered) tally.add('file_order', name, 'The rows of its files are not in the order of their keys.');
   try {
     for await (const difference of differences(fileRows, sourceRows, {

@@ -1,6 +1,6 @@
 import type { Difference } from './compare_rows.ts';
 import type { RejectedRows } from './rejected_rows.ts';
-import type { SourceRows } from './source_rows.ts';
+import type { PersonState } from './source_rows.ts';
 import type { Tally } from './tally.ts';
 
 /** Decides what of the differences between a manifest and the source is wrong. */
@@ -30,12 +30,16 @@ const batchSize = 5_000;
  * Persons are mutable: a state in a file that the source has no more is as it should be when the source has a newer
  * one. That a distinct id is in a manifest twice is found elsewhere, since its states have different keys.
  */
-export function createPersonJudge(tally: Tally, rejected: RejectedRows, source: SourceRows): Judge {
+export function createPersonJudge(
+  tally: Tally,
+  rejected: RejectedRows,
+  statesOf: (distinctIds: readonly string[]) => Promise<ReadonlyMap<string, PersonState>>,
+): Judge {
   let doubtful: Difference[] = [];
   const decide = async () => {
     const differences = doubtful;
     doubtful = [];
-    const states = await source.personStates([...new Set(differences.map(({ row }) => row.id))]);
+    const states = await statesOf([...new Set(differences.map(({ row }) => row.id))]);
     for (const { kind, row } of differences) {
       const state = states.get(row.id);
       if (kind === 'unexpected' && state && state.inserted_at >= row.inserted_at) continue;

@@ -50,12 +50,31 @@ export async function readDefinition(pool: Pool, batchExportId: string): Promise
   );
   const [found] = exports.rows;
   if (!found) throw new CannotVerify(`There is no batch export ${batchExportId}.`);
-  const { rows: versions } = await pool.query<ConfigVersion>(
+  const id = batchExportId.toLowerCase();
+  return { batch_export_id: id, ...found, versions: await readVersions(pool, id) };
+}
+
+/** Every version of an export's config, oldest first. */
+async function readVersions(pool: Pool, batchExportId: string): Promise<ConfigVersion[]> {
+  const { rows } = await pool.query<ConfigVersion>(
     `select version, destination_type, config from exportd.destination_configs
      where batch_export_id = $1 order by version`,
     [batchExportId],
   );
-  return { batch_export_id: batchExportId.toLowerCase(), ...found, versions };
+  return rows;
+}
+
+/** Finds a version of an export's config; undefined when there is none. */
+export type FindVersion = (version: number) => Promise<ConfigVersion | undefined>;
+
+/** Finds versions among those of the definition, and those that were stored since. */
+export function createVersionFinder(pool: Pool, definition: ExportDefinition): FindVersion {
+  let { versions } = definition;
+  const known = (wanted: number) => versions.find(({ version }) => version === wanted);
+  return async (wanted) => {
+    if (!known(wanted)) versions = await readVersions(pool, definition.batch_export_id);
+    return known(wanted);
+  };
 }
 
 /** Opens every bucket of the export, each once, with the newest version of the config that leads there. */

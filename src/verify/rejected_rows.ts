@@ -57,7 +57,8 @@ export async function readRejectedRows(
       }
     }
   }
-  if (rejected > 0) tally.note(`${rejected} rows were rejected, since the format cannot hold them.`);
+  if (rejected === 1) tally.note('1 row was rejected, since the format cannot hold it.');
+  if (rejected > 1) tally.note(`${rejected} rows were rejected, since the format cannot hold them.`);
   return {
     count: rejected,
     take(id) {

@@ -1,12 +1,12 @@
 import pg from 'pg';
 import type { Model } from '../domain/batch_export.ts';
-import type { DataInterval } from '../domain/intervals.ts';
-import { columnTypesOf, type ColumnTypes, type Relations } from '../source/relations.ts';
+import { columnTypesOf, type Relations } from '../source/relations.ts';
 import type { SourceConnections } from '../source/source_connection.ts';
+import type { RowRange } from '../source/source.ts';
 import type { CompactValue } from './compact_value.ts';
 import { CannotVerify } from './report.ts';
-import { newestStates, statementsFor, type Statement } from './source_statements.ts';
 import type { ComparedColumn, RowKey, RowShape, VerifiedRow } from './row.ts';
+import { newestStates, statementsFor, type SourceTypes, type Statement } from './source_statements.ts';
 
 /** Rows of a page with all values, and with keys alone. Long values are digests, so a page is some MB at most. */
 const defaultPageRows = { deep: 10_000, shallow: 50_000 };
@@ -18,53 +18,42 @@ export interface PersonState {
   readonly hasPerson: boolean;
 }
 
-/** One export's rows in the source, read as text and not as an export reads them. Rejects when the signal is aborted. */
+/** The source, read as text and not as an export reads it. Rejects when the signal is aborted. */
 export interface SourceRows {
-  /** The columns of a model that can be compared: not those that are joined as of reading. */
-  comparedColumns(model: Model, columns: readonly ComparedColumn[]): Promise<ComparedColumn[]>;
-  /** The rows of an interval in the order of their keys; one short transaction per page. */
-  rows(model: Model, interval: DataInterval, shape: RowShape): AsyncGenerator<VerifiedRow>;
-  count(model: Model, interval: DataInterval): Promise<number>;
-  /** The newest states of these distinct ids; those that are gone are missing. */
-  personStates(distinctIds: readonly string[]): Promise<ReadonlyMap<string, PersonState>>;
+  /** Those of a manifest's columns that can be compared: not what is joined as of reading. */
+  comparedColumns(range: RowRange, columns: readonly ComparedColumn[]): Promise<ComparedColumn[]>;
+  /** The rows of a range in the order of their keys; one short transaction per page. */
+  rows(range: RowRange, shape: RowShape): AsyncGenerator<VerifiedRow>;
+  count(range: RowRange): Promise<number>;
+  /** The newest states of these distinct ids of a project; those that are gone are missing. */
+  personStates(teamId: number, distinctIds: readonly string[]): Promise<ReadonlyMap<string, PersonState>>;
 }
 
-/** @param teamId whose rows */
 export function createSourceRows(
   connections: SourceConnections,
   relations: Relations,
-  teamId: number,
   signal: AbortSignal,
   pageRows = defaultPageRows,
 ): SourceRows {
-  const read = <Result>(
-    model: Model,
-    work: (connection: pg.PoolClient, types: ColumnTypes) => Promise<Result>,
-  ) =>
+  const statementsOf = async (range: RowRange) =>
+    statementsFor(
+      range,
+      relations,
+      await readTypes(range.model, connections, relations, signal).catch(refuse),
+    );
+  const query = ({ text, values, settings }: Statement): Promise<CompactValue[][]> =>
     connections
-      .read({}, signal, async ({ connection }) =>
-        work(connection, await columnTypesOf(connection, relations[model])),
-      )
+      .read(settings, signal, async ({ connection }) => {
+        const parameters = { text, values: [...values], rowMode: 'array' } as const;
+        return (await connection.query<CompactValue[]>(parameters)).rows;
+      })
       .catch(refuse);
-  const query = (make: (types: ColumnTypes) => Statement, model: Model) =>
-    read(model, async (connection, types) => {
-      const { text, values } = make(types);
-      const { rows } = await connection.query<CompactValue[]>({
-        text,
-        values: [...values],
-        rowMode: 'array',
-      });
-      return rows;
-    });
 
-  async function* rows(model: Model, interval: DataInterval, shape: RowShape): AsyncGenerator<VerifiedRow> {
+  async function* rows(range: RowRange, shape: RowShape): AsyncGenerator<VerifiedRow> {
     const limit = shape.columns.length > 0 ? pageRows.deep : pageRows.shallow;
+    const statements = await statementsOf(range);
     for (let after: RowKey | null = null; ;) {
-      const from: RowKey | null = after;
-      const page = await query(
-        (types) => statementsFor(model, relations, types, teamId).page(interval, shape.columns, from, limit),
-        model,
-      );
+      const page: CompactValue[][] = await query(statements.page(shape.columns, after, limit));
       for (const [inserted_at, id, ...values] of page)
         yield { inserted_at: inserted_at ?? '', id: id ?? '', values };
       const [inserted_at, id] = page.at(-1) ?? [];
@@ -74,21 +63,17 @@ export function createSourceRows(
   }
 
   return {
-    comparedColumns: (model, columns) =>
-      read(model, (_, types) => {
-        const { columns: known } = statementsFor(model, relations, types, teamId);
-        return Promise.resolve(columns.filter(({ name }) => known.has(name)));
-      }),
+    async comparedColumns(range, columns) {
+      const { columns: known } = await statementsOf(range);
+      return columns.filter(({ name }) => known.has(name));
+    },
     rows,
-    async count(model, interval) {
-      const [row] = await query(
-        (types) => statementsFor(model, relations, types, teamId).count(interval),
-        model,
-      );
+    async count(range) {
+      const [row] = await query((await statementsOf(range)).count());
       return Number(row?.[0]);
     },
-    async personStates(distinctIds) {
-      const found = await query(() => newestStates(relations, teamId, distinctIds), 'persons');
+    async personStates(teamId, distinctIds) {
+      const found = await query(newestStates(relations, teamId, distinctIds));
       return new Map(
         found.map(([id, inserted_at, person]) => [
           id ?? '',
@@ -98,6 +83,20 @@ export function createSourceRows(
     },
   };
 }
+
+/** The columns of the relations that a model is read from. */
+const readTypes = (
+  model: Model,
+  connections: SourceConnections,
+  relations: Relations,
+  signal: AbortSignal,
+): Promise<SourceTypes> =>
+  connections.read({}, signal, async ({ connection }) => {
+    const typesOf = (name: Model) => columnTypesOf(connection, relations[name]);
+    if (model === 'persons') return { persons: await typesOf('persons') };
+    const events = await typesOf('events');
+    return events.has('person_properties') ? { events } : { events, persons: await typesOf('persons') };
+  });
 
 /** Errors of a database and of the way to it carry a code; the control database has other words for them. */
 function refuse(error: unknown): never {

@@ -1,28 +1,30 @@
-import type { Model } from '../domain/batch_export.ts';
-import type { DataInterval } from '../domain/intervals.ts';
 import type { ColumnTypes, Relations } from '../source/relations.ts';
+import { selectionConditions } from '../source/selection_conditions.ts';
+import type { RowRange } from '../source/source.ts';
 import { compactSql } from './compact_value.ts';
 import type { ComparedColumn, RowKey } from './row.ts';
 
-/** A statement with its parameters. */
+/** A statement with its parameters, and the settings of its transaction that hold further values. */
 export interface Statement {
   readonly text: string;
   readonly values: readonly unknown[];
+  readonly settings: Readonly<Record<string, string>>;
 }
 
-/** How a model's rows are read to be compared. */
-export interface ModelStatements {
+/** How the rows of a range are read to be compared. */
+export interface RangeStatements {
   /** Columns of the model's files that can be compared, each with its text in SQL. */
   readonly columns: ReadonlyMap<string, string>;
   /** Rows behind a key in the order of keys, at least `limit` if there are so many: time, id, then the columns. */
-  page(
-    interval: DataInterval,
-    columns: readonly ComparedColumn[],
-    after: RowKey | null,
-    limit: number,
-  ): Statement;
+  page(columns: readonly ComparedColumn[], after: RowKey | null, limit: number): Statement;
   /** One row with the number of rows. */
-  count(interval: DataInterval): Statement;
+  count(): Statement;
+}
+
+/** The columns of the relations that are read; persons for events only where those do not carry their person. */
+export interface SourceTypes {
+  readonly events?: ColumnTypes;
+  readonly persons?: ColumnTypes;
 }
 
 /** A time as files have it; what has no such text (infinity, years before 1 or after 9999) as PostgreSQL prints it. */
@@ -35,16 +37,18 @@ const plain = (expression: string): string => `(${expression})::text`;
 /** JSON as it was stored, without the line breaks that lay it out. */
 const json = (expression: string): string => `translate((${expression})::text, E'\\n\\r', '')`;
 
-/** The statements for a model, by the columns that its relation has. */
-export const statementsFor = (
-  model: Model,
-  relations: Relations,
-  types: ColumnTypes,
-  teamId: number,
-): ModelStatements =>
-  model === 'events' ? eventStatements(relations, types, teamId) : personStatements(relations, teamId);
+/** The statements for a range, by the columns that the relations have. @throws SelectionNotPossible */
+export const statementsFor = (range: RowRange, relations: Relations, types: SourceTypes): RangeStatements =>
+  range.model === 'events'
+    ? eventStatements(range, relations, types)
+    : personStatements(range, relations, types);
 
-function eventStatements({ events }: Relations, types: ColumnTypes, teamId: number): ModelStatements {
+function eventStatements(
+  { team_id, interval, selection }: RowRange,
+  relations: Relations,
+  types: SourceTypes,
+): RangeStatements {
+  const carriesPerson = types.events?.has('person_properties') ?? false;
   const columns = new Map([
     ['uuid', plain('e.uuid')],
     ['timestamp', time('e."timestamp"')],
@@ -56,24 +60,38 @@ function eventStatements({ events }: Relations, types: ColumnTypes, teamId: numb
     ['elements_chain', plain('e.elements_chain')],
     ['person_id', plain('e.person_id')],
     // Joined as of reading where the relation does not have it, so there is nothing to compare it with.
-    ...(types.has('person_properties') ? [['person_properties', json('e.person_properties')] as const] : []),
+    ...(carriesPerson ? [['person_properties', json('e.person_properties')] as const] : []),
   ]);
-  const inInterval = `from ${events} e
-    where e.team_id = $1::int and e.inserted_at >= $2::timestamptz and e.inserted_at < $3::timestamptz`;
+  const { sql, settings } = selectionConditions(selection, {
+    event: 'e.event',
+    properties: {
+      event: { expression: 'e.properties', type: types.events?.get('properties') },
+      person: carriesPerson
+        ? { expression: 'e.person_properties', type: types.events?.get('person_properties') }
+        : { expression: personOfEvent(relations), type: types.persons?.get('properties') },
+    },
+  });
+  const selectedRows = `from ${relations.events} e
+    where e.team_id = $1::int and e.inserted_at >= $2::timestamptz and e.inserted_at < $3::timestamptz ${sql}`;
+  const values = [team_id, interval.start, interval.end];
   return {
     columns,
-    page: ({ start, end }, compared, after, limit) => ({
-      text: `select ${time('e.inserted_at')}, ${plain('e.uuid')}${selected(columns, compared)} ${inInterval}
+    page: (compared, after, limit) => ({
+      text: `select ${time('e.inserted_at')}, ${plain('e.uuid')}${valuesOf(columns, compared)} ${selectedRows}
         ${after ? 'and (e.inserted_at, e.uuid) > ($4::timestamptz, $5::uuid)' : ''}
         order by e.inserted_at, e.uuid fetch first ${limit} rows with ties`,
-      values: [teamId, start, end, ...(after ? [after.inserted_at, after.id] : [])],
+      values: [...values, ...(after ? [after.inserted_at, after.id] : [])],
+      settings,
     }),
-    count: ({ start, end }) => ({
-      text: `select count(*)::text ${inInterval}`,
-      values: [teamId, start, end],
-    }),
+    count: () => ({ text: `select count(*)::text ${selectedRows}`, values, settings }),
   };
 }
+
+/** The properties of an event's person as of now. */
+const personOfEvent = ({ persons, person_distinct_ids: mappings }: Relations): string =>
+  `(select p.properties from ${persons} p where p.team_id = e.team_id and not p.is_deleted and p.id = coalesce(
+     (select m.person_id from ${mappings} m
+      where m.team_id = e.team_id and m.distinct_id = e.distinct_id and not m.is_deleted limit 1), e.person_id) limit 1)`;
 
 const insertedAt = 'greatest(p.updated_at, m.updated_at)';
 
@@ -89,11 +107,14 @@ export const newestStates = (
   text: `select m.distinct_id::text, ${time(insertedAt)}, (p.id is not null)::text from ${mappedPersons(relations)}
     where m.team_id = $1::int and m.distinct_id = any($2::text[])`,
   values: [teamId, distinctIds],
+  settings: {},
 });
 
-function personStatements(relations: Relations, teamId: number): ModelStatements {
-  const { persons, person_distinct_ids: mappings } = relations;
-  const joined = mappedPersons(relations);
+function personStatements(
+  { team_id, interval, selection }: RowRange,
+  relations: Relations,
+  types: SourceTypes,
+): RangeStatements {
   const columns = new Map([
     ['team_id', plain('m.team_id')],
     ['distinct_id', plain('m.distinct_id')],
@@ -105,36 +126,47 @@ function personStatements(relations: Relations, teamId: number): ModelStatements
     ['_inserted_at', time(insertedAt)],
     ['is_deleted', plain('m.is_deleted or coalesce(p.is_deleted, false)')],
   ]);
-  const id = `m.distinct_id::text collate "C"`;
-  /** The newer of two times is in a window when one of them is and the other does not come after it. */
-  const states = (values: string) => `
-    select ${insertedAt} as at, ${id} as id${values} from ${joined}
-      where m.team_id = $1::int and m.updated_at >= $2::timestamptz and m.updated_at < $3::timestamptz
-        and (p.updated_at is null or p.updated_at < $3::timestamptz)
-    union all
-    select ${insertedAt}, ${id}${values} from ${persons} p
-      join ${mappings} m on m.team_id = p.team_id and m.person_id = p.id
-      where p.team_id = $1::int and p.updated_at >= $2::timestamptz and p.updated_at < $3::timestamptz
-        and m.updated_at < $2::timestamptz`;
+  const person = { expression: 'p.properties', type: types.persons?.get('properties') };
+  const { sql, settings } = selectionConditions(selection, { properties: { person } });
+  const states = (values: string) => statesOf(relations, values, sql);
+  const aliased = (compared: readonly ComparedColumn[]) =>
+    valuesOf(columns, compared, (index) => ` as value_${index}`);
   return {
     columns,
-    page: ({ start, end }, compared, after, limit) => ({
+    page: (compared, after, limit) => ({
       text: `select ${time('state.at')}, state.id${compared.map((_, index) => `, state.value_${index}`).join('')}
-        from (${states(selected(columns, compared, (index) => ` as value_${index}`))}) state
+        from (${states(aliased(compared))}) state
         ${after ? 'where (state.at, state.id) > ($2::timestamptz, $4::text collate "C")' : ''}
         order by state.at, state.id fetch first ${limit} rows with ties`,
       // States before the key are left out by the window already, which then begins at the key.
-      values: [teamId, after?.inserted_at ?? start, end, ...(after ? [after.id] : [])],
+      values: [team_id, after?.inserted_at ?? interval.start, interval.end, ...(after ? [after.id] : [])],
+      settings,
     }),
-    count: ({ start, end }) => ({
+    count: () => ({
       text: `select count(*)::text from (${states('')}) state`,
-      values: [teamId, start, end],
+      values: [team_id, interval.start, interval.end],
+      settings,
     }),
   };
 }
 
+/** The newer of two times is in a window when one of them is and the other does not come after it. */
+const statesOf = (relations: Relations, values: string, conditions: string): string => {
+  const { persons, person_distinct_ids: mappings } = relations;
+  const id = 'm.distinct_id::text collate "C"';
+  return `
+    select ${insertedAt} as at, ${id} as id${values} from ${mappedPersons(relations)}
+      where m.team_id = $1::int and m.updated_at >= $2::timestamptz and m.updated_at < $3::timestamptz
+        and (p.updated_at is null or p.updated_at < $3::timestamptz) ${conditions}
+    union all
+    select ${insertedAt}, ${id}${values} from ${persons} p
+      join ${mappings} m on m.team_id = p.team_id and m.person_id = p.id
+      where p.team_id = $1::int and p.updated_at >= $2::timestamptz and p.updated_at < $3::timestamptz
+        and m.updated_at < $2::timestamptz ${conditions}`;
+};
+
 /** The compared columns as further columns of a statement, long values as digests. */
-const selected = (
+const valuesOf = (
   known: ReadonlyMap<string, string>,
   compared: readonly ComparedColumn[],
   alias: (index: number) => string = () => '',

@@ -1,6 +1,7 @@
 import type { DataInterval } from '../domain/intervals.ts';
 import type { IntervalCheck } from './check_interval.ts';
-import { intervalOf, type ManifestCheck } from './check_manifest.ts';
+import { type ManifestCheck } from './check_manifest.ts';
+import { intervalOf } from './ranges.ts';
 import type { Finding, FindingKind, IntervalReport, Note, VerificationReport } from './report.ts';
 
 /** Makes the report of what was found. `rest` is what belongs to no single manifest. */

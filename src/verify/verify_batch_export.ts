@@ -3,16 +3,18 @@ import { relationsOf } from '../source/relations.ts';
 import { connectToSource, type SourceConnections } from '../source/source_connection.ts';
 import { findOverlaps, findSharedFiles, judgeStrays } from './across_manifests.ts';
 import { checkInterval, type IntervalCheck } from './check_interval.ts';
-import { intervalOf, type CheckContext } from './check_manifest.ts';
+import type { CheckContext } from './check_manifest.ts';
 import { coverageOf, sortIntervals, type TimeRange } from './coverage.ts';
 import { listManifests, type NamedInterval } from './manifests.ts';
 import {
+  createVersionFinder,
   openPlaces,
   readDefinition,
   type ExportDefinition,
   type Place,
   type PlaceDependencies,
 } from './places.ts';
+import { currentRange, intervalOf } from './ranges.ts';
 import { CannotVerify, type Finding, type VerificationReport } from './report.ts';
 import { createSourceRows } from './source_rows.ts';
 import { summarise } from './summarise.ts';
@@ -69,18 +71,19 @@ async function verify(
   places: readonly Place[],
   connections: SourceConnections,
   options: VerifyOptions,
-  { settings }: VerifyDependencies,
+  { pool, settings }: VerifyDependencies,
 ): Promise<VerificationReport> {
   const { deep = false, signal = new AbortController().signal } = options;
   const range = { from: timeOf(options.from), to: timeOf(options.to) };
-  const source = createSourceRows(connections, relationsOf(settings), definition.team_id, signal);
-  const context: CheckContext = { source, deep, signal };
+  const source = createSourceRows(connections, relationsOf(settings), signal);
+  const findVersion = createVersionFinder(pool, definition);
+  const context: CheckContext = { source, definition, findVersion, deep, signal };
   const listing = await listManifests(places, range, signal);
-  const intervals = await checkAll(context, definition, sortIntervals(listing.intervals), options.onProgress);
+  const intervals = await checkAll(context, sortIntervals(listing.intervals), options.onProgress);
   const checks = intervals.flatMap(({ check }) => check ?? []);
   const relist = async () => (await listManifests(places, range, signal)).intervals;
   const across = [
-    ...(await findGaps(context, definition, intervals, range, relist)),
+    ...(await findGaps(context, intervals, range, relist)),
     ...(await findOverlaps(context, checks)),
     ...findSharedFiles(checks),
     ...(await judgeStrays(context, checks)),
@@ -101,7 +104,6 @@ function timeOf(text: string | undefined): string | null {
 /** Checks intervals, several at a time; the results are in the order of the intervals. */
 async function checkAll(
   context: CheckContext,
-  { batch_export_id }: ExportDefinition,
   intervals: readonly NamedInterval[],
   onProgress: VerifyOptions['onProgress'],
 ): Promise<IntervalCheck[]> {
@@ -110,7 +112,7 @@ async function checkAll(
   let checked = 0;
   const work = async () => {
     for (const [index, interval] of waiting) {
-      checks[index] = await checkInterval(context, batch_export_id, interval);
+      checks[index] = await checkInterval(context, interval);
       checked += 1;
       onProgress?.(checked, intervals.length);
     }
@@ -121,8 +123,7 @@ async function checkAll(
 
 /** Time that no manifest covers, but for what was exported while the others were checked. */
 async function findGaps(
-  { source }: CheckContext,
-  { model }: ExportDefinition,
+  context: CheckContext,
   intervals: readonly IntervalCheck[],
   range: TimeRange,
   relist: () => Promise<readonly NamedInterval[]>,
@@ -133,7 +134,7 @@ async function findGaps(
   const late = (await relist()).filter(({ start }) => !known.has(start));
   const findings: Finding[] = [];
   for (const gap of coverageOf([...covered, ...late], range).gaps) {
-    const rows = await source.count(model, gap);
+    const rows = await context.source.count(await currentRange(context, gap));
     findings.push({
       kind: 'gap',
       ...gap,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { relationsOf } from '../../src/source/relations.ts';
+import { everyRow } from '../../src/source/row_selection.ts';
 import { connectToSource } from '../../src/source/source_connection.ts';
 import type { VerifiedRow } from '../../src/verify/row.ts';
 import { createSourceRows } from '../../src/verify/source_rows.ts';
@@ -138,13 +139,18 @@ describe('pages of the source', () => {
       const source = createSourceRows(
         connections,
         relationsOf(stage.settings),
-        teamId,
         new AbortController().signal,
         limits,
       );
+      const range = {
+        model,
+        team_id: teamId,
+        interval: hours[1] ?? { start: '', end: '' },
+        selection: everyRow,
+      };
       const shape = { id: 'id', columns: [{ name: 'distinct_id', type: 'text' }] };
       const found: VerifiedRow[] = [];
-      for await (const row of source.rows(model, hours[1] ?? { start: '', end: '' }, shape)) found.push(row);
+      for await (const row of source.rows(range, shape)) found.push(row);
       return found;
     };
     const whole = await read(1_000);

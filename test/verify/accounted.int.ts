@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parseS3Config } from '../../src/destination/s3/config.ts';
+import { openBucketReader, type BucketReader } from '../../src/destination/s3/reading.ts';
+import { relationsOf } from '../../src/source/relations.ts';
+import { connectToSource, type SourceConnections } from '../../src/source/source_connection.ts';
+import { checkInterval } from '../../src/verify/check_interval.ts';
+import { createVersionFinder, readDefinition } from '../../src/verify/places.ts';
+import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
+import { createSourceRows } from '../../src/verify/source_rows.ts';
+import { configOf } from '../destination/s3/bucket_requests.ts';
+import { createVerifyStage, hours, teamId, type VerifyStage } from './verify_stage.ts';
+
+const eventsPerHour = 50;
+let stage: VerifyStage;
+let connections: SourceConnections;
+beforeAll(async () => {
+  stage = await createVerifyStage(eventsPerHour);
+  connections = connectToSource({
+    sourceUrl: stage.database.url,
+    applicationName: 'exportd',
+    maxConnections: 2,
+    statementTimeoutMs: 10_000,
+  });
+});
+afterAll(async () => {
+  await connections.close();
+  await stage.close();
+});
+
+const kindsOf = ({ findings }: VerificationReport): FindingKind[] => findings.map(({ kind }) => kind).sort();
+
+/** Inserts one more event into the first hour. */
+async function insertEvent(members: {
+  event?: string;
+  properties?: object;
+  timestamp?: string;
+}): Promise<string> {
+  const { event = 'event', properties = {}, timestamp = '2026-01-01' } = members;
+  const { rows } = await stage.database.pool.query<{ uuid: string }>(
+    `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+     values ($1, gen_random_uuid(), $2, 'person', $3, $4, '2026-01-01 10:30Z') returning uuid`,
+    [teamId, event, JSON.stringify(properties), timestamp],
+  );
+  return rows[0]?.uuid ?? '';
+}
+
+describe('rows that an export does not take', () => {
+  it('are not lost: only those are that its config at that time selects', async () => {
+    const page = await insertEvent({ event: 'page', properties: { plan: 'pro' } });
+    const other = await insertEvent({ event: 'page', properties: { plan: 'free' } });
+    const config = {
+      include_events: ['page'],
+      filters: [{ key: 'plan', type: 'event', operator: 'exact', value: 'pro' }],
+    };
+    const exported = await stage.exportHours({ config });
+    expect(await exported.verify({ deep: true })).toMatchObject({ ok: true, totals: { rows: 1 } });
+    await exported.exportAgain(0, { exclude_events: ['page'] });
+    expect(await exported.verify()).toMatchObject({ ok: true, totals: { rows: eventsPerHour } });
+    await exported.exportAgain(0, {});
+    await exported.rewrite(0, (lines) =>
+      lines.filter((line) => !line.includes(page) && !line.includes(other)),
+    );
+    const report = await exported.verify();
+    expect(report.findings[0]?.rows).toEqual([page, other].sort().map((id) => ({ id })));
+  });
+
+  it('are not lost when the format cannot hold them and they were rejected', async () => {
+    const uuid = await insertEvent({ timestamp: 'infinity' });
+    const exported = await stage.exportHours({ config: { on_bad_row: 'reject' } });
+    const well = await exported.verify({ deep: true });
+    expect(well).toMatchObject({ ok: true, totals: { rejected: 1 } });
+    expect(well.notes.map(({ detail }) => detail)).toEqual([
+      '1 row was rejected, since the format cannot hold it.',
+    ]);
+
+    const manifest = await exported.manifest(0);
+    const key = manifest.rejected_file?.key ?? '';
+    const bytes = await stage.getObject(key);
+    await stage.putObject(key, Buffer.from(bytes.toString().replace(uuid, 'nobody')));
+    expect(kindsOf(await exported.verify())).toEqual(['file_changed', 'lost']);
+    await stage.deleteObject(key);
+    const report = await exported.verify();
+    expect(kindsOf(report)).toEqual(['file_missing', 'lost']);
+    expect(report.findings.find(({ kind }) => kind === 'lost')?.rows).toEqual([{ id: uuid }]);
+    await stage.database.pool.query(`delete from events where timestamp = 'infinity'`);
+  });
+});
+
+describe('an interval that is exported again while it is verified', () => {
+  it('is checked anew, with what its manifest names then', async () => {
+    const exported = await stage.exportHours();
+    const config = parseS3Config(configOf(stage.bucket), stage.settings);
+    const bucket = openBucketReader(config, { settings: stage.settings, onWaiting: () => undefined });
+    const [file] = (await exported.manifest(0)).files;
+    let opened = 0;
+    const reader: BucketReader = {
+      ...bucket,
+      open: async (key, signal) => {
+        if (key === file?.key && opened++ === 0) {
+          await exported.exportAgain(0);
+          await stage.deleteObject(key);
+        }
+        return bucket.open(key, signal);
+      },
+    };
+    const signal = new AbortController().signal;
+    const definition = await readDefinition(stage.database.pool, exported.batchExportId);
+    const context = {
+      source: createSourceRows(connections, relationsOf(stage.settings), signal),
+      definition,
+      findVersion: createVersionFinder(stage.database.pool, definition),
+      deep: true,
+      signal,
+    };
+    const place = { reader, manifestFolders: [], current: true };
+    const name = { place, key: exported.manifestKey(0), name: 'the manifest' };
+    const { start, end } = hours[0] ?? { start: '', end: '' };
+    const { check, findings } = await checkInterval(context, { start, end, names: [name] });
+    expect(opened).toBe(1);
+    expect([...findings, ...(check?.tally.findings() ?? [])]).toEqual([]);
+    expect(check?.found.manifest.generation).toBe(2);
+    bucket.close();
+  });
+});
