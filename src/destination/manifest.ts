@@ -1,46 +1,7 @@
-import { z } from 'zod';
-import { models } from '../domain/batch_export.ts';
+import type { z } from 'zod';
 import { filesOf, type CompletedFile, type OpenedRun } from '../domain/run.ts';
 import type { ExportedColumn } from '../source/source.ts';
-
-const sortKey = z.object({ inserted_at: z.string(), id: z.string() }).nullable();
-
-const manifestSchema = z.object({
-  version: z.literal(1),
-  batch_export_id: z.string(),
-  run_id: z.string(),
-  /** Grows with every export of the interval; the highest is the one that counts. */
-  generation: z.int(),
-  config_version: z.int(),
-  model: z.enum(models),
-  data_interval_start: z.string(),
-  data_interval_end: z.string(),
-  /** False when a transaction that could still add rows was open when the read began. */
-  settled: z.boolean(),
-  columns: z.array(z.object({ name: z.string(), type: z.string() })),
-  rows: z.int(),
-  bytes: z.int(),
-  /** Rows of the interval in the source right after the last one was read. */
-  source_rows: z.int(),
-  /** Rows that the format cannot hold; `rejected_file` has them, as lines of JSON. */
-  rejected: z.int(),
-  rejected_file: z
-    .object({ key: z.string(), rows: z.int(), bytes: z.int(), crc32: z.string() })
-    .nullable()
-    .default(null),
-  encoder: z.string(),
-  files: z.array(
-    z.object({
-      key: z.string(),
-      rows: z.int(),
-      bytes: z.int(),
-      crc32: z.string(),
-      first: sortKey,
-      last: sortKey,
-    }),
-  ),
-  created_at: z.string(),
-});
+import { manifestSchema } from './manifest_schema.ts';
 
 /** What readers follow: the files that hold an interval's rows, each row exactly once. */
 export type Manifest = Readonly<z.infer<typeof manifestSchema>>;
