@@ -1,4 +1,5 @@
 import type { LiveBatchExport } from '../domain/batch_export.ts';
+import { runDecider } from '../domain/run.ts';
 import { idFromCause, type JournalTransaction } from '../journal/journal.ts';
 import { activeRunOf, openRun } from './open_run.ts';
 import { takenBySchedule, type BackfillRun } from './runs_of_schedule.ts';
@@ -48,4 +49,25 @@ export async function openDueRetries(
     });
   }
   return null;
+}
+
+/**
+ * Gives the automatic retries of a cancelled backfill's runs up, except where the schedule relies on them. The caller
+ * holds the export's lock.
+ */
+export async function forgoRetries(
+  transaction: JournalTransaction,
+  backfillId: string,
+  cause: string,
+): Promise<void> {
+  const { rows } = await transaction.connection.query<BackfillRun>(
+    `select id, batch_export_id, data_interval_start as start, data_interval_end as end
+     from exportd.batch_export_runs where backfill_id = $1 and retry_at is not null order by id`,
+    [backfillId],
+  );
+  const taken = await takenBySchedule(transaction.connection, rows);
+  for (const { id } of rows.filter((run) => !taken.has(run.id))) {
+    const run = await transaction.lock(runDecider, id);
+    await run.append(cause, [{ type: 'RunRetryForgone', data: { reason: 'Its backfill was cancelled.' } }]);
+  }
 }

@@ -77,6 +77,7 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       return { ...state, status: 'ContinuedAsNew' };
     case 'RunObjectRemoved':
     case 'RunRechecked':
+    case 'RunRetryForgone':
       return state;
   }
 }

@@ -9,7 +9,9 @@ export type RunUpkeepEvent =
       data: { key: string; upload_id: string | null; removed: boolean; reason: string | null };
     }
   /** The source was counted again: it has `source_rows` where the manifest has `rows`, rejected ones included. */
-  | { type: 'RunRechecked'; data: { check: RecheckNumber; rows: number; source_rows: number } };
+  | { type: 'RunRechecked'; data: { check: RecheckNumber; rows: number; source_rows: number } }
+  /** Nobody wants the automatic retry of a failed run any more, so what it would go on with is not needed. */
+  | { type: 'RunRetryForgone'; data: { reason: string } };
 
 /** Which of the counts after an interval: the first (an hour later) or the second (a day later). */
 export type RecheckNumber = 1 | 2;

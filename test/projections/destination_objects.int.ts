@@ -122,6 +122,22 @@ describe('the objects of destinations', () => {
     expect(await objects()).toEqual({ a: ['file', 'obsolete', retry], b: ['upload', 'obsolete', retry] });
   });
 
+  it('are obsolete when the backfill is cancelled whose run was to be retried', async () => {
+    const id = await runs.open(3);
+    await runs.file(id, await runs.begin(id), 'a');
+    await commander.command('pause');
+    await end(id, 'FailedRetryable');
+    expect(await objects()).toEqual({ a: ['file', 'needed', id] });
+    const { rows } = await database.pool.query<{ backfill_id: string }>(
+      'select backfill_id from exportd.batch_export_runs where id = $1 and retry_at is not null',
+      [id],
+    );
+    await commander.command('cancelBackfill', { backfill_id: rows[0]?.backfill_id });
+    expect(await objects()).toEqual({ a: ['file', 'obsolete', id] });
+    await commander.command('unpause');
+    expect(await objects()).toEqual({ a: ['file', 'obsolete', id] });
+  });
+
   it('are obsolete when a run starts that does not go on with them', async () => {
     const id = await runs.open(3);
     await runs.file(id, await runs.begin(id), 'a');

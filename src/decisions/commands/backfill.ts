@@ -4,6 +4,7 @@ import { CommandRefused } from '../../domain/errors.ts';
 import { intervalsTouching, type DataInterval } from '../../domain/intervals.ts';
 import { idFromCause } from '../../journal/journal.ts';
 import { openBackfillRuns } from '../backfill_steps.ts';
+import { forgoRetries } from '../due_retries.ts';
 import { activeRunOf } from '../open_run.ts';
 import { cancelRuns } from '../run_endings.ts';
 import { effect, type CommandContext, type CommandEffect } from './context.ts';
@@ -150,5 +151,6 @@ export async function applySteering(
     command === 'cancel' && events.length > 0
       ? await cancelRuns(transaction, { backfill_id: body.backfill_id }, cause, 'Its backfill was cancelled.')
       : [];
+  if (command === 'cancel' && events.length > 0) await forgoRetries(transaction, body.backfill_id, cause);
   return effect(events.length > 0, { wake_backfills: [body.backfill_id], cancel_runs: cancelled });
 }

@@ -102,6 +102,7 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
     case 'RunFailed':
     case 'RunTerminated':
     case 'RunCancelled':
+    case 'RunRetryForgone':
       await retire('true');
       return;
     case 'RunFailedRetryable':

@@ -127,6 +127,9 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       await end(event.type === 'RunTimedOut' ? 'TimedOut' : 'FailedRetryable', event.data.latest_error);
       await set(`retry_at = $2::timestamptz + make_interval(secs => $3)`, event.data.retry_delay_seconds);
       return;
+    case 'RunRetryForgone':
+      await set('retry_at = null');
+      return;
     case 'RunContinuedAsNew':
       await set(`status = 'ContinuedAsNew', finished_at = $2, cursor = $3`, event.data.cursor);
       return;
