@@ -74,12 +74,15 @@ async function removeFile(
   object: ObsoleteObject,
   { destination, manifests, signal }: RemovalWork,
 ): Promise<void> {
+  const { key, mark, claimed } = object;
   const naming = await manifests.naming(object);
   if (naming === 'named')
     throw stillNamed('A manifest still names a file whose place another generation has taken.');
   // What no run claimed to publish no manifest can name; of the rest it has to be seen.
-  if (naming === 'not to be seen' && object.claimed) throw new RightMissing('s3:GetObject');
-  await withRight('s3:DeleteObject', () => destination.deleteObject(object.key, signal));
+  if (naming === 'not to be seen' && claimed) throw new RightMissing('s3:GetObject');
+  // Gone, or another export's by now: one that was made after this one's was deleted may write the same keys.
+  if (mark !== null && (await destination.isMadeOf({ key, mark }, signal)) === false) return;
+  await withRight('s3:DeleteObject', () => destination.deleteObject(key, signal));
 }
 
 /** Removes the manifest of a place that the destination has left, unless another run has published there again. */

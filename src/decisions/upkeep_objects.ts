@@ -14,8 +14,9 @@ export interface ObsoleteObject extends Pick<
   readonly run_id: string;
   readonly kind: 'upload' | 'file' | 'manifest';
   readonly key: string;
-  /** Of an upload: its id, and the mark that the file has which was made of it after all. */
+  /** Of an upload. */
   readonly upload_id: string | null;
+  /** Of an upload and of the file that was made of it; null for a file that was written in one step. */
   readonly mark: string | null;
   /** Whether a manifest may have named it: the run had claimed publishing. */
   readonly claimed: boolean;

@@ -11,7 +11,7 @@ import { complete, open, start } from './intervals.ts';
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
-  version: 1,
+  version: 2,
   owns: ['exportd.destination_objects'],
   tables: `
     create table exportd.destination_objects (
@@ -29,6 +29,7 @@ export const destinationObjectsProjection: Projection = {
       range integer,
       key text not null,
       upload_id text,
+      -- Tells the object that was made of the upload from any other.
       mark text,
       -- Whether a manifest may name it: its run has claimed publishing.
       claimed boolean not null default false,
@@ -77,7 +78,7 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
     }
     case 'RunFileCompleted':
       await change(
-        `update exportd.destination_objects set kind = 'file', upload_id = null, mark = null
+        `update exportd.destination_objects set kind = 'file', upload_id = null
          where run_id = $1 and generation = $2 and key = $3 and kind = 'upload' and obsolete_at is null`,
         event.data.generation,
         event.data.file.key,
