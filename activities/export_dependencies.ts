@@ -2,6 +2,7 @@ import type { Settings } from '../src/config/settings.ts';
 import type { RunSteps } from '../src/decisions/run_steps.ts';
 import type { OpenDestination } from '../src/destination/open_destination.ts';
 import type { SelectionOf } from '../src/destination/row_selections.ts';
+import type { ByteBudget } from '../src/encoding/byte_budget.ts';
 import type { EncoderPool } from '../src/encoding/encoder.ts';
 import type { Source } from '../src/source/source.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
@@ -12,6 +13,8 @@ export interface ExportDependencies {
   readonly runSteps: RunSteps;
   readonly source: Source;
   readonly encoders: EncoderPool;
+  /** The memory that all exports of the process share. */
+  readonly memory: ByteBudget;
   readonly openDestination: OpenDestination;
   readonly selectionOf: SelectionOf;
   readonly logger: Logger;

@@ -1,6 +1,6 @@
 import { filesOf, type OpenedRun } from '../src/domain/run.ts';
-import type { EncodedBlock, FileEncoder } from '../src/encoding/encoder.ts';
-import type { Source } from '../src/source/source.ts';
+import type { ByteAccount } from '../src/encoding/byte_budget.ts';
+import { encodeBlocks } from '../src/encoding/encode_blocks.ts';
 import { abandonIfOver, abandonUpload } from './abandon.ts';
 import { createFileWriter, type FileWriter, type ResumedFile } from './file_writer.ts';
 import { namesOf, nextKey, rangeAt, type ExportAttempt } from './range_attempt.ts';
@@ -18,12 +18,13 @@ export async function exportRows(
 ): Promise<{ readonly run: OpenedRun; readonly done: boolean }> {
   const { dependencies, runId, destination, encoder, selection, progress, signal } = attempt;
   const { runSteps, source, settings } = dependencies;
+  const memory = dependencies.memory.openAccount();
   const { after, until, files } = rangeAt(attempt, taken);
   const reached = resumed?.parts.at(-1)?.last ?? files.at(-1)?.last ?? after;
   const failed = new AbortController();
   const sending = AbortSignal.any([signal, failed.signal]);
   let run = taken;
-  let writer: FileWriter | null = resumed && openWriter(attempt, run, resumed, sending);
+  let writer: FileWriter | null = resumed && openWriter(attempt, run, resumed, memory, sending);
   let partsBefore = 0;
   let rejected = rejectedSoFar(taken);
 
@@ -44,15 +45,15 @@ export async function exportRows(
 
   try {
     const { blockBytes } = encoder;
-    const blocks = source.blocks(
-      rowRangeOf(run, selection),
-      { after: reached, until },
-      { blockBytes, signal },
-    );
-    for await (const block of encodeInOrder(blocks, encoder, settings.EXPORTD_ENCODER_THREADS)) {
+    const rows = rowRangeOf(run, selection);
+    const blocks = source.blocks(rows, { after: reached, until }, { blockBytes, signal, memory });
+    // As many as the threads have at once, and those that come next.
+    const blocksInFlight = 2 * settings.EXPORTD_ENCODER_THREADS;
+    for await (const encoded of encodeBlocks(blocks, { encoder, memory, blocksInFlight })) {
+      const { block } = encoded;
       if (writer?.isFull(destination.maxFileBytes)) await finishFile(writer);
-      writer ??= openWriter(attempt, run, null, sending);
-      await writer.append(block);
+      writer ??= openWriter(attempt, run, null, memory, sending);
+      await writer.append(encoded);
       progress.rows += block.rows;
       rejected += block.rejected.length;
       if (rejected > settings.EXPORTD_REJECTED_ROWS_MAX)
@@ -73,6 +74,7 @@ export async function exportRows(
     throw error;
   } finally {
     writer?.close();
+    memory.close();
   }
 }
 
@@ -80,6 +82,7 @@ function openWriter(
   attempt: ExportAttempt,
   run: OpenedRun,
   resumed: ResumedFile | null,
+  memory: ByteAccount,
   signal: AbortSignal,
 ): FileWriter {
   const { dependencies, runId, destination, encoder } = attempt;
@@ -92,6 +95,7 @@ function openWriter(
     encoder,
     key,
     resumed,
+    memory,
     signal,
     recordUpload: ({ upload_id, mark }) =>
       runSteps.recordUpload(runId, names, { file, key, upload_id, mark, encoder: encoder.identity }),
@@ -105,21 +109,3 @@ const rejectedSoFar = (run: OpenedRun): number =>
     (sum, { rejected }) => sum + rejected,
     0,
   );
-
-/** Encodes blocks in the pool's threads, as many at once as it has, and gives them out in the rows' order. */
-async function* encodeInOrder(
-  blocks: ReturnType<Source['blocks']>,
-  encoder: FileEncoder,
-  blocksInFlight: number,
-): AsyncGenerator<EncodedBlock> {
-  const encoding: Promise<EncodedBlock>[] = [];
-  for await (const rows of blocks) {
-    const block = encoder.encode(rows);
-    // Its turn to be awaited may never come when an earlier one fails.
-    block.catch(() => undefined);
-    encoding.push(block);
-    const next = encoding.length >= blocksInFlight ? encoding.shift() : undefined;
-    if (next) yield await next;
-  }
-  for (const block of encoding) yield await block;
-}

@@ -1,7 +1,9 @@
 import { crc32 } from 'node:zlib';
 import type { Destination, FileUpload } from '../src/destination/destination.ts';
 import type { CompletedFile, PlannedPart, SortKey } from '../src/domain/run.ts';
-import type { EncodedBlock, FileEncoder } from '../src/encoding/encoder.ts';
+import type { ByteAccount } from '../src/encoding/byte_budget.ts';
+import type { EncodedInMemory } from '../src/encoding/encode_blocks.ts';
+import type { FileEncoder } from '../src/encoding/encoder.ts';
 import { abandonUpload } from './abandon.ts';
 import { fileOf, hexadecimal } from './file_parts.ts';
 import { createPartSender } from './part_sender.ts';
@@ -22,6 +24,7 @@ export interface FileTarget {
   readonly key: string;
   /** The file to go on with; null begins one with the first block. */
   readonly resumed: ResumedFile | null;
+  readonly memory: Pick<ByteAccount, 'isOver'>;
   readonly signal: AbortSignal;
   recordUpload(upload: FileUpload): Promise<unknown>;
   planPart(part: PlannedPart): Promise<void>;
@@ -32,8 +35,8 @@ export interface FileTarget {
 /** Joins encoded blocks to one object: gathers them into parts and sends several at a time. */
 export interface FileWriter {
   readonly key: string;
-  /** Adds a block; waits while too many bytes are on their way. */
-  append(block: EncodedBlock): Promise<void>;
+  /** Adds a block, which is released when its part has arrived; waits while too many bytes are on their way. */
+  append(encoded: EncodedInMemory): Promise<void>;
   /** How many parts this writer has planned, those before it not counted. */
   partsPlanned(): number;
   /** Whether the file has so many bytes, or as many parts as an upload can have. */
@@ -49,6 +52,7 @@ export interface FileWriter {
 /** What has been gathered for the next part. */
 interface Gathered {
   readonly blocks: Buffer[];
+  readonly encoded: EncodedInMemory[];
   bytes: number;
   rows: number;
   rejected: number;
@@ -56,14 +60,22 @@ interface Gathered {
   last: SortKey | null;
 }
 
-const nothing = (): Gathered => ({ blocks: [], bytes: 0, rows: 0, rejected: 0, first: null, last: null });
+const nothing = (): Gathered => ({
+  blocks: [],
+  encoded: [],
+  bytes: 0,
+  rows: 0,
+  rejected: 0,
+  first: null,
+  last: null,
+});
 
 /** Begins a file or goes on with one. An upload is created with the first block, so that no rows leave no trace. */
 export function createFileWriter(target: FileTarget): FileWriter {
-  const { destination, encoder, key, signal, resumed } = target;
+  const { destination, encoder, key, memory, signal, resumed } = target;
   const planned: PlannedPart[] = [...(resumed?.parts ?? [])];
   const etags = new Map(resumed?.etags);
-  const sender = createPartSender();
+  const sender = createPartSender(memory);
   const assembly = encoder.assemble(planned.map(({ encoder_state }) => encoder_state));
   let upload = resumed?.upload;
   let partNumber = resumed?.nextPartNumber ?? 1;
@@ -91,7 +103,7 @@ export function createFileWriter(target: FileTarget): FileWriter {
   };
 
   const sendPart = async (to: FileUpload, final: boolean): Promise<void> => {
-    const { rows, rejected, first, last, blocks, bytes } = gathered;
+    const { rows, rejected, first, last, blocks, encoded, bytes } = gathered;
     gathered = nothing();
     const body = Buffer.concat(blocks, bytes);
     const part: PlannedPart = {
@@ -110,6 +122,7 @@ export function createFileWriter(target: FileTarget): FileWriter {
     await sender.send(body.length, async () => {
       const { part_number, etag } = await to.putPart(part.part_number, body, signal);
       etags.set(part_number, etag);
+      for (const one of encoded) one.release();
     });
   };
 
@@ -117,9 +130,11 @@ export function createFileWriter(target: FileTarget): FileWriter {
 
   return {
     key,
-    append: async (block) => {
+    append: async (encoded) => {
+      const { block } = encoded;
       const to = upload ?? (await begin());
       gather(await assembly.append(block));
+      gathered.encoded.push(encoded);
       gathered.rows += block.rows;
       gathered.rejected += block.rejected.length;
       gathered.first ??= block.first;

@@ -1,3 +1,5 @@
+import type { ByteAccount } from '../src/encoding/byte_budget.ts';
+
 /** Bytes of parts under way at once; a part larger than this goes alone. */
 const bytesInFlightMaximum = 48 * 1024 * 1024;
 const partsInFlightMaximum = 3;
@@ -10,8 +12,8 @@ export interface PartSender {
   settled(): Promise<void>;
 }
 
-/** A sender for the parts of one file. */
-export function createPartSender(): PartSender {
+/** A sender for the parts of one file; while memory is short it sends one at a time. */
+export function createPartSender(memory: Pick<ByteAccount, 'isOver'>): PartSender {
   const inFlight = new Set<Promise<void>>();
   let bytesInFlight = 0;
   let failure: { readonly error: unknown } | undefined;
@@ -20,7 +22,7 @@ export function createPartSender(): PartSender {
   };
   const isFull = (bytes: number): boolean =>
     inFlight.size >= partsInFlightMaximum ||
-    (inFlight.size > 0 && bytesInFlight + bytes > bytesInFlightMaximum);
+    (inFlight.size > 0 && (bytesInFlight + bytes > bytesInFlightMaximum || memory.isOver()));
   return {
     send: async (bytes: number, work: () => Promise<void>): Promise<void> => {
       while (isFull(bytes)) await Promise.race(inFlight);

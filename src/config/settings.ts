@@ -109,6 +109,11 @@ const schema = z.object({
   EXPORTD_REJECTED_ROWS_MAX: count(10_000, 0),
   EXPORTD_EXPORT_SLOTS: count(4),
   EXPORTD_ENCODER_THREADS: count(2),
+  /**
+   * What rows and encoded bytes of all exports of a process together should take of its memory. Beyond it nothing is
+   * read ahead and parts are sent one by one; every export has a page, its encoded bytes and a part in any case.
+   */
+  EXPORTD_MEMORY_BYTES: count(96 * 1024 * 1024, 1024 * 1024),
   /** Longest silence on a connection to S3 before the request counts as lost. */
   EXPORTD_S3_REQUEST_TIMEOUT_MS: milliseconds(30 * second, 100),
   /** How long one request to S3 is tried again through an outage before the activity fails and is retried as a whole. */

@@ -3,7 +3,7 @@ import type { GatheredBlocks } from './block_builder.ts';
 import { copyOut } from './copy_out.ts';
 import { parameterSetting, type ModelQuery, type QueryParameters } from './model_query.ts';
 import type { SourceConnections } from './source_connection.ts';
-import type { KeyBounds, RowBlock, RowRange } from './source.ts';
+import type { KeyBounds, ReadingOptions, RowBlock, RowMemory, RowRange } from './source.ts';
 
 /** How much one page may hold. */
 export interface PageBounds {
@@ -60,8 +60,8 @@ export async function* readPages(
   query: ModelQuery,
   range: RowRange,
   { after, until }: KeyBounds,
-  bounds: PageBounds & { readonly blockBytes: number },
-  signal: AbortSignal,
+  bounds: PageBounds,
+  { blockBytes, signal, memory = plentiful }: ReadingOptions,
 ): AsyncGenerator<RowBlock> {
   const left = new AbortController();
   const reading = AbortSignal.any([signal, left.signal]);
@@ -69,36 +69,46 @@ export async function* readPages(
   const readPage = async (from: SortKey | null, rowBytes: number): Promise<Page> => {
     const rows = Math.max(1, Math.min(bounds.rows, Math.floor((bounds.bytes * filling) / rowBytes)));
     const select = query.page(rows, { after: from !== null, until: until !== null });
-    const gathered = await connections.read(
-      statementSettings(query, range, { after: from, until }),
-      reading,
-      ({ connection, cancel }) =>
-        copyOut(connection, select, query, {
-          blockBytes: bounds.blockBytes,
-          maxBytes: bounds.bytes,
-          onEnough: cancel,
-        }),
-    );
-    return pageOf(gathered, rows);
+    const settings = statementSettings(query, range, { after: from, until });
+    let taken = Math.ceil(rows * rowBytes);
+    await memory.takeRows(taken, reading);
+    try {
+      const gathered = await connections.read(settings, reading, ({ connection, cancel }) =>
+        copyOut(connection, select, query, { blockBytes, maxBytes: bounds.bytes, onEnough: cancel }),
+      );
+      taken -= gathered.bytes;
+      return pageOf(gathered, rows);
+    } finally {
+      memory.giveRows(taken);
+    }
+  };
+  const giveBack = (blocks: readonly RowBlock[]): void => {
+    for (const { block } of blocks) memory.giveRows(block.length);
   };
 
   let page: Promise<Page> | undefined = readPage(after, assumedRowBytes);
+  let current: RowBlock[] = [];
   try {
     while (page) {
       const { blocks, next, rowBytes }: Page = await page;
+      current = blocks;
       page = next ? readPage(next, rowBytes) : undefined;
       // It is awaited only when the caller has taken every block.
       page?.catch(() => undefined);
-      for (let block = blocks.shift(); block; block = blocks.shift()) {
+      for (let block = current.shift(); block; block = current.shift()) {
         yield block;
         signal.throwIfAborted();
       }
     }
   } finally {
     left.abort(new Error('The caller needs no more pages.'));
-    await page?.catch(() => undefined);
+    giveBack(current);
+    await page?.then(({ blocks }) => giveBack(blocks)).catch(() => undefined);
   }
 }
+
+/** The memory of a caller that has no bounds. */
+const plentiful: RowMemory = { takeRows: () => Promise.resolve(), giveRows: () => undefined };
 
 const pageOf = ({ blocks, rows, bytes, cut }: GatheredBlocks, asked: number): Page => ({
   blocks,

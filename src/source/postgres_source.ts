@@ -84,9 +84,9 @@ export function createSource({
         return rows.map(({ inserted_at, id }) => ({ inserted_at, id }));
       });
     },
-    async *blocks(range, keys, { blockBytes, signal }) {
-      const query = await queryOf(range, signal);
-      yield* readPages(connections, query, range, keys, { ...bounds, blockBytes }, signal);
+    async *blocks(range, keys, options) {
+      const query = await queryOf(range, options.signal);
+      yield* readPages(connections, query, range, keys, bounds, options);
     },
     close: () => connections.close(),
   };

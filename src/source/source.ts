@@ -44,6 +44,25 @@ export interface RowBlock {
   readonly last: SortKey;
 }
 
+/** Where a reader asks for the memory of the rows it reads, so that all readers of a process share what there is. */
+export interface RowMemory {
+  /** Waits until so many bytes may be read. Rejects with the signal's reason when it is aborted. */
+  takeRows(bytes: number, signal: AbortSignal): Promise<void>;
+  /** They are gone, or were fewer; a negative number says that they were more. */
+  giveRows(bytes: number): void;
+}
+
+/** How blocks are read. */
+export interface ReadingOptions {
+  readonly blockBytes: number;
+  readonly signal: AbortSignal;
+  /**
+   * Pages are taken from it before they are read; the caller gives back the bytes of every block that it was given.
+   * Without, a page is read ahead whatever there is.
+   */
+  readonly memory?: RowMemory;
+}
+
 /** How far the wait for the source's open transactions has come; travels through a run workflow's history. */
 export type BarrierState =
   | { readonly phase: 'settling' }
@@ -82,10 +101,6 @@ export interface Source {
    * transaction is open while the caller works. An abort cancels the running statement in PostgreSQL and ends the
    * generator with the signal's reason.
    */
-  blocks(
-    range: RowRange,
-    bounds: KeyBounds,
-    options: { readonly blockBytes: number; readonly signal: AbortSignal },
-  ): AsyncGenerator<RowBlock>;
+  blocks(range: RowRange, bounds: KeyBounds, options: ReadingOptions): AsyncGenerator<RowBlock>;
   close(): Promise<void>;
 }

@@ -11,6 +11,7 @@ import { createDestinationTester } from '../destination/destination_tests.ts';
 import { createDestinationOpener } from '../destination/open_destination.ts';
 import { createPlaceOpener } from '../destination/open_place.ts';
 import { createSelectionReader } from '../destination/row_selections.ts';
+import { createByteBudget } from '../encoding/byte_budget.ts';
 import { createEncoderPool } from '../encoding/encoder_pool.ts';
 import { createPool } from '../journal/database.ts';
 import { createJournal } from '../journal/journal.ts';
@@ -89,6 +90,7 @@ async function serve(
     runSteps: control.runSteps,
     source,
     encoders,
+    memory: createByteBudget(settings.EXPORTD_MEMORY_BYTES),
     selectionOf,
     openDestination: createDestinationOpener(pool, keyRing, settings),
     logger,

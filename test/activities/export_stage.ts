@@ -9,6 +9,7 @@ import { createDestinationOpener } from '../../src/destination/open_destination.
 import { createSelectionReader } from '../../src/destination/row_selections.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { runDecider } from '../../src/domain/run.ts';
+import { createByteBudget } from '../../src/encoding/byte_budget.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { inTransaction, type Pool } from '../../src/journal/database.ts';
 import { createJournal } from '../../src/journal/journal.ts';
@@ -42,6 +43,7 @@ export async function createStage() {
   const runSteps = createRunSteps(journal);
   const source = createSource({ sourceUrl: database.url, settings });
   const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });
+  const memory = createByteBudget(settings.EXPORTD_MEMORY_BYTES);
   const openDestination = createDestinationOpener(database.pool, keyRing, settings);
   const selectionOf = createSelectionReader(database.pool);
   const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
@@ -57,7 +59,17 @@ export async function createStage() {
       heartbeat: (details) => heartbeats.push(details),
       cancellationSignal: more.signal ?? new AbortController().signal,
     });
-    const working = { runSteps, source, encoders, openDestination, selectionOf, logger, settings, context };
+    const working = {
+      runSteps,
+      source,
+      encoders,
+      memory,
+      openDestination,
+      selectionOf,
+      logger,
+      settings,
+      context,
+    };
     const dependencies = { ...working, ...more };
     return { ...createExportActivities(dependencies), heartbeats };
   };

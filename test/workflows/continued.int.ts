@@ -5,6 +5,7 @@ import { createKeyRing } from '../../src/config/key_ring.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
 import { createSelectionReader } from '../../src/destination/row_selections.ts';
+import { createByteBudget } from '../../src/encoding/byte_budget.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
@@ -44,7 +45,17 @@ beforeAll(async () => {
       const openDestination = createDestinationOpener(database.pool, keyRing, settings);
       const logger = createLogger('test', settings);
       const selectionOf = createSelectionReader(database.pool);
-      const exporting = { runSteps, source, encoders, openDestination, selectionOf, logger, settings };
+      const memory = createByteBudget(settings.EXPORTD_MEMORY_BYTES);
+      const exporting = {
+        runSteps,
+        source,
+        encoders,
+        memory,
+        openDestination,
+        selectionOf,
+        logger,
+        settings,
+      };
       return { source, exportActivities: createExportActivities(exporting) };
     },
   );

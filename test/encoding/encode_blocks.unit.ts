@@ -1,0 +1,146 @@
+import { describe, expect, it } from '@jest/globals';
+import { createByteBudget } from '../../src/encoding/byte_budget.ts';
+import { encodeBlocks } from '../../src/encoding/encode_blocks.ts';
+import type { EncodedBlock } from '../../src/encoding/encoder.ts';
+import type { RowBlock } from '../../src/source/source.ts';
+
+const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'a' };
+const blockOf = (index: number): RowBlock => ({
+  columns: [],
+  block: Buffer.alloc(10, index),
+  rows: index,
+  first: key,
+  last: key,
+});
+const encodedOf = ({ rows }: RowBlock): EncodedBlock => ({
+  bytes: Buffer.alloc(4),
+  rows,
+  rejected: [],
+  first: key,
+  last: key,
+  state: null,
+});
+
+/** Blocks that count how many were taken, and tell when nobody wants more. */
+function createBlocks(count: number, failure?: Error) {
+  const told = { given: 0, ended: false };
+  async function* blocks(): AsyncGenerator<RowBlock> {
+    try {
+      for (let index = 0; index < count; index += 1) {
+        told.given += 1;
+        yield await Promise.resolve(blockOf(index));
+      }
+      if (failure) throw failure;
+    } finally {
+      told.ended = true;
+    }
+  }
+  return { told, blocks: blocks() };
+}
+
+/** An encoder whose blocks are ready when a test says so. */
+function createEncoder() {
+  const waiting: { rows: RowBlock; ready: (error?: Error) => void }[] = [];
+  const encode = (rows: RowBlock): Promise<EncodedBlock> =>
+    new Promise((resolve, reject) => {
+      const ready = (error?: Error): void => {
+        if (error) reject(error);
+        else resolve(encodedOf(rows));
+      };
+      waiting.push({ rows, ready });
+    });
+  return { waiting, encode };
+}
+
+const immediately = { encode: (rows: RowBlock) => Promise.resolve(encodedOf(rows)) };
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const createAccount = () => createByteBudget(1_000).openAccount();
+
+describe('encodeBlocks', () => {
+  it('gives blocks out in their order, whichever is ready first, and takes no more than may be under way', async () => {
+    const { told, blocks } = createBlocks(5);
+    const encoder = createEncoder();
+    const encoded = encodeBlocks(blocks, { encoder, memory: createAccount(), blocksInFlight: 3 });
+    const first = encoded.next();
+    await turn();
+    expect([told.given, encoder.waiting.length]).toEqual([3, 3]);
+    encoder.waiting[2]?.ready();
+    encoder.waiting[1]?.ready();
+    await turn();
+    expect(told.given).toBe(3);
+    encoder.waiting[0]?.ready();
+    expect((await first).value).toMatchObject({ block: { rows: 0 } });
+    await turn();
+    expect(told.given).toBe(4);
+    expect((await encoded.next()).value).toMatchObject({ block: { rows: 1 } });
+    expect((await encoded.next()).value).toMatchObject({ block: { rows: 2 } });
+    await turn();
+    for (const { ready } of encoder.waiting) ready();
+    expect((await encoded.next()).value).toMatchObject({ block: { rows: 3 } });
+    expect((await encoded.next()).value).toMatchObject({ block: { rows: 4 } });
+    expect((await encoded.next()).done).toBe(true);
+    expect(told.ended).toBe(true);
+  });
+
+  it('gives rows back when they are encoded, and encoded bytes when they are released', async () => {
+    const budget = createByteBudget(25);
+    const memory = budget.openAccount();
+    const encoder = createEncoder();
+    const { blocks } = createBlocks(2);
+    await memory.takeRows(20, new AbortController().signal);
+    memory.addEncoded(10);
+    expect(memory.isOver()).toBe(true);
+    const encoded = encodeBlocks(blocks, { encoder, memory, blocksInFlight: 2 });
+    const first = encoded.next();
+    await turn();
+    encoder.waiting[0]?.ready();
+    const given = await first;
+    // 10 of rows, 4 and 10 encoded.
+    expect(memory.isOver()).toBe(false);
+    memory.addEncoded(5);
+    expect(memory.isOver()).toBe(true);
+    if (!given.done) given.value.release();
+    expect(memory.isOver()).toBe(false);
+    encoder.waiting[1]?.ready();
+    await encoded.next();
+    await encoded.return(undefined);
+  });
+
+  it('throws what a block cannot be encoded for, in its turn, when all others have ended', async () => {
+    const { told, blocks } = createBlocks(10);
+    const encoder = createEncoder();
+    const encoded = encodeBlocks(blocks, { encoder, memory: createAccount(), blocksInFlight: 3 });
+    const first = encoded.next();
+    await turn();
+    const error = new Error('no year 10000');
+    encoder.waiting[1]?.ready(error);
+    encoder.waiting[0]?.ready();
+    await first;
+    const second = encoded.next();
+    await turn();
+    for (const { ready } of encoder.waiting) ready();
+    await expect(second).rejects.toBe(error);
+    expect(told.ended).toBe(true);
+    expect(told.given).toBeLessThan(10);
+  });
+
+  it('throws what the reading fails with, after the blocks before it', async () => {
+    const failure = new Error('the connection broke');
+    const { blocks } = createBlocks(2, failure);
+    const rows: number[] = [];
+    const reading = (async () => {
+      const work = { encoder: immediately, memory: createAccount(), blocksInFlight: 4 };
+      for await (const { block } of encodeBlocks(blocks, work)) rows.push(block.rows);
+    })();
+    await expect(reading).rejects.toBe(failure);
+    expect(rows).toEqual([0, 1]);
+  });
+
+  it('asks for no more blocks when the caller stops', async () => {
+    const { told, blocks } = createBlocks(1_000);
+    const work = { encoder: immediately, memory: createAccount(), blocksInFlight: 4 };
+    for await (const { block } of encodeBlocks(blocks, work)) if (block.rows === 3) break;
+    expect(told.ended).toBe(true);
+    expect(told.given).toBeLessThan(15);
+  });
+});
