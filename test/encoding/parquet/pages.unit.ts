@@ -89,9 +89,9 @@ describe('a column', () => {
   });
 
   it('of numbers, texts and times fills many pages, with nulls between and at the end', async () => {
-    const rows = 200_000;
+    const rows = 140_000;
     const unlessNull = (row: number, sample: Sample): Sample | null =>
-      row % 5 === 0 || row > rows - 100 ? null : sample;
+      row % 20 === 0 || row > rows - 100 ? null : sample;
     const hasDictionary = await writeAndRead(rows, [
       { type: 'bigint', value: (row) => unlessNull(row, sampleOf.bigint(BigInt(row) ** 3n)) },
       {
