@@ -15,7 +15,9 @@ export function assembleBrotli(head: Buffer): FileAssembly {
     chunkSize,
     params: {
       [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
-      [constants.BROTLI_PARAM_QUALITY]: 5,
+      // The thread is one, and quality 5 takes it nearly twice as long for a file that is 4 % smaller.
+      [constants.BROTLI_PARAM_QUALITY]: 4,
+      [constants.BROTLI_PARAM_LGWIN]: 20,
     },
   });
   let pieces: Buffer[] = [];

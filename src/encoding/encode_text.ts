@@ -3,6 +3,7 @@ import type { BadValue } from './bad_value.ts';
 import type { EncodingResult } from './encoding_task.ts';
 import { createGrowingBuffer } from './growing_buffer.ts';
 import { joinableCompression } from './joinable_compression.ts';
+import { releaseMemory } from './release_memory.ts';
 import type { Rows } from './rows.ts';
 import { textFormats, type TextOptions } from './text_files.ts';
 import { appendRows } from './text_rows.ts';
@@ -29,18 +30,23 @@ export function encodeText(
     const appended = appendRows(text, rows, textFormats[file_format], onBadValue);
     const written = text.bytes.subarray(0, text.length);
     if (!isUtf8(written)) return null;
-    const bytes = joinableCompression(compression === 'brotli' ? null : compression).compress(written);
+    const bytes = compressed(compression, written);
     const state = compression === 'brotli' ? null : stateOfText(written);
-    return { bytes: ownMemory(bytes), rows: appended, state };
+    return { bytes, rows: appended, state };
   } finally {
-    if (text.bytes.length > keptSize) text = createGrowingBuffer(initialSize);
+    if (text.bytes.length > keptSize) {
+      releaseMemory(text.bytes);
+      text = createGrowingBuffer(initialSize);
+    }
   }
 }
 
-/** Only memory that belongs to the bytes alone can be handed over; the text's is kept for the next block. */
-const ownMemory = (bytes: Buffer): Uint8Array<ArrayBuffer> =>
-  bytes.buffer instanceof ArrayBuffer &&
-  bytes.buffer !== text.bytes.buffer &&
-  bytes.buffer.byteLength === bytes.byteLength
-    ? new Uint8Array(bytes.buffer)
-    : new Uint8Array(bytes);
+/** In memory of its own, which can be handed to another thread; that of the text is kept for the next block. */
+function compressed(compression: TextOptions['compression'], written: Buffer): Uint8Array<ArrayBuffer> {
+  if (compression === null || compression === 'brotli') return new Uint8Array(written);
+  const bytes = joinableCompression(compression).compress(written);
+  const own = new Uint8Array(bytes);
+  // zlib gives out the beginning of the memory that it wrote into.
+  releaseMemory(new Uint8Array(bytes.buffer));
+  return own;
+}

@@ -1,6 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { encodeBlock } from './encode_block.ts';
 import type { EncodingAnswer, EncodingTask } from './encoding_task.ts';
+import { releaseMemory } from './release_memory.ts';
 import { MalformedBlock, RowNotEncodable } from './row_not_encodable.ts';
 
 /**
@@ -27,5 +28,6 @@ function answerTo(task: EncodingTask): EncodingAnswer {
 
 parentPort?.on('message', (task: EncodingTask) => {
   const answer = answerTo(task);
+  releaseMemory(new Uint8Array(task.block.buffer));
   parentPort?.postMessage(answer, answer.outcome === 'encoded' ? [answer.bytes.buffer] : []);
 });

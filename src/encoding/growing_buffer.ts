@@ -11,11 +11,17 @@ export function createGrowingBuffer(size: number): GrowingBuffer {
   return { bytes, view: new DataView(bytes.buffer), length: 0 };
 }
 
+/** Memory is doubled up to this many bytes; beyond, it grows by what is needed and a little more. */
+const mostDoubled = 8 * 1024 * 1024;
+
 /** Makes room for so many bytes after `length`. */
 export function reserve(buffer: GrowingBuffer, size: number): void {
   const needed = buffer.length + size;
   if (needed <= buffer.bytes.length) return;
-  const larger = Buffer.allocUnsafeSlow(Math.max(needed, buffer.bytes.length * 2));
+  // A single large value is not to take twice its size.
+  const larger = Buffer.allocUnsafeSlow(
+    Math.ceil(Math.max(needed * 1.125, Math.min(needed, mostDoubled) * 2)),
+  );
   buffer.bytes.copy(larger, 0, 0, buffer.length);
   buffer.bytes = larger;
   buffer.view = new DataView(larger.buffer);

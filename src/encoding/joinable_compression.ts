@@ -2,8 +2,8 @@ import { constants, deflateRawSync, zstdCompressSync } from 'node:zlib';
 import type { TextCompression } from './encoder.ts';
 import type { TextState } from './text_state.ts';
 
-/** Bytes by which zlib's output grows. */
-const chunkSize = 256 * 1024;
+/** Memory for all that comes of a text, so that zlib makes one piece of it; what is not written to costs nothing. */
+const chunkSizeFor = (text: Buffer): number => text.length + 64 * 1024;
 
 /** How blocks of a text are compressed one by one, in any thread, so that laid end to end they make one file. */
 export interface JoinableCompression {
@@ -29,7 +29,7 @@ const gzip: JoinableCompression = {
     deflateRawSync(text, {
       level: 6,
       memLevel: 9,
-      chunkSize,
+      chunkSize: chunkSizeFor(text),
       // Ends on a whole byte and forgets what came before, so that the next block may come from any thread.
       finishFlush: constants.Z_FULL_FLUSH,
     }),
@@ -47,7 +47,7 @@ const zstd: JoinableCompression = {
   opening: nothing,
   compress: (text) =>
     zstdCompressSync(text, {
-      chunkSize,
+      chunkSize: chunkSizeFor(text),
       params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_checksumFlag]: 1 },
     }),
   // No frame at all is no zstd file.
