@@ -1,4 +1,4 @@
-import { findDueUpkeep, type UpkeepTask } from '../src/decisions/upkeep_due.ts';
+import { findDueUpkeep, type DueUpkeep } from '../src/decisions/upkeep_due.ts';
 import type { Settings } from '../src/config/settings.ts';
 import { currentActivity, withHeartbeats } from './activity_context.ts';
 import { withFailures } from './failures.ts';
@@ -33,8 +33,7 @@ export function createUpkeepActivities(dependencies: UpkeepDependencies) {
 }
 
 /** What a round of the upkeep begins with. */
-export interface UpkeepRound {
-  readonly tasks: readonly UpkeepTask[];
+export interface UpkeepRound extends DueUpkeep {
   /** Milliseconds until the next look, unless there is more to do. */
   readonly interval_ms: number;
   /** After how many rounds the workflow continues as new. */
@@ -65,7 +64,7 @@ export function createUpkeepLook({
     {
       /** What there is to do now, without the tasks that are put off. */
       findUpkeep: async ({ put_off }: { put_off: readonly string[] }): Promise<UpkeepRound> => ({
-        tasks: await findDueUpkeep(journal.pool, policies.upkeep, put_off),
+        ...(await findDueUpkeep(journal.pool, policies.upkeep, put_off)),
         interval_ms: settings.EXPORTD_UPKEEP_INTERVAL_MS,
         continue_after: settings.EXPORTD_CONTINUE_AS_NEW_COMMANDS,
         heartbeat_timeout_ms: settings.EXPORTD_HEARTBEAT_TIMEOUT_MS,

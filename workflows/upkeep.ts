@@ -42,7 +42,8 @@ export async function batchExportUpkeep(input: UpkeepInput): Promise<void> {
     const round = await look([...putOff.waiting(Date.now()), ...tasks.running()]);
     intervalMs = round?.interval_ms ?? refusedMs;
     if (round) tasks.take(round);
-    await condition(() => woken || tasks.mustStop(), intervalMs);
+    const isDue = () => woken || tasks.mustStop() || (round?.more === true && tasks.isIdle());
+    await condition(isDue, intervalMs);
     if (round) setCurrentDetails(upkeepDetails(tasks.summary(), tasks.running().length, putOff.all()));
     if (!tasks.mustStop() && rounds < (round?.continue_after ?? Infinity)) continue;
     await tasks.drain();

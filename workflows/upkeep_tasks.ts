@@ -17,6 +17,8 @@ export interface RunningTasks {
   take(round: UpkeepRound): void;
   /** Names of the tasks under way. One that hangs keeps its own place and no other. */
   running(): string[];
+  /** Whether everything that was taken is done. */
+  isIdle(): boolean;
   /** What was done since this was asked last. */
   summary(): UpkeepSummary;
   /** Whether the execution has come to its end: its history is long, or its code met an error. */
@@ -76,6 +78,7 @@ export function upkeepTasks(exportTaskQueue: string, putOff: PutOffTasks): Runni
       fill();
     },
     running: () => [...running],
+    isIdle: () => running.size === 0 && waiting.length === 0,
     summary: () => {
       const done = summary;
       summary = nothing();

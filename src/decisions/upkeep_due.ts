@@ -12,15 +12,21 @@ export interface UpkeepTask {
   readonly batch_export_id: string;
 }
 
-/** Of one kind, in one round; the rest follows in the next. */
+/** Of one kind that one look finds; the next one follows when they are done. */
 const tasksAtOnce = 100;
 
-/** What there is to do now, longest due first, without those that are put off, each named `<kind>/<export>`. */
+/** What there is to do now, and whether that is not all. */
+export interface DueUpkeep {
+  readonly tasks: readonly UpkeepTask[];
+  readonly more: boolean;
+}
+
+/** Finds what is due, the longest due first, without the tasks that are put off, each named `<kind>/<export>`. */
 export async function findDueUpkeep(
   pool: Pool,
   policy: UpkeepPolicy,
   putOff: readonly string[],
-): Promise<UpkeepTask[]> {
+): Promise<DueUpkeep> {
   const named = (kind: UpkeepKind) =>
     putOff.filter((name) => name.startsWith(`${kind}/`)).map((name) => name.slice(kind.length + 1));
   const { rows: uncleaned } = await pool.query<{ batch_export_id: string }>(
@@ -37,5 +43,8 @@ export async function findDueUpkeep(
   );
   const tasks = (kind: UpkeepKind, rows: readonly { batch_export_id: string }[]): UpkeepTask[] =>
     rows.map(({ batch_export_id }) => ({ kind, batch_export_id }));
-  return [...tasks('recheckRuns', uncounted), ...tasks('cleanUpExport', uncleaned)];
+  return {
+    tasks: [...tasks('recheckRuns', uncounted), ...tasks('cleanUpExport', uncleaned)],
+    more: uncounted.length === tasksAtOnce || uncleaned.length === tasksAtOnce,
+  };
 }

@@ -40,7 +40,7 @@ const policy = (more: Partial<UpkeepPolicy> = {}): UpkeepPolicy => ({
 });
 
 const due = async (of: UpkeepPolicy, putOff: readonly string[] = []) =>
-  (await findDueUpkeep(database.pool, of, putOff)).filter(
+  (await findDueUpkeep(database.pool, of, putOff)).tasks.filter(
     ({ batch_export_id }) => batch_export_id === commander.batchExportId,
   );
 
