@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomBytes, randomUUID } from 'node:crypto';
+import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
@@ -35,12 +36,26 @@ export interface ShownRun {
   readonly backfill_id: string | null;
 }
 
+/** A worker process. */
+export interface WorkerProcess {
+  readonly pid: number;
+  /** SIGKILL, as the kernel or an operator would. */
+  kill(): Promise<void>;
+  /** Stands still, as under a debugger or on a machine that is out of memory. */
+  pause(): void;
+  resume(): void;
+  /** SIGTERM; resolves when it has let go of all it did. */
+  stop(): Promise<void>;
+}
+
 /** exportd as a user runs it: a server and a worker process on a database, a bucket and a task queue of their own. */
 export interface Stack {
   readonly baseUrl: string;
   readonly projectId: number;
   readonly pool: Pool;
   readonly bucket: TestBucket;
+  /** Those of its processes. */
+  readonly settings: Settings;
   readonly databaseUrl: string;
   readonly key: string;
   readonly temporalAddress: string;
@@ -51,8 +66,9 @@ export interface Stack {
   runs(exportId: string): Promise<ShownRun[]>;
   /** Waits until the run is in the status and returns it. */
   runIn(exportId: string, runId: string, status: string): Promise<ShownRun>;
-  startWorker(): Promise<void>;
-  /** SIGKILL, as the kernel or an operator would. */
+  /** Starts one more worker. */
+  startWorker(): Promise<WorkerProcess>;
+  /** Kills the worker that was started last. */
   killWorker(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -76,6 +92,21 @@ async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   await new Promise((resolve) => child.once('exit', resolve));
 }
+
+const workerProcess = (child: ChildProcess): WorkerProcess => ({
+  pid: child.pid ?? 0,
+  kill: async () => {
+    child.kill('SIGKILL');
+    await ended(child);
+  },
+  pause: () => void child.kill('SIGSTOP'),
+  resume: () => void child.kill('SIGCONT'),
+  stop: async () => {
+    child.kill('SIGCONT');
+    child.kill('SIGTERM');
+    await ended(child);
+  },
+});
 
 /** Starts the stack; every wait of the product is short unless `settings` says otherwise. */
 export async function startStack(
@@ -131,7 +162,7 @@ export async function startStack(
 
   const baseUrl = `http://127.0.0.1:${port}`;
   const server = start('server');
-  let worker: ChildProcess | undefined;
+  const workers: WorkerProcess[] = [];
 
   const answers = async (path: string) => {
     if (server.exitCode !== null) throw new Error(`${name}: the server ended; see ${logs}`);
@@ -139,12 +170,10 @@ export async function startStack(
     return response?.status === 200;
   };
   const startWorker = async () => {
-    worker = start('worker');
+    const worker = workerProcess(start('worker'));
+    workers.push(worker);
     await until(() => answers('/readyz'), `${name}: /readyz answers 200`);
-  };
-  const killWorker = async () => {
-    worker?.kill('SIGKILL');
-    if (worker) await ended(worker);
+    return worker;
   };
 
   const call: Stack['call'] = async (method, path, body, headers = {}) => {
@@ -177,13 +206,14 @@ export async function startStack(
     projectId: project.id,
     pool,
     bucket,
+    settings: readSettings(environment),
     databaseUrl: database.url,
     key,
     temporalAddress,
     call,
     runs,
     startWorker,
-    killWorker,
+    killWorker: async () => workers.at(-1)?.kill(),
     createExport: async (members = {}, config = {}) => {
       const answer = await call('POST', '/batch_exports/', {
         name: `Export of ${name}`,
@@ -222,10 +252,9 @@ export async function startStack(
       return last;
     },
     stop: async () => {
-      for (const child of [worker, server]) {
-        child?.kill('SIGTERM');
-        if (child) await ended(child);
-      }
+      await Promise.all(workers.map((worker) => worker.stop()));
+      server.kill('SIGTERM');
+      await ended(server);
       await pool.end();
       await database.drop();
     },

@@ -1,0 +1,171 @@
+import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createBucket } from '../setup/bucket.ts';
+import { until } from '../setup/until.ts';
+import { killPoints, type Held, type KillPoint } from './kill_points.ts';
+import { insertLargeEvents } from './large_rows.ts';
+import { watchManifests, type ManifestWatch } from './manifest_watch.ts';
+import { holdRequests } from './request_hold.ts';
+import { hourAgo, readManifest } from './rows.ts';
+import { createS3Proxy, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts';
+import { startStack, type ShownRun, type Stack } from './stack.ts';
+import { verified } from './verified.ts';
+
+/** Enough for three parts in every format. */
+const rows = 2_600;
+const range = { start_at: hourAgo(3).toISOString(), end_at: hourAgo(2).toISOString() };
+
+const everyPoint = Object.keys(killPoints) as KillPoint[];
+/** Where a file is gone on with or its end is found again, which depends on the format. */
+const pointsOfFiles: readonly KillPoint[] = ['in a part', 'between parts', 'after the last part'];
+const formats = [
+  { format: { file_format: 'JSONLines', compression: 'gzip' }, points: everyPoint },
+  { format: { file_format: 'CSV', compression: 'zstd' }, points: ['in a part', 'after the last part'] },
+  { format: { file_format: 'Parquet', compression: 'zstd' }, points: pointsOfFiles },
+] as const;
+
+describe.each(formats)(
+  'SIGKILL of the worker, $format.file_format $format.compression',
+  ({ format, points }) => {
+    let stack: Stack;
+    let proxy: S3Proxy;
+    let watch: ManifestWatch | undefined;
+    const holds: Held[] = [];
+    /** How many requests had come when the worker was killed. */
+    let killedAt = 0;
+    const killed = new Map<KillPoint, { exportId: string; prefix: string; run: ShownRun }>();
+
+    const prefixOf = (point: KillPoint): string => point.replaceAll(/[^a-z]+/g, '-');
+
+    async function firstGeneration(point: KillPoint): Promise<{ exportId: string; first: ShownRun }> {
+      const exportId = await stack.createExport({}, { ...format, prefix: prefixOf(point) });
+      await stack.call('POST', `/batch_exports/${exportId}/backfill/`, range);
+      const [run] = await stack.runs(exportId);
+      return { exportId, first: await stack.runIn(exportId, run?.id ?? '', 'Completed') };
+    }
+
+    async function startAgain(exportId: string, first: ShownRun): Promise<string> {
+      const { headers } = await stack.call('POST', `/batch_exports/${exportId}/runs/${first.id}/retry/`, {});
+      return headers.get('location')?.split('/').at(-2) ?? '';
+    }
+
+    /** All points at once: each has an export of its own, whose second run stands still there when the worker dies. */
+    beforeAll(async () => {
+      const bucket = await createBucket();
+      proxy = await createS3Proxy(bucket.endpoint);
+      stack = await startStack(
+        `kill-${format.file_format}`,
+        {
+          EXPORTD_EXPORT_SLOTS: String(points.length),
+          EXPORTD_HEARTBEAT_TIMEOUT_MS: '4000',
+          // Two row groups of Parquet, each of them a part.
+          EXPORTD_PAGE_BYTES: '8000000',
+        },
+        { bucket: { ...bucket, endpoint: proxy.endpoint } },
+      );
+      await insertLargeEvents(stack, hourAgo(3), rows);
+      const before = await Promise.all(points.map(firstGeneration));
+      watch = watchManifests(
+        bucket,
+        before.map(({ first }) => first.manifest_key ?? ''),
+      );
+
+      const start = holdRequests(proxy, 'the second runs begin', {
+        when: 'before',
+        matches: ({ operation }) => operation === 'CreateMultipartUpload',
+      });
+      const runs = await Promise.all(before.map(({ exportId, first }) => startAgain(exportId, first)));
+      for (const [index, point] of points.entries())
+        holds.push(
+          await killPoints[point]({ proxy, stack }, { id: runs[index] ?? '', prefix: prefixOf(point) }),
+        );
+      await until(() => start.held.length === points.length, 'every second run has begun');
+      start.release();
+      await Promise.all(holds.map((hold) => hold.reached()));
+      const underWay = () => proxy.requests.filter(({ ended }) => !ended).length;
+      const standing = () => holds.reduce((sum, hold) => sum + hold.requests(), 0);
+      await until(() => underWay() === standing(), 'nothing else is under way');
+
+      await stack.killWorker();
+      killedAt = proxy.requests.length;
+      await watch.readAll();
+      for (const hold of holds) await hold.cut();
+      await stack.startWorker();
+      for (const [index, point] of points.entries()) {
+        const exportId = before[index]?.exportId ?? '';
+        const run = await stack.runIn(exportId, runs[index] ?? '', 'Completed');
+        killed.set(point, { exportId, prefix: prefixOf(point), run });
+      }
+      await watch.readAll();
+    }, 240_000);
+    afterAll(async () => {
+      await watch?.stop();
+      for (const hold of holds) await hold.cut();
+      await stack.stop();
+      await proxy.close();
+    });
+
+    const at = (point: KillPoint) => {
+      const found = killed.get(point);
+      if (!found) throw new Error(`Nothing was killed ${point}.`);
+      return found;
+    };
+
+    it.each(points)('%s: the run ends Completed, nothing is lost or doubled', async (point) => {
+      const { exportId, run } = at(point);
+      expect(run).toMatchObject({ records_completed: rows, records_total_count: rows, generation: 2 });
+      const manifest = await readManifest(stack.bucket, run.manifest_key ?? '');
+      expect(manifest).toMatchObject({ run_id: run.id, generation: 2, rows });
+      const report = await verified(stack, exportId);
+      expect(report.findings).toEqual([]);
+      expect(report.totals).toMatchObject({ manifests: 1, rows });
+    });
+
+    it.each(points)('%s: what had arrived is not sent again', (point) => {
+      const { prefix } = at(point);
+      const sent = (from: number, to?: number) =>
+        proxy.requests
+          .slice(from, to)
+          .filter(
+            ({ operation, key }) =>
+              operation === 'UploadPart' && key.startsWith(`${prefix}/`) && key.includes('-g2.'),
+          );
+      const confirmed = confirmedOf(sent(0, killedAt));
+      const [completed] = proxy.requests.filter(
+        ({ operation, status, key }) =>
+          operation === 'CompleteMultipartUpload' &&
+          status === 200 &&
+          key.startsWith(`${prefix}/`) &&
+          key.includes('-g2.'),
+      );
+      const joined = [...(completed?.text ?? '').matchAll(/<PartNumber>(\d+)</g)].map(([, number]) =>
+        Number(number),
+      );
+      expect(joined.slice(0, confirmed.length)).toEqual(confirmed.map(({ partNumber }) => partNumber));
+      const again = sent(killedAt);
+      expect(again.map(({ partNumber }) => partNumber)).toEqual(joined.slice(confirmed.length));
+      const arrived = new Set(confirmed.map(({ digest }) => digest));
+      expect(again.filter(({ digest }) => arrived.has(digest))).toEqual([]);
+    });
+
+    it.each(points)('%s: the generation before stays whole until the new one is there', (point) => {
+      expect(watch?.rounds()).toBeGreaterThan(10);
+      expect(watch?.complaints(at(point).run.manifest_key ?? '')).toEqual([]);
+    });
+
+    const known = points.filter((point) => !point.includes('before the journal knows it'));
+    it.each(known)('%s: no upload is left', async (point) => {
+      const { Uploads = [] } = await stack.bucket.client.send(
+        new ListMultipartUploadsCommand({ Bucket: stack.bucket.bucket, Prefix: `${at(point).prefix}/` }),
+      );
+      expect(Uploads).toEqual([]);
+    });
+  },
+);
+
+/** The parts that had arrived, in their order up to the first that had not. */
+function confirmedOf(parts: readonly ProxiedRequest[]): ProxiedRequest[] {
+  const inOrder = parts.toSorted((one, other) => (one.partNumber ?? 0) - (other.partNumber ?? 0));
+  const missing = inOrder.findIndex(({ status }) => status !== 200);
+  return missing === -1 ? inOrder : inOrder.slice(0, missing);
+}

@@ -1,0 +1,57 @@
+/** What a request asks of an S3 server, by path-style addressing. */
+export interface S3Operation {
+  readonly operation: S3OperationName;
+  /** Key of the object; empty for requests about the bucket. */
+  readonly key: string;
+  readonly partNumber: number | null;
+  readonly uploadId: string | null;
+}
+
+export type S3OperationName =
+  | 'CreateMultipartUpload'
+  | 'UploadPart'
+  | 'CompleteMultipartUpload'
+  | 'AbortMultipartUpload'
+  | 'ListParts'
+  | 'ListMultipartUploads'
+  | 'PutObject'
+  | 'GetObject'
+  | 'HeadObject'
+  | 'DeleteObject'
+  | 'Other';
+
+/** Operations that change what is in a bucket. */
+export const isWrite = ({ operation }: Pick<S3Operation, 'operation'>): boolean =>
+  ['CreateMultipartUpload', 'UploadPart', 'CompleteMultipartUpload', 'PutObject'].includes(operation);
+
+/** Reads an operation off method and address. */
+export function s3OperationOf(method: string, address: string): S3Operation {
+  const { pathname, searchParams } = new URL(address, 'http://s3.test');
+  const [, , ...key] = pathname.split('/').map(decodeURIComponent);
+  const partNumber = searchParams.get('partNumber');
+  return {
+    operation: nameOf(method, searchParams, key.length > 0),
+    key: key.join('/'),
+    partNumber: partNumber === null ? null : Number(partNumber),
+    uploadId: searchParams.get('uploadId'),
+  };
+}
+
+function nameOf(method: string, query: URLSearchParams, ofObject: boolean): S3OperationName {
+  if (!ofObject) return query.has('uploads') ? 'ListMultipartUploads' : 'Other';
+  const ofUpload: Record<string, S3OperationName> = {
+    PUT: 'UploadPart',
+    POST: 'CompleteMultipartUpload',
+    DELETE: 'AbortMultipartUpload',
+    GET: 'ListParts',
+  };
+  const ofWhole: Record<string, S3OperationName> = {
+    PUT: 'PutObject',
+    GET: 'GetObject',
+    HEAD: 'HeadObject',
+    DELETE: 'DeleteObject',
+  };
+  if (query.has('uploadId')) return ofUpload[method] ?? 'Other';
+  if (query.has('uploads')) return 'CreateMultipartUpload';
+  return ofWhole[method] ?? 'Other';
+}
