@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { keepYoungGenerationSmall } from '../../temporal/young_generation.ts';
 import { printer } from '../output.ts';
 import { commandSettings } from '../running_stack.ts';
 import { withPool } from '../with_pool.ts';
@@ -28,6 +29,7 @@ export function addProcessCommands(program: Command): void {
     .command('worker')
     .description('run a worker: workflows, exports and the reconciler')
     .action(async () => {
+      keepYoungGenerationSmall();
       const { runWorker } = await import('../../temporal/worker_process.ts');
       await runWorker(commandSettings(process.env));
     });
