@@ -20,6 +20,8 @@ export interface BenchOptions {
   /** See `defaultFormats`. */
   readonly formats: readonly string[];
   readonly repeat: number;
+  /** Whether each worker exports the interval once before it is measured; else its start-up is part of the figures. */
+  readonly warm: boolean;
   /** Folder of the scratch servers' data; removed afterwards. */
   readonly folder: string;
   /** Whether servers that the environment names are used instead of starting some. */
@@ -77,6 +79,7 @@ export async function runBench(
       events,
       copy_bytes,
       repeat,
+      warm: options.warm,
       ...resultsOf(measurements, formats, { events, copy_bytes }),
     };
   } finally {
@@ -132,7 +135,8 @@ async function measure(bench: Bench): Promise<Measurements> {
 async function measureFormat(bench: Bench, format: string, repeat: number): Promise<MeasuredRun> {
   const { options, stack, pool, account, signal } = bench;
   const profileFolder = options.profileFolder && join(options.profileFolder, `${format}-${String(repeat)}`);
-  const run = await measureRun(stack, pool, { format, account, interval, profileFolder }, signal);
+  const { warm } = options;
+  const run = await measureRun(stack, pool, { format, account, interval, warm, profileFolder }, signal);
   if (run.rows !== options.events)
     throw new LaunchError(
       `The manifest of ${format} says ${String(run.rows)} rows, and there are ${String(options.events)} events.`,

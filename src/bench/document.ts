@@ -70,6 +70,8 @@ export interface BenchDocument {
   /** Bytes of the events as binary COPY. */
   readonly copy_bytes: number;
   readonly repeat: number;
+  /** Whether each worker had exported the interval once before. */
+  readonly warm: boolean;
   readonly floor: FloorResult;
   readonly pipeline: PipelineResult | Skipped;
   readonly exports: readonly (

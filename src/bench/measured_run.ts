@@ -30,6 +30,8 @@ export interface RunOrder {
   readonly format: string;
   readonly account: BenchAccount;
   readonly interval: { readonly start: string; readonly end: string };
+  /** Whether the worker exports the interval once before, so that what is compiled and connected first is not measured. */
+  readonly warm: boolean;
   /** Where the worker's CPU profiles go; none are made without it. */
   readonly profileFolder?: string | undefined;
 }
@@ -65,23 +67,18 @@ export async function measureRun(
     const { worker } = await startExportd(children, environment, baseUrl, {
       workerNodeOptions: profilingOptions(order.profileFolder),
     });
-    const client = createApiClient(baseUrl, order.account.teamId, order.account.apiKey);
-    const created = await client.request<{ id: string }>('POST', '', {
-      name: `Bench ${order.format}`,
-      model: 'events',
-      interval: 'hour',
-      paused: true,
-      destination: destinationFor(order.format, stack),
-    });
-    const id = created?.id ?? '';
+    const { teamId, apiKey } = order.account;
+    const client = createApiClient(baseUrl, teamId, apiKey);
+    const session = { stack, pool, client, workerPid: worker.pid, signal };
     const ended = worker.exited.then((how) => {
       throw new LaunchError(`The worker ${how}. The end of its log:\n${lastLines(worker.logFile)}`);
     });
     ended.catch(() => undefined);
-    return await Promise.race([
-      exportOnce(stack, pool, order, { client, id, workerPid: worker.pid, signal }),
-      ended,
-    ]);
+    if (order.warm) {
+      await Promise.race([exportOnce(session, order), ended]);
+      await stack.emptyBucket();
+    }
+    return await Promise.race([exportOnce(session, order), ended]);
   } finally {
     await children.stopAll();
     process.off('exit', kill);
@@ -110,17 +107,26 @@ function profilingOptions(folder: string | undefined): readonly string[] {
   return ['--cpu-prof', `--cpu-prof-dir=${folder}`];
 }
 
-async function exportOnce(
-  stack: ScratchStack,
-  pool: Pool,
-  { interval }: RunOrder,
-  {
-    client,
-    id,
-    workerPid,
-    signal,
-  }: { client: ApiClient; id: string; workerPid: number; signal: AbortSignal },
-): Promise<MeasuredRun> {
+/** A worker that runs, and how to reach it. */
+interface Session {
+  readonly stack: ScratchStack;
+  readonly pool: Pool;
+  readonly client: ApiClient;
+  readonly workerPid: number;
+  readonly signal: AbortSignal;
+}
+
+/** Exports the interval once, by an export that is made for it and deleted afterwards. */
+async function exportOnce(session: Session, { format, interval }: RunOrder): Promise<MeasuredRun> {
+  const { stack, pool, client, workerPid, signal } = session;
+  const created = await client.request<{ id: string }>('POST', '', {
+    name: `Bench ${format}`,
+    model: 'events',
+    interval: 'hour',
+    paused: true,
+    destination: destinationFor(format, stack),
+  });
+  const id = created?.id ?? '';
   const idle = memoryOf(workerPid);
   resetPeakMemory(workerPid);
   const cpuBefore = cpuSecondsOf(workerPid);

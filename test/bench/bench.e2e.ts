@@ -70,7 +70,7 @@ describe('exportd bench', () => {
   it('prints one document whose figures fit together, and leaves nothing behind', async () => {
     const { stdout } = await runBench('--json', '--formats', 'JSONLines+gzip,JSONLines+lzma');
     const found = JSON.parse(stdout) as BenchDocument;
-    expect(found).toMatchObject({ events, repeat: 1, machine: { node: process.version } });
+    expect(found).toMatchObject({ events, repeat: 1, warm: false, machine: { node: process.version } });
     expect(found.copy_bytes / events).toBeGreaterThan(400);
     expect(found.copy_bytes / events).toBeLessThan(500);
 
@@ -101,10 +101,10 @@ describe('exportd bench', () => {
     await expectNothingLeft();
   });
 
-  it('measures again and again, and keeps a profile of each worker', async () => {
+  it('measures warm workers again and again, and keeps a profile of each', async () => {
     const profiles = join(folder(), 'profiles');
     const { stdout, stderr } = await runBench(
-      ...['--formats', 'JSONLines', '--repeat', '2', '--profile', profiles],
+      ...['--formats', 'JSONLines', '--warm', '--repeat', '2', '--profile', profiles],
     );
     expect(stdout).toMatch(/^what +seconds +least .*\nfloor .*\n(psql|shell) .*\nexportd JSONLines .*\n$/);
     expect(stderr).toMatch(/exportd JSONLines \(2 of 2\): [\d.]+ s/);

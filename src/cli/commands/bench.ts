@@ -10,6 +10,7 @@ interface Options {
   readonly events: number;
   readonly formats?: string;
   readonly repeat: number;
+  readonly warm?: boolean;
   readonly profile?: string;
   readonly useEnvironment?: boolean;
   readonly folder?: string;
@@ -24,6 +25,7 @@ export function addBenchCommand(program: Command): void {
     .option('--events <number>', 'how many events are made', parseId, 1_000_000)
     .option('--formats <list>', 'e.g. JSONLines+gzip,Parquet+zstd; else all that are usual')
     .option('--repeat <number>', 'how often everything is measured', parseId, 1)
+    .option('--warm', 'let each worker export everything once before it is measured')
     .option('--profile <folder>', 'keep a CPU profile of each worker there')
     .option(
       '--use-environment',
@@ -47,6 +49,7 @@ export function addBenchCommand(program: Command): void {
         {
           events,
           repeat,
+          warm: options.warm ?? false,
           formats: options.formats?.split(',') ?? defaultFormats,
           folder: join(resolve(options.folder ?? dataFolderPath()), 'exportd-bench'),
           useEnvironment: options.useEnvironment ?? false,
