@@ -1,4 +1,4 @@
-import { cutsOf, jsonColumn, parameter, type ModelQuery } from './model_query.ts';
+import { cutsOf, jsonColumn, parameter, type ModelQuery, type PageKeys } from './model_query.ts';
 import type { ColumnTypes, Relations } from './relations.ts';
 import type { RowSelection } from './row_selection.ts';
 import { selectionConditions } from './selection_conditions.ts';
@@ -17,59 +17,90 @@ const columns: readonly ExportedColumn[] = [
 ];
 
 const team = parameter('team_id', 'int');
-const keyOf = (bound: 'after' | 'until'): string =>
-  `(${parameter(`${bound}_inserted_at`, 'timestamptz')}, ${parameter(`${bound}_id`, 'text')} collate "C")`;
 
 /**
  * How the selected persons are read: one row per distinct id, also of a person that is gone, by the columns of the
- * persons relation. @throws SelectionNotPossible
+ * persons relation.
+ *
+ * What is newest of a distinct id is either its mapping or its person, so the rows are those of two branches, each in
+ * the order of one relation's times. A page takes no more from a branch than it may hold itself: its cost does not grow
+ * with what is left of the window.
+ * @throws SelectionNotPossible
  */
 export function personsQuery(relations: Relations, types: ColumnTypes, selection: RowSelection): ModelQuery {
   const properties = { expression: 'p.properties', type: types.get('properties') };
   const conditions = selectionConditions(selection, { properties: { person: properties } });
-  const selected = `team_id, distinct_id, person_id, properties, person_distinct_id_version, person_version,
-    created_at, _inserted_at, is_deleted`;
-  const rowsOf = (from: string) => `from (${states(relations, properties, from, conditions.sql)}) state
-    where _inserted_at >= ${from} and _inserted_at < ${parameter('end', 'timestamptz')}`;
-  const start = parameter('start', 'timestamptz');
-  const key = '(_inserted_at, distinct_id)';
+  const branches = branchesOf(relations, conditions.sql);
+  const everything = stateColumns(jsonColumn(properties.expression, properties.type));
+  const all = (columns: (branch: Branch) => string): string =>
+    branches
+      .map((branch) => `select ${columns(branch)} ${within(branch, { after: false, until: false })}`)
+      .join(' union all ');
   return {
     columns,
     key: { inserted_at: 7, id: 1 },
     settings: conditions.settings,
-    page: (rows, { after, until }) =>
-      `select ${selected} ${rowsOf(after ? parameter('after_inserted_at', 'timestamptz') : start)}
-       ${after ? `and ${key} > ${keyOf('after')}` : ''} ${until ? `and ${key} <= ${keyOf('until')}` : ''}
-       order by _inserted_at, distinct_id fetch first ${rows} rows with ties`,
-    count: () => `select count(*) as rows ${rowsOf(start)}`,
-    cuts: () => cutsOf(`select _inserted_at as inserted_at, distinct_id as id ${rowsOf(start)}`),
+    page: (rows, keys) => {
+      const first = `fetch first ${rows} rows with ties`;
+      const pages = branches.map(
+        (branch) => `(select ${everything}, ${branch.time}::timestamptz as _inserted_at, ${isDeleted}
+          ${within(branch, keys)} order by ${branch.time}, ${distinctId} ${first})`,
+      );
+      return `select * from (${pages.join(' union all ')}) as state order by _inserted_at, distinct_id ${first}`;
+    },
+    count: () => `select count(*) as rows from (${all(() => '')}) as state`,
+    cuts: () => cutsOf(all(({ time }) => `${time}::timestamptz as inserted_at, ${distinctId} as id`)),
   };
 }
 
-/**
- * The state of each distinct id that may lie in the window from `from` on. The newer of two times is in a window only
- * if one of them is, so the indexes on both times find the candidates.
- */
-function states(
-  { persons, person_distinct_ids }: Relations,
-  properties: { readonly expression: string; readonly type: string | undefined },
-  from: string,
-  conditions: string,
-): string {
-  const changed = `updated_at >= ${from} and updated_at < ${parameter('end', 'timestamptz')}`;
-  return `select m.team_id::int as team_id, m.distinct_id::text collate "C" as distinct_id,
-      m.person_id::uuid as person_id, ${jsonColumn(properties.expression, properties.type)} as properties,
-      m.version::bigint as person_distinct_id_version, p.version::bigint as person_version,
-      p.created_at::timestamptz as created_at,
-      greatest(p.updated_at, m.updated_at)::timestamptz as _inserted_at,
-      (m.is_deleted or coalesce(p.is_deleted, false)) as is_deleted
-    from (
-      select distinct_id from ${person_distinct_ids} where team_id = ${team} and ${changed}
-      union
-      select m.distinct_id from (select id from ${persons} where team_id = ${team} and ${changed}) p
-        join ${person_distinct_ids} m on m.team_id = ${team} and m.person_id = p.id
-    ) candidate
-    join ${person_distinct_ids} m on m.team_id = ${team} and m.distinct_id = candidate.distinct_id
-    left join ${persons} p on p.team_id = ${team} and p.id = m.person_id
-    where true ${conditions}`;
+const distinctId = 'm.distinct_id::text collate "C"';
+const isDeleted = '(m.is_deleted or coalesce(p.is_deleted, false)) as is_deleted';
+
+const stateColumns = (properties: string): string => `m.team_id::int as team_id, ${distinctId} as distinct_id,
+  m.person_id::uuid as person_id, ${properties} as properties, m.version::bigint as person_distinct_id_version,
+  p.version::bigint as person_version, p.created_at::timestamptz as created_at`;
+
+/** The distinct ids of which one relation holds what is newest. */
+interface Branch {
+  /** The time of the newest. */
+  readonly time: string;
+  /** `from`, `where` and conditions, but for those on the time. */
+  readonly rows: string;
+  /** The rows behind the first key of a stretch; an index bounds what is read for them. */
+  readonly after: string;
 }
+
+const [start, end] = [parameter('start', 'timestamptz'), parameter('end', 'timestamptz')];
+const [afterTime, untilTime] = [
+  parameter('after_inserted_at', 'timestamptz'),
+  parameter('until_inserted_at', 'timestamptz'),
+];
+const [afterId, untilId] = [
+  `${parameter('after_id', 'text')} collate "C"`,
+  `${parameter('until_id', 'text')} collate "C"`,
+];
+
+/**
+ * A time is missing only where a user's relations leave it out; then the other one is the newer. The conditions are
+ * worded so that the planner expects about as many rows as there are: with too few in mind it would sort all of them for
+ * every page.
+ */
+const branchesOf = ({ persons, person_distinct_ids }: Relations, conditions: string): Branch[] => [
+  {
+    time: 'm.updated_at',
+    rows: `from ${person_distinct_ids} m left join ${persons} p on p.team_id = ${team} and p.id = m.person_id
+      where m.team_id = ${team} and (p.updated_at > m.updated_at) is not true ${conditions}`,
+    after: `(m.updated_at, ${distinctId}) > (${afterTime}, ${afterId})`,
+  },
+  {
+    time: 'p.updated_at',
+    rows: `from ${persons} p join ${person_distinct_ids} m on m.team_id = ${team} and m.person_id = p.id
+      where p.team_id = ${team} and (p.updated_at <= m.updated_at) is not true ${conditions}`,
+    after: `p.updated_at >= ${afterTime} and not (p.updated_at = ${afterTime} and ${distinctId} <= ${afterId})`,
+  },
+];
+
+/** The rows of a branch within the window, and between the keys as far as there are any. */
+const within = ({ time, rows, after }: Branch, keys: PageKeys): string => `${rows}
+  and ${keys.after ? after : `${time} >= ${start}`} and ${time} < ${end}
+  ${keys.until ? `and ${time} <= ${untilTime} and not (${time} = ${untilTime} and ${distinctId} > ${untilId})` : ''}`;

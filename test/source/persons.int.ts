@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { everyRow } from '../../src/source/row_selection.ts';
+import { inTransaction } from '../../src/journal/database.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { statementSettings } from '../../src/source/pages.ts';
+import { personsQuery } from '../../src/source/persons_query.ts';
+import { columnTypesOf, relationsOf } from '../../src/source/relations.ts';
 import type { RowRange } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, rowsOf, sourceOf } from './rows.ts';
@@ -67,6 +73,85 @@ describe('pages of persons', () => {
       await source.close();
     },
   );
+
+  it('hold the rows between any two keys, in blocks of any size', async () => {
+    const expected = await expectedRows();
+    const keys = expected.map(({ _inserted_at, distinct_id }) => ({
+      inserted_at: String(_inserted_at),
+      id: String(distinct_id),
+    }));
+    const position = fc.option(fc.nat({ max: keys.length - 1 }));
+    const bounds = fc.record({
+      EXPORTD_PAGE_ROWS: fc.constantFrom(2, 9, 40, 100_000),
+      EXPORTD_PAGE_BYTES: fc.constantFrom(1_024, 3_000, 33_554_432),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        bounds,
+        fc.constantFrom(1, 400, 2_097_152),
+        position,
+        position,
+        async (settings, blockBytes, from, to) => {
+          const source = sourceOf(database.url, settings);
+          const stretch = { after: keys[from ?? -1] ?? null, until: keys[to ?? -1] ?? null };
+          const blocks = await blocksOf(source, range, { ...stretch, blockBytes });
+          expect(blocks.flatMap(rowsOf).map(({ distinct_id }) => distinct_id)).toEqual(
+            expected
+              .slice(from === null ? 0 : from + 1, to === null ? undefined : Math.max(to, from ?? -1) + 1)
+              .map(({ distinct_id }) => distinct_id),
+          );
+          expect(blocks.map(({ rows }) => rows)).toEqual(blocks.map((block) => rowsOf(block).length));
+          await source.close();
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  it('can be cut into stretches of any size', async () => {
+    const source = sourceOf(database.url, {});
+    const expected = await expectedRows();
+    for (const every of [1, 40, expected.length - 1, expected.length]) {
+      const cuts = await source.cuts(range, every);
+      expect(cuts.map(({ id }) => id)).toEqual(
+        expected
+          .slice(0, -1)
+          .filter((_, index) => (index + 1) % every === 0)
+          .map(({ distinct_id }) => distinct_id),
+      );
+      expect(cuts.map(({ inserted_at }) => inserted_at)).toEqual(
+        cuts.map(({ id }) => expected.find(({ distinct_id }) => distinct_id === id)?._inserted_at),
+      );
+    }
+    await source.close();
+  });
+
+  it('are found by the indexes on the times of change, so that no page sorts what is left', async () => {
+    await database.pool.query(`
+      insert into public.persons (team_id, id, updated_at)
+        select 3, public.id_of(n), timestamptz '2026-11-01 10:00Z' + n * interval '1 ms' from generate_series(1, 30000) n;
+      insert into public.person_distinct_ids (team_id, distinct_id, person_id, updated_at)
+        select 3, 'd' || n, public.id_of(n), timestamptz '2026-11-01 10:00Z' + (n * 7 % 30000) * interval '1 ms'
+        from generate_series(1, 30000) n;
+      analyze public.persons; analyze public.person_distinct_ids`);
+    const relations = relationsOf(readSettings({ DATABASE_URL: database.url }));
+    const after = { inserted_at: '2026-11-01T10:00:05.000000Z', id: 'd' };
+    const plan = await inTransaction(database.pool, async (connection) => {
+      const query = personsQuery(relations, await columnTypesOf(connection, relations.persons), everyRow);
+      for (const [name, value] of Object.entries(
+        statementSettings(query, { ...range, team_id: 3 }, { after }),
+      ))
+        await connection.query('select set_config($1, $2, true)', [name, value]);
+      const { rows } = await connection.query<{ 'QUERY PLAN': string }>(
+        `explain ${query.page(500, { after: true, until: false })}`,
+      );
+      return rows.map((row) => row['QUERY PLAN']).join('\n');
+    });
+    expect(plan).toMatch(/using person_distinct_ids_team_updated/);
+    expect(plan).toMatch(/using persons_team_updated/);
+    expect(plan).toMatch(/Merge Append/);
+    expect(plan).not.toMatch(/-> {2}Sort/);
+  });
 
   it('go on after any key', async () => {
     const source = sourceOf(database.url, {});

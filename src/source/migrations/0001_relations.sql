@@ -36,7 +36,9 @@ create table public.person_distinct_ids (
   is_deleted boolean not null default false,
   primary key (team_id, distinct_id)
 );
-create index person_distinct_ids_team_updated on public.person_distinct_ids (team_id, updated_at);
+-- As exportd pages through persons: distinct ids in the order of their bytes, whatever the database's own order is.
+create index person_distinct_ids_team_updated
+  on public.person_distinct_ids (team_id, updated_at, distinct_id collate "C");
 create index person_distinct_ids_team_person on public.person_distinct_ids (team_id, person_id);
 
 create table public.session_replay_events (
