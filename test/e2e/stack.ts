@@ -66,6 +66,8 @@ export interface Stack {
   runs(exportId: string): Promise<ShownRun[]>;
   /** Waits until the run is in the status and returns it. */
   runIn(exportId: string, runId: string, status: string): Promise<ShownRun>;
+  /** The workers that were started, whatever became of them. */
+  readonly workers: readonly WorkerProcess[];
   /** Starts one more worker. */
   startWorker(): Promise<WorkerProcess>;
   /** Kills the worker that was started last. */
@@ -212,6 +214,7 @@ export async function startStack(
     temporalAddress,
     call,
     runs,
+    workers,
     startWorker,
     killWorker: async () => workers.at(-1)?.kill(),
     createExport: async (members = {}, config = {}) => {
