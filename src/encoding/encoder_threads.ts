@@ -39,7 +39,7 @@ export function startEncoderThreads(count: number, program: URL = encoderProgram
   function start(): Thread {
     const worker = new Worker(program, { name: 'encoder' });
     const thread: Thread = { worker, tasks: new Map() };
-    let cause: Error | undefined;
+    let cause = 'it was stopped';
     worker.on('message', (answer: EncodingAnswer) => {
       const done = thread.tasks.get(answer.id);
       thread.tasks.delete(answer.id);
@@ -47,11 +47,11 @@ export function startEncoderThreads(count: number, program: URL = encoderProgram
       else done?.reject(errorOf(answer));
       handOut();
     });
-    worker.on('error', (error) => (cause = error instanceof Error ? error : new Error(String(error))));
+    worker.on('error', (error) => (cause = messageOf(error)));
     worker.on('exit', () => {
       threads.delete(thread);
       for (const { reject } of thread.tasks.values())
-        reject(new EncoderThreadLost(`An encoder thread ended: ${cause?.message ?? 'it was stopped'}.`));
+        reject(new EncoderThreadLost(`An encoder thread ended: ${cause}.`));
       handOut();
     });
     threads.add(thread);
@@ -102,3 +102,9 @@ const errorOf = (answer: Exclude<EncodingAnswer, { outcome: 'encoded' }>): Error
   answer.outcome === 'refused'
     ? new RowNotEncodable(answer.row, answer.column, answer.reason)
     : new MalformedBlock(answer.message);
+
+/** An error of another thread arrives as an object that only looks like one. */
+const messageOf = (thrown: unknown): string =>
+  typeof thrown === 'object' && thrown !== null && 'message' in thrown
+    ? String(thrown.message)
+    : String(thrown);

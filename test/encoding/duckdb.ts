@@ -16,7 +16,7 @@ export interface IndependentReader {
 }
 
 /** Larger than any line of the tests. */
-const longestLine = 64 * 1024 * 1024;
+const longestLine = 128 * 1024 * 1024;
 
 export async function startDuckDb(): Promise<IndependentReader> {
   const instance = await DuckDBInstance.create(':memory:');

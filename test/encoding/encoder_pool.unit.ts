@@ -62,6 +62,12 @@ describe('the encoder pool', () => {
     );
   });
 
+  it('goes on with another thread after an error that no block is to blame for', async () => {
+    const unknown = pool.fileEncoder(jsonLines, [{ name: 'c0', type: 'unknown' as 'text' }]);
+    await expect(unknown.encode(blockOf('a'))).rejects.toThrow(EncoderThreadLost);
+    await expect(encoderOf(jsonLines).encode(blockOf('b'))).resolves.toMatchObject({ rows: 1 });
+  });
+
   it('ends what is under way when it is closed', async () => {
     const closing = createEncoderPool({ threads: 1 });
     const encoder = closing.fileEncoder(jsonLines, columns);
@@ -79,22 +85,28 @@ describe('an encoder thread that dies', () => {
       import { parentPort } from 'node:worker_threads';
       parentPort.on('message', (task) => {
         if (task.rows === 0) throw new Error('out of luck');
+        if (task.rows === 1) process.exit();
         parentPort.postMessage({ id: task.id, outcome: 'encoded', bytes: new Uint8Array(1) });
       });`)}`,
   );
 
+  const threads = startEncoderThreads(1, program);
+  afterAll(() => threads.close());
+
   it('fails its blocks and is replaced for the rest', async () => {
-    const threads = startEncoderThreads(1, program);
-    const task = (rows: number) =>
-      threads.run({
-        options: jsonLines,
-        columns,
-        block: Buffer.alloc(0),
-        rows,
-      });
-    const outcomes = await Promise.allSettled([task(0), task(1), task(2), task(3)]);
-    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled', 'fulfilled']);
-    expect(outcomes[0]).toMatchObject({ reason: { name: 'EncoderThreadLost' } });
-    await threads.close();
+    const encode = (rows: number) =>
+      threads.run({ options: jsonLines, columns, block: Buffer.alloc(0), rows }).then(
+        () => 'encoded',
+        (error: unknown) => String(error),
+      );
+    // A thread has the block that it works on and the next one.
+    expect(await Promise.all([0, 2, 1, 2, 2, 2].map(encode))).toEqual([
+      'EncoderThreadLost: An encoder thread ended: out of luck.',
+      'EncoderThreadLost: An encoder thread ended: out of luck.',
+      'EncoderThreadLost: An encoder thread ended: it was stopped.',
+      'EncoderThreadLost: An encoder thread ended: it was stopped.',
+      'encoded',
+      'encoded',
+    ]);
   });
 });

@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import type { EncodingOptions } from '../../src/encoding/encoder.ts';
+import { everyRow } from '../../src/source/row_selection.ts';
+import type { ExportedColumn, Source } from '../../src/source/source.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { blocksOf, sourceOf } from '../source/rows.ts';
+import { startDuckDb, type IndependentReader } from './duckdb.ts';
+import { inflated, joinBlocks } from './files.ts';
+import { interval } from './hard_rows.ts';
+
+let database: TestDatabase;
+let source: Source;
+let duckDb: IndependentReader;
+let folder: string;
+let expected: (string | null)[];
+const pool = createEncoderPool({ threads: 2 });
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'exportd-huge-'));
+  duckDb = await startDuckDb();
+  database = await createTestDatabase();
+  source = sourceOf(database.url);
+  // Small, 50 MB of JSON in one property, small.
+  await database.pool.query(
+    `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+     select 1, gen_random_uuid(), 'e', 'd', jsonb_build_object('large', repeat('z"' || chr(10), size)), now(),
+       timestamptz '2026-11-01 10:00Z' + position * interval '1 second'
+     from unnest(array[1, 10000000, 2]) with ordinality as sizes (size, position)`,
+  );
+  const { rows } = await database.pool.query<{ properties: string }>(
+    `select properties::text from public.events where team_id = 1 order by inserted_at`,
+  );
+  expected = rows.map(({ properties }) => properties);
+}, 60_000);
+afterAll(async () => {
+  duckDb.close();
+  await Promise.all([pool.close(), source.close()]);
+  await database.drop();
+  rmSync(folder, { recursive: true });
+});
+
+async function writeFile(
+  options: EncodingOptions,
+): Promise<{ path: string; columns: readonly ExportedColumn[] }> {
+  const columns = await source.columns('events');
+  const encoder = pool.fileEncoder(options, columns);
+  const range = { model: 'events', team_id: 1, interval, selection: everyRow } as const;
+  const encoding = (await blocksOf(source, range)).map((block) => encoder.encode(block));
+  const file = await joinBlocks(encoder, await Promise.all(encoding));
+  const path = join(folder, `events.${encoder.extension.replace(/\.br$/, '')}`);
+  writeFileSync(path, path.endsWith(encoder.extension) ? file : inflated(file, 'brotli'));
+  return { path, columns };
+}
+
+/** Told without a difference of 50 MB when they are not equal. */
+const expectSame = (values: (string | null | undefined)[]): void => {
+  expect(values.map((value) => value?.length)).toEqual(expected.map((value) => value?.length));
+  expect(values.every((value, index) => value === expected[index])).toBe(true);
+};
+
+describe('a property of 50 MB', () => {
+  it.each([null, 'gzip', 'zstd', 'brotli'] as const)('in JSON lines, compression %s', async (compression) => {
+    const { path } = await writeFile({ file_format: 'JSONLines', compression, on_bad_row: 'fail' });
+    const lines = await duckDb.jsonTexts(path);
+    expectSame(
+      lines.map((line) => line.slice(line.indexOf('"properties":') + 13, line.indexOf(',"distinct_id"'))),
+    );
+  });
+
+  it('in CSV', async () => {
+    const { path, columns } = await writeFile({
+      file_format: 'CSV',
+      compression: 'zstd',
+      on_bad_row: 'fail',
+    });
+    expectSame((await duckDb.csv(path, columns)).map((row) => row[5]));
+  });
+
+  it('in Parquet', async () => {
+    const { path, columns } = await writeFile({
+      file_format: 'Parquet',
+      compression: 'zstd',
+      on_bad_row: 'fail',
+    });
+    expectSame((await duckDb.parquet(path, columns)).map((row) => row[5]));
+  });
+});
