@@ -1,4 +1,3 @@
-import { CancelledFailure } from '@temporalio/common';
 import type { RunSteps } from '../src/decisions/run_steps.ts';
 import type { Destination, UploadNames } from '../src/destination/destination.ts';
 import { isActive, type OpenedRun, type RangeAttempt, type RunStatus } from '../src/domain/run.ts';
@@ -42,9 +41,6 @@ function isOver(
   if (finalStatuses.includes(run.status)) return true;
   if (!isActive(run.status) || run.generation !== generation) return false;
   if (run.ranges[range]?.attempt !== attempt) return false;
-  return isCancelRequest(signal) || failureFor(error).nonRetryable === true;
+  // A cancellation says nothing of who goes on: one by a person is in the run's status, one of its sibling's is not.
+  return !signal.aborted && failureFor(error).nonRetryable === true;
 }
-
-/** A person asked for the end; a worker that shuts down or an attempt that timed out is cancelled by other names. */
-const isCancelRequest = ({ reason }: AbortSignal): boolean =>
-  reason instanceof CancelledFailure && reason.message === 'CANCELLED';

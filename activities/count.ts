@@ -51,8 +51,10 @@ export async function countOpenRun(
     );
   const counted = { rows, ranges: run.ranges.length };
   if (run.finished || (rows > 0 && counted.ranges === 1)) return counted;
-  // Ranges that begin at the same time find it reserved.
-  const reserved = run.generation > 0 ? run : await runSteps.reserveGeneration(run_id);
+  const hasSent = run.ranges.some(({ upload, files }) => upload !== null || files.length > 0);
+  // Ranges that begin at the same time find it reserved. What was inherited is of no use without rows.
+  const reserved =
+    run.generation > 0 && !(rows === 0 && hasSent) ? run : await runSteps.reserveGeneration(run_id);
   if (rows === 0)
     await runSteps.finishExport(run_id, reserved.generation, { source_rows: 0, encoder: noEncoder });
   return counted;

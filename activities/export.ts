@@ -74,13 +74,15 @@ async function publishManifest(
 ): Promise<PublishOutcome> {
   const { runSteps, source } = dependencies;
   const found = await runSteps.read(runId);
+  // Asked before publishing is claimed: a claim that the source keeps from being used would cost the whole export.
+  const columns = await source.columns(found.subject.model);
   const run =
     found.status === 'Completed'
       ? found
       : await runSteps.startPublish(runId, requireActive(found).generation);
   return withDestination(dependencies, runId, run, async (destination) => {
     const manifest_key = destination.manifestKey(run.subject);
-    const manifest = manifestOf(runId, run, await source.columns(run.subject.model));
+    const manifest = manifestOf(runId, run, columns);
     if (run.status !== 'Completed') {
       const { verified } = await destination.putManifest(manifest_key, manifest, signal);
       if (!verified)

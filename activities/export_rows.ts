@@ -10,6 +10,7 @@ import { TooManyRejectedRows } from './too_many_rejected_rows.ts';
 /**
  * Reads, encodes and sends the rows of the range, those behind its files and a resumed file's parts alone.
  * @returns the run, and whether all rows of the range are sent: no when the parts of one execution were and rows are left.
+ * A file that nobody could go on with is ended first, or the next execution would send the same parts.
  */
 export async function exportRows(
   attempt: ExportAttempt,
@@ -51,7 +52,10 @@ export async function exportRows(
     const blocksInFlight = 2 * settings.EXPORTD_ENCODER_THREADS;
     for await (const encoded of encodeBlocks(blocks, { encoder, memory, blocksInFlight })) {
       const { block } = encoded;
-      if (writer?.isFull(destination.maxFileBytes)) await finishFile(writer);
+      if (writer?.isFull(destination.maxFileBytes)) {
+        await finishFile(writer);
+        if (partsBefore >= settings.EXPORTD_PARTS_PER_EXECUTION) return { run, done: false };
+      }
       writer ??= openWriter(attempt, run, null, memory, sending);
       await writer.append(encoded);
       progress.rows += block.rows;
@@ -59,6 +63,7 @@ export async function exportRows(
       if (rejected > settings.EXPORTD_REJECTED_ROWS_MAX)
         throw new TooManyRejectedRows(settings.EXPORTD_REJECTED_ROWS_MAX, block.rejected.at(-1));
       if (partsBefore + writer.partsPlanned() < settings.EXPORTD_PARTS_PER_EXECUTION) continue;
+      if (!(await writer.canBeResumed())) continue;
       await writer.settled();
       return { run: await runSteps.requireAttempt(runId, namesOf(attempt, run)), done: false };
     }

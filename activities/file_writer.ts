@@ -7,6 +7,7 @@ import type { FileEncoder } from '../src/encoding/encoder.ts';
 import { abandonUpload } from './abandon.ts';
 import { fileOf, hexadecimal } from './file_parts.ts';
 import { createPartSender } from './part_sender.ts';
+import { listParts } from './resume.ts';
 
 /** A file that another attempt began: its confirmed parts, with what the destination calls them. */
 export interface ResumedFile {
@@ -24,7 +25,7 @@ export interface FileTarget {
   readonly key: string;
   /** The file to go on with; null begins one with the first block. */
   readonly resumed: ResumedFile | null;
-  readonly memory: Pick<ByteAccount, 'isOver'>;
+  readonly memory: Pick<ByteAccount, 'isOver' | 'addEncoded' | 'giveEncoded'>;
   readonly signal: AbortSignal;
   recordUpload(upload: FileUpload): Promise<unknown>;
   planPart(part: PlannedPart): Promise<void>;
@@ -35,10 +36,12 @@ export interface FileTarget {
 /** Joins encoded blocks to one object: gathers them into parts and sends several at a time. */
 export interface FileWriter {
   readonly key: string;
-  /** Adds a block, which is released when its part has arrived; waits while too many bytes are on their way. */
+  /** Adds a block and releases it; what it made of the file is held until its part has arrived. Waits while too many bytes are on their way. */
   append(encoded: EncodedInMemory): Promise<void>;
   /** How many parts this writer has planned, those before it not counted. */
   partsPlanned(): number;
+  /** Whether another attempt could go on with the file: its encoder, and the rights in the bucket, decide. */
+  canBeResumed(): Promise<boolean>;
   /** Whether the file has so many bytes, or as many parts as an upload can have. */
   isFull(maxFileBytes: number | null): boolean;
   /** Waits until every part on its way has arrived; rejects with the first failure. */
@@ -52,7 +55,6 @@ export interface FileWriter {
 /** What has been gathered for the next part. */
 interface Gathered {
   readonly blocks: Buffer[];
-  readonly encoded: EncodedInMemory[];
   bytes: number;
   rows: number;
   rejected: number;
@@ -60,15 +62,7 @@ interface Gathered {
   last: SortKey | null;
 }
 
-const nothing = (): Gathered => ({
-  blocks: [],
-  encoded: [],
-  bytes: 0,
-  rows: 0,
-  rejected: 0,
-  first: null,
-  last: null,
-});
+const nothing = (): Gathered => ({ blocks: [], bytes: 0, rows: 0, rejected: 0, first: null, last: null });
 
 /** Begins a file or goes on with one. An upload is created with the first block, so that no rows leave no trace. */
 export function createFileWriter(target: FileTarget): FileWriter {
@@ -81,11 +75,13 @@ export function createFileWriter(target: FileTarget): FileWriter {
   let partNumber = resumed?.nextPartNumber ?? 1;
   let fileBytes = planned.reduce((sum, { bytes }) => sum + bytes, 0);
   let gathered = nothing();
+  let listable: boolean | undefined;
 
   const gather = (bytes: Buffer): void => {
     if (bytes.length === 0) return;
     gathered.blocks.push(bytes);
     gathered.bytes += bytes.length;
+    memory.addEncoded(bytes.length);
     fileBytes += bytes.length;
   };
 
@@ -102,8 +98,9 @@ export function createFileWriter(target: FileTarget): FileWriter {
     return begun;
   };
 
-  const sendPart = async (to: FileUpload, final: boolean): Promise<void> => {
-    const { rows, rejected, first, last, blocks, encoded, bytes } = gathered;
+  /** The part that has been gathered, joined; nothing else keeps its blocks from here on. */
+  const takePart = (final: boolean): { readonly part: PlannedPart; readonly body: Buffer } => {
+    const { rows, rejected, first, last, blocks, bytes } = gathered;
     gathered = nothing();
     const body = Buffer.concat(blocks, bytes);
     const part: PlannedPart = {
@@ -117,12 +114,17 @@ export function createFileWriter(target: FileTarget): FileWriter {
       encoder_state: assembly.takeState(),
       ...(final && { final }),
     };
+    return { part, body };
+  };
+
+  const sendPart = async (to: FileUpload, final: boolean): Promise<void> => {
+    const { part, body } = takePart(final);
     await target.planPart(part);
     planned.push(part);
     await sender.send(body.length, async () => {
       const { part_number, etag } = await to.putPart(part.part_number, body, signal);
       etags.set(part_number, etag);
-      for (const one of encoded) one.release();
+      memory.giveEncoded(body.length);
     });
   };
 
@@ -134,7 +136,7 @@ export function createFileWriter(target: FileTarget): FileWriter {
       const { block } = encoded;
       const to = upload ?? (await begin());
       gather(await assembly.append(block));
-      gathered.encoded.push(encoded);
+      encoded.release();
       gathered.rows += block.rows;
       gathered.rejected += block.rejected.length;
       gathered.first ??= block.first;
@@ -142,6 +144,11 @@ export function createFileWriter(target: FileTarget): FileWriter {
       if (gathered.bytes >= to.partBytes(planned.length + 1)) await sendPart(to, false);
     },
     partsPlanned: () => planned.length - (resumed?.parts.length ?? 0),
+    canBeResumed: async () => {
+      if (!upload || !encoder.resumable) return false;
+      listable ??= (await listParts(upload, signal)) !== 'hidden';
+      return listable;
+    },
     isFull: (maxFileBytes) =>
       (maxFileBytes !== null && fileBytes >= maxFileBytes) ||
       (upload !== undefined && partNumber >= upload.partNumberMaximum),

@@ -22,6 +22,7 @@ export async function finishExport(work: RangeWork, run: OpenedRun): Promise<Ope
   const files = filesOf(run);
   const rejected = files.reduce((sum, file) => sum + file.rejected, 0);
   const counted = rejected > 0 ? await writeRejectedFile(work, run) : run;
+  if (counted.generation !== run.generation) return counted;
   const source_rows = await source.countRows(rowRangeOf(run, selection), signal);
   const exported = files.reduce((sum, { rows }) => sum + rows, 0) + (counted.rejected_file?.rows ?? 0);
   // Persons are mutable: one that changed since then belongs to a later interval, which is no difference.

@@ -4,36 +4,41 @@ import type { RejectedRow } from '../src/encoding/encoder.ts';
 import type { RangeWork } from './export_range.ts';
 import { hexadecimal } from './file_parts.ts';
 import { rowRangeOf } from './run_range.ts';
+import { TooManyRejectedRows } from './too_many_rejected_rows.ts';
 
 const contentType = 'application/jsonl';
 
 /**
  * Writes the rows that the format could not hold into a file of their own, as lines of JSON. They are read once more,
  * from the stretches that had any: the journal holds no rows, and an attempt may have come after the one that met them.
+ * The file is recorded before it is written, so nobody writes anything else under its key; where an attempt finds other
+ * rows than one before it recorded, the answer is a run whose next generation begins.
+ * @throws TooManyRejectedRows
  */
 export async function writeRejectedFile(work: RangeWork, run: OpenedRun): Promise<OpenedRun> {
-  if (run.rejected_file) return run;
   const { dependencies, runId, destination, signal } = work;
+  const { runSteps, settings } = dependencies;
   const lines: string[] = [];
   for (const stretch of stretchesWithRejects(run))
-    for await (const rejected of rejectedRows(work, run, stretch)) lines.push(lineOf(rejected));
+    for await (const rejected of rejectedRows(work, run, stretch)) {
+      lines.push(lineOf(rejected));
+      if (lines.length > settings.EXPORTD_REJECTED_ROWS_MAX)
+        throw new TooManyRejectedRows(settings.EXPORTD_REJECTED_ROWS_MAX, rejected);
+    }
   const bytes = Buffer.from(lines.join(''));
   const key = destination.rejectedKey(run.subject, run.generation);
+  const checksum = hexadecimal(crc32(bytes));
+  const figures = { key, rows: lines.length, bytes: bytes.length, crc32: checksum, first: null, last: null };
+  const planned = await runSteps.planRejectedFile(runId, run.generation, figures);
+  if (planned.rejected_file?.crc32 !== checksum) return runSteps.reserveGeneration(runId);
   await destination.putObject(key, contentType, bytes, signal);
-  await dependencies.runSteps.log(
+  await runSteps.log(
     run,
     runId,
     'WARNING',
     `${lines.length} rows cannot be held by the format; they are in ${destination.nameOf(key)}.`,
   );
-  return dependencies.runSteps.recordRejectedFile(runId, run.generation, {
-    key,
-    rows: lines.length,
-    bytes: bytes.length,
-    crc32: hexadecimal(crc32(bytes)),
-    first: null,
-    last: null,
-  });
+  return planned;
 }
 
 /** The stretches of key order, each behind a key and up to another, in whose files rows are missing. */

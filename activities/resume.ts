@@ -52,7 +52,8 @@ export async function findRemains(
   return { state: 'open', upload, parts: confirmed, etags, nextPartNumber };
 }
 
-async function listParts(
+/** The parts of an upload that have arrived; null when it is gone, `hidden` when the credentials may not look. */
+export async function listParts(
   upload: FileUpload,
   signal: AbortSignal,
 ): Promise<Awaited<ReturnType<FileUpload['listParts']>> | 'hidden'> {

@@ -1,10 +1,14 @@
 import { z } from 'zod';
 
+/** The longest that timers and PostgreSQL's own time limits can wait: about 24 days. */
+const longestWaitMs = 2_147_483_647;
+
 /** A whole number of milliseconds, at least `minimum`. Every wait of the product is one, so that tests can shorten it. */
 const milliseconds = (fallback: number, minimum = 0) =>
-  z.coerce.number().int().min(minimum).default(fallback);
+  z.coerce.number().int().min(minimum).max(longestWaitMs).default(fallback);
 /** The same without a fallback: a default inside would stand in for the missing value. */
-const optionalMilliseconds = (minimum: number) => z.coerce.number().int().min(minimum).optional();
+const optionalMilliseconds = (minimum: number) =>
+  z.coerce.number().int().min(minimum).max(longestWaitMs).optional();
 const count = (fallback: number, minimum = 1) => z.coerce.number().int().min(minimum).default(fallback);
 const switchOf = (fallback: boolean) =>
   z

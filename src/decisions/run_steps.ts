@@ -67,8 +67,8 @@ export interface RunSteps {
   recordFile(runId: string, attempt: RangeAttempt, file: CompletedFile): Promise<OpenedRun>;
   /** Every row of the range is in its files. */
   finishRange(runId: string, attempt: RangeAttempt): Promise<OpenedRun>;
-  /** The file of the generation's rejected rows stands. */
-  recordRejectedFile(runId: string, generation: number, file: ExportedFile): Promise<OpenedRun>;
+  /** Records the file of the generation's rejected rows before it is written; one that is recorded stays as it is. */
+  planRejectedFile(runId: string, generation: number, file: ExportedFile): Promise<OpenedRun>;
   /** Every row of the interval is in the run's files. */
   finishExport(
     runId: string,
@@ -196,9 +196,9 @@ export function createRunSteps(journal: Journal): RunSteps {
       attemptStep(runId, attempt, `range:${attempt.range}`, ({ finished }) =>
         finished ? [] : [{ type: 'RunRangeFinished', data: placeOf(attempt) }],
       ),
-    recordRejectedFile: (runId, generation, file) =>
+    planRejectedFile: (runId, generation, file) =>
       stepOf(runId, generation, 'rejected', (run) =>
-        run.rejected_file ? [] : [{ type: 'RunRejectedFileWritten', data: { generation, file } }],
+        run.rejected_file ? [] : [{ type: 'RunRejectedFilePlanned', data: { generation, file } }],
       ),
     finishExport: (runId, generation, facts) =>
       stepOf(runId, generation, 'finished', (run) =>

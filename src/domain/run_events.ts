@@ -27,8 +27,8 @@ export type RunEvent =
   | { type: 'RunPartPlanned'; data: RangeStep & { key: string; part: PlannedPart } }
   | { type: 'RunFileCompleted'; data: RangeStep & { file: CompletedFile } }
   | { type: 'RunRangeFinished'; data: RangeStep }
-  /** The rows that the format cannot hold stand in a file of their own. */
-  | { type: 'RunRejectedFileWritten'; data: { generation: number; file: ExportedFile } }
+  /** The rows that the format cannot hold go into a file of their own; recorded before it is written. */
+  | { type: 'RunRejectedFilePlanned'; data: { generation: number; file: ExportedFile } }
   | { type: 'RunExportFinished'; data: { generation: number; source_rows: number; encoder: string } }
   | { type: 'RunPublishStarted'; data: { generation: number } }
   | { type: 'RunCompleted'; data: { manifest_key: string } }

@@ -52,7 +52,7 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       }));
     case 'RunRangeFinished':
       return withRange(state, event.data.range, () => ({ upload: null, finished: true }));
-    case 'RunRejectedFileWritten':
+    case 'RunRejectedFilePlanned':
       return { ...state, rejected_file: event.data.file };
     case 'RunExportFinished':
       return {

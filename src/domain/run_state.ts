@@ -81,7 +81,7 @@ export interface OpenedRun {
   readonly encoder: string | null;
   /** The stretches that the interval is exported in, in key order; one unless it was cut. */
   readonly ranges: readonly ExportRange[];
-  /** The file of the generation's rejected rows; null while it has none. */
+  /** The file of the generation's rejected rows, which may still have to be written; null while it has none. */
   readonly rejected_file: ExportedFile | null;
   /** Set once every row of the interval is in the files of its ranges. */
   readonly finished: { readonly source_rows: number; readonly encoder: string } | null;

@@ -26,6 +26,12 @@ const interrupting =
     };
   };
 
+const endAsCancelled = (runId: string): Promise<void> =>
+  stage.journal.transaction(async (transaction) => {
+    const stream = await transaction.lock(runDecider, runId);
+    await stream.append('ended', [{ type: 'RunCancelled', data: { reason: 'a test' } }]);
+  });
+
 describe('exporting an interval', () => {
   it.each([null, 'gzip'])(
     'writes every row once, in order, in parts, and then the manifest (%s)',
@@ -134,19 +140,21 @@ describe('an attempt that fails', () => {
   });
 
   it.each([
-    ['because a person cancelled it throws its parts away', 'CANCELLED', 0],
-    ['because its worker shuts down leaves its parts to the next', 'WORKER_SHUTDOWN', 1],
-  ])('%s', async (_, cause, uploads) => {
+    ['because its run was cancelled throws its parts away', true, 'CANCELLED', 0],
+    ['because a range beside it failed leaves its parts to the next', false, 'CANCELLED', 1],
+    ['because its worker shuts down leaves its parts to the next', false, 'WORKER_SHUTDOWN', 1],
+  ])('%s', async (_, runIsCancelled, cause, uploads) => {
     const { run_id } = await stage.openRun();
     const cancel = new AbortController();
     const reason = new CancelledFailure(cause);
-    const openDestination = interrupting(() => {
+    const openDestination = interrupting(async () => {
+      if (runIsCancelled) await endAsCancelled(run_id);
       cancel.abort(reason);
-      return Promise.reject(reason);
+      throw reason;
     });
     await expect(
       stage.attempt({ signal: cancel.signal, openDestination }).exportInterval({ run_id }),
-    ).rejects.toBe(reason);
+    ).rejects.toMatchObject(runIsCancelled ? { type: 'RunEnded' } : reason);
     expect(await read.openUploads()).toHaveLength(uploads);
     if (uploads > 0) await stage.attempt().exportInterval({ run_id });
     expect(await read.openUploads()).toEqual([]);
@@ -163,10 +171,7 @@ describe('an attempt that fails', () => {
 
   it('after the run has ended writes nothing', async () => {
     const { run_id, batchExportId } = await stage.openRun();
-    await stage.journal.transaction(async (transaction) => {
-      const stream = await transaction.lock(runDecider, run_id);
-      await stream.append('ended', [{ type: 'RunCancelled', data: { reason: 'a test' } }]);
-    });
+    await endAsCancelled(run_id);
     const attempt = stage.attempt();
     for (const activity of [attempt.exportInterval, attempt.publishManifest])
       await expect(activity({ run_id })).rejects.toMatchObject({ type: 'RunEnded', nonRetryable: true });

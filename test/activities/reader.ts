@@ -36,6 +36,8 @@ export function createReader(pool: Pool, bucket: TestBucket, interval: { start: 
     return uuids;
   }
 
+  const textOf = async (key: string): Promise<string> => (await bytesOf(key)).toString();
+
   async function sourceUuids(): Promise<string[]> {
     const { rows } = await pool.query<{ uuid: string }>(
       'select uuid from events where inserted_at >= $1 and inserted_at < $2 order by inserted_at, uuid',
@@ -63,5 +65,5 @@ export function createReader(pool: Pool, bucket: TestBucket, interval: { start: 
     );
     return rows.map(({ event_type }) => event_type);
   }
-  return { manifestAt, uuidsBehind, sourceUuids, keysUnder, openUploads, eventTypes };
+  return { manifestAt, textOf, uuidsBehind, sourceUuids, keysUnder, openUploads, eventTypes };
 }

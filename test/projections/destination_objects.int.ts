@@ -56,7 +56,7 @@ describe('the objects of destinations', () => {
     expect(await objects()).toEqual({ a: ['upload', 'needed', id] });
     await steps.recordFile(id, attemptOf(run, 0), fileOf('a'));
     expect(await objects()).toEqual({ a: ['file', 'needed', id] });
-    await steps.recordRejectedFile(id, run.generation, fileOf('a-rejected'));
+    await steps.planRejectedFile(id, run.generation, fileOf('a-rejected'));
     await runs.claim(id, run);
     await steps.complete(id, run.generation, 'the manifest');
     expect(await objects()).toEqual({

@@ -48,7 +48,7 @@ describe('the re-checks that are ahead', () => {
     const id = await runs.open(3);
     const run = await runs.begin(id);
     await runs.file(id, run, 'a', 5);
-    await steps.recordRejectedFile(id, run.generation, fileOf('a-rejected', 2));
+    await steps.planRejectedFile(id, run.generation, fileOf('a-rejected', 2));
     await runs.claim(id, run);
     expect(await rechecks()).toEqual([]);
     await steps.complete(id, run.generation, 'the manifest');

@@ -56,7 +56,9 @@ export function createS3Requests(config: S3Config, { settings, onWaiting }: Dest
           const fault = faultOf(error, operation);
           if (!isWorthWaiting(fault) || Date.now() + pause > deadline) throw fault;
           onWaiting(fault);
-          await wait(pause, undefined, { signal });
+          await wait(pause, undefined, { signal }).catch(() => {
+            throw signal.reason;
+          });
         }
       }
     },

@@ -1,10 +1,10 @@
-import { DeleteObjectCommand, GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
+import { DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { DestinationFault } from '../destination.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
 import { unconditionalStore } from './unconditional_store.ts';
 
-/** Writes an object in one request where none stands; one with the same bytes is the answer to an earlier try. */
+/** Writes an object in one request where none stands; one that stands there is left alone. */
 export async function putSmallObject(
   requests: S3Requests,
   key: string,
@@ -26,25 +26,12 @@ export async function putSmallObject(
     if (error.type === 'NotImplemented') {
       requests.tell(unconditionalStore());
       await put({});
-    } else if (!objectStands.has(error.type) || !(await hasBytes(requests, key, bytes, signal))) throw error;
+    } else if (!objectStands.has(error.type)) throw error;
   }
 }
 
 /** What servers say when the condition does not hold. */
 const objectStands = new Set(['PreconditionFailed', 'ConditionalRequestConflict', '412', '409']);
-
-async function hasBytes(
-  requests: S3Requests,
-  key: string,
-  bytes: Buffer,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const found = await requests.send('GetObject', signal, async (client, call) => {
-    const { Body } = await client.send(new GetObjectCommand({ Bucket: requests.bucket, Key: key }), call);
-    return Body?.transformToByteArray();
-  });
-  return found !== undefined && bytes.equals(found);
-}
 
 /** Removes an object; S3 answers the same whether it was there or not. */
 export async function deleteObject(requests: S3Requests, key: string, signal: AbortSignal): Promise<void> {

@@ -84,7 +84,7 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
         event.data.file.key,
       );
       return;
-    case 'RunRejectedFileWritten': {
+    case 'RunRejectedFilePlanned': {
       const { generation, file } = event.data;
       const none = { range: null, upload_id: null, mark: null };
       await open(connection, stored, { kind: 'file', generation, key: file.key, ...none });

@@ -102,7 +102,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       return;
     case 'RunAttemptBegan':
     case 'RunRangeFinished':
-    case 'RunRejectedFileWritten':
+    case 'RunRejectedFilePlanned':
     case 'RunPublishStarted':
     case 'RunObjectRemoved':
     case 'RunRechecked':
