@@ -13,7 +13,7 @@ export interface Statement {
 
 /** How the rows of a range are read to be compared. */
 export interface RangeStatements {
-  /** Columns of the model's files that can be compared, each with its text in SQL. */
+  /** Columns of the model's files that can be compared, each with its value in SQL, long ones as digests. */
   readonly columns: ReadonlyMap<string, string>;
   /** Rows behind a key in the order of keys, at least `limit` if there are so many: time, id, then the columns. */
   page(columns: readonly ComparedColumn[], after: RowKey | null, limit: number): Statement;
@@ -27,15 +27,22 @@ export interface SourceTypes {
   readonly persons?: ColumnTypes;
 }
 
+/** What stands for a text of any length. */
+const text = (expression: string): string => compactSql(plain(expression));
+
+/** What stands for JSON as it was stored, without the line breaks that lay it out, which `jsonb` never has. */
+const json = (expression: string, type: string | undefined): string =>
+  compactSql(
+    type === 'jsonb' ? plain(expression) : `replace(replace(${plain(expression)}, E'\\n', ''), E'\\r', '')`,
+  );
+
+/** A value of a short text. */
+const plain = (expression: string): string => `(${expression})::text`;
+
 /** A time as files have it; what has no such text (infinity, years before 1 or after 9999) as PostgreSQL prints it. */
 const time = (expression: string): string =>
   `case when ${expression} >= '0001-01-01 00:00:00+00' and ${expression} < '10000-01-01 00:00:00+00'
      then to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else (${expression})::text end`;
-
-const plain = (expression: string): string => `(${expression})::text`;
-
-/** JSON as it was stored, without the line breaks that lay it out. */
-const json = (expression: string): string => `translate((${expression})::text, E'\\n\\r', '')`;
 
 /** The statements for a range, by the columns that the relations have. @throws SelectionNotPossible */
 export const statementsFor = (range: RowRange, relations: Relations, types: SourceTypes): RangeStatements =>
@@ -54,13 +61,15 @@ function eventStatements(
     ['timestamp', time('e."timestamp"')],
     ['_inserted_at', time('e.inserted_at')],
     ['created_at', time('e.created_at')],
-    ['event', plain('e.event')],
-    ['properties', json('e.properties')],
-    ['distinct_id', plain('e.distinct_id')],
-    ['elements_chain', plain('e.elements_chain')],
+    ['event', text('e.event')],
+    ['properties', json('e.properties', types.events?.get('properties'))],
+    ['distinct_id', text('e.distinct_id')],
+    ['elements_chain', text('e.elements_chain')],
     ['person_id', plain('e.person_id')],
     // Joined as of reading where the relation does not have it, so there is nothing to compare it with.
-    ...(carriesPerson ? [['person_properties', json('e.person_properties')] as const] : []),
+    ...(carriesPerson
+      ? [['person_properties', json('e.person_properties', types.events?.get('person_properties'))] as const]
+      : []),
   ]);
   const { sql, settings } = selectionConditions(selection, {
     event: 'e.event',
@@ -117,9 +126,9 @@ function personStatements(
 ): RangeStatements {
   const columns = new Map([
     ['team_id', plain('m.team_id')],
-    ['distinct_id', plain('m.distinct_id')],
+    ['distinct_id', text('m.distinct_id')],
     ['person_id', plain('m.person_id')],
-    ['properties', json('p.properties')],
+    ['properties', json('p.properties', types.persons?.get('properties'))],
     ['person_distinct_id_version', plain('m.version')],
     ['person_version', plain('p.version')],
     ['created_at', time('p.created_at')],
@@ -165,12 +174,10 @@ const statesOf = (relations: Relations, values: string, conditions: string): str
         and m.updated_at < $2::timestamptz ${conditions}`;
 };
 
-/** The compared columns as further columns of a statement, long values as digests. */
+/** The compared columns as further columns of a statement. */
 const valuesOf = (
   known: ReadonlyMap<string, string>,
   compared: readonly ComparedColumn[],
   alias: (index: number) => string = () => '',
 ): string =>
-  compared
-    .map(({ name }, index) => `, ${compactSql(known.get(name) ?? 'null::text')}${alias(index)}`)
-    .join('');
+  compared.map(({ name }, index) => `, ${known.get(name) ?? 'null::text'}${alias(index)}`).join('');

@@ -141,7 +141,7 @@ async function findGaps(
       object: null,
       count: rows,
       rows: [],
-      detail: `No manifest covers ${gap.start} to ${gap.end}; the source has ${rows} rows there.`,
+      detail: `No manifest covers this time; the source has ${rows} rows there.`,
     });
   }
   return findings;
