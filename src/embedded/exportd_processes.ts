@@ -18,6 +18,12 @@ export interface ExportdOptions {
 
 const main = join(import.meta.dirname, '../cli/main.ts');
 
+/**
+ * Lets glibc keep two pools of freed memory and not eight for each core: what one thread frees another can use. A
+ * process cannot set it for itself. Measured: 20 MB less in an idle worker, 30 MB less in an export.
+ */
+const memorySettings = { MALLOC_ARENA_MAX: '2' };
+
 const program = (
   name: 'server' | 'worker',
   environment: StackEnvironment,
@@ -26,7 +32,7 @@ const program = (
   name,
   command: process.execPath,
   args: [...nodeOptions, main, name],
-  env: { ...process.env, ...environment },
+  env: { ...memorySettings, ...process.env, ...environment },
   stopSignal: 'SIGTERM',
 });
 
