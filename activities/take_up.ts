@@ -3,7 +3,7 @@ import type { CompletedFile, OpenedRun, OpenUpload } from '../src/domain/run.ts'
 import { abandonUpload } from './abandon.ts';
 import { fileOf } from './file_parts.ts';
 import { completeFile, type ResumedFile } from './file_writer.ts';
-import { isNumbered, namesOf, rangeAt, type ExportAttempt } from './range_attempt.ts';
+import { isNumbered, namesOf, nextKey, rangeAt, type ExportAttempt } from './range_attempt.ts';
 import { findRemains } from './resume.ts';
 
 /** The run with the generation that this attempt writes, and the file that it goes on with. */
@@ -19,10 +19,12 @@ export interface Place {
  */
 export async function takeUp(attempt: ExportAttempt, begun: OpenedRun): Promise<Place> {
   const { destination, encoder, signal } = attempt;
-  const { upload, files } = rangeAt(attempt, begun);
+  const { upload, files, attempt: ordinal } = rangeAt(attempt, begun);
   const sameEncoder = begun.encoder === null || begun.encoder === encoder.identity;
   if (begun.generation > 0 && sameEncoder) {
     const place = upload ? await goOnWith(attempt, begun, upload) : { run: begun, resumed: null };
+    // The attempt before may have ended between beginning an upload and telling the journal.
+    if (!upload && ordinal > 1) await destination.abandonUnknown(nextKey(attempt, begun), signal);
     if (place) return place;
   }
   if (upload) await abandonUpload(destination, upload);

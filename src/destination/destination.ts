@@ -90,9 +90,11 @@ export interface Destination {
   resumeFile(upload: UploadNames): FileUpload;
   /** Throws an upload away that will not be completed; one that is gone already is no error. */
   abandonFile(key: string, uploadId: string, signal: AbortSignal): Promise<void>;
+  /** Throws uploads of a file away of which nobody knows the id, since the answer that told it was lost. */
+  abandonUnknown(key: string, signal: AbortSignal): Promise<void>;
   /**
-   * Writes a small object in one step; one of the same bytes that is there already is left alone.
-   * @throws DestinationFault `PreconditionFailed` when another object stands there.
+   * Writes a small object in one step. One that stands there already is left alone: only for keys that nobody writes
+   * anything else under.
    */
   putObject(key: string, contentType: string, bytes: Buffer, signal: AbortSignal): Promise<void>;
   /** Removes an object; one that is gone already is no error. */
@@ -147,6 +149,8 @@ export interface DestinationType<Config extends Record<string, unknown> = Record
    * @throws CommandRefused that names the member.
    */
   parseConfig(config: unknown, settings: DestinationSettings): Config;
+  /** The server that secrets are sent to. Secrets that are kept are for this one: another needs them given again. */
+  serverOf(config: Readonly<Record<string, unknown>>): string;
   /** Which rows an export with this stored config takes; asks for no secret. */
   selectionOf(config: Readonly<Record<string, unknown>>): RowSelection;
   /** Whether two exports to destinations of this kind would write the same keys for an interval that both have. */

@@ -2,13 +2,14 @@ import type { Settings } from '../../config/settings.ts';
 import type { Destination, DestinationContext, DestinationType } from '../destination.ts';
 import type { TestStep } from '../test_result.ts';
 import { takeTestSteps } from '../test_steps.ts';
+import { abortStrayUploads, abortUpload } from './abort_uploads.ts';
 import { withAccessOf } from './access.ts';
 import { bucketTestSteps } from './bucket_test.ts';
 import { defaultMembers, parseS3Config, secretMembers, selectionOf, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
 import { fileKey, manifestKey, rejectedKey } from './keys.ts';
 import { lookAtManifestObject, putManifestObject } from './manifest_object.ts';
-import { abortUpload, beginUpload, isMadeOf, resumeUpload, type ObjectOptions } from './multipart.ts';
+import { beginUpload, isMadeOf, resumeUpload, type ObjectOptions } from './multipart.ts';
 import { createS3Requests } from './requests.ts';
 import { writesSameKeys } from './same_keys.ts';
 import { deleteObject, deleteUnchanged, putSmallObject } from './small_object.ts';
@@ -22,6 +23,7 @@ export const s3: DestinationType<S3Config> = {
   defaultMembers,
   parseConfig: parseS3Config,
   selectionOf,
+  serverOf: ({ endpoint_url }) => (typeof endpoint_url === 'string' ? new URL(endpoint_url).host : ''),
   writesSameKeys,
   withAccessOf,
   open: openS3,
@@ -50,6 +52,7 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
     deleteObject: (key, signal) => deleteObject(requests, key, signal),
     resumeFile: (upload) => resumeUpload(requests, upload, fileOptions.firstPartBytes),
     abandonFile: (key, uploadId, signal) => abortUpload(requests, key, uploadId, signal),
+    abandonUnknown: (key, signal) => abortStrayUploads(requests, key, null, signal),
     putManifest: (key, manifest, signal) =>
       putManifestObject(requests, key, manifest, manifestOptions, signal),
     lookAtManifest: (key, signal) => lookAtManifestObject(requests, key, signal),

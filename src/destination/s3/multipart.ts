@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import {
-  AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
   HeadObjectCommand,
@@ -15,6 +14,7 @@ import {
   type UploadedPart,
   type UploadNames,
 } from '../destination.ts';
+import { abortStrayUploads } from './abort_uploads.ts';
 import type { S3Requests } from './requests.ts';
 import { partBytes, partNumberMaximum } from './part_sizes.ts';
 import { unconditionalStore } from './unconditional_store.ts';
@@ -24,6 +24,9 @@ export type ObjectOptions = Pick<
   CreateMultipartUploadCommandInput,
   'ServerSideEncryption' | 'SSEKMSKeyId' | 'ContentType'
 >;
+
+/** How long is spent on uploads that were begun without an answer. */
+const clearingMs = 5_000;
 
 /** Metadata that tells an upload's object from any other of the same key and size. */
 const markName = 'exportd-upload';
@@ -38,11 +41,26 @@ export async function beginUpload(
   const { firstPartBytes, ...object } = options;
   const mark = randomUUID();
   const input = { Bucket: requests.bucket, Key: key, Metadata: { [markName]: mark }, ...object };
-  const created = await requests.send('CreateMultipartUpload', signal, (client, call) =>
-    client.send(new CreateMultipartUploadCommand(input), call),
-  );
+  let tries = 0;
+  const created = await requests
+    .send('CreateMultipartUpload', signal, (client, call) => {
+      tries += 1;
+      return client.send(new CreateMultipartUploadCommand(input), call);
+    })
+    .catch(async (error: unknown) => {
+      await abortUnanswered(requests, key, error);
+      throw error;
+    });
   const upload_id = requireMember(created.UploadId, 'an upload id');
+  if (tries > 1 || (created.$metadata.attempts ?? 1) > 1)
+    await abortStrayUploads(requests, key, upload_id, signal);
   return resumeUpload(requests, { key, upload_id, mark }, firstPartBytes);
+}
+
+/** After a request whose answer did not come, the server may have begun an upload all the same. */
+async function abortUnanswered(requests: S3Requests, key: string, error: unknown): Promise<void> {
+  if (error instanceof DestinationFault && !error.transient) return;
+  await abortStrayUploads(requests, key, null, AbortSignal.timeout(clearingMs)).catch(() => undefined);
 }
 
 /** An upload that was begun before, by this attempt or another. */
@@ -92,23 +110,6 @@ export async function listParts(
     marker = page.IsTruncated ? page.NextPartNumberMarker : undefined;
   } while (marker !== undefined);
   return listed;
-}
-
-/** Throws an upload and its parts away; one that is gone already is no error. */
-export async function abortUpload(
-  requests: S3Requests,
-  key: string,
-  uploadId: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const input = { Bucket: requests.bucket, Key: key, UploadId: uploadId };
-  try {
-    await requests.send('AbortMultipartUpload', signal, (client, call) =>
-      client.send(new AbortMultipartUploadCommand(input), call),
-    );
-  } catch (error) {
-    if (!isFault(error, 'NoSuchUpload')) throw error;
-  }
 }
 
 type UploadTarget = Readonly<{ Bucket: string; Key: string; UploadId: string }>;

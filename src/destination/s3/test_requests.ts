@@ -6,7 +6,8 @@ import {
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
 import type { FileUpload } from '../destination.ts';
-import { abortUpload, beginUpload, listParts, type ObjectOptions } from './multipart.ts';
+import { abortUpload } from './abort_uploads.ts';
+import { beginUpload, listParts, type ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
 
 /** A condition that a write has to obey. */
@@ -33,6 +34,9 @@ export interface TestRequests {
   remove(): Promise<void>;
 }
 
+/** How long removing what a test made may take, also when the time of the test is up. */
+const cleaningMs = 3_000;
+
 /** Requests about the object `key` that hold `text`, each made once. */
 export function createTestRequests(
   requests: S3Requests,
@@ -52,7 +56,7 @@ export function createTestRequests(
         client.send(new CompleteMultipartUploadCommand(input), call),
       );
     },
-    abort: () => abortUpload(requests, key, begun.upload_id, signal),
+    abort: () => abortUpload(requests, key, begun.upload_id, AbortSignal.timeout(cleaningMs)),
   });
   return {
     list: async () => {
@@ -80,7 +84,7 @@ export function createTestRequests(
       return uploadOf(begun, etag);
     },
     remove: async () => {
-      await requests.send('DeleteObject', signal, (client, call) =>
+      await requests.send('DeleteObject', AbortSignal.timeout(cleaningMs), (client, call) =>
         client.send(new DeleteObjectCommand(target), call),
       );
     },

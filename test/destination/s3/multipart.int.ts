@@ -1,9 +1,11 @@
 import { GetObjectCommand, HeadObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { abortUpload, beginUpload, listParts } from '../../../src/destination/s3/multipart.ts';
+import { DestinationFault } from '../../../src/destination/destination.ts';
+import { abortUpload } from '../../../src/destination/s3/abort_uploads.ts';
+import { beginUpload, listParts } from '../../../src/destination/s3/multipart.ts';
 import type { S3Requests } from '../../../src/destination/s3/requests.ts';
 import { createBucket, type TestBucket } from '../../setup/bucket.ts';
-import { losingReplies, openBucket, requestsOf, unconditional } from './bucket_requests.ts';
+import { denying, losingReplies, openBucket, requestsOf, unconditional } from './bucket_requests.ts';
 
 const { signal } = new AbortController();
 const options = { ContentType: 'application/jsonl', firstPartBytes: 5 * 1024 * 1024 };
@@ -73,6 +75,34 @@ describe('a multipart upload', () => {
     await expect(upload.complete(parts, length, signal)).rejects.toMatchObject({ type: 'UploadLost' });
     const open = await bucket.client.send(new ListMultipartUploadsCommand({ Bucket: bucket.bucket }));
     expect(open.Uploads ?? []).toEqual([]);
+  });
+
+  it('is the only one of its key, although the answers to earlier tries to begin it were lost', async () => {
+    const openOf = async (key: string) => {
+      const list = new ListMultipartUploadsCommand({ Bucket: bucket.bucket, Prefix: key });
+      return ((await bucket.client.send(list)).Uploads ?? []).map(({ UploadId }) => UploadId);
+    };
+    const losing = losingReplies(requests, 'CreateMultipartUpload');
+    const { upload_id } = await beginUpload(losing, 'unanswered', options, signal);
+    expect(await openOf('unanswered')).toEqual([upload_id]);
+    await abortUpload(requests, 'unanswered', upload_id, signal);
+
+    const cut: S3Requests = {
+      ...requests,
+      send: async (operation, until, call) => {
+        const answer = await requests.send(operation, until, call);
+        if (operation !== 'CreateMultipartUpload') return answer;
+        throw new DestinationFault('S3Unreachable', 'Cut.', { transient: true });
+      },
+    };
+    await expect(beginUpload(cut, 'unanswered', options, signal)).rejects.toMatchObject({
+      type: 'S3Unreachable',
+    });
+    expect(await openOf('unanswered')).toEqual([]);
+
+    const blind = denying(losing, 'ListMultipartUploads');
+    expect(await beginUpload(blind, 'unseen', options, signal)).toMatchObject({ key: 'unseen' });
+    for (const id of await openOf('unseen')) await abortUpload(requests, 'unseen', id ?? '', signal);
   });
 
   it('is completed by a server that knows no conditional writes', async () => {
