@@ -47,7 +47,7 @@ async function start(
 
 const hold = (
   prefix: string,
-  when: 'before' | 'passing',
+  when: 'before' | 'passing' | 'answered',
   operation: S3OperationName,
   more: (request: ProxiedRequest) => boolean = () => true,
 ): RequestHold =>
@@ -102,6 +102,15 @@ describe('when the answer to a cancellation has come, nothing of the run goes on
     const { status, body } = await stack.call('POST', `/batch_exports/${id}/runs/${runs[0]?.id}/cancel/`);
     expect([status, body.status]).toEqual([200, 'Cancelled']);
     await expectNothingLeft('parts', held);
+  });
+
+  it('while an upload is begun', async () => {
+    const held = hold('begun', 'answered', 'CreateMultipartUpload');
+    const { id, runs } = await start('begun', 3, 2);
+    await held.reached();
+    const { status } = await stack.call('POST', `/batch_exports/${id}/runs/${runs[0]?.id}/cancel/`);
+    expect(status).toBe(200);
+    await expectNothingLeft('begun', held);
   });
 
   it('while a statement reads rows', async () => {
@@ -172,7 +181,7 @@ describe('a cancellation', () => {
   it('leaves nothing behind that writes later', async () => {
     const { id, runs } = await start('afterwards', 3, 2);
     await stack.runIn(id, runs[0]?.id ?? '', 'Completed');
-    expect([...answeredAt.keys()]).toEqual(['parts', 'statement', 'backfill', 'deleted']);
+    expect([...answeredAt.keys()]).toEqual(['parts', 'begun', 'statement', 'backfill', 'deleted']);
     for (const [prefix, since] of answeredAt) expect(writesBelow(prefix, since)).toEqual([]);
   });
 });
