@@ -1,5 +1,6 @@
 import type { KeyRing } from '../config/key_ring.ts';
 import type { DestinationSettings } from './destination.ts';
+import { refuseMember } from './config_members.ts';
 import { destinationTypeOf } from './registry.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -46,7 +47,8 @@ export function sealConfig(
 
 /**
  * A config made of another one and the members that are given: those replace, null resets a member to its default,
- * those left out survive. Secrets that are left out are copied sealed; nothing is decrypted.
+ * those left out survive. Secrets that are left out are copied sealed; nothing is decrypted. They are for the same server
+ * alone, so that who may edit an export cannot have them sent elsewhere.
  * @throws CommandRefused that names the member at fault.
  */
 export function mergeSealed(
@@ -59,6 +61,9 @@ export function mergeSealed(
   const keptSecrets = without(base.secrets, Object.keys(given));
   const standIns = Object.fromEntries(Object.keys(keptSecrets).map((member) => [member, keptSecret]));
   const parsed = type.parseConfig({ ...base.config, ...standIns, ...given }, settings);
+  const [kept] = Object.keys(keptSecrets);
+  if (kept !== undefined && type.serverOf(parsed) !== type.serverOf(base.config))
+    throw refuseMember(kept, `Another server needs '${kept}' to be given again.`);
   const newSecrets = without(parsed, Object.keys(keptSecrets));
   return {
     destination_type: type.name,

@@ -7,6 +7,8 @@ export interface PlannedStep {
   readonly description: string;
   /** Names of earlier steps without which this one says nothing. */
   readonly needs: readonly string[];
+  /** Whether it removes what others made, so that it is taken when the time is up too; it has a time limit of its own. */
+  readonly cleansUp?: true;
   /** @throws DestinationFault whose message says what is wrong and what it means for exports. */
   readonly run: () => Promise<void>;
 }
@@ -19,7 +21,7 @@ export class TolerableFault extends Error {
 const skipped = { status: 'Skipped', message: null } as const;
 
 /**
- * Takes steps in order. One whose need has failed is skipped, and so are all when the time is up.
+ * Takes steps in order. One whose need has failed is skipped, and so are all but those that clean up when the time is up.
  * @param timeoutMs the longest that all steps may take together; then the signal that they are planned with is aborted.
  */
 export async function takeTestSteps(
@@ -29,8 +31,8 @@ export async function takeTestSteps(
   const deadline = AbortSignal.timeout(timeoutMs);
   const missing = new Set<string>();
   const taken: TestStep[] = [];
-  for (const { name, description, needs, run } of plan(deadline)) {
-    const possible = !deadline.aborted && needs.every((need) => !missing.has(need));
+  for (const { name, description, needs, cleansUp, run } of plan(deadline)) {
+    const possible = (cleansUp ?? !deadline.aborted) && needs.every((need) => !missing.has(need));
     const { usable, ...result } = possible ? await takeStep(run, deadline) : { ...skipped, usable: false };
     if (!usable) missing.add(name);
     taken.push({ name, description, result });

@@ -20,8 +20,8 @@ export interface DestinationTestClient {
   test(testId: string): Promise<TestOutcome>;
 }
 
-/** Beyond the time of the steps: to open the config, and for a worker that is busy with decisions to begin. */
-const openingMs = 1_000;
+/** Beyond the time of the steps: to open the config and to clean up, and for a worker that is busy to begin. */
+const aroundMs = 4_000;
 const beginningMs = 2_000;
 
 /** Starts a workflow for each test. */
@@ -29,7 +29,7 @@ export function createDestinationTestClient(
   client: Client,
   settings: Pick<Settings, 'EXPORTD_TASK_QUEUE' | 'EXPORTD_DESTINATION_TEST_TIMEOUT_MS'>,
 ): DestinationTestClient {
-  const longest_ms = settings.EXPORTD_DESTINATION_TEST_TIMEOUT_MS + openingMs;
+  const longest_ms = settings.EXPORTD_DESTINATION_TEST_TIMEOUT_MS + aroundMs;
   const executionMs = longest_ms + beginningMs;
   return {
     test: async (test_id) => {

@@ -80,6 +80,18 @@ describe('stored configs', () => {
     expect(await readPublicConfig(database.pool, id, 1)).toMatchObject({ config: { prefix: 'exports' } });
   });
 
+  it('have to bring their secrets again for another server', async () => {
+    const id = randomUUID();
+    await store(id, { ...given, endpoint_url: 'https://s3.example.com' });
+    const endpoint_url = 'https://elsewhere.example.com';
+    await expect(merge(id, 1, { endpoint_url })).rejects.toMatchObject({
+      attr: 'destination__config__aws_access_key_id',
+    });
+    const keys = { aws_access_key_id: keyId, aws_secret_access_key: secret };
+    expect(await merge(id, 1, { endpoint_url, ...keys })).toBe(2);
+    expect(await merge(id, 2, { endpoint_url: 'https://elsewhere.example.com/' })).toBe(3);
+  });
+
   it('lose both credentials only together', async () => {
     const id = randomUUID();
     await store(id);

@@ -66,6 +66,7 @@ const stepsOf = (bucket: TestRequests, bytes: number): readonly PlannedStep[] =>
     name: 'delete',
     description: 'Delete the object',
     needs: ['write'],
+    cleansUp: true,
     run: () =>
       ifDenied(
         'The credentials may not delete objects. Exports still work, but files that were replaced stay in the bucket, and so does the object of this test.',
