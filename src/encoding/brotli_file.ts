@@ -23,14 +23,20 @@ export function assembleBrotli(head: Buffer): FileAssembly {
   let pieces: Buffer[] = [];
   let begun = false;
   stream.on('data', (piece: Buffer) => pieces.push(piece));
-  // Whoever waits is told of it by the write or the end that fails.
+  // Whoever waits is told of it; without a listener an error would end the process.
   stream.on('error', () => undefined);
+  // A write that is under way is not told when the stream is destroyed, or told that all is well.
+  const destroyed = Promise.withResolvers<never>();
+  destroyed.promise.catch(() => undefined);
+  stream.once('close', () => destroyed.reject(stream.errored ?? new Error('The file was given up.')));
 
   /** Resolves when the compressor has taken all of it, so that no more than a block ever waits. */
-  const write = (text: Buffer): Promise<void> =>
-    new Promise((resolve, reject) => {
-      stream.write(text, (error) => (error ? reject(error) : resolve()));
-    });
+  const write = async (text: Buffer): Promise<void> => {
+    const taken = Promise.withResolvers<undefined>();
+    stream.write(text, (error) => (error ? taken.reject(error) : taken.resolve(undefined)));
+    await Promise.race([taken.promise, destroyed.promise]);
+    if (stream.destroyed) await destroyed.promise;
+  };
   const begin = async (): Promise<void> => {
     if (begun) return;
     begun = true;

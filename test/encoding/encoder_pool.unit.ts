@@ -1,3 +1,4 @@
+import { inflateRawSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { EncoderThreadLost, startEncoderThreads } from '../../src/encoding/encoder_threads.ts';
@@ -35,6 +36,16 @@ describe('the encoder pool', () => {
         .join(''),
     );
     expect(blocks[3]).toMatchObject({ rows: 3, first: blockOf('3 first').first, last: blockOf('').last });
+  });
+
+  it('makes a single member of gzip, since some readers stop behind the first', async () => {
+    const encoder = encoderOf({ ...jsonLines, compression: 'gzip' });
+    const blocks = await Promise.all(['a', 'b', 'c'].map((text) => encoder.encode(blockOf(text))));
+    const file = await joinBlocks(encoder, blocks);
+    const { engine } = inflateRawSync(file.subarray(10), { info: true }) as unknown as {
+      engine: { bytesWritten: number };
+    };
+    expect(engine.bytesWritten).toBe(file.length - 18);
   });
 
   it.each(compressions)('makes a valid file of no blocks, compression %s', async (compression) => {

@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import { brotliDecompressSync } from 'node:zlib';
+import { describe, expect, it } from '@jest/globals';
+import { assembleBrotli } from '../../src/encoding/brotli_file.ts';
+import type { EncodedBlock } from '../../src/encoding/encoder.ts';
+
+const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'a' };
+const blockOf = (bytes: Buffer): EncodedBlock => ({
+  bytes,
+  rows: 1,
+  rejected: [],
+  first: key,
+  last: key,
+  state: null,
+});
+const head = Buffer.from('head\n');
+
+describe('a brotli file', () => {
+  it('is one stream of its head and all its blocks, which comes out bit by bit', async () => {
+    const texts = Array.from({ length: 6 }, () => randomBytes(500_000).toString('hex'));
+    const file = assembleBrotli(head);
+    const pieces: Buffer[] = [];
+    for (const text of texts) pieces.push(await file.append(blockOf(Buffer.from(text))));
+    // Not all of it is kept to the end, and what has been given out is never given out again.
+    expect(Buffer.concat(pieces).length).toBeGreaterThan(1_000_000);
+    expect(file.takeState()).toBeNull();
+    pieces.push(await file.finish());
+    file.close();
+    // The decoder takes the first of several streams for all there is.
+    expect(brotliDecompressSync(Buffer.concat(pieces)).toString()).toBe(head.toString() + texts.join(''));
+  });
+
+  it('tells who waits for it when it is given up', async () => {
+    const file = assembleBrotli(head);
+    await file.append(blockOf(Buffer.from('first')));
+    const appending = file.append(blockOf(randomBytes(8_000_000)));
+    // By then the compressor works on it.
+    await setImmediate();
+    file.close();
+    await expect(appending).rejects.toThrow('The file was given up.');
+    await expect(file.append(blockOf(Buffer.from('late')))).rejects.toThrow();
+    await expect(file.finish()).rejects.toThrow();
+  });
+});
