@@ -5,7 +5,7 @@ import type { UpkeepDependencies } from './upkeep_dependencies.ts';
 /** What of counting again travels through a history. */
 export interface RecheckOutcome {
   readonly counted: number;
-  /** Intervals that are exported again. */
+  /** Intervals that are exported again, since rows came late. */
   readonly differing: number;
   /** Whether there is more to count at once. */
   readonly more: boolean;

@@ -20,7 +20,7 @@ export function upkeepDetails(
 ): string {
   const parts = [
     removed > 0 ? `removed ${removed} objects` : '',
-    counted > 0 ? `counted ${counted} intervals again, ${differing} with other rows` : '',
+    counted > 0 ? `counted ${counted} intervals again, ${differing} with late rows` : '',
     running > 0 ? `${running} exports under way` : '',
     putOff.length > 0 ? `${putOff.length} put off` : '',
   ].filter((text) => text !== '');

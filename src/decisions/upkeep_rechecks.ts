@@ -63,13 +63,13 @@ export async function readDueRechecks(
 
 /** What a count led to: nothing, one more export of the interval, or, because things have moved on, no record at all. */
 export type RecheckOutcome =
-  | { readonly result: 'same' | 'not recorded' }
+  | { readonly result: 'same' | 'fewer rows' | 'not recorded' }
   | { readonly result: 'exported again'; readonly command_id: string };
 
 /**
- * Records a count of the source. Other rows than in the manifest lead to a retry of the run, stored as a command like
- * one that a person sends. Nothing is recorded when another run of the interval began since, or the export was paused,
- * or deleted.
+ * Records a count of the source. More rows than in the manifest lead to a retry of the run, stored as a command like one
+ * that a person sends. Fewer are only told: a source that drops old rows must not take them out of the bucket too.
+ * Nothing is recorded when another run of the interval began since, or the export was paused, or deleted.
  */
 export async function recordRecheck(
   journal: Journal,
@@ -91,6 +91,19 @@ export async function recordRecheck(
       { type: 'RunRechecked', data: { check, rows, source_rows: sourceRows } },
     ]);
     if (rows === sourceRows) return { result: 'same' };
+    const warn = (message: string) =>
+      writeLogLine(connection, {
+        team_id: recheck.team_id,
+        batch_export_id,
+        run_id,
+        level: 'WARNING',
+        message,
+      });
+    const found = `the source now has ${sourceRows} records in ${start} to ${end}, but ${rows} were exported`;
+    if (sourceRows < rows) {
+      await warn(`${rows - sourceRows} rows are gone: ${found}. The bucket keeps what was exported.`);
+      return { result: 'fewer rows' };
+    }
     const command_id = idFromCause('recheck', run_id, check);
     await storeCommand(connection, {
       id: command_id,
@@ -102,13 +115,7 @@ export async function recordRecheck(
       idempotency_key: null,
       user_id: null,
     });
-    await writeLogLine(connection, {
-      team_id: recheck.team_id,
-      batch_export_id,
-      run_id,
-      level: 'WARNING',
-      message: `${difference(rows, sourceRows)}: the source now has ${sourceRows} records in ${start} to ${end}, but ${rows} were exported. The interval is exported again.`,
-    });
+    await warn(`${sourceRows - rows} late rows: ${found}. The interval is exported again.`);
     return { result: 'exported again', command_id };
   });
 }
@@ -125,6 +132,3 @@ async function rowsAwaiting(
   );
   return rows[0]?.rows;
 }
-
-const difference = (exported: number, found: number): string =>
-  found > exported ? `${found - exported} late rows` : `${exported - found} rows were deleted`;

@@ -22,7 +22,7 @@ async function exported(config: object = {}) {
     'select completed_after_ms as after from exportd.rechecks where run_id = $1',
     [run_id],
   );
-  const { recheckRuns } = scene.upkeep({ EXPORTD_RECHECK_FIRST_MS: String((rows[0]?.after ?? 0) + 1) });
+  const { recheckRuns } = scene.upkeep({}, { recheckFirstMs: (rows[0]?.after ?? 0) + 1 });
   const recheck = () =>
     until(async () => {
       const outcome = await recheckRuns({ batch_export_id: batchExportId });
@@ -62,6 +62,14 @@ describe('the re-check', () => {
     const [retry] = await retriesOf(batchExportId);
     expect(retry?.body).toEqual({ run_id, reason: 'late_rows' });
     expect(scene.signalled).toContainEqual({ batch_export_id: batchExportId, name: 'retry', id: retry?.id });
+  });
+
+  it('leaves an interval alone of which the source has dropped rows', async () => {
+    await stage.insertEvents(10);
+    const { batchExportId, recheck } = await exported();
+    await stage.database.pool.query('truncate events');
+    expect(await recheck()).toEqual({ counted: 1, differing: 0, more: false });
+    expect(await retriesOf(batchExportId)).toEqual([]);
   });
 
   it('counts what the export selects', async () => {

@@ -9,6 +9,7 @@ import {
 } from '@aws-sdk/client-s3';
 import type { ActivityContext } from '../../activities/activity_context.ts';
 import { createUpkeepActivities } from '../../activities/upkeep.ts';
+import type { UpkeepPolicy } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_endings.ts';
 import { createPlaceOpener } from '../../src/destination/open_place.ts';
 import { batchExportDecider, type Model } from '../../src/domain/batch_export.ts';
@@ -26,13 +27,14 @@ export function createUpkeepStage(stage: Stage) {
   const { client } = bucket;
   const signalled: { batch_export_id: string; name: string; id: string }[] = [];
 
-  /** The activities of the upkeep under these settings. */
-  const upkeep = (more: Record<string, string> = {}) => {
+  /** The activities of the upkeep under these settings, and with these moments, which may be longer than settings. */
+  const upkeep = (more: Record<string, string> = {}, moments: Partial<UpkeepPolicy> = {}) => {
+    const policies = quickPolicies({ ...atOnce, ...more });
     const { signal: cancellationSignal } = new AbortController();
     const context = (): ActivityContext => ({ heartbeat: () => undefined, cancellationSignal });
     return createUpkeepActivities({
       journal,
-      policies: quickPolicies({ ...atOnce, ...more }),
+      policies: { upkeep: { ...policies.upkeep, ...moments } },
       source,
       selectionOf,
       openPlace: createPlaceOpener(database.pool, keyRing, settings),

@@ -202,15 +202,14 @@ describe('a count', () => {
     expect(await dueChecks(last)).toEqual([]);
   });
 
-  it.each([
-    [5, '2 late rows: the source now has 5 records in'],
-    [1, '2 rows were deleted: the source now has 1 records in'],
-  ])('of %d rows instead of 3 exports the interval again', async (rows, message) => {
+  it('of more rows exports the interval again', async () => {
     const { id, after } = await completed();
     const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
-    const outcome = await recordRecheck(journal, check, rows);
+    const outcome = await recordRecheck(journal, check, 5);
     expect(outcome).toMatchObject({ result: 'exported again' });
-    expect(await logLines()).toContainEqual(expect.stringContaining(message));
+    expect(await logLines()).toContainEqual(
+      expect.stringContaining('2 late rows: the source now has 5 records in'),
+    );
     const { start_runs } = await commander.step();
     const backfill = await database.pool.query<{ retry_of_run_id: string }>(
       'select retry_of_run_id from exportd.backfills where batch_export_id = $1 order by position desc limit 1',
@@ -220,7 +219,23 @@ describe('a count', () => {
     expect(start_runs).toBeDefined();
   });
 
-  it('that differs is acted upon although the project has as many backfills as it may', async () => {
+  it('of fewer rows is told once and leaves what was exported in the bucket', async () => {
+    const { after } = await completed();
+    const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
+    expect(await recordRecheck(journal, check, 1)).toEqual({ result: 'fewer rows' });
+    expect(await recordRecheck(journal, check, 1)).toEqual({ result: 'not recorded' });
+    const told = (await logLines()).filter((line) =>
+      line.startsWith('2 rows are gone: the source now has 1'),
+    );
+    expect(told).toHaveLength(1);
+    const { rows } = await database.pool.query(
+      `select id from exportd.commands where batch_export_id = $1 and name = 'retry'`,
+      [commander.batchExportId],
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it('of more rows is acted upon although the project has as many backfills as it may', async () => {
     const { id, after } = await completed();
     const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
     const full = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '1' });

@@ -41,7 +41,7 @@ describe('the status line of the upkeep', () => {
     const failed = (name: string) => ({ name, failures: 2, until_ms: 0, reason: 'A reason.' });
     expect(upkeepDetails(nothing, 0, [])).toBe('Since the last look: nothing to do');
     expect(upkeepDetails(some, 1, [failed('a')])).toBe(
-      'Since the last look: removed 3 objects; counted 2 intervals again, 1 with other rows; 1 exports under way; 1 put off\n' +
+      'Since the last look: removed 3 objects; counted 2 intervals again, 1 with late rows; 1 exports under way; 1 put off\n' +
         '- a failed 2 times, next try 1970-01-01T00:00:00.000Z: A reason.',
     );
     const many = Array.from({ length: 7 }, (_, each) => failed(`task ${each}`));
