@@ -22,7 +22,7 @@ export async function findOverlaps(
       other.check.found.name,
       `${one.start} to ${one.end} and ${other.start} to ${other.end} both have a manifest; the other one is ${one.check.found.name}.`,
     );
-    if (one.check.found.manifest.model === other.check.found.manifest.model) {
+    if (canBeCompared(one.check, other.check)) {
       tally.hint('doubled', `They are in ${one.check.found.name} as well.`);
       const [left, right] = [one, other].map(({ check }) =>
         within(rowsOf(context, check), shared, () => undefined),
@@ -33,6 +33,12 @@ export async function findOverlaps(
   }
   return findings;
 }
+
+/** Whether two manifests have rows of one model, which are in order or few enough to be sorted. */
+const canBeCompared = (one: ManifestCheck, other: ManifestCheck): boolean =>
+  one.found.manifest.model === other.found.manifest.model &&
+  one.source_rows !== null &&
+  other.source_rows !== null;
 
 /** Looks for rows of other intervals in the manifests where they belong: a row that is there too is doubled. */
 export async function judgeStrays(

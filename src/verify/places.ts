@@ -1,13 +1,14 @@
-import type { KeyRing } from '../config/key_ring.ts';
+import { SecretUnreadable, type KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import { readConfig } from '../destination/config_versions.ts';
-import type { DestinationContext } from '../destination/destination.ts';
+import { DestinationFault, type DestinationContext } from '../destination/destination.ts';
 import { parseS3Config } from '../destination/s3/config.ts';
 import { constantPart } from '../destination/s3/prefix.ts';
 import { openBucketReader, type BucketReader } from '../destination/s3/reading.ts';
 import type { Model } from '../domain/batch_export.ts';
+import { CommandRefused } from '../domain/errors.ts';
 import type { Pool } from '../journal/database.ts';
-import { CannotVerify } from './report.ts';
+import { CannotVerify, type Note } from './report.ts';
 
 /** An export as it was defined, for whoever looks at what it wrote. */
 export interface ExportDefinition {
@@ -77,25 +78,43 @@ export function createVersionFinder(pool: Pool, definition: ExportDefinition): F
   };
 }
 
-/** Opens every bucket of the export, each once, with the newest version of the config that leads there. */
+/** The places of an export, and why some of those that it has left could not be opened. */
+export interface OpenedPlaces {
+  readonly places: readonly Place[];
+  readonly notes: readonly Note[];
+}
+
+/**
+ * Opens every bucket of the export, each once, with the newest version of the config that leads there.
+ * @throws CommandRefused, SecretUnreadable or DestinationFault when the one in force cannot be opened.
+ */
 export async function openPlaces(
   { pool, keyRing, settings, onWaiting }: PlaceDependencies,
   definition: ExportDefinition,
-): Promise<Place[]> {
+): Promise<OpenedPlaces> {
+  const places: Place[] = [];
+  const notes: Note[] = [];
   const buckets = Map.groupBy(definition.versions, ({ config }) =>
     JSON.stringify([config.endpoint_url ?? null, config.bucket_name]),
   );
-  return Promise.all(
-    [...buckets.values()].map(async (versions) => {
-      const newest = Math.max(...versions.map(({ version }) => version));
+  for (const versions of buckets.values()) {
+    const newest = Math.max(...versions.map(({ version }) => version));
+    const current = versions.some(({ version }) => version === definition.config_version);
+    try {
       const { config } = await readConfig(pool, keyRing, definition.batch_export_id, newest);
-      return {
-        reader: openBucketReader(parseS3Config(config, settings), { settings, onWaiting }),
-        manifestFolders: [...new Set(versions.map((version) => manifestFolder(version, definition)))],
-        current: versions.some(({ version }) => version === definition.config_version),
-      };
-    }),
-  );
+      const reader = openBucketReader(parseS3Config(config, settings), { settings, onWaiting });
+      const manifestFolders = [...new Set(versions.map((version) => manifestFolder(version, definition)))];
+      places.push({ reader, manifestFolders, current });
+    } catch (error) {
+      const isRefused = [CommandRefused, SecretUnreadable, DestinationFault].some(
+        (kind) => error instanceof kind,
+      );
+      if (current || !isRefused || !Error.isError(error)) throw error;
+      const detail = `Where the export wrote under version ${newest} of its config could not be looked at: ${error.message}`;
+      notes.push({ start: null, end: null, detail });
+    }
+  }
+  return { places, notes };
 }
 
 function manifestFolder({ config }: ConfigVersion, { batch_export_id }: ExportDefinition): string {

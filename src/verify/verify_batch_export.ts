@@ -11,7 +11,7 @@ import {
   openPlaces,
   readDefinition,
   type ExportDefinition,
-  type Place,
+  type OpenedPlaces,
   type PlaceDependencies,
 } from './places.ts';
 import { currentRange, intervalOf } from './ranges.ts';
@@ -51,7 +51,7 @@ export async function verifyBatchExport(
 ): Promise<VerificationReport> {
   const { sourceUrl, settings } = dependencies;
   const definition = await readDefinition(dependencies.pool, options.batchExportId);
-  const places = await openPlaces(dependencies, definition);
+  const opened = await openPlaces(dependencies, definition);
   const connections = connectToSource({
     sourceUrl,
     applicationName,
@@ -59,16 +59,16 @@ export async function verifyBatchExport(
     statementTimeoutMs: settings.EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS,
   });
   try {
-    return await verify(definition, places, connections, options, dependencies);
+    return await verify(definition, opened, connections, options, dependencies);
   } finally {
-    for (const { reader } of places) reader.close();
+    for (const { reader } of opened.places) reader.close();
     await connections.close();
   }
 }
 
 async function verify(
   definition: ExportDefinition,
-  places: readonly Place[],
+  { places, notes }: OpenedPlaces,
   connections: SourceConnections,
   options: VerifyOptions,
   { pool, settings }: VerifyDependencies,
@@ -90,7 +90,7 @@ async function verify(
   ];
   return summarise(definition.batch_export_id, { deep, ...range }, intervals, {
     findings: [...listing.findings, ...across],
-    notes: listing.notes,
+    notes: [...notes, ...listing.notes],
   });
 }
 

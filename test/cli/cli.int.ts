@@ -35,6 +35,7 @@ describe('exportd', () => {
       'project',
       'key',
       'export',
+      'verify',
     ])
       expect(all.stdout).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
     expect(one.stdout).toContain('batch_export:write');

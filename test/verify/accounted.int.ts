@@ -1,3 +1,4 @@
+import { DeleteBucketCommand, DeleteObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseS3Config } from '../../src/destination/s3/config.ts';
 import { openBucketReader, type BucketReader } from '../../src/destination/s3/reading.ts';
@@ -8,6 +9,7 @@ import { createVersionFinder, readDefinition } from '../../src/verify/places.ts'
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
 import { createSourceRows } from '../../src/verify/source_rows.ts';
 import { configOf } from '../destination/s3/bucket_requests.ts';
+import { createBucket } from '../setup/bucket.ts';
 import { createVerifyStage, hours, teamId, type VerifyStage } from './verify_stage.ts';
 
 const eventsPerHour = 50;
@@ -120,5 +122,28 @@ describe('an interval that is exported again while it is verified', () => {
     expect([...findings, ...(check?.tally.findings() ?? [])]).toEqual([]);
     expect(check?.found.manifest.generation).toBe(2);
     bucket.close();
+  });
+});
+
+describe('an export that has moved to another bucket', () => {
+  it('is verified in both, and in the new one alone where the old one is gone', async () => {
+    const { client, bucket: left } = await createBucket();
+    const exported = await stage.exportHours({ config: { bucket_name: left } });
+    await exported.exportAgain(2, {});
+    const report = await exported.verify({ deep: true });
+    expect(report).toMatchObject({ ok: true, totals: { manifests: 3 } });
+    const buckets = report.intervals.map(({ manifest }) => manifest.split('/')[2]);
+    expect(buckets).toEqual([left, left, stage.bucket.bucket]);
+
+    await exported.putInForce(4);
+    const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket: left }));
+    for (const { Key } of Contents) await client.send(new DeleteObjectCommand({ Bucket: left, Key }));
+    await client.send(new DeleteBucketCommand({ Bucket: left }));
+    client.destroy();
+    const { findings, notes } = await exported.verify({ from: hours[0]?.start });
+    expect(findings).toMatchObject([{ kind: 'gap', start: hours[0]?.start, end: hours[1]?.end }]);
+    expect(notes.map(({ detail }) => detail)).toEqual([
+      expect.stringMatching(/could not be listed: The bucket does not exist/),
+    ]);
   });
 });

@@ -33,6 +33,8 @@ export interface Exported {
   verify(options?: Partial<VerifyOptions>): Promise<VerificationReport>;
   /** Exports an hour once more. */
   exportAgain(hour: number, config?: object): Promise<void>;
+  /** Puts a version of the config in force; each hour that was exported has one of its own, from 1. */
+  putInForce(config_version: number): Promise<void>;
   manifestKey(hour: number): string;
   manifest(hour: number): Promise<Manifest>;
   /** Replaces an hour's manifest, or that of another interval with the members given. */
@@ -109,6 +111,13 @@ export async function createVerifyStage(eventsPerHour = 100) {
     return (await attempt.publishManifest({ run_id })).manifest_key;
   };
 
+  const putInForce = (batchExportId: string, config_version: number): Promise<void> =>
+    stage.journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(batchExportDecider, batchExportId);
+      const data = { changes: { config_version }, schedule_effective_from: null };
+      await stream.append(`version ${config_version}`, [{ type: 'BatchExportUpdated', data }]);
+    });
+
   /** Exports the three hours. */
   const exportHours = async (more: { model?: Model; config?: object } = {}): Promise<Exported> => {
     const { model = 'events', config = {} } = more;
@@ -129,6 +138,7 @@ export async function createVerifyStage(eventsPerHour = 100) {
       exportAgain: async (hour, changed = config) => {
         keys[hour] = await exportHour({ batchExportId, model, config: changed, of: hourAt(hour) });
       },
+      putInForce: (version) => putInForce(batchExportId, version),
       manifestKey,
       manifest,
       putManifest,
