@@ -14,6 +14,8 @@ export interface RequestHold {
   readonly held: readonly ProxiedRequest[];
   /** Resolves when one waits. */
   readonly reached: () => Promise<void>;
+  /** Holds no further request back, only those that wait already. */
+  readonly passOthers: () => void;
   /** Lets them go on, and those that come later; or gives them, and no later ones, an end of another kind. */
   readonly release: (instead?: Instead) => void;
 }
@@ -22,9 +24,10 @@ export interface RequestHold {
 export function holdRequests(proxy: S3Proxy, what: string, { when, matches }: RequestPlace): RequestHold {
   const held: ProxiedRequest[] = [];
   const { promise: released, resolve } = Promise.withResolvers<Instead | undefined>();
+  let open = false;
   const step = (request: ProxiedRequest): Promise<Instead | undefined> | undefined => {
     if (!held.includes(request)) {
-      if (!matches(request)) return undefined;
+      if (open || !matches(request)) return undefined;
       held.push(request);
     }
     return released;
@@ -34,6 +37,9 @@ export function holdRequests(proxy: S3Proxy, what: string, { when, matches }: Re
     held,
     reached: async () => {
       await until(() => held.length > 0, `a request comes to the place: ${what}`);
+    },
+    passOthers: () => {
+      open = true;
     },
     release: (instead) => {
       end();
