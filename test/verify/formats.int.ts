@@ -26,7 +26,7 @@ type Row = Record<string, string | null>;
 let stage: VerifyStage;
 let rows: Row[];
 beforeAll(async () => {
-  stage = await createVerifyStage(1_000);
+  stage = await createVerifyStage(400);
   const { pool } = stage.database;
   await pool.query(
     `update events set elements_chain = case when number % 2 = 0 then E'a, "b"\\r\\n\\U0001F600' else '' end,
@@ -76,7 +76,7 @@ async function expectToBeRead(
     expect(await exported.verify({ deep })).toMatchObject({ ok: true, findings: [] });
 
   const spoiled = rows.flatMap((row, index) => {
-    if (index === 500) return [];
+    if (index === 200) return [];
     if (index === 7) return [{ ...row, elements_chain: null }];
     if (index === 8) return [{ ...row, person_properties: '{"n": 9007199254740993.1}' }];
     return [row];
@@ -84,7 +84,7 @@ async function expectToBeRead(
   await replaceFile(exported, extension, await write(spoiled), spoiled.length);
   const report = await exported.verify({ deep: true });
   expect(kindsOf(report)).toEqual(['lost', 'changed']);
-  expect(report.findings[0]?.rows).toEqual([{ id: rows[500]?.uuid }]);
+  expect(report.findings[0]?.rows).toEqual([{ id: rows[200]?.uuid }]);
   expect(report.findings[1]?.rows).toEqual([
     { id: rows[7]?.uuid, column: 'elements_chain' },
     { id: rows[8]?.uuid, column: 'person_properties' },
@@ -160,7 +160,7 @@ describe('Parquet', () => {
     await connection.run('set preserve_insertion_order = true');
     await connection.run(
       `copy (select ${casts} from read_json('${input}', format = 'newline_delimited', columns = {${columns}}))
-       to '${output}' (format parquet, codec '${codec}', row_group_size 300)`,
+       to '${output}' (format parquet, codec '${codec}', row_group_size 150)`,
     );
     connection.closeSync();
     instance.closeSync();
