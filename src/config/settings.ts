@@ -100,7 +100,7 @@ const schema = z.object({
 
   /** Bounds of one page of the source. */
   EXPORTD_PAGE_ROWS: count(100_000),
-  EXPORTD_PAGE_BYTES: count(32 * 1024 * 1024, 1_024),
+  EXPORTD_PAGE_BYTES: count(16 * 1024 * 1024, 1_024),
   /** How long one statement on the source may take: a page, a count, a look at the barrier. */
   EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS: milliseconds(5 * minute, 100),
   /** Size of the first part of a multipart upload; S3 allows no less than 5 MiB but for the last. */
@@ -117,7 +117,7 @@ const schema = z.object({
    * What rows and encoded bytes of all exports of a process together should take of its memory. Beyond it nothing is
    * read ahead and parts are sent one by one; every export has a page, its encoded bytes and a part in any case.
    */
-  EXPORTD_MEMORY_BYTES: count(96 * 1024 * 1024, 1024 * 1024),
+  EXPORTD_MEMORY_BYTES: count(64 * 1024 * 1024, 1024 * 1024),
   /** Longest silence on a connection to S3 before the request counts as lost. */
   EXPORTD_S3_REQUEST_TIMEOUT_MS: milliseconds(30 * second, 100),
   /** How long one request to S3 is tried again through an outage before the activity fails and is retried as a whole. */
