@@ -6,7 +6,7 @@ import type { EncodedBlock, FileEncoder } from './encoder.ts';
 export interface EncodedInMemory {
   readonly block: EncodedBlock;
   /** To be called when nothing needs the block's bytes any more: it makes room for further rows. */
-  release(): void;
+  readonly release: () => void;
 }
 
 /** What encoding a stretch works with. */

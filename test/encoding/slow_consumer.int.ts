@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createByteBudget, type ByteAccount } from '../../src/encoding/byte_budget.ts';
+import { encodeBlocks, type EncodedInMemory } from '../../src/encoding/encode_blocks.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { everyRow } from '../../src/source/row_selection.ts';
+import { wholeRange, type RowRange, type Source } from '../../src/source/source.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+import { sourceOf } from '../source/rows.ts';
+
+const rowCount = 12_000;
+const pageBytes = 100_000;
+const limit = 300_000;
+const blocksInFlight = 4;
+const range: RowRange = {
+  model: 'events',
+  team_id: 1,
+  interval: { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' },
+  selection: everyRow,
+};
+
+let database: TestDatabase;
+let source: Source;
+const pool = createEncoderPool({ threads: 2 });
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await database.pool.query(
+    `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+     select 1, gen_random_uuid(), 'e', 'd' || n, jsonb_build_object('text', repeat(md5(n::text), 6)), t, t
+     from generate_series(1, $1::int) n, lateral (select timestamptz '2026-11-01 10:00Z' + n * interval '0.2 seconds' as t) times`,
+    [rowCount],
+  );
+  source = sourceOf(database.url, { EXPORTD_PAGE_BYTES: pageBytes });
+});
+afterAll(async () => {
+  await Promise.all([pool.close(), source.close()]);
+  await database.drop();
+});
+
+/** An account that remembers the most that was held at once through any of these. */
+function watched(account: ByteAccount, told: { held: number; most: number }): ByteAccount {
+  const add = (bytes: number): void => {
+    told.held += bytes;
+    told.most = Math.max(told.most, told.held);
+  };
+  return {
+    ...account,
+    takeRows: async (bytes, signal) => {
+      await account.takeRows(bytes, signal);
+      add(bytes);
+    },
+    giveRows: (bytes) => {
+      add(-bytes);
+      account.giveRows(bytes);
+    },
+    addEncoded: (bytes) => {
+      add(bytes);
+      account.addEncoded(bytes);
+    },
+    giveEncoded: (bytes) => {
+      add(-bytes);
+      account.giveEncoded(bytes);
+    },
+  };
+}
+
+/** Sessions of the source that are not idle, or have a transaction open. */
+const busySessions = async (): Promise<number> =>
+  (
+    await database.pool.query(
+      `select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+       and (state <> 'idle' or xact_start is not null)`,
+    )
+  ).rows.length;
+
+describe('a consumer that is slow', () => {
+  it('keeps the memory of several exports within their budget, and no transaction open', async () => {
+    const budget = createByteBudget(limit);
+    const told = { held: 0, most: 0 };
+    const columns = await source.columns('events');
+    const stretches = Array.from({ length: 3 }, () => {
+      const encoder = pool.fileEncoder(
+        { file_format: 'JSONLines', compression: null, on_bad_row: 'fail' },
+        columns,
+      );
+      const memory = watched(budget.openAccount(), told);
+      const options = { blockBytes: 20_000, signal: new AbortController().signal, memory };
+      const blocks = source.blocks(range, wholeRange, options);
+      return { memory, encoded: encodeBlocks(blocks, { encoder, memory, blocksInFlight }), rows: 0 };
+    });
+    const held: EncodedInMemory[] = [];
+    let reading = stretches;
+    while (reading.length > 0) {
+      for (const stretch of reading) {
+        const next = await stretch.encoded.next();
+        if (next.done) continue;
+        stretch.rows += next.value.block.rows;
+        held.push(next.value);
+      }
+      reading = reading.filter(({ rows }) => rows < rowCount);
+      // The store takes what is there only now and then.
+      if (held.length < 30 && reading.length > 0) continue;
+      await until(async () => (await busySessions()) === 0, 'every transaction has ended');
+      for (const { release } of held.splice(0)) release();
+    }
+    expect(stretches.map(({ rows }) => rows)).toEqual([rowCount, rowCount, rowCount]);
+    for (const { encoded, memory } of stretches) {
+      expect((await encoded.next()).done).toBe(true);
+      memory.close();
+    }
+    expect(told.held).toBe(0);
+    // What is gathered or encoded cannot be refused, and everyone may have a page.
+    const encodedBlocks = 30 + stretches.length * blocksInFlight;
+    expect(told.most).toBeLessThan(limit + encodedBlocks * 25_000 + stretches.length * pageBytes);
+  });
+
+  it('that never takes anything has a bounded number of rows read for it', async () => {
+    const told = { held: 0, most: 0 };
+    const columns = await source.columns('events');
+    const encoder = pool.fileEncoder(
+      { file_format: 'JSONLines', compression: 'gzip', on_bad_row: 'fail' },
+      columns,
+    );
+    const abort = new AbortController();
+    const reason = new Error('the run was cancelled');
+    const memory = watched(createByteBudget(limit).openAccount(), told);
+    const options = { blockBytes: 20_000, signal: abort.signal, memory };
+    const encoded = encodeBlocks(source.blocks(range, wholeRange, options), {
+      encoder,
+      memory,
+      blocksInFlight,
+    });
+    expect((await encoded.next()).done).toBe(false);
+    await until(async () => (await busySessions()) === 0, 'nothing is read any more');
+    expect(told.most).toBeLessThanOrEqual(limit + pageBytes);
+    abort.abort(reason);
+    await expect(
+      (async () => {
+        for await (const { release } of encoded) release();
+      })(),
+    ).rejects.toBe(reason);
+    expect(await busySessions()).toBe(0);
+  });
+});
