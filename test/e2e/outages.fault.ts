@@ -1,0 +1,206 @@
+import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createBucket } from '../setup/bucket.ts';
+import { until } from '../setup/until.ts';
+import { insertLargeEvents } from './large_rows.ts';
+import { holdRequests } from './request_hold.ts';
+import { hourAgo, keysUnder } from './rows.ts';
+import type { S3OperationName } from './s3_operation.ts';
+import { createS3Proxy, type Instead, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts';
+import { startStack, type ShownRun, type Stack } from './stack.ts';
+import { verified } from './verified.ts';
+
+/** Two parts and a bit. */
+const rows = 2_600;
+
+async function startBehindProxy(
+  name: string,
+  settings: Record<string, string>,
+): Promise<{ stack: Stack; proxy: S3Proxy }> {
+  const bucket = await createBucket();
+  const proxy = await createS3Proxy(bucket.endpoint);
+  const stack = await startStack(name, settings, { bucket: { ...bucket, endpoint: proxy.endpoint } });
+  await insertLargeEvents(stack, hourAgo(3), rows);
+  return { stack, proxy };
+}
+
+async function start(stack: Stack, prefix: string): Promise<{ id: string; run: ShownRun }> {
+  const id = await stack.createExport({}, { prefix });
+  await stack.call('POST', `/batch_exports/${id}/backfill/`, {
+    start_at: hourAgo(3).toISOString(),
+    end_at: hourAgo(2).toISOString(),
+  });
+  const [run] = await stack.runs(id);
+  if (!run) throw new Error('The backfill opened no run.');
+  return { id, run };
+}
+
+async function expectEveryRowOnce(stack: Stack, id: string, prefix: string): Promise<void> {
+  const report = await verified(stack, id);
+  expect(report.findings).toEqual([]);
+  expect(report.totals).toMatchObject({ manifests: 1, files: 1, rows });
+  const { Uploads = [] } = await stack.bucket.client.send(
+    new ListMultipartUploadsCommand({ Bucket: stack.bucket.bucket, Prefix: `${prefix}/` }),
+  );
+  expect(Uploads).toEqual([]);
+  expect(await keysUnder(stack.bucket, `${prefix}/`)).toHaveLength(2);
+}
+
+const errorAnswer = (status: number, code: string): Instead => ({
+  status,
+  body: `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>Not now.</Message></Error>`,
+});
+
+describe('a fault of the S3 server that passes within the budget of a run', () => {
+  let stack: Stack;
+  let proxy: S3Proxy;
+  beforeAll(async () => {
+    ({ stack, proxy } = await startBehindProxy('outages', { EXPORTD_S3_REQUEST_TIMEOUT_MS: '2000' }));
+  }, 120_000);
+  afterAll(async () => {
+    await stack.stop();
+    await proxy.close();
+  });
+
+  /** Disturbs the first requests of each kind below a prefix, and counts the disturbances. */
+  function disturb(
+    prefix: string,
+    when: 'before' | 'answered',
+    instead: (request: ProxiedRequest, before: number) => Instead | undefined,
+  ): () => number {
+    const seen = new Map<string, number>();
+    let disturbed = 0;
+    proxy.intervene({
+      [when]: (request: ProxiedRequest) => {
+        if (!request.key.startsWith(`${prefix}/`)) return undefined;
+        const kind = `${request.operation} ${request.partNumber ?? ''}`;
+        const before = seen.get(kind) ?? 0;
+        seen.set(kind, before + 1);
+        const answer = instead(request, before);
+        if (answer) disturbed += 1;
+        return answer;
+      },
+    });
+    return () => disturbed;
+  }
+
+  async function expectCompleted(prefix: string): Promise<void> {
+    const { id, run } = await start(stack, prefix);
+    const completed = await stack.runIn(id, run.id, 'Completed');
+    expect(completed).toMatchObject({ records_completed: rows, generation: 1 });
+    await expectEveryRowOnce(stack, id, prefix);
+  }
+
+  it('such as a server that breaks every connection for a while', async () => {
+    let down = true;
+    const disturbed = disturb('broken', 'before', () => (down ? 'broken' : undefined));
+    const { id, run } = await start(stack, 'broken');
+    await until(() => disturbed() >= 5, 'the outage is felt');
+    down = false;
+    await stack.runIn(id, run.id, 'Completed');
+    await expectEveryRowOnce(stack, id, 'broken');
+  });
+
+  it('such as a server that takes requests and does not answer', async () => {
+    const silence = holdRequests(proxy, 'anything below silent', {
+      when: 'answered',
+      matches: ({ key }) => key.startsWith('silent/'),
+    });
+    const { id, run } = await start(stack, 'silent');
+    await until(() => silence.held.length >= 3, 'the silence is felt');
+    silence.passOthers();
+    await stack.runIn(id, run.id, 'Completed');
+    silence.release('broken');
+    await expectEveryRowOnce(stack, id, 'silent');
+  });
+
+  it('such as bursts of 500 and 503', async () => {
+    const disturbed = disturb('bursts', 'before', (_, before) =>
+      before >= 3
+        ? undefined
+        : before === 1
+          ? errorAnswer(500, 'InternalError')
+          : errorAnswer(503, 'SlowDown'),
+    );
+    await expectCompleted('bursts');
+    // Three times each: the upload, its parts, its completion, the manifest.
+    expect(disturbed()).toBeGreaterThanOrEqual(3 * 6);
+  });
+
+  const on =
+    (operation: S3OperationName, instead: Instead) =>
+    (request: ProxiedRequest, before: number): Instead | undefined =>
+      request.operation === operation && before < 3 ? instead : undefined;
+
+  it('such as a completion that is answered 200 with an error in it', async () => {
+    const disturbed = disturb(
+      'error-in-200',
+      'before',
+      on('CompleteMultipartUpload', errorAnswer(200, 'InternalError')),
+    );
+    await expectCompleted('error-in-200');
+    expect(disturbed()).toBe(3);
+  });
+
+  it('such as a completion that is made and answered 200 with an error in it', async () => {
+    const disturbed = disturb(
+      'made',
+      'answered',
+      on('CompleteMultipartUpload', errorAnswer(200, 'InternalError')),
+    );
+    await expectCompleted('made');
+    expect(disturbed()).toBeGreaterThanOrEqual(1);
+  });
+
+  it.each(['CreateMultipartUpload', 'UploadPart', 'CompleteMultipartUpload', 'PutObject'] as const)(
+    'such as lost replies to %s',
+    async (operation) => {
+      const prefix = `lost-${operation}`;
+      const disturbed = disturb(prefix, 'answered', on(operation, 'broken'));
+      await expectCompleted(prefix);
+      expect(disturbed()).toBeGreaterThanOrEqual(1);
+    },
+  );
+});
+
+describe('an outage of the S3 server that outlasts the budget of a run', () => {
+  let stack: Stack;
+  let proxy: S3Proxy;
+  beforeAll(async () => {
+    ({ stack, proxy } = await startBehindProxy('long-outage', {
+      EXPORTD_ACTIVITY_BUDGET_MS: '8000',
+      EXPORTD_RETRY_INITIAL_MS: '500',
+    }));
+  }, 120_000);
+  afterAll(async () => {
+    await stack.stop();
+    await proxy.close();
+  });
+
+  it('ends it FailedRetryable, and the next run goes on without what had arrived', async () => {
+    const parts = () => proxy.requests.filter(({ operation }) => operation === 'UploadPart');
+    const arrived = () => parts().filter(({ status, ended }) => ended && status === 200);
+    let outage: 'to come' | 'there' | 'over' = 'to come';
+    proxy.intervene({
+      before: () => {
+        if (outage === 'to come' && arrived().length > 0) outage = 'there';
+        return outage === 'there' ? 'broken' : undefined;
+      },
+    });
+    const { id } = await start(stack, 'outlasted');
+    await until(() => outage === 'there', 'a part has arrived, and the server is gone');
+    const [struck] = await stack.runs(id);
+    const failed = await stack.runIn(id, struck?.id ?? '', 'FailedRetryable');
+    expect(failed.latest_error).toMatch(/^(S3Unreachable|BudgetExceeded): /);
+    const confirmed = new Set(arrived().map(({ digest }) => digest));
+    const sentBefore = parts().length;
+    outage = 'over';
+    await until(async () => (await stack.runs(id))[0]?.status === 'Completed', 'a later run is Completed');
+    const [completed] = await stack.runs(id);
+    expect(completed).toMatchObject({ records_completed: rows, generation: failed.generation });
+    const again = parts().slice(sentBefore);
+    expect(again.length).toBeGreaterThan(0);
+    expect(again.filter(({ digest }) => confirmed.has(digest))).toEqual([]);
+    await expectEveryRowOnce(stack, id, 'outlasted');
+  }, 180_000);
+});
