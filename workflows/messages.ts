@@ -60,7 +60,9 @@ export interface PutOffTask {
 
 /** What the upkeep starts with. */
 export interface UpkeepInput {
-  readonly export_task_queue: string;
+  /** Absent in executions that began before the upkeep had a queue of its own; they name that of the exports. */
+  readonly upkeep_task_queue?: string;
+  readonly export_task_queue?: string;
   /** What one execution hands to the next. */
   readonly put_off?: readonly PutOffTask[];
 }

@@ -24,7 +24,8 @@ const looking = proxyLocalActivities<UpkeepLook>(recordingPolicy);
  */
 export async function batchExportUpkeep(input: UpkeepInput): Promise<void> {
   // May have been started by hand with anything.
-  if (typeof (input as Partial<UpkeepInput> | undefined)?.export_task_queue !== 'string')
+  const taskQueue = taskQueueOf(input);
+  if (typeof taskQueue !== 'string')
     throw ApplicationFailure.nonRetryable('The input has to name a task queue.', 'InvalidInput');
   let woken = false;
   setDefaultSignalHandler(() => {
@@ -35,7 +36,7 @@ export async function batchExportUpkeep(input: UpkeepInput): Promise<void> {
     initial_ms: intervalMs,
     maximum_ms: intervalMs * longestWaitIntervals,
   }));
-  const tasks = upkeepTasks(input.export_task_queue, putOff);
+  const tasks = upkeepTasks(taskQueue, putOff);
   for (let rounds = 1; ; rounds += 1) {
     woken = false;
     // Time in a workflow is Temporal's, the same in every replay.
@@ -50,6 +51,9 @@ export async function batchExportUpkeep(input: UpkeepInput): Promise<void> {
     await continueAsNew<typeof batchExportUpkeep>({ ...input, put_off: putOff.all() });
   }
 }
+
+const taskQueueOf = (input: UpkeepInput | undefined): unknown =>
+  input?.upkeep_task_queue ?? input?.export_task_queue?.replace(/-export$/, '-upkeep');
 
 /** How long a database that refused to answer is left alone. */
 const refusedMs = 60_000;

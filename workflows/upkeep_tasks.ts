@@ -30,7 +30,7 @@ export interface RunningTasks {
 const nothing = (): UpkeepSummary => ({ removed: 0, counted: 0, differing: 0 });
 
 /** Runs tasks on a task queue; one that fails is put off, and is that export's matter alone. */
-export function upkeepTasks(exportTaskQueue: string, putOff: PutOffTasks): RunningTasks {
+export function upkeepTasks(taskQueue: string, putOff: PutOffTasks): RunningTasks {
   const running = new Set<string>();
   const faults: unknown[] = [];
   let waiting: UpkeepTask[] = [];
@@ -53,7 +53,7 @@ export function upkeepTasks(exportTaskQueue: string, putOff: PutOffTasks): Runni
   const run = async (task: UpkeepTask, round: UpkeepRound): Promise<void> => {
     const name = nameOf(task);
     try {
-      const { removed = 0, counted = 0, differing = 0, more } = await doTask(exportTaskQueue, round, task);
+      const { removed = 0, counted = 0, differing = 0, more } = await doTask(taskQueue, round, task);
       summary.removed += removed;
       summary.counted += counted;
       summary.differing += differing;

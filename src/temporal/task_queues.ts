@@ -1,9 +1,13 @@
 import type { Settings } from '../config/settings.ts';
 
-/** Decisions and data are apart, so that a flood of rows never keeps a pause waiting. */
+/**
+ * Decisions and data are apart, so that a flood of rows never keeps a pause waiting; so is the upkeep, so that buckets
+ * which hang keep no export waiting.
+ */
 export const taskQueues = ({ EXPORTD_TASK_QUEUE }: Pick<Settings, 'EXPORTD_TASK_QUEUE'>) => ({
   control: `${EXPORTD_TASK_QUEUE}-control`,
   export: `${EXPORTD_TASK_QUEUE}-export`,
+  upkeep: `${EXPORTD_TASK_QUEUE}-upkeep`,
 });
 
 /**

@@ -17,7 +17,7 @@ export function createUpkeepClient(
   settings: Pick<Settings, 'EXPORTD_TASK_QUEUE'>,
 ): UpkeepClient {
   const queues = taskQueues(settings);
-  const input: UpkeepInput = { export_task_queue: queues.export };
+  const input: UpkeepInput = { upkeep_task_queue: queues.upkeep };
   const workflowId = upkeepWorkflowId(settings.EXPORTD_TASK_QUEUE);
   const startAs = (workflowIdConflictPolicy: 'USE_EXISTING' | 'TERMINATE_EXISTING') =>
     client.withDeadline(Date.now() + requestPatienceMs, () =>

@@ -4,6 +4,7 @@ import type { AppendActivities } from '../../activities/append.ts';
 import type { DestinationTestActivities } from '../../activities/destination_test.ts';
 import type { createExportActivities } from '../../activities/export.ts';
 import type { UpkeepActivities, UpkeepLook } from '../../activities/upkeep.ts';
+import { upkeepTasksAtOnce } from '../../workflows/policies.ts';
 import type { Settings } from '../config/settings.ts';
 import { taskQueues } from './task_queues.ts';
 
@@ -35,7 +36,7 @@ const shutdownGraceTime = '5s';
 /** After this, activities that did not hear that they should end are left behind; their heartbeats stop. */
 const shutdownForceTime = '10s';
 
-/** Makes the control worker (workflows and their decisions) and the export worker (rows). */
+/** Makes the control worker (workflows and their decisions), the export worker (rows) and the upkeep worker (buckets). */
 export async function createWorkers(dependencies: WorkerDependencies): Promise<Workers> {
   const { connection, settings } = dependencies;
   const shared = {
@@ -45,6 +46,7 @@ export async function createWorkers(dependencies: WorkerDependencies): Promise<W
     shutdownForceTime,
   } as const;
   const queues = taskQueues(settings);
+  const maxHeartbeatThrottleInterval = heartbeatIntervalMs(settings.EXPORTD_HEARTBEAT_TIMEOUT_MS);
   const control = await Worker.create({
     ...shared,
     taskQueue: queues.control,
@@ -63,11 +65,20 @@ export async function createWorkers(dependencies: WorkerDependencies): Promise<W
   const data = await Worker.create({
     ...shared,
     taskQueue: queues.export,
-    activities: { ...dependencies.exportActivities, ...dependencies.upkeepActivities },
+    activities: dependencies.exportActivities,
     maxConcurrentActivityTaskExecutions: settings.EXPORTD_EXPORT_SLOTS,
-    maxHeartbeatThrottleInterval: heartbeatIntervalMs(settings.EXPORTD_HEARTBEAT_TIMEOUT_MS),
+    maxHeartbeatThrottleInterval,
   });
-  const workers = [control, data];
+  const upkeep = await Worker.create({
+    ...shared,
+    taskQueue: queues.upkeep,
+    activities: dependencies.upkeepActivities,
+    // The one upkeep of a deployment has no more under way.
+    maxConcurrentActivityTaskExecutions: upkeepTasksAtOnce,
+    maxConcurrentActivityTaskPolls: 1,
+    maxHeartbeatThrottleInterval,
+  });
+  const workers = [control, data, upkeep];
   const shutdown = (): void => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DestinationFault } from '../../src/destination/destination.ts';
-import { upkeepWorkflowId } from '../../workflows/messages.ts';
+import { upkeepWorkflowId, workflowTypes } from '../../workflows/messages.ts';
 import { until } from '../setup/until.ts';
 import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
 
@@ -11,6 +11,7 @@ beforeAll(async () => {
     EXPORTD_SWEEP_AFTER_MS: '0',
     EXPORTD_GRACE_MS: '0',
     EXPORTD_CONTINUE_AS_NEW_COMMANDS: '10',
+    EXPORTD_EXPORT_SLOTS: '1',
   });
   await stack.startWorker();
   await stack.reconcile();
@@ -73,6 +74,42 @@ describe('the upkeep workflow', () => {
     await until(async () => (await details()).includes('failed 2 times'), 'the second failure');
     expect(await details()).toContain(`cleanUpExport/${id}`);
     expect(await details()).toContain('The S3 server did not answer.');
+  });
+
+  it('keeps no export waiting while it hangs', async () => {
+    let hangs = false;
+    const released = Promise.withResolvers<boolean>();
+    stack.behaviour.cleanUp = () => {
+      hangs = true;
+      return released.promise;
+    };
+    try {
+      await untidyExport();
+      await until(() => hangs, 'the bucket that hangs');
+      const id = await stack.createExport();
+      await stack.command(id, 'backfill', lastHours(1));
+      expect(await stack.runIn(id, 'Completed')).toMatchObject({ batch_export_id: id });
+    } finally {
+      released.resolve(false);
+    }
+  });
+
+  it('goes on as an execution that began before it had a task queue of its own', async () => {
+    const asked = new Set<string>();
+    stack.behaviour.cleanUp = (id) => {
+      asked.add(id);
+      return Promise.resolve(false);
+    };
+    const { EXPORTD_TASK_QUEUE: queue } = stack.settings;
+    await stack.client.workflow.start(workflowTypes.upkeep, {
+      workflowId: upkeepWorkflowId(queue),
+      workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+      taskQueue: `${queue}-control`,
+      args: [{ export_task_queue: `${queue}-export` }],
+    });
+    const id = await untidyExport();
+    await until(() => asked.has(id), 'the clean-up');
+    expect(asked).toContain(id);
   });
 
   it('looks again at once when there is more to do', async () => {
