@@ -1,6 +1,8 @@
 import {
   readObsoleteObjects,
+  recordFailedRemovals,
   recordRemovals,
+  type FailedRemoval,
   type ObsoleteObject,
   type Removal,
 } from '../src/decisions/upkeep_objects.ts';
@@ -8,7 +10,7 @@ import { DestinationFault } from '../src/destination/destination.ts';
 import type { UpkeepDependencies } from './upkeep_dependencies.ts';
 import { tellRemovals } from './upkeep_log.ts';
 import { createManifestReader, openPlaces, type Places } from './upkeep_places.ts';
-import { isStillNamed, removeObject } from './upkeep_removal.ts';
+import { isOfPlace, isStillNamed, removeObject } from './upkeep_removal.ts';
 
 /** What of a cleaning up travels through a history. */
 export interface CleanUpOutcome {
@@ -19,7 +21,7 @@ export interface CleanUpOutcome {
   readonly more: boolean;
 }
 
-/** Objects of one call, and the time after which it begins no further interval: other exports wait for their turn. */
+/** Objects of each place in one call, and the time after which it begins no further interval: other exports wait for their turn. */
 const objectsAtOnce = 500;
 const turnMs = 45_000;
 /** The longest that a server is waited for altogether; below the time-out of the activity. */
@@ -44,7 +46,9 @@ export async function cleanUpExport(
     giveUpAfterMs: policies.upkeep.giveUpAfterMs,
     signal: AbortSignal.any([cancelled, tooLong.signal]),
     broken: new Set(),
+    answered: new Set(),
     faults: [],
+    failures: [],
   };
   const removals: Removal[] = [];
   let left = objects.length;
@@ -53,6 +57,7 @@ export async function cleanUpExport(
       if (performance.now() > turnEnd || work.signal.aborted) break;
       const done = await cleanUpInterval(work, ofInterval);
       await recordRemovals(journal, done);
+      await recordFailedRemovals(journal, work.failures.splice(0));
       removals.push(...done);
       left -= ofInterval.length;
     }
@@ -66,7 +71,7 @@ export async function cleanUpExport(
   return {
     removed: removals.length - kept,
     kept,
-    more: left > 0 || objects.length === objectsAtOnce,
+    more: left > 0 || [...placesOf(objects)].some(({ length }) => length === objectsAtOnce),
   };
 }
 
@@ -77,22 +82,33 @@ interface CleanUp {
   readonly signal: AbortSignal;
   /** Configs whose place failed: nothing more is asked of it in this call. */
   readonly broken: Set<number>;
+  /** Configs of whose place something was removed: what failed before has passed. */
+  readonly answered: Set<number>;
   readonly faults: unknown[];
+  /** Of those, the ones that are still to be recorded. */
+  readonly failures: FailedRemoval[];
 }
 
 async function cleanUpInterval(work: CleanUp, objects: readonly ObsoleteObject[]): Promise<Removal[]> {
-  const { places, giveUpAfterMs, signal, broken, faults } = work;
+  const { places, giveUpAfterMs, signal, broken, answered, faults, failures } = work;
+  const isBrokenOff = (): boolean => signal.aborted;
   const manifests = createManifestReader(places, signal);
   const removals: Removal[] = [];
-  for (const object of objects) {
-    const { config_version } = object;
+  for (const read of objects) {
+    const { config_version } = read;
+    const object = answered.has(config_version) ? { ...read, place_failing_for_ms: null } : read;
+    if (isBrokenOff()) break;
     if (broken.has(config_version)) continue;
     try {
       const open = async () => ({ destination: await places.of(object, config_version), manifests, signal });
-      removals.push(await removeObject(object, open, giveUpAfterMs));
+      const removal = await removeObject(object, open, giveUpAfterMs, signal);
+      removals.push(removal);
+      if (removal.removed) answered.add(config_version);
     } catch (error) {
       faults.push(error);
-      if (!isStillNamed(error)) broken.add(config_version);
+      const ofPlace = !isStillNamed(error);
+      if (ofPlace) broken.add(config_version);
+      if (isOfPlace(error) && !isBrokenOff()) failures.push({ object, ofPlace, reason: error.message });
     }
   }
   return removals;
@@ -100,6 +116,9 @@ async function cleanUpInterval(work: CleanUp, objects: readonly ObsoleteObject[]
 
 const intervalsOf = (objects: readonly ObsoleteObject[]): Iterable<readonly ObsoleteObject[]> =>
   Map.groupBy(objects, (object) => `${object.data_interval_start}/${object.data_interval_end}`).values();
+
+const placesOf = (objects: readonly ObsoleteObject[]): Iterable<readonly ObsoleteObject[]> =>
+  Map.groupBy(objects, ({ config_version }) => config_version).values();
 
 const tookTooLong = (): DestinationFault =>
   new DestinationFault('S3Unreachable', 'The S3 server took too long to answer.', { transient: true });

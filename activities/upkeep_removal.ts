@@ -27,9 +27,12 @@ const ofPlace: ReadonlySet<string> = new Set([
   'SecretUnreadable',
 ]);
 
+/** Whether an error says something of a place or an object in it. */
+export const isOfPlace = (error: unknown): error is Error => Error.isError(error) && ofPlace.has(error.name);
+
 /**
- * Removes an object, unless a manifest names it. It is tried for as long as `giveUpAfterMs`: what lies in a bucket that
- * nobody can reach any more is not tried for ever.
+ * Removes an object, unless a manifest names it. It is tried until `giveUpAfterMs` after the first try that failed: what
+ * lies in a bucket that nobody can reach any more is not tried for ever.
  * @returns that it is gone, or why it stays for good.
  * @throws DestinationFault and what opening a destination throws, when it is to be tried again later.
  */
@@ -37,19 +40,22 @@ export async function removeObject(
   object: ObsoleteObject,
   open: () => Promise<RemovalWork>,
   giveUpAfterMs: number,
+  signal: AbortSignal,
 ): Promise<Removal> {
   try {
     const work = await open();
     await removers[object.kind](object, work);
     return { object, removed: true, reason: null };
   } catch (error) {
+    // What was broken off says nothing of the place.
+    if (signal.aborted) throw error;
     if (error instanceof RightMissing) return { object, removed: false, reason: error.message };
     // With its bucket the object is gone too.
     if (error instanceof DestinationFault && error.type === 'NoSuchBucket')
       return { object, removed: true, reason: error.message };
-    const { name, message } = error instanceof Error ? error : new Error();
-    if (!ofPlace.has(name) || object.obsolete_for_ms < giveUpAfterMs) throw error;
-    return { object, removed: false, reason: message };
+    const failingForMs = isStillNamed(error) ? object.failing_for_ms : object.place_failing_for_ms;
+    if (!isOfPlace(error) || failingForMs === null || failingForMs < giveUpAfterMs) throw error;
+    return { object, removed: false, reason: error.message };
   }
 }
 
@@ -67,7 +73,18 @@ async function removeUpload(object: ObsoleteObject, work: RemovalWork): Promise<
   const { destination, signal } = work;
   if (upload_id === null || mark === null) throw new RangeError('An upload has an id and a mark.');
   await withRight('s3:AbortMultipartUpload', () => destination.abandonFile(key, upload_id, signal));
-  if (await destination.isMadeOf({ key, mark }, signal)) await removeFile(object, work);
+  if (await isMadeOf(destination, { key, mark }, signal)) await removeFile(object, work);
+}
+
+/** Whether what stands under a key is the file that was made of an upload. */
+async function isMadeOf(
+  destination: Destination,
+  upload: { readonly key: string; readonly mark: string },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const isFile = await destination.isMadeOf(upload, signal);
+  if (isFile === null) throw new RightMissing('s3:GetObject');
+  return isFile;
 }
 
 async function removeFile(
@@ -81,7 +98,7 @@ async function removeFile(
   // What no run claimed to publish no manifest can name; of the rest it has to be seen.
   if (naming === 'not to be seen' && claimed) throw new RightMissing('s3:GetObject');
   // Gone, or another export's by now: one that was made after this one's was deleted may write the same keys.
-  if (mark !== null && (await destination.isMadeOf({ key, mark }, signal)) === false) return;
+  if (mark !== null && !(await isMadeOf(destination, { key, mark }, signal))) return;
   await withRight('s3:DeleteObject', () => destination.deleteObject(key, signal));
 }
 

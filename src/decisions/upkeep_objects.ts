@@ -22,8 +22,10 @@ export interface ObsoleteObject extends Pick<
   readonly claimed: boolean;
   /** The config of the export that is in force; null for an export that was never created. */
   readonly newest_config_version: number | null;
-  /** Milliseconds since nobody needs it any more. */
-  readonly obsolete_for_ms: number;
+  /** Milliseconds since removing it failed first for a reason of its own; null while it did not. */
+  readonly failing_for_ms: number | null;
+  /** Milliseconds since the first failed try of its place, of which nothing could be removed since; null for none. */
+  readonly place_failing_for_ms: number | null;
   /** The manifest that readers of its interval follow now, and the config of its place; null before the first one. */
   readonly current_key: string | null;
   readonly current_config_version: number | null;
@@ -34,6 +36,13 @@ export interface Removal {
   readonly object: ObsoleteObject;
   readonly removed: boolean;
   readonly reason: string | null;
+}
+
+/** A try to remove an object that failed for a reason which may pass: one of its own, or one of its whole place. */
+export interface FailedRemoval {
+  readonly object: ObsoleteObject;
+  readonly ofPlace: boolean;
+  readonly reason: string;
 }
 
 /**
@@ -53,31 +62,47 @@ export const obsoletePeriods = ({ graceMs, sweepAfterMs }: UpkeepPolicy): [numbe
   sweepAfterMs,
 ];
 
-/** The export's objects whose time is over, interval by interval, a manifest before the files that it names. */
+/**
+ * The export's objects whose time is over, at most so many of each config: those of a place that fails must not take the
+ * turn of another's. They come interval by interval, a manifest before the files that it names; those come last that
+ * failed for a reason of their own.
+ */
 export async function readObsoleteObjects(
   pool: Pool,
   policy: UpkeepPolicy,
   batchExportId: string,
-  limit: number,
+  limitOfPlace: number,
 ): Promise<ObsoleteObject[]> {
   const { rows } = await pool.query<ObsoleteObject>(
-    `select object.batch_export_id, run.team_id, run.model, object.config_version, object.data_interval_start,
+    `with object as (
+       select object.*, row_number() over (partition by object.config_version order by ${inTurn}) as turn
+       from exportd.destination_objects object where object.batch_export_id = $3 and ${isObsolete}
+     )
+     select object.batch_export_id, run.team_id, run.model, object.config_version, object.data_interval_start,
        object.data_interval_end, object.position, object.run_id, object.kind, object.key, object.upload_id, object.mark,
        object.claimed, export.config_version as newest_config_version,
-       (extract(epoch from clock_timestamp() - object.obsolete_at) * 1000)::bigint as obsolete_for_ms, current.key as current_key, current.config_version as current_config_version
-     from exportd.destination_objects object join exportd.batch_export_runs run on run.id = object.run_id
+       ${millisecondsSince('object.failing_since')} as failing_for_ms,
+       ${millisecondsSince('fault.since')} as place_failing_for_ms,
+       current.key as current_key, current.config_version as current_config_version
+     from object join exportd.batch_export_runs run on run.id = object.run_id
      left join exportd.batch_exports export on export.id = object.batch_export_id
+     left join exportd.destination_faults fault on fault.batch_export_id = object.batch_export_id
+       and fault.config_version = object.config_version
      left join exportd.destination_objects current on current.kind = 'manifest' and current.obsolete_at is null
        and current.batch_export_id = object.batch_export_id
        and current.data_interval_start = object.data_interval_start
        and current.data_interval_end = object.data_interval_end
-     where object.batch_export_id = $3 and ${isObsolete}
-     order by object.data_interval_start, object.data_interval_end, object.kind = 'manifest' desc, object.position
-     limit $4`,
-    [...obsoletePeriods(policy), batchExportId, limit],
+     where object.turn <= $4 order by ${inTurn}`,
+    [...obsoletePeriods(policy), batchExportId, limitOfPlace],
   );
   return rows;
 }
+
+const inTurn = `object.failing_since is not null, object.data_interval_start, object.data_interval_end,
+  object.kind = 'manifest' desc, object.position`;
+
+const millisecondsSince = (moment: string): string =>
+  `(extract(epoch from clock_timestamp() - ${moment}) * 1000)::bigint`;
 
 /** Records what became of objects, in the streams of the runs that they belong to. A repeat changes nothing. */
 export async function recordRemovals(journal: Journal, removals: readonly Removal[]): Promise<void> {
@@ -93,4 +118,22 @@ export async function recordRemovals(journal: Journal, removals: readonly Remova
           },
         ]);
     });
+}
+
+/** Records that removing objects failed, where that is new: it is what giving up counts from. */
+export async function recordFailedRemovals(
+  journal: Journal,
+  failures: readonly FailedRemoval[],
+): Promise<void> {
+  for (const { object, ofPlace, reason } of failures) {
+    if ((ofPlace ? object.place_failing_for_ms : object.failing_for_ms) !== null) continue;
+    const { run_id, key, upload_id } = object;
+    await journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(runDecider, run_id);
+      // A place may fail, answer, and fail again at the same object: each time is a cause of its own.
+      await stream.append(`removal failed:${object.position}/${transaction.now.toISOString()}`, [
+        { type: 'RunObjectRemovalFailed', data: { key, upload_id, of_place: ofPlace, reason } },
+      ]);
+    });
+  }
 }

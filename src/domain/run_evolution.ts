@@ -76,6 +76,7 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
     case 'RunContinuedAsNew':
       return { ...state, status: 'ContinuedAsNew' };
     case 'RunObjectRemoved':
+    case 'RunObjectRemovalFailed':
     case 'RunRechecked':
     case 'RunRetryForgone':
       return state;

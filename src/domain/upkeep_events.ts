@@ -8,6 +8,14 @@ export type RunUpkeepEvent =
       type: 'RunObjectRemoved';
       data: { key: string; upload_id: string | null; removed: boolean; reason: string | null };
     }
+  /**
+   * An object could not be removed, for a reason that may pass; only the first such try of an object, or of a place, is
+   * recorded. `of_place` says whether the fault is one of the whole place that a config leads to.
+   */
+  | {
+      type: 'RunObjectRemovalFailed';
+      data: { key: string; upload_id: string | null; of_place: boolean; reason: string };
+    }
   /** The source was counted again: it has `source_rows` where the manifest has `rows`, rejected ones included. */
   | { type: 'RunRechecked'; data: { check: RecheckNumber; rows: number; source_rows: number } }
   /** Nobody wants the automatic retry of a failed run any more, so what it would go on with is not needed. */

@@ -18,8 +18,8 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 
 /** A run whose attempt was killed at one of its calls and that failed for good afterwards. */
-async function failedRun(at: Parameters<typeof killed>[1]) {
-  const run = await stage.openRun();
+async function failedRun(at: Parameters<typeof killed>[1], config: object = {}) {
+  const run = await stage.openRun({ config });
   const attempt = stage.attempt(killed(stage, at));
   await expect(attempt.exportInterval(run)).rejects.toThrow();
   await scene.fail(run.run_id);
@@ -185,15 +185,64 @@ describe('the clean-up', () => {
     await scene.publish(id, { prefix: `third/${id}` });
     await proxy.close();
     const input = { batch_export_id: id };
-    await expect(scene.upkeep().cleanUpExport(input)).rejects.toMatchObject({
+    // However long nobody has needed the objects: this is the first try.
+    await expect(scene.upkeep({ EXPORTD_SWEEP_GIVE_UP_MS: '0' }).cleanUpExport(input)).rejects.toMatchObject({
       type: 'S3Unreachable',
       nonRetryable: false,
     });
     expect(await scene.keysOf(id)).toHaveLength(4);
+    await expect(scene.upkeep().cleanUpExport(input)).rejects.toMatchObject({ type: 'S3Unreachable' });
     expect(await scene.upkeep({ EXPORTD_SWEEP_GIVE_UP_MS: '0' }).cleanUpExport(input)).toMatchObject({
       kept: 2,
     });
     expect(await scene.obsolete(id)).toEqual([]);
+  });
+
+  it('gives nothing up for having been broken off', async () => {
+    const proxy = await createS3Proxy(stage.bucket.endpoint);
+    try {
+      const { batchExportId } = await scene.publish(undefined, { endpoint_url: proxy.endpoint });
+      await scene.publish(batchExportId, { endpoint_url: proxy.endpoint });
+      await scene.publish(batchExportId, { endpoint_url: proxy.endpoint });
+      const broken = { status: 501, body: '<Error><Code>Broken</Code><Message>Broken.</Message></Error>' };
+      const input = { batch_export_id: batchExportId };
+      const mend = proxy.intervene({
+        before: ({ operation }) => (operation === 'GetObject' ? broken : undefined),
+      });
+      await expect(scene.upkeep().cleanUpExport(input)).rejects.toMatchObject({ type: 'Broken' });
+      mend();
+      const left = await scene.obsolete(batchExportId);
+      const ending = new AbortController();
+      proxy.intervene({
+        before: ({ operation }) => {
+          if (operation === 'GetObject') ending.abort(new Error('The worker ends.'));
+          return undefined;
+        },
+      });
+      const { cleanUpExport } = scene.upkeep({ EXPORTD_SWEEP_GIVE_UP_MS: '0' }, {}, ending.signal);
+      await expect(cleanUpExport(input)).rejects.toThrow();
+      expect(await scene.obsolete(batchExportId)).toEqual(left);
+      expect(await scene.logLines(batchExportId)).not.toContainEqual(expect.stringContaining('Left behind'));
+    } finally {
+      await proxy.close();
+    }
+  });
+
+  it('says that a file may stay which it may not look for', async () => {
+    const proxy = await createS3Proxy(stage.bucket.endpoint);
+    try {
+      const { batchExportId } = await failedRun('completed', { endpoint_url: proxy.endpoint });
+      proxy.intervene({ before: ({ operation }) => (operation === 'HeadObject' ? denied : undefined) });
+      expect(await scene.upkeep().cleanUpExport({ batch_export_id: batchExportId })).toMatchObject({
+        removed: 0,
+        kept: 1,
+      });
+      expect(await scene.logLines(batchExportId)).toContainEqual(
+        expect.stringContaining('lack the right s3:GetObject'),
+      );
+    } finally {
+      await proxy.close();
+    }
   });
 
   it('counts what was in a bucket that is gone as gone', async () => {

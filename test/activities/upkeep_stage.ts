@@ -28,9 +28,12 @@ export function createUpkeepStage(stage: Stage) {
   const signalled: { batch_export_id: string; name: string; id: string }[] = [];
 
   /** The activities of the upkeep under these settings, and with these moments, which may be longer than settings. */
-  const upkeep = (more: Record<string, string> = {}, moments: Partial<UpkeepPolicy> = {}) => {
+  const upkeep = (
+    more: Record<string, string> = {},
+    moments: Partial<UpkeepPolicy> = {},
+    cancellationSignal = new AbortController().signal,
+  ) => {
     const policies = quickPolicies({ ...atOnce, ...more });
-    const { signal: cancellationSignal } = new AbortController();
     const context = (): ActivityContext => ({ heartbeat: () => undefined, cancellationSignal });
     return createUpkeepActivities({
       journal,

@@ -3,7 +3,11 @@ import type { UpkeepPolicy } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_endings.ts';
 import { createRunSteps, type RunSteps } from '../../src/decisions/run_steps.ts';
 import { findDueUpkeep } from '../../src/decisions/upkeep_due.ts';
-import { readObsoleteObjects, recordRemovals } from '../../src/decisions/upkeep_objects.ts';
+import {
+  readObsoleteObjects,
+  recordFailedRemovals,
+  recordRemovals,
+} from '../../src/decisions/upkeep_objects.ts';
 import { readDueRechecks, recordRecheck } from '../../src/decisions/upkeep_rechecks.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createCommander, quickPolicies } from './commander.ts';
@@ -25,7 +29,8 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 beforeEach(async () => {
-  commander = createCommander(journal, quickPolicies());
+  // All tests are of one project.
+  commander = createCommander(journal, quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '100' }));
   runs = createJournalledRuns(journal, steps, commander);
   await commander.create();
 });
@@ -97,6 +102,49 @@ describe('what is to be removed', () => {
     expect(await keys(policy())).toEqual(['the manifest', 'first']);
     await runs.retry(second);
     expect(await keys(policy())).toEqual(['first']);
+  });
+
+  it('is found for each place, and last what failed for a reason of its own', async () => {
+    const id = await runs.open(3);
+    const run = await runs.begin(id);
+    await runs.upload(id, run, 'first upload');
+    await runs.file(id, run, 'second');
+    await endRun(journal, quickPolicies(), id, { status: 'Failed', latest_error: 'A reason.' });
+    await commander.command('update', { changes: { config_version: 2 } });
+    const later = await runs.retry(id);
+    await runs.upload(later, await runs.begin(later), 'elsewhere');
+    await endRun(journal, quickPolicies(), later, { status: 'Failed', latest_error: 'A reason.' });
+    const read = (limit: number) =>
+      readObsoleteObjects(database.pool, policy(), commander.batchExportId, limit);
+    const [first] = await read(1);
+    expect(await read(1)).toMatchObject([{ key: 'first upload' }, { key: 'elsewhere' }]);
+    if (!first) throw new Error('There is nothing to remove.');
+    await recordFailedRemovals(journal, [{ object: first, ofPlace: false, reason: 'Still named.' }]);
+    expect(await read(1)).toMatchObject([{ key: 'second' }, { key: 'elsewhere' }]);
+    expect((await read(100)).map(({ failing_for_ms }) => failing_for_ms !== null)).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  it('remembers since when a place fails, until something is removed there', async () => {
+    await publishedTwice();
+    const read = () => readObsoleteObjects(database.pool, policy(), commander.batchExportId, 100);
+    const objects = await read();
+    const [object] = objects;
+    if (!object) throw new Error('There is nothing to remove.');
+    await recordFailedRemovals(journal, [{ object, ofPlace: true, reason: 'Unreachable.' }]);
+    expect(await read()).toMatchObject([{ failing_for_ms: null, place_failing_for_ms: expect.any(Number) }]);
+    const faults = async () =>
+      (
+        await database.pool.query('select from exportd.destination_faults where batch_export_id = $1', [
+          commander.batchExportId,
+        ])
+      ).rows.length;
+    expect(await faults()).toBe(1);
+    await recordRemovals(journal, [{ object, removed: true, reason: null }]);
+    expect(await faults()).toBe(0);
   });
 
   it('is left out while it is put off', async () => {

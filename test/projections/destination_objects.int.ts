@@ -28,6 +28,7 @@ beforeEach(async () => {
   await commander.create();
 });
 
+/** Published is also what may be: its run has claimed publishing. */
 type State = 'needed' | 'published' | 'obsolete';
 
 /** The export's objects by key, each with what has become of it. */
@@ -39,7 +40,7 @@ async function objects(): Promise<Record<string, [kind: string, state: State, ow
     run_id: string;
   }>(
     `select key, kind, run_id,
-       case when obsolete_at is not null then 'obsolete' when published then 'published' else 'needed' end as state
+       case when obsolete_at is not null then 'obsolete' when claimed then 'published' else 'needed' end as state
      from exportd.destination_objects where batch_export_id = $1 order by position`,
     [commander.batchExportId],
   );
@@ -160,9 +161,9 @@ describe('the objects of destinations', () => {
     await runs.file(id, run, 'a');
     await runs.claim(id, run);
     await end(id, 'Terminated');
-    expect(await objects()).toEqual({ a: ['file', 'needed', id] });
+    expect(await objects()).toEqual({ a: ['file', 'published', id] });
     const second = await runs.retry(id);
-    expect(await objects()).toEqual({ a: ['file', 'needed', id] });
+    expect(await objects()).toEqual({ a: ['file', 'published', id] });
     await runs.publish(second, await runs.begin(second), 'b');
     expect((await objects()).a).toEqual(['file', 'obsolete', id]);
   });

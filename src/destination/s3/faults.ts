@@ -62,7 +62,8 @@ export function faultOf(error: unknown, operation: string): DestinationFault {
   const inner = causeFault(error);
   if (inner) return inner;
   const { name, code, status } = describe(error);
-  const type = aliases[name] ?? name;
+  // The SDK names an error without a body and a code so.
+  const type = aliases[name === 'Unknown' ? String(status) : name] ?? name;
   const known = permanentFaults[type];
   if (known !== undefined) return new DestinationFault(type, known, { transient: false });
   if (code !== undefined && tlsCodes.test(code))

@@ -3,6 +3,7 @@ import type { RunEvent } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
+import { placeAnswered, removalFailed } from './faults.ts';
 import { complete, open, start } from './intervals.ts';
 
 /**
@@ -11,8 +12,8 @@ import { complete, open, start } from './intervals.ts';
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
-  version: 2,
-  owns: ['exportd.destination_objects'],
+  version: 3,
+  owns: ['exportd.destination_objects', 'exportd.destination_faults'],
   tables: `
     create table exportd.destination_objects (
       -- Place in the journal of the event that named the object first.
@@ -33,9 +34,16 @@ export const destinationObjectsProjection: Projection = {
       mark text,
       -- Whether a manifest may name it: its run has claimed publishing.
       claimed boolean not null default false,
-      -- Whether a manifest names it, or did until a newer generation took its place.
-      published boolean not null default false,
-      obsolete_at timestamptz
+      obsolete_at timestamptz,
+      -- When removing it failed first, for a reason of its own.
+      failing_since timestamptz
+    );
+    -- Places of which nothing could be removed since: neither the first object that was tried nor any other.
+    create table exportd.destination_faults (
+      batch_export_id uuid not null,
+      config_version integer not null,
+      since timestamptz not null,
+      primary key (batch_export_id, config_version)
     );
     create index destination_objects_interval on exportd.destination_objects
       (batch_export_id, data_interval_start, data_interval_end);
@@ -111,7 +119,11 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
       // Otherwise the retry goes on with them, or makes them obsolete when it starts.
       if (event.data.retry_delay_seconds === null) await retire('true');
       return;
+    case 'RunObjectRemovalFailed':
+      await removalFailed(connection, stored, event.data);
+      return;
     case 'RunObjectRemoved':
+      if (event.data.removed) await placeAnswered(connection, stored, event.data);
       await change(
         `delete from exportd.destination_objects
          where run_id = $1 and key = $2 and upload_id is not distinct from $3 and obsolete_at is not null`,

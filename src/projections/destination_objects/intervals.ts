@@ -83,7 +83,7 @@ export async function complete(
   const isCurrent = `other.run_id = run.id and other.generation = run.generation and other.kind = 'file'`;
   await connection.query(
     `update exportd.destination_objects other set
-       claimed = claimed or (${isCurrent}), published = published or (${isCurrent}),
+       claimed = claimed or (${isCurrent}),
        obsolete_at = case when ${isCurrent} then null else $2::timestamptz end
      from exportd.batch_export_runs run
      where run.id = $1 and ${ofInterval} and other.obsolete_at is null`,
@@ -91,9 +91,9 @@ export async function complete(
   );
   await connection.query(
     `insert into exportd.destination_objects (position, batch_export_id, run_id, config_version, data_interval_start,
-       data_interval_end, generation, kind, key, claimed, published)
+       data_interval_end, generation, kind, key, claimed)
      select $2, batch_export_id, id, config_version, data_interval_start, data_interval_end, generation, 'manifest', $3,
-       true, true from exportd.batch_export_runs where id = $1`,
+       true from exportd.batch_export_runs where id = $1`,
     [stream_id, global_position, manifestKey],
   );
 }

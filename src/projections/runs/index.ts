@@ -105,6 +105,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
     case 'RunRejectedFilePlanned':
     case 'RunPublishStarted':
     case 'RunObjectRemoved':
+    case 'RunObjectRemovalFailed':
     case 'RunRechecked':
       return;
     case 'RunCompleted':
