@@ -4,6 +4,7 @@ import type { CompletedFile, PlannedPart, SortKey } from '../src/domain/run.ts';
 import type { ByteAccount } from '../src/encoding/byte_budget.ts';
 import type { EncodedInMemory } from '../src/encoding/encode_blocks.ts';
 import type { FileEncoder } from '../src/encoding/encoder.ts';
+import { releaseMemory } from '../src/encoding/release_memory.ts';
 import { abandonUpload } from './abandon.ts';
 import { fileOf, hexadecimal } from './file_parts.ts';
 import { createPartSender } from './part_sender.ts';
@@ -103,6 +104,7 @@ export function createFileWriter(target: FileTarget): FileWriter {
     const { rows, rejected, first, last, blocks, bytes } = gathered;
     gathered = nothing();
     const body = Buffer.concat(blocks, bytes);
+    for (const block of blocks) releaseMemory(block);
     const part: PlannedPart = {
       part_number: partNumber++,
       rows,
@@ -124,7 +126,8 @@ export function createFileWriter(target: FileTarget): FileWriter {
     await sender.send(body.length, async () => {
       const { part_number, etag } = await to.putPart(part.part_number, body, signal);
       etags.set(part_number, etag);
-      memory.giveEncoded(body.length);
+      memory.giveEncoded(part.bytes);
+      releaseMemory(body);
     });
   };
 
