@@ -33,6 +33,7 @@ export interface ShownRun {
   readonly data_interval_end: string;
   readonly generation: number;
   readonly manifest_key: string | null;
+  readonly cursor: string | null;
   readonly backfill_id: string | null;
 }
 

@@ -3,10 +3,11 @@ import type { VerificationReport } from '../../src/verify/report.ts';
 import { verifyBatchExport } from '../../src/verify/verify_batch_export.ts';
 import type { Stack } from './stack.ts';
 
-/** What `exportd verify --deep` says of an export. */
+/** What `exportd verify` says of an export, with every value compared unless `deep` is false. */
 export const verified = (
   { pool, settings, databaseUrl }: Stack,
   batchExportId: string,
+  { deep = true }: { readonly deep?: boolean } = {},
 ): Promise<VerificationReport> =>
   verifyBatchExport(
     {
@@ -16,5 +17,5 @@ export const verified = (
       sourceUrl: databaseUrl,
       onWaiting: () => undefined,
     },
-    { batchExportId, deep: true },
+    { batchExportId, deep },
   );

@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Pool } from '../../src/journal/database.ts';
+
+/** What was seen of a worker and of the source at one moment. */
+export interface Sample {
+  /** Resident memory of the worker, in bytes. */
+  readonly memory: number;
+  /** Age of exportd's oldest open transaction, in seconds; 0 when none is open. */
+  readonly transactionAge: number;
+}
+
+/** Looks at a worker and at exportd's transactions several times a second until it is stopped. */
+export interface Sampling {
+  stop(): Promise<readonly Sample[]>;
+}
+
+const pauseMs = 100;
+
+/** Begins to sample a worker by its process id. */
+export function startSampling(pool: Pool, pid: number): Sampling {
+  const samples: Sample[] = [];
+  const stopping = new AbortController();
+  const sampling = (async () => {
+    while (!stopping.signal.aborted) {
+      samples.push({ memory: residentBytes(pid), transactionAge: await oldestTransaction(pool) });
+      await delay(pauseMs);
+    }
+  })();
+  return {
+    stop: async () => {
+      stopping.abort();
+      await sampling;
+      return samples;
+    },
+  };
+}
+
+function residentBytes(pid: number): number {
+  const [, kilobytes] =
+    /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) * 1_024;
+}
+
+async function oldestTransaction(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ age: number }>(
+    `select coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::float8 as age from pg_stat_activity
+     where datname = current_database() and application_name = 'exportd' and pid <> pg_backend_pid()`,
+  );
+  return rows[0]?.age ?? 0;
+}

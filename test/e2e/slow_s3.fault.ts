@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createBucket } from '../setup/bucket.ts';
+import { until } from '../setup/until.ts';
+import { hourAgo, insertEvents } from './rows.ts';
+import { createS3Proxy, type S3Proxy } from './s3_proxy.ts';
+import { startSampling, type Sample } from './samples.ts';
+import { startStack, type ShownRun, type Stack } from './stack.ts';
+import { throttle } from './throttle.ts';
+import { verified } from './verified.ts';
+
+const rows = 500_000;
+const bytesPerSecond = 1_000_000;
+const longestTransactionSeconds = 5;
+const largestGrowth = 1.1;
+
+let stack: Stack;
+let proxy: S3Proxy;
+let samples: readonly Sample[];
+let exportId: string;
+const counts: number[] = [];
+
+beforeAll(async () => {
+  const bucket = await createBucket();
+  proxy = await createS3Proxy(bucket.endpoint);
+  proxy.intervene(throttle(bytesPerSecond));
+  stack = await startStack('slow-s3', {}, { bucket: { ...bucket, endpoint: proxy.endpoint } });
+  await insertEvents(stack.pool, stack.projectId, hourAgo(3), rows);
+  exportId = await stack.createExport({}, { prefix: 'slow' });
+  await stack.call('POST', `/batch_exports/${exportId}/backfill/`, {
+    start_at: hourAgo(3).toISOString(),
+    end_at: hourAgo(2).toISOString(),
+  });
+  const [opened] = await stack.runs(exportId);
+  await until(() => proxy.requests.some(({ operation }) => operation === 'UploadPart'), 'a part is sent');
+  const sampling = startSampling(stack.pool, stack.workers[0]?.pid ?? 0);
+  await until(
+    async () => {
+      const { body } = await stack.call('GET', `/batch_exports/${exportId}/runs/${opened?.id}/`);
+      const run = body as unknown as ShownRun;
+      if (run.records_completed !== counts.at(-1)) counts.push(run.records_completed);
+      return run.status === 'Completed';
+    },
+    'the run is Completed',
+    240_000,
+  );
+  samples = await sampling.stop();
+}, 300_000);
+afterAll(async () => {
+  await stack.stop();
+  await proxy.close();
+});
+
+describe(`${rows} rows to a bucket behind a line of 1 MB/s`, () => {
+  it('keep no transaction of the source open', () => {
+    expect(samples.length).toBeGreaterThan(50);
+    const ages = samples.map(({ transactionAge }) => transactionAge);
+    expect(Math.max(...ages)).toBeLessThan(longestTransactionSeconds);
+  });
+
+  it('need no more memory in the second half than in the first', () => {
+    const half = Math.floor(samples.length / 2);
+    const peak = (of: readonly Sample[]) => Math.max(...of.map(({ memory }) => memory));
+    const [first, second] = [peak(samples.slice(0, half)), peak(samples.slice(half))];
+    expect(first).toBeGreaterThan(0);
+    expect(second / first).toBeLessThan(largestGrowth);
+  });
+
+  it('show how far they are', () => {
+    expect(counts.length).toBeGreaterThanOrEqual(3);
+    expect(counts).toEqual(counts.toSorted((one, other) => one - other));
+    expect(counts.at(-1)).toBe(rows);
+  });
+
+  it('arrive once each', async () => {
+    const report = await verified(stack, exportId, { deep: false });
+    expect(report.findings).toEqual([]);
+    expect(report.totals.rows).toBe(rows);
+  });
+});
