@@ -162,7 +162,7 @@ describe('a cancellation', () => {
     expect(report.totals.rows).toBe(rows);
   });
 
-  it('of a run whose worker does not answer is 202, and says that the run is Cancelled', async () => {
+  it('of a run whose worker does not answer is 202, and comes true', async () => {
     const held = holdPart('paused');
     const { id, runs } = await start('paused', 3, 2);
     await held.reached();
@@ -171,8 +171,10 @@ describe('a cancellation', () => {
     await stack.startWorker();
     const path = `/batch_exports/${id}/runs/${runs[0]?.id}`;
     const { status, body } = await stack.call('POST', `${path}/cancel/`);
-    expect([status, String(body.detail).split(';')[0]]).toEqual([202, 'The run is Cancelled']);
-    expect((await stack.call('GET', `${path}/`)).body.status).toBe('Cancelled');
+    // The second, where the paused worker was the one that the schedule's next task was meant for.
+    expect(status).toBe(202);
+    expect(body.detail).toMatch(/^(The run is Cancelled;|The request was accepted)/);
+    await stack.runIn(id, runs[0]?.id ?? '', 'Cancelled');
     held.release();
     await first?.stop();
     expect(await keysUnder(stack.bucket, 'paused/')).toEqual([]);
