@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createBucket } from '../setup/bucket.ts';
@@ -6,7 +7,7 @@ import { killPoints, type Held, type KillPoint } from './kill_points.ts';
 import { insertLargeEvents } from './large_rows.ts';
 import { watchManifests, type ManifestWatch } from './manifest_watch.ts';
 import { holdRequests } from './request_hold.ts';
-import { hourAgo, readManifest } from './rows.ts';
+import { hourAgo, keysUnder, readManifest } from './rows.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts';
 import { startStack, type ShownRun, type Stack } from './stack.ts';
 import { verified } from './verified.ts';
@@ -58,6 +59,10 @@ describe.each(formats)(
         {
           EXPORTD_EXPORT_SLOTS: String(points.length),
           EXPORTD_HEARTBEAT_TIMEOUT_MS: '4000',
+          // As often as it gets: what is swept has to be what nobody needs.
+          EXPORTD_UPKEEP_INTERVAL_MS: '500',
+          EXPORTD_SWEEP_AFTER_MS: '500',
+          EXPORTD_GRACE_MS: '2000',
           // Two row groups of Parquet, each of them a part.
           EXPORTD_PAGE_BYTES: '8000000',
         },
@@ -153,9 +158,16 @@ describe.each(formats)(
       expect(watch?.complaints(at(point).run.manifest_key ?? '')).toEqual([]);
     });
 
-    it.each(points)('%s: no upload is left', async (point) => {
+    it.each(points)('%s: what nobody needs is swept', async (point) => {
+      const { prefix, run } = at(point);
+      const { files } = await readManifest(stack.bucket, run.manifest_key ?? '');
+      const needed = [...files.map(({ key }) => key), run.manifest_key ?? ''].sort();
+      await until(
+        async () => isDeepStrictEqual((await keysUnder(stack.bucket, `${prefix}/`)).sort(), needed),
+        'the objects of the generation before are gone',
+      );
       const { Uploads = [] } = await stack.bucket.client.send(
-        new ListMultipartUploadsCommand({ Bucket: stack.bucket.bucket, Prefix: `${at(point).prefix}/` }),
+        new ListMultipartUploadsCommand({ Bucket: stack.bucket.bucket, Prefix: `${prefix}/` }),
       );
       expect(Uploads).toEqual([]);
     });

@@ -4,7 +4,7 @@ import { createBucket } from '../setup/bucket.ts';
 import { until } from '../setup/until.ts';
 import { insertLargeEvents } from './large_rows.ts';
 import { holdRequests } from './request_hold.ts';
-import { hourAgo, keysUnder } from './rows.ts';
+import { hourAgo, insertEvents, keysUnder } from './rows.ts';
 import type { S3OperationName } from './s3_operation.ts';
 import { createS3Proxy, type Instead, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts';
 import { startStack, type ShownRun, type Stack } from './stack.ts';
@@ -24,8 +24,10 @@ async function startBehindProxy(
   return { stack, proxy };
 }
 
-async function start(stack: Stack, prefix: string): Promise<{ id: string; run: ShownRun }> {
-  const id = await stack.createExport({}, { prefix });
+const start = async (stack: Stack, prefix: string): Promise<{ id: string; run: ShownRun }> =>
+  backfill(stack, await stack.createExport({}, { prefix }));
+
+async function backfill(stack: Stack, id: string): Promise<{ id: string; run: ShownRun }> {
   await stack.call('POST', `/batch_exports/${id}/backfill/`, {
     start_at: hourAgo(3).toISOString(),
     end_at: hourAgo(2).toISOString(),
@@ -161,6 +163,19 @@ describe('a fault of the S3 server that passes within the budget of a run', () =
       expect(disturbed()).toBeGreaterThanOrEqual(1);
     },
   );
+});
+
+describe('a fault of the S3 server that does not pass', () => {
+  it('fails a run at once, with words a user understands', async () => {
+    const stack = await startStack('credentials');
+    await insertEvents(stack.pool, stack.projectId, hourAgo(3), 10);
+    const id = await stack.createExport({}, { aws_secret_access_key: 'not-the-secret' });
+    const { run } = await backfill(stack, id);
+    const { latest_error } = await stack.runIn(id, run.id, 'Failed');
+    expect(latest_error).toMatch(/^SignatureDoesNotMatch: .*aws_secret_access_key/);
+    expect(latest_error).not.toContain('not-the-secret');
+    await stack.stop();
+  });
 });
 
 describe('an outage of the S3 server that outlasts the budget of a run', () => {
