@@ -16,8 +16,10 @@ const readers: Readonly<Record<string, RowReader>> = {
 
 /** The endings of a key: the format, and the compression of the whole file or ''. */
 export function endingsOf(key: string): { readonly format: string; readonly codec: string } {
-  const [, format = '', codec = ''] = (key.split('/').at(-1) ?? '').split('.');
-  return { format, codec };
+  // Files of a range have a point in their numbers too: `…-0.3.jsonl.gz`.
+  const pieces = (key.split('/').at(-1) ?? '').split('.');
+  const at = pieces.findLastIndex((piece) => Object.hasOwn(readers, piece));
+  return at === -1 ? { format: '', codec: '' } : { format: pieces[at] ?? '', codec: pieces[at + 1] ?? '' };
 }
 
 /**
