@@ -29,6 +29,8 @@ const schema = z.object({
   DATABASE_URL: z.string().min(1),
   /** Where events and persons are read; the control database when it is not set. */
   SOURCE_DATABASE_URL: z.string().min(1).optional(),
+  /** The primary of the source, where the source is a standby: which transactions are open can be seen only there. */
+  SOURCE_PRIMARY_DATABASE_URL: z.string().min(1).optional(),
   TEMPORAL_ADDRESS: z.string().min(1).default('127.0.0.1:7233'),
   TEMPORAL_NAMESPACE: z.string().min(1).default('default'),
   /** Base address of the Temporal UI, for links in answers; no links when it is not set. */

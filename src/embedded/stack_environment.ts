@@ -25,7 +25,7 @@ export function stackEnvironment(
 ): StackEnvironment {
   const own = Object.entries(process.env).filter(
     (entry): entry is [string, string] =>
-      entry[1] !== undefined && (entry[0].startsWith('EXPORTD_') || entry[0] === 'SOURCE_DATABASE_URL'),
+      entry[1] !== undefined && /^(EXPORTD_|SOURCE_(PRIMARY_)?DATABASE_URL$)/.test(entry[0]),
   );
   return {
     ...(demo && demoSettings),

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { BarrierLook, BarrierState } from './source.ts';
 
-/** The source is a standby: what is open on its primary cannot be seen from there. */
+/** The server that the barrier is looked at is a standby: what is open on its primary cannot be seen from there. */
 export class SourceIsStandby extends Error {
   override readonly name = 'SourceIsStandby';
 }
@@ -66,7 +66,9 @@ async function untilSettled(connection: Connection, cut: string, settleMs: numbe
     [cut, settleMs],
   );
   if (rows[0]?.standby)
-    throw new SourceIsStandby('The source is a standby; SOURCE_DATABASE_URL has to name the primary.');
+    throw new SourceIsStandby(
+      'The source is a standby, from which it cannot be told which transactions are open; SOURCE_PRIMARY_DATABASE_URL has to name its primary.',
+    );
   return rows[0]?.wait_ms ?? 0;
 }
 

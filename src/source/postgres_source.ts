@@ -7,6 +7,7 @@ import { readPages, statementSettings } from './pages.ts';
 import { personsQuery } from './persons_query.ts';
 import { columnTypesOf, relationsOf, type RelationSettings } from './relations.ts';
 import { connectToSource } from './source_connection.ts';
+import { lookAtStandbyBarrier } from './standby_barrier.ts';
 import { everyRow } from './row_selection.ts';
 import type { RowRange, Source } from './source.ts';
 
@@ -34,19 +35,30 @@ export type SourceSettings = RelationSettings &
  */
 export function createSource({
   sourceUrl,
+  primaryUrl,
   settings,
 }: {
   sourceUrl: string;
+  /** Where the source's rows are written, when the source is a standby. */
+  primaryUrl?: string | undefined;
   settings: SourceSettings;
 }): Source {
   const relations = relationsOf(settings);
   const bounds = { rows: settings.EXPORTD_PAGE_ROWS, bytes: settings.EXPORTD_PAGE_BYTES };
-  const connections = connectToSource({
-    sourceUrl,
-    applicationName,
-    maxConnections: settings.EXPORTD_EXPORT_SLOTS + spareConnections,
-    statementTimeoutMs: settings.EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS,
-  });
+  const connect = (url: string, maxConnections: number) =>
+    connectToSource({
+      sourceUrl: url,
+      applicationName,
+      maxConnections,
+      statementTimeoutMs: settings.EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS,
+    });
+  const connections = connect(sourceUrl, settings.EXPORTD_EXPORT_SLOTS + spareConnections);
+  const primary = primaryUrl === undefined ? undefined : connect(primaryUrl, spareConnections);
+  const barrier = {
+    settleMs: settings.EXPORTD_SETTLE_MS,
+    pollMs: settings.EXPORTD_SETTLE_POLL_MS,
+    ownApplicationName: applicationName,
+  };
 
   /** Asks for the relations' columns each time: a view may be replaced while exportd runs. */
   const queryOf = (
@@ -62,13 +74,9 @@ export function createSource({
   return {
     columns: async (model) => (await queryOf({ model, selection: everyRow })).columns,
     lookAtBarrier: (cut, state) =>
-      connections.read({}, undefined, ({ connection }) =>
-        lookAtBarrier(connection, cut, state, {
-          settleMs: settings.EXPORTD_SETTLE_MS,
-          pollMs: settings.EXPORTD_SETTLE_POLL_MS,
-          ownApplicationName: applicationName,
-        }),
-      ),
+      primary
+        ? lookAtStandbyBarrier({ primary, standby: connections }, cut, state, barrier)
+        : connections.read({}, undefined, ({ connection }) => lookAtBarrier(connection, cut, state, barrier)),
     async countRows(range, signal) {
       const query = await queryOf(range, signal);
       return connections.read(statementSettings(query, range), signal, async ({ connection }) => {
@@ -88,6 +96,8 @@ export function createSource({
       const query = await queryOf(range, options.signal);
       yield* readPages(connections, query, range, keys, bounds, options);
     },
-    close: () => connections.close(),
+    close: async () => {
+      await Promise.all([connections.close(), primary?.close()]);
+    },
   };
 }

@@ -70,6 +70,8 @@ export type BarrierState =
   | { readonly phase: 'transactions'; readonly holders: readonly string[] }
   /** `holders` are prepared transactions that were listed after the others had ended. */
   | { readonly phase: 'prepared'; readonly holders: readonly string[] }
+  /** The source is a standby that has not replayed its primary's log up to `position` yet. */
+  | { readonly phase: 'replaying'; readonly position: string }
   | { readonly phase: 'open' };
 
 /** One look at the barrier: where it stands now and how long to wait before the next look (0 when it is open). */

@@ -68,7 +68,11 @@ async function serve(
   const pool = createPool(settings.DATABASE_URL, { max: controlConnections });
   const temporal = createClient(settings);
   const { client } = temporal;
-  const source = createSource({ sourceUrl: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL, settings });
+  const source = createSource({
+    sourceUrl: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL,
+    primaryUrl: settings.SOURCE_PRIMARY_DATABASE_URL,
+    settings,
+  });
   const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });
   const journal = createJournal(pool);
   const selectionOf = createSelectionReader(pool);

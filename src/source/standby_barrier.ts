@@ -1,0 +1,66 @@
+import type pg from 'pg';
+import { lookAtBarrier, type BarrierOptions } from './barrier.ts';
+import type { SourceConnections } from './source_connection.ts';
+import type { BarrierLook, BarrierState } from './source.ts';
+
+type Connection = Pick<pg.ClientBase, 'query'>;
+
+/**
+ * The barrier of a source that is a standby: it is looked at on the primary, where rows are written, until it is open
+ * there; then the standby has to replay what the primary had written by then. It is read from no earlier moment.
+ */
+export async function lookAtStandbyBarrier(
+  { primary, standby }: { readonly primary: SourceConnections; readonly standby: SourceConnections },
+  cut: string,
+  state: BarrierState,
+  options: BarrierOptions,
+): Promise<BarrierLook> {
+  let position = state.phase === 'replaying' ? state.position : undefined;
+  if (position === undefined) {
+    const look = await primary.read({}, undefined, ({ connection }) =>
+      lookAtBarrier(connection, cut, state, options),
+    );
+    if (look.state.phase !== 'open') return look;
+    // In a transaction that begins after the last look: what had committed by then lies before it.
+    position = await primary.read({}, undefined, ({ connection }) => writtenPosition(connection));
+  }
+  const reached = await standby.read({}, undefined, ({ connection }) =>
+    replayedPosition(connection, position),
+  );
+  if (reached.enough) return { state: { phase: 'open' }, wait_ms: 0, held_by: [] };
+  return {
+    state: { phase: 'replaying', position },
+    wait_ms: options.pollMs,
+    held_by: [
+      `the standby, which has replayed the primary's log up to ${reached.at} and not yet ${position}`,
+    ],
+  };
+}
+
+/**
+ * The end of the last record in the primary's log, also of one that is not written out yet. At the start of a page the
+ * server names the place behind the page's head, which a standby names only once a record follows.
+ */
+async function writtenPosition(connection: Connection): Promise<string> {
+  const { rows } = await connection.query<{ position: string }>(
+    `select (lsn - case
+         when file_offset = 40 then 40
+         when file_offset % current_setting('wal_block_size')::int = 24 then 24
+         else 0 end)::text as position
+     from pg_current_wal_insert_lsn() as lsn, pg_walfile_name_offset(lsn)`,
+  );
+  return rows[0]?.position ?? '';
+}
+
+/** How far the standby is; after a failover it may be a primary itself. */
+async function replayedPosition(
+  connection: Connection,
+  position: string,
+): Promise<{ readonly at: string; readonly enough: boolean }> {
+  const { rows } = await connection.query<{ at: string | null; enough: boolean | null }>(
+    `select at::text, at >= $1::pg_lsn as enough from (select case when pg_is_in_recovery()
+       then pg_last_wal_replay_lsn() else pg_current_wal_insert_lsn() end as at) as reached`,
+    [position],
+  );
+  return { at: rows[0]?.at ?? 'nowhere', enough: rows[0]?.enough ?? false };
+}

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { readSettings } from '../../src/config/settings.ts';
+import { createSource } from '../../src/source/postgres_source.ts';
+import { everyRow } from '../../src/source/row_selection.ts';
+import type { BarrierState, RowRange, Source } from '../../src/source/source.ts';
+import { until } from '../setup/until.ts';
+import { blocksOf, rowsOf, sourceOf } from './rows.ts';
+import { startStandbyServers, type StandbyServers } from './standby_servers.ts';
+
+const settling: BarrierState = { phase: 'settling' };
+const open = { state: { phase: 'open' }, wait_ms: 0, held_by: [] };
+const insert = `insert into public.events (team_id, uuid, event, distinct_id, timestamp)
+  values (1, gen_random_uuid(), 'e', 'd', now())`;
+
+let servers: StandbyServers;
+let writer: pg.Client;
+let standby: pg.Client;
+let source: Source;
+const connect = async (url: string): Promise<pg.Client> => {
+  const client = new pg.Client({ connectionString: url, application_name: 'test' });
+  await client.connect();
+  return client;
+};
+const primaryNow = async (): Promise<string> =>
+  (await writer.query<{ now: string }>('select clock_timestamp()::text as now')).rows[0]?.now ?? '';
+const rangeTo = (end: string): RowRange => ({
+  model: 'events',
+  team_id: 1,
+  interval: { start: '2000-01-01T00:00:00Z', end },
+  selection: everyRow,
+});
+
+beforeAll(async () => {
+  servers = await startStandbyServers();
+  [writer, standby] = [await connect(servers.primaryUrl), await connect(servers.standbyUrl)];
+  source = createSource({
+    sourceUrl: servers.standbyUrl,
+    primaryUrl: servers.primaryUrl,
+    settings: readSettings({
+      DATABASE_URL: servers.primaryUrl,
+      EXPORTD_SETTLE_MS: '0',
+      EXPORTD_SETTLE_POLL_MS: '123',
+    }),
+  });
+}, 120_000);
+afterAll(async () => {
+  await Promise.all([source.close(), writer.end(), standby.end()]);
+  await servers.stop();
+});
+
+describe('a source that is a standby', () => {
+  it('is refused where nobody says what its primary is', async () => {
+    const alone = sourceOf(servers.standbyUrl);
+    await expect(alone.lookAtBarrier(await primaryNow(), settling)).rejects.toThrow(
+      /SOURCE_PRIMARY_DATABASE_URL/,
+    );
+    await alone.close();
+  });
+
+  it('is read once the primary has no open transaction and the standby has replayed what they wrote', async () => {
+    await writer.query('begin');
+    await writer.query(insert);
+    const looker = await connect(servers.primaryUrl);
+    const { rows } = await looker.query<{ now: string }>('select clock_timestamp()::text as now');
+    const cut = rows[0]?.now ?? '';
+    const held = await source.lookAtBarrier(cut, settling);
+    expect(held).toMatchObject({ state: { phase: 'transactions' }, wait_ms: 123 });
+    await standby.query('select pg_wal_replay_pause()');
+    await until(
+      async () =>
+        (await standby.query<{ state: string }>('select pg_get_wal_replay_pause_state() as state')).rows[0]
+          ?.state === 'paused',
+      'the standby replays nothing more',
+    );
+    await writer.query('commit');
+    const behind = await source.lookAtBarrier(cut, held.state);
+    expect(behind).toMatchObject({ state: { phase: 'replaying' }, wait_ms: 123 });
+    expect(behind.held_by).toEqual([expect.stringContaining('the standby')]);
+    expect(await source.lookAtBarrier(cut, behind.state)).toMatchObject({ state: behind.state });
+    expect(await source.countRows(rangeTo(cut))).toBe(0);
+    await standby.query('select pg_wal_replay_resume()');
+    const opened = await until(async () => {
+      const look = await source.lookAtBarrier(cut, behind.state);
+      return look.state.phase === 'open' && look;
+    }, 'the standby has replayed the row');
+    expect(opened).toEqual(open);
+    expect(await source.countRows(rangeTo(cut))).toBe(1);
+    expect((await blocksOf(source, rangeTo(cut))).flatMap(rowsOf)).toHaveLength(1);
+    await looker.end();
+  });
+
+  it('is read without a wait when it has replayed everything', async () => {
+    const last = await until(async () => {
+      const look = await source.lookAtBarrier(await primaryNow(), settling);
+      return look.state.phase === 'open' && look;
+    }, 'an open barrier');
+    expect(last).toEqual(open);
+  });
+});

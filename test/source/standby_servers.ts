@@ -1,0 +1,68 @@
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, chownSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createChildren } from '../../src/embedded/children.ts';
+import { openDataFolder } from '../../src/embedded/data_folder.ts';
+import { keepPorts } from '../../src/embedded/ports.ts';
+import { untilReady } from '../../src/embedded/ready.ts';
+import {
+  postgresqlAnswers,
+  postgresqlProgram,
+  postgresqlUrl,
+} from '../../src/embedded/servers/postgresql.ts';
+import { migrateSource } from '../../src/journal/migrate.ts';
+import { fromSetUp } from '../setup/environment.ts';
+
+const password = 'standby';
+
+/** A primary with the source's relations, and a standby that replays its log. */
+export interface StandbyServers {
+  readonly primaryUrl: string;
+  readonly standbyUrl: string;
+  stop(): Promise<void>;
+}
+
+/** Starts a server of PostgreSQL in a folder of its own. */
+async function startServer(path: string, port: number, answers: () => Promise<boolean>) {
+  const folder = openDataFolder(path);
+  const children = createChildren(folder);
+  await untilReady(children.start(await postgresqlProgram(folder, port, password, false)), answers);
+  return children;
+}
+
+/** Makes both: the standby is a copy of the primary's data, taken while it is stopped. */
+export async function startStandbyServers(): Promise<StandbyServers> {
+  const path = join(fromSetUp('EXPORTD_TEST_FOLDER'), `standby-${process.pid}`);
+  const [primaryPath, standbyPath] = [join(path, 'primary'), join(path, 'standby')];
+  const ports = await keepPorts(join(openDataFolder(path).path, 'ports.json'), ['primary', 'standby']);
+  const primaryUrl = postgresqlUrl(ports.primary, password);
+  const startPrimary = () =>
+    startServer(primaryPath, ports.primary, () => postgresqlAnswers(ports.primary, password));
+
+  const first = await startPrimary();
+  await migrateSource(primaryUrl);
+  await first.stopAll();
+
+  openDataFolder(standbyPath);
+  const data = join(standbyPath, 'postgresql');
+  execFileSync('cp', ['-a', join(primaryPath, 'postgresql'), data]);
+  const { uid, gid } = statSync(data);
+  writeFileSync(join(data, 'standby.signal'), '');
+  chownSync(join(data, 'standby.signal'), uid, gid);
+  appendFileSync(
+    join(data, 'postgresql.auto.conf'),
+    `primary_conninfo = 'host=127.0.0.1 port=${ports.primary} user=postgres password=${password}'\n`,
+  );
+  const primary = await startPrimary();
+  const standby = await startServer(standbyPath, ports.standby, () =>
+    postgresqlAnswers(ports.standby, password),
+  );
+  return {
+    primaryUrl,
+    standbyUrl: postgresqlUrl(ports.standby, password),
+    async stop() {
+      await standby.stopAll();
+      await primary.stopAll();
+    },
+  };
+}
