@@ -153,6 +153,15 @@ describe.each(formats)(
       expect(again.filter(({ digest }) => arrived.has(digest))).toEqual([]);
     });
 
+    const late = points.filter((point) => point.includes('while'));
+    if (late.length > 0)
+      it.each(late)('%s: the request that was on its way has arrived', (point) => {
+        const last = proxy.requests
+          .slice(0, killedAt)
+          .findLast(({ key }) => key.startsWith(`${at(point).prefix}/`));
+        expect(last).toMatchObject({ status: 200, ended: true });
+      });
+
     it.each(points)('%s: the generation before stays whole until the new one is there', (point) => {
       expect(watch?.rounds()).toBeGreaterThan(10);
       expect(watch?.complaints(at(point).run.manifest_key ?? '')).toEqual([]);

@@ -1,3 +1,4 @@
+import { until } from '../setup/until.ts';
 import { holdEvent } from './journal_hold.ts';
 import { holdRequests } from './request_hold.ts';
 import type { S3OperationName } from './s3_operation.ts';
@@ -42,6 +43,31 @@ const atRequest =
     return Promise.resolve({ reached: hold.reached, requests: () => hold.held.length, cut });
   };
 
+/** At a request that is on its way already: it arrives when the next attempt makes the same one, just before that. */
+const arrivingLate =
+  (operation: S3OperationName): Hold =>
+  ({ proxy }, { prefix }) => {
+    const came: ProxiedRequest[] = [];
+    const { promise: repeated, resolve: repeat } = Promise.withResolvers<undefined>();
+    proxy.intervene({
+      before: async (request) => {
+        if (request.operation !== operation || !isNew(request, prefix)) return undefined;
+        came.push(request);
+        if (came.length === 1) return repeated;
+        repeat(undefined);
+        await until(() => came[0]?.ended === true, `the late ${operation} below ${prefix} has arrived`);
+        return undefined;
+      },
+    });
+    return Promise.resolve({
+      reached: async () => {
+        await until(() => came.length > 0, `${operation} below ${prefix} is on its way`);
+      },
+      requests: () => came.length,
+      cut: () => Promise.resolve(),
+    });
+  };
+
 /** At an event that the run is about to append to the journal. */
 const atEvent =
   (type: string, data: object = {}): Hold =>
@@ -65,6 +91,8 @@ export const killPoints = {
   'before the publish claim': atEvent('RunPublishStarted'),
   'after the claim, before the manifest': atRequest('before', 'PutObject'),
   'after the manifest': atRequest('answered', 'PutObject'),
+  'after the last part, while the file is completed': arrivingLate('CompleteMultipartUpload'),
+  'while the manifest is put': arrivingLate('PutObject'),
   'before the status is recorded': atEvent('RunCompleted'),
 } as const satisfies Record<string, Hold>;
 

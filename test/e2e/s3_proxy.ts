@@ -15,7 +15,7 @@ export interface ProxiedRequest extends S3Operation {
   received: number;
   /** SHA-256 of the body once it is whole. */
   digest: string | null;
-  /** The body of a CompleteMultipartUpload or PutObject once it is whole. */
+  /** The body, but for a part's. */
   text: string | null;
   /** Status of the server's answer, once there is one. */
   status: number | null;
@@ -32,6 +32,8 @@ interface Answer {
   readonly headers: string[];
   readonly body: Buffer;
 }
+
+type Body = AsyncIterable<Buffer> | readonly Buffer[];
 
 const xmlHeaders = ['content-type', 'application/xml'];
 
@@ -76,15 +78,13 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
   /** Passes the body on piece by piece, at the pace of the slower side. */
   const passBody = async (
     proxied: ProxiedRequest,
-    incoming: IncomingMessage,
+    body: Body,
     upstream: ReturnType<typeof httpRequest>,
   ): Promise<Instead | undefined> => {
     const hash = createHash('sha256');
-    const kept: Buffer[] = [];
-    for await (const piece of incoming as AsyncIterable<Buffer>) {
+    for await (const piece of body) {
       hash.update(piece);
       proxied.received += piece.length;
-      if (proxied.operation !== 'UploadPart') kept.push(piece);
       for (const { passing } of interventions) {
         const instead = await passing?.(proxied, piece.length);
         if (instead) return instead;
@@ -92,11 +92,14 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
       if (!upstream.write(piece)) await once(upstream, 'drain');
     }
     proxied.digest = hash.digest('hex');
-    if (proxied.operation !== 'UploadPart') proxied.text = Buffer.concat(kept).toString();
     return undefined;
   };
 
-  const forward = async (proxied: ProxiedRequest, incoming: IncomingMessage): Promise<Instead | Answer> => {
+  const forward = async (
+    proxied: ProxiedRequest,
+    incoming: IncomingMessage,
+    body: Body,
+  ): Promise<Instead | Answer> => {
     const upstream = httpRequest({
       agent,
       host: target.hostname,
@@ -110,16 +113,15 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
     // Awaited after the body; a server that answers early or breaks the connection is heard of then.
     answering.catch(() => undefined);
     try {
-      const instead = await passBody(proxied, incoming, upstream);
+      const instead = await passBody(proxied, body, upstream);
       if (instead) {
         upstream.destroy();
         return instead;
       }
       upstream.end();
       const [answer] = await answering;
-      const pieces: Buffer[] = [];
-      for await (const piece of answer as AsyncIterable<Buffer>) pieces.push(piece);
-      return { status: answer.statusCode ?? 0, headers: answer.rawHeaders, body: Buffer.concat(pieces) };
+      const { statusCode = 0, rawHeaders } = answer;
+      return { status: statusCode, headers: rawHeaders, body: Buffer.concat(await wholeBody(answer)) };
     } catch (error) {
       upstream.destroy();
       throw error;
@@ -127,9 +129,11 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
   };
 
   const answerTo = async (proxied: ProxiedRequest, incoming: IncomingMessage): Promise<Instead | Answer> => {
+    const body = proxied.operation === 'UploadPart' ? incoming : await wholeBody(incoming);
+    if (Array.isArray(body)) proxied.text = Buffer.concat(body).toString();
     const refused = await step('before', proxied);
     if (refused) return refused;
-    const forwarded = await forward(proxied, incoming);
+    const forwarded = await forward(proxied, incoming, body);
     if (forwarded === 'broken' || !('headers' in forwarded)) return forwarded;
     proxied.status = forwarded.status;
     return (await step('answered', proxied)) ?? forwarded;
@@ -180,6 +184,13 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** Of a request it is taken at once, so that a small request is there whole although its client dies while it waits. */
+async function wholeBody(incoming: IncomingMessage): Promise<Buffer[]> {
+  const pieces: Buffer[] = [];
+  for await (const piece of incoming as AsyncIterable<Buffer>) pieces.push(piece);
+  return pieces;
 }
 
 /** As they came, but for the wait for permission to send a body, which this proxy gives itself. */
