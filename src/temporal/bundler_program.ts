@@ -11,6 +11,8 @@ const workflows = join(import.meta.dirname, '../../workflows');
 const { code } = await bundleWorkflowCode({
   workflowsPath: join(workflows, 'index.ts'),
   workflowInterceptorModules: [join(workflows, 'tame_signals.ts')],
+  // Stack traces name file and line all the same; the texts of the sources would be half of the bundle, 8 MB in a worker.
+  webpackConfigHook: (config) => ({ ...config, devtool: 'inline-nosources-source-map' }),
   logger: new DefaultLogger('WARN', ({ message }) => process.stderr.write(`${message}\n`)),
 });
 process.stdout.write(code);
