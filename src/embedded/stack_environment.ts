@@ -17,12 +17,6 @@ const demoSettings = {
   EXPORTD_JITTER_SHORT_FRACTION: '0',
 };
 
-/**
- * Lets the C library give memory back: by itself it keeps a heap for every thread, and blocks of many sizes in them. A
- * worker takes about 100 MB less at its peak.
- */
-const allocatorSettings = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '1048576' };
-
 /** The settings of exportd's own processes: what the person set, and where this stack's servers are. */
 export function stackEnvironment(
   { databaseUrl, temporal, httpPort }: Addresses,
@@ -34,7 +28,6 @@ export function stackEnvironment(
       entry[1] !== undefined && /^(EXPORTD_|SOURCE_(PRIMARY_)?DATABASE_URL$)/.test(entry[0]),
   );
   return {
-    ...allocatorSettings,
     ...(demo && demoSettings),
     EXPORTD_ENCRYPTION_KEYS: encryptionKeys,
     // The stack's own S3 server listens on the loopback address.

@@ -1,8 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { cacheFolder } from '../cache_folder.ts';
 import { asDiskFull, asLaunchError } from '../data_folder.ts';
 import { LaunchError } from '../launch_error.ts';
 import { LockHeld, takeLock } from '../lock.ts';
@@ -24,10 +24,6 @@ export interface BuildableServer {
 }
 
 const oldestGo = { major: 1, minor: 24 };
-
-/** Where servers are kept between clones. */
-export const cacheFolder = (): string =>
-  join(process.env.EXPORTD_CACHE_DIR ?? join(homedir(), '.cache', 'exportd'), 'servers');
 
 function findGo(server: BuildableServer): string {
   const go = findOnPath('go');
@@ -102,18 +98,18 @@ async function build(server: BuildableServer, folder: string, report: Report): P
 export async function findServer(server: BuildableServer, report: Report): Promise<string> {
   const onPath = findOnPath(server.name);
   if (onPath !== undefined) return onPath;
-  const folder = join(cacheFolder(), `${server.name}-${server.version}`);
+  const folder = join(cacheFolder('servers'), `${server.name}-${server.version}`);
   const program = join(folder, server.name);
   let waiting = false;
   while (!isExecutable(program)) {
     let release: (() => void) | undefined;
     try {
-      mkdirSync(cacheFolder(), { recursive: true });
+      mkdirSync(cacheFolder('servers'), { recursive: true });
       release = takeLock(`${folder}.lock`);
       if (isExecutable(program)) break;
       await build(server, folder, report);
     } catch (error) {
-      if (!(error instanceof LockHeld)) throw asLaunchError(error, cacheFolder()) ?? error;
+      if (!(error instanceof LockHeld)) throw asLaunchError(error, cacheFolder('servers')) ?? error;
       if (!waiting) report(`Another start (process ${error.holder.pid}) builds ${server.title}: waiting`);
       waiting = true;
       await delay(500);
