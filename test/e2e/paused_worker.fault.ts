@@ -91,9 +91,11 @@ beforeAll(async () => {
   );
   for (const prefix of prefixes) {
     const id = await stack.createExport({}, { prefix });
-    await stack.call('POST', `/batch_exports/${id}/backfill/`, range);
+    const answer = await stack.call('POST', `/batch_exports/${id}/backfill/`, range);
+    if (answer.status !== 200) throw new Error(`The backfill was not begun: ${answer.status} ${answer.text}`);
     const [run] = await stack.runs(id);
-    exports.set(prefix, { id, runId: run?.id ?? '' });
+    if (!run) throw new Error('The backfill has no run.');
+    exports.set(prefix, { id, runId: run.id });
   }
   for (const hold of holds) await hold.reached();
   late = holds.flatMap(({ held }) => held);

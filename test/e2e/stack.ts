@@ -147,6 +147,8 @@ export async function startStack(
     EXPORTD_ACTIVITY_RETRY_INITIAL_MS: '200',
     EXPORTD_ACTIVITY_RETRY_MAX_MS: '1000',
     EXPORTD_BACKFILL_CONCURRENCY: '6',
+    // A busy machine must not turn an outcome that a test waits for into a 202.
+    EXPORTD_COMMAND_TIMEOUT_MS: '60000',
     ...settings,
   };
   const logs = join(tmpdir(), 'exportd-e2e-logs');
