@@ -135,7 +135,7 @@ function scheduleActivities(dependencies: AppendDependencies) {
         await endRun(journal, policies, input.run_id, input);
       },
 
-      /** Wakes whoever waits for the end of a run: the schedule for its slot or its retry, backfills for the next. */
+      /** Wakes whoever waits for the end of a run: the schedule for a slot or a retry, backfills for the next. */
       reportEnding: async (input: {
         run_id: string;
       }): Promise<{ status: RunStatus | 'Absent'; latest_error: string | null }> =>
@@ -190,11 +190,13 @@ async function reportEnding(
     batch_export_id: string;
     status: RunStatus;
     latest_error: string | null;
-    retry_due: boolean;
+    retries_wait: boolean;
     backfill_id: string | null;
     waiting: string[];
   }>(
-    `select batch_export_id, status, latest_error, retry_at is not null as retry_due, backfill_id,
+    `select batch_export_id, status, latest_error, backfill_id,
+       exists (select from exportd.batch_export_runs failed
+               where failed.batch_export_id = run.batch_export_id and failed.retry_at is not null) as retries_wait,
        array(select waiting.backfill_id::text from exportd.backfill_runs waiting
              where waiting.run_id = run.id and waiting.status is null) as waiting
      from exportd.batch_export_runs run where id = $1`,
@@ -202,8 +204,10 @@ async function reportEnding(
   );
   const [run] = rows;
   if (!run) return { status: 'Absent', latest_error: null };
-  if (run.backfill_id === null || run.retry_due) await schedules.wake(run.batch_export_id);
-  for (const id of run.waiting) await backfills.wake(id);
+  if (run.backfill_id === null || run.retries_wait) await schedules.wake(run.batch_export_id);
+  // An automatic retry is not waited for by its backfill, but took a slot of it.
+  const own = run.backfill_id === null ? [] : [run.backfill_id];
+  for (const id of new Set([...own, ...run.waiting])) await backfills.wake(id);
   return { status: run.status, latest_error: run.latest_error };
 }
 

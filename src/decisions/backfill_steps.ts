@@ -11,6 +11,7 @@ import type { Connection } from '../journal/database.ts';
 import { idFromCause, type Journal, type JournalTransaction, type LockedStream } from '../journal/journal.ts';
 import { activeRunOf, openRun } from './open_run.ts';
 import type { Policies } from './policies.ts';
+import { dueRetriesOf, freeSlots } from './run_slots.ts';
 import { startableRuns, type StartableRun } from './startable_runs.ts';
 
 export type LockedBackfill = LockedStream<BackfillState, BackfillEvent>;
@@ -53,7 +54,10 @@ export async function takeBackfillStep(
   return { ...step, start_runs: await startableRuns(journal.pool, { backfill_id: backfillId }) };
 }
 
-/** Opens the backfill's next runs, or joins runs of its intervals that are active already. */
+/**
+ * Opens the backfill's next runs, or joins runs of its intervals that are active already. Automatic retries of its runs
+ * that are due come before them; while the export is paused they wait, and keep no slot.
+ */
 export async function openBackfillRuns(
   transaction: JournalTransaction,
   batchExport: BatchExportState,
@@ -62,10 +66,13 @@ export async function openBackfillRuns(
   policies: Policies,
 ): Promise<void> {
   if (batchExport.status !== 'live') return;
-  for (;;) {
-    const interval = nextBackfillInterval(backfill.state(), policies.backfillConcurrency);
+  const { connection, now } = transaction;
+  const owner = { batch_export_id: batchExportId, backfill_id: backfill.id };
+  const kept = batchExport.paused ? 0 : await dueRetriesOf(connection, backfill.id, now);
+  for (let slots = (await freeSlots(connection, policies, owner)) - kept; slots > 0; slots -= 1) {
+    const interval = nextBackfillInterval(backfill.state());
     if (!interval) return;
-    const joined = await activeRunOf(transaction.connection, batchExportId, interval);
+    const joined = await activeRunOf(connection, batchExportId, interval);
     const runId = joined ?? idFromCause('backfill', backfill.id, interval.start);
     if (joined === null)
       await openRun(transaction, batchExport, {

@@ -1,13 +1,12 @@
 import { batchExportDecider, type BatchExportEvent, type BatchExportState } from '../domain/batch_export.ts';
 import { decideNextInterval } from '../domain/next_interval.ts';
-import { activeStatuses } from '../domain/run.ts';
 import { pendingCommands } from '../journal/commands.ts';
-import type { Connection } from '../journal/database.ts';
 import { idFromCause, type Journal, type JournalTransaction, type LockedStream } from '../journal/journal.ts';
 import { applyCommand } from './apply_command.ts';
 import { openDueRetries } from './due_retries.ts';
 import { activeRunOf, openRun } from './open_run.ts';
 import type { Policies } from './policies.ts';
+import { freeSlots } from './run_slots.ts';
 import { scheduledCause } from './runs_of_schedule.ts';
 import { storeHandSignal, type ReceivedSignal } from './signals.ts';
 import { startableRun, startableRuns, type StartableRun } from './startable_runs.ts';
@@ -72,7 +71,7 @@ async function openDueRuns(
   const state = stream.state();
   if (state.status !== 'live') return { status: state.status, wake_in_ms: null, summary: state.status };
   if (state.paused) return { status: 'live', wake_in_ms: null, summary: `${state.definition.name}: paused` };
-  const retryAt = await openDueRetries(transaction, batchExportId, state);
+  const retryAt = await openDueRetries(transaction, policies, batchExportId, state);
   const intervalAt = await openDueIntervals(transaction, policies, stream);
   const wakes = [retryAt, intervalAt].filter((at) => at !== null).map((at) => at.getTime());
   const wakeAt = wakes.length > 0 ? Math.min(...wakes) : null;
@@ -92,14 +91,15 @@ async function openDueIntervals(
   policies: Policies,
   stream: LockedStream<BatchExportState, BatchExportEvent>,
 ): Promise<Date | null> {
-  let active = await activeScheduledRuns(transaction.connection, stream.id);
+  const schedule = { batch_export_id: stream.id, backfill_id: null };
+  let slots = await freeSlots(transaction.connection, policies, schedule);
   for (;;) {
     const state = stream.state();
     if (state.status !== 'live') return null;
     const step = decideNextInterval(state, {
       now: transaction.now,
       jitterMs: (interval) => policies.jitterMs(stream.id, state.definition.interval, interval),
-      slotFree: active < policies.maximumConcurrentRuns,
+      slotFree: slots > 0,
       runIdOf: (interval) => idFromCause('schedule', stream.id, interval.start, interval.end),
     });
     const [event] = step.events;
@@ -119,18 +119,9 @@ async function openDueIntervals(
         backfill_id: null,
         retry_number: 0,
       });
-      active += 1;
+      slots -= 1;
     } else if (event.type === 'IntervalsSkipped') {
       await stream.append(scheduledCause(event.data), [event]);
     }
   }
-}
-
-async function activeScheduledRuns(connection: Connection, batchExportId: string): Promise<number> {
-  const { rows } = await connection.query<{ active: number }>(
-    `select count(*) as active from exportd.batch_export_runs
-     where batch_export_id = $1 and backfill_id is null and status = any($2)`,
-    [batchExportId, activeStatuses],
-  );
-  return rows[0]?.active ?? 0;
 }

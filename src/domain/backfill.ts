@@ -76,9 +76,9 @@ function evolve(state: BackfillState, event: Recorded<BackfillEvent>): BackfillS
   }
 }
 
-/** The next interval to open, or undefined when the range is done, the backfill is not running, or no slot is free. */
-export function nextBackfillInterval(state: BackfillState, concurrency: number): DataInterval | undefined {
-  if (state.status !== 'Running' || state.active.length >= concurrency) return undefined;
+/** The next interval to open, or undefined when the range is done or the backfill is not running. */
+export function nextBackfillInterval(state: BackfillState): DataInterval | undefined {
+  if (state.status !== 'Running') return undefined;
   if (new Date(state.opened_until) >= new Date(state.subject.last_end)) return undefined;
   const { total_runs, first_start, last_end } = state.subject;
   if (total_runs === 1) return { start: first_start, end: last_end };

@@ -1,15 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { endRun } from '../../src/decisions/run_endings.ts';
 import { takeScheduleStep } from '../../src/decisions/schedule_step.ts';
-import { batchExportDecider, type BatchExportDefinition } from '../../src/domain/batch_export.ts';
-import { intervalContaining } from '../../src/domain/intervals.ts';
 import { readCommand } from '../../src/journal/commands.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { createCommander, definition, minutesAgo, quickPolicies } from './commander.ts';
+import { createBehind } from './behind.ts';
+import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
 
 let database: TestDatabase;
 let pool: Pool;
@@ -120,7 +118,7 @@ describe('a run that is waited for from two sides', () => {
 
   it('goes on for the schedule that owes its interval', async () => {
     const { batchExportId, command, step: again } = createCommander(journal, quickPolicies());
-    await createBehind(batchExportId, 3);
+    await createBehind(journal, batchExportId, 3);
     const { command: backfill } = await command('backfill', range());
     const { step } = await command('unpause');
     expect(step.status).toBe('live');
@@ -148,19 +146,3 @@ describe('a run that is waited for from two sides', () => {
     );
   });
 });
-
-/** A paused export whose schedule is so many minutes behind. */
-async function createBehind(batchExportId: string, minutes: number): Promise<void> {
-  const minutely = definition as BatchExportDefinition;
-  const pieces = [{ ...minutely, effective_from: null }];
-  const { start } = intervalContaining(pieces, new Date(minutesAgo(minutes + 1)));
-  await journal.transaction(async (transaction) => {
-    const stream = await transaction.lock(batchExportDecider, batchExportId);
-    await stream.append(randomUUID(), [
-      {
-        type: 'BatchExportCreated',
-        data: { team_id: 1, definition: minutely, scheduled_until: start, paused: true },
-      },
-    ]);
-  });
-}

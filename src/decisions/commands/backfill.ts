@@ -9,6 +9,9 @@ import { activeRunOf } from '../open_run.ts';
 import { cancelRuns } from '../run_endings.ts';
 import { effect, type CommandContext, type CommandEffect } from './context.ts';
 
+/** Marks the lock of a project's backfills among the advisory locks of two numbers, of which the second is the project. */
+const projectBackfillsLock = 5_140_518;
+
 /** Requests a backfill of a range and opens its first runs. */
 export async function applyBackfill(
   context: CommandContext,
@@ -118,9 +121,15 @@ async function openBackfill(
   });
 }
 
+/**
+ * Refuses one backfill too many. Exports of a project are decided side by side, so the count holds under a lock of the
+ * project, which stands between those of an export and of its backfills in the order of locks.
+ */
 async function assertRoomForBackfill(context: CommandContext): Promise<void> {
   const { team_id: teamId } = requireLive(context.batchExport.state());
-  const { rows } = await context.transaction.connection.query<{ active: number }>(
+  const { connection } = context.transaction;
+  await connection.query('select pg_advisory_xact_lock($1, $2)', [projectBackfillsLock, teamId]);
+  const { rows } = await connection.query<{ active: number }>(
     'select count(*) as active from exportd.backfills where team_id = $1 and finished_at is null',
     [teamId],
   );

@@ -1,0 +1,44 @@
+import { activeStatuses } from '../domain/run.ts';
+import type { Connection } from '../journal/database.ts';
+import type { Policies } from './policies.ts';
+
+/** Whom a run takes a slot of: its backfill, or the schedule of its export. */
+export interface SlotOwner {
+  readonly batch_export_id: string;
+  readonly backfill_id: string | null;
+}
+
+/**
+ * How many more runs of a schedule, or of a backfill, may be active at once. Automatic retries count like the runs that
+ * they retry, and so do runs of others that a backfill waits for. The caller holds the export's lock.
+ */
+export async function freeSlots(
+  connection: Connection,
+  policies: Policies,
+  { batch_export_id, backfill_id }: SlotOwner,
+): Promise<number> {
+  if (backfill_id === null) {
+    const { rows } = await connection.query<{ active: number }>(
+      `select count(*) as active from exportd.batch_export_runs
+       where batch_export_id = $1 and backfill_id is null and status = any($2)`,
+      [batch_export_id, activeStatuses],
+    );
+    return policies.maximumConcurrentRuns - (rows[0]?.active ?? 0);
+  }
+  const { rows } = await connection.query<{ active: number }>(
+    `select count(*) as active from exportd.batch_export_runs
+     where batch_export_id = $1 and status = any($3) and (backfill_id = $2 or id in
+       (select run_id from exportd.backfill_runs waiting where waiting.backfill_id = $2 and status is null))`,
+    [batch_export_id, backfill_id, activeStatuses],
+  );
+  return policies.backfillConcurrency - (rows[0]?.active ?? 0);
+}
+
+/** How many automatic retries of a backfill's runs are due, each of which is to have the next free slot. */
+export async function dueRetriesOf(connection: Connection, backfillId: string, now: Date): Promise<number> {
+  const { rows } = await connection.query<{ due: number }>(
+    'select count(*) as due from exportd.batch_export_runs where backfill_id = $1 and retry_at <= $2',
+    [backfillId, now],
+  );
+  return rows[0]?.due ?? 0;
+}

@@ -1,0 +1,21 @@
+import { randomUUID } from 'node:crypto';
+import { batchExportDecider, type BatchExportDefinition } from '../../src/domain/batch_export.ts';
+import { intervalContaining } from '../../src/domain/intervals.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+import { definition, minutesAgo } from './commander.ts';
+
+/** Creates a paused export whose schedule is so many minutes behind: they are due as soon as it is unpaused. */
+export async function createBehind(journal: Journal, batchExportId: string, minutes: number): Promise<void> {
+  const minutely = definition as BatchExportDefinition;
+  const pieces = [{ ...minutely, effective_from: null }];
+  const { start } = intervalContaining(pieces, new Date(minutesAgo(minutes + 1)));
+  await journal.transaction(async (transaction) => {
+    const stream = await transaction.lock(batchExportDecider, batchExportId);
+    await stream.append(randomUUID(), [
+      {
+        type: 'BatchExportCreated',
+        data: { team_id: 1, definition: minutely, scheduled_until: start, paused: true },
+      },
+    ]);
+  });
+}

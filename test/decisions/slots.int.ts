@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { takeBackfillStep } from '../../src/decisions/backfill_steps.ts';
+import type { Policies } from '../../src/decisions/policies.ts';
+import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
+import { readCommand } from '../../src/journal/commands.ts';
+import { createPool, type Pool } from '../../src/journal/database.ts';
+import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { createBehind } from './behind.ts';
+import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let journal: Journal;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool(database.url, { max: 10 });
+  journal = createJournal(pool);
+});
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+interface Row {
+  readonly id: string;
+  readonly status: string;
+  readonly retry_number: number;
+  readonly data_interval_start: string;
+}
+const runsOf = async (batchExportId: string): Promise<Row[]> =>
+  (
+    await pool.query<Row>(
+      'select * from exportd.batch_export_runs where batch_export_id = $1 order by position',
+      [batchExportId],
+    )
+  ).rows;
+const activeOf = async (batchExportId: string): Promise<Row[]> =>
+  (await runsOf(batchExportId)).filter(({ status }) => status === 'Starting');
+const starts = (rows: readonly Row[]): string[] => rows.map(({ data_interval_start }) => data_interval_start);
+
+const end = (policies: Policies, { id }: Row, status: RunEnding): Promise<boolean> =>
+  endRun(journal, policies, id, { status, latest_error: 'Timeout: S3' });
+
+describe('automatic retries', () => {
+  it('of scheduled runs take slots of the schedule, oldest interval first, and intervals follow when they ended', async () => {
+    const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0', EXPORTD_MAX_CONCURRENT_RUNS: '2' });
+    const { batchExportId, command, step } = createCommander(journal, policies);
+    await createBehind(journal, batchExportId, 6);
+    await command('unpause');
+    const [first, second] = await activeOf(batchExportId);
+    if (!first || !second) throw new Error('The schedule opened no runs.');
+    // The younger interval fails first, and the other takes up a slot at once.
+    await end(policies, second, 'FailedRetryable');
+    await end(policies, first, 'FailedRetryable');
+    await step();
+    expect(starts(await activeOf(batchExportId))).toEqual(starts([first, second]));
+    for (const run of await activeOf(batchExportId)) await end(policies, run, 'FailedRetryable');
+    const limited = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0', EXPORTD_MAX_CONCURRENT_RUNS: '1' });
+    const { step: limitedStep } = createCommander(journal, limited, batchExportId);
+    await limitedStep();
+    expect(starts(await activeOf(batchExportId))).toEqual(starts([first]));
+    for (const run of await activeOf(batchExportId)) await end(policies, run, 'Failed');
+    await limitedStep();
+    expect(starts(await activeOf(batchExportId))).toEqual(starts([second]));
+    for (const run of await activeOf(batchExportId)) await end(policies, run, 'Failed');
+    await step();
+    const next = await activeOf(batchExportId);
+    expect(next.map(({ retry_number }) => retry_number)).toEqual([0, 0]);
+  });
+
+  it('of the runs of a backfill take slots of it, before its next intervals', async () => {
+    const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0', EXPORTD_BACKFILL_CONCURRENCY: '2' });
+    const { batchExportId, command, step, create } = createCommander(journal, policies);
+    await create();
+    const { command: backfill } = await command('backfill', {
+      start_at: minutesAgo(9),
+      end_at: minutesAgo(3),
+    });
+    const backfillId = backfill.outcome?.backfill_id ?? '';
+    const [first, second] = await activeOf(batchExportId);
+    if (!first || !second) throw new Error('The backfill opened no runs.');
+    await end(policies, first, 'FailedRetryable');
+    // The backfill looks first, and leaves the slot to the retry.
+    await takeBackfillStep(journal, policies, backfillId);
+    expect(starts(await activeOf(batchExportId))).toEqual(starts([second]));
+    await step();
+    expect(starts(await activeOf(batchExportId)).toSorted()).toEqual(starts([first, second]));
+    await takeBackfillStep(journal, policies, backfillId);
+    expect(await activeOf(batchExportId)).toHaveLength(2);
+    for (const run of await activeOf(batchExportId)) await end(policies, run, 'Failed');
+    await takeBackfillStep(journal, policies, backfillId);
+    expect((await activeOf(batchExportId)).map(({ retry_number }) => retry_number)).toEqual([0, 0]);
+  });
+
+  it('keep no slot of a backfill while they wait for a paused export', async () => {
+    const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0', EXPORTD_BACKFILL_CONCURRENCY: '1' });
+    const { batchExportId, command, create } = createCommander(journal, policies);
+    await create();
+    const { command: backfill } = await command('backfill', {
+      start_at: minutesAgo(9),
+      end_at: minutesAgo(3),
+    });
+    await command('pause');
+    const [first] = await activeOf(batchExportId);
+    if (!first) throw new Error('The backfill opened no runs.');
+    await end(policies, first, 'FailedRetryable');
+    await takeBackfillStep(journal, policies, backfill.outcome?.backfill_id ?? '');
+    expect((await activeOf(batchExportId)).map(({ retry_number }) => retry_number)).toEqual([0]);
+  });
+});
+
+describe('a project', () => {
+  it('has no backfill more than it may, however many exports ask at the same instant', async () => {
+    const policies = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '3' });
+    const other = await createTestDatabase();
+    const otherPool = createPool(other.url, { max: 10 });
+    const commanders = Array.from({ length: 8 }, () => createCommander(createJournal(otherPool), policies));
+    for (const { create } of commanders) await create();
+    const range = { start_at: minutesAgo(5), end_at: minutesAgo(2) };
+    const asked = await Promise.all(commanders.map(({ store }) => store('backfill', range)));
+    await Promise.all(commanders.map(({ step }) => step()));
+    const decided = await Promise.all(asked.map((id) => readCommand(otherPool, id)));
+    expect(decided.filter((command) => command?.status === 'applied')).toHaveLength(3);
+    const codes = decided.flatMap((command) => command?.outcome?.code ?? []);
+    expect(codes).toEqual(Array.from({ length: 5 }, () => 'too_many_concurrent_backfills'));
+    await otherPool.end();
+    await other.drop();
+  });
+});
