@@ -78,6 +78,8 @@ const schema = z.object({
   EXPORTD_RETRY_INITIAL_MS: milliseconds(minute),
   EXPORTD_RETRY_MAX_MS: milliseconds(hour),
   EXPORTD_RETRY_LIMIT: count(10, 0),
+  /** After so many scheduled runs in a row that are Failed an export pauses by itself, and so does a backfill; 0 for never. */
+  EXPORTD_PAUSE_AFTER_FAILURES: count(3, 0),
   /** Execution timeout of a run; by the interval (design, section 4) when it is not set. */
   EXPORTD_RUN_TIMEOUT_MS: optionalMilliseconds(1_000),
   /** How long an activity goes on retrying transient errors; half the execution timeout when it is not set. */
@@ -97,6 +99,15 @@ const schema = z.object({
   EXPORTD_RECHECK_FIRST_MS: milliseconds(hour),
   /** The same for the last time. */
   EXPORTD_RECHECK_SECOND_MS: milliseconds(24 * hour),
+  /** The wait after the first failed attempt to tell a webhook something; it doubles with each one. */
+  EXPORTD_WEBHOOK_RETRY_INITIAL_MS: milliseconds(10 * second, 10),
+  EXPORTD_WEBHOOK_RETRY_MAX_MS: milliseconds(hour, 10),
+  /** For how long it is tried again to tell a webhook something. */
+  EXPORTD_WEBHOOK_GIVE_UP_MS: milliseconds(24 * hour),
+  /** The longest that one request to a webhook may take. */
+  EXPORTD_WEBHOOK_TIMEOUT_MS: milliseconds(10 * second, 100),
+  /** How long lines of the log and notifications are kept, in milliseconds. */
+  EXPORTD_LOG_RETENTION_MS: count(30 * 24 * hour),
   /** A schedule or backfill workflow continues as new after this many commands. */
   EXPORTD_CONTINUE_AS_NEW_COMMANDS: count(200),
 

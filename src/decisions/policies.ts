@@ -23,6 +23,8 @@ export interface Policies {
   readonly maximumBackfillIntervals: number;
   readonly maximumBackfillsPerProject: number;
   readonly retry: RetryPolicy;
+  /** How many Failed runs in a row pause an export or a backfill; 0 for never. */
+  readonly pauseAfterFailures: number;
   readonly upkeep: UpkeepPolicy;
   /** Milliseconds by which the start of an export's interval is put off; the same whenever it is asked. */
   readonly jitterMs: (batchExportId: string, intervalName: string, interval: DataInterval) => number;
@@ -40,6 +42,7 @@ export function policiesOf(settings: Settings): Policies {
       maximumSeconds: settings.EXPORTD_RETRY_MAX_MS / 1_000,
       maximumRetries: settings.EXPORTD_RETRY_LIMIT,
     },
+    pauseAfterFailures: settings.EXPORTD_PAUSE_AFTER_FAILURES,
     upkeep: {
       graceMs: settings.EXPORTD_GRACE_MS,
       sweepAfterMs: settings.EXPORTD_SWEEP_AFTER_MS,

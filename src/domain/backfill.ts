@@ -2,6 +2,7 @@ import { CommandRefused } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
 import { intervalFrom, type DataInterval, type SchedulePiece } from './intervals.ts';
 import type { RunStatus } from './run.ts';
+import type { SelfPause } from './self_pause.ts';
 
 export type BackfillStatus = 'Running' | 'Paused' | 'Completed' | 'Cancelled';
 
@@ -28,7 +29,7 @@ export type BackfillEvent =
   | { type: 'BackfillRunEnded'; data: { run_id: string; status: RunStatus } }
   /** The run was handed over to another, which is waited for in its place. */
   | { type: 'BackfillRunContinued'; data: { run_id: string; next_run_id: string } }
-  | { type: 'BackfillPaused'; data: Record<string, never> }
+  | { type: 'BackfillPaused'; data: Partial<SelfPause> }
   | { type: 'BackfillUnpaused'; data: Record<string, never> }
   | { type: 'BackfillCancelled'; data: { reason: string } }
   | { type: 'BackfillCompleted'; data: Record<string, never> };

@@ -9,7 +9,7 @@ const active = activeStatuses.map((status) => `'${status}'`).join(', ');
 /** One row per run as the HTTP interface shows it. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 4,
+  version: 5,
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -50,6 +50,9 @@ export const runsProjection: Projection = {
     -- Intervals that the schedule owes: few, however long the export has run.
     create index batch_export_runs_owed on exportd.batch_export_runs (batch_export_id, data_interval_start)
       where status <> 'Completed' and backfill_id is null;
+    -- Runs of a schedule or a backfill in the order of their ends: how many failed in a row.
+    create index batch_export_runs_ends on exportd.batch_export_runs (batch_export_id, backfill_id, finished_at)
+      where status in ('Completed', 'Failed');
     create index batch_export_runs_backfill on exportd.batch_export_runs (backfill_id) where backfill_id is not null;
     create index batch_export_runs_retry on exportd.batch_export_runs (batch_export_id, retry_at) where retry_at is not null`,
   apply: async (connection, event) => {
