@@ -1,6 +1,7 @@
 import { CommandRefused } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
 import { intervalContaining, type DataInterval, type SchedulePiece } from './intervals.ts';
+import type { SelfPause } from './self_pause.ts';
 
 /** What may be exported. */
 export const models = ['events', 'persons'] as const;
@@ -43,7 +44,7 @@ export type BatchExportEvent =
       type: 'BatchExportUpdated';
       data: { changes: Partial<BatchExportDefinition>; schedule_effective_from: string | null };
     }
-  | { type: 'BatchExportPaused'; data: { last_paused_at: string | null } }
+  | { type: 'BatchExportPaused'; data: { last_paused_at: string | null } & Partial<SelfPause> }
   /** A PATCH wrote the member itself. */
   | { type: 'BatchExportLastPausedAtSet'; data: { last_paused_at: string | null } }
   | { type: 'BatchExportUnpaused'; data: Record<string, never> }
