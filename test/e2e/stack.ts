@@ -128,7 +128,7 @@ export async function startStack(
     scopes: ['batch_export:read', 'batch_export:write'],
   });
   const port = await freePort();
-  const temporalAddress = required('EXPORTD_TEST_TEMPORAL_ADDRESS');
+  const temporalAddress = settings.TEMPORAL_ADDRESS ?? required('EXPORTD_TEST_TEMPORAL_ADDRESS');
   const environment = {
     PATH: process.env.PATH ?? '',
     HOME: process.env.HOME ?? '',
