@@ -11,6 +11,7 @@ import type { Connection } from '../journal/database.ts';
 import { idFromCause, type Journal, type JournalTransaction, type LockedStream } from '../journal/journal.ts';
 import { activeRunOf, openRun } from './open_run.ts';
 import type { Policies } from './policies.ts';
+import { pauseFailingBackfill } from './self_pause.ts';
 import { dueRetriesOf, freeSlots } from './run_slots.ts';
 import { startableRuns, type StartableRun } from './startable_runs.ts';
 
@@ -24,6 +25,8 @@ export interface BackfillStep {
   /** How many intervals were opened so far, of how many; for the line in the Temporal UI. */
   readonly opened: number;
   readonly total: number;
+  /** Whether there is something new to tell people. */
+  readonly has_news: boolean;
 }
 
 /** One step of a backfill: notes runs that ended, opens as many as its concurrency allows, completes it at the end. */
@@ -34,10 +37,11 @@ export async function takeBackfillStep(
 ): Promise<BackfillStep> {
   const step = await journal.transaction(async (transaction) => {
     const batchExportId = await exportOf(transaction.connection, backfillId);
-    if (batchExportId === undefined) return { ended: true, opened: 0, total: 0 };
+    if (batchExportId === undefined) return { ended: true, opened: 0, total: 0, has_news: false };
     const batchExport = await transaction.lock(batchExportDecider, batchExportId);
     const backfill = await transaction.lock(backfillDecider, backfillId);
     await noteEndedRuns(transaction.connection, backfill);
+    const hasNews = await pauseFailingBackfill(transaction, policies.pauseAfterFailures, backfill);
     await openBackfillRuns(transaction, batchExport.state(), batchExportId, backfill, policies);
     await backfill.append('completed', decideCompletion(backfill.state()));
     const state = backfill.state();
@@ -49,6 +53,7 @@ export async function takeBackfillStep(
       ended: state.status === 'Completed' || state.status === 'Cancelled' || state.status === 'Absent',
       opened: rows[0]?.opened ?? 0,
       total: state.status === 'Absent' ? 0 : state.subject.total_runs,
+      has_news: hasNews,
     };
   });
   return { ...step, start_runs: await startableRuns(journal.pool, { backfill_id: backfillId }) };

@@ -1,3 +1,4 @@
+import { batchExportDecider } from '../domain/batch_export.ts';
 import {
   activeStatuses,
   decideCancel,
@@ -9,6 +10,8 @@ import {
 import type { Connection } from '../journal/database.ts';
 import type { Journal, JournalTransaction } from '../journal/journal.ts';
 import { writeLogLine } from '../journal/log_lines.ts';
+import type { NotificationType } from '../notifications/notification.ts';
+import { noteTrouble } from './notifications.ts';
 import type { Policies } from './policies.ts';
 import { takenBySchedule, type BackfillRun } from './runs_of_schedule.ts';
 
@@ -27,10 +30,12 @@ export async function endRun(
   ending: { readonly status: RunEnding; readonly latest_error: string },
 ): Promise<boolean> {
   return journal.transaction(async (transaction) => {
+    const { connection } = transaction;
+    await lockExportOf(transaction, runId);
     const stream = await transaction.lock(runDecider, runId);
     const state = stream.state();
     if (state.status === 'Absent' || !isActive(state.status)) return false;
-    const { retry_number } = state.subject;
+    const { retry_number, team_id, batch_export_id, data_interval_start, data_interval_end } = state.subject;
     const retry = { retry_number, retry_delay_seconds: retryDelaySeconds(retry_number, policies.retry) };
     const events: Record<RunEnding, RunEvent> = {
       Failed: { type: 'RunFailed', data: { latest_error: ending.latest_error } },
@@ -40,16 +45,43 @@ export async function endRun(
       Cancelled: { type: 'RunCancelled', data: { reason: ending.latest_error } },
     };
     await stream.append('ended', [events[ending.status]]);
-    const { team_id, batch_export_id, data_interval_start, data_interval_end } = state.subject;
-    await writeLogLine(transaction.connection, {
+    await writeLogLine(connection, {
       team_id,
       batch_export_id,
       run_id: runId,
       level: ending.status === 'Cancelled' ? 'WARNING' : 'ERROR',
       message: `Run of ${data_interval_start} to ${data_interval_end} ended ${ending.status}: ${ending.latest_error}`,
     });
+    const news = newsType(ending.status, retry.retry_delay_seconds);
+    if (news)
+      await noteTrouble(connection, {
+        ...ending,
+        type: news,
+        cause: runId,
+        team_id,
+        batch_export_id,
+        backfill_id: state.subject.backfill_id,
+        run_id: runId,
+        data_interval_start,
+        data_interval_end,
+      });
     return true;
   });
+}
+
+/** Endings and the schedule's steps take turns: whether a run failed decides what is opened next. */
+async function lockExportOf(transaction: JournalTransaction, runId: string): Promise<void> {
+  const { rows } = await transaction.connection.query<{ batch_export_id: string }>(
+    'select batch_export_id from exportd.batch_export_runs where id = $1',
+    [runId],
+  );
+  if (rows[0]) await transaction.lock(batchExportDecider, rows[0].batch_export_id);
+}
+
+function newsType(status: RunEnding, retryDelaySeconds: number | null): NotificationType | undefined {
+  if (status === 'Failed') return 'run.failed';
+  const mayBeRetried = status === 'FailedRetryable' || status === 'TimedOut';
+  return mayBeRetried && retryDelaySeconds === null ? 'run.retries_exhausted' : undefined;
 }
 
 /**

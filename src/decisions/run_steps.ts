@@ -21,6 +21,7 @@ import {
 } from '../domain/run.ts';
 import type { Journal, JournalTransaction, LockedStream } from '../journal/journal.ts';
 import { writeLogLine, type LogLevel } from '../journal/log_lines.ts';
+import { noteSuccess } from './notifications.ts';
 
 /** An upload as the destination began it, with the encoder that makes its bytes. */
 export interface CreatedUpload {
@@ -219,6 +220,16 @@ export function createRunSteps(journal: Journal): RunSteps {
           level: 'INFO',
           message: `Batch export of ${start} to ${end} finished with ${rows} records; manifest ${manifestKey}.`,
         });
+        if (run.subject.backfill_id === null)
+          await noteSuccess(connection, {
+            ...subjectOf(run, runId),
+            cause: runId,
+            backfill_id: null,
+            status: 'Completed',
+            latest_error: null,
+            data_interval_start: start,
+            data_interval_end: end,
+          });
       });
     },
     log: (run, runId, level, message) =>

@@ -8,6 +8,7 @@ import { activeRunOf, openRun } from './open_run.ts';
 import type { Policies } from './policies.ts';
 import { freeSlots } from './run_slots.ts';
 import { scheduledCause } from './runs_of_schedule.ts';
+import { pauseFailingExport } from './self_pause.ts';
 import { storeHandSignal, type ReceivedSignal } from './signals.ts';
 import { startableRun, startableRuns, type StartableRun } from './startable_runs.ts';
 
@@ -24,6 +25,8 @@ export interface ScheduleStepResult {
   readonly faults: readonly unknown[];
   /** The line for the Temporal UI. */
   readonly summary: string;
+  /** Whether there is something new to tell people. */
+  readonly has_news: boolean;
 }
 
 /**
@@ -60,7 +63,7 @@ export async function takeScheduleStep(
   };
 }
 
-type DueRuns = Pick<ScheduleStepResult, 'status' | 'wake_in_ms' | 'summary'>;
+type DueRuns = Pick<ScheduleStepResult, 'status' | 'wake_in_ms' | 'summary' | 'has_news'>;
 
 async function openDueRuns(
   transaction: JournalTransaction,
@@ -69,13 +72,16 @@ async function openDueRuns(
 ): Promise<DueRuns> {
   const stream = await transaction.lock(batchExportDecider, batchExportId);
   const state = stream.state();
-  if (state.status !== 'live') return { status: state.status, wake_in_ms: null, summary: state.status };
-  if (state.paused) return { status: 'live', wake_in_ms: null, summary: `${state.definition.name}: paused` };
+  const idle = { wake_in_ms: null, has_news: false };
+  if (state.status !== 'live') return { ...idle, status: state.status, summary: state.status };
+  const { name, interval } = state.definition;
+  if (state.paused) return { ...idle, status: 'live', summary: `${name}: paused` };
+  if (await pauseFailingExport(transaction, policies.pauseAfterFailures, stream))
+    return { ...idle, status: 'live', summary: `${name}: paused after repeated failures`, has_news: true };
   const retryAt = await openDueRetries(transaction, policies, batchExportId, state);
   const intervalAt = await openDueIntervals(transaction, policies, stream);
   const wakes = [retryAt, intervalAt].filter((at) => at !== null).map((at) => at.getTime());
   const wakeAt = wakes.length > 0 ? Math.min(...wakes) : null;
-  const { name, interval } = state.definition;
   const next =
     intervalAt === null ? 'waits for a run to end' : `next interval due ${intervalAt.toISOString()}`;
   return {
@@ -86,6 +92,7 @@ async function openDueRuns(
 }
 
 /** Opens what is due; the answer is when the next interval will be, or null while all slots are taken. */
+    has_news: false,
 async function openDueIntervals(
   transaction: JournalTransaction,
   policies: Policies,

@@ -2,6 +2,7 @@ import { backfillDecider, decideSteering } from '../../domain/backfill.ts';
 import { decideDelete } from '../../domain/batch_export.ts';
 import { CommandRefused } from '../../domain/errors.ts';
 import { decideCancel, runDecider } from '../../domain/run.ts';
+import { dropNewsOf } from '../notifications.ts';
 import { cancelRuns } from '../run_endings.ts';
 import { effect, type CommandContext, type CommandEffect } from './context.ts';
 
@@ -11,6 +12,7 @@ export async function applyDelete(context: CommandContext): Promise<CommandEffec
   const events = decideDelete(batchExport.state());
   await batchExport.append(cause, events);
   if (events.length === 0) return effect(false);
+  await dropNewsOf(transaction.connection, batchExport.id);
   const { rows } = await transaction.connection.query<{ id: string }>(
     'select id from exportd.backfills where batch_export_id = $1 and finished_at is null order by id',
     [batchExport.id],

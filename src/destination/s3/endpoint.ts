@@ -1,85 +1,18 @@
-import { lookup } from 'node:dns';
-import { BlockList, isIPv4, isIPv6, type LookupFunction } from 'node:net';
+import { outgoingUrlFault, privateFault, publicLookupOr } from '../../network/outgoing_url.ts';
 import { DestinationFault } from '../destination.ts';
-
-const addresses = (networks: readonly (readonly [string, number])[], version: 'ipv4' | 'ipv6'): BlockList => {
-  const list = new BlockList();
-  for (const [network, bits] of networks) list.addSubnet(network, bits, version);
-  return list;
-};
-
-/** Networks of version 4 that are not the internet. */
-const private4 = addresses(
-  [
-    ['0.0.0.0', 8],
-    ['10.0.0.0', 8],
-    ['100.64.0.0', 10],
-    ['127.0.0.0', 8],
-    // Of Azure, which answers its virtual machines there.
-    ['168.63.129.16', 32],
-    ['169.254.0.0', 16],
-    ['172.16.0.0', 12],
-    ['192.0.0.0', 24],
-    ['192.0.2.0', 24],
-    ['192.88.99.0', 24],
-    ['192.168.0.0', 16],
-    ['198.18.0.0', 15],
-    ['198.51.100.0', 24],
-    ['203.0.113.0', 24],
-    ['224.0.0.0', 4],
-    ['240.0.0.0', 4],
-  ],
-  'ipv4',
-);
-/** The part of version 6 that is the internet; addresses that carry one of version 4 inside lie outside, but for two. */
-const public6 = addresses([['2000::', 3]], 'ipv6');
-const private6 = addresses(
-  [
-    ['2001::', 23],
-    ['2001:db8::', 32],
-    ['2002::', 16],
-    ['3fff::', 20],
-  ],
-  'ipv6',
-);
-
-/** Whether an address belongs to the machine itself or to a network that is not the internet. */
-export function isPrivateAddress(address: string): boolean {
-  if (isIPv4(address)) return private4.check(address, 'ipv4');
-  const [plain = ''] = address.split('%');
-  return isIPv6(plain) && (!public6.check(plain, 'ipv6') || private6.check(plain, 'ipv6'));
-}
-
-const privateFault = 'it points at a private or loopback address, which this installation does not allow';
 
 /** Says why `endpoint` cannot be used as an endpoint, to follow "The endpoint_url is refused: "; null when it can. */
 export function endpointFault(endpoint: string, allowPrivate: boolean): string | null {
-  if (!URL.canParse(endpoint) || /[\s\p{C}\\]/u.test(endpoint)) return 'it is not a URL';
-  const url = new URL(endpoint);
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'it must begin with https:// or http://';
-  if (url.username !== '' || url.password !== '') return 'it must not hold a user name or password';
-  if (url.search !== '' || url.hash !== '') return 'it must not hold a query or a fragment';
-  const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-  if (allowPrivate) return null;
-  if (host === 'localhost' || host.endsWith('.localhost') || isPrivateAddress(host)) return privateFault;
-  return null;
+  const fault = outgoingUrlFault(endpoint, allowPrivate);
+  if (fault !== null && fault !== privateFault) return fault;
+  const { search, hash } = new URL(endpoint);
+  return search === '' && hash === '' ? fault : 'it must not hold a query or a fragment';
 }
 
-/**
- * A name look-up that refuses private addresses at the moment of connecting, since a name that was public when the
- * config was saved may have been pointed inwards afterwards.
- */
-export const publicLookup: LookupFunction = (host, options, callback) => {
-  lookup(host, options, (error, address, family) => {
-    const found = Array.isArray(address) ? address.map((entry) => entry.address) : [address];
-    if (!error && found.some(isPrivateAddress))
-      callback(
-        new DestinationFault('EndpointRefused', `The endpoint_url is refused: ${privateFault}.`, {
-          transient: false,
-        }),
-        address,
-        family,
-      );
-    else callback(error, address, family);
-  });
-};
+/** A name look-up that refuses private addresses at the moment of connecting. */
+export const publicLookup = publicLookupOr(
+  () =>
+    new DestinationFault('EndpointRefused', `The endpoint_url is refused: ${privateFault}.`, {
+      transient: false,
+    }),
+);

@@ -1,0 +1,99 @@
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { Settings } from '../config/settings.ts';
+import { outgoingUrlFault, privateFault, publicLookupOr } from '../network/outgoing_url.ts';
+import { signedHeaders } from './signature.ts';
+
+/** What became of one attempt to send a message. */
+export interface Attempt {
+  readonly delivered: boolean;
+  /** The status code of the answer, or null when there was none. */
+  readonly status: number | null;
+  /** A sentence for the owner of the webhook; nothing of what the receiver wrote. */
+  readonly detail: string;
+}
+
+export type WebhookSettings = Pick<
+  Settings,
+  'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_WEBHOOK_TIMEOUT_MS'
+>;
+
+/** So much of an answer's body is let in, and thrown away, before the connection is cut. */
+const longestAnswerBytes = 65_536;
+
+class AddressRefused extends Error {
+  override readonly name = 'AddressRefused';
+}
+
+const publicLookup = publicLookupOr(() => new AddressRefused(privateFault));
+
+/** Sends a signed message once. Redirects are not followed; every answer but 2xx is a failure. Never rejects. */
+export async function sendWebhook(
+  message: { readonly id: string; readonly url: string; readonly secret: string; readonly body: string },
+  settings: WebhookSettings,
+): Promise<Attempt> {
+  const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate, EXPORTD_WEBHOOK_TIMEOUT_MS: timeoutMs } = settings;
+  const fault = outgoingUrlFault(message.url, allowPrivate);
+  if (fault !== null) return undelivered(`The url is refused: ${fault}.`);
+  const signal = AbortSignal.timeout(timeoutMs);
+  try {
+    return outcomeOf(await post(message, allowPrivate, signal));
+  } catch (error) {
+    if (signal.aborted) return undelivered(`The receiver did not answer within ${timeoutMs / 1_000} s.`);
+    return undelivered(faultOf(error));
+  }
+}
+
+/** The status code of the answer. */
+function post(
+  { id, url, secret, body }: Parameters<typeof sendWebhook>[0],
+  allowPrivate: boolean,
+  signal: AbortSignal,
+): Promise<number> {
+  const request = url.startsWith('https:') ? httpsRequest : httpRequest;
+  return new Promise((resolve, reject) => {
+    const sent = request(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+        'user-agent': 'exportd',
+        ...signedHeaders(secret, id, new Date(), body),
+      },
+      agent: false,
+      signal,
+      ...(allowPrivate ? {} : { lookup: publicLookup }),
+    });
+    sent.on('error', reject);
+    sent.on('response', (response) => {
+      let bytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes > longestAnswerBytes) response.destroy();
+      });
+      // What breaks once the status is known changes nothing.
+      response.on('error', () => undefined);
+      resolve(response.statusCode ?? 0);
+    });
+    sent.end(body);
+  });
+}
+
+const undelivered = (detail: string, status: number | null = null): Attempt => ({
+  delivered: false,
+  status,
+  detail,
+});
+
+function outcomeOf(status: number): Attempt {
+  if (status >= 200 && status < 300)
+    return { delivered: true, status, detail: `The receiver answered ${status}.` };
+  const why = status >= 300 && status < 400 ? '; redirects are not followed' : '';
+  return undelivered(`The receiver answered ${status}${why}.`, status);
+}
+
+function faultOf(error: unknown): string {
+  if (error instanceof AddressRefused) return `The url is refused: ${error.message}.`;
+  const code = Error.isError(error) && 'code' in error && typeof error.code === 'string' ? error.code : '';
+  return `The receiver could not be reached${code === '' ? '' : ` (${code})`}.`;
+}
