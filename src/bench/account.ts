@@ -8,10 +8,10 @@ export interface BenchAccount {
   readonly apiKey: string;
 }
 
-/** Makes the account in an empty control database. */
-export async function createBenchAccount(pool: Pool): Promise<BenchAccount> {
-  const user = await createUser(pool, { email: 'bench@example.com' });
-  const project = await createProject(pool, { name: 'Bench' });
+/** Makes an account of that name in a scratch control database. */
+export async function createBenchAccount(pool: Pool, name = 'Bench'): Promise<BenchAccount> {
+  const user = await createUser(pool, { email: `${name.toLowerCase()}@example.com` });
+  const project = await createProject(pool, { name });
   const { key } = await createKey(pool, { user_id: user.id, project_id: project.id, scopes: [...scopes] });
   return { teamId: project.id, apiKey: key };
 }

@@ -1,16 +1,12 @@
-import { mkdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createChildren, lastLines } from '../embedded/children.ts';
 import { createApiClient, type ApiClient } from '../embedded/demo/api_client.ts';
 import { filesOf } from '../embedded/demo/objects.ts';
 import { startExportd } from '../embedded/exportd_processes.ts';
 import { LaunchError } from '../embedded/launch_error.ts';
-import { keepPorts } from '../embedded/ports.ts';
-import { keepSecrets } from '../embedded/secrets.ts';
-import { stackEnvironment } from '../embedded/stack_environment.ts';
-import type { StackEnvironment } from '../embedded/stack_file.ts';
 import type { Pool } from '../journal/database.ts';
 import type { BenchAccount } from './account.ts';
+import { exportdEnvironment, profilingOptions } from './exportd_environment.ts';
 import type { Measurement } from './figures.ts';
 import { destinationFor } from './formats.ts';
 import { cpuSecondsOf, memoryOf, resetPeakMemory } from './process_figures.ts';
@@ -58,8 +54,7 @@ export async function measureRun(
   signal: AbortSignal,
 ): Promise<MeasuredRun> {
   const { folder } = stack;
-  const { port, environment } = await exportdEnvironment(stack, order.format);
-  const baseUrl = `http://127.0.0.1:${String(port)}`;
+  const { baseUrl, environment } = await exportdEnvironment(stack, order.format);
   const children = createChildren(folder);
   const kill = () => children.killAll();
   process.once('exit', kill);
@@ -83,28 +78,6 @@ export async function measureRun(
     await children.stopAll();
     process.off('exit', kill);
   }
-}
-
-async function exportdEnvironment(
-  { folder, databaseUrl, temporal }: ScratchStack,
-  format: string,
-): Promise<{ port: number; environment: StackEnvironment }> {
-  const { http: port } = await keepPorts(folder.inside('ports.json'), ['http']);
-  const { encryptionKeys } = keepSecrets(folder);
-  const environment = {
-    ...stackEnvironment({ databaseUrl, temporal, httpPort: port }, encryptionKeys, false),
-    SOURCE_DATABASE_URL: databaseUrl,
-    EXPORTD_HOST: '127.0.0.1',
-    // Its own, whoever else works in the namespace.
-    EXPORTD_TASK_QUEUE: `bench-${String(process.pid)}-${format}`,
-  };
-  return { port, environment };
-}
-
-function profilingOptions(folder: string | undefined): readonly string[] {
-  if (folder === undefined) return [];
-  mkdirSync(folder, { recursive: true });
-  return ['--cpu-prof', `--cpu-prof-dir=${folder}`];
 }
 
 /** A worker that runs, and how to reach it. */

@@ -6,6 +6,9 @@ export function parseId(text: string): number {
   return Number(text);
 }
 
+/** Reads a whole number from zero on. */
+export const parseCount = (text: string): number => (text === '0' ? 0 : parseId(text));
+
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -5,6 +5,7 @@ import { dataFolderPath } from '../../embedded/stack_file.ts';
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
+import { addScheduleBenchCommand } from './bench_schedule.ts';
 
 interface Options {
   readonly events: number;
@@ -19,7 +20,7 @@ interface Options {
 
 /** `bench`. */
 export function addBenchCommand(program: Command): void {
-  program
+  const bench = program
     .command('bench')
     .description('measure exports of many events beside a bare COPY and a shell pipeline, on scratch servers')
     .option('--events <number>', 'how many events are made', parseId, 1_000_000)
@@ -63,4 +64,5 @@ export function addBenchCommand(program: Command): void {
         return table(headings, rows);
       });
     });
+  addScheduleBenchCommand(bench);
 }

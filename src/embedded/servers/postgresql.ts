@@ -88,7 +88,13 @@ const serverSettings = (durable: boolean): Record<string, string> => ({
   max_wal_size: '2GB',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  ...(!durable && { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
+  ...(!durable && {
+    fsync: 'off',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
+    // The bench of schedules says how many statements a run takes.
+    shared_preload_libraries: 'pg_stat_statements',
+  }),
 });
 
 /**

@@ -1,0 +1,25 @@
+import type { Client } from '@temporalio/client';
+import type { runWorkflowId } from '../../../workflows/messages.ts';
+import { rounded } from '../figures.ts';
+import type { ExecutionCost } from './document.ts';
+import { costOf, readEvents } from './histories.ts';
+
+/** A run whose history is read. */
+export type SampledRun = Parameters<typeof runWorkflowId>[0];
+
+/** What the latest executions of some workflow ids cost on average, from a time on. */
+export async function averageCost(
+  client: Client,
+  workflowIds: readonly string[],
+  since = 0,
+): Promise<ExecutionCost> {
+  let [events, actions] = [0, 0];
+  for (const workflowId of workflowIds) {
+    const cost = costOf(await readEvents(client, { workflowId }, since));
+    events += cost.events;
+    actions += cost.actions;
+  }
+  const sampled = workflowIds.length;
+  const average = (sum: number) => (sampled === 0 ? 0 : rounded(sum / sampled));
+  return { sampled, events: average(events), actions: average(actions) };
+}

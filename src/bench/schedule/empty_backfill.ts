@@ -1,0 +1,129 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client } from '@temporalio/client';
+import { createApiClient } from '../../embedded/demo/api_client.ts';
+import { LaunchError } from '../../embedded/launch_error.ts';
+import { backfillWorkflowId, runWorkflowId } from '../../../workflows/messages.ts';
+import type { BenchAccount } from '../account.ts';
+import { medianOf, rounded } from '../figures.ts';
+import type { BackfillResult, BareResult } from './document.ts';
+import { averageCost, type SampledRun } from './average_cost.ts';
+import { createExport } from './exports.ts';
+import { costOf, executionsOf, readEvents } from './histories.ts';
+import { settingsOf, type ScheduleBench } from './session.ts';
+import { watchUse } from './stack_use.ts';
+import { statementsSoFar } from './statement_count.ts';
+
+const hourMs = 3_600_000;
+const pollMs = 250;
+const reportEveryMs = 10_000;
+
+/** A backfill before it is compared with bare workflows. */
+export type MeasuredBackfill = Omit<BackfillResult, 'ratio_to_bare' | 'ratio_to_bare_at_once'>;
+
+/**
+ * Backfills hours without rows of a paused export.
+ * @throws LaunchError when a run of it does not complete
+ */
+export async function measureEmptyBackfill(
+  bench: ScheduleBench,
+  account: BenchAccount,
+  intervals: number,
+): Promise<MeasuredBackfill> {
+  const { stack, pool, client, baseUrl, environment, countsStatements } = bench;
+  const api = createApiClient(baseUrl, account.teamId, account.apiKey);
+  const exportId = await createExport(stack, api, { name: 'backfill', interval: 'hour', paused: true });
+  const end = Math.floor(Date.now() / hourMs) * hourMs;
+  const use = watchUse(stack);
+  const statementsBefore = countsStatements ? await statementsSoFar(pool) : 0;
+  const began = Date.now();
+  await api.request('POST', `${exportId}/backfill/`, {
+    start_at: new Date(end - intervals * hourMs).toISOString(),
+    end_at: new Date(end).toISOString(),
+  });
+  const { id, finishedAt, stateBytes } = await untilFinished(bench, exportId, intervals);
+  const used = await use.end();
+  const statements = countsStatements ? (await statementsSoFar(pool)) - statementsBefore : null;
+  const seconds = (finishedAt - began) / 1_000;
+  const { rows: sample } = await pool.query<SampledRun>(
+    `select batch_export_id, data_interval_start, data_interval_end from exportd.batch_export_runs
+     where backfill_id = $1 order by md5(id::text) limit 50`,
+    [id],
+  );
+  const ofBackfill = await backfillCost(client, id);
+  return {
+    intervals,
+    at_once: settingsOf(environment).EXPORTD_BACKFILL_CONCURRENCY,
+    seconds: rounded(seconds),
+    runs_per_second: rounded(intervals / seconds),
+    run: await averageCost(client, sample.map(runWorkflowId)),
+    backfill_events_per_run: rounded(ofBackfill.events / intervals),
+    backfill_actions_per_run: rounded(ofBackfill.actions / intervals),
+    statements_per_run: statements === null ? null : rounded(statements / intervals),
+    backfill_state_bytes: stateBytes,
+    use: used,
+  };
+}
+
+async function untilFinished(
+  { pool, report, signal }: ScheduleBench,
+  exportId: string,
+  intervals: number,
+): Promise<{ id: string; finishedAt: number; stateBytes: number }> {
+  let stateBytes = 0;
+  let reported = performance.now();
+  for (;;) {
+    signal.throwIfAborted();
+    const { rows } = await pool.query<{
+      id: string;
+      finished_at: string | null;
+      state_bytes: number;
+      done: number;
+      failed: number;
+    }>(
+      `select backfill.id, backfill.finished_at, octet_length(stream.state::text) as state_bytes,
+         (select count(*) from exportd.batch_export_runs run
+          where run.backfill_id = backfill.id and run.status = 'Completed') as done,
+         (select count(*) from exportd.batch_export_runs run where run.backfill_id = backfill.id
+            and run.status not in ('Starting', 'Running', 'Completed')) as failed
+       from exportd.backfills backfill
+       join exportd.stream_states stream on stream.stream_type = 'backfill' and stream.stream_id = backfill.id
+       where backfill.batch_export_id = $1`,
+      [exportId],
+    );
+    const [found] = rows;
+    if (found) {
+      stateBytes = Math.max(stateBytes, found.state_bytes);
+      if (found.failed > 0)
+        throw new LaunchError(`${String(found.failed)} runs of the backfill did not complete.`);
+      if (found.finished_at !== null)
+        return { id: found.id, finishedAt: Date.parse(found.finished_at), stateBytes };
+      if (performance.now() - reported > reportEveryMs) {
+        reported = performance.now();
+        report(`Backfilled ${String(found.done)} of ${String(intervals)} intervals`);
+      }
+    }
+    await delay(pollMs);
+  }
+}
+
+async function backfillCost(client: Client, backfillId: string) {
+  let [events, actions] = [0, 0];
+  for (const execution of await executionsOf(client, backfillWorkflowId(backfillId))) {
+    const cost = costOf(await readEvents(client, execution));
+    events += cost.events;
+    actions += cost.actions;
+  }
+  return { events, actions };
+}
+
+/** Adds how the backfill compares with the bare workflows that were measured in the same run. */
+export function comparedWithBare(backfill: MeasuredBackfill, bare: readonly BareResult[]): BackfillResult {
+  const rateOf = (of: readonly BareResult[]) => medianOf(of.map(({ per_second }) => per_second));
+  const most = Math.max(...bare.map(({ at_once }) => at_once));
+  const rate = backfill.runs_per_second;
+  return {
+    ...backfill,
+    ratio_to_bare: rounded(rate / rateOf(bare.filter(({ at_once }) => at_once === most))),
+    ratio_to_bare_at_once: rounded(rate / rateOf(bare.filter(({ at_once }) => at_once === backfill.at_once))),
+  };
+}
