@@ -1,5 +1,7 @@
+import { requireConsistent } from './definition_rules.ts';
 import { CommandRefused } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
+import { withinBounds } from './interval_ranges.ts';
 import { intervalContaining, type DataInterval, type SchedulePiece } from './intervals.ts';
 import type { SelfPause } from './self_pause.ts';
 
@@ -155,6 +157,7 @@ export function decideCreate(
 ): BatchExportEvent[] {
   if (state.status !== 'absent')
     throw new CommandRefused('conflict', 'This batch export already exists.', 'id');
+  requireConsistent(command.definition, command.definition);
   const first = intervalContaining([pieceOf(command.definition, null)], command.now);
   return [
     {
@@ -169,34 +172,6 @@ export function decideCreate(
   ];
 }
 
-/**
- * Changes the definition; what is already so is not an event. A new cut of time begins with the interval that contains
- * `now`: those that ended keep their boundaries even where no run was decided yet, since a backfill may have exported
- * them, and no row is ever in two intervals.
- */
-export function decideUpdate(
-  state: BatchExportState,
-  command: { changes: Partial<BatchExportDefinition>; now: Date },
-): BatchExportEvent[] {
-  const live = requireLive(state);
-  const changes = Object.fromEntries(
-    Object.entries(command.changes).filter(
-      ([member, value]) => live.definition[member as keyof BatchExportDefinition] !== value,
-    ),
-  ) as Partial<BatchExportDefinition>;
-  if (Object.keys(changes).length === 0) return [];
-  const recut = ['interval', 'timezone', 'offset_hour', 'offset_day'].some((member) => member in changes);
-  const schedule_effective_from = recut ? takeoverBoundary(live, command.now) : null;
-  return [{ type: 'BatchExportUpdated', data: { changes, schedule_effective_from } }];
-}
-
-/** The first boundary that neither an ended interval nor a decision rests on. */
-function takeoverBoundary(live: LiveBatchExport, now: Date): string {
-  const decided = new Date(live.skips_ahead.at(-1)?.end ?? live.scheduled_until);
-  const current = new Date(intervalContaining(live.pieces, now).start);
-  return (decided > current ? decided : current).toISOString();
-}
-
 /** Pauses; twice is a no-op. `last_paused_at` is what the caller sent in place of the time of the pause. */
 export function decidePause(
   state: BatchExportState,
@@ -208,7 +183,8 @@ export function decidePause(
 
 /**
  * Unpauses and goes on with the interval that contains `now`. Intervals that ended before the pause stay due; those
- * that ended while it lasted are skipped, or requested as a backfill when `backfill_id` is given.
+ * that ended while it lasted are skipped, and requested as a backfill when `backfill_id` is given, as far as `start_at`
+ * and `end_at` let the schedule run them.
  */
 export function decideUnpause(
   state: BatchExportState,
@@ -220,10 +196,11 @@ export function decideUnpause(
   const missed = missedWhilePaused(live, command.now);
   if (missed) {
     events.push({ type: 'IntervalsSkipped', data: { ...missed, reason: 'paused' } });
-    if (command.backfill_id !== null)
+    const wanted = withinBounds(live.pieces, missed, live.definition);
+    if (command.backfill_id !== null && wanted)
       events.push({
         type: 'BackfillRequested',
-        data: { backfill_id: command.backfill_id, start_at: missed.start, end_at: missed.end },
+        data: { backfill_id: command.backfill_id, start_at: wanted.start, end_at: wanted.end },
       });
   }
   return events;
@@ -236,43 +213,6 @@ function missedWhilePaused(live: LiveBatchExport, now: Date): DataInterval | und
   const start = new Date(Math.max(new Date(atPause.start).getTime(), undecided.getTime()));
   const end = new Date(intervalContaining(live.pieces, now).start);
   return start < end ? { start: start.toISOString(), end: end.toISOString() } : undefined;
-}
-
-/** Requests a backfill of a range of the past. */
-export function decideBackfill(
-  state: BatchExportState,
-  command: { backfill_id: string; start_at: string; end_at: string; now: Date },
-): BatchExportEvent[] {
-  requireLive(state);
-  const { backfill_id, start_at, end_at } = command;
-  if (new Date(start_at) >= new Date(end_at))
-    throw new CommandRefused('invalid_input', '`start_at` must be before `end_at`.', 'start_at');
-  if (new Date(end_at) > command.now)
-    throw new CommandRefused('invalid_input', `The given \`end_at\` (${end_at}) is in the future.`, 'end_at');
-  return [{ type: 'BackfillRequested', data: { backfill_id, start_at, end_at } }];
-}
-
-/** Requests one more run of a run's interval; refused while a run of that interval is active. */
-export function decideRetry(
-  state: BatchExportState,
-  command: {
-    backfill_id: string;
-    run_id: string;
-    reason?: RetryReason | undefined;
-    interval: DataInterval;
-    active_run_id: string | null;
-  },
-): BatchExportEvent[] {
-  requireLive(state);
-  const { backfill_id, run_id, reason, interval } = command;
-  if (command.active_run_id !== null)
-    throw new CommandRefused('conflict', `Run ${command.active_run_id} of this interval is still active.`);
-  return [
-    {
-      type: 'RunRetryRequested',
-      data: { backfill_id, run_id, ...(reason && { reason }), ...interval },
-    },
-  ];
 }
 
 /** Deletes; twice is a no-op. */

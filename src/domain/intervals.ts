@@ -1,4 +1,5 @@
 import { DateTime, IANAZone } from 'luxon';
+import { instantOfLocalHour } from './local_hour.ts';
 
 /** A half-open range of time `[start, end)`, both ISO 8601 in UTC. */
 export interface DataInterval {
@@ -90,34 +91,29 @@ export function nextBoundary(definition: ScheduleDefinition, instant: Date): Dat
  * interval up to the grid's next point.
  */
 export function intervalFrom(pieces: readonly SchedulePiece[], boundary: Date): DataInterval {
-  const index = pieceIndexAt(pieces, boundary);
-  const end = nextBoundary(pieceAt(pieces, index), boundary);
-  const takeover = pieces[index + 1]?.effective_from;
-  const capped = takeover && new Date(takeover) < end ? new Date(takeover) : end;
+  const { piece, until } = pieceFrom(pieces, boundary);
+  const end = nextBoundary(piece, boundary);
+  const capped = until !== null && until < end ? until : end;
   return { start: boundary.toISOString(), end: capped.toISOString() };
+}
+
+/** The definition in force at an instant, and when the next one takes over; null for never. */
+export function pieceFrom(
+  pieces: readonly SchedulePiece[],
+  instant: Date,
+): { readonly piece: SchedulePiece; readonly until: Date | null } {
+  const index = pieceIndexAt(pieces, instant);
+  const takeover = pieces[index + 1]?.effective_from;
+  return { piece: pieceAt(pieces, index), until: takeover ? new Date(takeover) : null };
 }
 
 /** The interval that contains an instant, with the boundaries that were (or are) in force then. */
 export function intervalContaining(pieces: readonly SchedulePiece[], instant: Date): DataInterval {
-  const piece = pieceAt(pieces, pieceIndexAt(pieces, instant));
+  const { piece } = pieceFrom(pieces, instant);
   const grid = previousBoundary(piece, instant);
   const start =
     piece.effective_from && new Date(piece.effective_from) > grid ? new Date(piece.effective_from) : grid;
   return intervalFrom(pieces, start);
-}
-
-/** Every interval that touches `[start, end)` and had ended by `endedBy`, oldest first. */
-export function* intervalsTouching(
-  pieces: readonly SchedulePiece[],
-  start: Date,
-  end: Date,
-  endedBy: Date,
-): Generator<DataInterval> {
-  let interval = intervalContaining(pieces, start);
-  while (new Date(interval.start) < end && new Date(interval.end) <= endedBy) {
-    yield interval;
-    interval = intervalFrom(pieces, new Date(interval.end));
-  }
 }
 
 function unitOf(name: string): Unit {
@@ -158,10 +154,8 @@ function gridPoint(
     week: () => date.minus({ days: (local.weekday - offset_day + 7) % 7 }).plus({ weeks: by }),
     month: () => date.set({ day: 1 + offset_day }).plus({ months: by }),
   }[unit.kind]();
-  // An hour that DST skips becomes one just after the gap.
   const { year, month, day: dayOfMonth } = day;
-  const point = { year, month, day: dayOfMonth, hour: offset_hour };
-  return DateTime.fromObject(point, { zone: timezone }).toJSDate();
+  return instantOfLocalHour({ year, month, day: dayOfMonth, hour: offset_hour }, timezone);
 }
 
 function unreachable(definition: ScheduleDefinition, instant: Date): never {

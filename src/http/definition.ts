@@ -1,5 +1,5 @@
 import type { BatchExportDefinition } from '../domain/batch_export.ts';
-import { parseInterval } from '../domain/intervals.ts';
+import { hasOffsets, requireConsistent } from '../domain/definition_rules.ts';
 import { invalid } from './api_error.ts';
 import type { UpdateBody } from './schemas/batch_export.ts';
 
@@ -24,7 +24,7 @@ export const utc = (time: string): string => new Date(time).toISOString();
 /**
  * The definition that a body makes of another one: absent keeps, null resets to the default, and an offset that the
  * new interval has no use for is reset with it.
- * @throws ApiError 400 when the members do not fit each other.
+ * @throws CommandRefused when the members do not fit each other, ApiError 400 for what is not supported.
  */
 export function definitionFrom(base: WrittenDefinition, body: UpdateBody): WrittenDefinition {
   const interval = body.interval ?? base.interval;
@@ -43,9 +43,7 @@ export function definitionFrom(base: WrittenDefinition, body: UpdateBody): Writt
     end_at: timeOr(body.end_at, base.end_at),
     dialect_query: orDefault(body.dialect_query, base.dialect_query, null),
   };
-  checkOffsets(wanted);
-  if (wanted.start_at !== null && wanted.end_at !== null && wanted.start_at >= wanted.end_at)
-    throw invalid('`end_at` must be after `start_at`.', 'end_at');
+  requireConsistent(wanted, body);
   if (wanted.dialect_query !== null && wanted.dialect_query !== '')
     throw invalid('Exports of a query are not supported yet; leave `dialect_query` out.', 'dialect_query');
   return { ...wanted, dialect_query: null };
@@ -56,23 +54,3 @@ const orDefault = <Value>(given: Value | null | undefined, kept: Value, fallback
 
 const timeOr = (given: string | null | undefined, kept: string | null): string | null =>
   given === undefined ? kept : given === null ? null : utc(given);
-
-const hasOffsets = (interval: string): boolean => {
-  const unit = parseInterval(interval);
-  return unit !== undefined && unit.kind !== 'minutes';
-};
-
-const largestOffsetDay: Readonly<Record<string, number>> = { week: 6, month: 27 };
-
-function checkOffsets({ interval, offset_hour, offset_day }: WrittenDefinition): void {
-  if (offset_hour !== 0 && !hasOffsets(interval))
-    throw invalid(`offset_hour is not applicable to the interval '${interval}'.`, 'offset_hour');
-  const largest = largestOffsetDay[interval] ?? 0;
-  if (offset_day === 0 || offset_day <= largest) return;
-  throw invalid(
-    largest === 0
-      ? `offset_day is not applicable to the interval '${interval}'.`
-      : `Ensure this value is less than or equal to ${largest}.`,
-    'offset_day',
-  );
-}

@@ -1,17 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   batchExportDecider,
-  decideBackfill,
   decideCreate,
   decideDelete,
   decidePause,
-  decideRetry,
   decideUnpause,
-  decideUpdate,
   type BatchExportDefinition,
   type BatchExportEvent,
   type BatchExportState,
 } from '../../src/domain/batch_export.ts';
+import { decideBackfill, decideRetry } from '../../src/domain/backfill_request.ts';
+import { decideUpdate } from '../../src/domain/batch_export_update.ts';
 import { decideNextInterval } from '../../src/domain/next_interval.ts';
 import { given } from './decider_specification.ts';
 
@@ -207,6 +206,7 @@ describe('a batch export', () => {
         start_at: iso(start),
         end_at: iso(end),
         now: at('12:00:00'),
+        maximumIntervals: 10,
       });
     live.when(request('11:00:00', '11:00:00')).thenRefused('invalid_input', /start_at/);
     live.when(request('11:00:00', '12:00:01')).thenRefused('invalid_input', /future/);

@@ -1,7 +1,12 @@
 import { backfillDecider, decideSteering } from '../../domain/backfill.ts';
-import { decideBackfill, decideRetry, requireLive, type RetryReason } from '../../domain/batch_export.ts';
+import {
+  decideBackfill,
+  decideRetry,
+  requireBackfillRange,
+  type BackfillRange,
+} from '../../domain/backfill_request.ts';
+import { requireLive, type RetryReason } from '../../domain/batch_export.ts';
 import { CommandRefused } from '../../domain/errors.ts';
-import { intervalsTouching, type DataInterval } from '../../domain/intervals.ts';
 import { idFromCause } from '../../journal/journal.ts';
 import { openBackfillRuns } from '../backfill_steps.ts';
 import { forgoRetries } from '../due_retries.ts';
@@ -17,14 +22,15 @@ export async function applyBackfill(
   context: CommandContext,
   body: { start_at: string; end_at: string },
 ): Promise<CommandEffect> {
-  const { batchExport, transaction, commandId, cause } = context;
+  const { batchExport, commandId, cause } = context;
   const request = {
     backfill_id: idFromCause('command', commandId, 'backfill'),
     start_at: new Date(body.start_at).toISOString(),
     end_at: new Date(body.end_at).toISOString(),
   };
-  await batchExport.append(cause, decideBackfill(batchExport.state(), { ...request, now: transaction.now }));
-  return startBackfill(context, request);
+  const bounded = { ...request, ...limitsOf(context) };
+  await batchExport.append(cause, decideBackfill(batchExport.state(), bounded));
+  return startBackfill(context, request, requireBackfillRange(requireLive(batchExport.state()), bounded));
 }
 
 /** Requests one more run of a run's interval: a backfill of that interval alone. What has a reason is exportd's own. */
@@ -54,45 +60,39 @@ export async function applyRetry(
   const range = { start_at: interval.start, end_at: interval.end };
   // A limit on what people ask for at once; late rows are owed, however many intervals have some.
   if (body.reason === undefined) await assertRoomForBackfill(context);
-  return openBackfill(context, { backfill_id: backfillId, ...range }, [interval], body.run_id);
+  return openBackfill(
+    context,
+    { backfill_id: backfillId, ...range },
+    { ...interval, intervals: 1 },
+    body.run_id,
+  );
 }
 
-/** Opens a requested backfill over the whole intervals that touch its range and have ended. */
+/** What bounds a range that is asked for in a command. */
+export const limitsOf = ({ transaction, policies }: CommandContext) => ({
+  now: transaction.now,
+  maximumIntervals: policies.maximumBackfillIntervals,
+});
+
+/** Opens a requested backfill over the whole intervals of its range. */
 export async function startBackfill(
   context: CommandContext,
   request: { readonly backfill_id: string; readonly start_at: string; readonly end_at: string },
+  range: BackfillRange,
 ): Promise<CommandEffect> {
-  const { policies, transaction, batchExport } = context;
-  const limit = policies.maximumBackfillIntervals;
-  const intervals: DataInterval[] = [];
-  const { pieces } = requireLive(batchExport.state());
-  const touching = intervalsTouching(
-    pieces,
-    new Date(request.start_at),
-    new Date(request.end_at),
-    transaction.now,
-  );
-  for (const interval of touching) {
-    intervals.push(interval);
-    if (intervals.length > limit)
-      throw new CommandRefused('invalid_input', `A backfill covers at most ${limit} intervals.`, 'start_at');
-  }
-  if (intervals.length === 0)
-    throw new CommandRefused('invalid_input', 'No interval in this range has ended yet.', 'end_at');
   await assertRoomForBackfill(context);
-  return openBackfill(context, request, intervals, null);
+  return openBackfill(context, request, range, null);
 }
 
 async function openBackfill(
   context: CommandContext,
   request: { readonly backfill_id: string; readonly start_at: string; readonly end_at: string },
-  intervals: readonly DataInterval[],
+  range: BackfillRange,
   retryOf: string | null,
 ): Promise<CommandEffect> {
   const { batchExport, transaction, policies, cause } = context;
   const live = requireLive(batchExport.state());
   const backfill = await transaction.lock(backfillDecider, request.backfill_id);
-  const first = intervals[0]?.start ?? request.start_at;
   await backfill.append(cause, [
     {
       type: 'BackfillStarted',
@@ -101,9 +101,9 @@ async function openBackfill(
         team_id: live.team_id,
         start_at: request.start_at,
         end_at: request.end_at,
-        first_start: first,
-        last_end: intervals.at(-1)?.end ?? first,
-        total_runs: intervals.length,
+        first_start: range.start,
+        last_end: range.end,
+        total_runs: range.intervals,
         pieces: live.pieces,
         retry_of_run_id: retryOf,
       },

@@ -2,12 +2,14 @@ import {
   decideCreate,
   decidePause,
   decideUnpause,
-  decideUpdate,
+  requireLive,
   type BatchExportDefinition,
 } from '../../domain/batch_export.ts';
+import { requireBackfillRange } from '../../domain/backfill_request.ts';
+import { decideUpdate } from '../../domain/batch_export_update.ts';
 import { idFromCause } from '../../journal/journal.ts';
 import { checkDestination, touchesDestination } from '../destination_rules.ts';
-import { startBackfill } from './backfill.ts';
+import { limitsOf, startBackfill } from './backfill.ts';
 import { effect, type CommandContext, type CommandEffect } from './context.ts';
 
 /** Creates the export, unless its destination is not acceptable. */
@@ -31,6 +33,8 @@ export async function applyUpdate(
   },
 ): Promise<CommandEffect> {
   const { batchExport, transaction, cause } = context;
+  // Before the change: the interval that contains now is the one of the old definition, which the bridging one is cut from.
+  const steered = await steer({ ...context, cause: `${cause}/paused` }, body.paused);
   const before = batchExport.state();
   const updated = decideUpdate(before, { changes: body.changes, now: transaction.now });
   await batchExport.append(cause, updated);
@@ -41,19 +45,17 @@ export async function applyUpdate(
     touchesDestination(before.definition, after.definition)
   )
     await checkDestination(transaction.connection, { id: batchExport.id, definition: after.definition });
-  const pausing = { ...context, cause: `${cause}/paused` };
-  const steered =
-    body.paused === undefined
-      ? effect(false)
-      : body.paused
-        ? await applyPause(pausing, {})
-        : await applyUnpause(pausing, {});
   if (body.last_paused_at !== undefined)
     await batchExport.append(`${cause}/last_paused_at`, [
       { type: 'BatchExportLastPausedAtSet', data: { last_paused_at: body.last_paused_at } },
     ]);
   const applied = updated.length > 0 || steered.applied || body.last_paused_at !== undefined;
   return { ...steered, applied };
+}
+
+async function steer(context: CommandContext, paused: boolean | undefined): Promise<CommandEffect> {
+  if (paused === undefined) return effect(false);
+  return paused ? applyPause(context, {}) : applyUnpause(context, {});
 }
 
 /** Pauses the export. */
@@ -77,5 +79,7 @@ export async function applyUnpause(
   await batchExport.append(cause, events);
   const requested = events.find((event) => event.type === 'BackfillRequested');
   if (!requested) return effect(events.length > 0);
-  return startBackfill(context, requested.data);
+  const request = { ...requested.data, ...limitsOf(context) };
+  const range = requireBackfillRange(requireLive(batchExport.state()), request, 'backfill');
+  return startBackfill(context, requested.data, range);
 }
