@@ -26,7 +26,7 @@ const main = join(import.meta.dirname, '../cli/main.ts');
  */
 const processSettings = () => ({
   MALLOC_ARENA_MAX: '2',
-  MALLOC_MMAP_THRESHOLD_: '1048576',
+  MALLOC_MMAP_THRESHOLD_: '262144',
   NODE_COMPILE_CACHE: cacheFolder('compiled'),
 });
 

@@ -6,7 +6,7 @@ import { assembleParquet } from './parquet_file.ts';
 export type ParquetOptions = Extract<EncodingOptions, { file_format: 'Parquet' }>;
 
 /** Bytes of rows in a block, which becomes a row group. */
-const blockBytes = 16 * 1024 * 1024;
+const blockBytes = 8 * 1024 * 1024;
 
 /** What is to be known of Parquet files, but for how a block is encoded. */
 export const parquetFiles = (

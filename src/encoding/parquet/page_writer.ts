@@ -3,6 +3,7 @@ import { ByteWriter } from 'hyparquet-writer';
 import { writePageHeader } from 'hyparquet-writer/src/datapage.js';
 import { writeRleBitPackedHybrid } from 'hyparquet-writer/src/encoding.js';
 import { reserve, type GrowingBuffer } from '../growing_buffer.ts';
+import { releaseMemory } from '../release_memory.ts';
 import type { Codec } from './compression.ts';
 
 /** Bytes of values after which a data page ends; the value that reaches it is still in it. */
@@ -67,6 +68,7 @@ function writePage(
   output.bytes.set(compressed, output.length + header.offset);
   output.length += header.offset + compressed.length;
   writer.uncompressed += header.offset + page.length;
+  if (writer.codec.hasOwnMemory) releaseMemory(new Uint8Array(compressed.buffer));
 }
 
 /** The definition levels of rows (1 for a value, 0 for null) as a data page begins with them. */
