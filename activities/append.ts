@@ -20,10 +20,11 @@ import type { RunStarter } from '../src/temporal/run_starter.ts';
 import type { ScheduleClient } from '../src/temporal/schedule_client.ts';
 import { failureFor, framesOf, withFailures } from './failures.ts';
 import { countOpenRun, type CountedRows } from './count.ts';
+import { startTelling, type TellingDependencies } from './start_telling.ts';
 import { readScheduleAttributes, type ScheduleAttributes } from './schedule_attributes.ts';
 
 /** What the local activities work with. */
-export interface AppendDependencies {
+export interface AppendDependencies extends TellingDependencies {
   readonly journal: Journal;
   readonly policies: Policies;
   readonly runSteps: RunSteps;
@@ -32,7 +33,6 @@ export interface AppendDependencies {
   readonly runs: RunStarter;
   readonly schedules: ScheduleClient;
   readonly backfills: BackfillClient;
-  readonly logger: Logger;
   readonly settings: Pick<Settings, 'EXPORTD_CONTINUE_AS_NEW_COMMANDS' | 'EXPORTD_RANGE_ROWS'>;
 }
 
@@ -42,6 +42,8 @@ export interface ScheduleStepOutcome extends Pick<ScheduleStepResult, 'status' |
   readonly cancel_run_ids: readonly string[];
   readonly wake_backfill_ids: readonly string[];
   readonly attributes: ScheduleAttributes | null;
+  /** Whether commands are left for another step; absent in what earlier versions recorded. */
+  readonly more?: boolean;
   /** After how many commands the workflow continues as new. */
   readonly continue_after: number;
 }
@@ -74,13 +76,17 @@ function scheduleActivities(dependencies: AppendDependencies) {
       takeScheduleStep: async (input: {
         batch_export_id: string;
         signals: readonly ReceivedSignal[];
+        /** Absent where an earlier version asks. */
+        most_commands?: number;
       }): Promise<ScheduleStepOutcome> => {
-        const step = await takeScheduleStep(journal, policies, input.batch_export_id, input.signals);
+        const { batch_export_id, signals, most_commands } = input;
+        const step = await takeScheduleStep(journal, policies, batch_export_id, signals, most_commands);
         for (const fault of step.faults)
           logger.error(
             { batch_export_id: input.batch_export_id, frames: framesOf(fault) },
             `A command was rejected. ${failureFor(fault).message}`,
           );
+        if (step.has_news) await startTelling(dependencies, batch_export_id);
         return {
           status: step.status,
           wake_in_ms: step.wake_in_ms,
@@ -88,6 +94,7 @@ function scheduleActivities(dependencies: AppendDependencies) {
           runs_to_start: step.start_runs.length,
           cancel_run_ids: step.cancel_runs.map(({ run_id }) => run_id),
           wake_backfill_ids: step.wake_backfills,
+          more: step.more,
           attributes: await readScheduleAttributes(journal.pool, input.batch_export_id),
           continue_after,
         };
@@ -118,11 +125,9 @@ function scheduleActivities(dependencies: AppendDependencies) {
 
       /** Moves a backfill on and starts the executions of its open runs. */
       takeBackfillStep: async (input: { backfill_id: string }): Promise<BackfillStepOutcome> => {
-        const { ended, opened, total, start_runs } = await takeBackfillStep(
-          journal,
-          policies,
-          input.backfill_id,
-        );
+        const step = await takeBackfillStep(journal, policies, input.backfill_id);
+        const { ended, opened, total, start_runs } = step;
+        if (step.has_news) await startTelling(dependencies, step.batch_export_id);
         return { ended, opened, total, busy: await runs.startAll(start_runs), continue_after };
       },
 
@@ -183,14 +188,16 @@ function runActivities(dependencies: AppendDependencies) {
 }
 
 async function reportEnding(
-  { journal, schedules, backfills }: Pick<AppendDependencies, 'journal' | 'schedules' | 'backfills'>,
+  dependencies: Pick<AppendDependencies, 'journal' | 'schedules' | 'backfills'> & TellingDependencies,
   runId: string,
 ): Promise<{ status: RunStatus | 'Absent'; latest_error: string | null }> {
+  const { journal, schedules, backfills } = dependencies;
   const { rows } = await journal.pool.query<{
     batch_export_id: string;
     status: RunStatus;
     latest_error: string | null;
     retries_wait: boolean;
+    has_news: boolean;
     backfill_id: string | null;
     waiting: string[];
   }>(
@@ -210,6 +217,7 @@ async function reportEnding(
   for (const id of new Set([...own, ...run.waiting])) await backfills.wake(id);
   return { status: run.status, latest_error: run.latest_error };
 }
+  if (run.has_news) await startTelling(dependencies, run.batch_export_id);
 
 const nameSome = (held: readonly string[]): readonly string[] =>
   held.length <= holdersNamed ? held : [...held.slice(0, holdersNamed), `${held.length - holdersNamed} more`];

@@ -1,11 +1,14 @@
 import { setDefaultSignalHandler, workflowInfo } from '@temporalio/workflow';
 import type { ReceivedSignal } from '../src/decisions/signals.ts';
+import { createSignalCounter } from './hand_signals.ts';
 import { wakeSignal, type ScheduleInput } from './messages.ts';
 
 /** The signals of a schedule workflow, in the order of their arrival. */
 export interface Inbox {
   /** Whether anything arrived since the last `take`, be it only a wake-up, or is left from before it. */
   hasNews(): boolean;
+  /** How many signals of any kind arrived since the last `take`. */
+  arrived(): number;
   /** Up to `limit` signals sent by hand, oldest first; the rest stays. */
   take(limit: number): ReceivedSignal[];
   /** How many signals sent by hand wait. */
@@ -18,37 +21,29 @@ export interface Inbox {
 
 /**
  * Opens the inbox. One default handler takes every name: handlers by name would reorder the signals that wait when an
- * execution starts. A signal that names a stored command needs no place in the queue, since every step reads those.
+ * execution starts.
  */
 export function openInbox(carried: Pick<ScheduleInput, 'ordinal' | 'signals'>): Inbox {
   const queue = [...(carried.signals ?? [])];
   // What a reset keeps, so that a repeated signal is recognised in the new execution.
-  const chain = workflowInfo().firstExecutionRunId;
-  let ordinal = carried.ordinal ?? 0;
+  const counter = createSignalCounter(workflowInfo().firstExecutionRunId, carried.ordinal);
   let commands = 0;
-  let news = false;
+  let arrived = 0;
   setDefaultSignalHandler((name, ...inputs) => {
-    const [input] = inputs;
-    ordinal += 1;
-    news = true;
-    if (name === wakeSignal) return;
-    commands += 1;
-    if (!namesCommand(input)) queue.push({ name, ordinal, chain, input: input ?? null });
+    arrived += 1;
+    if (name !== wakeSignal) commands += 1;
+    const signal = counter.receive(name, inputs[0]);
+    if (signal) queue.push(signal);
   });
   return {
-    hasNews: () => news || queue.length > 0,
+    hasNews: () => arrived > 0 || queue.length > 0,
+    arrived: () => arrived,
     take: (limit) => {
-      news = false;
+      arrived = 0;
       return queue.splice(0, limit);
     },
     waiting: () => queue.length,
     commands: () => commands,
-    carry: () => ({ ordinal, signals: queue }),
+    carry: () => ({ ordinal: counter.ordinal(), signals: queue }),
   };
 }
-
-const namesCommand = (input: unknown): boolean =>
-  typeof input === 'object' &&
-  input !== null &&
-  'command_id' in input &&
-  typeof input.command_id === 'string';

@@ -16,6 +16,12 @@ export const recordingPolicy: LocalActivityOptions = {
   retry: { initialInterval: '100ms', backoffCoefficient: 2, maximumInterval: '10s' },
 };
 
+/** The same on the task queue of the workflow, where a worker that dies is noticed by the time-out alone. */
+export const remoteRecordingPolicy: ActivityOptions = {
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '100ms', backoffCoefficient: 2, maximumInterval: '10s' },
+};
+
 /** Asking the source. What outlasts the budget ends the run FailedRetryable, so that the interval is tried anew. */
 export const sourcePolicy = (limits: RunLimits): LocalActivityOptions => ({
   // The statement's own time-out comes first, so that PostgreSQL and not the worker ends it.
@@ -78,6 +84,13 @@ export const upkeepPolicy: Readonly<Record<UpkeepKind, (round: UpkeepRound) => A
   recheckRuns: (round) => ({
     ...triedOnce(round),
     // The last count begins within three quarters of a minute; PostgreSQL ends it.
+/** As many signals since the last step announce a flood: far fewer than the 100 that the server keeps for an open task. */
+export const floodSignals = 10;
+
+/** Commands decided in one step, each in some ten milliseconds; few while a workflow task is open. */
+export const commandsPerLocalStep = 10;
+export const commandsPerRemoteStep = 50;
+
     startToCloseTimeout: round.statement_timeout_ms + 60_000,
   }),
 };

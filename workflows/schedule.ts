@@ -2,6 +2,8 @@ import {
   ApplicationFailure,
   condition,
   continueAsNew,
+  patched,
+  proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
   upsertSearchAttributes,
@@ -10,10 +12,27 @@ import {
 import type { AppendActivities, ScheduleStepOutcome } from '../activities/append.ts';
 import { openInbox } from './inbox.ts';
 import { isId, type ScheduleInput } from './messages.ts';
-import { busyIntervalMs, longestSleepMs, recordingPolicy, signalsPerStep } from './policies.ts';
+import {
+  busyIntervalMs,
+  commandsPerLocalStep,
+  commandsPerRemoteStep,
+  floodSignals,
+  longestSleepMs,
+  recordingPolicy,
+  remoteRecordingPolicy,
+  signalsPerStep,
+} from './policies.ts';
 import { searchAttributes } from './search_attributes.ts';
 
-const activities = proxyLocalActivities<AppendActivities>(recordingPolicy);
+type ScheduleActivities = Pick<AppendActivities, 'takeScheduleStep' | 'startAndCancelRuns'>;
+
+const local = proxyLocalActivities<ScheduleActivities>(recordingPolicy);
+/**
+ * For signals sent by hand and for a flood of commands. A local activity keeps the workflow task open; when more than 100
+ * signals arrive meanwhile, the server fails the task (its `history.maximumBufferedEventsBatch`), and what SDK 1.24 goes
+ * on with cannot be replayed.
+ */
+const remote = proxyActivities<ScheduleActivities>(remoteRecordingPolicy);
 
 /**
  * Keeps one export's schedule: passes signals on in order, starts the runs that are due, sleeps until the next. It
@@ -27,16 +46,25 @@ export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
     throw ApplicationFailure.nonRetryable('The input has to name a batch export.', 'InvalidInput');
   const inbox = openInbox(input);
   const show = createShow();
+  let more = false;
   for (;;) {
+    const mayBeMany = more || inbox.waiting() > 0 || inbox.arrived() >= floodSignals;
+    const isRemote = mayBeMany && patched('remote steps');
+    const activities = isRemote ? remote : local;
     const signals = inbox.take(signalsPerStep);
-    const step = await activities.takeScheduleStep({ batch_export_id, signals });
+    const step: ScheduleStepOutcome = await activities.takeScheduleStep({
+      batch_export_id,
+      signals,
+      most_commands: isRemote ? commandsPerRemoteStep : commandsPerLocalStep,
+    });
     show(step);
     const { cancel_run_ids, wake_backfill_ids } = step;
     const hasErrands = step.runs_to_start > 0 || cancel_run_ids.length > 0 || wake_backfill_ids.length > 0;
     const { busy } = hasErrands
       ? await activities.startAndCancelRuns({ batch_export_id, cancel_run_ids, wake_backfill_ids })
       : { busy: 0 };
-    if (inbox.waiting() > signalsPerStep) continue;
+    more = step.more === true || inbox.waiting() > signalsPerStep;
+    if (more) continue;
     if (step.status !== 'live' && !inbox.hasNews()) return;
     if (workflowInfo().continueAsNewSuggested || inbox.commands() >= step.continue_after)
       await continueAsNew<typeof batchExportSchedule>({ batch_export_id, ...inbox.carry() });

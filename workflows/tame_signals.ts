@@ -28,10 +28,20 @@ export const interceptors: WorkflowInterceptorsFactory = () => ({
 });
 
 function tame(signal: SignalJob): void {
-  signal.signalName = tameName(signal.signalName ?? '');
-  const [payload, ...others] = signal.input ?? [];
-  const fault = others.length > 0 ? `${others.length + 1} inputs instead of one` : faultOf(payload);
-  if (fault !== undefined) signal.input = [defaultPayloadConverter.toPayload(`(not readable: ${fault})`)];
+  const { name, payload } = tamed(signal.signalName ?? '', signal.input ?? []);
+  signal.signalName = name;
+  signal.input = payload ? [payload] : [];
+}
+
+/** A signal as the workflow sees it: its name and its one input, if it has one. */
+export function tamed(
+  name: string,
+  inputs: readonly SignalPayload[],
+): { readonly name: string; readonly payload: SignalPayload | undefined } {
+  const [first, ...others] = inputs;
+  const fault = others.length > 0 ? `${others.length + 1} inputs instead of one` : faultOf(first);
+  const payload = fault === undefined ? first : defaultPayloadConverter.toPayload(`(not readable: ${fault})`);
+  return { name: tameName(name), payload };
 }
 
 function tameName(name: string): string {

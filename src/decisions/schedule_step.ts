@@ -21,29 +21,33 @@ export interface ScheduleStepResult {
   readonly start_runs: readonly StartableRun[];
   readonly cancel_runs: readonly StartableRun[];
   readonly wake_backfills: readonly string[];
+  /** Whether commands are left that another step has to decide. */
+  readonly more: boolean;
   /** Errors of exportd itself that commands were rejected for; for the worker's log. */
   readonly faults: readonly unknown[];
-  /** The line for the Temporal UI. */
-  readonly summary: string;
   /** Whether there is something new to tell people. */
   readonly has_news: boolean;
+  /** The line for the Temporal UI. */
+  readonly summary: string;
 }
 
 /**
- * One step of an export's schedule: stores signals sent by hand, decides every pending command in the order of their
- * arrival, then opens the intervals and automatic retries that are due, oldest first.
+ * One step of an export's schedule: stores signals sent by hand, decides pending commands in the order of their arrival,
+ * `mostCommands` at most, then opens the intervals and automatic retries that are due, oldest first.
  */
 export async function takeScheduleStep(
   journal: Journal,
   policies: Policies,
   batchExportId: string,
   signals: readonly ReceivedSignal[],
+  mostCommands = Infinity,
 ): Promise<ScheduleStepResult> {
   for (const signal of signals) await storeHandSignal(journal, batchExportId, signal);
   const cancelled: string[] = [];
   const backfills: string[] = [];
   const faults: unknown[] = [];
-  for (const commandId of await pendingCommands(journal.pool, batchExportId)) {
+  const pending = await pendingCommands(journal.pool, batchExportId);
+  for (const commandId of pending.slice(0, mostCommands)) {
     const effect = await applyCommand(journal, policies, batchExportId, commandId, (fault) =>
       faults.push(fault),
     );
@@ -59,6 +63,7 @@ export async function takeScheduleStep(
     start_runs: await startableRuns(journal.pool, { batch_export_id: batchExportId }),
     cancel_runs: cancelRuns.filter((run) => run !== undefined),
     wake_backfills: [...new Set(backfills)],
+    more: pending.length > mostCommands,
     faults,
   };
 }
@@ -87,12 +92,12 @@ async function openDueRuns(
   return {
     status: 'live',
     wake_in_ms: wakeAt === null ? null : Math.max(0, wakeAt - transaction.now.getTime()),
+    has_news: false,
     summary: `${name}: every ${interval.replace(/^every /, '')}, ${next}`,
   };
 }
 
 /** Opens what is due; the answer is when the next interval will be, or null while all slots are taken. */
-    has_news: false,
 async function openDueIntervals(
   transaction: JournalTransaction,
   policies: Policies,

@@ -1,4 +1,5 @@
 import { WorkflowNotFoundError, type Client, type WorkflowExecutionStatusName } from '@temporalio/client';
+import { idFromCause } from '../journal/journal.ts';
 import { requestPatienceMs } from './task_queues.ts';
 
 /** The latest execution of a workflow id, as Temporal knows it. */
@@ -31,3 +32,10 @@ export async function describeExecution(client: Client, workflowId: string): Pro
 /** The run row that an execution's memo names. */
 export const runIdOf = (memo: Record<string, unknown> | undefined): string | undefined =>
   typeof memo?.run_id === 'string' ? memo.run_id : undefined;
+
+/**
+ * Whether an execution works for a run. That of the run before it does too, from the moment when the journal has handed
+ * the export over until Temporal has made the next execution: what is done to it in between is done to this run.
+ */
+export const isExecutionOf = (run: { readonly run_id: string }, { run_id }: Execution): boolean =>
+  run_id !== undefined && (run_id === run.run_id || idFromCause('continue', run_id) === run.run_id);

@@ -26,20 +26,16 @@ export const activeBackfills = (pool: Pool): Promise<string[]> =>
   ids(pool, 'select id from exportd.backfills where finished_at is null order by position', []);
 
 /**
- * Those of the given runs that ended a while ago, longer than their execution takes to say so. The execution of one that
- * was handed over is the next run's as soon as it gets on.
+ * Those of the given runs that ended a while ago, longer than their execution takes to say so. One that was handed over
+ * is none of them: its execution is the next run's.
  */
-export async function endedRuns(
-  pool: Pool,
-  runIds: readonly string[],
-): Promise<{ id: string; handed_over: boolean }[]> {
-  const { rows } = await pool.query<{ id: string; handed_over: boolean }>(
-    `select id, status = 'ContinuedAsNew' as handed_over from exportd.batch_export_runs where id::text = any($1)
+export const endedRuns = (pool: Pool, runIds: readonly string[]): Promise<string[]> =>
+  ids(
+    pool,
+    `select id from exportd.batch_export_runs where id::text = any($1) and status <> 'ContinuedAsNew'
      and finished_at < clock_timestamp() - interval '10 seconds'`,
     [runIds],
   );
-  return rows;
-}
 
 async function ids(pool: Pool, statement: string, values: readonly unknown[]): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(statement, [...values]);

@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Policies } from '../decisions/policies.ts';
 import { endRun } from '../decisions/run_endings.ts';
 import { startableRun, type StartableRun } from '../decisions/startable_runs.ts';
-import type { Journal } from '../journal/journal.ts';
+import { idFromCause, type Journal } from '../journal/journal.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import {
   backfillWorkflowId,
@@ -13,7 +13,7 @@ import {
 } from '../../workflows/messages.ts';
 import type { BackfillClient } from './backfill_client.ts';
 import { forEachConcurrently } from './concurrency.ts';
-import { describeExecution, runIdOf, type Execution } from './executions.ts';
+import { describeExecution, isExecutionOf, runIdOf, type Execution } from './executions.ts';
 import {
   activeBackfills,
   activeRuns,
@@ -55,11 +55,12 @@ const isStuck = (execution: Execution): boolean =>
 export async function reconcile(dependencies: ReconcileDependencies): Promise<void> {
   const { journal, client, schedules, backfills, upkeep } = dependencies;
   const { pool } = journal;
-  await each(dependencies, await waitingCommands(pool), (command) => schedules.signal(command));
+  const { EXPORTD_RECONCILE_INTERVAL_MS: graceMs } = dependencies.settings;
+  const overdue = await overdueExports(pool, dependencies.policies, graceMs);
   await each(dependencies, await liveExports(pool), async (id) => {
     const execution = await describeExecution(client, scheduleWorkflowId(id));
-    if (execution?.status !== 'RUNNING') await schedules.start(id);
-    else if (isStuck(execution)) await schedules.replace(id);
+    if (execution && isStuck(execution)) await schedules.replace(id);
+    else if (execution?.status !== 'RUNNING' || overdue.has(id)) await schedules.start(id);
   });
   await each(dependencies, await activeRuns(pool), (runId) => reconcileRun(dependencies, runId));
   await each(dependencies, await activeBackfills(pool), async (id) => {
@@ -69,6 +70,8 @@ export async function reconcile(dependencies: ReconcileDependencies): Promise<vo
   });
   await each(dependencies, [upkeep.workflowId], async (workflowId) => {
     const execution = await describeExecution(client, workflowId);
+  await each(dependencies, [dependencies.lostSignals], (lost) => lost.store());
+  await each(dependencies, await waitingCommands(pool), (command) => schedules.signal(command));
     if (execution?.status !== 'RUNNING') await upkeep.start();
     else if (isStuck(execution)) await upkeep.replace();
   });
@@ -81,6 +84,7 @@ export async function reconcile(dependencies: ReconcileDependencies): Promise<vo
  */
 async function each<Item>(
   { logger }: ReconcileDependencies,
+  await reconcileDeliveries(dependencies);
   items: readonly Item[],
   work: (item: Item) => Promise<unknown>,
 ): Promise<void> {
@@ -99,7 +103,7 @@ async function reconcileRun(dependencies: ReconcileDependencies, runId: string):
   const run = await startableRun(journal.pool, runId);
   if (!run) return;
   const execution = await describeExecution(client, runWorkflowId(run));
-  if (execution?.run_id !== runId) {
+  if (!execution || !isExecutionOf(run, execution)) {
     // Unknown to Temporal, or the interval's last execution belongs to another run: this one never began.
     await runs.start(run);
   } else if (execution.status === 'TERMINATED') {
@@ -136,16 +140,14 @@ async function endLeftovers(dependencies: ReconcileDependencies): Promise<void> 
   const running: string[] = [];
   for await (const { memo } of client.workflow.list({ query })) {
     const runId = runIdOf(memo);
-    if (runId !== undefined) running.push(runId);
+    if (runId !== undefined) running.push(runId, idFromCause('continue', runId));
   }
-  await each(dependencies, await endedRuns(journal.pool, running), async ({ id, handed_over }) => {
+  await each(dependencies, await endedRuns(journal.pool, running), async (id) => {
     const run = await startableRun(journal.pool, id);
     if (!run) return;
     const execution = await describeExecution(client, runWorkflowId(run));
-    if (execution?.run_id !== id || !isStuck(execution)) {
-      // A cancellation would reach the run that goes on.
-      if (!handed_over) await runs.cancel(run);
-    } else
+    if (!execution || !isExecutionOf(run, execution) || !isStuck(execution)) await runs.cancel(run);
+    else
       await client.workflow
         .getHandle(runWorkflowId(run), execution.temporal_run_id)
         .terminate('The run has ended, and its workflow is stuck.');

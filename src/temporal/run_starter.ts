@@ -4,7 +4,7 @@ import type { StartableRun } from '../decisions/startable_runs.ts';
 import { runWorkflowId, workflowTypes } from '../../workflows/messages.ts';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
 import { forEachConcurrently } from './concurrency.ts';
-import { describeExecution } from './executions.ts';
+import { describeExecution, isExecutionOf } from './executions.ts';
 import { isRefusal } from '../../activities/refusals.ts';
 import { runSummary } from './summaries.ts';
 import { executionTimeoutMs, runInput, type RunSettings } from './run_limits.ts';
@@ -72,7 +72,8 @@ export function createRunStarter(
       return true;
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-      return (await describeExecution(client, runWorkflowId(run)))?.run_id === run.run_id;
+      const latest = await describeExecution(client, runWorkflowId(run));
+      return latest !== undefined && isExecutionOf(run, latest);
     }
   };
   const startFirst = async (run: StartableRun): Promise<boolean> => {
@@ -83,7 +84,7 @@ export function createRunStarter(
       if (isRefusal(error)) return true;
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
       const latest = await describeExecution(client, runWorkflowId(run));
-      if (latest?.run_id === run.run_id) return true;
+      if (latest && isExecutionOf(run, latest)) return true;
       return latest?.status === 'RUNNING' ? false : start(run);
     }
   };

@@ -56,8 +56,8 @@ export async function createWorkers(dependencies: WorkerDependencies): Promise<W
       ...dependencies.destinationTestActivities,
       ...dependencies.upkeepLook,
     },
-    // Every activity of this worker is local.
-    enableNonLocalActivities: false,
+    // Every activity of this worker is local, but for the steps of a schedule with signals sent by hand or with very many.
+    maxConcurrentActivityTaskPolls: 1,
     // Otherwise a workflow that a new version cannot replay stays Running and swallows signals for ever; as failed it
     // is started again, from the journal.
     workflowFailureErrorTypes: { '*': ['NondeterminismError'] },

@@ -90,6 +90,7 @@ async function serve(
     logger,
     settings,
   };
+    lostSignals: createLostSignals(client, journal, settings),
   const exporting = {
     runSteps: control.runSteps,
     source,

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
@@ -8,6 +8,7 @@ import { createDestinationTestActivities } from '../../activities/destination_te
 import type { createExportActivities } from '../../activities/export.ts';
 import { createUpkeepLook } from '../../activities/upkeep.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
+import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
 import { policiesOf, type Policies } from '../../src/decisions/policies.ts';
 import { createRunSteps, type RunSteps } from '../../src/decisions/run_steps.ts';
 import type { RunStatus } from '../../src/domain/run.ts';
@@ -22,6 +23,7 @@ import { bundleWorkflows } from '../../src/temporal/bundle.ts';
 import { createClient } from '../../src/temporal/connections.ts';
 import { reconcile } from '../../src/temporal/reconcile.ts';
 import { createRunStarter } from '../../src/temporal/run_starter.ts';
+import { createLostSignals } from '../../src/temporal/lost_signals.ts';
 import { installRuntime } from '../../src/temporal/runtime.ts';
 import { createScheduleClient, type ScheduleClient } from '../../src/temporal/schedule_client.ts';
 import { registerSearchAttributes } from '../../src/temporal/search_attributes.ts';
@@ -56,6 +58,8 @@ export interface ControlStack {
   readonly client: Client;
   readonly schedules: ScheduleClient;
   readonly behaviour: Behaviour;
+  /** Seals the secrets of webhooks. */
+  readonly keyRing: KeyRing;
   startWorker(): Promise<void>;
   stopWorker(): Promise<void>;
   /** One pass of the reconciler. */
@@ -116,6 +120,7 @@ export async function createControlStack(
   const journal = createJournal(pool);
   const runSteps = createRunSteps(journal);
   const behaviour = createBehaviour();
+  const keyRing = createKeyRing(`test:${randomBytes(32).toString('base64')}`);
   const data = makeDataPlane?.(database, settings, runSteps) ?? {
     source: standInSource(behaviour),
     exportActivities: standInExport(runSteps, behaviour, logger),
@@ -181,6 +186,7 @@ export async function createControlStack(
     behaviour,
     startWorker: async () => {
       const workers = await createWorkers({
+    keyRing,
         connection,
         workflowBundle,
         appendActivities: createAppendActivities(control),

@@ -1,16 +1,25 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Context } from '@temporalio/activity';
+import { randomUUID } from 'node:crypto';
 import { runWorkflowId } from '../../workflows/messages.ts';
+import { continueRun } from '../../src/decisions/continue_run.ts';
+import { endRun } from '../../src/decisions/run_endings.ts';
 import { readCommand } from '../../src/journal/commands.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createReconciler } from '../../src/temporal/reconciler.ts';
+import { createBehind } from '../decisions/behind.ts';
 import { until } from '../setup/until.ts';
 import { createControlStack, lastHours, type Behaviour, type ControlStack } from './control_stack.ts';
 
 let stack: ControlStack;
 let usual: Behaviour;
 beforeAll(async () => {
-  stack = await createControlStack({ EXPORTD_RUN_TIMEOUT_MS: '6000', EXPORTD_RETRY_INITIAL_MS: '100' });
+  stack = await createControlStack({
+    EXPORTD_RUN_TIMEOUT_MS: '6000',
+    EXPORTD_RETRY_INITIAL_MS: '100',
+    EXPORTD_MAX_CONCURRENT_RUNS: '1',
+    EXPORTD_RECONCILE_INTERVAL_MS: '100',
+  });
   usual = { ...stack.behaviour };
   await stack.startWorker();
 });
@@ -122,6 +131,77 @@ describe('the reconciler', () => {
     );
     await stack.reconcile();
     await until(async () => (await readCommand(stack.pool, waiting))?.status === 'applied', 'the pause');
+  });
+
+  it('records as Terminated what was terminated between the handover of a run and its next execution', async () => {
+    const { id, run } = await runningRun();
+    const next = await continueRun(stack.journal, run.id);
+    await stack.client.workflow.getHandle(runWorkflowId(run)).terminate('by hand');
+    await stack.reconcile();
+    expect(await stack.runIn(id, 'Terminated')).toMatchObject({ id: next.run_id });
+    expect(await stack.runsOf(id)).toHaveLength(2);
+  });
+
+  it('wakes a schedule whose slots are free though nobody told it', async () => {
+    stack.behaviour.whileExporting = untilCancelled;
+    const id = randomUUID();
+    await createBehind(stack.journal, id, 1);
+    await stack.command(id, 'unpause');
+    const run = await stack.runIn(id, 'Running');
+    Object.assign(stack.behaviour, usual);
+    // The journal has the ending of the run, and its execution ends before it can report it.
+    await endRun(stack.journal, stack.policies, run.id, { status: 'Failed', latest_error: 'Error: a test' });
+    await stack.client.workflow.getHandle(runWorkflowId(run)).terminate('by hand');
+    await until(async () => {
+      await stack.reconcile();
+      return (await stack.runsOf(id)).length > 1;
+    }, 'the next interval');
+  });
+
+  it('starts a run again whose workflow failed without a word in the journal', async () => {
+    const { id, run } = await runningRun();
+    const handle = stack.client.workflow.getHandle(runWorkflowId(run));
+    await handle.terminate('to make place');
+    // One that fails at once, under the same id and memo.
+    const failing = await stack.client.workflow.start('batchExportRun', {
+      workflowId: runWorkflowId(run),
+      taskQueue: `${stack.settings.EXPORTD_TASK_QUEUE}-control`,
+      args: [{}],
+      memo: { run_id: run.id },
+    });
+    await expect(failing.result()).rejects.toThrow();
+    Object.assign(stack.behaviour, usual);
+    await stack.reconcile();
+    expect(await stack.runIn(id, 'Completed')).toMatchObject({ id: run.id });
+    expect(await stack.runsOf(id)).toHaveLength(1);
+  });
+
+  it('stores the signals by hand of a schedule that was terminated before it had stored them', async () => {
+    const id = await stack.createExport();
+    const handle = stack.client.workflow.getHandle(`batch-export-${id}`);
+    await stack.stopWorker();
+    for (const name of ['pause', 'unpause', 'pause', 'no such signal']) await handle.signal(name, {});
+    await handle.terminate('by hand');
+    await stack.startWorker();
+    const decided = async () =>
+      (
+        await stack.pool.query<{ decided: string }>(
+          `select name || ' ' || status as decided from exportd.commands where batch_export_id = $1 order by position`,
+          [id],
+        )
+      ).rows.map((row) => row.decided);
+    // The list of ended executions follows a moment later.
+    await until(async () => {
+      await stack.reconcile();
+      return (await decided()).length === 5 && (await decided()).every((line) => !line.endsWith('pending'));
+    }, 'the signals');
+    expect(await decided()).toEqual([
+      'create applied',
+      'pause applied',
+      'unpause applied',
+      'pause applied',
+      'no such signal rejected',
+    ]);
   });
 
   it('is one of several at a time, and another follows when it ends', async () => {

@@ -1,0 +1,61 @@
+import type { LiveBatchExport } from '../domain/batch_export.ts';
+import { decideNextInterval } from '../domain/next_interval.ts';
+import { activeStatuses } from '../domain/run.ts';
+import type { Pool } from '../journal/database.ts';
+import type { Policies } from './policies.ts';
+
+/**
+ * Exports whose schedule could have opened a run for longer than so many milliseconds and has not: whoever should have
+ * told it that a slot is free was ended before. Two statements, however many exports there are.
+ */
+export async function overdueExports(
+  pool: Pool,
+  policies: Policies,
+  graceMs: number,
+): Promise<ReadonlySet<string>> {
+  const [intervals, retries] = await Promise.all([
+    withDueInterval(pool, policies, graceMs),
+    withDueRetry(pool, policies, graceMs),
+  ]);
+  return new Set([...intervals, ...retries]);
+}
+
+async function withDueInterval(pool: Pool, policies: Policies, graceMs: number): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string; state: LiveBatchExport; now: string; active: number }>(
+    `select export.id, state.state, clock_timestamp() - make_interval(secs => $1::double precision / 1000) as now,
+       (select count(*) from exportd.batch_export_runs run where run.batch_export_id = export.id
+          and run.backfill_id is null and run.status = any($2)) as active
+     from exportd.batch_exports export
+     join exportd.stream_states state on state.stream_type = 'batch_export' and state.stream_id = export.id
+     where not export.deleted and not export.paused
+       and export.scheduled_until < clock_timestamp() - make_interval(secs => $1::double precision / 1000)`,
+    [graceMs, activeStatuses],
+  );
+  return rows
+    .filter(({ id, state, now, active }) => {
+      const { events } = decideNextInterval(state, {
+        now: new Date(now),
+        jitterMs: (interval) => policies.jitterMs(id, state.definition.interval, interval),
+        slotFree: active < policies.maximumConcurrentRuns,
+        runIdOf: () => '',
+      });
+      return events.length > 0;
+    })
+    .map(({ id }) => id);
+}
+
+async function withDueRetry(pool: Pool, policies: Policies, graceMs: number): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    `select distinct failed.batch_export_id as id from exportd.batch_export_runs failed
+     join exportd.batch_exports export on export.id = failed.batch_export_id
+     left join exportd.backfills backfill on backfill.id = failed.backfill_id
+     where not export.deleted and not export.paused
+       and failed.retry_at < clock_timestamp() - make_interval(secs => $1::double precision / 1000)
+       and coalesce(backfill.status not in ('Paused', 'Cancelled'), true)
+       and (select count(*) from exportd.batch_export_runs run where run.batch_export_id = failed.batch_export_id
+              and run.backfill_id is not distinct from failed.backfill_id and run.status = any($2))
+         < case when failed.backfill_id is null then $3::integer else $4::integer end`,
+    [graceMs, activeStatuses, policies.maximumConcurrentRuns, policies.backfillConcurrency],
+  );
+  return rows.map(({ id }) => id);
+}
