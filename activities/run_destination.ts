@@ -10,14 +10,14 @@ export async function withDestination<Result>(
   work: (destination: Destination) => Promise<Result>,
 ): Promise<Result> {
   const told = new Set<string>();
-  const onWaiting = ({ type, message, transient }: DestinationFault): void => {
+  const onFault = ({ type, message, transient }: DestinationFault): void => {
     if (told.has(type)) return;
     told.add(type);
     runSteps
       .log(run, runId, 'WARNING', transient ? `${message} Trying again.` : message)
       .catch(() => logger.warn({ run_id: runId }, 'A line of the log of an export could not be written.'));
   };
-  const destination = await openDestination(run.subject, onWaiting);
+  const destination = await openDestination(run.subject, onFault);
   try {
     return await work(destination);
   } finally {

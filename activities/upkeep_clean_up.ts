@@ -9,7 +9,7 @@ import {
 import { DestinationFault } from '../src/destination/destination.ts';
 import type { UpkeepDependencies } from './upkeep_dependencies.ts';
 import { tellRemovals } from './upkeep_log.ts';
-import { createManifestReader, openPlaces, type Places } from './upkeep_places.ts';
+import { createManifestReader, keepPlacesOpen, type Places } from './upkeep_places.ts';
 import { isOfPlace, isStillNamed, removeObject } from './upkeep_removal.ts';
 
 /** What of a cleaning up travels through a history. */
@@ -40,7 +40,7 @@ export async function cleanUpExport(
   const tooLong = new AbortController();
   const timer = setTimeout(() => tooLong.abort(tookTooLong()), longestMs);
   const turnEnd = performance.now() + turnMs;
-  const places = openPlaces(openPlace);
+  const places = keepPlacesOpen(openPlace);
   const work: CleanUp = {
     places,
     giveUpAfterMs: policies.upkeep.giveUpAfterMs,

@@ -10,7 +10,7 @@ export interface Places {
 }
 
 /** Opens the places of one export as they are asked for. */
-export function openPlaces(openPlace: OpenPlace): Places {
+export function keepPlacesOpen(openPlace: OpenPlace): Places {
   const opened = new Map<number, Promise<Destination>>();
   return {
     of: ({ batch_export_id, newest_config_version }, config_version) => {

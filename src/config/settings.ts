@@ -9,7 +9,8 @@ const milliseconds = (fallback: number, minimum = 0) =>
 /** The same without a fallback: a default inside would stand in for the missing value. */
 const optionalMilliseconds = (minimum: number) =>
   z.coerce.number().int().min(minimum).max(longestWaitMs).optional();
-const count = (fallback: number, minimum = 1) => z.coerce.number().int().min(minimum).default(fallback);
+const count = (fallback: number, minimum = 1, maximum = Number.MAX_SAFE_INTEGER) =>
+  z.coerce.number().int().min(minimum).max(maximum).default(fallback);
 const switchOf = (fallback: boolean) =>
   z
     .enum(['true', 'false', '1', '0'])
@@ -116,8 +117,8 @@ const schema = z.object({
   EXPORTD_PAGE_BYTES: count(16 * 1024 * 1024, 1_024),
   /** How long one statement on the source may take: a page, a count, a look at the barrier. */
   EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS: milliseconds(5 * minute, 100),
-  /** Size of the first part of a multipart upload; S3 allows no less than 5 MiB but for the last. */
-  EXPORTD_PART_BYTES: count(5 * 1024 * 1024, 5 * 1024 * 1024),
+  /** Size of the first part of a multipart upload; S3 allows 5 MiB, less only for the last, to 5 GiB. */
+  EXPORTD_PART_BYTES: count(5 * 1024 * 1024, 5 * 1024 * 1024, 5 * 1024 ** 3),
   /** A run is handed over to a fresh execution, and a fresh row, after this many parts. */
   EXPORTD_PARTS_PER_EXECUTION: count(1_000),
   /** An interval of more rows than this is cut into ranges of so many, which are exported side by side. */

@@ -122,7 +122,7 @@ export interface DestinationContext {
    * Called when a request failed for a passing reason and is tried again after a wait; and with a fault that is not
    * transient where something is missing that can be done without.
    */
-  readonly onWaiting: (fault: DestinationFault) => void;
+  readonly onFault: (fault: DestinationFault) => void;
 }
 
 /** What of an export decides over the keys that it writes: its stored config, without secrets, and its model. */

@@ -9,15 +9,15 @@ import { destinationTypeOf } from './registry.ts';
 /** Opens the destination of a run, with the version of the config that the run was opened with. */
 export type OpenDestination = (
   subject: Pick<RunSubject, 'batch_export_id' | 'config_version'>,
-  onWaiting: DestinationContext['onWaiting'],
+  onFault: DestinationContext['onFault'],
 ) => Promise<Destination>;
 
 /** Opens destinations from their stored configs. Each is opened for one activity and closed with it. */
 export const createDestinationOpener =
   (pool: Pool, keyRing: KeyRing, settings: Settings): OpenDestination =>
-  async (subject, onWaiting) => {
+  async (subject, onFault) => {
     const stored = await readConfig(pool, keyRing, subject.batch_export_id, subject.config_version);
     const type = destinationTypeOf(stored.destination_type);
     // Checked again, since what is allowed may have become stricter after the config was stored.
-    return type.open(type.parseConfig(stored.config, settings), { settings, onWaiting });
+    return type.open(type.parseConfig(stored.config, settings), { settings, onFault });
   };

@@ -29,6 +29,6 @@ export const createPlaceOpener = (pool: Pool, keyRing: KeyRing, settings: Settin
         : await readConfig(pool, keyRing, batch_export_id, newest_config_version);
     // An export's destination never changes its type.
     const config = type.withAccessOf(written, type.parseConfig(newest.config, settings));
-    return type.open(config, { settings: impatient, onWaiting: () => undefined });
+    return type.open(config, { settings: impatient, onFault: () => undefined });
   };
 };

@@ -4,7 +4,6 @@ import { hexDigits, uuidLength, writeUuid } from './plain_values.ts';
 import type { AppendValue } from './text_format.ts';
 
 // The Parquet encoder knows it from here.
-export { appendBytes } from './growing_buffer.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;

@@ -40,7 +40,7 @@ export interface PlaceDependencies {
   readonly pool: Pool;
   readonly keyRing: KeyRing;
   readonly settings: Settings;
-  readonly onWaiting: DestinationContext['onWaiting'];
+  readonly onFault: DestinationContext['onFault'];
 }
 
 /** Reads an export that there is or was. @throws CannotVerify when there is none. */
@@ -89,7 +89,7 @@ export interface OpenedPlaces {
  * @throws CommandRefused, SecretUnreadable or DestinationFault when the one in force cannot be opened.
  */
 export async function openPlaces(
-  { pool, keyRing, settings, onWaiting }: PlaceDependencies,
+  { pool, keyRing, settings, onFault }: PlaceDependencies,
   definition: ExportDefinition,
 ): Promise<OpenedPlaces> {
   const places: Place[] = [];
@@ -102,7 +102,7 @@ export async function openPlaces(
     const current = versions.some(({ version }) => version === definition.config_version);
     try {
       const { config } = await readConfig(pool, keyRing, definition.batch_export_id, newest);
-      const reader = openBucketReader(parseS3Config(config, settings), { settings, onWaiting });
+      const reader = openBucketReader(parseS3Config(config, settings), { settings, onFault });
       const manifestFolders = [...new Set(versions.map((version) => manifestFolder(version, definition)))];
       places.push({ reader, manifestFolders, current });
     } catch (error) {

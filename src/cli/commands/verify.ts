@@ -54,7 +54,7 @@ async function look(batchExportId: string, { from, to, deep }: Options): Promise
   try {
     return await withPool((pool) =>
       verifyBatchExport(
-        { pool, keyRing, settings, sourceUrl, onWaiting: progress.waiting },
+        { pool, keyRing, settings, sourceUrl, onFault: progress.waiting },
         { batchExportId, from, to, deep, onProgress: progress.checked },
       ),
     );

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { DestinationFault } from '../destination.ts';
 import { TolerableFault, type PlannedStep } from '../test_steps.ts';
+import { conditionFailed } from './faults.ts';
 import { testKey } from './keys.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
@@ -104,14 +105,12 @@ async function tryUpload(bucket: TestRequests, bytes: number): Promise<void> {
   );
 }
 
-const refusals = new Set(['PreconditionFailed', 'ConditionalRequestConflict', '412', '409']);
-
 async function expectRefusal(write: () => Promise<void>): Promise<void> {
   try {
     await write();
   } catch (error) {
     if (!(error instanceof DestinationFault)) throw error;
-    if (refusals.has(error.type)) return;
+    if (conditionFailed.has(error.type)) return;
     if (error.type !== 'NotImplemented') throw error;
   }
   throw testFault(

@@ -36,9 +36,17 @@ const aliases: Readonly<Record<string, string>> = {
   Forbidden: 'AccessDenied',
   '403': 'AccessDenied',
   '301': 'PermanentRedirect',
+  '409': 'ConditionalRequestConflict',
+  '412': 'PreconditionFailed',
   // What versitygw says of an access key it does not know.
   XAdminUserNotFound: 'InvalidAccessKeyId',
 };
+
+/** What servers say when the condition of a write does not hold: the object is there, or is another one. */
+export const conditionFailed: ReadonlySet<string> = new Set([
+  'PreconditionFailed',
+  'ConditionalRequestConflict',
+]);
 
 /** Statuses of 400 to 499 that say "not now" rather than "never". */
 const passingStatuses = new Set([408, 409, 412, 425, 429]);

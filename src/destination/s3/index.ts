@@ -66,7 +66,7 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
 async function testS3(config: S3Config, settings: Settings): Promise<readonly TestStep[]> {
   const requests = createS3Requests(config, {
     settings: { ...settings, EXPORTD_S3_PATIENCE_MS: 0 },
-    onWaiting: () => undefined,
+    onFault: () => undefined,
   });
   try {
     return await takeTestSteps(settings.EXPORTD_DESTINATION_TEST_TIMEOUT_MS, (signal) =>

@@ -105,7 +105,7 @@ async function* readOn(
     try {
       output = await getFrom(at);
     } catch (error) {
-      if (!isFault(error, 'NoSuchKey', 'NotFound', 'PreconditionFailed', '412')) throw error;
+      if (!isFault(error, 'NoSuchKey', 'NotFound', 'PreconditionFailed')) throw error;
       throw new DestinationFault('ObjectReplaced', 'An object was replaced or deleted while it was read.', {
         transient: true,
       });

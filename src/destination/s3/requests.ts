@@ -3,7 +3,7 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import type { DestinationContext, DestinationFault } from '../destination.ts';
 import { createS3Client } from './client.ts';
 import type { S3Config } from './config.ts';
-import { faultOf } from './faults.ts';
+import { conditionFailed, faultOf } from './faults.ts';
 
 /** Requests to the bucket of one destination, made patiently. */
 export interface S3Requests {
@@ -24,17 +24,10 @@ export interface S3Requests {
 }
 
 /** Faults that waiting does not change: whoever asked has to look what became of the object or the upload. */
-const needsDecision = new Set([
-  'NoSuchUpload',
-  'InvalidPart',
-  'PreconditionFailed',
-  'ConditionalRequestConflict',
-  '412',
-  '409',
-]);
+const needsDecision = new Set(['NoSuchUpload', 'InvalidPart', ...conditionFailed]);
 
 /** Opens the way to the bucket of one config. */
-export function createS3Requests(config: S3Config, { settings, onWaiting }: DestinationContext): S3Requests {
+export function createS3Requests(config: S3Config, { settings, onFault }: DestinationContext): S3Requests {
   const client = createS3Client(config, settings);
   const {
     EXPORTD_S3_PATIENCE_MS: patience,
@@ -55,14 +48,14 @@ export function createS3Requests(config: S3Config, { settings, onWaiting }: Dest
           signal.throwIfAborted();
           const fault = faultOf(error, operation);
           if (!isWorthWaiting(fault) || Date.now() + pause > deadline) throw fault;
-          onWaiting(fault);
+          onFault(fault);
           await wait(pause, undefined, { signal }).catch(() => {
             throw signal.reason;
           });
         }
       }
     },
-    tell: onWaiting,
+    tell: onFault,
     close: () => client.destroy(),
   };
 }

@@ -1,5 +1,6 @@
 import { DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { DestinationFault } from '../destination.ts';
+import { conditionFailed } from './faults.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
 import { unconditionalStore } from './unconditional_store.ts';
@@ -26,12 +27,9 @@ export async function putSmallObject(
     if (error.type === 'NotImplemented') {
       requests.tell(unconditionalStore());
       await put({});
-    } else if (!objectStands.has(error.type)) throw error;
+    } else if (!conditionFailed.has(error.type)) throw error;
   }
 }
-
-/** What servers say when the condition does not hold. */
-const objectStands = new Set(['PreconditionFailed', 'ConditionalRequestConflict', '412', '409']);
 
 /** Removes an object; S3 answers the same whether it was there or not. */
 export async function deleteObject(requests: S3Requests, key: string, signal: AbortSignal): Promise<void> {
@@ -56,6 +54,6 @@ export async function deleteUnchanged(
   } catch (error) {
     if (!(error instanceof DestinationFault)) throw error;
     if (error.type === 'NotImplemented') await remove({});
-    else if (!objectStands.has(error.type)) throw error;
+    else if (!conditionFailed.has(error.type)) throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { createGrowingBuffer, type GrowingBuffer } from '../growing_buffer.ts';
-import { appendBytes } from '../json_values.ts';
+import { appendBytes } from '../growing_buffer.ts';
 import { jsonbVersion, type ColumnValues } from './column_values.ts';
 
 /** More different values than this, or more bytes of them, are no dictionary any more. */

@@ -1,4 +1,4 @@
-import { appendBytes } from '../json_values.ts';
+import { appendBytes } from '../growing_buffer.ts';
 import { reserve, type GrowingBuffer } from '../growing_buffer.ts';
 import { jsonbVersion, type ColumnValues } from './column_values.ts';
 import { epochShift } from './timestamp.ts';

@@ -23,10 +23,6 @@ export type RowGroup = {
   readonly columns: readonly ColumnChunk[];
 };
 
-/** Bytes of a row group in the file. */
-export const rowGroupLength = ({ columns }: RowGroup): number =>
-  columns.reduce((sum, { compressed }) => sum + compressed, 0);
-
 /** A journalled value as a row group. @throws TypeError when it is none, which this encoder never made */
 export function rowGroupOf(value: JsonValue): RowGroup {
   if (isRowGroup(value)) return value;
