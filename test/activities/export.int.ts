@@ -18,8 +18,8 @@ afterAll(() => stage.close());
 /** A way to the destination that calls `onPart` in place of sending a part. */
 const interrupting =
   (onPart: () => Promise<never>): OpenDestination =>
-  async (subject, onWaiting) => {
-    const destination = await stage.openDestination(subject, onWaiting);
+  async (subject, onFault) => {
+    const destination = await stage.openDestination(subject, onFault);
     return {
       ...destination,
       beginFile: async (...input) => ({ ...(await destination.beginFile(...input)), putPart: onPart }),

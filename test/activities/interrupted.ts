@@ -40,8 +40,8 @@ export function interrupted(
       await between.completed?.();
     },
   });
-  const openDestination: OpenDestination = async (subject, onWaiting): Promise<Destination> => {
-    const real = await stage.openDestination(subject, onWaiting);
+  const openDestination: OpenDestination = async (subject, onFault): Promise<Destination> => {
+    const real = await stage.openDestination(subject, onFault);
     return {
       ...real,
       beginFile: async (...input) => upload(await real.beginFile(...input)),

@@ -25,8 +25,8 @@ const config = { on_bad_row: 'reject' };
 /** The next way to the bucket dies when it is to write the file of the rejected rows, before or after it is there. */
 const dying =
   (moment: 'before' | 'after'): OpenDestination =>
-  async (subject, onWaiting) => {
-    const real = await stage.openDestination(subject, onWaiting);
+  async (subject, onFault) => {
+    const real = await stage.openDestination(subject, onFault);
     return {
       ...real,
       putObject: async (...input) => {

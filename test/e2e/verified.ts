@@ -15,7 +15,7 @@ export const verified = (
       keyRing: createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS),
       settings,
       sourceUrl: databaseUrl,
-      onWaiting: () => undefined,
+      onFault: () => undefined,
     },
     { batchExportId, deep },
   );

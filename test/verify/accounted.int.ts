@@ -92,7 +92,7 @@ describe('an interval that is exported again while it is verified', () => {
   it('is checked anew, with what its manifest names then', async () => {
     const exported = await stage.exportHours();
     const config = parseS3Config(configOf(stage.bucket), stage.settings);
-    const bucket = openBucketReader(config, { settings: stage.settings, onWaiting: () => undefined });
+    const bucket = openBucketReader(config, { settings: stage.settings, onFault: () => undefined });
     const [file] = (await exported.manifest(0)).files;
     let opened = 0;
     const reader: BucketReader = {

@@ -33,17 +33,17 @@ const parse = (bucket: TestBucket, more: object): S3Config =>
 export const openBucket = (bucket: TestBucket, more: object = {}): Destination =>
   s3.open(parse(bucket, more), {
     settings: s3Settings({ EXPORTD_S3_PATIENCE_MS: '0' }),
-    onWaiting: () => undefined,
+    onFault: () => undefined,
   });
 
 export const requestsOf = (bucket: TestBucket, more: object = {}): S3Requests =>
-  createS3Requests(parse(bucket, more), { settings: s3Settings(), onWaiting: () => undefined });
+  createS3Requests(parse(bucket, more), { settings: s3Settings(), onFault: () => undefined });
 
 /** Makes one request with a config as a user would send it; the fault that it met, or null. */
 export async function visitBucket(config: object, settings: Settings): Promise<unknown> {
   const requests = createS3Requests(s3.parseConfig(config, settings), {
     settings,
-    onWaiting: () => undefined,
+    onFault: () => undefined,
   });
   return requests
     .send('HeadBucket', new AbortController().signal, (client, call) =>

@@ -51,7 +51,7 @@ async function withReader<Result>(work: (reader: BucketReader) => Promise<Result
   const config = parseS3Config(configOf(bucket, { endpoint_url: `http://127.0.0.1:${port}` }), s3Settings());
   const reader = openBucketReader(config, {
     settings: s3Settings({ EXPORTD_S3_PATIENCE_MS: '2000' }),
-    onWaiting: () => undefined,
+    onFault: () => undefined,
   });
   try {
     return await work(reader);

@@ -31,7 +31,7 @@ async function visitBusyServer(busyRequests: number, patienceMs: number) {
     aws_access_key_id: 'id',
     aws_secret_access_key: 'secret',
   };
-  const requests = createS3Requests(s3Config(config), { settings, onWaiting: (fault) => waits.push(fault) });
+  const requests = createS3Requests(s3Config(config), { settings, onFault: (fault) => waits.push(fault) });
   const answer = await requests
     .send('HeadBucket', new AbortController().signal, (client, call) =>
       client.send(new HeadBucketCommand({ Bucket: 'bucket' }), call),
