@@ -4,6 +4,7 @@ import type { Client } from '@temporalio/client';
 import proto from '@temporalio/proto';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
 import type { ClientConnection } from './connections.ts';
+import { requestPatienceMs } from './task_queues.ts';
 
 const names = Object.values(searchAttributes).map(({ name }) => name);
 const pollMs = 100;
@@ -18,18 +19,22 @@ export async function registerSearchAttributes(
 ): Promise<void> {
   const { namespace } = client.options;
   const { operatorService } = connection;
-  const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
+  const soon = <Result>(work: () => Promise<Result>): Promise<Result> =>
+    connection.withDeadline(Date.now() + requestPatienceMs, work);
+  const { customAttributes } = await soon(() => operatorService.listSearchAttributes({ namespace }));
   const missing = names.filter((name) => !(name in customAttributes));
   if (missing.length > 0)
-    await operatorService.addSearchAttributes({
-      namespace,
-      searchAttributes: Object.fromEntries(
-        missing.map((name) => [
-          name,
-          proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
-        ]),
-      ),
-    });
+    await soon(() =>
+      operatorService.addSearchAttributes({
+        namespace,
+        searchAttributes: Object.fromEntries(
+          missing.map((name) => [
+            name,
+            proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+          ]),
+        ),
+      }),
+    );
   while (!(await areUsable(client))) await wait(pollMs, undefined, { signal });
 }
 

@@ -2,6 +2,7 @@ import closeWithGrace from 'close-with-grace';
 import { createAppendActivities } from '../../activities/append.ts';
 import { createDestinationTestActivities } from '../../activities/destination_test.ts';
 import { createExportActivities } from '../../activities/export.ts';
+import { createNotifyActivities } from '../../activities/notify.ts';
 import { createUpkeepActivities, createUpkeepLook } from '../../activities/upkeep.ts';
 import { createKeyRing, type KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
@@ -15,11 +16,14 @@ import { createByteBudget } from '../encoding/byte_budget.ts';
 import { createEncoderPool } from '../encoding/encoder_pool.ts';
 import { createPool } from '../journal/database.ts';
 import { createJournal } from '../journal/journal.ts';
+import { createDeliverer } from '../notifications/deliver.ts';
 import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { createBackfillClient } from './backfill_client.ts';
 import { bundleWorkflows } from './bundle.ts';
 import { connectWorkers, createClient, whenTemporalAnswers } from './connections.ts';
+import { createNotificationClient } from './notification_client.ts';
+import { createLostSignals } from './lost_signals.ts';
 import { reconcile } from './reconcile.ts';
 import { createReconciler } from './reconciler.ts';
 import { createRunStarter } from './run_starter.ts';
@@ -86,11 +90,12 @@ async function serve(
     runs: createRunStarter(client, settings),
     schedules: createScheduleClient(client, settings),
     backfills: createBackfillClient(client, pool, settings),
+    lostSignals: createLostSignals(client, journal, settings),
     upkeep: createUpkeepClient(client, settings),
+    notifications: createNotificationClient(client, pool, settings),
     logger,
     settings,
   };
-    lostSignals: createLostSignals(client, journal, settings),
   const exporting = {
     runSteps: control.runSteps,
     source,
@@ -101,7 +106,12 @@ async function serve(
     logger,
     settings,
   };
-  const reconciler = createReconciler({ pool, pass: () => reconcile(control), settings, logger });
+  const pass = async (): Promise<void> => {
+    // A namespace that was lost comes back without them, and refuses every start that names one.
+    await registerSearchAttributes(temporal, signal);
+    await reconcile(control);
+  };
+  const reconciler = createReconciler({ pool, pass, settings, logger });
   try {
     const workflowBundle = await bundleWorkflows(logger);
     const connection = await whenTemporalAnswers(() => connectWorkers(settings), logger, signal);
@@ -116,6 +126,7 @@ async function serve(
       }),
       exportActivities: createExportActivities(exporting),
       upkeepLook: createUpkeepLook(control),
+      notifyActivities: createNotifyActivities({ deliver: createDeliverer(pool, keyRing, settings), logger }),
       upkeepActivities: createUpkeepActivities({
         ...control,
         openPlace: createPlaceOpener(pool, keyRing, settings),

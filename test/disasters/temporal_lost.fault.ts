@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { holdRequests } from '../e2e/request_hold.ts';
+import { hourAgo, insertEvents } from '../e2e/rows.ts';
+import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
+import { startStack, type Stack } from '../e2e/stack.ts';
+import { verified } from '../e2e/verified.ts';
+import { createBucket } from '../setup/bucket.ts';
+import { until } from '../setup/until.ts';
+import { startsPerInterval } from './run_starts.ts';
+import { startOwnTemporal, type OwnTemporal } from './temporal_server.ts';
+
+const hours = 24;
+const rowsPerHour = 40;
+
+describe('when the database of Temporal is thrown away', () => {
+  let temporal: OwnTemporal;
+  let proxy: S3Proxy;
+  let stack: Stack;
+  beforeAll(async () => {
+    temporal = await startOwnTemporal();
+    const bucket = await createBucket();
+    proxy = await createS3Proxy(bucket.endpoint);
+    stack = await startStack(
+      'temporal-lost',
+      { TEMPORAL_ADDRESS: temporal.address, EXPORTD_COMMAND_TIMEOUT_MS: '3000' },
+      { bucket: { ...bucket, endpoint: proxy.endpoint } },
+    );
+    for (let hour = hours; hour > 0; hour -= 1)
+      await insertEvents(stack.pool, stack.projectId, hourAgo(hour), rowsPerHour);
+  }, 120_000);
+  afterAll(async () => {
+    await stack.stop();
+    await proxy.close();
+    await temporal.close();
+  });
+
+  const statuses = async (id: string) => (await stack.runs(id)).map(({ status }) => status);
+  const completed = async (id: string) =>
+    (await statuses(id)).filter((status) => status === 'Completed').length;
+  const lossless = async (id: string) => {
+    const { findings } = await verified(stack, id);
+    expect(findings).toEqual([]);
+  };
+
+  it('schedules, a backfill and commands that wait go on, nothing is lost and nothing runs twice', async () => {
+    const live = await stack.createExport({ interval: 'every 1 minutes' });
+    const idle = await stack.createExport();
+    const halfway = await stack.createExport({}, { prefix: 'halfway' });
+    const exporting = holdRequests(proxy, 'a file of the backfill', {
+      when: 'before',
+      matches: ({ operation, key }) =>
+        operation === 'PutObject' && key.startsWith('halfway/') && proxy.requests.length > 30,
+    });
+    const asked = await stack.call('POST', `/batch_exports/${halfway}/backfill/`, {
+      start_at: hourAgo(hours).toISOString(),
+      end_at: hourAgo(0).toISOString(),
+    });
+    expect(asked.status).toBe(200);
+    await until(
+      async () => exporting.held.length >= 2 && (await completed(halfway)) >= 4,
+      'half the backfill',
+    );
+
+    // The workflow of this one never sees its signal: it is lost with the database.
+    const [worker] = stack.workers;
+    worker?.pause();
+    const pause = await stack.call('POST', `/batch_exports/${idle}/pause/`);
+    expect(pause.status).toBe(202);
+    await temporal.kill();
+    temporal.loseDatabase();
+    worker?.resume();
+    const refused = await stack.call('POST', `/batch_exports/${idle}/backfill/`, {
+      start_at: hourAgo(2).toISOString(),
+      end_at: hourAgo(1).toISOString(),
+    });
+    expect(refused.status).toBe(503);
+    expect(await completed(halfway)).toBeLessThan(hours);
+    await temporal.start();
+    exporting.release();
+
+    await until(async () => (await completed(halfway)) === hours, 'the whole backfill');
+    expect(new Set(await statuses(halfway))).toEqual(new Set(['Completed']));
+    const lostAt = new Date().toISOString();
+    await until(
+      async () =>
+        (await stack.runs(live)).some(
+          ({ status, data_interval_end }) => status === 'Completed' && data_interval_end > lostAt,
+        ),
+      'the schedule goes on',
+    );
+    await until(
+      async () => (await stack.call('GET', `/batch_exports/${idle}/`)).body.paused === true,
+      'the pause that waited',
+    );
+    for (const id of [live, halfway]) {
+      await lossless(id);
+      const starts = await startsPerInterval(stack.pool, id);
+      expect(starts.filter(({ started }) => started !== 1)).toEqual([]);
+      expect(new Set(await statuses(id))).not.toContain('Terminated');
+    }
+    // The same processes all the time: they found the new server by themselves.
+    expect(stack.workers).toHaveLength(1);
+    expect(() => process.kill(worker?.pid ?? 0, 0)).not.toThrow();
+  });
+});
