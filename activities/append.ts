@@ -204,6 +204,8 @@ async function reportEnding(
     `select batch_export_id, status, latest_error, backfill_id,
        exists (select from exportd.batch_export_runs failed
                where failed.batch_export_id = run.batch_export_id and failed.retry_at is not null) as retries_wait,
+       exists (select from exportd.webhook_deliveries delivery where delivery.batch_export_id = run.batch_export_id
+               and delivery.status = 'pending' and delivery.attempts = 0) as has_news,
        array(select waiting.backfill_id::text from exportd.backfill_runs waiting
              where waiting.run_id = run.id and waiting.status is null) as waiting
      from exportd.batch_export_runs run where id = $1`,
@@ -215,9 +217,9 @@ async function reportEnding(
   // An automatic retry is not waited for by its backfill, but took a slot of it.
   const own = run.backfill_id === null ? [] : [run.backfill_id];
   for (const id of new Set([...own, ...run.waiting])) await backfills.wake(id);
+  if (run.has_news) await startTelling(dependencies, run.batch_export_id);
   return { status: run.status, latest_error: run.latest_error };
 }
-  if (run.has_news) await startTelling(dependencies, run.batch_export_id);
 
 const nameSome = (held: readonly string[]): readonly string[] =>
   held.length <= holdersNamed ? held : [...held.slice(0, holdersNamed), `${held.length - holdersNamed} more`];

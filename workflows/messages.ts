@@ -48,6 +48,14 @@ export interface DestinationTestInput {
   readonly longest_ms: number;
 }
 
+/** What the delivery of a notification starts with; what is told waits in the control database. */
+export interface NotificationInput {
+  readonly delivery_id: string;
+  readonly task_queue: string;
+  /** The longest that one attempt takes. */
+  readonly longest_ms: number;
+}
+
 /** A task of the upkeep that failed, and when it is tried again. */
 export interface PutOffTask {
   readonly name: string;
@@ -74,6 +82,7 @@ export const workflowTypes = {
   backfill: 'batchExportBackfill',
   destinationTest: 'batchExportDestinationTest',
   upkeep: 'batchExportUpkeep',
+  notification: 'batchExportNotification',
 } as const;
 
 /** Whether a value is an id as exportd makes them; a workflow that is started by hand gets anything. */
@@ -92,6 +101,17 @@ export const backfillWorkflowId = (backfillId: string): string => `batch-export-
 /** Workflow id of a test of a destination. */
 export const destinationTestWorkflowId = (testId: string): string =>
   `batch-export-destination-test-${testId}`;
+
+/** Workflow id of the delivery of a notification to a webhook. */
+export const notificationWorkflowId = (deliveryId: string): string => `${notificationPrefix}${deliveryId}`;
+
+/** The delivery that such a workflow id names; undefined for any other. */
+export function notificationIdIn(workflowId: string): string | undefined {
+  const id = workflowId.slice(notificationPrefix.length);
+  return workflowId.startsWith(notificationPrefix) && isId(id) ? id : undefined;
+}
+
+const notificationPrefix = 'batch-export-notification-';
 
 /** Workflow id of the upkeep: one for each deployment in a namespace, which its task queues tell apart. */
 export const upkeepWorkflowId = (taskQueuePrefix: string): string => `${taskQueuePrefix}-upkeep`;

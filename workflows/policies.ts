@@ -1,7 +1,7 @@
 import type { ActivityOptions, LocalActivityOptions } from '@temporalio/workflow';
 import type { UpkeepRound } from '../activities/upkeep.ts';
 import type { UpkeepKind } from '../src/decisions/upkeep_due.ts';
-import type { DestinationTestInput, RunLimits, RunInput } from './messages.ts';
+import type { DestinationTestInput, NotificationInput, RunLimits, RunInput } from './messages.ts';
 
 /**
  * Recording facts and starting workflows. Tried for ever: there is nothing else to do until the database is back, and
@@ -49,6 +49,19 @@ export const testPolicy = ({ longest_ms }: DestinationTestInput): LocalActivityO
   retry: { maximumAttempts: 1 },
 });
 
+/**
+ * One attempt to tell a webhook something. What fails here is the control database or the worker: a receiver that does
+ * not answer is an outcome, and waiting for the next attempt the workflow's.
+ */
+export const deliveryPolicy = ({ task_queue, longest_ms }: NotificationInput): ActivityOptions => ({
+  taskQueue: task_queue,
+  startToCloseTimeout: longest_ms,
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+});
+
+/** Places for deliveries in a worker, beside those of the upkeep: receivers that hang keep no bucket waiting for long. */
+export const deliveriesAtOnce = 16;
+
 /** Ranges of one run under way at once: enough for several workers, and no queue of its own before those of others. */
 export const rangesAtOnce = 4;
 
@@ -71,6 +84,13 @@ export const barrierPollMs = (asked: number, waited: number): number =>
 /** How many signals sent by hand go into one step, each of at most a few kilobytes. */
 export const signalsPerStep = 50;
 
+/** As many signals since the last step announce a flood: far fewer than the 100 that the server keeps for an open task. */
+export const floodSignals = 10;
+
+/** Commands decided in one step, each in some ten milliseconds; few while a workflow task is open. */
+export const commandsPerLocalStep = 10;
+export const commandsPerRemoteStep = 50;
+
 /** Tasks of the upkeep under way at once: a bucket that does not answer keeps one place busy, not all. */
 export const upkeepTasksAtOnce = 4;
 
@@ -84,13 +104,6 @@ export const upkeepPolicy: Readonly<Record<UpkeepKind, (round: UpkeepRound) => A
   recheckRuns: (round) => ({
     ...triedOnce(round),
     // The last count begins within three quarters of a minute; PostgreSQL ends it.
-/** As many signals since the last step announce a flood: far fewer than the 100 that the server keeps for an open task. */
-export const floodSignals = 10;
-
-/** Commands decided in one step, each in some ten milliseconds; few while a workflow task is open. */
-export const commandsPerLocalStep = 10;
-export const commandsPerRemoteStep = 50;
-
     startToCloseTimeout: round.statement_timeout_ms + 60_000,
   }),
 };

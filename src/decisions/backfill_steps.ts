@@ -19,6 +19,8 @@ export type LockedBackfill = LockedStream<BackfillState, BackfillEvent>;
 
 /** What a backfill workflow does after a step. */
 export interface BackfillStep {
+  /** The export that it is of; empty when there is no such backfill. */
+  readonly batch_export_id: string;
   /** True when nothing more will be opened and nothing is waited for. */
   readonly ended: boolean;
   readonly start_runs: readonly StartableRun[];
@@ -37,7 +39,8 @@ export async function takeBackfillStep(
 ): Promise<BackfillStep> {
   const step = await journal.transaction(async (transaction) => {
     const batchExportId = await exportOf(transaction.connection, backfillId);
-    if (batchExportId === undefined) return { ended: true, opened: 0, total: 0, has_news: false };
+    if (batchExportId === undefined)
+      return { batch_export_id: '', ended: true, opened: 0, total: 0, has_news: false };
     const batchExport = await transaction.lock(batchExportDecider, batchExportId);
     const backfill = await transaction.lock(backfillDecider, backfillId);
     await noteEndedRuns(transaction.connection, backfill);
@@ -50,6 +53,7 @@ export async function takeBackfillStep(
       [backfillId],
     );
     return {
+      batch_export_id: batchExportId,
       ended: state.status === 'Completed' || state.status === 'Cancelled' || state.status === 'Absent',
       opened: rows[0]?.opened ?? 0,
       total: state.status === 'Absent' ? 0 : state.subject.total_runs,

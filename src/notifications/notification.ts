@@ -23,6 +23,19 @@ export interface NotificationData {
   readonly data_interval_end: string | null;
 }
 
+/** What the test of a webhook says. */
+export const dataOfTest = (projectId: number): NotificationData => ({
+  project_id: projectId,
+  batch_export_id: null,
+  batch_export_name: null,
+  backfill_id: null,
+  run_id: null,
+  status: null,
+  latest_error: null,
+  data_interval_start: null,
+  data_interval_end: null,
+});
+
 /** Something to tell, as it is stored. */
 export interface Notification {
   readonly id: string;

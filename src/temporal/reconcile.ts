@@ -1,5 +1,7 @@
 import { isGrpcServiceError, ServiceError, type Client } from '@temporalio/client';
 import type { Settings } from '../config/settings.ts';
+import { overdueExports } from '../decisions/overdue_exports.ts';
+import { dueDeliveries, droppedDeliveries } from '../decisions/deliveries.ts';
 import type { Policies } from '../decisions/policies.ts';
 import { endRun } from '../decisions/run_endings.ts';
 import { startableRun, type StartableRun } from '../decisions/startable_runs.ts';
@@ -7,6 +9,8 @@ import { idFromCause, type Journal } from '../journal/journal.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import {
   backfillWorkflowId,
+  notificationIdIn,
+  notificationWorkflowId,
   runWorkflowId,
   scheduleWorkflowId,
   workflowTypes,
@@ -22,6 +26,8 @@ import {
   waitingCommands,
 } from './expected_executions.ts';
 import { isRefusal } from '../../activities/refusals.ts';
+import type { LostSignals } from './lost_signals.ts';
+import type { NotificationClient } from './notification_client.ts';
 import type { RunStarter } from './run_starter.ts';
 import type { ScheduleClient } from './schedule_client.ts';
 import { taskQueues } from './task_queues.ts';
@@ -35,7 +41,9 @@ export interface ReconcileDependencies {
   readonly runs: RunStarter;
   readonly backfills: BackfillClient;
   readonly upkeep: UpkeepClient;
-  readonly settings: Pick<Settings, 'EXPORTD_TASK_QUEUE'>;
+  readonly notifications: NotificationClient;
+  readonly lostSignals: LostSignals;
+  readonly settings: Pick<Settings, 'EXPORTD_TASK_QUEUE' | 'EXPORTD_RECONCILE_INTERVAL_MS'>;
   readonly logger: Logger;
 }
 
@@ -62,6 +70,8 @@ export async function reconcile(dependencies: ReconcileDependencies): Promise<vo
     if (execution && isStuck(execution)) await schedules.replace(id);
     else if (execution?.status !== 'RUNNING' || overdue.has(id)) await schedules.start(id);
   });
+  await each(dependencies, [dependencies.lostSignals], (lost) => lost.store());
+  await each(dependencies, await waitingCommands(pool), (command) => schedules.signal(command));
   await each(dependencies, await activeRuns(pool), (runId) => reconcileRun(dependencies, runId));
   await each(dependencies, await activeBackfills(pool), async (id) => {
     const execution = await describeExecution(client, backfillWorkflowId(id));
@@ -70,12 +80,11 @@ export async function reconcile(dependencies: ReconcileDependencies): Promise<vo
   });
   await each(dependencies, [upkeep.workflowId], async (workflowId) => {
     const execution = await describeExecution(client, workflowId);
-  await each(dependencies, [dependencies.lostSignals], (lost) => lost.store());
-  await each(dependencies, await waitingCommands(pool), (command) => schedules.signal(command));
     if (execution?.status !== 'RUNNING') await upkeep.start();
     else if (isStuck(execution)) await upkeep.replace();
   });
   await endLeftovers(dependencies);
+  await reconcileDeliveries(dependencies);
 }
 
 /**
@@ -84,7 +93,6 @@ export async function reconcile(dependencies: ReconcileDependencies): Promise<vo
  */
 async function each<Item>(
   { logger }: ReconcileDependencies,
-  await reconcileDeliveries(dependencies);
   items: readonly Item[],
   work: (item: Item) => Promise<unknown>,
 ): Promise<void> {
@@ -152,4 +160,22 @@ async function endLeftovers(dependencies: ReconcileDependencies): Promise<void> 
         .getHandle(runWorkflowId(run), execution.temporal_run_id)
         .terminate('The run has ended, and its workflow is stuck.');
   });
+}
+
+/** Starts deliveries of notifications that are due and do not run, and ends those of webhooks and exports that are gone. */
+async function reconcileDeliveries(dependencies: ReconcileDependencies): Promise<void> {
+  const { journal, client, notifications, settings } = dependencies;
+  await each(dependencies, await dueDeliveries(journal.pool), async (id) => {
+    const execution = await describeExecution(client, notificationWorkflowId(id));
+    if (execution?.status !== 'RUNNING') await notifications.start(id);
+    else if (isStuck(execution)) await notifications.replace(id);
+  });
+  const query = `WorkflowType = '${workflowTypes.notification}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueues(settings).control}'`;
+  const running: string[] = [];
+  for await (const { workflowId } of client.workflow.list({ query })) {
+    const id = notificationIdIn(workflowId);
+    if (id !== undefined) running.push(id);
+  }
+  const dropped = await droppedDeliveries(journal.pool, running);
+  await each(dependencies, dropped, (id) => notifications.cancel(id));
 }

@@ -20,6 +20,10 @@ export const backfillSummary = (backfill: {
   readonly end_at: string;
 }): string => `Backfill of "${shortened(backfill.name)}", ${backfill.start_at} to ${backfill.end_at}`;
 
+/** The delivery of a notification in one line for the Temporal UI: `run.failed of "Shop" to https://example.com`. */
+export const notificationSummary = (type: string, name: string, receiver: string): string =>
+  `${type} of "${shortened(name)}" to ${receiver.slice(0, 100)}`;
+
 const readable = (time: string): string[] => time.slice(0, 16).split('T');
 
 /** A name without what JSON writes with six bytes, cut between two characters. */

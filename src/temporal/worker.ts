@@ -3,8 +3,9 @@ import { heartbeatIntervalMs } from '../../activities/activity_context.ts';
 import type { AppendActivities } from '../../activities/append.ts';
 import type { DestinationTestActivities } from '../../activities/destination_test.ts';
 import type { createExportActivities } from '../../activities/export.ts';
+import type { NotifyActivities } from '../../activities/notify.ts';
 import type { UpkeepActivities, UpkeepLook } from '../../activities/upkeep.ts';
-import { upkeepTasksAtOnce } from '../../workflows/policies.ts';
+import { deliveriesAtOnce, upkeepTasksAtOnce } from '../../workflows/policies.ts';
 import type { Settings } from '../config/settings.ts';
 import { taskQueues } from './task_queues.ts';
 
@@ -17,6 +18,7 @@ export interface WorkerDependencies {
   readonly exportActivities: ReturnType<typeof createExportActivities>;
   readonly upkeepLook: UpkeepLook;
   readonly upkeepActivities: UpkeepActivities;
+  readonly notifyActivities: NotifyActivities;
   readonly settings: Pick<
     Settings,
     'TEMPORAL_NAMESPACE' | 'EXPORTD_TASK_QUEUE' | 'EXPORTD_EXPORT_SLOTS' | 'EXPORTD_HEARTBEAT_TIMEOUT_MS'
@@ -36,7 +38,7 @@ const shutdownGraceTime = '5s';
 /** After this, activities that did not hear that they should end are left behind; their heartbeats stop. */
 const shutdownForceTime = '10s';
 
-/** Makes the control worker (workflows and their decisions), the export worker (rows) and the upkeep worker (buckets). */
+/** Makes the control worker (workflows and their decisions), the export worker (rows) and the upkeep worker (buckets and webhooks). */
 export async function createWorkers(dependencies: WorkerDependencies): Promise<Workers> {
   const { connection, settings } = dependencies;
   const shared = {
@@ -72,9 +74,9 @@ export async function createWorkers(dependencies: WorkerDependencies): Promise<W
   const upkeep = await Worker.create({
     ...shared,
     taskQueue: queues.upkeep,
-    activities: dependencies.upkeepActivities,
-    // The one upkeep of a deployment has no more under way.
-    maxConcurrentActivityTaskExecutions: upkeepTasksAtOnce,
+    activities: { ...dependencies.upkeepActivities, ...dependencies.notifyActivities },
+    // The one upkeep of a deployment has no more under way, so there is a place for each of its tasks beside deliveries.
+    maxConcurrentActivityTaskExecutions: upkeepTasksAtOnce + deliveriesAtOnce,
     maxConcurrentActivityTaskPolls: 1,
     maxHeartbeatThrottleInterval,
   });

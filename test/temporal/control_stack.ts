@@ -6,24 +6,27 @@ import { NativeConnection, type WorkflowBundleOption } from '@temporalio/worker'
 import { createAppendActivities } from '../../activities/append.ts';
 import { createDestinationTestActivities } from '../../activities/destination_test.ts';
 import type { createExportActivities } from '../../activities/export.ts';
+import { createNotifyActivities } from '../../activities/notify.ts';
 import { createUpkeepLook } from '../../activities/upkeep.ts';
-import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
+import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { policiesOf, type Policies } from '../../src/decisions/policies.ts';
 import { createRunSteps, type RunSteps } from '../../src/decisions/run_steps.ts';
 import type { RunStatus } from '../../src/domain/run.ts';
 import { storeCommand, type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import { createDeliverer } from '../../src/notifications/deliver.ts';
 import { everyRow } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createLogger, type Logger } from '../../src/telemetry/logger.ts';
 import { createBackfillClient } from '../../src/temporal/backfill_client.ts';
 import { bundleWorkflows } from '../../src/temporal/bundle.ts';
 import { createClient } from '../../src/temporal/connections.ts';
-import { reconcile } from '../../src/temporal/reconcile.ts';
-import { createRunStarter } from '../../src/temporal/run_starter.ts';
 import { createLostSignals } from '../../src/temporal/lost_signals.ts';
+import { reconcile } from '../../src/temporal/reconcile.ts';
+import { createNotificationClient } from '../../src/temporal/notification_client.ts';
+import { createRunStarter } from '../../src/temporal/run_starter.ts';
 import { installRuntime } from '../../src/temporal/runtime.ts';
 import { createScheduleClient, type ScheduleClient } from '../../src/temporal/schedule_client.ts';
 import { registerSearchAttributes } from '../../src/temporal/search_attributes.ts';
@@ -55,11 +58,11 @@ export interface ControlStack {
   readonly journal: Journal;
   readonly policies: Policies;
   readonly settings: Settings;
+  /** Seals the secrets of webhooks. */
+  readonly keyRing: KeyRing;
   readonly client: Client;
   readonly schedules: ScheduleClient;
   readonly behaviour: Behaviour;
-  /** Seals the secrets of webhooks. */
-  readonly keyRing: KeyRing;
   startWorker(): Promise<void>;
   stopWorker(): Promise<void>;
   /** One pass of the reconciler. */
@@ -76,7 +79,7 @@ export interface ControlStack {
 }
 
 /** Bundled once for all test files of a run of Jest. */
-async function sharedBundle(logger: Logger): Promise<WorkflowBundleOption> {
+export async function sharedBundle(logger: Logger): Promise<WorkflowBundleOption> {
   const codePath = join(fromSetUp('EXPORTD_TEST_FOLDER'), 'workflow_bundle.js');
   if (existsSync(codePath)) return { code: readFileSync(codePath, 'utf8') };
   const { code } = await bundleWorkflows(logger);
@@ -117,10 +120,10 @@ export async function createControlStack(
   const connection = await NativeConnection.connect({ address: settings.TEMPORAL_ADDRESS });
   const workflowBundle = await sharedBundle(logger);
   const { pool } = database;
+  const keyRing = createKeyRing(`test:${randomBytes(32).toString('base64')}`);
   const journal = createJournal(pool);
   const runSteps = createRunSteps(journal);
   const behaviour = createBehaviour();
-  const keyRing = createKeyRing(`test:${randomBytes(32).toString('base64')}`);
   const data = makeDataPlane?.(database, settings, runSteps) ?? {
     source: standInSource(behaviour),
     exportActivities: standInExport(runSteps, behaviour, logger),
@@ -136,6 +139,8 @@ export async function createControlStack(
     schedules: createScheduleClient(client, settings),
     backfills: createBackfillClient(client, pool, settings),
     upkeep: createUpkeepClient(client, settings),
+    notifications: createNotificationClient(client, pool, settings),
+    lostSignals: createLostSignals(client, journal, settings),
     logger,
     settings,
   };
@@ -181,12 +186,12 @@ export async function createControlStack(
     journal,
     policies: control.policies,
     settings,
+    keyRing,
     client,
     schedules: control.schedules,
     behaviour,
     startWorker: async () => {
       const workers = await createWorkers({
-    keyRing,
         connection,
         workflowBundle,
         appendActivities: createAppendActivities(control),
@@ -197,6 +202,10 @@ export async function createControlStack(
         exportActivities: data.exportActivities,
         upkeepLook: createUpkeepLook(control),
         upkeepActivities: standInUpkeep(behaviour, logger),
+        notifyActivities: createNotifyActivities({
+          deliver: createDeliverer(pool, keyRing, settings),
+          logger,
+        }),
         settings,
       });
       const running = workers.run();

@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import type { KeyRing } from '../config/key_ring.ts';
+import type { Connection, Pool } from '../journal/database.ts';
+import { dataOfTest, type NotificationType } from './notification.ts';
+import { sealWebhookSecret } from './webhook_secret.ts';
+
+/** A webhook as it may be shown: without its secret. */
+export interface Webhook extends WebhookMembers {
+  readonly id: string;
+  readonly created_at: string;
+  readonly last_delivery: {
+    readonly at: string;
+    readonly status: number | null;
+    readonly detail: string;
+  } | null;
+}
+
+/** What its owner writes. */
+export interface WebhookMembers {
+  readonly url: string;
+  readonly events: readonly NotificationType[];
+  /** The one export that it is told of; null for all of the project. */
+  readonly batch_export: string | null;
+  readonly enabled: boolean;
+}
+
+type WebhookRow = Omit<Webhook, 'last_delivery'> & {
+  readonly last_attempt_at: string | null;
+  readonly last_attempt_status: number | null;
+  readonly last_attempt_detail: string | null;
+};
+
+const columns = `id, url, events, batch_export_id as batch_export, enabled, created_at, last_attempt_at,
+  last_attempt_status, last_attempt_detail`;
+
+function webhookOf(row: WebhookRow): Webhook {
+  const { last_attempt_at: at, last_attempt_status: status, last_attempt_detail: detail, ...members } = row;
+  return { ...members, last_delivery: at === null ? null : { at, status, detail: detail ?? '' } };
+}
+
+/** Stores a new webhook of a project, its secret sealed. */
+export async function createWebhook(
+  pool: Pool,
+  keyRing: KeyRing,
+  teamId: number,
+  { url, events, batch_export, enabled }: WebhookMembers,
+  secret: string,
+): Promise<Webhook> {
+  const id = randomUUID();
+  const { rows } = await pool.query<WebhookRow>(
+    `insert into exportd.webhooks (id, team_id, url, events, batch_export_id, enabled, secret)
+     values ($1, $2, $3, $4, $5, $6, $7) returning ${columns}`,
+    [id, teamId, url, events, batch_export, enabled, sealWebhookSecret(keyRing, id, secret)],
+  );
+  const [row] = rows;
+  if (!row) throw new Error('The database returned no row for a webhook that it inserted.');
+  return webhookOf(row);
+}
+
+/** A webhook of the project. */
+export async function findWebhook(
+  database: Pool | Connection,
+  teamId: number,
+  id: string,
+): Promise<Webhook | undefined> {
+  const { rows } = await database.query<WebhookRow>(
+    `select ${columns} from exportd.webhooks where team_id = $1 and id = $2`,
+    [teamId, id],
+  );
+  return rows[0] && webhookOf(rows[0]);
+}
+
+/** A page of the project's webhooks, newest first. */
+export async function listWebhooks(
+  pool: Pool,
+  teamId: number,
+  window: { readonly limit: number; readonly offset: number },
+): Promise<{ count: number; results: Webhook[] }> {
+  const counted = await pool.query<{ count: number }>(
+    'select count(*) as count from exportd.webhooks where team_id = $1',
+    [teamId],
+  );
+  const { rows } = await pool.query<WebhookRow>(
+    `select ${columns} from exportd.webhooks where team_id = $1 order by created_at desc, id limit $2 offset $3`,
+    [teamId, window.limit, window.offset],
+  );
+  return { count: counted.rows[0]?.count ?? 0, results: rows.map(webhookOf) };
+}
+
+/**
+ * Changes members that are given; the others stay.
+ * @param secret one to sign with from now on, or undefined to keep it.
+ */
+export async function updateWebhook(
+  pool: Pool,
+  keyRing: KeyRing,
+  teamId: number,
+  id: string,
+  members: Partial<WebhookMembers>,
+  secret: string | undefined,
+): Promise<Webhook | undefined> {
+  const { rows } = await pool.query<WebhookRow>(
+    `update exportd.webhooks set url = coalesce($3, url), events = coalesce($4, events),
+       batch_export_id = case when $5 then $6 else batch_export_id end,
+       enabled = coalesce($7, enabled), secret = coalesce($8, secret)
+     where team_id = $1 and id = $2 returning ${columns}`,
+    [
+      teamId,
+      id,
+      members.url ?? null,
+      members.events ?? null,
+      members.batch_export !== undefined,
+      members.batch_export ?? null,
+      members.enabled ?? null,
+      secret === undefined ? null : sealWebhookSecret(keyRing, id, secret),
+    ],
+  );
+  return rows[0] && webhookOf(rows[0]);
+}
+
+/** Removes a webhook and ends what is still on its way to it. @returns whether it was there. */
+export async function deleteWebhook(pool: Pool, teamId: number, id: string): Promise<boolean> {
+  const { rowCount } = await pool.query('delete from exportd.webhooks where team_id = $1 and id = $2', [
+    teamId,
+    id,
+  ]);
+  return rowCount === 1;
+}
+
+/** Stores a test of a webhook, to be delivered once. @returns the id of the delivery. */
+export async function storeWebhookTest(pool: Pool, teamId: number, webhookId: string): Promise<string> {
+  const [notificationId, deliveryId] = [randomUUID(), randomUUID()];
+  await pool.query(
+    `with notification as (
+       insert into exportd.notifications (id, type, team_id, data) values ($1, 'test', $2, $3) returning id)
+     insert into exportd.webhook_deliveries (id, notification_id, webhook_id)
+     select $4, id, $5 from notification`,
+    [notificationId, teamId, JSON.stringify(dataOfTest(teamId)), deliveryId, webhookId],
+  );
+  return deliveryId;
+}
+
+/** Removes a test that was delivered, or that nobody waits for any more. */
+export async function removeWebhookTest(pool: Pool, deliveryId: string): Promise<void> {
+  await pool.query(
+    `delete from exportd.notifications where type = 'test'
+     and id = (select notification_id from exportd.webhook_deliveries where id = $1)`,
+    [deliveryId],
+  );
+}
