@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Worker, type ReplayHistoriesIterable } from '@temporalio/worker';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { until } from '../setup/until.ts';
+import { createControlStack, sharedBundle, type ControlStack } from '../temporal/control_stack.ts';
+
+let stack: ControlStack;
+beforeAll(async () => {
+  stack = await createControlStack({ EXPORTD_CONTINUE_AS_NEW_COMMANDS: '50' });
+  await stack.startWorker();
+});
+afterAll(() => stack.close());
+
+const scheduleOf = (id: string, runId?: string) =>
+  stack.client.workflow.getHandle(`batch-export-${id}`, runId);
+
+interface DecidedCommand {
+  readonly name: string;
+  readonly body: { readonly last_paused_at?: string };
+  readonly status: string;
+}
+
+/** The commands of an export but its creation, once there are so many and all are decided. */
+async function decided(id: string, count: number): Promise<DecidedCommand[]> {
+  let commands: DecidedCommand[] = [];
+  await until(
+    async () => {
+      const { rows } = await stack.pool.query<DecidedCommand>(
+        `select name, body, status from exportd.commands where batch_export_id = $1 and name <> 'create' order by position`,
+        [id],
+      );
+      commands = rows;
+      return rows.length >= count && rows.every(({ status }) => status !== 'pending');
+    },
+    () => `${count} outcomes, of which there are ${commands.length}`,
+  );
+  return commands;
+}
+
+/** Run ids of the executions of a schedule, oldest first. */
+async function chainOf(id: string): Promise<string[]> {
+  const chain: string[] = [];
+  const { raw } = await scheduleOf(id).describe();
+  let next = raw.workflowExecutionInfo?.firstRunId;
+  while (next) {
+    chain.push(next);
+    const { events } = await scheduleOf(id, next).fetchHistory();
+    next = events?.at(-1)?.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId;
+  }
+  return chain;
+}
+
+/** What became of replaying each execution of a schedule. */
+async function replayed(id: string): Promise<string[]> {
+  const histories: { workflowId: string; history: Awaited<ReturnType<typeof fetchHistory>> }[] = [];
+  for (const runId of await chainOf(id))
+    histories.push({ workflowId: `batch-export-${id}`, history: await fetchHistory(id, runId) });
+  const workflowBundle = await sharedBundle(createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }));
+  const outcomes: string[] = [];
+  const iterable: ReplayHistoriesIterable = histories;
+  for await (const { error } of Worker.runReplayHistories({ workflowBundle, replayName: 'floods' }, iterable))
+    outcomes.push(error?.message ?? 'replayed');
+  return outcomes;
+}
+const fetchHistory = (id: string, runId: string) => scheduleOf(id, runId).fetchHistory();
+
+const steady = Array.from({ length: 300 }, (_, index) => (index % 2 === 0 ? 'pause' : 'unpause'));
+/** Bodies that are told apart. */
+const times = steady.map((_, index) => new Date(Date.UTC(2026, 0, 1) + index * 1_000).toISOString());
+
+describe('300 signals, while the workflow continues as new after every 50', () => {
+  it('by hand, one after the other: each is applied once, in order', async () => {
+    const id = await stack.createExport();
+    for (const [index, name] of steady.entries()) {
+      await scheduleOf(id).signal(name, {});
+      // So that the workflow gets to continue as new in between.
+      if (index % 50 === 49) await decided(id, index + 1);
+    }
+    const commands = await decided(id, 300);
+    expect(commands.map(({ name, status }) => `${name} ${status}`)).toEqual(
+      steady.map((name) => `${name} applied`),
+    );
+    expect((await chainOf(id)).length).toBeGreaterThanOrEqual(6);
+  });
+
+  it('by hand, all at the same instant: none is lost, none is there twice, and every history replays', async () => {
+    const id = await stack.createExport();
+    // A step under way belongs to the command over HTTP, which is a local one.
+    await until(
+      async () => !(await scheduleOf(id).describe()).raw.pendingWorkflowTask,
+      'the schedule has nothing to do',
+    );
+    await Promise.all(times.map((last_paused_at) => scheduleOf(id).signal('pause', { last_paused_at })));
+    const commands = await decided(id, 300);
+    expect(commands.map(({ body }) => body.last_paused_at).toSorted()).toEqual(times);
+    expect(new Set(await replayed(id))).toEqual(new Set(['replayed']));
+  });
+
+  it('of stored commands, all at the same instant, each of them twice: each is decided once', async () => {
+    const id = await stack.createExport();
+    await Promise.all(
+      steady.map(async (name) => {
+        const command = await stack.send(id, name === 'pause' ? 'pause' : 'unpause');
+        await stack.schedules.signal({ batch_export_id: id, name, id: command });
+      }),
+    );
+    const commands = await decided(id, 300);
+    const { rows } = await stack.pool.query<{ changes: number }>(
+      `select count(*) as changes from exportd.journal_events where stream_id = $1
+       and event_type in ('BatchExportPaused', 'BatchExportUnpaused')`,
+      [id],
+    );
+    expect(rows[0]?.changes).toBe(commands.filter(({ status }) => status === 'applied').length);
+    expect(commands).toHaveLength(300);
+  });
+});
