@@ -13,6 +13,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { DestinationTestClient } from '../temporal/destination_test_client.ts';
+import type { WebhookTestClient } from '../temporal/notification_client.ts';
 import { refuseOtherMethods, watchRoutes } from './allowed_methods.ts';
 import { notFound } from './api_error.ts';
 import { authenticate } from './authentication.ts';
@@ -30,6 +31,7 @@ import { monitoringRoutes } from './routes/monitoring.ts';
 import { projectRoutes } from './routes/projects.ts';
 import { runRoutes } from './routes/runs.ts';
 import { steeringRoutes } from './routes/steering.ts';
+import { webhookRoutes } from './routes/webhooks.ts';
 import { createRunLink } from './run_link.ts';
 
 /** What the HTTP facade is built from. */
@@ -39,6 +41,7 @@ export interface HttpDependencies {
   readonly pool: Pool;
   readonly signaller: Signaller;
   readonly destinationTests: DestinationTestClient;
+  readonly webhookTests: WebhookTestClient;
   readonly executions: RunExecutions;
   readonly keyRing: KeyRing;
   readonly logger: Logger;
@@ -55,6 +58,7 @@ const resources = [
   runRoutes,
   backfillRoutes,
   logRoutes,
+  webhookRoutes,
 ];
 
 /** Builds the application without listening. Closing it ends what it opened itself, not what it was given. */

@@ -9,6 +9,7 @@ import { callerOf } from './authentication.ts';
 import type { CommandDesk, Order, Ordered } from './commands.ts';
 import type { DestinationTestDesk } from './destination_test.ts';
 import type { RunLink } from './reading/runs.ts';
+import type { WebhookTestDesk } from './webhook_test.ts';
 
 /** The application, with types of requests and answers from their schemas. */
 export type HttpApp = FastifyInstance<
@@ -20,7 +21,7 @@ export type HttpApp = FastifyInstance<
 >;
 
 /** What the routes of a project work with. */
-export interface RouteContext extends DestinationTestDesk {
+export interface RouteContext extends DestinationTestDesk, WebhookTestDesk {
   readonly settings: Settings;
   readonly keyRing: KeyRing;
   readonly desk: CommandDesk;

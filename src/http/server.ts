@@ -6,6 +6,7 @@ import { createPool } from '../journal/database.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { createClient } from '../temporal/connections.ts';
 import { createDestinationTestClient } from '../temporal/destination_test_client.ts';
+import { createWebhookTestClient } from '../temporal/notification_client.ts';
 import { countPollers } from '../temporal/pollers.ts';
 import { createRunExecutionWatch } from '../temporal/run_executions.ts';
 import { createScheduleSignaller } from '../temporal/schedule_client.ts';
@@ -37,6 +38,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const signaller = createScheduleSignaller(temporal.client, settings);
   const executions = createRunExecutionWatch(temporal.client);
   const destinationTests = createDestinationTestClient(temporal.client, settings);
+  const webhookTests = createWebhookTestClient(temporal.client, settings);
   const calls = createPendingCalls();
   const release = async () => {
     // A request of the client that outlives its connection would end the process; each ends by its own deadline.
@@ -53,6 +55,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     executions: { ended: (run, timeoutMs) => calls.track(() => executions.ended(run, timeoutMs)) },
     signaller: { signal: (command) => calls.track(() => signaller.signal(command)) },
     destinationTests: { test: (testId) => calls.track(() => destinationTests.test(testId)) },
+    webhookTests: { test: (deliveryId) => calls.track(() => webhookTests.test(deliveryId)) },
     countPollers: () => calls.track(() => countPollers(temporal.client, settings)),
   });
   const close = async () => {

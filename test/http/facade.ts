@@ -10,7 +10,9 @@ import { scopes } from '../../src/http/api_keys.ts';
 import type { Signaller } from '../../src/http/commands.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createDestinationTester } from '../../src/destination/destination_tests.ts';
+import { createDeliverer } from '../../src/notifications/deliver.ts';
 import type { DestinationTestClient } from '../../src/temporal/destination_test_client.ts';
+import type { WebhookTestClient } from '../../src/temporal/notification_client.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 
@@ -120,6 +122,15 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
         : { tested: true, steps: await takeTest(testId) };
     },
   };
+  const deliver = createDeliverer(pool, keyRing, settings);
+  const webhookTests: WebhookTestClient = {
+    test: async (deliveryId) => {
+      if (state.mode === 'unreachable') throw new Error('connect ECONNREFUSED');
+      return state.mode === 'silent'
+        ? { tested: false, reason: 'No worker has sent the test in time.' }
+        : { tested: true, ...(await deliver(deliveryId)) };
+    },
+  };
   const app = await createApp({
     settings,
     pool,
@@ -128,6 +139,7 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     keyRing,
     logger: createLogger('test', settings),
     destinationTests,
+    webhookTests,
     countPollers: () => Promise.resolve(1),
     metrics: new Registry(),
   });

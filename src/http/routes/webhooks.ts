@@ -1,0 +1,179 @@
+import { outgoingUrlFault } from '../../network/outgoing_url.ts';
+import { notificationTypes } from '../../notifications/notification.ts';
+import { createWebhookSecret } from '../../notifications/signature.ts';
+import {
+  createWebhook,
+  deleteWebhook,
+  findWebhook,
+  listWebhooks,
+  updateWebhook,
+  type Webhook,
+  type WebhookMembers,
+} from '../../notifications/webhooks.ts';
+import { ApiError, invalid, notFound } from '../api_error.ts';
+import { teamOf, type ProjectRoutes, type RouteContext } from '../context.ts';
+import { offsetPage, projectUrl } from '../paging.ts';
+import { requireBatchExport } from '../reading/batch_exports.ts';
+import { emptyBody, listQuery } from '../schemas/backfill.ts';
+import { errorAnswers, nothing, pageOf } from '../schemas/common.ts';
+import {
+  createdWebhookSchema,
+  createWebhookBody,
+  updateWebhookBody,
+  webhookPath,
+  webhookSchema,
+  webhookTestSchema,
+  type WebhookAnswer,
+} from '../schemas/webhook.ts';
+import { testWebhook } from '../webhook_test.ts';
+
+const read = { config: { scope: 'batch_export:read' } } as const;
+const write = { config: { scope: 'batch_export:write' } } as const;
+
+const answerOf = ({ events, ...webhook }: Webhook): WebhookAnswer => ({ ...webhook, events: [...events] });
+
+/** @throws ApiError 400 that names the member at fault. */
+async function checkMembers(
+  { pool, settings }: RouteContext,
+  teamId: number,
+  { url, batch_export }: Partial<Pick<WebhookMembers, 'url' | 'batch_export'>>,
+): Promise<void> {
+  const fault = url === undefined ? null : outgoingUrlFault(url, settings.EXPORTD_ALLOW_PRIVATE_ENDPOINTS);
+  if (fault !== null) throw invalid(`The url is refused: ${fault}.`, 'url');
+  if (batch_export === undefined || batch_export === null) return;
+  await requireBatchExport(pool, teamId, batch_export).catch((error: unknown) => {
+    if (!(error instanceof ApiError)) throw error;
+    throw invalid('There is no such batch export in this project.', 'batch_export');
+  });
+}
+
+/** Create, list, retrieve, change, delete and test webhooks: who is told of what happens to batch exports. */
+export const webhookRoutes: ProjectRoutes = (app, context) => {
+  const { settings, pool, keyRing } = context;
+
+  app.get(
+    '/webhooks',
+    {
+      ...read,
+      schema: {
+        summary: 'List webhooks',
+        querystring: listQuery,
+        response: { 200: pageOf(webhookSchema), ...errorAnswers },
+      },
+    },
+    async (request) => {
+      const { count, results } = await listWebhooks(pool, teamOf(request), request.query);
+      return offsetPage(request, settings, request.query, { count, results: results.map(answerOf) });
+    },
+  );
+
+  app.post(
+    '/webhooks',
+    {
+      ...write,
+      schema: {
+        summary: 'Create webhook',
+        description: 'Messages are signed as Standard Webhooks says, with the secret of this answer.',
+        body: createWebhookBody,
+        response: { 201: createdWebhookSchema, ...errorAnswers },
+      },
+    },
+    async (request, reply) => {
+      const { url, events, batch_export, enabled, secret } = request.body;
+      const members: WebhookMembers = {
+        url,
+        events: events ?? notificationTypes,
+        batch_export: batch_export ?? null,
+        enabled: enabled ?? true,
+      };
+      await checkMembers(context, teamOf(request), members);
+      const signedWith = secret ?? createWebhookSecret();
+      const webhook = await createWebhook(pool, keyRing, teamOf(request), members, signedWith);
+      return reply
+        .code(201)
+        .header('location', projectUrl(request, settings, `/webhooks/${webhook.id}/`))
+        .send({ ...answerOf(webhook), secret: signedWith });
+    },
+  );
+
+  app.get(
+    '/webhooks/:id',
+    {
+      ...read,
+      schema: {
+        summary: 'Retrieve webhook',
+        params: webhookPath,
+        response: { 200: webhookSchema, ...errorAnswers },
+      },
+    },
+    async (request) => {
+      const found = await findWebhook(pool, teamOf(request), request.params.id);
+      if (!found) throw notFound();
+      return answerOf(found);
+    },
+  );
+
+  app.patch(
+    '/webhooks/:id',
+    {
+      ...write,
+      schema: {
+        summary: 'Update webhook',
+        params: webhookPath,
+        body: updateWebhookBody,
+        response: { 200: webhookSchema, ...errorAnswers },
+      },
+    },
+    async (request) => {
+      const { url, events, batch_export, enabled, secret } = request.body;
+      const members: Partial<WebhookMembers> = {
+        ...(url === undefined ? {} : { url }),
+        ...(events === undefined ? {} : { events: events ?? notificationTypes }),
+        ...(batch_export === undefined ? {} : { batch_export }),
+        ...(enabled === undefined ? {} : { enabled: enabled ?? true }),
+      };
+      if (!(await findWebhook(pool, teamOf(request), request.params.id))) throw notFound();
+      await checkMembers(context, teamOf(request), members);
+      const { id } = request.params;
+      const updated = await updateWebhook(pool, keyRing, teamOf(request), id, members, secret);
+      if (!updated) throw notFound();
+      return answerOf(updated);
+    },
+  );
+
+  app.delete(
+    '/webhooks/:id',
+    {
+      ...write,
+      schema: {
+        summary: 'Delete webhook',
+        description: 'What is still on its way to it is not sent any more.',
+        params: webhookPath,
+        response: { 204: nothing, ...errorAnswers },
+      },
+    },
+    async (request, reply) => {
+      if (!(await deleteWebhook(pool, teamOf(request), request.params.id))) throw notFound();
+      return reply.code(204).send();
+    },
+  );
+
+  app.post(
+    '/webhooks/:id/test',
+    {
+      ...write,
+      schema: {
+        summary: 'Test webhook',
+        description: 'Sends it a message of the type `test` once, and answers what became of that.',
+        params: webhookPath,
+        body: emptyBody,
+        response: { 200: webhookTestSchema, ...errorAnswers },
+      },
+    },
+    async (request) => {
+      const { id } = request.params;
+      if (!(await findWebhook(pool, teamOf(request), id))) throw notFound();
+      return testWebhook(context, teamOf(request), id);
+    },
+  );
+};
