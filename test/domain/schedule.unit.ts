@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { intervalContaining, type DataInterval } from '../../src/domain/intervals.ts';
+import { countIntervals } from '../../src/domain/interval_ranges.ts';
+import { owedRanges } from '../../src/domain/owed_intervals.ts';
 import { anySchedule } from './happenings.ts';
 import { intervalsOf } from './intervals_of.ts';
-import type { Schedule } from './scheduled_export.ts';
+import { copyOf, type Schedule } from './scheduled_export.ts';
 
 const nameOf = ({ start, end }: DataInterval): string => `${start}/${end}`;
 
@@ -17,6 +19,8 @@ function expectTiling(ranges: readonly DataInterval[], { start, end }: DataInter
   }
   expect(until).toBe(end);
 }
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 const boundaryBefore = (schedule: Schedule): string =>
   intervalContaining(schedule.live().pieces, schedule.now()).start;
@@ -71,6 +75,26 @@ describe('a schedule, whatever happens to it', () => {
           expect(intervalContaining(schedule.live().pieces, new Date(interval.start))).toEqual(interval);
       }),
       { numRuns: 200 },
+    );
+  });
+
+  it('owes what it opens as soon as it may, no more and no less', () => {
+    fc.assert(
+      fc.property(anySchedule, ({ open, happenings }) => {
+        const schedule = open();
+        for (const { run } of happenings) {
+          run(schedule);
+          const { pieces } = schedule.live();
+          const owed = owedRanges(schedule.live(), schedule.now());
+          const twin = copyOf(schedule);
+          twin.unpause(false);
+          twin.catchUp();
+          const opened = twin.scheduled.slice(schedule.scheduled.length);
+          expect(opened).toEqual(owed.flatMap((range) => intervalsOf(pieces, range)));
+          expect(sum(owed.map((range) => countIntervals(pieces, range)))).toBe(opened.length);
+        }
+      }),
+      { numRuns: 150 },
     );
   });
 

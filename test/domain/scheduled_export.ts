@@ -45,11 +45,23 @@ interface OpenBackfill {
 }
 
 /** An export whose clock is moved by hand, and all that was decided for it. Nothing but the pure deciders. */
-export function openSchedule(created: Date, definition: BatchExportDefinition) {
-  let now = created;
-  let state: BatchExportState = batchExportDecider.initialState;
+export function openSchedule(created: Date, definition: BatchExportDefinition): Schedule {
+  const state = batchExportDecider.initialState;
+  const command = { team_id: 1, definition, paused: false, now: created };
+  const [event] = decideCreate(state, command);
+  if (!event) throw new Error('Creating an export is no event.');
+  return scheduleAt(
+    created,
+    batchExportDecider.evolve(state, { ...event, recorded_at: created.toISOString() }),
+    [],
+  );
+}
+
+function scheduleAt(start: Date, initial: BatchExportState, formerly: readonly DataInterval[]) {
+  let now = start;
+  let state = initial;
   let active: string[] = [];
-  const scheduled: DataInterval[] = [];
+  const scheduled = [...formerly];
   const skipped: DataInterval[] = [];
   const backfills: OpenBackfill[] = [];
 
@@ -124,7 +136,6 @@ export function openSchedule(created: Date, definition: BatchExportDefinition) {
     }
   };
 
-  take(decideCreate(state, { team_id: 1, definition, paused: false, now }));
   return {
     /** Intervals with a run, and skipped ranges, each in the order of the decisions. */
     scheduled,
@@ -175,4 +186,8 @@ export function openSchedule(created: Date, definition: BatchExportDefinition) {
   };
 }
 
-export type Schedule = ReturnType<typeof openSchedule>;
+export type Schedule = ReturnType<typeof scheduleAt>;
+
+/** One like it, to which other things can happen. */
+export const copyOf = (schedule: Schedule): Schedule =>
+  scheduleAt(schedule.now(), schedule.live(), schedule.scheduled);

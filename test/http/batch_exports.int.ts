@@ -70,7 +70,7 @@ describe('a batch export', () => {
       latest_runs: [],
       dialect_query: null,
       schema: null,
-      lag: { intervals: 0, seconds: 0, last_completed_interval_end: null },
+      lag: { intervals: 0, seconds: 0, last_completed_interval_end: null, gaps: [] },
     });
   });
 

@@ -3,6 +3,7 @@ import type { Connection, Pool } from '../../journal/database.ts';
 import { destinationTypeOf } from '../../destination/registry.ts';
 import { notFound } from '../api_error.ts';
 import type { BatchExportAnswer } from '../schemas/batch_export.ts';
+import { readLags } from './lag.ts';
 import { latestRuns, runAnswer, type RunLink } from './runs.ts';
 
 /** A live export as its read model holds it, with the members of its config that may be shown. */
@@ -15,13 +16,6 @@ export interface BatchExportRow extends BatchExportDefinition {
   readonly last_updated_at: string;
   readonly last_paused_at: string | null;
   readonly config: Record<string, unknown>;
-}
-
-interface LagRow {
-  readonly id: string;
-  readonly intervals: number;
-  readonly seconds: number;
-  readonly last_completed_interval_end: string | null;
 }
 
 const latestRunsShown = 10;
@@ -78,9 +72,11 @@ export async function batchExportAnswers(
   linkOf: RunLink,
 ): Promise<BatchExportAnswer[]> {
   const ids = rows.map(({ id }) => id);
-  const [runs, lags] = await Promise.all([latestRuns(pool, ids, latestRunsShown), readLags(pool, ids)]);
-  return rows.map((row) => {
-    const lag = lags.find(({ id }) => id === row.id);
+  const [runs, lags] = await Promise.all([latestRuns(pool, ids, latestRunsShown), readLags(pool, rows)]);
+  return rows.flatMap((row) => {
+    const lag = lags.get(row.id);
+    // It was deleted just now.
+    if (!lag) return [];
     return {
       id: row.id,
       team_id: row.team_id,
@@ -100,41 +96,7 @@ export async function batchExportAnswers(
       latest_runs: runs.filter((run) => run.batch_export_id === row.id).map((run) => runAnswer(run, linkOf)),
       dialect_query: row.dialect_query,
       schema: null,
-      lag: {
-        intervals: lag?.intervals ?? 0,
-        seconds: lag?.seconds ?? 0,
-        last_completed_interval_end: lag?.last_completed_interval_end ?? null,
-      },
+      lag,
     };
   });
-}
-
-/**
- * How far each export is behind, from what was decided and nothing else: a clock in it would make two answers about the
- * same facts differ. Runs of backfills complete an interval, but open none that the schedule owes.
- */
-async function readLags(pool: Pool, ids: readonly string[]): Promise<LagRow[]> {
-  const { rows } = await pool.query<LagRow>(
-    `select export.id, owed.intervals, owed.seconds, completed.last_completed_interval_end
-     from unnest($1::uuid[]) as export (id)
-     cross join lateral (
-       select count(*) as intervals, coalesce(sum(extract(epoch from interval_end - interval_start)), 0)::float8 as seconds
-       from (
-         select distinct run.data_interval_start as interval_start, run.data_interval_end as interval_end
-         from exportd.batch_export_runs run
-         where run.batch_export_id = export.id and run.status <> 'Completed' and run.backfill_id is null
-           and not exists (
-             select from exportd.batch_export_runs other where other.batch_export_id = run.batch_export_id
-               and other.data_interval_start = run.data_interval_start
-               and other.data_interval_end = run.data_interval_end and other.status = 'Completed')
-       ) as open_interval
-     ) owed
-     left join lateral (
-       select run.data_interval_end as last_completed_interval_end from exportd.batch_export_runs run
-       where run.batch_export_id = export.id and run.status = 'Completed'
-       order by run.data_interval_start desc, run.position desc limit 1
-     ) completed on true`,
-    [ids],
-  );
-  return rows;
 }

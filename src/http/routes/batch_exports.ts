@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { storeConfig } from '../../destination/config_versions.ts';
+import { notFound } from '../api_error.ts';
 import { definitionFrom, defaultDefinition, utc } from '../definition.ts';
 import { lockAwaitedConfigVersion, updatedConfigVersion } from '../destination_config.ts';
 import {
@@ -29,7 +30,7 @@ const write = { config: { scope: 'batch_export:write' } } as const;
 async function answerFor(context: RouteContext, teamId: number, id: string): Promise<BatchExportAnswer> {
   const row = await requireBatchExport(context.pool, teamId, id);
   const [answer] = await batchExportAnswers(context.pool, [row], context.runLink);
-  if (!answer) throw new Error('A batch export has no answer.');
+  if (!answer) throw notFound();
   return answer;
 }
 

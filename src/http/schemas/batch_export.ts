@@ -3,6 +3,7 @@ import { models } from '../../domain/batch_export.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
 import { instant } from '../../journal/commands.ts';
 import { pathId, readOnly, timestamp } from './common.ts';
+import { lagSchema } from './lag.ts';
 import { runSchema } from './run.ts';
 
 const model = z.enum(models);
@@ -31,14 +32,7 @@ export const batchExportSchema = z
     latest_runs: z.array(runSchema).describe('The 10 newest.'),
     dialect_query: z.string().nullable(),
     schema: z.record(z.string(), z.unknown()).nullable(),
-    lag: z.object({
-      intervals: z
-        .number()
-        .int()
-        .describe('Intervals that the schedule has opened and that have no Completed run.'),
-      seconds: z.number().describe('How long those intervals are together.'),
-      last_completed_interval_end: timestamp.nullable(),
-    }),
+    lag: lagSchema,
   })
   .meta({ id: 'BatchExport' });
 export type BatchExportAnswer = z.infer<typeof batchExportSchema>;

@@ -1,3 +1,4 @@
+import type { DataInterval } from '../../domain/intervals.ts';
 import { activeStatuses, filesOf, type RunEvent, type RunInheritance } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
@@ -9,7 +10,7 @@ const active = activeStatuses.map((status) => `'${status}'`).join(', ');
 /** One row per run as the HTTP interface shows it. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 5,
+  version: 6,
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -35,6 +36,8 @@ export const runsProjection: Projection = {
       generation integer not null default 0,
       manifest_key text,
       backfill_id uuid,
+      -- Whether the schedule owes the interval: it opened a run of it, or relies on a backfill's.
+      of_schedule boolean not null,
       retry_number integer not null default 0,
       -- When the automatic retry is due; null when there is none, or when another run of the interval followed.
       retry_at timestamptz,
@@ -47,16 +50,15 @@ export const runsProjection: Projection = {
       (batch_export_id, data_interval_start, data_interval_end) where status in (${active});
     create index batch_export_runs_newest on exportd.batch_export_runs (batch_export_id, position desc);
     create index batch_export_runs_interval on exportd.batch_export_runs (batch_export_id, data_interval_start, position);
-    -- Intervals that the schedule owes: few, however long the export has run.
-    create index batch_export_runs_owed on exportd.batch_export_runs (batch_export_id, data_interval_start)
-      where status <> 'Completed' and backfill_id is null;
-    -- Runs of a schedule or a backfill in the order of their ends: how many failed in a row.
-    create index batch_export_runs_ends on exportd.batch_export_runs (batch_export_id, backfill_id, finished_at)
-      where status in ('Completed', 'Failed');
+    -- Where intervals without a Completed run are among: few, however long the export has run.
+    create index batch_export_runs_open on exportd.batch_export_runs (batch_export_id, data_interval_start)
+      where status <> 'Completed';
     create index batch_export_runs_backfill on exportd.batch_export_runs (backfill_id) where backfill_id is not null;
     create index batch_export_runs_retry on exportd.batch_export_runs (batch_export_id, retry_at) where retry_at is not null`,
   apply: async (connection, event) => {
     if (event.stream_type === 'run') await fold(connection, event);
+    if (event.stream_type === 'batch_export' && event.type === 'IntervalScheduled')
+      await markScheduled(connection, event);
   },
 };
 
@@ -140,6 +142,16 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
   }
 }
 
+/** The schedule relies on a run that a backfill opened before. */
+async function markScheduled(connection: Connection, stored: StoredEvent): Promise<void> {
+  const { start, end } = stored.data as DataInterval;
+  await connection.query(
+    `update exportd.batch_export_runs set of_schedule = true
+     where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
+    [stored.stream_id, start, end],
+  );
+}
+
 async function insert(
   connection: Connection,
   stored: StoredEvent,
@@ -152,8 +164,10 @@ async function insert(
   );
   await connection.query(
     `insert into exportd.batch_export_runs (id, position, batch_export_id, team_id, model, config_version, status,
-       data_interval_start, data_interval_end, backfill_id, retry_number, created_at, last_updated_at)
-     values ($1, $2, $3, $4, $5, $6, 'Starting', $7, $8, $9, $10, $11, $11)`,
+       data_interval_start, data_interval_end, backfill_id, retry_number, created_at, last_updated_at, of_schedule)
+     values ($1, $2, $3, $4, $5, $6, 'Starting', $7, $8, $9, $10, $11, $11, $9::uuid is null or exists (
+       select from exportd.batch_export_runs former where former.batch_export_id = $3
+         and former.data_interval_start = $7 and former.data_interval_end = $8 and former.of_schedule))`,
     [
       stored.stream_id,
       stored.global_position,

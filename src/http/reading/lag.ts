@@ -1,0 +1,143 @@
+import type { LiveBatchExport } from '../../domain/batch_export.ts';
+import { countIntervals } from '../../domain/interval_ranges.ts';
+import type { DataInterval } from '../../domain/intervals.ts';
+import { owedRanges } from '../../domain/owed_intervals.ts';
+import type { Pool } from '../../journal/database.ts';
+import type { LagAnswer } from '../schemas/lag.ts';
+
+/** The most gaps that an export shows; the newest. */
+const gapsShown = 100;
+
+/** What the schedule of an export has still to open. */
+interface Unopened {
+  readonly id: string;
+  /** Up to here the schedule has decided. */
+  readonly scheduled_until: string;
+  readonly ranges: readonly DataInterval[];
+  readonly intervals: number;
+}
+
+interface Opened {
+  readonly id: string;
+  /** Opened by the schedule, without a Completed run. */
+  readonly intervals: number;
+  readonly seconds: number;
+  /** Completed by a backfill before the schedule came to them. */
+  readonly completed_ahead: number;
+  readonly completed_ahead_seconds: number;
+  readonly last_completed_interval_end: string | null;
+  readonly gaps: LagAnswer['gaps'];
+}
+
+/**
+ * How far each live export is behind, by id. Two statements, however many exports and intervals there are: what was not
+ * opened yet is counted from the schedule's state and the database's clock. Ends of intervals are all that the clock
+ * decides, so two answers about the same facts differ only when an interval has ended between them.
+ */
+export async function readLags(
+  pool: Pool,
+  exports: readonly { readonly id: string }[],
+): Promise<ReadonlyMap<string, LagAnswer>> {
+  const unopened = await readUnopened(
+    pool,
+    exports.map(({ id }) => id),
+  );
+  const opened = await readOpened(pool, unopened);
+  return new Map(
+    unopened.flatMap(({ id, ranges, intervals }) => {
+      const found = opened.find((one) => one.id === id);
+      if (!found) return [];
+      const lag = {
+        intervals: found.intervals + intervals - found.completed_ahead,
+        seconds: found.seconds + sum(ranges.map(secondsOf)) - found.completed_ahead_seconds,
+        last_completed_interval_end: found.last_completed_interval_end,
+        gaps: found.gaps.map((gap) => ({
+          data_interval_start: new Date(gap.data_interval_start).toISOString(),
+          data_interval_end: new Date(gap.data_interval_end).toISOString(),
+          run_id: gap.run_id,
+          status: gap.status,
+        })),
+      };
+      return [[id, lag]];
+    }),
+  );
+}
+
+async function readUnopened(pool: Pool, ids: readonly string[]): Promise<Unopened[]> {
+  const { rows } = await pool.query<{ id: string; state: LiveBatchExport; now: string }>(
+    `select stream_id as id, state, statement_timestamp() as now from exportd.stream_states
+     where stream_type = 'batch_export' and stream_id = any($1) and state->>'status' = 'live'`,
+    [ids],
+  );
+  return rows.map(({ id, state, now }) => {
+    const ranges = owedRanges(state, new Date(now));
+    const intervals = sum(ranges.map((range) => countIntervals(state.pieces, range)));
+    return { id, scheduled_until: state.scheduled_until, ranges, intervals };
+  });
+}
+
+/** Runs that the schedule opened since the others were read are left to those. */
+async function readOpened(pool: Pool, unopened: readonly Unopened[]): Promise<Opened[]> {
+  const ranges = unopened.flatMap(({ id, ranges }) => ranges.map((range) => ({ id, ...range })));
+  const { rows } = await pool.query<Opened>(
+    `select export.id, open.intervals, open.seconds, ahead.intervals as completed_ahead,
+       ahead.seconds as completed_ahead_seconds, completed.last_completed_interval_end, gaps.gaps
+     from unnest($1::uuid[], $2::timestamptz[]) as export (id, scheduled_until)
+     cross join lateral (
+       select count(*) as intervals, coalesce(sum(extract(epoch from interval_end - interval_start)), 0)::float8 as seconds
+       from (
+         select distinct run.data_interval_start as interval_start, run.data_interval_end as interval_end
+         from exportd.batch_export_runs run
+         where run.batch_export_id = export.id and run.status <> 'Completed' and run.of_schedule
+           and run.data_interval_start < export.scheduled_until
+           and not exists (
+             select from exportd.batch_export_runs other where other.batch_export_id = run.batch_export_id
+               and other.data_interval_start = run.data_interval_start
+               and other.data_interval_end = run.data_interval_end and other.status = 'Completed')
+       ) as open_interval
+     ) open
+     cross join lateral (
+       select count(*) as intervals, coalesce(sum(extract(epoch from interval_end - interval_start)), 0)::float8 as seconds
+       from (
+         select distinct run.data_interval_start as interval_start, run.data_interval_end as interval_end
+         from unnest($3::uuid[], $4::timestamptz[], $5::timestamptz[]) as owed (id, range_start, range_end)
+         join exportd.batch_export_runs run on run.batch_export_id = owed.id and run.status = 'Completed'
+           and run.data_interval_start >= owed.range_start and run.data_interval_end <= owed.range_end
+         where owed.id = export.id
+       ) as completed_interval
+     ) ahead
+     left join lateral (
+       select run.data_interval_end as last_completed_interval_end from exportd.batch_export_runs run
+       where run.batch_export_id = export.id and run.status = 'Completed'
+       order by run.data_interval_start desc, run.position desc limit 1
+     ) completed on true
+     cross join lateral (
+       select coalesce(json_agg(gap order by gap.data_interval_start desc), '[]') as gaps
+       from (
+         select run.data_interval_start, run.data_interval_end, run.id as run_id, run.status
+         from exportd.batch_export_runs run
+         where run.batch_export_id = export.id and run.status <> 'Completed'
+           and run.finished_at is not null and run.retry_at is null
+           and not exists (
+             select from exportd.batch_export_runs other where other.batch_export_id = run.batch_export_id
+               and other.data_interval_start = run.data_interval_start
+               and other.data_interval_end = run.data_interval_end
+               and (other.status = 'Completed' or other.position > run.position))
+         order by run.data_interval_start desc limit $6
+       ) as gap
+     ) gaps`,
+    [
+      unopened.map(({ id }) => id),
+      unopened.map(({ scheduled_until }) => scheduled_until),
+      ranges.map(({ id }) => id),
+      ranges.map(({ start }) => start),
+      ranges.map(({ end }) => end),
+      gapsShown,
+    ],
+  );
+  return rows;
+}
+
+const secondsOf = ({ start, end }: DataInterval): number => (Date.parse(end) - Date.parse(start)) / 1_000;
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);

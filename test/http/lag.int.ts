@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readSettings } from '../../src/config/settings.ts';
+import { policiesOf } from '../../src/decisions/policies.ts';
+import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
+import { createRunSteps } from '../../src/decisions/run_steps.ts';
+import { rebuild } from '../../src/projections/rebuild.ts';
+import { createExportBehind, minuteAgo } from './behind.ts';
+import { openFacade, type Facade } from './facade.ts';
+
+interface Lag {
+  readonly intervals: number;
+  readonly seconds: number;
+  readonly last_completed_interval_end: string | null;
+  readonly gaps: readonly Record<string, unknown>[];
+}
+interface Run {
+  readonly id: string;
+  readonly data_interval_start: string;
+  readonly data_interval_end: string;
+}
+
+let facade: Facade;
+beforeAll(async () => {
+  facade = await openFacade({ EXPORTD_BACKFILL_CONCURRENCY: '200' });
+});
+afterAll(() => facade.close());
+
+/** What `look` answers within one minute, in which no interval ends, and that minute. */
+async function withinOneMinute<Seen>(look: () => Promise<Seen>): Promise<{ seen: Seen; minute: string }> {
+  for (;;) {
+    const minute = minuteAgo(0);
+    const seen = await look();
+    if (minuteAgo(0) === minute) return { seen, minute };
+  }
+}
+
+const lagOf = async (id: string): Promise<Lag> =>
+  (await facade.call('GET', `batch_exports/${id}`)).body.lag as Lag;
+
+/** The export's lag, and how many minutes have ended since the given one. */
+async function lagSince(id: string, start: string): Promise<{ lag: Lag; ended: number }> {
+  const { seen, minute } = await withinOneMinute(() => lagOf(id));
+  return { lag: seen, ended: (Date.parse(minute) - Date.parse(start)) / 60_000 };
+}
+
+/** Its runs, the oldest interval first. */
+async function runsOf(id: string): Promise<Run[]> {
+  const { body } = await facade.call(
+    'GET',
+    `batch_exports/${id}/runs/?ordering=data_interval_start&limit=1000`,
+  );
+  return body.results as Run[];
+}
+
+async function complete({ id }: Run): Promise<void> {
+  const steps = createRunSteps(facade.journal);
+  await steps.count(id, { records_total_count: 0, settled: true, cuts: [] });
+  const { generation } = await steps.reserveGeneration(id);
+  await steps.finishExport(id, generation, { source_rows: 0, encoder: 'none' });
+  await steps.startPublish(id, generation);
+  await steps.complete(id, generation, 'manifest');
+}
+
+const end = (run: Run, status: RunEnding, settings: Record<string, string> = {}) =>
+  endRun(facade.journal, policiesOf(readSettings({ DATABASE_URL: 'unused', ...settings })), run.id, {
+    status,
+    latest_error: 'Test: it was ended.',
+  });
+
+const gapOf = (run: Run | undefined, status: string) => ({
+  data_interval_start: run?.data_interval_start,
+  data_interval_end: run?.data_interval_end,
+  run_id: run?.id,
+  status,
+});
+
+describe('the lag of an export', () => {
+  it('counts intervals that have ended, opened or not, until they have a Completed run', async () => {
+    const start = minuteAgo(5);
+    const id = await createExportBehind(facade, 5);
+    const down = await lagSince(id, start);
+    expect(down.lag).toEqual({
+      intervals: down.ended,
+      seconds: down.ended * 60,
+      last_completed_interval_end: null,
+      gaps: [],
+    });
+
+    await facade.step(id);
+    const [first, second] = await runsOf(id);
+    const opened = await lagSince(id, start);
+    expect(opened.lag.intervals).toBe(opened.ended);
+
+    if (first) await complete(first);
+    if (second) await end(second, 'Failed');
+    const failed = await lagSince(id, start);
+    expect(failed.lag).toEqual({
+      intervals: failed.ended - 1,
+      seconds: (failed.ended - 1) * 60,
+      last_completed_interval_end: first?.data_interval_end,
+      gaps: [gapOf(second, 'Failed')],
+    });
+  });
+
+  it('leaves out what start_at and end_at leave out, before and after it was decided', async () => {
+    const start = minuteAgo(9);
+    const bounds = { start_at: minuteAgo(6), end_at: minuteAgo(3) };
+    const id = await createExportBehind(facade, 9, bounds);
+    const kept = (Date.parse(bounds.end_at) - Date.parse(bounds.start_at)) / 60_000 + 1;
+    expect((await lagSince(id, start)).lag).toMatchObject({ intervals: kept, seconds: kept * 60 });
+    await facade.step(id);
+    expect((await lagSince(id, start)).lag).toMatchObject({ intervals: kept, seconds: kept * 60 });
+  });
+
+  it('keeps what ended before a pause, and less what a backfill completes meanwhile', async () => {
+    const id = await createExportBehind(facade, 4, { paused: true });
+    const before = (await lagOf(id)).intervals;
+    expect(before).toBeGreaterThanOrEqual(4);
+    const range = { start_at: minuteAgo(4), end_at: minuteAgo(3) };
+    await facade.call('POST', `batch_exports/${id}/backfill`, range);
+    const [run] = await runsOf(id);
+    expect((await lagOf(id)).intervals).toBe(before);
+    if (run) await complete(run);
+    expect(await lagOf(id)).toMatchObject({ intervals: before - 1, seconds: (before - 1) * 60 });
+  });
+
+  it('counts an interval for which the schedule relies on the run of a backfill', async () => {
+    const start = minuteAgo(2);
+    const id = await createExportBehind(facade, 2, { paused: true });
+    await facade.call('POST', `batch_exports/${id}/backfill`, { start_at: start, end_at: minuteAgo(1) });
+    const [joined] = await runsOf(id);
+    await facade.call('POST', `batch_exports/${id}/unpause`);
+    if (joined) await end(joined, 'Failed');
+    const { lag, ended } = await lagSince(id, start);
+    expect(lag).toMatchObject({ intervals: ended, gaps: [gapOf(joined, 'Failed')] });
+  });
+
+  it('is counted at once however many intervals were missed', async () => {
+    const year = 365 * 24 * 60;
+    const start = minuteAgo(year);
+    const id = await createExportBehind(facade, year);
+    const { lag, ended } = await lagSince(id, start);
+    expect(lag).toMatchObject({ intervals: ended, seconds: ended * 60 });
+  });
+
+  it('and all else that an export shows is the same after the projections were folded again', async () => {
+    const answers = () => facade.call('GET', 'batch_exports/?limit=1000').then(({ text }) => text);
+    const { seen } = await withinOneMinute(async () => {
+      const before = await answers();
+      await rebuild(facade.database.pool);
+      return { before, after: await answers() };
+    });
+    expect(seen.after).toBe(seen.before);
+  });
+});
+
+describe('the gaps of an export', () => {
+  it.each([
+    ['Failed', {}],
+    ['Terminated', {}],
+    ['Cancelled', {}],
+    ['FailedRetryable', { EXPORTD_RETRY_LIMIT: '0' }],
+    ['TimedOut', { EXPORTD_RETRY_LIMIT: '0' }],
+  ] as const)(
+    'name an interval whose run ended %s for good, until it is retried',
+    async (status, settings) => {
+      const id = await createExportBehind(facade, 1);
+      await facade.step(id);
+      const [run] = await runsOf(id);
+      if (run) await end(run, status, settings);
+      expect((await lagOf(id)).gaps).toEqual([gapOf(run, status)]);
+
+      await facade.call('POST', `batch_exports/${id}/runs/${run?.id ?? ''}/retry`);
+      expect((await lagOf(id)).gaps).toEqual([]);
+      const retried = (await runsOf(id)).find((one) => one.id !== run?.id);
+      if (retried) await end(retried, 'Terminated');
+      expect((await lagOf(id)).gaps).toEqual([gapOf(retried, 'Terminated')]);
+    },
+  );
+
+  it.each(['FailedRetryable', 'TimedOut'] as const)(
+    'do not name an interval that is retried after %s',
+    async (status) => {
+      const id = await createExportBehind(facade, 1);
+      await facade.step(id);
+      const [run] = await runsOf(id);
+      if (run) await end(run, status);
+      const lag = await lagOf(id);
+      expect(lag.gaps).toEqual([]);
+      expect(lag.intervals).toBeGreaterThan(0);
+    },
+  );
+
+  it('are the 100 newest, newest first', async () => {
+    const id = await createExportBehind(facade, 105, { paused: true });
+    await facade.call('POST', `batch_exports/${id}/backfill`, {
+      start_at: minuteAgo(105),
+      end_at: minuteAgo(1),
+    });
+    const runs = await runsOf(id);
+    expect(runs).toHaveLength(104);
+    for (const run of runs) await end(run, 'Terminated');
+    const { gaps } = await lagOf(id);
+    expect(gaps).toHaveLength(100);
+    expect(gaps.map(({ run_id }) => run_id)).toEqual(
+      runs
+        .slice(-100)
+        .reverse()
+        .map((run) => run.id),
+    );
+  });
+});
