@@ -1,0 +1,60 @@
+import dns from 'node:dns';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { sendWebhook } from '../../src/notifications/send_webhook.ts';
+import { createWebhookSecret } from '../../src/notifications/signature.ts';
+import { startWebServer, type WebServer } from '../destination/s3/web_server.ts';
+
+let receiver: WebServer;
+beforeEach(async () => {
+  receiver = await startWebServer((request, response) => {
+    if (request.path === '/floods') response.end(Buffer.alloc(10_000_000));
+    else response.writeHead(200).end();
+  });
+});
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await receiver.close();
+});
+
+const send = (url: string, allowPrivate: boolean) =>
+  sendWebhook(
+    { id: 'message', url, secret: createWebhookSecret(), body: '{}' },
+    { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate, EXPORTD_WEBHOOK_TIMEOUT_MS: 2_000 },
+  );
+const port = () => new URL(receiver.endpoint).port;
+
+describe('a receiver inside', () => {
+  it.each(['127.0.0.1', 'localhost', '[::1]', '169.254.169.254', '[::ffff:10.0.0.1]'])(
+    'is refused as %s',
+    async (host) => {
+      expect(await send(`http://${host}:${port()}/`, false)).toEqual({
+        delivered: false,
+        status: null,
+        detail: expect.stringContaining('private or loopback address'),
+      });
+      expect(receiver.received).toHaveLength(0);
+    },
+  );
+
+  it('is refused at the moment of connecting when a public name leads there', async () => {
+    jest.spyOn(dns, 'lookup').mockImplementation(((_name: string, options: unknown, callback: unknown) => {
+      const answer = callback as (error: null, found: unknown, family?: number) => void;
+      if ((options as { all?: boolean }).all === true) answer(null, [{ address: '127.0.0.1', family: 4 }]);
+      else answer(null, '127.0.0.1', 4);
+    }) as typeof dns.lookup);
+    const url = `http://hooks.example.com:${port()}/`;
+    expect(await send(url, false)).toMatchObject({
+      delivered: false,
+      detail: expect.stringContaining('private or loopback address'),
+    });
+    expect(receiver.received).toHaveLength(0);
+    expect(await send(url, true)).toMatchObject({ delivered: true, status: 200 });
+    expect(receiver.received).toHaveLength(1);
+  });
+});
+
+describe('a receiver that answers with a flood', () => {
+  it('has delivered, and is not listened to', async () => {
+    expect(await send(`${receiver.endpoint}/floods`, true)).toMatchObject({ delivered: true, status: 200 });
+  });
+});
