@@ -19,7 +19,7 @@ import {
   type RunState,
   type SortKey,
 } from '../domain/run.ts';
-import type { Journal, JournalTransaction, LockedStream } from '../journal/journal.ts';
+import { readState, type Journal, type JournalTransaction, type LockedStream } from '../journal/journal.ts';
 import { writeLogLine, type LogLevel } from '../journal/log_lines.ts';
 import { noteSuccess } from './notifications.ts';
 
@@ -128,12 +128,12 @@ export function createRunSteps(journal: Journal): RunSteps {
   };
 
   return {
-    read: (runId) => step(runId, () => Promise.resolve()),
-    load: (runId) =>
-      step(runId, (stream) => {
-        requireActive(stream.state());
-        return Promise.resolve();
-      }),
+    read: async (runId) => {
+      const state = await readState(journal, runDecider, runId);
+      if (state.status === 'Absent') throw new RunEnded('Absent');
+      return state;
+    },
+    load: async (runId) => requireActive(await readState(journal, runDecider, runId)),
     count: (runId, facts) =>
       step(runId, async (stream) => {
         const run = requireActive(stream.state());

@@ -35,16 +35,21 @@ export function createPool(databaseUrl: string, options: { max: number }): Pool 
   return pool;
 }
 
-/** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
+/**
+ * Runs `work` in one transaction: committed when it returns, rolled back when it throws. `first`, a query without
+ * values, is sent together with the beginning, and its rows are handed to `work`.
+ */
 export async function inTransaction<Result>(
   pool: Pool,
-  work: (connection: Connection) => Promise<Result>,
+  work: (connection: Connection, rows: readonly unknown[]) => Promise<Result>,
+  first?: string,
 ): Promise<Result> {
   const connection = await pool.connect();
   let broken: Error | undefined;
   try {
-    await connection.query('begin');
-    const result = await work(connection);
+    const begun: unknown = await connection.query(first === undefined ? 'begin' : `begin; ${first}`);
+    const rows = Array.isArray(begun) ? rowsOfLast(begun) : [];
+    const result = await work(connection, rows);
     await connection.query('commit');
     return result;
   } catch (error) {
@@ -56,3 +61,7 @@ export async function inTransaction<Result>(
     connection.release(broken);
   }
 }
+
+/** Of several statements there are several results. */
+const rowsOfLast = (results: readonly { readonly rows: readonly unknown[] }[]): readonly unknown[] =>
+  results.at(-1)?.rows ?? [];

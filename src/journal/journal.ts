@@ -1,7 +1,7 @@
 import { v5 as uuidv5 } from 'uuid';
 import type { Decider, DomainEvent, Recorded } from '../domain/event.ts';
 import { applyToProjections, projectionLock } from '../projections/registry.ts';
-import { readStreamState } from '../projections/stream_states/index.ts';
+import { findStreamState, readStreamState } from '../projections/stream_states/index.ts';
 import { inTransaction, type Connection, type Pool } from './database.ts';
 import { eventColumns, readByIds } from './read.ts';
 import type { StoredEvent } from './stored_event.ts';
@@ -53,16 +53,26 @@ export function createJournal(pool: Pool): Journal {
   return {
     pool,
     transaction: (work) =>
-      inTransaction(pool, async (connection) => {
-        const { rows } = await connection.query<{ now: string }>(
-          // In this order: the clock is read after a rebuild of the projections was waited for.
-          'select pg_advisory_xact_lock_shared($1), clock_timestamp() as now',
-          [projectionLock],
-        );
-        const now = new Date(rows[0]?.now ?? Number.NaN);
-        return work({ connection, now, lock: (decider, id) => lockStream(connection, decider, id) });
-      }),
+      inTransaction(
+        pool,
+        (connection, rows) => {
+          const [row] = rows as readonly { readonly now: string }[];
+          const now = new Date(row?.now ?? Number.NaN);
+          return work({ connection, now, lock: (decider, id) => lockStream(connection, decider, id) });
+        },
+        // In this order: the clock is read after a rebuild of the projections was waited for.
+        `select pg_advisory_xact_lock_shared(${String(projectionLock)}), clock_timestamp() as now`,
+      ),
   };
+}
+
+/** The state of a stream as it was last committed, without a lock: for looking, not for deciding. */
+export async function readState<State, Event extends DomainEvent>(
+  { pool }: Journal,
+  decider: Decider<State, Event>,
+  id: string,
+): Promise<State> {
+  return (await findStreamState<State>(pool, decider.streamType, id)) ?? decider.initialState;
 }
 
 async function lockStream<State, Event extends DomainEvent>(
@@ -70,48 +80,68 @@ async function lockStream<State, Event extends DomainEvent>(
   decider: Decider<State, Event>,
   id: string,
 ): Promise<LockedStream<State, Event>> {
-  const key = [decider.streamType, id];
-  await connection.query(
-    'insert into exportd.journal_streams (stream_type, stream_id) values ($1, $2) on conflict do nothing',
-    key,
-  );
-  const { rows } = await connection.query<{ version: number }>(
-    'select version from exportd.journal_streams where stream_type = $1 and stream_id = $2 for update',
-    key,
-  );
-  let version = rows[0]?.version ?? 0;
-  let state =
-    version === 0 ? decider.initialState : await readStreamState<State>(connection, decider.streamType, id);
+  let { version, state } = await lockAndRead(connection, decider, id);
 
   const append = async (cause: string, events: readonly Event[]): Promise<readonly Recorded<Event>[]> => {
-    if (events.length === 0) return [];
-    const eventIds = events.map((_, ordinal) => idFromCause(decider.streamType, id, cause, ordinal));
-    const stored = await readByIds(connection, eventIds);
-    if (stored.length > 0) return assertSameCause<Event>(stored, events, cause);
     const recorded: Recorded<Event>[] = [];
     for (const [ordinal, event] of events.entries()) {
-      version += 1;
       const inserted = await insertEvent(connection, {
         stream_type: decider.streamType,
         stream_id: id,
-        stream_version: version,
+        stream_version: version + 1,
         event_id: idFromCause(decider.streamType, id, cause, ordinal),
         cause,
         type: event.type,
         data: event.data,
       });
+      if (!inserted) {
+        const eventIds = events.map((_, other) => idFromCause(decider.streamType, id, cause, other));
+        return assertSameCause<Event>(await readByIds(connection, eventIds), events, cause);
+      }
+      version += 1;
       const fact = { ...event, recorded_at: inserted.recorded_at };
       state = decider.evolve(state, fact);
       recorded.push(fact);
-      await applyToProjections(connection, inserted);
+      await applyToProjections(connection, inserted, { state });
     }
-    await connection.query(
-      'update exportd.journal_streams set version = $3 where stream_type = $1 and stream_id = $2',
-      [...key, version],
-    );
     return recorded;
   };
   return { id, state: () => state, append };
+}
+
+/** Locks a stream's row, which is made where it is missing, and reads what its events fold to. */
+async function lockAndRead<State, Event extends DomainEvent>(
+  connection: Connection,
+  decider: Decider<State, Event>,
+  id: string,
+): Promise<{ version: number; state: State }> {
+  const { streamType, initialState } = decider;
+  const { rows } = await connection.query<{
+    version: number;
+    state_version: number | null;
+    state: State | null;
+  }>({
+    name: 'lock-stream',
+    text: `select stream.version, folded.version as state_version, folded.state from exportd.journal_streams stream
+      left join exportd.stream_states folded using (stream_type, stream_id)
+      where stream.stream_type = $1 and stream.stream_id = $2 for update of stream`,
+    values: [streamType, id],
+  });
+  const [row] = rows;
+  if (!row) {
+    const { rowCount } = await connection.query({
+      name: 'make-stream',
+      text: 'insert into exportd.journal_streams (stream_type, stream_id) values ($1, $2) on conflict do nothing',
+      values: [streamType, id],
+    });
+    // A row of one's own is locked. When another session made it meanwhile, it is there now.
+    return rowCount === 1 ? { version: 0, state: initialState } : lockAndRead(connection, decider, id);
+  }
+  const { version, state_version, state } = row;
+  if (version === 0) return { version, state: initialState };
+  // A lock that was waited for shows the row as it is now, but what is joined to it as it was when the wait began.
+  const isCurrent = state_version === version && state !== null;
+  return { version, state: isCurrent ? state : await readStreamState<State>(connection, streamType, id) };
 }
 
 function assertSameCause<Event extends DomainEvent>(
@@ -130,14 +160,22 @@ function assertSameCause<Event extends DomainEvent>(
   return stored.map(({ type, data, recorded_at }) => ({ type, data, recorded_at }) as Recorded<Event>);
 }
 
+/** Stores an event and counts it in its stream; undefined, with nothing changed, when its id is stored already. */
 async function insertEvent(
   connection: Connection,
   event: Omit<StoredEvent, 'global_position' | 'recorded_at'> & { cause: string },
-): Promise<StoredEvent> {
-  const { rows } = await connection.query<StoredEvent>(
-    `insert into exportd.journal_events (stream_type, stream_id, stream_version, event_id, cause, event_type, data)
-     values ($1, $2, $3, $4, $5, $6, $7) returning ${eventColumns}`,
-    [
+): Promise<StoredEvent | undefined> {
+  const { rows } = await connection.query<StoredEvent>({
+    name: 'insert-event',
+    text: `with inserted as (
+        insert into exportd.journal_events (stream_type, stream_id, stream_version, event_id, cause, event_type, data)
+        values ($1, $2, $3, $4, $5, $6, $7) on conflict (event_id) do nothing returning ${eventColumns}
+      ), counted as (
+        update exportd.journal_streams set version = $3
+        where stream_type = $1 and stream_id = $2 and exists (select from inserted)
+      )
+      select * from inserted`,
+    values: [
       event.stream_type,
       event.stream_id,
       event.stream_version,
@@ -146,8 +184,6 @@ async function insertEvent(
       event.type,
       JSON.stringify(event.data),
     ],
-  );
-  const [inserted] = rows;
-  if (!inserted) throw new Error('The database returned no row for an event that it inserted.');
-  return inserted;
+  });
+  return rows[0];
 }

@@ -1,6 +1,11 @@
 import type { Connection } from '../journal/database.ts';
 import type { StoredEvent } from '../journal/stored_event.ts';
 
+/** The fold of a stream. */
+export interface FoldedState {
+  readonly state: unknown;
+}
+
 /** A read model: tables that the journal alone fills, and how each event changes them. */
 export interface Projection {
   readonly name: string;
@@ -10,6 +15,9 @@ export interface Projection {
   readonly owns: readonly string[];
   /** Statements that create them. */
   readonly tables: string;
-  /** Folds one event, inside the transaction that appends it. Events of other streams are none of its business. */
-  readonly apply: (connection: Connection, event: StoredEvent) => Promise<void>;
+  /**
+   * Folds one event, inside the transaction that appends it. Events of other streams are none of its business. `folded`
+   * is the state of the event's stream with this event, where the append knows it already.
+   */
+  readonly apply: (connection: Connection, event: StoredEvent, folded?: FoldedState) => Promise<void>;
 }

@@ -3,7 +3,7 @@ import type { StoredEvent } from '../journal/stored_event.ts';
 import { backfillsProjection } from './backfills/index.ts';
 import { batchExportsProjection } from './batch_exports/index.ts';
 import { destinationObjectsProjection } from './destination_objects/index.ts';
-import type { Projection } from './projection.ts';
+import type { FoldedState, Projection } from './projection.ts';
 import { rechecksProjection } from './rechecks/index.ts';
 import { runsProjection } from './runs/index.ts';
 import { streamStatesProjection } from './stream_states/index.ts';
@@ -21,7 +21,11 @@ export const projections: readonly Projection[] = [
 /** Appends take this advisory lock shared; a rebuild of the projections takes it alone. */
 export const projectionLock = 7_116_201;
 
-/** Folds a stored event into every read model, in the append's own transaction. */
-export async function applyToProjections(connection: Connection, event: StoredEvent): Promise<void> {
-  for (const projection of projections) await projection.apply(connection, event);
+/** Folds a stored event into every read model, in the append's own transaction. See `Projection.apply`. */
+export async function applyToProjections(
+  connection: Connection,
+  event: StoredEvent,
+  folded?: FoldedState,
+): Promise<void> {
+  for (const projection of projections) await projection.apply(connection, event, folded);
 }

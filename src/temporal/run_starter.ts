@@ -6,6 +6,7 @@ import { searchAttributes } from '../../workflows/search_attributes.ts';
 import { forEachConcurrently } from './concurrency.ts';
 import { describeExecution, isExecutionOf } from './executions.ts';
 import { isRefusal } from '../../activities/refusals.ts';
+import { createRecentIds } from './recent_ids.ts';
 import { runSummary } from './summaries.ts';
 import { executionTimeoutMs, runInput, type RunSettings } from './run_limits.ts';
 import { ignoreNotFound } from './schedule_client.ts';
@@ -33,11 +34,16 @@ export interface RunStarter {
 
 const startsAtOnce = 8;
 
+/** Runs of which it is remembered that they were started; of any other, Temporal is asked. */
+const rememberedRuns = 10_000;
+
 /** Starts runs on a Temporal namespace. */
 export function createRunStarter(
   client: Client,
   settings: RunSettings & Pick<Settings, 'EXPORTD_TASK_QUEUE'>,
 ): RunStarter {
+  // A step of a schedule or a backfill names its open runs again and again: each would be refused by Temporal as started.
+  const started = createRecentIds(rememberedRuns);
   const soon = <Result>(work: () => Promise<Result>): Promise<Result> =>
     client.withDeadline(Date.now() + requestPatienceMs, work);
   const startAs = (
@@ -92,8 +98,10 @@ export function createRunStarter(
     start,
     startAll: async (runs) => {
       let busy = 0;
-      await forEachConcurrently(runs, startsAtOnce, async (run) => {
-        if (!(await startFirst(run))) busy += 1;
+      const others = runs.filter(({ run_id }) => !started.has(run_id));
+      await forEachConcurrently(others, startsAtOnce, async (run) => {
+        if (await startFirst(run)) started.add(run.run_id);
+        else busy += 1;
       });
       return busy;
     },

@@ -2,7 +2,7 @@ import type { BatchExportEvent } from '../../domain/batch_export.ts';
 import { filesOf, type RunEvent, type RunState } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
-import type { Projection } from '../projection.ts';
+import type { FoldedState, Projection } from '../projection.ts';
 import { readStreamState } from '../stream_states/index.ts';
 
 /**
@@ -29,15 +29,15 @@ export const rechecksProjection: Projection = {
     );
     -- Rows of old intervals, which are never due, gather at its end.
     create index rechecks_due on exportd.rechecks (completed_after_ms)`,
-  apply: async (connection, event) => {
-    if (event.stream_type === 'run') await foldRun(connection, event);
+  apply: async (connection, event, folded) => {
+    if (event.stream_type === 'run') await foldRun(connection, event, folded);
     if (event.stream_type === 'batch_export') await foldExport(connection, event);
   },
 };
 
-async function foldRun(connection: Connection, stored: StoredEvent): Promise<void> {
+async function foldRun(connection: Connection, stored: StoredEvent, folded?: FoldedState): Promise<void> {
   const event = stored as unknown as RunEvent;
-  if (event.type === 'RunCompleted') await complete(connection, stored);
+  if (event.type === 'RunCompleted') await complete(connection, stored, folded);
   if (event.type === 'RunRechecked') {
     await connection.query('update exportd.rechecks set checks_done = $2 where run_id = $1', [
       stored.stream_id,
@@ -49,8 +49,9 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
   }
 }
 
-async function complete(connection: Connection, stored: StoredEvent): Promise<void> {
-  const run = await readStreamState<RunState>(connection, 'run', stored.stream_id);
+async function complete(connection: Connection, stored: StoredEvent, folded?: FoldedState): Promise<void> {
+  const known = folded?.state as RunState | undefined;
+  const run = known ?? (await readStreamState<RunState>(connection, 'run', stored.stream_id));
   if (run.status === 'Absent') return;
   const { batch_export_id, data_interval_start: start, data_interval_end: end, model } = run.subject;
   await connection.query(

@@ -2,7 +2,8 @@ import { backfillDecider } from '../../domain/backfill.ts';
 import { batchExportDecider } from '../../domain/batch_export.ts';
 import type { Decider, DomainEvent, Recorded, StreamType } from '../../domain/event.ts';
 import { runDecider } from '../../domain/run.ts';
-import type { Connection } from '../../journal/database.ts';
+import type { Connection, Pool } from '../../journal/database.ts';
+import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
 
 /** How the states of one kind of stream are folded, with the types of its state and events left out. */
@@ -30,29 +31,31 @@ export const streamStatesProjection: Projection = {
       state jsonb not null,
       primary key (stream_type, stream_id)
     )`,
-  apply: async (connection, event) => {
-    const decider = deciders[event.stream_type];
-    const state =
-      event.stream_version === 1
-        ? decider.initialState
-        : await readStreamState<unknown>(connection, event.stream_type, event.stream_id);
-    const recorded: Recorded<DomainEvent> = {
-      type: event.type,
-      data: event.data,
-      recorded_at: event.recorded_at,
-    };
-    await connection.query(
-      `insert into exportd.stream_states (stream_type, stream_id, version, state) values ($1, $2, $3, $4)
+  apply: async (connection, event, folded) => {
+    await connection.query({
+      name: 'stream-state',
+      text: `insert into exportd.stream_states (stream_type, stream_id, version, state) values ($1, $2, $3, $4)
        on conflict (stream_type, stream_id) do update set version = excluded.version, state = excluded.state`,
-      [
+      values: [
         event.stream_type,
         event.stream_id,
         event.stream_version,
-        JSON.stringify(decider.evolve(state, recorded)),
+        JSON.stringify(folded ? folded.state : await fold(connection, event)),
       ],
-    );
+    });
   },
 };
+
+async function fold(connection: Connection, event: StoredEvent): Promise<unknown> {
+  const { type, data, recorded_at, stream_type, stream_id } = event;
+  const decider = deciders[stream_type];
+  const state =
+    event.stream_version === 1
+      ? decider.initialState
+      : await readStreamState<unknown>(connection, stream_type, stream_id);
+  const recorded: Recorded<DomainEvent> = { type, data, recorded_at };
+  return decider.evolve(state, recorded);
+}
 
 /** The state of a stream that has at least one event. */
 export async function readStreamState<State>(
@@ -60,11 +63,25 @@ export async function readStreamState<State>(
   streamType: StreamType,
   id: string,
 ): Promise<State> {
-  const { rows } = await connection.query<{ state: State }>(
-    'select state from exportd.stream_states where stream_type = $1 and stream_id = $2',
-    [streamType, id],
-  );
-  const [row] = rows;
-  if (!row) throw new Error(`The state of ${streamType} ${id} is missing; run "exportd rebuild".`);
-  return row.state;
+  const state = await findStreamState<State>(connection, streamType, id);
+  if (state === undefined) throw stateMissing(streamType, id);
+  return state;
 }
+
+/** The state of a stream as the last commit left it; undefined when it has no event. */
+export async function findStreamState<State>(
+  database: Pool | Connection,
+  streamType: StreamType,
+  id: string,
+): Promise<State | undefined> {
+  const { rows } = await database.query<{ state: State }>({
+    name: 'find-stream-state',
+    text: 'select state from exportd.stream_states where stream_type = $1 and stream_id = $2',
+    values: [streamType, id],
+  });
+  return rows[0]?.state;
+}
+
+/** The read model lacks a stream that the journal has. */
+export const stateMissing = (streamType: StreamType, id: string): Error =>
+  new Error(`The state of ${streamType} ${id} is missing; run "exportd rebuild".`);
