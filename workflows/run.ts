@@ -3,6 +3,7 @@ import {
   CancellationScope,
   CancelledFailure,
   makeContinueAsNewFunc,
+  patched,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
@@ -86,6 +87,7 @@ async function exportWhole(data: Pick<ExportActivities, 'exportInterval'>, run_i
 
 /** Replaces this execution by a fresh one of the same workflow id. Whose it is stands in its memo. */
 function goOnAs({ run_id, rows, ranges }: ContinuedRun, input: RunInput): Promise<never> {
+  if (patched('status of a closed row')) showStatus('ContinuedAsNew', 'Handed over to a fresh execution');
   const { memo, typedSearchAttributes } = workflowInfo();
   const goOn = makeContinueAsNewFunc<typeof batchExportRun>({
     memo: { ...memo, run_id },
