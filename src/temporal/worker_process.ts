@@ -6,6 +6,7 @@ import { createNotifyActivities } from '../../activities/notify.ts';
 import { createUpkeepActivities, createUpkeepLook } from '../../activities/upkeep.ts';
 import { createKeyRing, type KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
+import { deleteExpired } from '../decisions/log_retention.ts';
 import { policiesOf } from '../decisions/policies.ts';
 import { createRunSteps } from '../decisions/run_steps.ts';
 import { createDestinationTester } from '../destination/destination_tests.ts';
@@ -107,6 +108,7 @@ async function serve(
     settings,
   };
   const pass = async (): Promise<void> => {
+    await deleteExpired(pool, settings.EXPORTD_LOG_RETENTION_MS);
     // A namespace that was lost comes back without them, and refuses every start that names one.
     await registerSearchAttributes(temporal, signal);
     await reconcile(control);

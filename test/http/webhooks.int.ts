@@ -79,7 +79,9 @@ describe('a webhook', () => {
     expect((await facade.call('PATCH', path, before.body)).body).toEqual(before.body);
     const changed = await facade.call('PATCH', path, { enabled: false, batch_export: null, events: null });
     expect(changed.body).toEqual({ ...before.body, enabled: false, batch_export: null, events: everything });
-    const rotated = await facade.call('PATCH', path, { secret: `whsec_${randomBytes(64).toString('base64')}` });
+    const rotated = await facade.call('PATCH', path, {
+      secret: `whsec_${randomBytes(64).toString('base64')}`,
+    });
     expect([rotated.status, rotated.body]).toEqual([200, changed.body]);
     expect([(await facade.call('DELETE', path)).status, (await facade.call('DELETE', path)).status]).toEqual([
       204, 404,
@@ -109,7 +111,9 @@ describe('a webhook', () => {
     const other = { authorization: `Bearer ${(await facade.newKey(facade.otherProjectId)).key}` };
     const theirs = `/api/environments/${facade.otherProjectId}/webhooks/${id}/`;
     for (const method of ['GET', 'PATCH', 'DELETE'] as const)
-      expect((await facade.call(method, theirs, method === 'PATCH' ? {} : undefined, other)).status).toBe(404);
+      expect((await facade.call(method, theirs, method === 'PATCH' ? {} : undefined, other)).status).toBe(
+        404,
+      );
     expect((await facade.call('POST', `${theirs}test/`, {}, other)).status).toBe(404);
     const export_ = await facade.createExport();
     const foreign = await facade.call(
@@ -151,7 +155,9 @@ describe('the test of a webhook', () => {
       { delivered: true, status: 204, detail: 'The receiver answered 204.' },
     ]);
     expect(receiver.received).toHaveLength(before + 1);
-    const { headers, body, path, method } = receiver.received.at(-1) ?? { headers: {}, body: '' };
+    const sent = receiver.received.at(-1);
+    if (!sent) throw new Error('Nothing was received.');
+    const { headers, body, path, method } = sent;
     expect([method, path, headers['content-type']]).toEqual(['POST', '/hook?a=1', 'application/json']);
     const id = String(headers['webhook-id']);
     const seconds = String(headers['webhook-timestamp']);

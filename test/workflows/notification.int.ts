@@ -56,7 +56,7 @@ async function watchedExport(events: readonly NotificationType[] = notificationT
         [id],
       )
     ).rows;
-  /** Opens the runs of so many hours and waits until none is active. */
+  /** Begins a backfill of so many hours. */
   const run = async (hours: number) => {
     const { outcome } = await stack.command(id, 'backfill', lastHours(hours));
     return outcome?.backfill_id ?? '';
@@ -201,6 +201,7 @@ describe('the delivery of a notification', () => {
     const began = one.messages().length;
     await one.run(1);
     await stack.runIn(one.id, 'Completed');
+    expect((await one.deliveries())[0]?.status).toBe('pending');
     receiver.answer = () => 200;
     await until(async () => (await one.deliveries())[0]?.status === 'delivered', 'the delivery');
     expect(one.messages().length).toBeGreaterThan(began);

@@ -1,0 +1,35 @@
+import type { Pool } from '../journal/database.ts';
+
+/** Rows of one statement, so that none holds locks or the disk for long. */
+const batchRows = 5_000;
+/** Statements of one turn; the next one goes on. */
+const batchesAtOnce = 50;
+
+/** Each looks at the oldest rows alone, which lie at the beginning of an index: nothing else has to be kept for it. */
+const statements = [
+  `delete from exportd.log_lines where id in (
+     select id from (select id, timestamp from exportd.log_lines order by id limit $2) oldest
+     where timestamp < clock_timestamp() - $1 * interval '1 millisecond')`,
+  `delete from exportd.notifications where id in (
+     select id from exportd.notifications notification
+     where created_at < clock_timestamp() - $1 * interval '1 millisecond' and not exists (
+       select from exportd.webhook_deliveries delivery
+       where delivery.notification_id = notification.id and delivery.status = 'pending')
+     order by created_at limit $2)`,
+];
+
+/**
+ * Deletes lines of logs, and notifications that nobody has to be told of any more, that are older than `retentionMs`, in
+ * batches. The journal keeps everything.
+ * @returns how many were deleted.
+ */
+export async function deleteExpired(pool: Pool, retentionMs: number): Promise<number> {
+  let deleted = 0;
+  for (const statement of statements)
+    for (let batches = 0; batches < batchesAtOnce; batches++) {
+      const { rowCount } = await pool.query(statement, [retentionMs, batchRows]);
+      deleted += rowCount ?? 0;
+      if ((rowCount ?? 0) < batchRows) break;
+    }
+  return deleted;
+}

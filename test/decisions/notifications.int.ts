@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createKeyRing } from '../../src/config/key_ring.ts';
+import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
+import { createRunSteps } from '../../src/decisions/run_steps.ts';
+import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import { notificationTypes } from '../../src/notifications/notification.ts';
+import { createWebhookSecret } from '../../src/notifications/signature.ts';
+import { createWebhook, type WebhookMembers } from '../../src/notifications/webhooks.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
+import { createJournalledRuns } from './journalled_runs.ts';
+
+let database: TestDatabase;
+let journal: Journal;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  journal = createJournal(database.pool);
+});
+afterAll(() => database.drop());
+
+const keyRing = createKeyRing(`test:${Buffer.alloc(32).toString('base64')}`);
+const webhook = (members: Partial<WebhookMembers> = {}, teamId = 1) =>
+  createWebhook(
+    database.pool,
+    keyRing,
+    teamId,
+    {
+      url: 'https://example.com/',
+      events: notificationTypes,
+      batch_export: null,
+      enabled: true,
+      ...members,
+    },
+    createWebhookSecret(),
+  );
+
+/** An export with runs of its schedule, all of them begun. */
+async function openExport(more: Record<string, string> = {}) {
+  const policies = quickPolicies({ EXPORTD_MAX_CONCURRENT_RUNS: '4', EXPORTD_RETRY_LIMIT: '0', ...more });
+  const commander = createCommander(journal, policies);
+  const id = commander.batchExportId;
+  await commander.create();
+  await database.pool.query(
+    `update exportd.stream_states set state = jsonb_set(state, '{scheduled_until}', to_jsonb($2::text)) where stream_id = $1`,
+    [id, `${minutesAgo(10).slice(0, 17)}00.000Z`],
+  );
+  const journalled = createJournalledRuns(journal, createRunSteps(journal), commander);
+  const active = async () => {
+    await commander.step();
+    const { rows } = await database.pool.query<{ id: string }>(
+      `select id from exportd.batch_export_runs where batch_export_id = $1 and status = 'Starting' order by position`,
+      [id],
+    );
+    return rows.map((row) => row.id);
+  };
+  const end = (runId: string | undefined, status: RunEnding) =>
+    endRun(journal, policies, runId ?? '', { status, latest_error: 'Error: it went wrong.' });
+  const complete = async (runId: string | undefined) => {
+    const run = await journalled.begin(runId ?? '');
+    return () => journalled.publish(runId ?? '', run, `file of ${runId ?? ''}`);
+  };
+  const news = async () =>
+    (
+      await database.pool.query<{ type: string; run_id: string | null }>(
+        'select type, run_id from exportd.notifications where batch_export_id = $1 order by created_at',
+        [id],
+      )
+    ).rows;
+  const receivers = async () =>
+    (
+      await database.pool.query<{ webhook_id: string }>(
+        'select webhook_id from exportd.webhook_deliveries where batch_export_id = $1',
+        [id],
+      )
+    ).rows.map((row) => row.webhook_id);
+  return { ...commander, id, active, end, complete, news, receivers };
+}
+
+describe('what is told', () => {
+  it('goes to the webhooks that want it, and to no other project', async () => {
+    const one = await openExport();
+    const other = await openExport();
+    const told = [await webhook(), await webhook({ batch_export: one.id, events: ['run.failed'] })];
+    await webhook({ events: ['batch_export.paused'] });
+    await webhook({ enabled: false });
+    await webhook({ batch_export: other.id });
+    await webhook({}, 2);
+    const [run] = await one.active();
+    await one.end(run, 'Failed');
+    expect((await one.receivers()).sort()).toEqual(told.map(({ id }) => id).sort());
+    expect(await one.end(run, 'Failed')).toBe(false);
+    expect(await one.news()).toEqual([{ type: 'run.failed', run_id: run }]);
+    await database.pool.query('delete from exportd.webhooks');
+    expect(await one.receivers()).toEqual([]);
+  });
+
+  it('is that no retry is left, and nothing as long as one follows', async () => {
+    const one = await openExport();
+    const [first, second, third] = await one.active();
+    await one.end(first, 'FailedRetryable');
+    await one.end(second, 'TimedOut');
+    await one.end(third, 'Cancelled');
+    expect(await one.news()).toEqual([
+      { type: 'run.retries_exhausted', run_id: first },
+      { type: 'run.retries_exhausted', run_id: second },
+    ]);
+    const patient = await openExport({ EXPORTD_RETRY_LIMIT: '1' });
+    const [run] = await patient.active();
+    await patient.end(run, 'FailedRetryable');
+    expect(await patient.news()).toEqual([]);
+  });
+
+  it('is once that it works again, also when two runs complete at once', async () => {
+    const one = await openExport();
+    const [first, second, third, fourth] = await one.active();
+    await (
+      await one.complete(first)
+    )();
+    expect(await one.news()).toEqual([]);
+    await one.end(second, 'Failed');
+    const publish = [await one.complete(third), await one.complete(fourth)];
+    await Promise.all(publish.map((begin) => begin()));
+    const types = (await one.news()).map(({ type }) => type);
+    expect(types).toEqual(['run.failed', 'batch_export.recovered']);
+    const [next] = await one.active();
+    await (
+      await one.complete(next)
+    )();
+    expect(await one.news()).toHaveLength(2);
+  });
+
+  it('is that it works again only once it goes on, when it has paused itself', async () => {
+    const one = await openExport({ EXPORTD_PAUSE_AFTER_FAILURES: '2' });
+    const [first, second, third, fourth] = await one.active();
+    await one.end(first, 'Failed');
+    await one.end(second, 'Failed');
+    await one.step();
+    const types = async () => (await one.news()).map(({ type }) => type);
+    expect(await types()).toEqual(['run.failed', 'run.failed', 'batch_export.paused']);
+    await (
+      await one.complete(third)
+    )();
+    expect(await types()).toHaveLength(3);
+    await one.command('unpause');
+    await (
+      await one.complete(fourth)
+    )();
+    expect(await types()).toEqual([
+      'run.failed',
+      'run.failed',
+      'batch_export.paused',
+      'batch_export.recovered',
+    ]);
+  });
+
+  it('ends with the export', async () => {
+    const one = await openExport();
+    const [all] = [await webhook(), await webhook({ batch_export: one.id })];
+    const [run] = await one.active();
+    await one.end(run, 'Failed');
+    await one.command('delete');
+    const { rows } = await database.pool.query(
+      'select webhook_id, status from exportd.webhook_deliveries where batch_export_id = $1',
+      [one.id],
+    );
+    expect(rows).toEqual([{ webhook_id: all.id, status: 'dropped' }]);
+    await database.pool.query('delete from exportd.webhooks');
+  });
+});
