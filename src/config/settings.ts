@@ -76,6 +76,8 @@ const schema = z.object({
   EXPORTD_BACKFILL_CONCURRENCY: count(3),
   EXPORTD_MAX_BACKFILL_INTERVALS: count(100_000),
   EXPORTD_MAX_BACKFILLS_PER_PROJECT: count(20),
+  /** How long a dry run of a backfill may count rows; it is answered without them then. */
+  EXPORTD_DRY_RUN_TIMEOUT_MS: milliseconds(30 * second, 100),
   EXPORTD_RETRY_INITIAL_MS: milliseconds(minute),
   EXPORTD_RETRY_MAX_MS: milliseconds(hour),
   EXPORTD_RETRY_LIMIT: count(10, 0),

@@ -21,6 +21,7 @@ import type { RunExecutions } from './cancelled_runs.ts';
 import { createCommandOutcomes } from './command_outcomes.ts';
 import { createCommandDesk, type Signaller } from './commands.ts';
 import type { HttpApp, RouteContext } from './context.ts';
+import type { DryRunDesk } from './dry_run.ts';
 import { answerError } from './errors.ts';
 import { addBodyParsers } from './request_bodies.ts';
 import { backfillRoutes } from './routes/backfills.ts';
@@ -39,6 +40,8 @@ export interface HttpDependencies {
   readonly settings: Settings;
   /** Needs one connection more than requests that are answered at once: outcomes are listened for on it. */
   readonly pool: Pool;
+  /** Read only; for dry runs. */
+  readonly source: DryRunDesk['source'];
   readonly signaller: Signaller;
   readonly destinationTests: DestinationTestClient;
   readonly webhookTests: WebhookTestClient;

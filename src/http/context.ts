@@ -8,6 +8,7 @@ import { invalid } from './api_error.ts';
 import { callerOf } from './authentication.ts';
 import type { CommandDesk, Order, Ordered } from './commands.ts';
 import type { DestinationTestDesk } from './destination_test.ts';
+import type { DryRunDesk } from './dry_run.ts';
 import type { RunLink } from './reading/runs.ts';
 import type { WebhookTestDesk } from './webhook_test.ts';
 
@@ -21,7 +22,7 @@ export type HttpApp = FastifyInstance<
 >;
 
 /** What the routes of a project work with. */
-export interface RouteContext extends DestinationTestDesk, WebhookTestDesk {
+export interface RouteContext extends DryRunDesk, DestinationTestDesk, WebhookTestDesk {
   readonly settings: Settings;
   readonly keyRing: KeyRing;
   readonly desk: CommandDesk;

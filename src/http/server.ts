@@ -3,6 +3,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { createKeyRing } from '../config/key_ring.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import { createPool } from '../journal/database.ts';
+import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { createClient } from '../temporal/connections.ts';
 import { createDestinationTestClient } from '../temporal/destination_test_client.ts';
@@ -15,6 +16,8 @@ import { createPendingCalls } from './pending_calls.ts';
 
 /** Requests are answered with a few short statements each; one connection listens for outcomes. */
 const databaseConnections = 20;
+/** Dry runs count in the source, few at a time and beside the exports. */
+const sourceConnections = 1;
 /** Longer than a request that waits for an outcome. */
 const longestShutdownMs = 15_000;
 
@@ -33,6 +36,10 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
   const pool = createPool(settings.DATABASE_URL, { max: databaseConnections });
   const temporal = createClient(settings);
+  const source = createSource({
+    sourceUrl: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL,
+    settings: { ...settings, EXPORTD_EXPORT_SLOTS: sourceConnections },
+  });
   const metrics = new Registry();
   collectDefaultMetrics({ register: metrics });
   const signaller = createScheduleSignaller(temporal.client, settings);
@@ -44,11 +51,13 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     // A request of the client that outlives its connection would end the process; each ends by its own deadline.
     await calls.settled();
     await temporal.close();
+    await source.close();
     await pool.end();
   };
   const app = await createApp({
     settings,
     pool,
+    source,
     keyRing,
     logger,
     metrics,

@@ -13,6 +13,7 @@ import { createDestinationTester } from '../../src/destination/destination_tests
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import type { DestinationTestClient } from '../../src/temporal/destination_test_client.ts';
 import type { WebhookTestClient } from '../../src/temporal/notification_client.ts';
+import { createSource } from '../../src/source/postgres_source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 
@@ -131,9 +132,11 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
         : { tested: true, ...(await deliver(deliveryId)) };
     },
   };
+  const source = createSource({ sourceUrl: settings.SOURCE_DATABASE_URL ?? database.url, settings });
   const app = await createApp({
     settings,
     pool,
+    source,
     signaller,
     executions: { ended: () => Promise.resolve(state.runsLetGo) },
     keyRing,
@@ -191,6 +194,7 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
     close: async () => {
       await app.close();
+      await source.close();
       await database.drop();
     },
   };

@@ -139,9 +139,9 @@ const refused: readonly [Method, string, unknown, string | null, RegExp][] = [
   [
     'POST',
     'batch_exports/:id/backfills',
-    { start_at: minutesAgo(9), end_at: minutesAgo(1), dry_run: true },
+    { start_at: minutesAgo(9), end_at: minutesAgo(1), dry_run: 'yes' },
     'dry_run',
-    /not supported yet/,
+    /boolean/,
   ],
   ['POST', `batch_exports/:id/runs/${randomUUID()}/retry`, { status: 'Done' }, 'status', /one of/],
 ];

@@ -9,6 +9,7 @@ import {
   type RouteContext,
 } from '../context.ts';
 import { utc } from '../definition.ts';
+import { dryRun } from '../dry_run.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
 import { findBackfill, listBackfills } from '../reading/backfills.ts';
 import { requireBatchExport } from '../reading/batch_exports.ts';
@@ -17,12 +18,12 @@ import {
   backfillSchema,
   backfillsPath,
   createBackfillBody,
+  dryRunSchema,
   emptyBody,
   listQuery,
   type BackfillAnswer,
 } from '../schemas/backfill.ts';
 import { commandAnswers, errorAnswers, pageOf } from '../schemas/common.ts';
-import { refuseDryRun } from './steering.ts';
 
 const read = { config: { scope: 'batch_export:read' } } as const;
 const write = { config: { scope: 'batch_export:write' } } as const;
@@ -76,13 +77,18 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
         summary: 'Create backfill',
         params: backfillsPath,
         body: createBackfillBody,
-        response: { 201: backfillSchema, ...commandAnswers },
+        response: { 200: dryRunSchema, 201: backfillSchema, ...commandAnswers },
       },
     },
     async (request, reply) => {
       const { batch_export_id } = request.params;
       const { start_at, end_at } = request.body;
-      refuseDryRun(request.body);
+      if (request.body.dry_run === true) {
+        const of = { team_id: teamOf(request), batch_export_id };
+        return reply
+          .code(200)
+          .send(await dryRun(context, of, { start_at: utc(start_at), end_at: utc(end_at) }));
+      }
       const placed = await placeOrder(context, request, 'backfill', async (connection) => {
         await requireBatchExport(connection, teamOf(request), batch_export_id);
         return { batch_export_id, body: { start_at: utc(start_at), end_at: utc(end_at) } };

@@ -1,18 +1,14 @@
-import { invalid } from '../api_error.ts';
 import { acceptedDetail, answerNothing, placeOrder, teamOf, type ProjectRoutes } from '../context.ts';
 import { utc } from '../definition.ts';
+import { dryRun } from '../dry_run.ts';
 import { projectUrl } from '../paging.ts';
 import { requireBatchExport } from '../reading/batch_exports.ts';
+import { dryRunSchema } from '../schemas/backfill.ts';
 import { backfillBody, batchExportPath, pauseBody, unpauseBody } from '../schemas/batch_export.ts';
 import { commandAnswers, nothing } from '../schemas/common.ts';
 
 const write = { config: { scope: 'batch_export:write' } } as const;
 const answers = { 200: nothing, ...commandAnswers };
-
-/** Refuses the one wish of a backfill that is not granted yet, rather than start what was not asked for. */
-export function refuseDryRun(body: { readonly dry_run?: boolean | null | undefined }): void {
-  if (body.dry_run === true) throw invalid('A dry run is not supported yet; leave `dry_run` out.', 'dry_run');
-}
 
 /** Pause, unpause and backfill a batch export. */
 export const steeringRoutes: ProjectRoutes = (app, context) => {
@@ -53,10 +49,24 @@ export const steeringRoutes: ProjectRoutes = (app, context) => {
 
   app.post(
     '/batch_exports/:id/backfill',
-    { ...write, schema: { summary: 'Backfill batch export', ...schema, body: backfillBody } },
+    {
+      ...write,
+      schema: {
+        summary: 'Backfill batch export',
+        description: 'Answers no body, or what would be exported when `dry_run` is true.',
+        ...schema,
+        response: { ...answers, 200: dryRunSchema.optional() },
+        body: backfillBody,
+      },
+    },
     async (request, reply) => {
       const { start_at, end_at } = request.body;
-      refuseDryRun(request.body);
+      if (request.body.dry_run === true) {
+        const of = { team_id: teamOf(request), batch_export_id: request.params.id };
+        return reply
+          .code(200)
+          .send(await dryRun(context, of, { start_at: utc(start_at), end_at: utc(end_at) }));
+      }
       const placed = await placeOrder(context, request, 'backfill', async (connection) => {
         const { id } = await requireBatchExport(connection, teamOf(request), request.params.id);
         return { batch_export_id: id, body: { start_at: utc(start_at), end_at: utc(end_at) } };

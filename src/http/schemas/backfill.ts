@@ -26,11 +26,34 @@ export const backfillSchema = z
   .meta({ id: 'BatchExportBackfill' });
 export type BackfillAnswer = z.infer<typeof backfillSchema>;
 
+/** Whether a backfill is only asked about. */
+export const dryRunMember = z
+  .boolean()
+  .nullish()
+  .describe('Only answer what the backfill would export; nothing starts.');
+
 export const createBackfillBody = z.strictObject({
   start_at: instant,
   end_at: instant,
-  dry_run: z.boolean().nullish(),
+  dry_run: dryRunMember,
 });
+
+/** What a backfill would export. */
+export const dryRunSchema = z
+  .object({
+    dry_run: z.literal(true),
+    start_at: timestamp.describe('The start of the first whole interval.'),
+    end_at: timestamp.describe('The end of the last whole interval.'),
+    intervals: z.number().int(),
+    rows: z
+      .number()
+      .int()
+      .nullable()
+      .describe('Rows that the source has of them now; null when counting took too long.'),
+    detail: z.string().nullable().describe('Why the rows were not counted; else null.'),
+  })
+  .meta({ id: 'BatchExportDryRun' });
+export type DryRunAnswer = z.infer<typeof dryRunSchema>;
 
 /** A body that means nothing: empty, or an empty object. */
 export const emptyBody = z.strictObject({});

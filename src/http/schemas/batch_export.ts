@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { models } from '../../domain/batch_export.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
 import { instant } from '../../journal/commands.ts';
+import { dryRunMember } from './backfill.ts';
 import { pathId, readOnly, timestamp } from './common.ts';
 import { lagSchema } from './lag.ts';
 import { runSchema } from './run.ts';
@@ -118,7 +119,7 @@ export const backfillBody = z.strictObject({
   ...writable,
   start_at: instant,
   end_at: instant,
-  dry_run: z.boolean().nullish(),
+  dry_run: dryRunMember,
 });
 
 export const batchExportPath = z.object({ project_id: z.string(), id: pathId });

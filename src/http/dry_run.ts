@@ -1,0 +1,87 @@
+import pg from 'pg';
+import type { Settings } from '../config/settings.ts';
+import { destinationTypeOf } from '../destination/registry.ts';
+import { requireBackfillRange } from '../domain/backfill_request.ts';
+import { requireLive, type BatchExportState } from '../domain/batch_export.ts';
+import type { Pool } from '../journal/database.ts';
+import { isDatabaseUnavailable } from '../journal/unavailable.ts';
+import { RelationNotFound } from '../source/relations.ts';
+import type { RowRange, Source } from '../source/source.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { ApiError, notFound } from './api_error.ts';
+import { requireBatchExport } from './reading/batch_exports.ts';
+import type { DryRunAnswer } from './schemas/backfill.ts';
+
+/** What a dry run needs. */
+export interface DryRunDesk {
+  readonly pool: Pool;
+  readonly settings: Settings;
+  readonly logger: Logger;
+  /** The source, read only and with connections of its own. */
+  readonly source: Pick<Source, 'countRows'>;
+}
+
+const statementCancelled = '57014';
+
+/**
+ * What a backfill would export: its whole intervals, and the rows that the source has of them now. Nothing is stored
+ * and nothing starts.
+ * @throws CommandRefused as the backfill itself would be; ApiError 404, 503
+ */
+export async function dryRun(
+  desk: DryRunDesk,
+  request: { readonly team_id: number; readonly batch_export_id: string },
+  range: { readonly start_at: string; readonly end_at: string },
+): Promise<DryRunAnswer> {
+  const { team_id, batch_export_id } = request;
+  const batchExport = await requireBatchExport(desk.pool, team_id, batch_export_id);
+  const { state, now } = await stateOf(desk.pool, batch_export_id);
+  const { start, end, intervals } = requireBackfillRange(requireLive(state), {
+    ...range,
+    now,
+    maximumIntervals: desk.settings.EXPORTD_MAX_BACKFILL_INTERVALS,
+  });
+  const counted = await countRows(desk, {
+    model: batchExport.model,
+    team_id,
+    interval: { start, end },
+    selection: destinationTypeOf(batchExport.destination_type).selectionOf(batchExport.config),
+  });
+  return { dry_run: true, start_at: start, end_at: end, intervals, ...counted };
+}
+
+async function stateOf(pool: Pool, batchExportId: string): Promise<{ state: BatchExportState; now: Date }> {
+  const { rows } = await pool.query<{ state: BatchExportState; now: string }>(
+    `select state, statement_timestamp() as now from exportd.stream_states
+     where stream_type = 'batch_export' and stream_id = $1`,
+    [batchExportId],
+  );
+  const [row] = rows;
+  if (!row) throw notFound();
+  return { state: row.state, now: new Date(row.now) };
+}
+
+async function countRows(
+  { source, settings, logger }: DryRunDesk,
+  range: RowRange,
+): Promise<Pick<DryRunAnswer, 'rows' | 'detail'>> {
+  const timeoutMs = settings.EXPORTD_DRY_RUN_TIMEOUT_MS;
+  const signal = AbortSignal.timeout(timeoutMs);
+  try {
+    return { rows: await source.countRows(range, signal), detail: null };
+  } catch (error) {
+    const cancelled = error instanceof pg.DatabaseError && error.code === statementCancelled;
+    if (signal.aborted || cancelled)
+      return {
+        rows: null,
+        detail: `The source has not counted the rows within ${timeoutMs / 1_000} seconds; ask for a shorter range.`,
+      };
+    logger.warn({ err: error }, 'the source could not be asked for a dry run');
+    if (error instanceof RelationNotFound) throw unreachable(error.message);
+    if (isDatabaseUnavailable(error)) throw unreachable('The source cannot be reached now; try again later.');
+    throw error;
+  }
+}
+
+const unreachable = (detail: string): ApiError =>
+  new ApiError(503, 'source_unreachable', detail, { headers: { 'retry-after': '5' } });
