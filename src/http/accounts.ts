@@ -40,7 +40,7 @@ export interface ApiKey {
   readonly revoked_at: string | null;
 }
 
-const userColumns = `id, uuid, distinct_id, first_name, last_name, email, is_email_verified, mascot_config,
+export const userColumns = `id, uuid, distinct_id, first_name, last_name, email, is_email_verified, mascot_config,
   role_at_organization`;
 const projectColumns = 'id, name, timezone, week_start_day';
 const keyColumns = 'id, user_id, project_id, scopes, created_at, revoked_at';

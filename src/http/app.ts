@@ -26,10 +26,12 @@ import { answerError } from './errors.ts';
 import { addBodyParsers } from './request_bodies.ts';
 import { backfillRoutes } from './routes/backfills.ts';
 import { batchExportRoutes } from './routes/batch_exports.ts';
+import { dashboardRoutes } from './routes/dashboards.ts';
 import { destinationTestRoutes } from './routes/destination_tests.ts';
 import { logRoutes } from './routes/logs.ts';
 import { monitoringRoutes } from './routes/monitoring.ts';
 import { projectRoutes } from './routes/projects.ts';
+import { queryAuthorizationRoutes } from './routes/query_authorization.ts';
 import { runRoutes } from './routes/runs.ts';
 import { steeringRoutes } from './routes/steering.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
@@ -62,6 +64,8 @@ const resources = [
   backfillRoutes,
   logRoutes,
   webhookRoutes,
+  dashboardRoutes,
+  queryAuthorizationRoutes,
 ];
 
 /** Builds the application without listening. Closing it ends what it opened itself, not what it was given. */

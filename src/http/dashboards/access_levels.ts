@@ -1,0 +1,54 @@
+import { ApiError } from '../api_error.ts';
+
+/** What a user may do with a dashboard, each including what stands before it. */
+export const accessLevels = ['none', 'viewer', 'editor', 'manager'] as const;
+export type AccessLevel = (typeof accessLevels)[number];
+
+/** Who may edit a dashboard; the larger is the stricter. */
+export const restrictionLevels = [21, 37] as const;
+export type RestrictionLevel = (typeof restrictionLevels)[number];
+export const restrictionLevelLabels: Readonly<Record<RestrictionLevel, string>> = {
+  21: 'Everyone in the project can edit',
+  37: 'Only those invited to this dashboard can edit',
+};
+
+/** What the calling user may do, in numbers that compare with restriction levels. */
+export const privilegeLevels = [21, 37] as const;
+export const privilegeLevelLabels: Readonly<Record<(typeof privilegeLevels)[number], string>> = {
+  21: 'Can view dashboard',
+  37: 'Can edit dashboard',
+};
+
+/** What a dashboard is when nobody said otherwise. */
+export const defaultAccess: {
+  readonly restriction_level: RestrictionLevel;
+  readonly default_access_level: AccessLevel;
+} = { restriction_level: 21, default_access_level: 'editor' };
+
+interface Accessed {
+  readonly effective_restriction_level: RestrictionLevel;
+  readonly user_access_level: AccessLevel;
+}
+
+const denied = (detail: string, attr: string | null): ApiError =>
+  new ApiError(403, 'permission_denied', detail, { attr });
+
+/** Lets editors and managers pass. @throws ApiError 403 that says what is missing. */
+export function requireEditor({ effective_restriction_level, user_access_level }: Accessed): void {
+  if (user_access_level === 'editor' || user_access_level === 'manager') return;
+  const restricted =
+    effective_restriction_level === 37 ? ' Only its collaborators may edit it: restriction level 37.' : '';
+  throw denied(
+    `Your access level on this dashboard is '${user_access_level}'; changing it needs 'editor' or 'manager'.${restricted}`,
+    null,
+  );
+}
+
+/** Lets managers pass, who alone may change who may do what. @throws ApiError 403 that names the member. */
+export function requireManager({ user_access_level }: Accessed, member: string): void {
+  if (user_access_level === 'manager') return;
+  throw denied(
+    `Your access level on this dashboard is '${user_access_level}'; changing '${member}' needs 'manager'.`,
+    member,
+  );
+}

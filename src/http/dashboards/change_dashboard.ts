@@ -1,0 +1,80 @@
+import { inTransaction, type Connection, type Pool } from '../../journal/database.ts';
+import { notFound } from '../api_error.ts';
+import { readDashboard, type Viewer } from '../reading/dashboards.ts';
+import type { DashboardDetail, UpdateDashboardBody } from '../schemas/dashboard.ts';
+import { requireEditor, requireManager } from './access_levels.ts';
+import { namedCollaborators, storeCollaborators, type Collaborator } from './collaborators.ts';
+import { definitionFrom } from './definition.ts';
+
+/**
+ * Changes a dashboard in the name of a user. A deleted one is found only to be restored, by `deleted: false`.
+ * Members that say what is so already are no change, so that whoever may edit can send an answer back.
+ * @returns the dashboard as this user sees it then.
+ * @throws ApiError 404, 403 for users who may not, 400 for collaborators that cannot be.
+ */
+export const updateDashboard = (
+  pool: Pool,
+  viewer: Viewer,
+  id: number,
+  body: UpdateDashboardBody,
+): Promise<DashboardDetail> =>
+  inTransaction(pool, async (connection) => {
+    const current = await lockForEdit(connection, viewer, id, { deletedToo: body.deleted === false });
+    const definition = definitionFrom(current, body);
+    for (const member of ['restriction_level', 'default_access_level'] as const)
+      if (definition[member] !== current[member]) requireManager(current, member);
+    if (body.access_controls !== undefined) {
+      const entries = body.access_controls ?? [];
+      const collaborators = await namedCollaborators(connection, entries, current.created_by?.id ?? null);
+      if (!areThose(collaborators, current)) {
+        requireManager(current, 'access_controls');
+        await storeCollaborators(connection, id, collaborators);
+      }
+    }
+    await connection.query(
+      `update exportd.dashboards set name = $2, description = $3, pinned = $4, tags = $5, restriction_level = $6,
+         default_access_level = $7, deleted = $8 where id = $1`,
+      [
+        id,
+        definition.name,
+        definition.description,
+        definition.pinned,
+        definition.tags,
+        definition.restriction_level,
+        definition.default_access_level,
+        body.deleted ?? current.deleted,
+      ],
+    );
+    return readDashboard(connection, viewer, id);
+  });
+
+/** Deletes a dashboard in the name of a user; its row stays. @throws ApiError 404, 403 for users who may not. */
+export const deleteDashboard = (pool: Pool, viewer: Viewer, id: number): Promise<void> =>
+  inTransaction(pool, async (connection) => {
+    await lockForEdit(connection, viewer, id, { deletedToo: false });
+    await connection.query('update exportd.dashboards set deleted = true where id = $1', [id]);
+  });
+
+/** The dashboard, with the right to edit it checked; nobody else changes it, or the right, until the transaction ends. */
+async function lockForEdit(
+  connection: Connection,
+  viewer: Viewer,
+  id: number,
+  { deletedToo }: { readonly deletedToo: boolean },
+): Promise<DashboardDetail> {
+  // A statement of its own: what is read after the lock was got is what its last holder left.
+  await connection.query('select from exportd.dashboards where id = $1 and team_id = $2 for update', [
+    id,
+    viewer.project_id,
+  ]);
+  const current = await readDashboard(connection, viewer, id);
+  if ((current.deleted && !deletedToo) || current.user_access_level === 'none') throw notFound();
+  requireEditor(current);
+  return current;
+}
+
+const areThose = (collaborators: readonly Collaborator[], { access_controls }: DashboardDetail): boolean =>
+  collaborators.length === access_controls.length &&
+  collaborators.every(({ user, access_level }) =>
+    access_controls.some((control) => control.user === user && control.access_level === access_level),
+  );

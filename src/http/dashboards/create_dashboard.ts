@@ -1,0 +1,37 @@
+import { inTransaction, type Pool } from '../../journal/database.ts';
+import { AccountRefused } from '../accounts.ts';
+import type { Viewer } from '../reading/dashboards.ts';
+import type { CreateDashboardBody } from '../schemas/dashboard.ts';
+import { namedCollaborators, storeCollaborators } from './collaborators.ts';
+import { newDefinition } from './definition.ts';
+
+/**
+ * Makes a dashboard of the creator's. @returns its id.
+ * @throws AccountRefused when there is no such user or project, ApiError 400 for collaborators that cannot be.
+ */
+export const createDashboard = (pool: Pool, creator: Viewer, body: CreateDashboardBody): Promise<number> =>
+  inTransaction(pool, async (connection) => {
+    const definition = newDefinition(body);
+    const { rows } = await connection.query<{ id: number }>(
+      `insert into exportd.dashboards (team_id, created_by, name, description, pinned, tags, restriction_level,
+         default_access_level)
+       select projects.id, users.id, $3, $4, $5, $6, $7, $8 from exportd.projects, exportd.users
+       where projects.id = $1 and users.id = $2 returning id`,
+      [
+        creator.project_id,
+        creator.user_id,
+        definition.name,
+        definition.description,
+        definition.pinned,
+        definition.tags,
+        definition.restriction_level,
+        definition.default_access_level,
+      ],
+    );
+    const [stored] = rows;
+    if (!stored)
+      throw new AccountRefused(`There is no user ${creator.user_id} or no project ${creator.project_id}.`);
+    const collaborators = await namedCollaborators(connection, body.access_controls ?? [], creator.user_id);
+    await storeCollaborators(connection, stored.id, collaborators);
+    return stored.id;
+  });

@@ -1,0 +1,85 @@
+import type { Connection, Pool } from '../../journal/database.ts';
+import { userColumns } from '../accounts.ts';
+import { notFound } from '../api_error.ts';
+import type { Caller } from '../authentication.ts';
+import type { DashboardAnswer, DashboardDetail } from '../schemas/dashboard.ts';
+
+/** Who looks at the dashboards of which project. */
+export type Viewer = Pick<Caller, 'project_id' | 'user_id'>;
+
+/**
+ * Every dashboard of the project $1 with what the user $2 may do with it; `access.level` and `effective.restriction` are
+ * worked out here and nowhere else.
+ */
+const seenByUser = `
+  from exportd.dashboards dashboard
+  join exportd.projects project on project.id = dashboard.team_id
+  left join exportd.dashboard_access_controls own on own.dashboard_id = dashboard.id and own.user_id = $2
+  cross join lateral (
+    select greatest(dashboard.restriction_level, project.dashboard_restriction_level) as restriction) effective
+  cross join lateral (
+    select case
+      when dashboard.created_by = $2 then 'manager'
+      when own.access_level is not null then own.access_level
+      when effective.restriction = 37 and dashboard.default_access_level in ('editor', 'manager') then 'viewer'
+      else dashboard.default_access_level
+    end as level) access
+  where dashboard.team_id = $1`;
+
+const listColumns = `dashboard.id, dashboard.name, dashboard.description, dashboard.pinned, dashboard.created_at,
+  (select to_jsonb(creator) from (select ${userColumns} from exportd.users where users.id = dashboard.created_by) creator)
+    as created_by,
+  dashboard.is_shared, dashboard.deleted, dashboard.creation_mode, dashboard.tags, dashboard.restriction_level,
+  effective.restriction as effective_restriction_level,
+  case when access.level in ('editor', 'manager') then 37 else 21 end as effective_privilege_level,
+  access.level as user_access_level`;
+
+const detailColumns = `${listColumns}, dashboard.default_access_level,
+  coalesce((
+    select jsonb_agg(jsonb_build_object('user', users.uuid, 'access_level', control.access_level) order by users.id)
+    from exportd.dashboard_access_controls control join exportd.users on users.id = control.user_id
+    where control.dashboard_id = dashboard.id), '[]') as access_controls`;
+
+const listed = `${seenByUser} and not dashboard.deleted and access.level <> 'none'`;
+
+/** A page of the live dashboards that the viewer may see: pinned ones first, then by name in any case. */
+export async function listDashboards(
+  pool: Pool,
+  viewer: Viewer,
+  window: { readonly limit: number; readonly offset: number },
+): Promise<{ count: number; results: DashboardAnswer[] }> {
+  const values = [viewer.project_id, viewer.user_id];
+  const counted = await pool.query<{ count: number }>(`select count(*) as count ${listed}`, values);
+  const { rows } = await pool.query<DashboardAnswer>(
+    `select ${listColumns} ${listed}
+     order by dashboard.pinned desc, lower(dashboard.name), dashboard.id limit $3 offset $4`,
+    [...values, window.limit, window.offset],
+  );
+  return { count: counted.rows[0]?.count ?? 0, results: rows };
+}
+
+/** A dashboard of the project, whatever the viewer may do with it, deleted or not. @throws ApiError 404 */
+export async function readDashboard(
+  database: Pool | Connection,
+  viewer: Viewer,
+  id: number,
+): Promise<DashboardDetail> {
+  const { rows } = await database.query<DashboardDetail>(
+    `select ${detailColumns} ${seenByUser} and dashboard.id = $3`,
+    [viewer.project_id, viewer.user_id, id],
+  );
+  const [found] = rows;
+  if (!found) throw notFound();
+  return found;
+}
+
+/** A live dashboard that the viewer may see. @throws ApiError 404 */
+export async function requireDashboard(
+  database: Pool | Connection,
+  viewer: Viewer,
+  id: number,
+): Promise<DashboardDetail> {
+  const found = await readDashboard(database, viewer, id);
+  if (found.deleted || found.user_access_level === 'none') throw notFound();
+  return found;
+}

@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import {
+  accessLevels,
+  privilegeLevelLabels,
+  privilegeLevels,
+  restrictionLevelLabels,
+  restrictionLevels,
+} from '../dashboards/access_levels.ts';
+import { readOnly, timestamp } from './common.ts';
+import { userSchema } from './user.ts';
+
+const largestId = 2_147_483_647;
+
+const listOf = (labels: Readonly<Record<number, string>>): string =>
+  Object.entries(labels)
+    .map(([value, label]) => `* \`${value}\` - ${label}`)
+    .join('\n');
+
+const restrictionLevel = z.literal(restrictionLevels).meta({
+  id: 'DashboardRestrictionLevel',
+  type: 'integer',
+  description: listOf(restrictionLevelLabels),
+  'x-enum-labels': restrictionLevelLabels,
+});
+
+const privilegeLevel = z.literal(privilegeLevels).meta({
+  id: 'DashboardPrivilegeLevel',
+  type: 'integer',
+  description: listOf(privilegeLevelLabels),
+  'x-enum-labels': privilegeLevelLabels,
+});
+
+const accessLevel = z.enum(accessLevels).meta({ id: 'DashboardAccessLevel' });
+
+/** A dashboard as lists answer it. */
+export const dashboardSchema = z
+  .object({
+    id: z.number().int(),
+    name: z.string(),
+    description: z.string(),
+    pinned: z.boolean(),
+    created_at: timestamp,
+    created_by: userSchema.nullable().describe('Null once that user is gone.'),
+    is_shared: z.boolean(),
+    deleted: z.boolean(),
+    creation_mode: z.enum(['default', 'template', 'duplicate']),
+    tags: z.array(z.string()),
+    restriction_level: restrictionLevel,
+    effective_restriction_level: restrictionLevel.describe(
+      "The stricter of the dashboard's own level and its project's.",
+    ),
+    effective_privilege_level: privilegeLevel.describe('37 for those who may edit, else 21.'),
+    user_access_level: accessLevel.describe(
+      'Of the user whose key is used. The creator is a manager; others have what `access_controls` says, else ' +
+        '`default_access_level`, which is at most `viewer` where only collaborators may edit.',
+    ),
+  })
+  .meta({ id: 'Dashboard' });
+export type DashboardAnswer = z.infer<typeof dashboardSchema>;
+
+/** A dashboard as it is answered alone: with who may do what. */
+export const dashboardDetailSchema = dashboardSchema
+  .extend({
+    default_access_level: accessLevel.describe('Of users whom `access_controls` does not name.'),
+    access_controls: z
+      .array(z.object({ user: z.string().describe('uuid of the user.'), access_level: accessLevel }))
+      .describe('Collaborators, without the creator.'),
+  })
+  .meta({ id: 'DashboardDetail' });
+export type DashboardDetail = z.infer<typeof dashboardDetailSchema>;
+
+const name = z
+  .string()
+  .max(400, 'At most 400 characters.')
+  .refine((text) => text.trim() !== '', 'This field may not be blank.');
+
+const tag = z
+  .string()
+  .max(255, 'At most 255 characters.')
+  .refine((text) => text.trim() !== '', 'A tag may not be blank.');
+
+const accessControl = z.strictObject({
+  user: z
+    .union([z.int().min(1).max(largestId), z.guid()], 'Must be the id or the uuid of a user.')
+    .describe('id or uuid of a user.'),
+  access_level: accessLevel,
+});
+export type AccessControlBody = z.infer<typeof accessControl>;
+
+const writable = {
+  description: z.string().max(10_000, 'At most 10000 characters.').nullish(),
+  pinned: z.boolean().nullish(),
+  tags: z.array(tag).max(100, 'At most 100 tags.').nullish(),
+  restriction_level: restrictionLevel.nullish(),
+  default_access_level: accessLevel.nullish(),
+  access_controls: z.array(accessControl).max(1_000, 'At most 1000 collaborators.').nullish(),
+};
+
+const readOnlyMembers = {
+  id: readOnly,
+  created_at: readOnly,
+  created_by: readOnly,
+  is_shared: readOnly,
+  creation_mode: readOnly,
+  effective_restriction_level: readOnly,
+  effective_privilege_level: readOnly,
+  user_access_level: readOnly,
+};
+
+export const createDashboardBody = z
+  .strictObject({ name, ...writable, ...readOnlyMembers, deleted: readOnly })
+  .meta({ id: 'DashboardCreate' });
+export type CreateDashboardBody = z.infer<typeof createDashboardBody>;
+
+/** The body of an update: absent keeps, null resets to the default. */
+export const updateDashboardBody = z
+  .strictObject({ name: name.optional(), ...writable, ...readOnlyMembers, deleted: z.boolean().optional() })
+  .meta({ id: 'DashboardUpdate' });
+export type UpdateDashboardBody = z.infer<typeof updateDashboardBody>;
+
+/** An id in a path; what is no id in decimal names nothing. */
+const dashboardId = z
+  .string()
+  .regex(/^[1-9]\d{0,9}$/)
+  .transform(Number)
+  .refine((id) => id <= largestId)
+  .meta({ type: 'integer' });
+
+export const dashboardPath = z.object({ project_id: z.string(), id: dashboardId });
