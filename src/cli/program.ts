@@ -5,6 +5,7 @@ import { addDoctorCommand } from './commands/doctor.ts';
 import { addExportCommands } from './commands/exports.ts';
 import { addProcessCommands } from './commands/processes.ts';
 import { addVerifyCommand } from './commands/verify.ts';
+import { addWebhookCommands } from './commands/webhooks.ts';
 
 /** The whole command line. */
 export function createProgram(): Command {
@@ -17,6 +18,7 @@ export function createProgram(): Command {
   addProjectCommands(program);
   addKeyCommands(program);
   addExportCommands(program);
+  addWebhookCommands(program);
   addVerifyCommand(program);
   addBenchCommand(program);
   return program;

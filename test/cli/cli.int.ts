@@ -7,7 +7,7 @@ let facade: Facade;
 let database: { DATABASE_URL: string };
 let service: { EXPORTD_BASE_URL: string; EXPORTD_API_KEY: string };
 beforeAll(async () => {
-  facade = await openFacade();
+  facade = await openFacade({ EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true' });
   database = { DATABASE_URL: facade.database.url };
   service = { EXPORTD_BASE_URL: await facade.listen(), EXPORTD_API_KEY: facade.key };
 });
@@ -36,6 +36,7 @@ describe('exportd', () => {
       'key',
       'export',
       'verify',
+      'webhook',
     ])
       expect(all.stdout).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
     expect(one.stdout).toContain('batch_export:write');
@@ -91,6 +92,22 @@ describe('exportd', () => {
     const lines = await exportd(service, 'export', 'list');
     expect(lines.stdout).toMatch(new RegExp(`^${id} +Renamed +events +every 1 minutes +true$`, 'm'));
     expect(await answerOf(service, 'export', 'delete', id)).toEqual({ accepted: false, location: null });
+  });
+
+  it('makes a webhook, shows its secret once, and tests it', async () => {
+    const url = 'http://127.0.0.1:1/hook';
+    const made = await answerOf(service, 'webhook', 'create', '--url', url, '--events', 'run.failed');
+    expect(made).toMatchObject({ url, events: ['run.failed'], secret: expect.stringMatching(/^whsec_/) });
+    const { id, secret } = made as { id: string; secret: string };
+    const lines = await exportd(service, 'webhook', 'list');
+    expect(lines.stdout).toMatch(new RegExp(`^${id} +${url} +all +true +run.failed +-$`, 'm'));
+    expect(lines.stdout).not.toContain(secret);
+    const tested = await exportd(service, 'webhook', 'test', id);
+    expect([tested.code, tested.stdout]).toEqual([
+      1,
+      'Not delivered. The receiver could not be reached (ECONNREFUSED).\n',
+    ]);
+    expect(await answerOf(service, 'webhook', 'delete', id)).toEqual({ id, deleted: true });
   });
 
   it('folds the journal again and finds nothing to migrate', async () => {

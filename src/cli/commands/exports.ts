@@ -2,23 +2,10 @@ import type { Command } from 'commander';
 import { runStatusLabels, type RunStatus } from '../../domain/run.ts';
 import { parseJsonObject } from '../arguments.ts';
 import { printer, table } from '../output.ts';
-import { openService, type ServiceOptions } from '../service_client.ts';
+import { openService } from '../service_client.ts';
+import { results, serviceCommand, type Members, type ServiceCommandOptions } from './service_command.ts';
 
-type Options = ServiceOptions & { readonly json?: boolean };
-type Members = Record<string, unknown>;
-
-/** A command that asks the service, with the options that all of them have. */
-function serviceCommand(parent: Command, name: string, description: string): Command {
-  return parent
-    .command(name)
-    .description(description)
-    .option('--base-url <url>', 'address of the service; else EXPORTD_BASE_URL or the stack of this clone')
-    .option('--key <key>', 'API key; else EXPORTD_API_KEY or that of the stack of this clone')
-    .option('--json', 'print one JSON document');
-}
-
-const results = (body: Members): Members[] =>
-  Array.isArray(body.results) ? (body.results as Members[]) : [];
+type Options = ServiceCommandOptions;
 
 /** The last part of an address: the id of what it names. */
 const idIn = (location: string | null): string | undefined => location?.split('/').filter(Boolean).at(-1);

@@ -1,0 +1,70 @@
+import type { Command } from 'commander';
+import { printer, table } from '../output.ts';
+import { openService } from '../service_client.ts';
+import { results, serviceCommand, type Members, type ServiceCommandOptions } from './service_command.ts';
+
+type Options = ServiceCommandOptions;
+
+const webhookTable = (webhooks: readonly Members[]): string[] =>
+  table(
+    ['id', 'url', 'batch export', 'enabled', 'events', 'last delivery'],
+    webhooks.map((one) => [
+      one.id,
+      one.url,
+      one.batch_export ?? 'all',
+      one.enabled,
+      (one.events as string[]).join(', '),
+      (one.last_delivery as { detail: string } | null)?.detail,
+    ]),
+  );
+
+const path = (id: string): string => `webhooks/${encodeURIComponent(id)}/`;
+
+/** `webhook create|list|delete|test`. */
+export function addWebhookCommands(program: Command): void {
+  const webhooks = program
+    .command('webhook')
+    .description('who is told of what happens to batch exports, through the HTTP interface');
+
+  serviceCommand(webhooks, 'create', 'tell an address of failures, pauses and recoveries')
+    .requiredOption('--url <url>', 'where messages are sent to')
+    .option('--events <names>', 'what of, separated by commas; everything when it is left out')
+    .option('--batch-export <id>', 'of this batch export alone')
+    .action(async (options: Options & { url: string; events?: string; batchExport?: string }) => {
+      const { body } = await openService(options).call('POST', 'webhooks/', {
+        url: options.url,
+        ...(options.events === undefined
+          ? {}
+          : { events: options.events.split(',').map((name) => name.trim()) }),
+        ...(options.batchExport === undefined ? {} : { batch_export: options.batchExport }),
+      });
+      printer(options)(body, () => [
+        ...webhookTable([body]),
+        '',
+        `Messages are signed with ${String(body.secret)}`,
+        'Keep it: it is not shown again.',
+      ]);
+    });
+
+  serviceCommand(webhooks, 'list', 'show the webhooks of the project').action(async (options: Options) => {
+    const { body } = await openService(options).call('GET', 'webhooks/?limit=1000');
+    printer(options)(body, () => webhookTable(results(body)));
+  });
+
+  serviceCommand(webhooks, 'delete', 'tell an address nothing more')
+    .argument('<id>')
+    .action(async (id: string, options: Options) => {
+      await openService(options).call('DELETE', path(id));
+      printer(options)({ id, deleted: true }, () => ['Deleted.']);
+    });
+
+  serviceCommand(webhooks, 'test', 'send a message of the type test, once')
+    .argument('<id>')
+    .action(async (id: string, options: Options) => {
+      const { body } = await openService(options).call('POST', `${path(id)}test/`, {});
+      printer(options)(body, () => [
+        `${body.delivered === true ? 'Delivered' : 'Not delivered'}. ${String(body.detail)}`,
+      ]);
+      if (body.delivered !== true) process.exitCode = 1;
+    });
+}
