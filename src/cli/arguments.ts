@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { restrictionLevels, type RestrictionLevel } from '../http/dashboards/access_levels.ts';
 
 /** Reads a positive whole number. */
 export function parseId(text: string): number {
@@ -30,4 +31,12 @@ export function parseJsonArray(text: string): unknown[] {
   const value = parseJson(text);
   if (!Array.isArray(value)) throw new InvalidArgumentError('It must be a JSON array.');
   return value;
+}
+
+/** Reads who may edit a dashboard: 21 or 37. */
+export function parseRestrictionLevel(text: string): RestrictionLevel {
+  const level = restrictionLevels.find((one) => String(one) === text);
+  if (level === undefined)
+    throw new InvalidArgumentError(`It must be one of: ${restrictionLevels.join(', ')}.`);
+  return level;
 }

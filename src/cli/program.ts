@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { addKeyCommands, addProjectCommands, addUserCommands } from './commands/accounts.ts';
 import { addBenchCommand } from './commands/bench.ts';
+import { addDashboardCommands } from './commands/dashboards.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addExportCommands } from './commands/exports.ts';
 import { addProcessCommands } from './commands/processes.ts';
@@ -17,6 +18,7 @@ export function createProgram(): Command {
   addUserCommands(program);
   addProjectCommands(program);
   addKeyCommands(program);
+  addDashboardCommands(program);
   addExportCommands(program);
   addWebhookCommands(program);
   addVerifyCommand(program);

@@ -1,6 +1,7 @@
 import { isTimeZone } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
 import { hashOfKey, isScope, newApiKey, scopes, type Scope } from './api_keys.ts';
+import { defaultAccess, type RestrictionLevel } from './dashboards/access_levels.ts';
 
 /** A user, a project or a key that cannot be made as asked; the message says why. */
 export class AccountRefused extends Error {
@@ -86,14 +87,17 @@ export async function createProject(
     readonly timezone?: string | undefined;
     readonly week_start_day?: Project['week_start_day'] | undefined;
     readonly test_account_filters?: readonly unknown[] | undefined;
+    /** The least strict level that its dashboards may have. */
+    readonly dashboard_restriction_level?: RestrictionLevel | undefined;
   },
 ): Promise<Project> {
   const timezone = given.timezone ?? 'UTC';
   if (!isTimeZone(timezone)) throw new AccountRefused(`There is no time zone "${timezone}".`);
   // An id that was given by hand may lie ahead of the sequence, which would stumble over it: free ids are looked for.
   const { rows } = await pool.query<Project>(
-    `insert into exportd.projects (id, name, timezone, week_start_day, test_account_filters)
-     values (coalesce($1, (select coalesce(max(id), 0) + 1 from exportd.projects)), $2, $3, $4, $5)
+    `insert into exportd.projects (id, name, timezone, week_start_day, test_account_filters,
+       dashboard_restriction_level)
+     values (coalesce($1, (select coalesce(max(id), 0) + 1 from exportd.projects)), $2, $3, $4, $5, $6)
      on conflict do nothing returning ${projectColumns}`,
     [
       given.id ?? null,
@@ -101,6 +105,7 @@ export async function createProject(
       timezone,
       given.week_start_day ?? 'sunday',
       JSON.stringify(given.test_account_filters ?? []),
+      given.dashboard_restriction_level ?? defaultAccess.restriction_level,
     ],
   );
   const [project] = rows;

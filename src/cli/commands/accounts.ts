@@ -12,8 +12,10 @@ import {
   type User,
 } from '../../http/accounts.ts';
 import { scopes } from '../../http/api_keys.ts';
+import type { RestrictionLevel } from '../../http/dashboards/access_levels.ts';
 import { CliError } from '../cli_error.ts';
-import { parseId, parseJsonArray, parseJsonObject } from '../arguments.ts';
+import { parseId, parseJsonArray, parseJsonObject, parseRestrictionLevel } from '../arguments.ts';
+import { chosenUser } from '../chosen_user.ts';
 import { printer, table } from '../output.ts';
 import { withPool } from '../with_pool.ts';
 
@@ -79,6 +81,7 @@ interface ProjectOptions extends JsonOption {
   readonly timezone: string;
   readonly weekStartDay: Project['week_start_day'];
   readonly testAccountFilters?: unknown[];
+  readonly dashboardRestrictionLevel?: RestrictionLevel;
 }
 
 /** `project create|list`. */
@@ -95,9 +98,14 @@ export function addProjectCommands(program: Command): void {
       new Option('--week-start-day <day>', 'first day of the week').choices(weekStartDays).default('sunday'),
     )
     .option('--test-account-filters <JSON>', 'an array', parseJsonArray)
+    .option(
+      '--dashboard-restriction-level <number>',
+      '21: everyone in the project may edit dashboards; 37: only the collaborators of each (default: 21)',
+      parseRestrictionLevel,
+    )
     .option('--json', 'print one JSON document')
     .action(async (options: ProjectOptions) => {
-      const { id, name, timezone, weekStartDay, testAccountFilters } = options;
+      const { id, name, timezone, weekStartDay, testAccountFilters, dashboardRestrictionLevel } = options;
       const created = await withPool((pool) =>
         createProject(pool, {
           id,
@@ -105,6 +113,7 @@ export function addProjectCommands(program: Command): void {
           timezone,
           week_start_day: weekStartDay,
           test_account_filters: testAccountFilters,
+          dashboard_restriction_level: dashboardRestrictionLevel,
         }),
       );
       printer(options)(created, () => projectTable([created]));
@@ -139,9 +148,7 @@ export function addKeyCommands(program: Command): void {
     .option('--json', 'print one JSON document')
     .action(async (options: KeyOptions) => {
       const created = await withPool(async (pool) => {
-        const user = options.user ?? (await listUsers(pool))[0]?.id;
-        if (user === undefined)
-          throw new CliError('There is no user yet: make one with "exportd user create".');
+        const user = await chosenUser(pool, options.user);
         const list = options.scopes.split(',').map((scope) => scope.trim());
         return createKey(pool, { user_id: user, project_id: options.project, scopes: list });
       });

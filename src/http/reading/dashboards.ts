@@ -26,19 +26,22 @@ const seenByUser = `
     end as level) access
   where dashboard.team_id = $1`;
 
-const listColumns = `dashboard.id, dashboard.name, dashboard.description, dashboard.pinned, dashboard.created_at,
+const ownColumns = `dashboard.id, dashboard.name, dashboard.description, dashboard.pinned, dashboard.created_at,
   (select to_jsonb(creator) from (select ${userColumns} from exportd.users where users.id = dashboard.created_by) creator)
     as created_by,
-  dashboard.is_shared, dashboard.deleted, dashboard.creation_mode, dashboard.tags, dashboard.restriction_level,
-  effective.restriction as effective_restriction_level,
+  dashboard.is_shared, dashboard.deleted, dashboard.creation_mode, dashboard.tags, dashboard.restriction_level`;
+
+const viewerColumns = `effective.restriction as effective_restriction_level,
   case when access.level in ('editor', 'manager') then 37 else 21 end as effective_privilege_level,
   access.level as user_access_level`;
 
-const detailColumns = `${listColumns}, dashboard.default_access_level,
+const accessColumns = `dashboard.default_access_level,
   coalesce((
     select jsonb_agg(jsonb_build_object('user', users.uuid, 'access_level', control.access_level) order by users.id)
     from exportd.dashboard_access_controls control join exportd.users on users.id = control.user_id
     where control.dashboard_id = dashboard.id), '[]') as access_controls`;
+
+const listOrder = 'dashboard.pinned desc, lower(dashboard.name), dashboard.id';
 
 const listed = `${seenByUser} and not dashboard.deleted and access.level <> 'none'`;
 
@@ -51,8 +54,7 @@ export async function listDashboards(
   const values = [viewer.project_id, viewer.user_id];
   const counted = await pool.query<{ count: number }>(`select count(*) as count ${listed}`, values);
   const { rows } = await pool.query<DashboardAnswer>(
-    `select ${listColumns} ${listed}
-     order by dashboard.pinned desc, lower(dashboard.name), dashboard.id limit $3 offset $4`,
+    `select ${ownColumns}, ${viewerColumns} ${listed} order by ${listOrder} limit $3 offset $4`,
     [...values, window.limit, window.offset],
   );
   return { count: counted.rows[0]?.count ?? 0, results: rows };
@@ -65,7 +67,7 @@ export async function readDashboard(
   id: number,
 ): Promise<DashboardDetail> {
   const { rows } = await database.query<DashboardDetail>(
-    `select ${detailColumns} ${seenByUser} and dashboard.id = $3`,
+    `select ${ownColumns}, ${viewerColumns}, ${accessColumns} ${seenByUser} and dashboard.id = $3`,
     [viewer.project_id, viewer.user_id, id],
   );
   const [found] = rows;
@@ -83,3 +85,23 @@ export async function requireDashboard(
   if (found.deleted || found.user_access_level === 'none') throw notFound();
   return found;
 }
+
+/** A dashboard as it is stored, in nobody's eyes. */
+export type StoredDashboard = { readonly project_id: number } & Omit<
+  DashboardDetail,
+  'effective_restriction_level' | 'effective_privilege_level' | 'user_access_level'
+>;
+
+/** Every live dashboard of a project, or of all of them, for whoever runs the service. */
+export const listStoredDashboards = async (
+  pool: Pool,
+  projectId: number | undefined,
+): Promise<StoredDashboard[]> =>
+  (
+    await pool.query<StoredDashboard>(
+      `select dashboard.team_id as project_id, ${ownColumns}, ${accessColumns} from exportd.dashboards dashboard
+       where not dashboard.deleted and ($1::integer is null or dashboard.team_id = $1)
+       order by dashboard.team_id, ${listOrder}`,
+      [projectId],
+    )
+  ).rows;
