@@ -87,6 +87,11 @@ describe('exportd', () => {
     const { id } = created as { id: string };
     await answerOf(service, 'export', 'pause', id);
     expect(await answerOf(service, 'export', 'show', id)).toMatchObject({ id, paused: true });
+    const shown = await exportd(service, 'export', 'show', id);
+    expect(shown.stdout).toMatch(/^Behind: 0 intervals, 0 s\. Newest completed interval: none\.$/m);
+    const range = ['--start-at', '2026-11-01T10:00:30Z', '--end-at', '2026-11-01T10:02:00Z'];
+    const dry = await exportd(service, 'export', 'backfill', id, ...range, '--dry-run');
+    expect(dry.stdout).toMatch(/^2026-11-01T10:00:00.000Z +2026-11-01T10:02:00.000Z +2 +0$/m);
     const updated = await answerOf(service, 'export', 'update', id, '{"name": "Renamed"}');
     expect(updated).toMatchObject({ name: 'Renamed', paused: true });
     const lines = await exportd(service, 'export', 'list');

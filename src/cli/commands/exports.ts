@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { runStatusLabels, type RunStatus } from '../../domain/run.ts';
 import { parseJsonObject } from '../arguments.ts';
+import { lagLines, type Lag } from '../lag_lines.ts';
 import { printer, table } from '../output.ts';
 import { openService } from '../service_client.ts';
 import { results, serviceCommand, type Members, type ServiceCommandOptions } from './service_command.ts';
@@ -40,12 +41,14 @@ export function addExportCommands(program: Command): void {
     },
   );
 
-  serviceCommand(exports, 'show', 'show a batch export and its newest runs')
+  serviceCommand(exports, 'show', 'show a batch export, how far it is behind, and its newest runs')
     .argument('<id>')
     .action(async (id: string, options: Options) => {
       const { body } = await openService(options).call('GET', `batch_exports/${encodeURIComponent(id)}/`);
       printer(options)(body, () => [
         ...exportTable([body]),
+        '',
+        ...lagLines(body.lag as Lag),
         '',
         ...runTable(results({ results: body.latest_runs })),
       ]);
@@ -86,9 +89,19 @@ export function addExportCommands(program: Command): void {
     .argument('<id>')
     .requiredOption('--start-at <time>', 'ISO 8601 with an offset')
     .requiredOption('--end-at <time>', 'ISO 8601 with an offset')
-    .action((id: string, options: Options & { startAt: string; endAt: string }) => {
+    .option('--dry-run', 'only say what it would export')
+    .action(async (id: string, options: Options & { startAt: string; endAt: string; dryRun?: boolean }) => {
       const range = { start_at: options.startAt, end_at: options.endAt };
-      return steer(options, 'POST', id, 'backfill', range, 'Backfill started');
+      if (!options.dryRun) return steer(options, 'POST', id, 'backfill', range, 'Backfill started');
+      const path = `batch_exports/${encodeURIComponent(id)}/backfill`;
+      const { body } = await openService(options).call('POST', path, { ...range, dry_run: true });
+      printer(options)(body, () => [
+        ...table(
+          ['interval start', 'interval end', 'intervals', 'rows'],
+          [[body.start_at, body.end_at, body.intervals, body.rows]],
+        ),
+        ...(typeof body.detail === 'string' ? [body.detail] : []),
+      ]);
     });
 
   serviceCommand(exports, 'retry', "open one more run of a run's interval")

@@ -1,0 +1,29 @@
+import { describe, expect, it } from '@jest/globals';
+import { lagLines } from '../../src/cli/lag_lines.ts';
+
+const lag = {
+  intervals: 1,
+  seconds: 3600,
+  last_completed_interval_end: '2026-11-01T10:00:00.000Z',
+  gaps: [],
+};
+
+describe('the lag of an export on the command line', () => {
+  it('is a line', () => {
+    expect(lagLines(lag)).toEqual([
+      'Behind: 1 interval, 3600 s. Newest completed interval: 2026-11-01T10:00:00.000Z.',
+    ]);
+  });
+
+  it('names the gaps and the runs to retry', () => {
+    const gap = {
+      data_interval_start: '2026-11-01T10:00:00.000Z',
+      data_interval_end: '2026-11-01T11:00:00.000Z',
+      run_id: 'the-run',
+      status: 'TimedOut',
+    } as const;
+    const [, heading, , line] = lagLines({ ...lag, gaps: [gap] });
+    expect(heading).toMatch(/retry/);
+    expect(line).toMatch(/^2026-11-01T10:00:00.000Z +2026-11-01T11:00:00.000Z +Timedout +the-run$/);
+  });
+});
