@@ -1,0 +1,83 @@
+// Nodes that hold no expression or query.
+
+/** Where a node stands in the text: offsets in UTF-16 code units of its first character and behind its last one. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A node of a kind with its members. */
+export type Of<Kind extends string, Members = unknown> = Span & { readonly kind: Kind } & Readonly<Members>;
+
+/** A name as it is meant, without quotes. */
+export type Name = Of<'name', { text: string }>;
+
+export type SetOperator =
+  'union all' | 'union distinct' | 'intersect all' | 'intersect distinct' | 'except all' | 'except distinct';
+
+export type Table = Of<
+  'table',
+  {
+    /** `events`, or `warehouse.orders`: the parts between the dots. */
+    path: readonly Name[];
+    alias: Name | null;
+    final: boolean;
+    sample: Sample | null;
+  }
+>;
+
+export type UsingConstraint = Of<'using', { columns: readonly Name[] }>;
+
+/** SAMPLE ratio [OFFSET ratio]. */
+export type Sample = Of<'sample', { ratio: Ratio; offset: Ratio | null }>;
+
+/** `0.1`, `1/10`. */
+export type Ratio = Of<'ratio', { numerator: NumberLiteral; denominator: NumberLiteral | null }>;
+
+export type Literal = NumberLiteral | StringLiteral | BooleanLiteral | NullLiteral | TimeLiteral;
+
+/** Digits as they are written, lower case (`1`, `0.5`, `1e10`, `0xff`), or `inf` or `nan`; never a sign. */
+export type NumberLiteral = Of<'number', { text: string }>;
+
+export type StringLiteral = Of<'string', { value: string }>;
+
+export type BooleanLiteral = Of<'boolean', { value: boolean }>;
+
+export type NullLiteral = Of<'null'>;
+
+/** DATE '2026-11-21' or TIMESTAMP '2026-11-21 10:00:00'; the text is not checked here. */
+export type TimeLiteral = Of<'time', { type: 'date' | 'timestamp'; text: string }>;
+
+export type ArithmeticOperator = '+' | '-' | '*' | '/' | '%' | '||';
+
+export type ComparisonOperator =
+  | '='
+  | '!='
+  | '<'
+  | '<='
+  | '>'
+  | '>='
+  | 'like'
+  | 'not like'
+  | 'ilike'
+  | 'not ilike'
+  | '=~'
+  | '!~'
+  | '=~*'
+  | '!~*'
+  | 'in'
+  | 'not in'
+  | 'global in'
+  | 'global not in'
+  | 'in cohort'
+  | 'not in cohort'
+  | 'is distinct from'
+  | 'is not distinct from';
+
+/** `Int64`, `Array(Nullable(String))`, `Decimal(10, 2)`, `Tuple(a String, b Int64)`. */
+export type TypeName = Of<
+  'type',
+  { name: Name; arguments: readonly (TypeName | NamedType | NumberLiteral | StringLiteral)[] }
+>;
+
+export type NamedType = Of<'named_type', { name: Name; type: TypeName }>;

@@ -1,0 +1,184 @@
+import { DialectError } from './dialect_error.ts';
+import { readQuoted } from './quoted_text.ts';
+import type { Source } from './source.ts';
+import type { Token } from './tokens.ts';
+
+const blank = /(?:[\s\u{feff}\u{200b}]|--[^\r\n]*|\/\/[^\r\n]*|\/\*[^]*?\*\/)+/uy;
+const word = /[\p{ID_Start}_$][\p{ID_Continue}$]*/uy;
+const hexadecimal = /0[xX][0-9a-fA-F]+/y;
+const decimal = /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
+const digits = /\d+/y;
+const symbol =
+  /<=>|=~\*|!~\*|\?\.(?=[\p{ID_Start}_$`"[])|->|=~|!~|~\*|==|!=|<>|<=|>=|\|\||\?\?|::|:=|[()[\]{},.;:?+\-*/%=<>~]/uy;
+/** What looks like a character of SQL but is not, and what to write instead. */
+const strangers: Readonly<Record<string, string>> = {
+  '#': 'Comments begin with `--` or stand between `/*` and `*/`.',
+  '‘': 'Text stands in straight single quotes.',
+  '’': 'Text stands in straight single quotes.',
+  '“': 'Names stand in straight double quotes, texts in straight single quotes.',
+  '”': 'Names stand in straight double quotes, texts in straight single quotes.',
+  '@': "Write a placeholder as {name}, and a property with such a name as properties['@name'].",
+  '&': 'Conditions are joined by AND; for bits there is bitAnd().',
+  '|': 'Conditions are joined by OR, texts by ||; for bits there is bitOr().',
+  '!': 'Write NOT before a condition.',
+  '^': 'Write pow(x, y) for powers and bitXor(x, y) for bits.',
+};
+
+/** Braces open inside an expression of a template string; at 0 a closing brace goes back to its text. */
+type TemplateBraces = { open: number };
+
+/** Splits a query text into tokens; the last one is `end`, or `invalid` at the first fault. */
+export function tokensOf(source: Source): readonly Token[] {
+  return new Lexer(source).all();
+}
+
+class Lexer {
+  readonly #source: Source;
+  readonly #text: string;
+  readonly #tokens: Token[] = [];
+  /** Template strings whose expression is being read, the innermost last. */
+  readonly #templates: TemplateBraces[] = [];
+  #at = 0;
+
+  constructor(source: Source) {
+    this.#source = source;
+    this.#text = source.text;
+  }
+
+  all(): readonly Token[] {
+    try {
+      for (;;) {
+        this.#match(blank);
+        if (this.#at >= this.#text.length) break;
+        this.#next();
+      }
+      this.#push('end', this.#at);
+    } catch (error) {
+      if (!(error instanceof DialectError)) throw error;
+      this.#tokens.push({
+        kind: 'invalid',
+        text: '',
+        error,
+        start: error.offset,
+        end: error.offset + error.length,
+      });
+    }
+    return this.#tokens;
+  }
+
+  #next(): void {
+    const start = this.#at;
+    const first = this.#text[start] ?? '';
+    if (first === "'" || first === '"' || first === '`') {
+      this.#quoted(first);
+      return;
+    }
+    if ((first === 'f' || first === 'F') && this.#text[start + 1] === "'") {
+      this.#at += 2;
+      this.#push('template_start', start);
+      this.#templateText();
+      return;
+    }
+    if (/[0-9]/.test(first) || (first === '.' && this.#beginsNumber())) {
+      this.#number();
+      return;
+    }
+    if (this.#match(word)) {
+      const text = this.#text.slice(start, this.#at);
+      this.#tokens.push({ kind: 'word', text, upper: text.toUpperCase(), start, end: this.#at });
+      return;
+    }
+    if (this.#text.startsWith('/*', start))
+      throw this.#error('This comment is never closed.', start, start + 2, 'Close it with `*/`.');
+    if (!this.#match(symbol)) throw this.#stranger(start);
+    this.#push('symbol', start);
+    this.#countBraces();
+  }
+
+  #quoted(quote: string): void {
+    const start = this.#at;
+    const { value, end } = readQuoted(this.#source, start, quote);
+    this.#at = end;
+    this.#tokens.push({ kind: quote === "'" ? 'string' : 'quoted_name', text: value, start, end });
+  }
+
+  /** A point begins a number unless it stands directly behind something that has members: `t.1`, `f(x).1`. */
+  #beginsNumber(): boolean {
+    if (!/[0-9]/.test(this.#text[this.#at + 1] ?? '')) return false;
+    const previous = this.#tokens.at(-1);
+    if (previous?.end !== this.#at) return true;
+    return previous.kind === 'symbol' && previous.text !== ')' && previous.text !== ']';
+  }
+
+  #number(): void {
+    const start = this.#at;
+    const previous = this.#tokens.at(-1);
+    const isMember = previous?.kind === 'symbol' && (previous.text === '.' || previous.text === '?.');
+    const matched = isMember ? this.#match(digits) : this.#match(hexadecimal) || this.#match(decimal);
+    const end = this.#at;
+    if (!matched || this.#match(word)) {
+      const found = this.#text.slice(start, this.#at);
+      throw this.#error(
+        `\`${found}\` is neither a number nor a name.`,
+        start,
+        Math.max(end, this.#at),
+        'A name that begins with a digit stands in backticks.',
+      );
+    }
+    this.#push('number', start);
+  }
+
+  /** Reads the text of a template string up to an expression or to its end. */
+  #templateText(): void {
+    const start = this.#at;
+    const { value, end } = readQuoted(this.#source, start - 1, "'", '{');
+    const closed = this.#text[end - 1] === "'";
+    this.#tokens.push({ kind: 'template_text', text: value, start, end: end - 1 });
+    this.#at = end;
+    if (closed) {
+      this.#push('template_end', end - 1);
+      return;
+    }
+    this.#templates.push({ open: 0 });
+    this.#push('symbol', end - 1);
+  }
+
+  #countBraces(): void {
+    const template = this.#templates.at(-1);
+    if (template === undefined) return;
+    const { text } = this.#tokens.at(-1) ?? { text: '' };
+    if (text === '{') template.open += 1;
+    if (text !== '}') return;
+    if (template.open > 0) {
+      template.open -= 1;
+      return;
+    }
+    this.#templates.pop();
+    this.#templateText();
+  }
+
+  #match(pattern: RegExp): boolean {
+    pattern.lastIndex = this.#at;
+    if (!pattern.test(this.#text)) return false;
+    this.#at = pattern.lastIndex;
+    return true;
+  }
+
+  #push(kind: 'number' | 'symbol' | 'template_start' | 'template_end' | 'end', start: number): void {
+    this.#tokens.push({ kind, text: this.#text.slice(start, this.#at), start, end: this.#at });
+  }
+
+  #stranger(start: number): DialectError {
+    const character = String.fromCodePoint(this.#text.codePointAt(start) ?? 0);
+    return this.#error(
+      `The character \`${character}\` has no meaning here.`,
+      start,
+      start + character.length,
+      strangers[character] ?? null,
+    );
+  }
+
+  #error(sentence: string, start: number, end: number, suggestion: string | null): DialectError {
+    return new DialectError(this.#source, sentence, { start, end, suggestion });
+  }
+}

@@ -1,0 +1,103 @@
+import type { Call, Expression, Name, OrderItem, Subquery } from '../ast.ts';
+import { itemOrStar } from './aliases.ts';
+import type { Cursor } from './cursor.ts';
+import { atBareLambda, lambda } from './lambdas.ts';
+import { optionalOrderBy } from './order_items.ts';
+import { over } from './windows.ts';
+
+interface Arguments {
+  readonly distinct: boolean;
+  readonly arguments: readonly Expression[];
+  readonly orderBy: readonly OrderItem[];
+  readonly nulls: Call['nulls'];
+}
+
+/** What follows the name of a function: one or two pairs of brackets, FILTER and OVER. */
+export function call(cursor: Cursor, name: Name): Call {
+  const first = bracketedArguments(cursor, name);
+  const parameters = cursor.atSymbol('(') ? parametersOf(cursor, first) : null;
+  const { nulls: inner, ...members } = parameters === null ? first : bracketedArguments(cursor, name);
+  const nulls = inner ?? optionalNulls(cursor);
+  if (cursor.atWords('WITHIN', 'GROUP'))
+    throw cursor.error(
+      'WITHIN GROUP is not supported.',
+      cursor.token,
+      'Write quantile(0.5)(x), or ORDER BY inside the brackets.',
+    );
+  const filter = optionalFilter(cursor);
+  const window = cursor.takeWords('OVER') ? over(cursor) : null;
+  return cursor.node<Call>(name.start, {
+    kind: 'call',
+    name,
+    parameters,
+    ...members,
+    nulls,
+    filter,
+    over: window,
+  });
+}
+
+function parametersOf(cursor: Cursor, read: Arguments): readonly Expression[] {
+  if (read.distinct || read.orderBy.length > 0 || read.nulls !== null)
+    throw cursor.error('DISTINCT and ORDER BY belong into the second pair of brackets.');
+  return read.arguments;
+}
+
+function bracketedArguments(cursor: Cursor, name: Name): Arguments {
+  return cursor.bracketed(() => {
+    const distinct = cursor.takeWords('DISTINCT');
+    const read = callArguments(cursor, name);
+    const orderBy = optionalOrderBy(cursor);
+    const nulls = optionalNulls(cursor);
+    if (!cursor.atSymbol(')'))
+      throw cursor.unexpected(`\`,\` or \`)\` in the call of ${name.text}()`, [
+        'ORDER',
+        'DISTINCT',
+        'AND',
+        'OR',
+      ]);
+    return { distinct, arguments: read, orderBy, nulls };
+  });
+}
+
+function callArguments(cursor: Cursor, name: Name): readonly Expression[] {
+  const ends = (): boolean => cursor.atSymbol(')');
+  if (ends()) return [];
+  if (atBareLambda(cursor)) {
+    const first = lambda(cursor);
+    return cursor.takeSymbol(',') ? [first, ...cursor.list(() => itemOrStar(cursor), ends)] : [first];
+  }
+  if (cursor.atWords('SELECT') || cursor.atWords('WITH')) return [bareSubquery(cursor)];
+  const read = cursor.list(() => itemOrStar(cursor), ends);
+  return name.text.toUpperCase() === 'SUBSTRING' && read.length === 1
+    ? [...read, ...substringRange(cursor)]
+    : read;
+}
+
+/** `exists(SELECT …)`: a query may stand in a call's own brackets. */
+function bareSubquery(cursor: Cursor): Subquery {
+  const { start } = cursor.token;
+  const query = cursor.grammar.query(cursor);
+  return cursor.node<Subquery>(start, { kind: 'subquery', query });
+}
+
+/** The rest of `SUBSTRING(text FROM start FOR length)`. */
+function substringRange(cursor: Cursor): readonly Expression[] {
+  if (!cursor.takeWords('FROM')) return [];
+  const from = cursor.grammar.expression(cursor);
+  return cursor.takeWords('FOR') ? [from, cursor.grammar.expression(cursor)] : [from];
+}
+
+function optionalNulls(cursor: Cursor): Call['nulls'] {
+  if (cursor.takeWords('IGNORE', 'NULLS')) return 'ignore';
+  return cursor.takeWords('RESPECT', 'NULLS') ? 'respect' : null;
+}
+
+function optionalFilter(cursor: Cursor): Expression | null {
+  if (!cursor.atWords('FILTER') || !cursor.atSymbol('(', 1)) return null;
+  cursor.advance();
+  return cursor.bracketed(() => {
+    cursor.expectWords('WHERE');
+    return cursor.grammar.expression(cursor);
+  });
+}

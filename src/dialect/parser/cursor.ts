@@ -1,0 +1,206 @@
+import type { Expression, Query, Span } from '../ast.ts';
+import type { Node } from '../ast_node.ts';
+import { DialectError } from '../dialect_error.ts';
+import { clauseWords } from '../keywords.ts';
+import { tokensOf } from '../lexer.ts';
+import type { ParseLimits } from '../limits.ts';
+import { nearestName } from '../nearest_name.ts';
+import { Source } from '../source.ts';
+import type { Token, TokenKind } from '../tokens.ts';
+
+/** The two rules that every other one may come back to; handed in, so that the files of the grammar need no cycle. */
+export interface Grammar {
+  readonly expression: (cursor: Cursor) => Expression;
+  readonly query: (cursor: Cursor) => Query;
+}
+
+/** Walks over the tokens of one text, builds nodes, and refuses what is too large. */
+export class Cursor {
+  readonly grammar: Grammar;
+  readonly source: Source;
+  readonly #limits: ParseLimits;
+  readonly #tokens: readonly Token[];
+  /** Height of the tree below each node made so far. */
+  readonly #heights = new WeakMap<object, number>();
+  /** The last name taken as an alias without AS: often a misspelt keyword. */
+  #bareAlias: Token | undefined;
+  #at = 0;
+  #depth = 0;
+  #nodes = 0;
+
+  /** Throws a {@link DialectError} when the text is too long. */
+  constructor(text: string, grammar: Grammar, limits: ParseLimits) {
+    this.grammar = grammar;
+    this.source = new Source(text);
+    this.#limits = limits;
+    if (text.length > limits.length)
+      throw new DialectError(this.source, `A query may have at most ${limits.length} characters.`, {
+        start: limits.length,
+        end: limits.length + 1,
+      });
+    this.#tokens = tokensOf(this.source);
+  }
+
+  /** The token that is read next. */
+  get token(): Token {
+    return this.peek(0);
+  }
+
+  /** The token `ahead` places behind the next one; behind the last it stays the last. */
+  peek(ahead: number): Token {
+    const token = this.#tokens[Math.min(this.#at + ahead, this.#tokens.length - 1)];
+    if (token === undefined) throw new Error('A text has at least one token.');
+    if (ahead === 0 && token.kind === 'invalid') throw token.error;
+    return token;
+  }
+
+  /** The end of the token read last. */
+  get lastEnd(): number {
+    return this.#tokens[this.#at - 1]?.end ?? 0;
+  }
+
+  advance(): Token {
+    const { token } = this;
+    if (token.kind !== 'end') this.#at += 1;
+    return token;
+  }
+
+  /** Whether the next tokens are these words, in any case, unquoted. */
+  atWords(...words: readonly string[]): boolean {
+    return words.every((word, ahead) => wordOf(this.peek(ahead)) === word);
+  }
+
+  /** Whether the token `ahead` is one of these symbols. */
+  atSymbol(symbols: string | readonly string[], ahead = 0): boolean {
+    const token = this.peek(ahead);
+    if (token.kind !== 'symbol') return false;
+    return typeof symbols === 'string' ? token.text === symbols : symbols.includes(token.text);
+  }
+
+  atKind(kind: TokenKind): boolean {
+    return this.token.kind === kind;
+  }
+
+  /** Reads these words if they come next. */
+  takeWords(...words: readonly string[]): boolean {
+    if (!this.atWords(...words)) return false;
+    this.#at += words.length;
+    return true;
+  }
+
+  takeSymbol(symbol: string): boolean {
+    if (!this.atSymbol(symbol)) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  expectWords(...words: readonly string[]): void {
+    for (const word of words) if (!this.takeWords(word)) throw this.unexpected(word, [word]);
+  }
+
+  expectSymbol(symbol: string, what = `\`${symbol}\``): void {
+    if (!this.takeSymbol(symbol)) throw this.unexpected(what);
+  }
+
+  /** `item, item, …`: at least one; a comma behind the last is accepted where `ends` says that the list is over. */
+  list<Item>(item: () => Item, ends: () => boolean = () => false): readonly Item[] {
+    const items = [item()];
+    while (this.takeSymbol(',')) {
+      if (ends()) break;
+      items.push(item());
+    }
+    return items;
+  }
+
+  /** `( … )` with what stands between. */
+  bracketed<Inner>(inner: () => Inner): Inner {
+    this.expectSymbol('(');
+    const read = inner();
+    this.expectSymbol(')');
+    return read;
+  }
+
+  /** Runs a rule one level deeper; too many levels are refused. */
+  nested<Result>(rule: () => Result): Result {
+    this.#depth += 1;
+    if (this.#depth > this.#limits.depth) throw this.#tooDeep(this.token);
+    const result = rule();
+    this.#depth -= 1;
+    return result;
+  }
+
+  /** Makes a node from `start` to the token read last. */
+  node<Made extends Node>(start: number, members: MembersOf<Made>): Made {
+    const span: Span = { start, end: Math.max(start, this.lastEnd) };
+    this.#nodes += 1;
+    if (this.#nodes > this.#limits.nodes)
+      throw this.error(`A query may have at most ${this.#limits.nodes} parts.`, span);
+    let height = 0;
+    for (const member of Object.values(members))
+      if (Array.isArray(member)) for (const item of member) height = Math.max(height, this.#heightOf(item));
+      else height = Math.max(height, this.#heightOf(member));
+    if (height >= this.#limits.depth) throw this.#tooDeep({ ...span, start: Math.max(start, span.end - 1) });
+    const made = { ...members, ...span } as Made;
+    this.#heights.set(made, height + 1);
+    return made;
+  }
+
+  /** Remembers that the token read last was taken as an alias. */
+  tookBareAlias(): void {
+    this.#bareAlias = this.#tokens[this.#at - 1];
+  }
+
+  error(sentence: string, at: Span = this.token, suggestion: string | null = null): DialectError {
+    return new DialectError(this.source, sentence, { start: at.start, end: at.end, suggestion });
+  }
+
+  /** The next token is not what the grammar has here. `words` are the keywords that may have been meant. */
+  unexpected(expected: string, words: readonly string[] = clauseWords): DialectError {
+    const { token } = this;
+    const alias = this.#bareAlias;
+    if (alias !== undefined && alias === this.#tokens[this.#at - 1]) {
+      const meant = alias.kind === 'word' ? nearestName(alias.text, clauseWords) : null;
+      if (meant !== null)
+        return this.error(`\`${alias.text}\` is not a keyword.`, alias, `Perhaps you meant ${meant}?`);
+    }
+    const near = token.kind === 'word' && token.upper.length > 2 ? nearestName(token.text, words) : null;
+    const suggestion = near === null || near === wordOf(token) ? null : `Perhaps you meant ${near}?`;
+    return this.error(`Expected ${expected}, found ${describe(token)}.`, token, suggestion);
+  }
+
+  #heightOf(value: unknown): number {
+    return typeof value === 'object' && value !== null ? (this.#heights.get(value) ?? 0) : 0;
+  }
+
+  #tooDeep(at: Span): DialectError {
+    return this.error(`This query is nested more than ${this.#limits.depth} levels deep.`, at);
+  }
+}
+
+/** What a node has beside its place. */
+export type MembersOf<Made extends Node> = Omit<Made, keyof Span>;
+
+/** The word of a token in upper case. */
+export function wordOf(token: Token): string | undefined {
+  return token.kind === 'word' ? token.upper : undefined;
+}
+
+/** A token as an error names it. */
+export function describe(token: Token): string {
+  switch (token.kind) {
+    case 'end':
+    case 'invalid':
+      return 'the end of the query';
+    case 'string':
+      return 'a text';
+    case 'template_start':
+    case 'template_text':
+    case 'template_end':
+      return 'a template text';
+    case 'word':
+    case 'number':
+    case 'symbol':
+    case 'quoted_name':
+      return `\`${token.text.length > 40 ? `${token.text.slice(0, 40)}…` : token.text}\``;
+  }
+}

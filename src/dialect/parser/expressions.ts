@@ -1,0 +1,127 @@
+import type {
+  Arithmetic,
+  ArithmeticOperator,
+  Between,
+  Comparison,
+  Conditional,
+  Expression,
+  IsNull,
+  Logical,
+  Nullish,
+  Unary,
+} from '../ast.ts';
+import type { Cursor } from './cursor.ts';
+import { type ComparisonStart, takeComparison, takeProduct, takeSum } from './operators.ts';
+import { postfixes } from './postfix.ts';
+import { primary } from './primary.ts';
+
+// One rule for each level, the loosest first, as the grammar that analysts know has them: `? :`, OR, AND, NOT, `??`,
+// comparisons, `+ - ||`, `* / %`, the sign, and what follows a value.
+
+/** Any expression without a name behind it. */
+export function expression(cursor: Cursor): Expression {
+  return cursor.nested(() => {
+    const condition = disjunction(cursor);
+    if (!cursor.takeSymbol('?')) return condition;
+    const then = expression(cursor);
+    cursor.expectSymbol(':', '`:` of this `? :`');
+    const otherwise = expression(cursor);
+    return cursor.node<Conditional>(condition.start, { kind: 'conditional', condition, then, otherwise });
+  });
+}
+
+const disjunction = (cursor: Cursor): Expression => logical(cursor, 'or', conjunction);
+const conjunction = (cursor: Cursor): Expression => logical(cursor, 'and', negation);
+
+function logical(
+  cursor: Cursor,
+  operator: Logical['operator'],
+  operand: (cursor: Cursor) => Expression,
+): Expression {
+  const first = operand(cursor);
+  const operands = [first];
+  while (cursor.takeWords(operator.toUpperCase())) operands.push(operand(cursor));
+  return operands.length === 1
+    ? first
+    : cursor.node<Logical>(first.start, { kind: 'logical', operator, operands });
+}
+
+function negation(cursor: Cursor): Expression {
+  if (!cursor.atWords('NOT')) return nullish(cursor);
+  return cursor.nested(() => {
+    const { start } = cursor.advance();
+    return cursor.node<Unary>(start, { kind: 'unary', operator: 'not', operand: negation(cursor) });
+  });
+}
+
+function nullish(cursor: Cursor): Expression {
+  let left = comparison(cursor);
+  while (cursor.takeSymbol('??')) {
+    const right = comparison(cursor);
+    left = cursor.node<Nullish>(left.start, { kind: 'nullish', left, right });
+  }
+  return left;
+}
+
+function comparison(cursor: Cursor): Expression {
+  let left = sum(cursor);
+  for (;;) {
+    const operator = takeComparison(cursor);
+    if (operator === undefined) return left;
+    left = comparisonWith(cursor, left, operator);
+  }
+}
+
+function comparisonWith(cursor: Cursor, left: Expression, operator: ComparisonStart): Expression {
+  const { start } = left;
+  if (operator === 'is') return isComparison(cursor, left);
+  if (operator === 'between' || operator === 'not between') {
+    const low = sum(cursor);
+    cursor.expectWords('AND');
+    const high = sum(cursor);
+    const negated = operator === 'not between';
+    return cursor.node<Between>(start, { kind: 'between', operand: left, low, high, negated });
+  }
+  return cursor.node<Comparison>(start, { kind: 'comparison', operator, left, right: sum(cursor) });
+}
+
+/** IS [NOT] NULL and IS [NOT] DISTINCT FROM, behind IS. */
+function isComparison(cursor: Cursor, operand: Expression): IsNull | Comparison {
+  const { start } = operand;
+  const negated = cursor.takeWords('NOT');
+  if (cursor.takeWords('NULL')) return cursor.node<IsNull>(start, { kind: 'is_null', operand, negated });
+  if (!cursor.takeWords('DISTINCT'))
+    throw cursor.unexpected('NULL or DISTINCT FROM', ['NULL', 'NOT', 'DISTINCT']);
+  cursor.expectWords('FROM');
+  const operator = negated ? 'is not distinct from' : 'is distinct from';
+  return cursor.node<Comparison>(start, { kind: 'comparison', operator, left: operand, right: sum(cursor) });
+}
+
+const sum = (cursor: Cursor): Expression => arithmetic(cursor, takeSum, product);
+const product = (cursor: Cursor): Expression => arithmetic(cursor, takeProduct, signed);
+
+function arithmetic(
+  cursor: Cursor,
+  take: (cursor: Cursor) => ArithmeticOperator | undefined,
+  operand: (cursor: Cursor) => Expression,
+): Expression {
+  let left = operand(cursor);
+  for (;;) {
+    const operator = take(cursor);
+    if (operator === undefined) return left;
+    const right = operand(cursor);
+    left = cursor.node<Arithmetic>(left.start, { kind: 'arithmetic', operator, left, right });
+  }
+}
+
+/** A value with its sign. A plus before a number says nothing, and NOT may stand before any value. */
+function signed(cursor: Cursor): Expression {
+  if (cursor.atSymbol('-'))
+    return cursor.nested(() => {
+      const { start } = cursor.advance();
+      return cursor.node<Unary>(start, { kind: 'unary', operator: '-', operand: signed(cursor) });
+    });
+  if (cursor.atWords('NOT')) return negation(cursor);
+  if (cursor.atSymbol('+') && cursor.peek(1).kind === 'number') cursor.advance();
+  return postfixes(cursor, primary(cursor, sum));
+}

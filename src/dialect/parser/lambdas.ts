@@ -1,0 +1,48 @@
+import type { Lambda, Name } from '../ast.ts';
+import type { Cursor } from './cursor.ts';
+import { anyName } from './names.ts';
+
+const isName = (cursor: Cursor, ahead: number): boolean => {
+  const { kind } = cursor.peek(ahead);
+  return kind === 'word' || kind === 'quoted_name';
+};
+
+/** Whether `x -> …` or `(x, y) -> …` comes next. */
+export function atLambda(cursor: Cursor): boolean {
+  if (isName(cursor, 0)) return cursor.atSymbol('->', 1);
+  if (!cursor.atSymbol('(')) return false;
+  if (cursor.atSymbol(')', 1)) return cursor.atSymbol('->', 2);
+  const last = lastOfNames(cursor, 1);
+  return last !== undefined && cursor.atSymbol(')', last + 1) && cursor.atSymbol('->', last + 2);
+}
+
+/** Whether `x, y -> …` comes next, as a call's first argument may be written. */
+export function atBareLambda(cursor: Cursor): boolean {
+  const last = lastOfNames(cursor, 0);
+  return last !== undefined && last > 0 && cursor.atSymbol('->', last + 1);
+}
+
+/** Where the last of `x, y, z` stands, or undefined when no name comes first. */
+function lastOfNames(cursor: Cursor, first: number): number | undefined {
+  if (!isName(cursor, first)) return undefined;
+  let last = first;
+  while (cursor.atSymbol(',', last + 1) && isName(cursor, last + 2)) last += 2;
+  return last;
+}
+
+export function lambda(cursor: Cursor): Lambda {
+  const { start } = cursor.token;
+  const parameters = cursor.takeSymbol('(') ? bracketedParameters(cursor) : names(cursor);
+  cursor.expectSymbol('->');
+  const body = cursor.grammar.expression(cursor);
+  return cursor.node<Lambda>(start, { kind: 'lambda', parameters, body });
+}
+
+function bracketedParameters(cursor: Cursor): readonly Name[] {
+  const parameters = cursor.atSymbol(')') ? [] : names(cursor);
+  cursor.expectSymbol(')');
+  return parameters;
+}
+
+const names = (cursor: Cursor): readonly Name[] =>
+  cursor.list(() => anyName(cursor, 'the name of a parameter'));

@@ -1,0 +1,63 @@
+import type { Expression, Limit, LimitBy } from '../ast.ts';
+import { itemOrStar } from './aliases.ts';
+import type { Cursor } from './cursor.ts';
+
+/** The clauses LIMIT … BY, LIMIT and OFFSET that end a query. */
+export interface LimitClauses {
+  readonly limitBy: LimitBy | null;
+  readonly limit: Limit | null;
+}
+
+interface Bounds {
+  readonly count: Expression;
+  readonly offset: Expression | null;
+  readonly withTies: boolean;
+}
+
+/** Reads `LIMIT n BY …` and `LIMIT n`, each at most once, in this order. */
+export function limitClauses(cursor: Cursor): LimitClauses {
+  const { start } = cursor.token;
+  if (!cursor.takeWords('LIMIT')) return { limitBy: null, limit: offsetAlone(cursor) };
+  const bounds = limitBounds(cursor);
+  if (!cursor.takeWords('BY')) return { limitBy: null, limit: limitOf(cursor, start, bounds) };
+  if (bounds.withTies) throw cursor.error('WITH TIES is for a LIMIT without BY.');
+  const { count, offset } = bounds;
+  const by = cursor.list(() => itemOrStar(cursor));
+  const limitBy = cursor.node<LimitBy>(start, { kind: 'limit_by', count, offset, by });
+  return { limitBy, limit: optionalLimit(cursor) };
+}
+
+/** `LIMIT n [OFFSET m]` or `OFFSET m`, or null. */
+export function optionalLimit(cursor: Cursor): Limit | null {
+  const { start } = cursor.token;
+  if (!cursor.takeWords('LIMIT')) return offsetAlone(cursor);
+  const bounds = limitBounds(cursor);
+  if (cursor.atWords('BY')) throw cursor.error('LIMIT … BY stands once, before LIMIT, in a single SELECT.');
+  return limitOf(cursor, start, bounds);
+}
+
+function offsetAlone(cursor: Cursor): Limit | null {
+  const { start } = cursor.token;
+  if (!cursor.takeWords('OFFSET')) return null;
+  const offset = cursor.grammar.expression(cursor);
+  if (cursor.atWords('LIMIT')) throw cursor.error('LIMIT stands before OFFSET.');
+  return cursor.node<Limit>(start, { kind: 'limit', count: null, offset, withTies: false });
+}
+
+/** Behind LIMIT. `LIMIT m, n` says the offset first. */
+function limitBounds(cursor: Cursor): Bounds {
+  const first = cursor.grammar.expression(cursor);
+  if (cursor.atWords('PERCENT')) throw cursor.error('LIMIT in percent is not supported.');
+  if (cursor.takeSymbol(','))
+    return {
+      count: cursor.grammar.expression(cursor),
+      offset: first,
+      withTies: cursor.takeWords('WITH', 'TIES'),
+    };
+  const tiesBefore = cursor.takeWords('WITH', 'TIES');
+  const offset = cursor.takeWords('OFFSET') ? cursor.grammar.expression(cursor) : null;
+  return { count: first, offset, withTies: tiesBefore || cursor.takeWords('WITH', 'TIES') };
+}
+
+const limitOf = (cursor: Cursor, start: number, bounds: Bounds): Limit =>
+  cursor.node<Limit>(start, { kind: 'limit', ...bounds });

@@ -1,0 +1,113 @@
+import type {
+  ArrayItems,
+  BooleanLiteral,
+  Dictionary,
+  DictionaryEntry,
+  Expression,
+  NullLiteral,
+  NumberLiteral,
+  Placeholder,
+  StringLiteral,
+  Template,
+  TimeLiteral,
+} from '../ast.ts';
+import { item } from './aliases.ts';
+import type { Cursor } from './cursor.ts';
+
+export function numberLiteral(cursor: Cursor): NumberLiteral {
+  const token = cursor.advance();
+  return cursor.node<NumberLiteral>(token.start, { kind: 'number', text: token.text.toLowerCase() });
+}
+
+export function stringLiteral(cursor: Cursor): StringLiteral {
+  const token = cursor.advance();
+  return cursor.node<StringLiteral>(token.start, { kind: 'string', value: token.text });
+}
+
+/** NULL, TRUE, FALSE, INF and NAN, or undefined for any other word. */
+export function wordLiteral(cursor: Cursor): Expression | undefined {
+  const { start } = cursor.token;
+  if (cursor.takeWords('NULL')) return cursor.node<NullLiteral>(start, { kind: 'null' });
+  if (cursor.takeWords('TRUE')) return cursor.node<BooleanLiteral>(start, { kind: 'boolean', value: true });
+  if (cursor.takeWords('FALSE')) return cursor.node<BooleanLiteral>(start, { kind: 'boolean', value: false });
+  if (cursor.takeWords('INF') || cursor.takeWords('INFINITY'))
+    return cursor.node<NumberLiteral>(start, { kind: 'number', text: 'inf' });
+  if (cursor.takeWords('NAN')) return cursor.node<NumberLiteral>(start, { kind: 'number', text: 'nan' });
+  return undefined;
+}
+
+/** DATE '…' and TIMESTAMP '…'; without a text these words are names. */
+export function timeLiteral(cursor: Cursor): TimeLiteral | undefined {
+  const { start } = cursor.token;
+  const type = cursor.atWords('DATE') ? 'date' : cursor.atWords('TIMESTAMP') ? 'timestamp' : undefined;
+  if (type === undefined || cursor.peek(1).kind !== 'string') return undefined;
+  cursor.advance();
+  const { text } = cursor.advance();
+  return cursor.node<TimeLiteral>(start, { kind: 'time', type, text });
+}
+
+/** `f'text {expression} text'`. */
+export function template(cursor: Cursor): Template {
+  const { start } = cursor.advance();
+  const parts: Expression[] = [];
+  for (;;) {
+    const token = cursor.advance();
+    if (token.kind === 'template_text') addText(cursor, parts, token.text, token.start);
+    else if (token.kind === 'template_end') break;
+    else {
+      const expression = cursor.grammar.expression(cursor);
+      cursor.expectSymbol('}', '`}` behind the expression of this template text');
+      if (expression.kind === 'string') addText(cursor, parts, expression.value, expression.start);
+      else parts.push(expression);
+    }
+  }
+  return cursor.node<Template>(start, { kind: 'template', parts });
+}
+
+/** Adds a text to the one before it, so that no two stand side by side. */
+function addText(cursor: Cursor, parts: Expression[], text: string, start: number): void {
+  if (text === '') return;
+  const last = parts.at(-1);
+  if (last?.kind !== 'string') {
+    parts.push(cursor.node<StringLiteral>(start, { kind: 'string', value: text }));
+    return;
+  }
+  parts.pop();
+  parts.push(cursor.node<StringLiteral>(last.start, { kind: 'string', value: last.value + text }));
+}
+
+/** `[a, b]`, with or without the word ARRAY before it. */
+export function array(cursor: Cursor): ArrayItems {
+  const { start } = cursor.token;
+  cursor.takeWords('ARRAY');
+  cursor.expectSymbol('[');
+  const ends = (): boolean => cursor.atSymbol(']');
+  const items = ends() ? [] : cursor.list(() => item(cursor), ends);
+  cursor.expectSymbol(']', '`,` or `]` in this array');
+  return cursor.node<ArrayItems>(start, { kind: 'array', items });
+}
+
+/** `{name}` is a placeholder; `{}` and `{key: value}` are dictionaries. */
+export function braces(cursor: Cursor): Placeholder | Dictionary {
+  const { start } = cursor.advance();
+  if (cursor.takeSymbol('}')) return cursor.node<Dictionary>(start, { kind: 'dictionary', entries: [] });
+  const first = cursor.grammar.expression(cursor);
+  if (cursor.takeSymbol('}'))
+    return cursor.node<Placeholder>(start, { kind: 'placeholder', expression: first });
+  const entries = [entry(cursor, first)];
+  while (cursor.takeSymbol(',')) {
+    if (cursor.atSymbol('}')) break;
+    entries.push(entry(cursor, cursor.grammar.expression(cursor)));
+  }
+  cursor.expectSymbol('}', '`,` or `}` in this dictionary');
+  return cursor.node<Dictionary>(start, { kind: 'dictionary', entries });
+}
+
+function entry(cursor: Cursor, key: Expression): DictionaryEntry {
+  cursor.expectSymbol(':', '`}` behind a placeholder, or `:` behind a key');
+  return cursor.node<DictionaryEntry>(key.start, {
+    kind: 'entry',
+    key,
+    value: cursor.grammar.expression(cursor),
+  });
+}

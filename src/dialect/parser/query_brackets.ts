@@ -1,0 +1,31 @@
+import { type Cursor, wordOf } from './cursor.ts';
+
+const joins = new Set(['UNION', 'EXCEPT', 'INTERSECT', 'ORDER', 'LIMIT', 'OFFSET']);
+
+/**
+ * Whether the brackets that come next hold a query rather than an expression or joined tables: `(SELECT 1)`,
+ * `((SELECT 1) UNION ALL (SELECT 2))`, but not `((SELECT 1) + 1)`.
+ */
+export function atBracketedQuery(cursor: Cursor): boolean {
+  let ahead = 0;
+  while (cursor.atSymbol('(', ahead)) ahead += 1;
+  const word = wordOf(cursor.peek(ahead));
+  if (ahead === 0 || (word !== 'SELECT' && word !== 'WITH')) return false;
+  // From the innermost bracket outwards: behind each one that closes, only what joins queries may follow.
+  let open = 0;
+  let inner = ahead;
+  for (let at = 0; inner > 1; at += 1) {
+    const { kind } = cursor.peek(at);
+    if (kind === 'end' || kind === 'invalid') return true;
+    if (cursor.atSymbol('(', at)) open += 1;
+    if (!cursor.atSymbol(')', at)) continue;
+    open -= 1;
+    if (open >= inner) continue;
+    inner = open;
+    const following = wordOf(cursor.peek(at + 1));
+    const joined = following !== undefined && joins.has(following);
+    if (inner >= 1 && !joined && !cursor.atSymbol(')', at + 1)) return false;
+    if (joined) return true;
+  }
+  return true;
+}

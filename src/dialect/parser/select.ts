@@ -1,0 +1,129 @@
+import type { Alias, ArrayJoin, ColumnCte, Cte, Expression, QueryCte, Select } from '../ast.ts';
+import { aliasOf, item, itemOrStar } from './aliases.ts';
+import type { Cursor } from './cursor.ts';
+import { from } from './from.ts';
+import { optionalGroupBy } from './group_by.ts';
+import { limitClauses } from './limits_clause.ts';
+import { anyName, optionalAlias, plainName } from './names.ts';
+import { optionalOrderBy } from './order_items.ts';
+import { refuseClause, refuseTop } from './refusals.ts';
+import { optionalWindows } from './windows.ts';
+
+/** One SELECT with its clauses in their order. */
+export function select(cursor: Cursor): Select {
+  const { start } = cursor.token;
+  const ctes = optionalCtes(cursor);
+  cursor.expectWords('SELECT');
+  refuseTop(cursor);
+  const { distinct, distinctOn } = optionalDistinct(cursor);
+  const columns = selectItems(cursor);
+  const read = cursor.takeWords('FROM') ? from(cursor) : null;
+  const arrayJoin = optionalArrayJoin(cursor);
+  const prewhere = optionalClause(cursor, 'PREWHERE');
+  const where = optionalClause(cursor, 'WHERE');
+  const groupBy = optionalGroupBy(cursor);
+  const having = optionalClause(cursor, 'HAVING');
+  const qualify = optionalClause(cursor, 'QUALIFY');
+  const windows = optionalWindows(cursor);
+  const orderBy = optionalOrderBy(cursor);
+  const { limitBy, limit } = limitClauses(cursor);
+  refuseClause(cursor, 'end');
+  return cursor.node<Select>(start, {
+    kind: 'select',
+    ctes,
+    distinct,
+    distinctOn,
+    columns,
+    from: read,
+    arrayJoin,
+    prewhere,
+    where,
+    groupBy,
+    having,
+    qualify,
+    windows,
+    orderBy,
+    limitBy,
+    limit,
+  });
+}
+
+function optionalCtes(cursor: Cursor): readonly Cte[] {
+  if (!cursor.takeWords('WITH')) return [];
+  if (cursor.atWords('RECURSIVE')) throw cursor.error('WITH RECURSIVE is not supported.');
+  return cursor.list(
+    () => cte(cursor),
+    () => cursor.atWords('SELECT'),
+  );
+}
+
+/** `name AS (SELECT …)`, or `expression AS name`. */
+function cte(cursor: Cursor): Cte {
+  const { start } = cursor.token;
+  const { kind } = cursor.token;
+  const isNamed = (kind === 'word' || kind === 'quoted_name') && isAsBracket(cursor);
+  if (isNamed) {
+    const name = plainName(cursor, 'the name of a CTE');
+    cursor.expectWords('AS');
+    refuseClause(cursor, 'cte');
+    const query = cursor.bracketed(() => cursor.grammar.query(cursor));
+    return cursor.node<QueryCte>(start, { kind: 'query_cte', name, query });
+  }
+  const expression = cursor.grammar.expression(cursor);
+  cursor.expectWords('AS');
+  if (cursor.atSymbol('('))
+    throw cursor.error('The columns of a CTE are named inside its query.', {
+      start: expression.start,
+      end: expression.end,
+    });
+  return cursor.node<ColumnCte>(start, {
+    kind: 'column_cte',
+    expression,
+    name: anyName(cursor, 'a name for this expression'),
+  });
+}
+
+function isAsBracket(cursor: Cursor): boolean {
+  const token = cursor.peek(1);
+  if (token.kind !== 'word' || token.upper !== 'AS') return false;
+  const next = cursor.peek(2);
+  return cursor.atSymbol('(', 2) || (next.kind === 'word' && ['MATERIALIZED', 'NOT'].includes(next.upper));
+}
+
+function optionalDistinct(cursor: Cursor): Pick<Select, 'distinct' | 'distinctOn'> {
+  if (!cursor.takeWords('DISTINCT')) return { distinct: false, distinctOn: [] };
+  if (!cursor.takeWords('ON')) return { distinct: true, distinctOn: [] };
+  return { distinct: true, distinctOn: cursor.bracketed(() => cursor.list(() => item(cursor))) };
+}
+
+function selectItems(cursor: Cursor): readonly Expression[] {
+  if (cursor.atWords('FROM'))
+    throw cursor.error('SELECT lists no columns.', cursor.token, 'Write `*` for all of them.');
+  return cursor.list(
+    () => selectItem(cursor),
+    () => cursor.atWords('FROM') || cursor.atKind('end'),
+  );
+}
+
+/** A column of SELECT, whose name may stand behind it without AS. */
+export function selectItem(cursor: Cursor): Expression {
+  const expression = itemOrStar(cursor);
+  if (expression.kind === 'alias' || expression.kind === 'star') return expression;
+  const name = optionalAlias(cursor, 'a name for this column');
+  if (name === null) return expression;
+  return cursor.node<Alias>(expression.start, { kind: 'alias', expression, name });
+}
+
+function optionalArrayJoin(cursor: Cursor): ArrayJoin | null {
+  const { start } = cursor.token;
+  const left = cursor.takeWords('LEFT', 'ARRAY', 'JOIN');
+  if (!left && !cursor.takeWords('INNER', 'ARRAY', 'JOIN') && !cursor.takeWords('ARRAY', 'JOIN')) return null;
+  const items = cursor.list(() => item(cursor));
+  return cursor.node<ArrayJoin>(start, { kind: 'array_join', left, items });
+}
+
+function optionalClause(cursor: Cursor, word: string): Expression | null {
+  if (!cursor.takeWords(word)) return null;
+  const expression = cursor.grammar.expression(cursor);
+  return aliasOf(cursor, expression) ?? expression;
+}

@@ -1,0 +1,113 @@
+import type {
+  Cte,
+  Expression,
+  GroupBy,
+  Limit,
+  LimitBy,
+  OrderItem,
+  Query,
+  Select,
+  SetOperation,
+} from '../ast.ts';
+import { printFrom } from './from.ts';
+import { level } from './levels.ts';
+import { printName, printTableName } from './names.ts';
+import type { Printer } from './printer.ts';
+import { printWindow } from './windows.ts';
+
+export function printQuery(printer: Printer, query: Query): string {
+  return query.kind === 'select' ? printSelect(printer, query) : printSetOperation(printer, query);
+}
+
+function printSetOperation(printer: Printer, { operator, operands, orderBy, limit }: SetOperation): string {
+  const tail = [printOrderBy(printer, orderBy), printLimit(printer, limit)].filter((part) => part !== '');
+  const printed = operands.map((operand, index) => {
+    const isLast = index === operands.length - 1;
+    const text = printQuery(printer, operand);
+    return operand.kind === 'set_operation' || (isLast && tail.length > 0) ? `(${text})` : text;
+  });
+  return [printed.join(` ${operator.toUpperCase()} `), ...tail].join(' ');
+}
+
+function printSelect(printer: Printer, select: Select): string {
+  const items = itemsOf(printer);
+  const any = (expression: Expression): string => printer.expression(expression, level.any);
+  const clause = (word: string, expression: Expression | null): string =>
+    expression === null ? '' : `${word} ${any(expression)}`;
+  const { ctes, distinctOn, arrayJoin, windows } = select;
+  const named = windows.map(({ name, window }) => `${printName(name)} AS ${printWindow(printer, window)}`);
+  return [
+    ctes.length === 0 ? '' : `WITH ${ctes.map((cte) => printCte(printer, cte)).join(', ')}`,
+    'SELECT',
+    select.distinct ? 'DISTINCT' : '',
+    distinctOn.length === 0 ? '' : `ON (${items(distinctOn)})`,
+    items(select.columns),
+    select.from === null ? '' : `FROM ${printFrom(printer, select.from)}`,
+    arrayJoin === null ? '' : `${arrayJoin.left ? 'LEFT ' : ''}ARRAY JOIN ${items(arrayJoin.items)}`,
+    clause('PREWHERE', select.prewhere),
+    clause('WHERE', select.where),
+    printGroupBy(printer, select.groupBy),
+    clause('HAVING', select.having),
+    clause('QUALIFY', select.qualify),
+    named.length === 0 ? '' : `WINDOW ${named.join(', ')}`,
+    printOrderBy(printer, select.orderBy),
+    printLimitBy(printer, select.limitBy),
+    printLimit(printer, select.limit),
+  ]
+    .filter((part) => part !== '')
+    .join(' ');
+}
+
+const itemsOf =
+  (printer: Printer) =>
+  (items: readonly Expression[]): string =>
+    items.map((item) => printer.expression(item, level.item)).join(', ');
+
+function printCte(printer: Printer, cte: Cte): string {
+  if (cte.kind === 'query_cte') return `${printName(cte.name)} AS (${printer.query(cte.query)})`;
+  return `${printer.expression(cte.expression, level.any)} AS ${printTableName(cte.name)}`;
+}
+
+function printGroupBy(printer: Printer, groupBy: GroupBy | null): string {
+  if (groupBy === null) return '';
+  const items = groupBy.items
+    .map((item) =>
+      item.kind === 'grouping_set'
+        ? `(${itemsOf(printer)(item.items)})`
+        : printer.expression(item, level.item),
+    )
+    .join(', ');
+  const totals = groupBy.withTotals ? ' WITH TOTALS' : '';
+  if (groupBy.mode === 'plain') return `GROUP BY ${items}${totals}`;
+  return `GROUP BY ${groupBy.mode.toUpperCase().replace('_', ' ')}(${items})${totals}`;
+}
+
+function printOrderBy(printer: Printer, items: readonly OrderItem[]): string {
+  return items.length === 0 ? '' : `ORDER BY ${items.map(printer.orderItem).join(', ')}`;
+}
+
+export function printOrderItem(printer: Printer, { expression, descending, nulls, fill }: OrderItem): string {
+  const bound = (word: string, value: Expression | null): string =>
+    value === null ? '' : ` ${word} ${printer.expression(value, level.any)}`;
+  const filled =
+    fill === null
+      ? ''
+      : ` WITH FILL${bound('FROM', fill.from)}${bound('TO', fill.to)}${bound('STEP', fill.step)}`;
+  const place = nulls === null ? '' : ` NULLS ${nulls.toUpperCase()}`;
+  return `${printer.expression(expression, level.any)}${descending ? ' DESC' : ''}${place}${filled}`;
+}
+
+function printLimitBy(printer: Printer, limitBy: LimitBy | null): string {
+  if (limitBy === null) return '';
+  const { count, offset, by } = limitBy;
+  const from = offset === null ? '' : ` OFFSET ${printer.expression(offset, level.any)}`;
+  return `LIMIT ${printer.expression(count, level.any)}${from} BY ${itemsOf(printer)(by)}`;
+}
+
+function printLimit(printer: Printer, limit: Limit | null): string {
+  if (limit === null) return '';
+  const { count, offset, withTies } = limit;
+  const first = count === null ? '' : `LIMIT ${printer.expression(count, level.any)}`;
+  const second = offset === null ? '' : `OFFSET ${printer.expression(offset, level.any)}`;
+  return [first, second, withTies ? 'WITH TIES' : ''].filter((part) => part !== '').join(' ');
+}
