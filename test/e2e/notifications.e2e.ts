@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createWebhookSecret } from '../../src/notifications/signature.ts';
+import { startReceiver, type Receiver } from '../notifications/receiver.ts';
+import { until } from '../setup/until.ts';
+import { insertEvents } from './rows.ts';
+import { startStack, type Stack } from './stack.ts';
+
+const secret = createWebhookSecret();
+const minute = 60_000;
+let stack: Stack;
+let receiver: Receiver;
+beforeAll(async () => {
+  receiver = await startReceiver(secret);
+  stack = await startStack('notifications', {
+    EXPORTD_MAX_CONCURRENT_RUNS: '1',
+    EXPORTD_WEBHOOK_RETRY_INITIAL_MS: '300',
+  });
+}, 120_000);
+afterAll(async () => {
+  await stack.stop();
+  await receiver.close();
+});
+
+/** Makes the schedule owe the last so many minutes, as if its export had been created so long ago and nobody ran. */
+async function oweMinutes(exportId: string, minutes: number): Promise<void> {
+  const start = new Date(Math.floor(Date.now() / minute) * minute - minutes * minute);
+  await insertEvents(stack.pool, stack.projectId, start, minutes * 10, minutes * 60);
+  await stack.pool.query(
+    `update exportd.stream_states set state = jsonb_set(state, '{scheduled_until}', to_jsonb($2::text))
+     where stream_type = 'batch_export' and stream_id = $1`,
+    [exportId, start.toISOString()],
+  );
+}
+
+const typesOf = () => [...new Map(receiver.messages.map(({ id, type }) => [id, type])).values()];
+const linesOf = async (exportId: string, search: string) => {
+  const { body } = await stack.call('GET', `/batch_exports/${exportId}/logs/?search=${search}&limit=1000`);
+  return (body.results as { message: string }[]).map(({ message }) => message);
+};
+
+describe('an export whose bucket does not exist', () => {
+  it('is told of run by run, pauses itself, and is told of again when it works', async () => {
+    const id = await stack.createExport({ interval: 'every 1 minutes' }, { bucket_name: 'there-is-none' });
+    const made = await stack.call('POST', '/webhooks/', { url: receiver.url, secret, batch_export: id });
+    expect(made.status).toBe(201);
+    let refusals = 1;
+    receiver.answer = () => (refusals-- > 0 ? 500 : 202);
+    await oweMinutes(id, 6);
+    const renamed = await stack.call('PATCH', `/batch_exports/${id}/`, { name: 'Owed' });
+    expect(renamed.status).toBe(200);
+
+    const shown = async () => (await stack.call('GET', `/batch_exports/${id}/`)).body;
+    await until(async () => (await shown()).paused, 'the export has paused itself');
+    expect((await shown()).last_paused_at).toEqual(expect.any(String));
+    const failed = await stack.runs(id);
+    expect(failed.map(({ status }) => status)).toEqual(['Failed', 'Failed', 'Failed']);
+    await until(() => typesOf().length === 4 && receiver.messages.length === 5, 'the news of the pause');
+    expect(typesOf().sort()).toEqual(['batch_export.paused', 'run.failed', 'run.failed', 'run.failed']);
+    expect(receiver.messages.find(({ type }) => type === 'batch_export.paused')?.data).toMatchObject({
+      batch_export_id: id,
+      batch_export_name: 'Owed',
+      status: 'Paused',
+      run_id: failed[0]?.id,
+      latest_error: failed[0]?.latest_error,
+    });
+
+    const mended = await stack.call('PATCH', `/batch_exports/${id}/`, {
+      destination: { type: 'S3', config: { bucket_name: stack.bucket.bucket } },
+    });
+    expect(mended.status).toBe(200);
+    expect((await stack.call('POST', `/batch_exports/${id}/unpause/`)).status).toBe(200);
+    await until(() => typesOf().includes('batch_export.recovered'), 'the news that it works again');
+    await until(
+      async () => (await stack.runs(id)).filter(({ status }) => status === 'Completed').length >= 3,
+      'the intervals that were owed',
+    );
+    expect(typesOf().filter((type) => type === 'batch_export.recovered')).toHaveLength(1);
+
+    expect(receiver.messages.every(({ signed }) => signed)).toBe(true);
+    const [first] = receiver.messages;
+    const times = receiver.messages.filter((message) => message.id === first?.id).length;
+    expect([times, receiver.messages.length]).toEqual([2, 6]);
+    expect(receiver.messages.map(({ data }) => data.batch_export_id)).toEqual(Array(6).fill(id));
+
+    await until(async () => (await linesOf(id, 'Webhook')).length === 6, 'six lines about the webhook');
+    const lines = await linesOf(id, 'Webhook');
+    expect(lines.filter((line) => line.includes('could not be told that the run of'))).toHaveLength(1);
+    expect(lines.filter((line) => / was told that the run of .* Failed\.$/.test(line))).toHaveLength(3);
+    expect(lines.filter((line) => line.includes('has paused itself'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('works again'))).toHaveLength(1);
+    expect(await linesOf(id, 'has%20paused%20itself%3A')).toEqual([
+      expect.stringMatching(/last 3 scheduled runs Failed\. Latest error: NoSuchBucket: .*unpause/),
+    ]);
+  });
+
+  it('can have its webhook tested by a worker', async () => {
+    receiver.answer = () => 202;
+    const made = await stack.call('POST', '/webhooks/', { url: `${receiver.url}/tested`, secret });
+    const tested = await stack.call('POST', `/webhooks/${String(made.body.id)}/test/`);
+    expect([tested.status, tested.body]).toEqual([
+      200,
+      { delivered: true, status: 202, detail: 'The receiver answered 202.' },
+    ]);
+    expect(receiver.messages.at(-1)).toMatchObject({ path: '/tested', type: 'test', signed: true });
+  });
+});
