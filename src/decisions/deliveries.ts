@@ -163,11 +163,11 @@ export const newDeliveries = (pool: Pool, batchExportId: string): Promise<string
     [batchExportId],
   );
 
-/** Deliveries that should be under way: those that are due, the oldest first, so many at a time. */
+/** Deliveries that should be under way: those that are due, the oldest first, so many at a time; tests are not waited for. */
 export const dueDeliveries = (pool: Pool): Promise<string[]> =>
   ids(
     pool,
-    `select id from exportd.webhook_deliveries where status = 'pending' and next_attempt_at <= clock_timestamp()
+    `select id from exportd.webhook_deliveries where status = 'pending' and next_attempt_at <= clock_timestamp() and batch_export_id is not null
      order by next_attempt_at limit 1000`,
     [],
   );

@@ -12,9 +12,9 @@ const statements = [
      where timestamp < clock_timestamp() - $1 * interval '1 millisecond')`,
   `delete from exportd.notifications where id in (
      select id from exportd.notifications notification
-     where created_at < clock_timestamp() - $1 * interval '1 millisecond' and not exists (
+     where created_at < clock_timestamp() - $1 * interval '1 millisecond' and (type = 'test' or not exists (
        select from exportd.webhook_deliveries delivery
-       where delivery.notification_id = notification.id and delivery.status = 'pending')
+       where delivery.notification_id = notification.id and delivery.status = 'pending'))
      order by created_at limit $2)`,
 ];
 

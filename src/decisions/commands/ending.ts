@@ -1,5 +1,5 @@
 import { backfillDecider, decideSteering } from '../../domain/backfill.ts';
-import { decideDelete } from '../../domain/batch_export.ts';
+import { decideDelete, requireLive } from '../../domain/batch_export.ts';
 import { CommandRefused } from '../../domain/errors.ts';
 import { decideCancel, runDecider } from '../../domain/run.ts';
 import { dropNewsOf } from '../notifications.ts';
@@ -12,7 +12,6 @@ export async function applyDelete(context: CommandContext): Promise<CommandEffec
   const events = decideDelete(batchExport.state());
   await batchExport.append(cause, events);
   if (events.length === 0) return effect(false);
-  await dropNewsOf(transaction.connection, batchExport.id);
   const { rows } = await transaction.connection.query<{ id: string }>(
     'select id from exportd.backfills where batch_export_id = $1 and finished_at is null order by id',
     [batchExport.id],
@@ -23,6 +22,8 @@ export async function applyDelete(context: CommandContext): Promise<CommandEffec
     await backfill.append(cause, decideSteering(backfill.state(), 'cancel', reason));
   }
   const cancelled = await cancelRuns(transaction, { batch_export_id: batchExport.id }, cause, reason);
+  // After the runs' locks: a run that completes holds its own while it looks whether there is news.
+  await dropNewsOf(transaction.connection, batchExport.id);
   return effect(true, { wake_backfills: rows.map(({ id }) => id), cancel_runs: cancelled });
 }
 
@@ -32,6 +33,7 @@ export async function applyCancelRun(
   body: { run_id: string },
 ): Promise<CommandEffect> {
   const { transaction, batchExport, cause } = context;
+  requireLive(batchExport.state());
   const run = await transaction.lock(runDecider, body.run_id);
   const state = run.state();
   if (state.status === 'Absent' || state.subject.batch_export_id !== batchExport.id)
