@@ -2,15 +2,16 @@ import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 
 /**
- * The program that bundles the workflows and prints the bundle. Node runs it from this source also where the rest of
+ * The program that bundles the workflows of a module, its argument, and prints the bundle. Node runs it from this source also where the rest of
  * the process was translated (Jest).
  */
 
-const workflows = join(import.meta.dirname, '../../workflows');
+const [workflowsPath] = process.argv.slice(2);
+if (workflowsPath === undefined) throw new Error('Usage: bundler_program.ts <workflows>');
 
 const { code } = await bundleWorkflowCode({
-  workflowsPath: join(workflows, 'index.ts'),
-  workflowInterceptorModules: [join(workflows, 'tame_signals.ts')],
+  workflowsPath,
+  workflowInterceptorModules: [join(import.meta.dirname, '../../workflows/tame_signals.ts')],
   // Stack traces name file and line all the same; the texts of the sources would be half of the bundle, 8 MB in a worker.
   webpackConfigHook: (config) => ({ ...config, devtool: 'inline-nosources-source-map' }),
   logger: new DefaultLogger('WARN', ({ message }) => process.stderr.write(`${message}\n`)),

@@ -63,7 +63,8 @@ export interface ControlStack {
   readonly client: Client;
   readonly schedules: ScheduleClient;
   readonly behaviour: Behaviour;
-  startWorker(): Promise<void>;
+  /** Starts the worker, with other workflows than the product's where a test gives it some. */
+  startWorker(bundle?: WorkflowBundleOption): Promise<void>;
   stopWorker(): Promise<void>;
   /** One pass of the reconciler. */
   reconcile(): Promise<void>;
@@ -190,10 +191,10 @@ export async function createControlStack(
     client,
     schedules: control.schedules,
     behaviour,
-    startWorker: async () => {
+    startWorker: async (bundle = workflowBundle) => {
       const workers = await createWorkers({
         connection,
-        workflowBundle,
+        workflowBundle: bundle,
         appendActivities: createAppendActivities(control),
         destinationTestActivities: createDestinationTestActivities({
           testDestination: () => Promise.resolve([]),

@@ -1,0 +1,125 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { backfillWorkflowId, runWorkflowId, scheduleWorkflowId } from '../../workflows/messages.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { bundleWorkflows } from '../../src/temporal/bundle.ts';
+import { startsPerInterval } from '../disasters/run_starts.ts';
+import { until } from '../setup/until.ts';
+import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
+
+let stack: ControlStack;
+let changed: { code: string };
+beforeAll(async () => {
+  stack = await createControlStack();
+  const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
+  changed = await bundleWorkflows(logger, join(import.meta.dirname, 'changed/index.ts'));
+  await stack.startWorker();
+});
+afterAll(() => stack.close());
+
+const commandsOf = async (id: string) =>
+  (
+    await stack.pool.query<{ name: string; status: string }>(
+      'select name, status from exportd.commands where batch_export_id = $1 order by position',
+      [id],
+    )
+  ).rows.map(({ name, status }) => `${name} ${status}`);
+
+/** How many events of each type the journal has for the runs of an export. */
+async function runEvents(id: string): Promise<Record<string, number>> {
+  const { rows } = await stack.pool.query<{ event_type: string; count: number }>(
+    `select event_type, count(*)::int from exportd.journal_events event
+     where stream_id in (select run.id from exportd.batch_export_runs run where batch_export_id = $1)
+     group by event_type`,
+    [id],
+  );
+  return Object.fromEntries(rows.map(({ event_type, count }) => [event_type, count]));
+}
+
+describe('a new version whose workflows cannot go on with the histories of the old one', () => {
+  it('has them fail and begin again from the journal: no command is lost and nothing runs twice', async () => {
+    let settled = false;
+    let exports = 0;
+    stack.behaviour.lookAtBarrier = () =>
+      Promise.resolve({
+        state: settled ? { phase: 'open' } : { phase: 'transactions', holders: ['3/4'] },
+        wait_ms: 50,
+        held_by: [],
+      });
+    stack.behaviour.whileExporting = () => {
+      exports += 1;
+      return Promise.resolve();
+    };
+    const id = await stack.createExport();
+    await stack.command(id, 'update', { changes: { name: 'Before' } });
+    const { outcome } = await stack.command(id, 'backfill', lastHours(5));
+    const backfillId = outcome?.backfill_id ?? '';
+    await until(async () => (await stack.runsOf(id)).length === 3, 'the first runs of the backfill');
+    const waiting = await stack.runsOf(id);
+    const workflowIds = [
+      scheduleWorkflowId(id),
+      backfillWorkflowId(backfillId),
+      ...waiting.map(runWorkflowId),
+    ];
+    for (const workflowId of workflowIds)
+      await until(
+        async () =>
+          ((
+            await stack.client.workflow
+              .getHandle(workflowId)
+              .describe()
+              .catch(() => undefined)
+          )?.historyLength ?? 0) > 4,
+        `${workflowId} is on its way`,
+      );
+    const executions = await Promise.all(
+      workflowIds.map(async (workflowId) => ({
+        workflowId,
+        runId: (await stack.client.workflow.getHandle(workflowId).describe()).runId,
+      })),
+    );
+    await stack.stopWorker();
+    await stack.send(id, 'update', { changes: { name: 'While no worker ran' } });
+    await stack.send(id, 'pause');
+
+    await stack.startWorker(changed);
+    for (const { workflowId, runId } of executions) {
+      await stack.client.workflow
+        .getHandle(workflowId, runId)
+        .signal('wake')
+        .catch(() => undefined);
+      await until(async () => {
+        // Where the SDK cannot even fail the workflow, the reconciler replaces it: passes go on as in a worker.
+        await stack.reconcile();
+        const { status } = await stack.client.workflow.getHandle(workflowId, runId).describe();
+        return status.name === 'FAILED' || status.name === 'TERMINATED';
+      }, `${workflowId} ends`);
+    }
+    const [schedule] = executions;
+    const failed = await stack.client.workflow.getHandle(scheduleWorkflowId(id), schedule?.runId).describe();
+    expect(failed.status.name).toBe('FAILED');
+    settled = true;
+    await stack.send(id, 'unpause');
+
+    const hours = async () => (await stack.runsOf(id)).map(({ status }) => status);
+    await until(
+      async () => (await hours()).filter((status) => status === 'Completed').length === 5,
+      'the backfill',
+    );
+    expect(await hours()).toEqual(Array.from({ length: 5 }, () => 'Completed'));
+    expect((await startsPerInterval(stack.pool, id)).map(({ started }) => started)).toEqual([1, 1, 1, 1, 1]);
+    expect(exports).toBe(5);
+    await until(async () => !(await commandsOf(id)).join().includes('pending'), 'all outcomes');
+    expect(await commandsOf(id)).toEqual([
+      'create applied',
+      'update applied',
+      'backfill applied',
+      'update applied',
+      'pause applied',
+      'unpause applied',
+    ]);
+    const name = await stack.pool.query('select name, paused from exportd.batch_exports where id = $1', [id]);
+    expect(name.rows).toEqual([{ name: 'While no worker ran', paused: false }]);
+    expect(await runEvents(id)).toMatchObject({ RunStarted: 5, RunCompleted: 5 });
+  });
+});

@@ -1,0 +1,26 @@
+import { upsertMemo } from '@temporalio/workflow';
+import { batchExportBackfill as backfill } from '../../../workflows/backfill.ts';
+import type { BackfillInput, RunInput, ScheduleInput } from '../../../workflows/messages.ts';
+import { batchExportRun as run } from '../../../workflows/run.ts';
+import { batchExportSchedule as schedule } from '../../../workflows/schedule.ts';
+
+// What a careless change does: the workflows with a step in front that no history of theirs has.
+export { batchExportDestinationTest } from '../../../workflows/destination_test.ts';
+export { batchExportUpkeep } from '../../../workflows/upkeep.ts';
+
+const extraStep = () => upsertMemo({ changed: true });
+
+export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
+  extraStep();
+  await schedule(input);
+}
+
+export async function batchExportBackfill(input: BackfillInput): Promise<void> {
+  extraStep();
+  await backfill(input);
+}
+
+export async function batchExportRun(input: RunInput): Promise<void> {
+  extraStep();
+  await run(input);
+}
