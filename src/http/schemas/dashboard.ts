@@ -79,9 +79,11 @@ const tag = z
   .max(255, 'At most 255 characters.')
   .refine((text) => text.trim() !== '', 'A tag may not be blank.');
 
+const notUser = 'Must be the id or the uuid of a user.';
+
 const accessControl = z.strictObject({
   user: z
-    .union([z.int().min(1).max(largestId), z.guid()], 'Must be the id or the uuid of a user.')
+    .union([z.int(notUser).min(1, notUser).max(largestId, notUser), z.guid(notUser)], notUser)
     .describe('id or uuid of a user.'),
   access_level: accessLevel,
 });

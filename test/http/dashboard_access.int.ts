@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
+import { newUser, type DashboardUser } from './dashboard_users.ts';
+import { openFacade, type Facade } from './facade.ts';
+
+let facade: Facade;
+let creator: DashboardUser;
+let grace: DashboardUser;
+beforeAll(async () => {
+  facade = await openFacade();
+  creator = await newUser(facade, 'creator');
+  grace = await newUser(facade, 'grace');
+});
+afterAll(() => facade.close());
+
+const create = async (members: Readonly<Record<string, unknown>>): Promise<string> => {
+  const { status, body } = await creator.call('POST', 'dashboards', { name: 'Subject', ...members });
+  expect(status).toBe(201);
+  return `dashboards/${String(body.id)}`;
+};
+const forGrace = (access_level: string) => ({
+  access_controls: [{ user: grace.uuid, access_level }],
+});
+const isListed = async (user: DashboardUser, path: string): Promise<boolean> => {
+  const { body } = await user.call('GET', 'dashboards?limit=1000');
+  return (body.results as { id: number }[]).some(({ id }) => path === `dashboards/${id}`);
+};
+
+/** Levels by the members that give them to a user who did not make the dashboard. */
+const levels: readonly [string, Readonly<Record<string, unknown>>, boolean, string, number][] = [
+  // how, the members, whether grace is named and as what, what she may do, in numbers
+  ['by default', {}, false, 'editor', 37],
+  ['by a default of none', { default_access_level: 'none' }, false, 'none', 21],
+  ['by a default of viewer', { default_access_level: 'viewer' }, false, 'viewer', 21],
+  ['by a default of manager', { default_access_level: 'manager' }, false, 'manager', 37],
+  ['as a restricted dashboard has it', { restriction_level: 37 }, false, 'viewer', 21],
+  [
+    'by a default of manager on a restricted dashboard',
+    { restriction_level: 37, default_access_level: 'manager' },
+    false,
+    'viewer',
+    21,
+  ],
+  [
+    'by a default of none on a restricted dashboard',
+    { restriction_level: 37, default_access_level: 'none' },
+    false,
+    'none',
+    21,
+  ],
+  ['as a collaborator at none', {}, true, 'none', 21],
+  ['as a collaborator at viewer', { default_access_level: 'manager' }, true, 'viewer', 21],
+  ['as a collaborator at editor', { default_access_level: 'none' }, true, 'editor', 37],
+  ['as a collaborator at manager', { default_access_level: 'viewer' }, true, 'manager', 37],
+  ['as an editor of a restricted dashboard', { restriction_level: 37 }, true, 'editor', 37],
+  ['as a manager of a restricted dashboard', { restriction_level: 37 }, true, 'manager', 37],
+];
+
+describe.each(levels)('a user, %s,', (_, members, named, level, privilege) => {
+  const subject = () => create({ ...members, ...(named ? forGrace(level) : {}) });
+  const sees = level !== 'none';
+  const edits = level === 'editor' || level === 'manager';
+  const manages = level === 'manager';
+  const refusal = sees ? 403 : 404;
+
+  it('sees what they may see, and what they may do', async () => {
+    const path = await subject();
+    expect(await isListed(grace, path)).toBe(sees);
+    const { status, body } = await grace.call('GET', path);
+    expect(status).toBe(sees ? 200 : 404);
+    expect(sees ? [body.user_access_level, body.effective_privilege_level] : [level, privilege]).toEqual([
+      level,
+      privilege,
+    ]);
+    const { body: theirs } = await creator.call('GET', path);
+    expect([theirs.user_access_level, theirs.effective_privilege_level]).toEqual(['manager', 37]);
+  });
+
+  it('changes what they may change', async () => {
+    const path = await subject();
+    const renamed = await grace.call('PATCH', path, { name: 'Renamed', pinned: true });
+    expect(renamed.status).toBe(edits ? 200 : refusal);
+    if (refusal === 403 && !edits) expect(renamed.body.detail).toMatch(/'viewer'.*needs 'editor'/);
+    const { body } = await creator.call('GET', path);
+    expect([body.name, body.pinned]).toEqual(edits ? ['Renamed', true] : ['Subject', false]);
+  });
+
+  it.each([
+    ['restriction_level', (now: unknown) => (now === 37 ? 21 : 37)],
+    ['default_access_level', (now: unknown) => (now === 'viewer' ? 'editor' : 'viewer')],
+    ['access_controls', () => []],
+  ] as const)('changes %s as a manager alone', async (member, another) => {
+    const path = await subject();
+    const { body: before } = await creator.call('GET', path);
+    const wanted =
+      member === 'access_controls' && !named
+        ? [{ user: grace.uuid, access_level: 'viewer' }]
+        : another(before[member]);
+    const { status, body } = await grace.call('PATCH', path, { name: 'With more', [member]: wanted });
+    expect(status).toBe(manages ? 200 : refusal);
+    if (edits && !manages)
+      expect(body).toMatchObject({ attr: member, detail: expect.stringContaining("needs 'manager'") });
+    const { body: after } = await creator.call('GET', path);
+    // All or nothing: what an editor might have changed did not change either.
+    expect(manages ? { ...after, name: 'Subject' } : after).toMatchObject(
+      manages ? { [member]: wanted } : before,
+    );
+  });
+
+  it('deletes and restores what they may change', async () => {
+    const path = await subject();
+    expect((await grace.call('DELETE', path)).status).toBe(edits ? 204 : refusal);
+    expect((await creator.call('GET', path)).status).toBe(edits ? 404 : 200);
+    if (!edits) await creator.call('DELETE', path);
+    expect((await grace.call('PATCH', path, { deleted: false })).status).toBe(edits ? 200 : refusal);
+    expect((await creator.call('GET', path)).status).toBe(edits ? 200 : 404);
+  });
+});
+
+describe('what a dashboard says of access', () => {
+  it('may be sent back by an editor, who changes nothing by it', async () => {
+    const path = await create({ ...forGrace('editor'), restriction_level: 37 });
+    const { body } = await grace.call('GET', path);
+    expect(body.access_controls).toEqual([{ user: grace.uuid, access_level: 'editor' }]);
+    const { status } = await grace.call('PATCH', path, { ...body, description: 'Mine' });
+    expect(status).toBe(200);
+  });
+
+  it('names users by id or uuid, once each, and never the creator as less than a manager', async () => {
+    const path = await create({});
+    const patch = (...access_controls: { user: unknown; access_level: string }[]) =>
+      creator.call('PATCH', path, { access_controls });
+    const ofGrace = [{ user: grace.uuid, access_level: 'viewer' }];
+    expect((await patch({ user: grace.id, access_level: 'viewer' })).body.access_controls).toEqual(ofGrace);
+    const upperCase = await patch(
+      { user: grace.uuid.toUpperCase(), access_level: 'viewer' },
+      { user: creator.id, access_level: 'manager' },
+    );
+    expect(upperCase.body.access_controls).toEqual(ofGrace);
+    const twice = await patch(
+      { user: grace.id, access_level: 'viewer' },
+      { user: grace.uuid, access_level: 'editor' },
+    );
+    expect([twice.status, twice.body.attr]).toEqual([400, 'access_controls__1__user']);
+    const demoted = await patch({ user: creator.uuid, access_level: 'viewer' });
+    expect([demoted.status, demoted.body.attr]).toEqual([400, 'access_controls__0__user']);
+  });
+
+  it('may take the access of the manager who changes it', async () => {
+    const path = await create({ ...forGrace('manager'), default_access_level: 'none' });
+    const left = await grace.call('PATCH', path, { access_controls: [] });
+    expect([left.status, left.body.user_access_level]).toEqual([200, 'none']);
+    expect((await grace.call('GET', path)).status).toBe(404);
+  });
+});
+
+describe('a project that restricts its dashboards', () => {
+  it('is stricter than they are', async () => {
+    const { pool } = facade.database;
+    const project = await createProject(pool, { name: 'Strict', dashboard_restriction_level: 37 });
+    const owner = await newUser(facade, 'owner', { projectId: project.id });
+    const member = await newUser(facade, 'member', { projectId: project.id });
+    const below = `/api/projects/${project.id}/dashboards`;
+    const { body } = await owner.call('POST', below, { name: 'Open?', restriction_level: 21 });
+    expect(body).toMatchObject({ restriction_level: 21, effective_restriction_level: 37 });
+    const path = `${below}/${String(body.id)}`;
+    const seen = await member.call('GET', path);
+    expect(seen.body).toMatchObject({ user_access_level: 'viewer', effective_privilege_level: 21 });
+    const refused = await member.call('PATCH', path, { name: 'x' });
+    expect([refused.status, refused.body.detail]).toEqual([
+      403,
+      expect.stringMatching(/restriction level 37/),
+    ]);
+    await owner.call('PATCH', path, { access_controls: [{ user: member.id, access_level: 'editor' }] });
+    expect((await member.call('PATCH', path, { name: 'Invited' })).status).toBe(200);
+  });
+});
+
+describe('the scopes of a key', () => {
+  it('let it read or write dashboards, neither implying the other', async () => {
+    const path = await create({});
+    const reader = await newUser(facade, 'reader', { scopes: ['dashboard:read'] });
+    const writer = await newUser(facade, 'writer', { scopes: ['dashboard:write'] });
+    for (const [method, where, body, mayRead] of [
+      ['GET', 'dashboards', undefined, true],
+      ['GET', path, undefined, true],
+      ['POST', 'dashboards', { name: 'New' }, false],
+      ['PATCH', path, { name: 'Renamed' }, false],
+      ['DELETE', path, undefined, false],
+    ] as const) {
+      const refused = await (mayRead ? writer : reader).call(method, where, body);
+      const scope = mayRead ? 'dashboard:read' : 'dashboard:write';
+      expect([refused.status, refused.body]).toMatchObject([
+        403,
+        { type: 'permission', detail: expect.stringContaining(`'${scope}'`) },
+      ]);
+      expect((await (mayRead ? reader : writer).call(method, where, body)).status).toBeLessThan(300);
+    }
+    const nobody = await facade.call('GET', 'dashboards', undefined, { authorization: '' });
+    expect([nobody.status, nobody.body.type]).toEqual([401, 'authentication_error']);
+  });
+
+  it('are checked for queries by check_auth_for_async, which answers nothing', async () => {
+    const { pool } = facade.database;
+    const user = await createUser(pool, { email: 'query@example.com' });
+    const keyFor = async (scopes: string[], project_id = facade.projectId) =>
+      `Bearer ${(await createKey(pool, { user_id: user.id, project_id, scopes })).key}`;
+    const may = await keyFor(['query:read']);
+    const mayNot = await keyFor(['batch_export:read', 'dashboard:read']);
+    const elsewhere = await keyFor(['query:read'], facade.otherProjectId);
+    for (const root of ['projects', 'environments'])
+      for (const ending of ['', '/']) {
+        const url = `/api/${root}/${facade.projectId}/query/check_auth_for_async${ending}`;
+        const ask = (authorization: string) =>
+          facade.call('POST', url, undefined, { authorization, 'content-type': 'application/json' });
+        const allowed = await ask(may);
+        expect([allowed.status, allowed.text]).toEqual([200, '']);
+        const denied = await ask(mayNot);
+        expect([denied.status, denied.body.detail]).toEqual([403, expect.stringContaining("'query:read'")]);
+        expect([(await ask('')).status, (await ask(elsewhere)).status]).toEqual([401, 404]);
+        expect((await facade.call('GET', url)).status).toBe(405);
+      }
+  });
+});

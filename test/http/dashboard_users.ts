@@ -1,0 +1,33 @@
+import { createKey, createUser } from '../../src/http/accounts.ts';
+import { scopes, type Scope } from '../../src/http/api_keys.ts';
+import type { Answer, Facade } from './facade.ts';
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+/** Somebody with a key of their own. */
+export interface DashboardUser {
+  readonly id: number;
+  readonly uuid: string;
+  /** Sends a request with this user's key; `path` below the project when it does not begin with `/`. */
+  call(method: Method, path: string, body?: unknown): Promise<Answer>;
+}
+
+/** Makes a user with a key for the project, or for another one. */
+export async function newUser(
+  facade: Facade,
+  name: string,
+  more: { readonly projectId?: number; readonly scopes?: readonly Scope[] } = {},
+): Promise<DashboardUser> {
+  const { pool } = facade.database;
+  const user = await createUser(pool, { email: `${name}@example.com`, first_name: name });
+  const { key } = await createKey(pool, {
+    user_id: user.id,
+    project_id: more.projectId ?? facade.projectId,
+    scopes: more.scopes ?? scopes,
+  });
+  return {
+    id: user.id,
+    uuid: user.uuid,
+    call: (method, path, body) => facade.call(method, path, body, { authorization: `Bearer ${key}` }),
+  };
+}

@@ -1,0 +1,324 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newUser } from './dashboard_users.ts';
+import { openFacade, type Answer, type Facade } from './facade.ts';
+
+let facade: Facade;
+beforeAll(async () => {
+  facade = await openFacade();
+});
+afterAll(() => facade.close());
+
+const create = async (members: Readonly<Record<string, unknown>>): Promise<number> => {
+  const { status, body, text } = await facade.call('POST', 'dashboards/', members);
+  expect([status, text]).toEqual([201, expect.any(String)]);
+  return body.id as number;
+};
+const names = ({ body }: Answer) => (body.results as { name: string }[]).map(({ name }) => name);
+
+const ada = () => ({
+  id: facade.userId,
+  uuid: expect.stringMatching(/^[0-9a-f-]{36}$/),
+  distinct_id: expect.any(String),
+  first_name: 'Ada',
+  last_name: '',
+  email: 'ada@example.com',
+  is_email_verified: false,
+  mascot_config: {},
+  role_at_organization: '',
+});
+
+describe('a dashboard', () => {
+  it('has every member of the interface, in a list and alone', async () => {
+    const created = await facade.call('POST', 'dashboards/', { name: 'Every member' });
+    const { id } = created.body;
+    expect(created.status).toBe(201);
+    expect(created.headers.location).toBe(
+      `http://localhost/api/environments/${facade.projectId}/dashboards/${String(id)}/`,
+    );
+    const members = {
+      id: expect.any(Number),
+      name: 'Every member',
+      description: '',
+      pinned: false,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      created_by: ada(),
+      is_shared: false,
+      deleted: false,
+      creation_mode: 'default',
+      tags: [],
+      restriction_level: 21,
+      effective_restriction_level: 21,
+      effective_privilege_level: 37,
+      user_access_level: 'manager',
+    };
+    const list = await facade.call('GET', 'dashboards');
+    expect((list.body.results as { id: number }[]).find((one) => one.id === id)).toStrictEqual(members);
+    const detail = { ...members, default_access_level: 'editor', access_controls: [] };
+    expect(created.body).toStrictEqual(detail);
+    const alone = await facade.call('GET', `dashboards/${String(id)}/`);
+    expect([alone.status, alone.body]).toStrictEqual([200, detail]);
+  });
+
+  it('is changed member by member: absent keeps, null resets', async () => {
+    const id = await create({
+      name: 'Sales',
+      description: 'of shoes',
+      pinned: true,
+      tags: [' Weekly', 'weekly', 'EU '],
+      restriction_level: 37,
+      default_access_level: 'viewer',
+    });
+    const path = `dashboards/${id}`;
+    const renamed = await facade.call('PATCH', path, { name: 'Sales of shoes' });
+    expect([renamed.status, renamed.body]).toMatchObject([
+      200,
+      {
+        name: 'Sales of shoes',
+        description: 'of shoes',
+        pinned: true,
+        tags: ['eu', 'weekly'],
+        restriction_level: 37,
+        effective_restriction_level: 37,
+        default_access_level: 'viewer',
+      },
+    ]);
+    const reset = await facade.call('PATCH', path, {
+      description: null,
+      pinned: null,
+      tags: null,
+      restriction_level: null,
+      default_access_level: null,
+      access_controls: null,
+    });
+    expect(reset.body).toMatchObject({
+      name: 'Sales of shoes',
+      description: '',
+      pinned: false,
+      tags: [],
+      restriction_level: 21,
+      default_access_level: 'editor',
+      access_controls: [],
+    });
+    expect((await facade.call('GET', path)).body).toEqual(reset.body);
+  });
+
+  it('can be sent back as it was answered, which changes nothing', async () => {
+    const id = await create({ name: 'Sent back', tags: ['a'], restriction_level: 37 });
+    const { body } = await facade.call('GET', `dashboards/${id}`);
+    const again = await facade.call('PATCH', `dashboards/${id}`, body);
+    expect([again.status, again.body]).toEqual([200, body]);
+    const copy = await facade.call('POST', 'dashboards', body);
+    expect(copy.status).toBe(201);
+    expect(copy.body.id).not.toBe(id);
+  });
+
+  it('has no creator any more when its user is gone', async () => {
+    const { pool } = facade.database;
+    const grace = await newUser(facade, 'gone');
+    const { body } = await grace.call('POST', 'dashboards', { name: 'An orphan' });
+    await pool.query('delete from exportd.api_keys where user_id = $1', [grace.id]);
+    await pool.query('delete from exportd.users where id = $1', [grace.id]);
+    const orphan = await facade.call('GET', `dashboards/${String(body.id)}`);
+    expect(orphan.body).toMatchObject({ created_by: null, user_access_level: 'editor' });
+  });
+
+  it('is gone when it was deleted, until it is restored', async () => {
+    const id = await create({ name: 'Ephemeral' });
+    const path = `dashboards/${id}`;
+    const gone = await facade.call('DELETE', path);
+    expect([gone.status, gone.text]).toEqual([204, '']);
+    for (const [method, body] of [
+      ['GET', undefined],
+      ['DELETE', undefined],
+      ['PATCH', { name: 'Still there?' }],
+      ['PATCH', { deleted: true }],
+    ] as const)
+      expect((await facade.call(method, path, body)).status).toBe(404);
+    expect(names(await facade.call('GET', 'dashboards'))).not.toContain('Ephemeral');
+
+    const restored = await facade.call('PATCH', path, { deleted: false });
+    expect([restored.status, restored.body]).toMatchObject([200, { name: 'Ephemeral', deleted: false }]);
+    expect(names(await facade.call('GET', 'dashboards'))).toContain('Ephemeral');
+    const deleted = await facade.call('PATCH', path, { deleted: true });
+    expect([deleted.status, deleted.body]).toMatchObject([200, { deleted: true }]);
+    expect((await facade.call('GET', path)).status).toBe(404);
+  });
+});
+
+describe('the list', () => {
+  let lister: Awaited<ReturnType<typeof newUser>>;
+  const root = () => `http://localhost/api/environments/${facade.otherProjectId}/dashboards/`;
+  const at = (query: string) =>
+    lister.call('GET', `/api/environments/${facade.otherProjectId}/dashboards/${query}`);
+
+  beforeAll(async () => {
+    lister = await newUser(facade, 'lister', { projectId: facade.otherProjectId });
+    for (const [name, pinned] of [
+      ['beta', false],
+      ['Zeta', true],
+      ['Alpha', false],
+      ['alpha', false],
+      ['Eta', true],
+    ] as const)
+      await lister.call('POST', `/api/projects/${facade.otherProjectId}/dashboards`, { name, pinned });
+  });
+
+  it('shows pinned ones first, then by name in any case, then by id', async () => {
+    const { status, body } = await at('');
+    expect([status, body]).toMatchObject([200, { count: 5, next: null, previous: null }]);
+    expect(Object.keys(body)).toEqual(['count', 'next', 'previous', 'results']);
+    expect(names(await at(''))).toEqual(['Eta', 'Zeta', 'Alpha', 'alpha', 'beta']);
+  });
+
+  it.each([
+    ['?limit=2', ['Eta', 'Zeta'], '?limit=2&offset=2', null],
+    ['?limit=2&offset=2', ['Alpha', 'alpha'], '?limit=2&offset=4', '?limit=2'],
+    ['?limit=2&offset=4', ['beta'], null, '?limit=2&offset=2'],
+    ['?limit=2&offset=1', ['Zeta', 'Alpha'], '?limit=2&offset=3', '?limit=2'],
+    ['?limit=5', ['Eta', 'Zeta', 'Alpha', 'alpha', 'beta'], null, null],
+    ['?offset=4', ['beta'], null, '?limit=100'],
+    ['?limit=3&offset=9', [], null, '?limit=3&offset=6'],
+  ])('is paged to the letter: %s', async (query, shown, next, previous) => {
+    const answer = await at(query);
+    const link = (part: string | null) => (part === null ? null : root() + part);
+    expect(answer.body).toMatchObject({ count: 5, next: link(next), previous: link(previous) });
+    expect(names(answer)).toEqual(shown);
+  });
+
+  it.each([
+    ['limit=0', 'limit'],
+    ['limit=1001', 'limit'],
+    ['limit=ten', 'limit'],
+    ['limit=1.5', 'limit'],
+    ['offset=-1', 'offset'],
+    ['offset=x', 'offset'],
+  ])('refuses %s', async (query, attr) => {
+    const { status, body } = await at(`?${query}`);
+    expect([status, body]).toMatchObject([400, { type: 'validation_error', attr }]);
+  });
+
+  it('takes a limit of 1000, and is the same under both roots with and without a slash', async () => {
+    const answers = [];
+    for (const project of ['environments', 'projects'])
+      for (const ending of ['', '/'])
+        answers.push(
+          await lister.call('GET', `/api/${project}/${facade.otherProjectId}/dashboards${ending}?limit=1000`),
+        );
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+  });
+
+  it('holds nothing of another project, where nothing can be reached either', async () => {
+    const id = await create({ name: 'Of the shop alone' });
+    expect(names(await at('?limit=1000'))).not.toContain('Of the shop alone');
+    for (const [method, body] of [
+      ['GET', undefined],
+      ['PATCH', { name: 'Taken over' }],
+      ['PATCH', { deleted: false }],
+      ['DELETE', undefined],
+    ] as const) {
+      const below = `/api/projects/${facade.otherProjectId}/dashboards/${id}`;
+      expect((await lister.call(method, below, body)).status).toBe(404);
+      expect((await lister.call(method, `dashboards/${id}`, body)).status).toBe(404);
+    }
+    expect((await facade.call('GET', `dashboards/${id}`)).body.name).toBe('Of the shop alone');
+  });
+});
+
+type Refused = readonly [string, Readonly<Record<string, unknown>>, string | null, RegExp];
+const refused: readonly Refused[] = [
+  ['a name that is blank', { name: ' ' }, 'name', /blank/],
+  ['a name that is null', { name: null }, 'name', /may not be null/],
+  ['a name that is too long', { name: 'x'.repeat(401) }, 'name', /400/],
+  ['a description that is no text', { description: 5 }, 'description', /string/],
+  ['pinned that is no boolean', { pinned: 'yes' }, 'pinned', /boolean/],
+  ['tags that are no list', { tags: 'a,b' }, 'tags', /array/],
+  ['a tag that is no text', { tags: ['a', 1] }, 'tags__1', /string/],
+  ['a tag that is blank', { tags: [' '] }, 'tags__0', /blank/],
+  ['a level of restriction that is none', { restriction_level: 22 }, 'restriction_level', /21.*37/],
+  ['a default level that is none', { default_access_level: 'owner' }, 'default_access_level', /'viewer'/],
+  ['collaborators that are no list', { access_controls: {} }, 'access_controls', /array/],
+  [
+    'a collaborator without a level',
+    { access_controls: [{ user: 1 }] },
+    'access_controls__0__access_level',
+    /one of/,
+  ],
+  [
+    'a collaborator who is no id',
+    { access_controls: [{ user: 'ada', access_level: 'viewer' }] },
+    'access_controls__0__user',
+    /uuid/,
+  ],
+  [
+    'a collaborator who is nobody',
+    { access_controls: [{ user: 2_147_483_647, access_level: 'viewer' }] },
+    'access_controls__0__user',
+    /no such user/,
+  ],
+  [
+    'an unknown member of a collaborator',
+    { access_controls: [{ user: 1, access_level: 'viewer', colour: 'red' }] },
+    'access_controls__0__colour',
+    /Unknown.*'colour'/,
+  ],
+  ['an unknown member', { filters: {} }, 'filters', /Unknown.*'filters'/],
+];
+
+describe('a request', () => {
+  it.each(refused)('is refused for %s', async (_, members, attr, words) => {
+    const id = await create({ name: 'Unchanged' });
+    const before = await facade.call('GET', `dashboards/${id}`);
+    for (const answer of [
+      await facade.call('POST', 'dashboards', { name: 'Refused', ...members }),
+      await facade.call('PATCH', `dashboards/${id}`, members),
+    ]) {
+      expect([answer.status, answer.body]).toMatchObject([400, { type: 'validation_error', attr }]);
+      expect(answer.body.detail).toMatch(words);
+    }
+    expect((await facade.call('GET', `dashboards/${id}`)).body).toEqual(before.body);
+    expect(names(await facade.call('GET', 'dashboards?limit=1000'))).not.toContain('Refused');
+  });
+
+  it('that creates needs a name', async () => {
+    const { status, body } = await facade.call('POST', 'dashboards', {});
+    expect([status, body]).toMatchObject([400, { code: 'required', attr: 'name' }]);
+  });
+
+  it.each(['0', '01', '1e1', 'x', '2147483648', '99999999999'])('for the id %s finds nothing', async (id) => {
+    const statuses = [
+      await facade.call('GET', `dashboards/${id}`),
+      await facade.call('PATCH', `dashboards/${id}`, {}),
+      await facade.call('DELETE', `dashboards/${id}`),
+    ].map(({ status }) => status);
+    expect(statuses).toEqual([404, 404, 404]);
+  });
+});
+
+describe('OpenAPI', () => {
+  it('has the operations, and every member of a dashboard with its type', async () => {
+    const { text } = await facade.call('GET', '/api/schema');
+    const { paths, components } = JSON.parse(text) as {
+      paths: Record<string, Record<string, { parameters: { name: string; schema: object }[] }>>;
+      components: { schemas: Record<string, { required: string[]; properties: Record<string, object> }> };
+    };
+    const { schemas } = components;
+    for (const root of ['projects', 'environments']) {
+      const below = `/api/${root}/{project_id}`;
+      expect(Object.keys(paths[`${below}/dashboards`] ?? {}).sort()).toEqual(['get', 'post']);
+      expect(Object.keys(paths[`${below}/dashboards/{id}`] ?? {}).sort()).toEqual(['delete', 'get', 'patch']);
+      expect(Object.keys(paths[`${below}/query/check_auth_for_async`] ?? {})).toEqual(['post']);
+    }
+    const { parameters = [] } = paths['/api/projects/{project_id}/dashboards']?.get ?? {};
+    expect(parameters.find(({ name }) => name === 'limit')?.schema).toMatchObject({
+      type: 'integer',
+      minimum: 1,
+      maximum: 1_000,
+      default: 100,
+    });
+    expect(schemas.DashboardRestrictionLevel).toMatchObject({ type: 'integer', enum: [21, 37] });
+    expect(schemas.DashboardAccessLevel).toMatchObject({ enum: ['none', 'viewer', 'editor', 'manager'] });
+    for (const name of ['Dashboard', 'User'])
+      expect(schemas[name]?.required.sort()).toEqual(Object.keys(schemas[name]?.properties ?? {}).sort());
+  });
+});
