@@ -5,7 +5,12 @@ import type { Journal } from '../../src/journal/journal.ts';
 import { definition, minutesAgo } from './commander.ts';
 
 /** Creates a paused export whose schedule is so many minutes behind: they are due as soon as it is unpaused. */
-export async function createBehind(journal: Journal, batchExportId: string, minutes: number): Promise<void> {
+export async function createBehind(
+  journal: Journal,
+  batchExportId: string,
+  minutes: number,
+  teamId = 1,
+): Promise<void> {
   const minutely = definition as BatchExportDefinition;
   const pieces = [{ ...minutely, effective_from: null }];
   const { start } = intervalContaining(pieces, new Date(minutesAgo(minutes + 1)));
@@ -14,7 +19,7 @@ export async function createBehind(journal: Journal, batchExportId: string, minu
     await stream.append(randomUUID(), [
       {
         type: 'BatchExportCreated',
-        data: { team_id: 1, definition: minutely, scheduled_until: start, paused: true },
+        data: { team_id: teamId, definition: minutely, scheduled_until: start, paused: true },
       },
     ]);
   });

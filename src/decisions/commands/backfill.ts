@@ -148,6 +148,7 @@ export async function applySteering(
   command: 'pause' | 'unpause' | 'cancel',
 ): Promise<CommandEffect> {
   const { transaction, batchExport, cause } = context;
+  requireLive(batchExport.state());
   const { rows } = await transaction.connection.query(
     'select from exportd.backfills where id = $1 and batch_export_id = $2',
     [body.backfill_id, batchExport.id],
