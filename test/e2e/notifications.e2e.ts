@@ -14,6 +14,7 @@ beforeAll(async () => {
   stack = await startStack('notifications', {
     EXPORTD_MAX_CONCURRENT_RUNS: '1',
     EXPORTD_WEBHOOK_RETRY_INITIAL_MS: '300',
+    EXPORTD_LOG_RETENTION_MS: String(10 * minute),
   });
 }, 120_000);
 afterAll(async () => {
@@ -91,6 +92,18 @@ describe('an export whose bucket does not exist', () => {
     expect(await linesOf(id, 'has%20paused%20itself%3A')).toEqual([
       expect.stringMatching(/last 3 scheduled runs Failed\. Latest error: NoSuchBucket: .*unpause/),
     ]);
+  });
+
+  it('loses the lines of its log that are older than the retention, and no others', async () => {
+    const id = await stack.createExport();
+    await stack.pool.query(
+      `insert into exportd.log_lines (team_id, batch_export_id, level, message, timestamp)
+       select $1, $2, 'INFO', 'Of ' || minutes || ' minutes ago', clock_timestamp() - minutes * interval '1 minute'
+       from unnest(array[5, 11, 12]) minutes`,
+      [stack.projectId, id],
+    );
+    await until(async () => (await linesOf(id, 'minutes')).length === 1, 'the old lines are gone');
+    expect(await linesOf(id, 'minutes')).toEqual(['Of 5 minutes ago']);
   });
 
   it('can have its webhook tested by a worker', async () => {
