@@ -5,10 +5,10 @@ import { createPool, type Pool } from '../../src/journal/database.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import { createJournal } from '../../src/journal/journal.ts';
 import { ensureProjections, rebuild } from '../../src/projections/rebuild.ts';
-import { projections } from '../../src/projections/registry.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
 import { until } from '../setup/until.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { projectionContents, projectionTables } from './contents.ts';
 
 let database: TestDatabase;
 let pool: Pool;
@@ -44,18 +44,8 @@ afterAll(async () => {
   await database.drop();
 });
 
-const tables = projections.flatMap(({ owns }) => owns);
-
-async function contents(): Promise<string> {
-  const dumps: string[] = [];
-  for (const table of tables) {
-    const { rows } = await pool.query<{ dump: string | null }>(
-      `select string_agg(line::text, e'\\n' order by line::text) as dump from ${table} as line`,
-    );
-    dumps.push(`${table}\n${rows[0]?.dump ?? ''}`);
-  }
-  return dumps.join('\n');
-}
+const tables = projectionTables;
+const contents = () => projectionContents(pool);
 
 describe('the projections', () => {
   it('are the same after they were dropped and folded again', async () => {

@@ -1,0 +1,56 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { backfillDecider } from '../../src/domain/backfill.ts';
+import { batchExportDecider } from '../../src/domain/batch_export.ts';
+import type { Decider, DomainEvent, Recorded } from '../../src/domain/event.ts';
+import { runDecider } from '../../src/domain/run.ts';
+import type { Pool } from '../../src/journal/database.ts';
+import { readStream } from '../../src/journal/read.ts';
+import { rebuild } from '../../src/projections/rebuild.ts';
+import { projectionContents } from './contents.ts';
+import { anyLife, beginLife } from './random_life.ts';
+
+/** The fold of a stream by its decider alone, as JSON keeps it. */
+async function foldOf<State, Event extends DomainEvent>(
+  pool: Pool,
+  decider: Decider<State, Event>,
+  id: string,
+): Promise<unknown> {
+  const events = (await readStream(pool, decider.streamType, id)) as unknown as Recorded<Event>[];
+  const state = events.reduce<State>((folded, event) => decider.evolve(folded, event), decider.initialState);
+  return JSON.parse(JSON.stringify(state));
+}
+
+/** The same of every stream that has a state. */
+function foldByType(pool: Pool, type: string, id: string): Promise<unknown> {
+  if (type === 'run') return foldOf(pool, runDecider, id);
+  return type === 'backfill' ? foldOf(pool, backfillDecider, id) : foldOf(pool, batchExportDecider, id);
+}
+
+describe('the projections, whatever commands and runs have done', () => {
+  it('are the fold of the journal, and so are the states that decisions are made on', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyLife, async (happenings) => {
+        const life = await beginLife();
+        const { pool } = life.database;
+        try {
+          for (const { run } of happenings) await run(life);
+          const before = await projectionContents(pool);
+          await rebuild(pool);
+          expect(await projectionContents(pool)).toBe(before);
+          const { rows } = await pool.query<{ type: string; id: string; version: number; state: unknown }>(
+            `select stream_type as type, stream_id as id, stream.version, state from exportd.stream_states
+             join exportd.journal_streams stream using (stream_type, stream_id)
+             where stream_states.version = stream.version`,
+          );
+          const { rows: streams } = await pool.query('select from exportd.journal_streams where version > 0');
+          expect(rows).toHaveLength(streams.length);
+          for (const { type, id, state } of rows) expect(state).toEqual(await foldByType(pool, type, id));
+        } finally {
+          await life.database.drop();
+        }
+      }),
+      { numRuns: 5 },
+    );
+  });
+});
