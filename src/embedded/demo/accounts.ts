@@ -9,6 +9,7 @@ import {
 import { scopes } from '../../http/api_keys.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
 import type { DataFolder } from '../data_folder.ts';
+import { ensureDemoDashboards } from './dashboards.ts';
 import { keepDemoState, readDemoState } from './demo_file.ts';
 
 /** Who uses the demo's project, and by which key. */
@@ -45,6 +46,7 @@ export const ensureDemoAccounts = (databaseUrl: string, folder: DataFolder): Pro
       (await listProjects(pool)).find(({ id, name }) =>
         kept.project_id === undefined ? name === projectName : id === kept.project_id,
       ) ?? (await createProject(pool, { name: projectName, timezone: 'UTC', week_start_day: 'sunday' }));
+    await ensureDemoDashboards(pool, user.id, project.id);
     const keys = await listKeys(pool);
     const holds = keys.some(
       (key) => key.id === kept.key_id && key.project_id === project.id && key.revoked_at === null,

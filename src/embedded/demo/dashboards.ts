@@ -1,0 +1,31 @@
+import { createDashboard } from '../../http/dashboards/create_dashboard.ts';
+import type { Pool } from '../../journal/database.ts';
+
+const dashboards = [
+  {
+    name: 'Product overview',
+    description: 'Page views, sign-ups and purchases of the demo project',
+    pinned: true,
+    tags: ['demo'],
+  },
+  {
+    name: 'Weekly report',
+    description: 'Only its collaborators may edit this one',
+    tags: ['demo', 'weekly'],
+    restriction_level: 37,
+  },
+] as const;
+
+/** Makes the demo's dashboards where the project has had none: those that somebody deleted do not come back. */
+export async function ensureDemoDashboards(pool: Pool, userId: number, projectId: number): Promise<void> {
+  const { rowCount } = await pool.query('select from exportd.dashboards where team_id = $1 limit 1', [
+    projectId,
+  ]);
+  if (rowCount) return;
+  for (const body of dashboards)
+    await createDashboard(
+      pool,
+      { project_id: projectId, user_id: userId },
+      { ...body, tags: [...body.tags] },
+    );
+}

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openFacade, type Facade } from '../http/facade.ts';
+import { exportd } from './command_line.ts';
+
+let facade: Facade;
+beforeAll(async () => {
+  facade = await openFacade();
+});
+afterAll(() => facade.close());
+
+const run = (...args: string[]) => exportd({ DATABASE_URL: facade.database.url }, ...args);
+const answerOf = async (...args: string[]): Promise<unknown> => {
+  const { code, stdout, stderr } = await run(...args, '--json');
+  expect([code, stderr]).toEqual([0, '']);
+  return JSON.parse(stdout);
+};
+
+describe('exportd dashboard', () => {
+  it('makes dashboards that the service shows, and lists those of one project or of all', async () => {
+    const project = String(facade.projectId);
+    const made = await answerOf(
+      ...[
+        'dashboard',
+        'create',
+        '--project',
+        project,
+        '--name',
+        'Sales',
+        '--description',
+        'of shoes',
+        '--pinned',
+      ],
+      ...['--tags', 'eu, Weekly', '--restriction-level', '37', '--default-access-level', 'viewer'],
+    );
+    expect(made).toMatchObject({
+      id: expect.any(Number),
+      project_id: facade.projectId,
+      name: 'Sales',
+      description: 'of shoes',
+      pinned: true,
+      tags: ['eu', 'weekly'],
+      restriction_level: 37,
+      default_access_level: 'viewer',
+      access_controls: [],
+      created_by: { id: facade.userId, email: 'ada@example.com' },
+    });
+    const { id } = made as { id: number };
+    const shown = await facade.call('GET', `dashboards/${id}`);
+    expect([shown.status, shown.body]).toMatchObject([200, { name: 'Sales', user_access_level: 'manager' }]);
+
+    const other = await answerOf(
+      'dashboard',
+      'create',
+      '--project',
+      String(facade.otherProjectId),
+      '--name',
+      'B',
+    );
+    expect(await answerOf('dashboard', 'list', '--project', project)).toEqual([made]);
+    expect(await answerOf('dashboard', 'list')).toEqual([made, other]);
+    const lines = await run('dashboard', 'list', '--project', project);
+    expect(lines.stdout).toMatch(
+      new RegExp(`^${id} +${project} +Sales +true +eu,weekly +37 +ada@example.com$`, 'm'),
+    );
+  });
+
+  it('makes projects whose dashboards only collaborators may edit', async () => {
+    const project = (await answerOf(
+      ...['project', 'create', '--name', 'Strict', '--dashboard-restriction-level', '37'],
+    )) as { id: number };
+    const { key } = await facade.newKey(project.id);
+    const { body } = await facade.call(
+      'POST',
+      `/api/projects/${project.id}/dashboards`,
+      { name: 'Kept' },
+      { authorization: `Bearer ${key}` },
+    );
+    expect(body).toMatchObject({ restriction_level: 21, effective_restriction_level: 37 });
+  });
+
+  it.each([
+    ['a project that is not there', ['--project', '4711', '--name', 'x'], /no project 4711/],
+    ['a user who is not there', ['--project', '1', '--user', '4711', '--name', 'x'], /no user 4711/],
+    ['a blank name', ['--project', '1', '--name', ' '], /--name: This field may not be blank/],
+    ['a level that is none', ['--project', '1', '--name', 'x', '--restriction-level', '22'], /21, 37/],
+  ])('says in words what is wrong with %s', async (_, options, words) => {
+    const { code, stdout, stderr } = await run('dashboard', 'create', ...options);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(words);
+  });
+});

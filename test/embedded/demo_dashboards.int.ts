@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { ensureDemoDashboards } from '../../src/embedded/demo/dashboards.ts';
+import { createProject, createUser } from '../../src/http/accounts.ts';
+import { listDashboards } from '../../src/http/reading/dashboards.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+it('gives the demo project dashboards once: deleted ones do not come back', async () => {
+  const { pool } = database;
+  const user = await createUser(pool, { email: 'demo@example.com' });
+  const project = await createProject(pool, { name: 'Demo' });
+  const start = async () => {
+    await ensureDemoDashboards(pool, user.id, project.id);
+    const viewer = { project_id: project.id, user_id: user.id };
+    const { results } = await listDashboards(pool, viewer, { limit: 10, offset: 0 });
+    return results.map(({ name, restriction_level }) => [name, restriction_level]);
+  };
+  const made = [
+    ['Product overview', 21],
+    ['Weekly report', 37],
+  ];
+  expect([await start(), await start()]).toEqual([made, made]);
+  await pool.query('update exportd.dashboards set deleted = true');
+  expect(await start()).toEqual([]);
+});
