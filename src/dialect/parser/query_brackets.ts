@@ -24,8 +24,7 @@ export function atBracketedQuery(cursor: Cursor): boolean {
     inner = open;
     const following = wordOf(cursor.peek(at + 1));
     const joined = following !== undefined && joins.has(following);
-    if (inner >= 1 && !joined && !cursor.atSymbol(')', at + 1)) return false;
-    if (joined) return true;
+    if (!joined && !cursor.atSymbol(')', at + 1)) return false;
   }
   return true;
 }

@@ -1,5 +1,5 @@
 import type { Alias, ArrayJoin, ColumnCte, Cte, Expression, QueryCte, Select } from '../ast.ts';
-import { aliasOf, item, itemOrStar } from './aliases.ts';
+import { aliasOf, item } from './aliases.ts';
 import type { Cursor } from './cursor.ts';
 import { from } from './from.ts';
 import { optionalGroupBy } from './group_by.ts';
@@ -7,6 +7,7 @@ import { limitClauses } from './limits_clause.ts';
 import { anyName, optionalAlias, plainName } from './names.ts';
 import { optionalOrderBy } from './order_items.ts';
 import { refuseClause, refuseTop } from './refusals.ts';
+import { star } from './stars.ts';
 import { optionalWindows } from './windows.ts';
 
 /** One SELECT with its clauses in their order. */
@@ -107,8 +108,9 @@ function selectItems(cursor: Cursor): readonly Expression[] {
 
 /** A column of SELECT, whose name may stand behind it without AS. */
 export function selectItem(cursor: Cursor): Expression {
-  const expression = itemOrStar(cursor);
-  if (expression.kind === 'alias' || expression.kind === 'star') return expression;
+  if (cursor.atSymbol('*')) return star(cursor, cursor.token.start, []);
+  const expression = cursor.grammar.expression(cursor);
+  if (expression.kind === 'star') return expression;
   const name = optionalAlias(cursor, 'a name for this column');
   if (name === null) return expression;
   return cursor.node<Alias>(expression.start, { kind: 'alias', expression, name });

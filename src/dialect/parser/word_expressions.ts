@@ -12,7 +12,7 @@ import type {
   Trim,
   Unary,
 } from '../ast.ts';
-import { timeUnitOf, timeUnits, type TimeUnit } from '../keywords.ts';
+import { reservedWords, timeUnitOf, timeUnits, type TimeUnit } from '../keywords.ts';
 import { itemOrStar } from './aliases.ts';
 import type { Cursor } from './cursor.ts';
 import { takeName } from './names.ts';
@@ -134,7 +134,7 @@ export function interval(cursor: Cursor, amountOf: (cursor: Cursor) => Expressio
 
 function atIntervalAmount(cursor: Cursor): boolean {
   const token = cursor.peek(1);
-  if (token.kind === 'word') return !cursor.atWords('INTERVAL', 'AS') && isAmountWord(cursor);
+  if (token.kind === 'word') return !reservedWords.has(token.upper) && isAmountWord(cursor);
   if (token.kind !== 'symbol') return token.kind !== 'end' && token.kind !== 'invalid';
   if (token.text === '-') return cursor.peek(2).kind === 'number' && isUnit(cursor, 3);
   return token.text === '(' || token.text === '{';
