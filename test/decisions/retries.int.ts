@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { takeBackfillStep } from '../../src/decisions/backfill_steps.ts';
+import { continueRun } from '../../src/decisions/continue_run.ts';
+import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
+import { createRunSteps } from '../../src/decisions/run_steps.ts';
+import { createPool, type Pool } from '../../src/journal/database.ts';
+import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { createCommander, quickPolicies } from './commander.ts';
+import { createJournalledRuns, minuteBefore } from './journalled_runs.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let journal: Journal;
+const policies = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '100' });
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool(database.url, { max: 4 });
+  journal = createJournal(pool);
+});
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+/** An export with one run, which has begun. */
+async function begun() {
+  const commander = createCommander(journal, policies);
+  await commander.create();
+  const steps = createRunSteps(journal);
+  const runs = createJournalledRuns(journal, steps, commander);
+  const id = await runs.open(3);
+  const run = await runs.begin(id);
+  return {
+    ...commander,
+    id,
+    complete: () => runs.publish(id, run, `key of ${id}`),
+    end: (status: RunEnding) => endRun(journal, policies, id, { status, latest_error: 'Error: a test' }),
+  };
+}
+
+const statusesOf = async (batchExportId: string): Promise<string[]> =>
+  (
+    await pool.query<{ status: string }>(
+      'select status from exportd.batch_export_runs where batch_export_id = $1 order by position',
+      [batchExportId],
+    )
+  ).rows.map(({ status }) => status);
+
+describe('a retry by a person', () => {
+  it.each(['Failed', 'FailedRetryable', 'TimedOut', 'Terminated', 'Cancelled'] as const)(
+    'follows a run that is %s, and nothing else does',
+    async (status) => {
+      const { batchExportId, id, command, end, step } = await begun();
+      await end(status);
+      const { command: retry } = await command('retry', { run_id: id });
+      expect(retry).toMatchObject({ status: 'applied', outcome: { run_id: expect.any(String) } });
+      await step();
+      expect(await statusesOf(batchExportId)).toEqual([status, 'Starting']);
+    },
+  );
+
+  it('follows a run that is Completed', async () => {
+    const { batchExportId, id, command, complete } = await begun();
+    await complete();
+    await command('retry', { run_id: id });
+    expect(await statusesOf(batchExportId)).toEqual(['Completed', 'Starting']);
+  });
+
+  it('of a run that was handed over is refused while the next one is active, and follows its end', async () => {
+    const { batchExportId, id, command } = await begun();
+    const next = await continueRun(journal, id);
+    const { command: refused } = await command('retry', { run_id: id });
+    expect(refused.outcome).toMatchObject({ code: 'conflict', detail: expect.stringContaining(next.run_id) });
+    await endRun(journal, policies, next.run_id, { status: 'Terminated', latest_error: 'Error: a test' });
+    const { command: retry } = await command('retry', { run_id: id });
+    expect(retry.status).toBe('applied');
+    expect(await statusesOf(batchExportId)).toEqual(['ContinuedAsNew', 'Terminated', 'Starting']);
+  });
+
+  it('does not wait for a paused export', async () => {
+    const { batchExportId, id, command, end } = await begun();
+    await end('FailedRetryable');
+    await command('pause');
+    await command('retry', { run_id: id });
+    expect(await statusesOf(batchExportId)).toEqual(['FailedRetryable', 'Starting']);
+  });
+
+  it('of a run of another export is refused', async () => {
+    const { id } = await begun();
+    const { command, create } = createCommander(journal, policies);
+    await create();
+    const { command: refused } = await command('retry', { run_id: id });
+    expect(refused).toMatchObject({ status: 'rejected', outcome: { code: 'not_found' } });
+  });
+});
+
+describe('a backfill', () => {
+  it('waits for a run that is active at its interval, and counts it', async () => {
+    const { batchExportId, id, command, complete } = await begun();
+    const { command: second } = await command('backfill', minuteBefore(3));
+    const backfillId = second.outcome?.backfill_id ?? '';
+    expect(await takeBackfillStep(journal, policies, backfillId)).toMatchObject({ ended: false, opened: 1 });
+    await complete();
+    expect(await takeBackfillStep(journal, policies, backfillId)).toMatchObject({ ended: true, opened: 1 });
+    expect(await statusesOf(batchExportId)).toEqual(['Completed']);
+    const { rows } = await pool.query('select * from exportd.backfill_runs where backfill_id = $1', [
+      backfillId,
+    ]);
+    expect(rows).toMatchObject([{ run_id: id, own: false, status: 'Completed' }]);
+  });
+});
+
+describe('commands on an export that is deleted', () => {
+  it('are refused, but for another delete', async () => {
+    const { id, command } = await begun();
+    await command('delete');
+    const names = ['pause', 'unpause', 'update', 'backfill', 'retry', 'cancelRun', 'delete'] as const;
+    const bodies: Partial<Record<string, Record<string, unknown>>> = {
+      update: { changes: { name: 'Renamed' } },
+      backfill: minuteBefore(3),
+      retry: { run_id: id },
+      cancelRun: { run_id: id },
+    };
+    const outcomes: string[] = [];
+    for (const name of names) outcomes.push((await command(name, bodies[name] ?? {})).command.status);
+    expect(outcomes).toEqual(names.map((name) => (name === 'delete' ? 'no-op' : 'rejected')));
+  });
+});
