@@ -16,12 +16,13 @@ const longestError = 4_000;
 
 /**
  * Stores what there is to tell, in the transaction of the event that it tells of, with a delivery to each webhook that
- * wants it. Trouble is remembered until the export works again. The caller has locked every stream that it needs.
+ * wants it. Trouble is remembered until the export works again. Nothing is told of a deleted one. The caller has locked every stream that it needs.
  */
 export async function noteTrouble(connection: Connection, news: News): Promise<void> {
   // Taken even where it is there: who notes a recovery at the same time waits, and tells of it after this.
   await connection.query(
-    `insert into exportd.troubled_exports (batch_export_id) values ($1)
+    `insert into exportd.troubled_exports (batch_export_id)
+     select id from exportd.batch_exports where id = $1 and not deleted
      on conflict (batch_export_id) do update set since = excluded.since`,
     [news.batch_export_id],
   );
@@ -53,7 +54,7 @@ async function storeNews(connection: Connection, news: News): Promise<void> {
     `with added as (
        insert into exportd.notifications (id, type, team_id, batch_export_id, run_id, data)
        select $1, $2, $3, $4, $5, $6::jsonb || jsonb_build_object('batch_export_name', name)
-       from exportd.batch_exports where id = $4
+       from exportd.batch_exports where id = $4 and not deleted
        on conflict (id) do nothing returning id)
      insert into exportd.webhook_deliveries (notification_id, webhook_id, batch_export_id)
      select added.id, webhook.id, $4 from added cross join exportd.webhooks webhook

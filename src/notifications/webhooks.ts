@@ -38,23 +38,25 @@ function webhookOf(row: WebhookRow): Webhook {
   return { ...members, last_delivery: at === null ? null : { at, status, detail: detail ?? '' } };
 }
 
-/** Stores a new webhook of a project, its secret sealed. */
+/** Of one project: each is told within the transaction that a run ends in, which must not take long. */
+export const mostWebhooks = 100;
+
+/** Stores a new webhook of a project, its secret sealed; undefined when the project has as many as it may have. */
 export async function createWebhook(
   pool: Pool,
   keyRing: KeyRing,
   teamId: number,
   { url, events, batch_export, enabled }: WebhookMembers,
   secret: string,
-): Promise<Webhook> {
+): Promise<Webhook | undefined> {
   const id = randomUUID();
   const { rows } = await pool.query<WebhookRow>(
     `insert into exportd.webhooks (id, team_id, url, events, batch_export_id, enabled, secret)
-     values ($1, $2, $3, $4, $5, $6, $7) returning ${columns}`,
+     select $1, $2, $3, $4, $5, $6, $7
+     where (select count(*) from exportd.webhooks where team_id = $2) < ${mostWebhooks} returning ${columns}`,
     [id, teamId, url, events, batch_export, enabled, sealWebhookSecret(keyRing, id, secret)],
   );
-  const [row] = rows;
-  if (!row) throw new Error('The database returned no row for a webhook that it inserted.');
-  return webhookOf(row);
+  return rows[0] && webhookOf(rows[0]);
 }
 
 /** A webhook of the project. */

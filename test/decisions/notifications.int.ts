@@ -19,8 +19,8 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 const keyRing = createKeyRing(`test:${Buffer.alloc(32).toString('base64')}`);
-const webhook = (members: Partial<WebhookMembers> = {}, teamId = 1) =>
-  createWebhook(
+async function webhook(members: Partial<WebhookMembers> = {}, teamId = 1) {
+  const made = await createWebhook(
     database.pool,
     keyRing,
     teamId,
@@ -33,6 +33,9 @@ const webhook = (members: Partial<WebhookMembers> = {}, teamId = 1) =>
     },
     createWebhookSecret(),
   );
+  if (!made) throw new Error('There are too many webhooks.');
+  return made;
+}
 
 /** An export with runs of its schedule, all of them begun. */
 async function openExport(more: Record<string, string> = {}) {

@@ -117,6 +117,31 @@ describe('an export whose runs fail', () => {
     expect(await eventsOf(one.id, 'BatchExportPaused')).toHaveLength(2);
   });
 
+  it('opens nothing after the third failure, whatever steps are taken at the same time', async () => {
+    for (let round = 0; round < 5; round++) {
+      const one = await openExport({ EXPORTD_MAX_CONCURRENT_RUNS: '3' });
+      await one.age(30);
+      await one.step();
+      const ends = (await one.active()).map((run) => one.end(run, 'Failed'));
+      await Promise.all([...ends, one.step(), one.step(), one.step()]);
+      while (!(await one.paused())?.paused) {
+        const [next] = await one.active();
+        await Promise.all([one.end(next, 'Failed'), one.step()]);
+        await one.step();
+      }
+      const order = await rowsOf(
+        `select event_type as type from exportd.journal_events event
+         where stream_id = $1 or event_type = 'RunFailed' and stream_id in (
+           select id from exportd.batch_export_runs where batch_export_id = $1)
+         order by global_position`,
+        one.id,
+      );
+      const types = order.map(({ type }) => type);
+      const failures = types.flatMap((type, at) => (type === 'RunFailed' ? [at] : []));
+      expect(types.lastIndexOf('IntervalScheduled')).toBeLessThan(failures[2] ?? 0);
+    }
+  });
+
   it('never pauses itself where the number is 0', async () => {
     const one = await openExport({ EXPORTD_PAUSE_AFTER_FAILURES: '0' });
     await one.age(10);

@@ -130,6 +130,23 @@ describe('a webhook', () => {
       expect((await facade.call('POST', path, { url: 'https://example.com/' }, reader)).status).toBe(403);
   });
 
+  it('is one of a hundred at most', async () => {
+    const { key } = await facade.newKey(facade.otherProjectId);
+    await facade.database.pool.query(
+      `insert into exportd.webhooks (id, team_id, url, events, secret)
+       select gen_random_uuid(), $1, 'https://example.com', '{}', '' from generate_series(1, 100)`,
+      [facade.otherProjectId],
+    );
+    const path = `/api/projects/${facade.otherProjectId}/webhooks/`;
+    const refused = await facade.call(
+      'POST',
+      path,
+      { url: 'https://example.com/' },
+      { authorization: `Bearer ${key}` },
+    );
+    expect([refused.status, refused.body.detail]).toEqual([400, 'A project has at most 100 webhooks.']);
+  });
+
   it('is removed with the one export that it is for', async () => {
     const id = await facade.createExport();
     const [own, all] = [await create({ batch_export: id }), await create()];

@@ -39,6 +39,7 @@ async function watchedExport(events: readonly NotificationType[] = notificationT
     { url: `${receiver.url}/${id}?token=hidden`, events, batch_export: id, enabled: true },
     secret,
   );
+  if (!webhook) throw new Error('There are too many webhooks.');
   const messages = () => receiver.messages.filter(({ path }) => path.startsWith(`/${id}`));
   const told = (count: number) => until(() => messages().length >= count && messages(), `${count} messages`);
   const lines = async () =>

@@ -6,6 +6,7 @@ import {
   deleteWebhook,
   findWebhook,
   listWebhooks,
+  mostWebhooks,
   updateWebhook,
   type Webhook,
   type WebhookMembers,
@@ -89,6 +90,7 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
       await checkMembers(context, teamOf(request), members);
       const signedWith = secret ?? createWebhookSecret();
       const webhook = await createWebhook(pool, keyRing, teamOf(request), members, signedWith);
+      if (!webhook) throw invalid(`A project has at most ${mostWebhooks} webhooks.`, null);
       return reply
         .code(201)
         .header('location', projectUrl(request, settings, `/webhooks/${webhook.id}/`))
