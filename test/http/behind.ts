@@ -23,6 +23,8 @@ export async function createExportBehind(
      from exportd.destination_configs stored where batch_export_id = $1`,
     [like, id],
   );
+  // It would write the same keys.
+  await facade.call('DELETE', `batch_exports/${like}`);
   const definition: BatchExportDefinition = {
     name: 'Behind',
     model: 'events',

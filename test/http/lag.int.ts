@@ -130,6 +130,7 @@ describe('the lag of an export', () => {
     await facade.call('POST', `batch_exports/${id}/backfill`, { start_at: start, end_at: minuteAgo(1) });
     const [joined] = await runsOf(id);
     await facade.call('POST', `batch_exports/${id}/unpause`);
+    await facade.step(id);
     if (joined) await end(joined, 'Failed');
     const { lag, ended } = await lagSince(id, start);
     expect(lag).toMatchObject({ intervals: ended, gaps: [gapOf(joined, 'Failed')] });
