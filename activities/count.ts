@@ -41,7 +41,10 @@ export async function countOpenRun(
   const cuttable = recorded === null && loaded.generation === 0 && rows > settings.EXPORTD_RANGE_ROWS;
   const every = Math.max(settings.EXPORTD_RANGE_ROWS, Math.ceil(rows / rangesMaximum));
   const cuts = cuttable ? await source.cuts(range, every, signal) : [];
-  const run = await runSteps.count(run_id, { records_total_count: rows, settled, cuts });
+  const run =
+    rows === 0
+      ? await runSteps.countNone(run_id, { settled, encoder: noEncoder })
+      : await runSteps.count(run_id, { records_total_count: rows, settled, cuts });
   if (recorded === null && !settled)
     await runSteps.log(
       run,
@@ -50,12 +53,7 @@ export async function countOpenRun(
       `Gave up waiting for open transactions of the source (${input.held_by.join(', ')}); rows that they commit later are missing from this run.`,
     );
   const counted = { rows, ranges: run.ranges.length };
-  if (run.finished || (rows > 0 && counted.ranges === 1)) return counted;
-  const hasSent = run.ranges.some(({ upload, files }) => upload !== null || files.length > 0);
-  // Ranges that begin at the same time find it reserved. What was inherited is of no use without rows.
-  const reserved =
-    run.generation > 0 && !(rows === 0 && hasSent) ? run : await runSteps.reserveGeneration(run_id);
-  if (rows === 0)
-    await runSteps.finishExport(run_id, reserved.generation, { source_rows: 0, encoder: noEncoder });
+  // Ranges that begin at the same time find the generation reserved.
+  if (counted.ranges > 1 && !run.finished && run.generation === 0) await runSteps.reserveGeneration(run_id);
   return counted;
 }

@@ -47,6 +47,8 @@ export interface RunSteps {
     runId: string,
     facts: { records_total_count: number; settled: boolean; cuts: readonly SortKey[] },
   ): Promise<OpenedRun>;
+  /** The same of an interval without rows, whose export is finished with that: under a generation of no file. */
+  countNone(runId: string, facts: { settled: boolean; encoder: string }): Promise<OpenedRun>;
   /** An attempt at a range begins: the run is Running, and whatever an earlier one still wants to record is refused. */
   beginExport(runId: string, range: number): Promise<OpenedRun>;
   /** Reserves the interval's next generation, of no file yet; an attempt's only while it lasts. */
@@ -139,6 +141,22 @@ export function createRunSteps(journal: Journal): RunSteps {
         const run = requireActive(stream.state());
         if (run.records_total_count === null)
           await stream.append('counted', [{ type: 'RunCounted', data: facts }]);
+      }),
+    countNone: (runId, { settled, encoder }) =>
+      step(runId, async (stream, transaction) => {
+        const run = requireActive(stream.state());
+        if (run.records_total_count === null)
+          await stream.append('counted', [
+            { type: 'RunCounted', data: { records_total_count: 0, settled, cuts: [] } },
+          ]);
+        if (run.finished) return;
+        // What was inherited is of no use without rows.
+        const hasSent = run.ranges.some(({ upload, files }) => upload !== null || files.length > 0);
+        if (run.generation === 0 || hasSent) await reserve(stream, transaction, run);
+        const { generation } = requireActive(stream.state());
+        await stream.append(`generation:${generation}/finished`, [
+          { type: 'RunExportFinished', data: { generation, source_rows: 0, encoder } },
+        ]);
       }),
     beginExport: (runId, range) =>
       step(runId, async (stream) => {

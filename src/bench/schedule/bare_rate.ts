@@ -30,6 +30,7 @@ export async function measureBareRate(
 ): Promise<BareResult[]> {
   const prefix = `${settings.EXPORTD_TASK_QUEUE}-bare`;
   const { address, namespace } = stack.temporal;
+  const slots = String(settings.EXPORTD_EXPORT_SLOTS);
   const children = createChildren(stack.folder);
   const kill = () => children.killAll();
   process.once('exit', kill);
@@ -37,7 +38,7 @@ export async function measureBareRate(
     const worker = children.start({
       name: 'worker',
       command: process.execPath,
-      args: [program, address, namespace, prefix, String(settings.EXPORTD_EXPORT_SLOTS)],
+      args: [program, address, namespace, prefix, slots, stack.folder.inside('bare_workflow.js')],
       env: process.env,
       stopSignal: 'SIGTERM',
     });

@@ -13,9 +13,9 @@ export function percentileOf(values: readonly number[], share: number): number {
 }
 
 /** Delays of milliseconds as seconds. Clocks are read in several places, so one may be a little below zero. */
-export const delaysOf = (milliseconds: readonly number[]): Delays => ({
-  count: milliseconds.length,
-  p50: rounded(percentileOf(milliseconds, 0.5) / 1_000),
-  p99: rounded(percentileOf(milliseconds, 0.99) / 1_000),
-  maximum: rounded(percentileOf(milliseconds, 1) / 1_000),
-});
+export function delaysOf(milliseconds: readonly number[]): Delays {
+  const count = milliseconds.length;
+  if (count === 0) return { count, p50: null, p99: null, maximum: null };
+  const seconds = (share: number) => rounded(percentileOf(milliseconds, share) / 1_000);
+  return { count, p50: seconds(0.5), p99: seconds(0.99), maximum: seconds(1) };
+}

@@ -1,11 +1,11 @@
 import type { BenchDocument } from '../document.ts';
 
-/** How long something took, over all that were measured; seconds. */
+/** How long something took, over all that were measured; seconds, null when there were none. */
 export interface Delays {
   readonly count: number;
-  readonly p50: number;
-  readonly p99: number;
-  readonly maximum: number;
+  readonly p50: number | null;
+  readonly p99: number | null;
+  readonly maximum: number | null;
 }
 
 /** What one program used during a measurement; null where the system does not tell, or the server is not the bench's. */

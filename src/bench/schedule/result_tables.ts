@@ -14,7 +14,7 @@ const uses = ({ worker, server, temporal, postgresql }: StackUse): string[] =>
   [worker, server, temporal, postgresql].map(use);
 const useHeadings = ['worker', 'server', 'Temporal', 'PostgreSQL'];
 const delays = ({ p50, p99, maximum }: Delays): string =>
-  `${p50.toFixed(2)} / ${p99.toFixed(2)} / ${maximum.toFixed(2)}`;
+  [p50, p99, maximum].map((value) => number(value, 2)).join(' / ');
 
 const bareRow = ({ workflows, at_once, seconds, per_second, use: used }: BareResult) => [
   `bare workflows, one activity each, ${String(at_once)} at once`,

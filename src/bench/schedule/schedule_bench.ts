@@ -153,7 +153,7 @@ async function measureSchedules(
     });
     const { p50, p99 } = result.due_to_first_task;
     report(
-      `Jitter ${String(jitter)}: due to first task ${p50.toFixed(2)} s p50, ${p99.toFixed(2)} s p99; ` +
+      `Jitter ${String(jitter)}: due to first task ${String(p50)} s p50, ${String(p99)} s p99; ` +
         `${String(result.completed_runs)} of ${String(result.expected_runs)} runs Completed`,
     );
     ticks.push(result);

@@ -4,12 +4,12 @@ import { nominalLengthMs } from '../../domain/intervals.ts';
 import { runWorkflowId, scheduleWorkflowId } from '../../../workflows/messages.ts';
 import { rounded } from '../figures.ts';
 import { averageCost } from './average_cost.ts';
-import { delaysOf } from './delays.ts';
 import type { TicksResult } from './document.ts';
 import { firstTasks } from './histories.ts';
 import { objectKeys } from './object_keys.ts';
 import { settingsOf, type ScheduleBench } from './session.ts';
 import { watchUse } from './stack_use.ts';
+import { delaysOfRuns, dueTimes, type TickedRun } from './tick_delays.ts';
 import { statementsSoFar } from './statement_count.ts';
 
 const pollMs = 1_000;
@@ -31,19 +31,6 @@ export interface TicksOrder {
   readonly prepare: (start: Date, end: Date) => Promise<void>;
 }
 
-interface TickedRun {
-  readonly id: string;
-  readonly batch_export_id: string;
-  readonly data_interval_start: string;
-  readonly data_interval_end: string;
-  readonly status: string;
-  readonly manifest_key: string | null;
-  readonly records_completed: number;
-  readonly retry_number: number;
-  readonly created_at: string;
-  readonly finished_at: string | null;
-}
-
 /** Waits for the next ticks of all exports, which run already, and measures what becomes of them. */
 export async function measureTicks(bench: ScheduleBench, order: TicksOrder): Promise<TicksResult> {
   const { stack, pool, client, environment, countsStatements, report, signal } = bench;
@@ -63,13 +50,7 @@ export async function measureTicks(bench: ScheduleBench, order: TicksOrder): Pro
   const statements = countsStatements ? (await statementsSoFar(pool)) - statementsBefore : null;
 
   const settings = settingsOf({ ...environment, EXPORTD_JITTER_SHORT_FRACTION: String(order.jitter) });
-  const { jitterMs } = policiesOf(settings);
-  const dueAt = (run: TickedRun): number =>
-    Date.parse(run.data_interval_end) +
-    jitterMs(run.batch_export_id, order.interval, {
-      start: run.data_interval_start,
-      end: run.data_interval_end,
-    });
+  const dueAt = dueTimes(order.interval, policiesOf(settings).jitterMs);
   const completed = runs.filter(({ status }) => status === 'Completed');
   const taken = await firstTasks(client, runs.map(runWorkflowId));
   const keys = await objectKeys(stack);
@@ -83,11 +64,7 @@ export async function measureTicks(bench: ScheduleBench, order: TicksOrder): Pro
     completed_runs: completed.length,
     manifests: completed.filter(({ manifest_key }) => keys.has(manifest_key ?? '')).length,
     runs_with_rows: completed.filter(({ records_completed }) => records_completed > 0).length,
-    due_to_opened: delaysOf(runs.map((run) => Date.parse(run.created_at) - dueAt(run))),
-    due_to_first_task: delaysOf(
-      runs.map((run) => (taken.get(runWorkflowId(run)) ?? Number.NaN) - dueAt(run)),
-    ),
-    due_to_completed: delaysOf(completed.map((run) => Date.parse(run.finished_at ?? '') - dueAt(run))),
+    ...delaysOfRuns(runs, dueAt, taken),
     run: await averageCost(client, sampled.map(runWorkflowId)),
     schedule_events_per_run: rounded(ofSchedules.events / order.ticks),
     schedule_actions_per_run: rounded(ofSchedules.actions / order.ticks),
@@ -126,7 +103,7 @@ async function untilOver(
   for (;;) {
     const { rows } = await pool.query<TickedRun>(
       `select id, batch_export_id, data_interval_start, data_interval_end, status, manifest_key, records_completed,
-         retry_number, created_at, finished_at from exportd.batch_export_runs
+         created_at, finished_at from exportd.batch_export_runs
        where backfill_id is null and retry_number = 0 and data_interval_end between $1 and $2`,
       [new Date(firstEnd), new Date(lastEnd)],
     );

@@ -1,0 +1,47 @@
+import type { Policies } from '../../decisions/policies.ts';
+import { runWorkflowId } from '../../../workflows/messages.ts';
+import { delaysOf } from './delays.ts';
+import type { TicksResult } from './document.ts';
+
+/** A run of one of the ticks, as the read model has it. */
+export interface TickedRun {
+  readonly id: string;
+  readonly batch_export_id: string;
+  readonly data_interval_start: string;
+  readonly data_interval_end: string;
+  readonly status: string;
+  readonly manifest_key: string | null;
+  readonly records_completed: number;
+  /** When the event that opened it was recorded. */
+  readonly created_at: string;
+  readonly finished_at: string | null;
+}
+
+/** When a run is due: its interval's end, and the jitter that the workers put before its start; milliseconds. */
+export const dueTimes =
+  (interval: string, jitterMs: Policies['jitterMs']) =>
+  (run: TickedRun): number =>
+    Date.parse(run.data_interval_end) +
+    jitterMs(run.batch_export_id, interval, { start: run.data_interval_start, end: run.data_interval_end });
+
+/** How long the runs took; `firstTasks` has when the first workflow task of each execution was taken up. */
+export function delaysOfRuns(
+  runs: readonly TickedRun[],
+  dueAt: (run: TickedRun) => number,
+  firstTasks: ReadonlyMap<string, number>,
+): Pick<TicksResult, 'due_to_opened' | 'due_to_first_task' | 'due_to_completed'> {
+  const after = (time: (run: TickedRun) => number | undefined) =>
+    delaysOf(
+      runs.flatMap((run) => {
+        const at = time(run);
+        return at === undefined ? [] : [at - dueAt(run)];
+      }),
+    );
+  return {
+    due_to_opened: after(({ created_at }) => Date.parse(created_at)),
+    due_to_first_task: after((run) => firstTasks.get(runWorkflowId(run))),
+    due_to_completed: after(({ status, finished_at }) =>
+      status === 'Completed' && finished_at !== null ? Date.parse(finished_at) : undefined,
+    ),
+  };
+}
