@@ -135,6 +135,7 @@ export function interval(cursor: Cursor, amountOf: (cursor: Cursor) => Expressio
 function atIntervalAmount(cursor: Cursor): boolean {
   const token = cursor.peek(1);
   if (token.kind === 'word') return !reservedWords.has(token.upper) && isAmountWord(cursor);
+  if (token.kind === 'quoted_name') return isAmountWord(cursor);
   if (token.kind !== 'symbol') return token.kind !== 'end' && token.kind !== 'invalid';
   if (token.text === '-') return cursor.peek(2).kind === 'number' && isUnit(cursor, 3);
   return token.text === '(' || token.text === '{';

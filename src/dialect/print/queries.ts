@@ -79,7 +79,8 @@ function printGroupBy(printer: Printer, groupBy: GroupBy | null): string {
     .join(', ');
   const totals = groupBy.withTotals ? ' WITH TOTALS' : '';
   if (groupBy.mode === 'plain') return `GROUP BY ${items}${totals}`;
-  return `GROUP BY ${groupBy.mode.toUpperCase().replace('_', ' ')}(${items})${totals}`;
+  if (groupBy.mode === 'grouping_sets') return `GROUP BY GROUPING SETS (${items})${totals}`;
+  return `GROUP BY ${groupBy.mode.toUpperCase()}(${items})${totals}`;
 }
 
 function printOrderBy(printer: Printer, items: readonly OrderItem[]): string {
