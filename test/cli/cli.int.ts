@@ -34,6 +34,7 @@ describe('exportd', () => {
       'user',
       'project',
       'key',
+      'dashboard',
       'export',
       'verify',
       'webhook',

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
+import { until } from '../setup/until.ts';
 import { newUser, type DashboardUser } from './dashboard_users.ts';
 import { openFacade, type Facade } from './facade.ts';
 
@@ -151,6 +152,31 @@ describe('what a dashboard says of access', () => {
     const left = await grace.call('PATCH', path, { access_controls: [] });
     expect([left.status, left.body.user_access_level]).toEqual([200, 'none']);
     expect((await grace.call('GET', path)).status).toBe(404);
+  });
+});
+
+describe('a change that waits for another', () => {
+  it('is judged by what that one left', async () => {
+    const path = await create(forGrace('editor'));
+    const id = Number(path.split('/')[1]);
+    const { pool } = facade.database;
+    const connection = await pool.connect();
+    await connection.query('begin');
+    await connection.query('select from exportd.dashboards where id = $1 for update', [id]);
+    await connection.query(
+      `update exportd.dashboard_access_controls set access_level = 'viewer' where dashboard_id = $1`,
+      [id],
+    );
+    const renamed = grace.call('PATCH', path, { name: 'Too late' });
+    await until(async () => {
+      const { rows } = await pool.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return rows.length > 0;
+    }, 'the update waits for the lock');
+    await connection.query('commit');
+    connection.release();
+    expect((await renamed).status).toBe(403);
   });
 });
 
