@@ -71,7 +71,7 @@ export async function createVerifyStage(eventsPerHour = 100) {
         keyRing: stage.keyRing,
         settings: stage.settings,
         sourceUrl: stage.database.url,
-        onWaiting: () => undefined,
+        onFault: () => undefined,
       },
       options,
     );
