@@ -80,26 +80,31 @@ async function readUnopened(pool: Pool, ids: readonly string[]): Promise<Unopene
 async function readOpened(pool: Pool, unopened: readonly Unopened[]): Promise<Opened[]> {
   const ranges = unopened.flatMap(({ id, ranges }) => ranges.map((range) => ({ id, ...range })));
   const { rows } = await pool.query<Opened>(
-    `select export.id, open.intervals, open.seconds, ahead.intervals as completed_ahead,
-       ahead.seconds as completed_ahead_seconds, completed.last_completed_interval_end, gaps.gaps
+    `select export.id, opened.intervals, opened.seconds, opened.gaps, ahead.intervals as completed_ahead,
+       ahead.seconds as completed_ahead_seconds, completed.last_completed_interval_end
      from unnest($1::uuid[], $2::timestamptz[]) as export (id, scheduled_until)
      cross join lateral (
-       select count(*) as intervals, coalesce(sum(extract(epoch from interval_end - interval_start)), 0)::float8 as seconds
-       from (
-         select distinct run.data_interval_start as interval_start, run.data_interval_end as interval_end
+       with newest as (
+         select distinct on (run.data_interval_start, run.data_interval_end) run.data_interval_start,
+           run.data_interval_end, run.id as run_id, run.status, run.of_schedule, run.finished_at, run.retry_at
          from exportd.batch_export_runs run
-         where run.batch_export_id = export.id and run.status <> 'Completed' and run.of_schedule
-           and run.data_interval_start < export.scheduled_until
+         where run.batch_export_id = export.id and run.status <> 'Completed'
            and not exists (
              select from exportd.batch_export_runs other where other.batch_export_id = run.batch_export_id
                and other.data_interval_start = run.data_interval_start
                and other.data_interval_end = run.data_interval_end and other.status = 'Completed')
-       ) as open_interval
-     ) open
+         order by run.data_interval_start, run.data_interval_end, run.position desc
+       )
+       select count(*) as intervals, ${lengthOfAll} as seconds,
+         (select coalesce(json_agg(gap), '[]') from (
+            select data_interval_start, data_interval_end, run_id, status from newest
+            where finished_at is not null and retry_at is null order by data_interval_start desc limit $6) gap) as gaps
+       from newest where of_schedule and data_interval_start < export.scheduled_until
+     ) opened
      cross join lateral (
-       select count(*) as intervals, coalesce(sum(extract(epoch from interval_end - interval_start)), 0)::float8 as seconds
+       select count(*) as intervals, ${lengthOfAll} as seconds
        from (
-         select distinct run.data_interval_start as interval_start, run.data_interval_end as interval_end
+         select distinct run.data_interval_start, run.data_interval_end
          from unnest($3::uuid[], $4::timestamptz[], $5::timestamptz[]) as owed (id, range_start, range_end)
          join exportd.batch_export_runs run on run.batch_export_id = owed.id and run.status = 'Completed'
            and run.data_interval_start >= owed.range_start and run.data_interval_end <= owed.range_end
@@ -110,22 +115,7 @@ async function readOpened(pool: Pool, unopened: readonly Unopened[]): Promise<Op
        select run.data_interval_end as last_completed_interval_end from exportd.batch_export_runs run
        where run.batch_export_id = export.id and run.status = 'Completed'
        order by run.data_interval_start desc, run.position desc limit 1
-     ) completed on true
-     cross join lateral (
-       select coalesce(json_agg(gap order by gap.data_interval_start desc), '[]') as gaps
-       from (
-         select run.data_interval_start, run.data_interval_end, run.id as run_id, run.status
-         from exportd.batch_export_runs run
-         where run.batch_export_id = export.id and run.status <> 'Completed'
-           and run.finished_at is not null and run.retry_at is null
-           and not exists (
-             select from exportd.batch_export_runs other where other.batch_export_id = run.batch_export_id
-               and other.data_interval_start = run.data_interval_start
-               and other.data_interval_end = run.data_interval_end
-               and (other.status = 'Completed' or other.position > run.position))
-         order by run.data_interval_start desc limit $6
-       ) as gap
-     ) gaps`,
+     ) completed on true`,
     [
       unopened.map(({ id }) => id),
       unopened.map(({ scheduled_until }) => scheduled_until),
@@ -137,6 +127,8 @@ async function readOpened(pool: Pool, unopened: readonly Unopened[]): Promise<Op
   );
   return rows;
 }
+
+const lengthOfAll = 'coalesce(sum(extract(epoch from data_interval_end - data_interval_start)), 0)::float8';
 
 const secondsOf = ({ start, end }: DataInterval): number => (Date.parse(end) - Date.parse(start)) / 1_000;
 
