@@ -1,0 +1,136 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { batchExportDecider, type BatchExportDefinition } from '../../src/domain/batch_export.ts';
+import { intervalContaining } from '../../src/domain/intervals.ts';
+import { scheduleWorkflowId } from '../../workflows/messages.ts';
+import { definition } from '../decisions/commander.ts';
+import { temporalCommand } from '../setup/temporal_command.ts';
+import { until } from '../setup/until.ts';
+import { createControlStack, type ControlStack } from '../temporal/control_stack.ts';
+import { startsPerInterval } from './run_starts.ts';
+
+const maximumAtOnce = 2;
+let stack: ControlStack;
+beforeAll(async () => {
+  stack = await createControlStack({ EXPORTD_MAX_CONCURRENT_RUNS: String(maximumAtOnce) });
+});
+afterAll(() => stack.close());
+
+const run = promisify(execFile);
+const minute = 60_000;
+
+/** An export as its journal stands after so many minutes in which no worker ran. */
+async function createBehind(minutes: number): Promise<{ id: string; owed: string[] }> {
+  const id = randomUUID();
+  const { rows } = await stack.pool.query<{ now: Date }>('select clock_timestamp() as now');
+  const now = new Date(rows[0]?.now ?? 0).getTime();
+  const minutely: BatchExportDefinition = {
+    ...(definition as BatchExportDefinition),
+    interval: 'every 1 minutes',
+  };
+  const pieces = [{ ...minutely, effective_from: null }];
+  const { start } = intervalContaining(pieces, new Date(now - minutes * minute));
+  await stack.journal.transaction(async (transaction) => {
+    const stream = await transaction.lock(batchExportDecider, id);
+    await stream.append(randomUUID(), [
+      {
+        type: 'BatchExportCreated',
+        data: { team_id: 1, definition: minutely, scheduled_until: start, paused: false },
+      },
+    ]);
+  });
+  const owed = Array.from({ length: minutes }, (_, index) =>
+    new Date(new Date(start).getTime() + index * minute).toISOString(),
+  );
+  return { id, owed };
+}
+
+describe('after all workers were down for several intervals', () => {
+  it('each of them is run, oldest first and no more at once than allowed', async () => {
+    const { id, owed } = await createBehind(5);
+    let open = 0;
+    let most = 0;
+    const order: string[] = [];
+    stack.behaviour.whileExporting = async (runId) => {
+      open += 1;
+      most = Math.max(most, open);
+      const shown = (await stack.runsOf(id)).find((one) => one.id === runId);
+      order.push(new Date(shown?.data_interval_start ?? 0).toISOString());
+      await until(() => open === maximumAtOnce || order.length >= owed.length, 'a second one beside it');
+      open -= 1;
+    };
+    await stack.reconcile();
+    await stack.startWorker();
+    const completed = async () =>
+      (await stack.runsOf(id))
+        .filter(({ status }) => status === 'Completed')
+        .map(({ data_interval_start }) => new Date(data_interval_start).toISOString());
+    await until(async () => {
+      const done = await completed();
+      return owed.every((start) => done.includes(start));
+    }, 'every missed interval');
+    expect(most).toBeLessThanOrEqual(maximumAtOnce);
+    // In the journal strictly so; two that run side by side may begin their exports in either order.
+    const opened = (await stack.runsOf(id)).map((one) => new Date(one.data_interval_start).toISOString());
+    expect(opened).toEqual(opened.toSorted());
+    expect(opened.slice(0, owed.length)).toEqual(owed);
+    const starts = await startsPerInterval(stack.pool, id);
+    expect(starts.filter(({ started }) => started !== 1)).toEqual([]);
+    await stack.command(id, 'delete');
+  });
+});
+
+describe('a schedule that is reset to its first task, after a hundred signals', () => {
+  it('doubles no event, starts no run twice and loses no command', async () => {
+    await stack.stopWorker();
+    await stack.startWorker();
+    stack.behaviour.whileExporting = () => Promise.resolve();
+    const { id } = await createBehind(3);
+    await stack.reconcile();
+    const handle = stack.client.workflow.getHandle(scheduleWorkflowId(id));
+    for (let signal = 0; signal < 50; signal += 1) {
+      await handle.signal('pause', {});
+      await handle.signal('unpause', {});
+    }
+    const commands = async () =>
+      (
+        await stack.pool.query<{ id: string; name: string; status: string }>(
+          'select id, name, status from exportd.commands where batch_export_id = $1 order by position',
+          [id],
+        )
+      ).rows;
+    const decided = async (count: number) =>
+      until(async () => {
+        const rows = await commands();
+        return rows.length === count && rows.every(({ status }) => status !== 'pending');
+      }, `${count} outcomes`);
+    await decided(100);
+    const before = { commands: await commands(), events: await journalOf(id) };
+    await run(await temporalCommand(), [
+      ...['workflow', 'reset', '--type', 'FirstWorkflowTask', '--reason', 'a test'],
+      ...['--workflow-id', scheduleWorkflowId(id), '--address', stack.settings.TEMPORAL_ADDRESS],
+    ]);
+    const paused = await stack.command(id, 'pause');
+    expect(paused.status).toBe('applied');
+    await decided(101);
+    expect((await commands()).slice(0, 100)).toEqual(before.commands);
+    const after = await journalOf(id);
+    // What the reset brought: the pause, and perhaps intervals that became due meanwhile.
+    expect(after.slice(0, before.events.length)).toEqual(before.events);
+    expect(after.slice(before.events.length).filter((type) => type === 'BatchExportUnpaused')).toEqual([]);
+    expect(after.slice(before.events.length).filter((type) => type === 'BatchExportPaused')).toHaveLength(1);
+    const starts = await startsPerInterval(stack.pool, id);
+    expect(starts.filter(({ started }) => started !== 1)).toEqual([]);
+    expect(starts.length).toBeGreaterThan(0);
+  });
+});
+
+const journalOf = async (id: string): Promise<string[]> =>
+  (
+    await stack.pool.query<{ event_type: string }>(
+      'select event_type from exportd.journal_events where stream_id = $1 order by stream_version',
+      [id],
+    )
+  ).rows.map(({ event_type }) => event_type);
