@@ -4,6 +4,11 @@ export const reservedWords: ReadonlySet<string> = new Set(
   LIKE ILIKE BETWEEN CASE WHEN THEN ELSE AS BY WITH DISTINCT NULL TRUE FALSE INF INFINITY NAN`.split(/\s+/),
 );
 
+/** Reserved words that may well be meant as the name of a column or table. */
+export const likelyNames: ReadonlySet<string> = new Set(
+  'FROM GROUP ORDER LIMIT UNION CASE DISTINCT USING BY WITH'.split(' '),
+);
+
 /** Words that cannot follow an expression or a table as its alias without AS, since they may begin what comes next. */
 export const neverBareAlias: ReadonlySet<string> = new Set([
   ...reservedWords,

@@ -7,7 +7,7 @@ import { withoutPlaces } from './without_places.ts';
 import { mutated } from './mutations.ts';
 
 /** Seconds that each half of the fuzzing takes; a longer run sets it: EXPORTD_FUZZ_SECONDS=30. */
-const seconds = Number(process.env['EXPORTD_FUZZ_SECONDS'] ?? 3);
+const seconds = Number(process.env.EXPORTD_FUZZ_SECONDS ?? 3);
 const bounded = { numRuns: 1_000_000, interruptAfterTimeLimit: seconds * 1000 };
 const { query, expression } = grammar();
 

@@ -199,7 +199,7 @@ export function grammar(
       spaced(text('INTERVAL'), bracketed, unit),
       fc
         .tuple(atom, expression)
-        .map(([before, value]) => `f'${before.replaceAll(/['\\{}"\`]/g, '')} {${value}} it\\'s'`),
+        .map(([before, value]) => `f'${before.replaceAll(/['\\{}"`]/g, '')} {${value}} it\\'s'`),
       around('[', fc.oneof(text(''), list(item)), ']'),
       around(
         '(',

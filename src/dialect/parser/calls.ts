@@ -46,7 +46,7 @@ function parametersOf(cursor: Cursor, read: Arguments): readonly Expression[] {
 function bracketedArguments(cursor: Cursor, name: Name): Arguments {
   return cursor.bracketed(() => {
     const distinct = cursor.takeWords('DISTINCT');
-    const read = callArguments(cursor, name);
+    const read = distinct ? cursor.list(() => itemOrStar(cursor)) : callArguments(cursor, name);
     const orderBy = optionalOrderBy(cursor);
     const nulls = optionalNulls(cursor);
     if (!cursor.atSymbol(')'))

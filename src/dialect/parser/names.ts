@@ -1,5 +1,5 @@
 import type { Name } from '../ast.ts';
-import { neverBareAlias, reservedWords } from '../keywords.ts';
+import { likelyNames, neverBareAlias, reservedWords } from '../keywords.ts';
 import type { Cursor } from './cursor.ts';
 
 /** A name where nothing but a name can stand, behind AS or a point: any word. */
@@ -16,7 +16,9 @@ export function plainName(cursor: Cursor, what: string): Name {
     throw cursor.error(
       `Expected ${what}, found the keyword \`${token.text}\`.`,
       token,
-      `A name that is also a keyword stands in backticks: \`${token.text}\`.`,
+      likelyNames.has(token.upper)
+        ? `A name that is also a keyword stands in backticks: \`${token.text}\`.`
+        : null,
     );
   return anyName(cursor, what);
 }

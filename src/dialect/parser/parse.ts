@@ -46,7 +46,7 @@ export function parseOrderItem(text: string, limits: ParseLimits = defaultLimits
 function whole<Result>(text: string, limits: ParseLimits, rule: (cursor: Cursor) => Result): Result {
   const cursor = new Cursor(text, grammar, limits);
   const result = rule(cursor);
-  if (!cursor.atKind('end')) throw cursor.unexpected('the end of the query');
+  if (!cursor.atKind('end')) throw cursor.unexpected('an operator, a clause or the end of the query');
   return result;
 }
 

@@ -1,5 +1,5 @@
 import type { Expression, Field, Subquery, Tuple } from '../ast.ts';
-import { operatorFunctions, reservedWords } from '../keywords.ts';
+import { likelyNames, operatorFunctions, reservedWords } from '../keywords.ts';
 import { item } from './aliases.ts';
 import { call } from './calls.ts';
 import { type Cursor, wordOf } from './cursor.ts';
@@ -100,7 +100,9 @@ function keywordAsValue(cursor: Cursor): Error {
   return cursor.error(
     `Expected ${whatValue}, found the keyword \`${token.text}\`.`,
     token,
-    `A column with this name stands in backticks: \`${token.text}\`.`,
+    likelyNames.has(wordOf(token) ?? '')
+      ? `A column with this name stands in backticks: \`${token.text}\`.`
+      : null,
   );
 }
 

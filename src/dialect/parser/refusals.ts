@@ -30,7 +30,6 @@ const refusals: Readonly<Record<'cte' | 'end', readonly Refusal[]>> = {
     },
     { words: ['FOR'], sentence: 'FOR UPDATE and its kin are not supported: queries lock nothing.' },
     { words: ['FETCH'], sentence: 'FETCH is not supported.', suggestion: 'Write LIMIT.' },
-    { words: ['TABLESAMPLE'], sentence: 'TABLESAMPLE is not supported.', suggestion: 'Write SAMPLE 1/10.' },
   ],
 };
 
