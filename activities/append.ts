@@ -3,6 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { Settings } from '../src/config/settings.ts';
 import { takeBackfillStep } from '../src/decisions/backfill_steps.ts';
 import { continueRun, type ContinuedRun } from '../src/decisions/continue_run.ts';
+import { isIntervalDue } from '../src/decisions/interval_due.ts';
 import type { Policies } from '../src/decisions/policies.ts';
 import { endRun, type RunEnding } from '../src/decisions/run_endings.ts';
 import type { RunSteps } from '../src/decisions/run_steps.ts';
@@ -213,7 +214,11 @@ async function reportEnding(
   );
   const [run] = rows;
   if (!run) return { status: 'Absent', latest_error: null };
-  if (run.backfill_id === null || run.retries_wait) await schedules.wake(run.batch_export_id);
+  const ofSchedule = run.backfill_id === null;
+  // Most often all that was due has begun long since, and a wake-up would cost as much as half a run.
+  const mayOpen =
+    ofSchedule && (run.status !== 'Completed' || (await isIntervalDue(journal, run.batch_export_id)));
+  if (mayOpen || run.retries_wait) await schedules.wake(run.batch_export_id);
   // An automatic retry is not waited for by its backfill, but took a slot of it.
   const own = run.backfill_id === null ? [] : [run.backfill_id];
   for (const id of new Set([...own, ...run.waiting])) await backfills.wake(id);

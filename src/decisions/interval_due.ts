@@ -1,0 +1,26 @@
+import { decideNextInterval } from '../domain/next_interval.ts';
+import type { BatchExportState } from '../domain/batch_export.ts';
+import type { Journal } from '../journal/journal.ts';
+
+/**
+ * Whether an interval may be due that the schedule has not decided on: its slots may have been taken. When none is, the
+ * schedule sleeps until the next one is due, and need not be told that a run has completed.
+ */
+export async function isIntervalDue({ pool }: Journal, batchExportId: string): Promise<boolean> {
+  const { rows } = await pool.query<{ state: BatchExportState; now: string }>({
+    name: 'is-interval-due',
+    text: `select state, clock_timestamp() as now from exportd.stream_states
+      where stream_type = 'batch_export' and stream_id = $1`,
+    values: [batchExportId],
+  });
+  const [row] = rows;
+  if (!row) return false;
+  // Without its jitter an interval is due sooner rather than later, so nothing that waits is missed.
+  const { wake_at } = decideNextInterval(row.state, {
+    now: new Date(row.now),
+    jitterMs: () => 0,
+    slotFree: false,
+    runIdOf: () => '',
+  });
+  return wake_at === null;
+}

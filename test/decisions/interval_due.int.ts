@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { isIntervalDue } from '../../src/decisions/interval_due.ts';
+import { createPool, type Pool } from '../../src/journal/database.ts';
+import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { createBehind } from './behind.ts';
+import { createCommander, quickPolicies } from './commander.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let journal: Journal;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool(database.url, { max: 4 });
+  journal = createJournal(pool);
+});
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+const isDueWithSlots = async (slots: number): Promise<boolean> => {
+  const policies = quickPolicies({ EXPORTD_MAX_CONCURRENT_RUNS: String(slots) });
+  const { batchExportId, command } = createCommander(journal, policies);
+  await createBehind(journal, batchExportId, 4);
+  await command('unpause');
+  return isIntervalDue(journal, batchExportId);
+};
+
+describe('an interval that waits for the end of a run', () => {
+  it('is due while the slots are taken', async () => {
+    expect(await isDueWithSlots(2)).toBe(true);
+  });
+
+  it('is none when all that are due have begun', async () => {
+    expect(await isDueWithSlots(10)).toBe(false);
+  });
+
+  it('is none of an export that is not there', async () => {
+    expect(await isIntervalDue(journal, '00000000-0000-4000-8000-000000000000')).toBe(false);
+  });
+});
