@@ -1,6 +1,7 @@
 import type { BatchExportDefinition, LiveBatchExport, Model } from '../domain/batch_export.ts';
 import { CommandRefused } from '../domain/errors.ts';
-import { nominalLengthMs } from '../domain/intervals.ts';
+import type { SchedulePiece } from '../domain/intervals.ts';
+import { mayShareIntervals } from '../domain/shared_intervals.ts';
 import { configAttribute } from '../destination/config_members.ts';
 import { destinationTypeOf } from '../destination/registry.ts';
 import { refuseSelectionForModel } from '../destination/row_selection_members.ts';
@@ -10,13 +11,16 @@ interface ExportWithConfig {
   readonly id: string;
   readonly team_id: number;
   readonly model: Model;
-  readonly interval: string;
+  /** Every definition of its schedule: a backfill reaches back to those of the past. */
+  readonly pieces: readonly SchedulePiece[];
   readonly config: Readonly<Record<string, unknown>>;
 }
 
 /** Whether a change of definition touches what the rules below look at. */
 export const touchesDestination = (before: BatchExportDefinition, after: BatchExportDefinition): boolean =>
-  (['config_version', 'model', 'interval'] as const).some((member) => before[member] !== after[member]);
+  (['config_version', 'model', 'interval', 'timezone', 'offset_hour', 'offset_day'] as const).some(
+    (member) => before[member] !== after[member],
+  );
 
 /**
  * Refuses an export whose selection of rows means nothing for its model, and one that would write the keys of another
@@ -35,10 +39,9 @@ export async function checkDestination(
   if (!own) return;
   const type = destinationTypeOf(definition.destination_type);
   refuseSelectionForModel(type.selectionOf(own.config), own.model);
-  const length = nominalLengthMs(own.interval);
   const found = exports.find(
     (other) =>
-      other.id !== id && nominalLengthMs(other.interval) === length && type.writesSameKeys(own, other),
+      other.id !== id && type.writesSameKeys(own, other) && mayShareIntervals(own.pieces, other.pieces),
   );
   if (found) throw refuseSameKeys(own, found);
 }
@@ -54,10 +57,11 @@ const refuseSameKeys = (own: ExportWithConfig, other: ExportWithConfig): Command
 
 async function liveExports(connection: Connection, destinationType: string): Promise<ExportWithConfig[]> {
   const { rows } = await connection.query<ExportWithConfig>(
-    `select export.id, export.team_id, export.model, export.interval, version.config
+    `select export.id, export.team_id, export.model, stream.state->'pieces' as pieces, version.config
      from exportd.batch_exports export
      join exportd.destination_configs version
        on version.batch_export_id = export.id and version.version = export.config_version
+     join exportd.stream_states stream on stream.stream_type = 'batch_export' and stream.stream_id = export.id
      where export.destination_type = $1 and not export.deleted
      order by export.created_at, export.id`,
     [destinationType],

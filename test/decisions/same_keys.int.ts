@@ -91,6 +91,15 @@ describe('two live exports', () => {
     expect(await sixty.create()).toMatchObject(refusedFor(hourly.id));
   });
 
+  it('do not meet in intervals of the past, which a backfill reaches', async () => {
+    const prefix = randomUUID();
+    const first = await prepare({ prefix }, { definition: { interval: 'hour' } });
+    const second = await prepare({ prefix }, { definition: { interval: 'hour' } });
+    await first.create();
+    expect(await first.update(null, { interval: 'day' })).toMatchObject({ status: 'applied' });
+    expect(await second.create()).toMatchObject(refusedFor(first.id));
+  });
+
   it('cannot both be created at the same instant', async () => {
     for (let round = 0; round < 5; round++) {
       const prefix = randomUUID();
