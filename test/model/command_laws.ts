@@ -78,8 +78,8 @@ export interface CreatedRun {
 }
 
 /**
- * Scheduled runs that were made after a client had its answer to a pause, and before anybody asked to unpause again.
- * What was asked and not answered at that time counts as asked again.
+ * Scheduled runs that were made after a client had its answer to a pause, and before anybody asked to unpause again. Of
+ * an unpause that was under way at the same time as the pause, nobody can say which came first.
  */
 export function runsAfterPause(answers: readonly AnsweredRequest[], runs: readonly CreatedRun[]): string[] {
   const unpauses = answers.filter(({ name }) => name === 'unpause' || name === 'unpauseWithBackfill');
@@ -88,7 +88,8 @@ export function runsAfterPause(answers: readonly AnsweredRequest[], runs: readon
   // The second answer under a key tells what the first one told, which may be over by then.
   return [...Map.groupBy(pauses, ({ key }) => key).values()].flatMap((same) => {
     const since = Math.min(...same.map(({ answered_at }) => answered_at));
-    const later = unpauses.filter(({ answered_at }) => answered_at >= since);
+    const asked = Math.min(...same.map(({ sent_at }) => sent_at));
+    const later = unpauses.filter(({ answered_at }) => answered_at >= asked);
     const until = Math.min(last, ...later.map(({ sent_at }) => sent_at));
     return runs
       .filter(({ backfill_id, created_at }) => {
