@@ -1,6 +1,7 @@
 import { manifestOf } from '../src/destination/manifest.ts';
 import { requireActive } from '../src/domain/run.ts';
 import { currentActivity, withHeartbeats } from './activity_context.ts';
+import { lendingSlot } from './lent_slot.ts';
 import type { ExportDependencies } from './export_dependencies.ts';
 import {
   exportInterval,
@@ -29,18 +30,29 @@ export interface PublishOutcome {
  * decides whether this attempt may still go on.
  */
 export function createExportActivities(dependencies: ExportDependencies) {
-  const { logger, settings, context = currentActivity } = dependencies;
-  const alive = <Result>(progress: () => unknown, work: (signal: AbortSignal) => Promise<Result>) =>
-    withHeartbeats(context(), settings.EXPORTD_HEARTBEAT_TIMEOUT_MS, progress, work);
+  const { logger, settings, slots, context = currentActivity } = dependencies;
+  const alive = <Result>(
+    progress: { readonly rows: number },
+    work: (signal: AbortSignal) => Promise<Result>,
+  ) =>
+    withHeartbeats(
+      context(),
+      settings.EXPORTD_HEARTBEAT_TIMEOUT_MS,
+      () => progress,
+      (signal) =>
+        lendingSlot(
+          slots,
+          settings.EXPORTD_SLOT_LENT_AFTER_MS,
+          () => progress.rows,
+          () => work(signal),
+        ),
+    );
   const exporting = (
     runId: string,
     work: (call: ExportCall) => Promise<ExportOutcome>,
   ): Promise<ExportOutcome> => {
     const progress = { rows: 0 };
-    return alive(
-      () => progress,
-      (signal) => work({ dependencies, runId, progress, signal }),
-    );
+    return alive(progress, (signal) => work({ dependencies, runId, progress, signal }));
   };
 
   return withFailures(
@@ -58,10 +70,7 @@ export function createExportActivities(dependencies: ExportDependencies) {
 
       /** Puts the manifest of an exported run, which makes its rows visible, and completes the run. */
       publishManifest: async ({ run_id }: RunInput): Promise<PublishOutcome> =>
-        alive(
-          () => undefined,
-          (signal) => publishManifest(dependencies, run_id, signal),
-        ),
+        alive({ rows: 0 }, (signal) => publishManifest(dependencies, run_id, signal)),
     },
     logger,
   );

@@ -127,7 +127,12 @@ const schema = z.object({
   EXPORTD_RANGE_ROWS: count(10_000_000),
   /** With `on_bad_row: reject`, a run fails once more rows than this had to be left out. */
   EXPORTD_REJECTED_ROWS_MAX: count(10_000, 0),
+  /** How many intervals, or ranges of them, a worker exports at once. */
   EXPORTD_EXPORT_SLOTS: count(4),
+  /** An attempt that has not got on for this long lends its slot to another: it waits for a server. */
+  EXPORTD_SLOT_LENT_AFTER_MS: milliseconds(10 * second, 100),
+  /** How many slots may be lent at once; each attempt under way needs its memory, as EXPORTD_MEMORY_BYTES says. */
+  EXPORTD_SLOTS_LENT: count(12, 0),
   EXPORTD_ENCODER_THREADS: count(2),
   /**
    * What rows and encoded bytes of all exports of a process together should take of its memory. Beyond it nothing is

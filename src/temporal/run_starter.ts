@@ -34,6 +34,12 @@ export interface RunStarter {
 
 const startsAtOnce = 8;
 
+/**
+ * Of tasks that wait for a worker, scheduled runs come first, and projects have their turns within each kind. A server
+ * that does not do this (`matching.useNewMatcher`, `matching.enableFairness`) takes them as they come.
+ */
+const priorities = { scheduled: 2, backfill: 4 } as const;
+
 /** Runs of which it is remembered that they were started; of any other, Temporal is asked. */
 const rememberedRuns = 10_000;
 
@@ -58,6 +64,11 @@ export function createRunStarter(
         args: [runInput(run, settings)],
         workflowExecutionTimeout: executionTimeoutMs(run, settings),
         workflowTaskTimeout,
+        // Inherited by its activities.
+        priority: {
+          priorityKey: run.backfill_id === null ? priorities.scheduled : priorities.backfill,
+          fairnessKey: String(run.team_id),
+        },
         memo: { run_id: run.run_id },
         typedSearchAttributes: [
           { key: searchAttributes.project, value: String(run.team_id) },

@@ -7,6 +7,7 @@ import type { NotifyActivities } from '../../activities/notify.ts';
 import type { UpkeepActivities, UpkeepLook } from '../../activities/upkeep.ts';
 import { deliveriesAtOnce, upkeepTasksAtOnce } from '../../workflows/policies.ts';
 import type { Settings } from '../config/settings.ts';
+import type { ExportSlots } from './export_slots.ts';
 import { taskQueues } from './task_queues.ts';
 
 /** What the workers of a process are made of. */
@@ -16,12 +17,13 @@ export interface WorkerDependencies {
   readonly appendActivities: AppendActivities;
   readonly destinationTestActivities: DestinationTestActivities;
   readonly exportActivities: ReturnType<typeof createExportActivities>;
+  readonly exportSlots: ExportSlots;
   readonly upkeepLook: UpkeepLook;
   readonly upkeepActivities: UpkeepActivities;
   readonly notifyActivities: NotifyActivities;
   readonly settings: Pick<
     Settings,
-    'TEMPORAL_NAMESPACE' | 'EXPORTD_TASK_QUEUE' | 'EXPORTD_EXPORT_SLOTS' | 'EXPORTD_HEARTBEAT_TIMEOUT_MS'
+    'TEMPORAL_NAMESPACE' | 'EXPORTD_TASK_QUEUE' | 'EXPORTD_HEARTBEAT_TIMEOUT_MS'
   >;
 }
 
@@ -37,6 +39,19 @@ export interface Workers {
 const shutdownGraceTime = '5s';
 /** After this, activities that did not hear that they should end are left behind; their heartbeats stop. */
 const shutdownForceTime = '10s';
+
+/** Of a worker for activities alone; the SDK wants a number for each kind all the same. */
+const noSlots = {
+  workflowTaskSlotSupplier: { type: 'fixed-size', numSlots: 2 },
+  localActivityTaskSlotSupplier: { type: 'fixed-size', numSlots: 1 },
+  nexusTaskSlotSupplier: { type: 'fixed-size', numSlots: 1 },
+} as const;
+
+/**
+ * Workflow tasks under way at once. A run whose source is slow to count keeps one of them all the while, and those of
+ * others, pauses among them, must find one free.
+ */
+const workflowTasksAtOnce = 200;
 
 /** Makes the control worker (workflows and their decisions), the export worker (rows) and the upkeep worker (buckets and webhooks). */
 export async function createWorkers(dependencies: WorkerDependencies): Promise<Workers> {
@@ -58,6 +73,8 @@ export async function createWorkers(dependencies: WorkerDependencies): Promise<W
       ...dependencies.destinationTestActivities,
       ...dependencies.upkeepLook,
     },
+    maxConcurrentWorkflowTaskExecutions: workflowTasksAtOnce,
+    maxConcurrentLocalActivityExecutions: workflowTasksAtOnce,
     // Every activity of this worker is local, but for the steps of a schedule with signals sent by hand or with very many.
     maxConcurrentActivityTaskPolls: 1,
     // Otherwise a workflow that a new version cannot replay stays Running and swallows signals for ever; as failed it
@@ -68,7 +85,7 @@ export async function createWorkers(dependencies: WorkerDependencies): Promise<W
     ...shared,
     taskQueue: queues.export,
     activities: dependencies.exportActivities,
-    maxConcurrentActivityTaskExecutions: settings.EXPORTD_EXPORT_SLOTS,
+    tuner: { ...noSlots, activityTaskSlotSupplier: dependencies.exportSlots.supplier },
     maxHeartbeatThrottleInterval,
   });
   const upkeep = await Worker.create({

@@ -26,6 +26,7 @@ import { connectWorkers, createClient, whenTemporalAnswers } from './connections
 import { createNotificationClient } from './notification_client.ts';
 import { createLostSignals } from './lost_signals.ts';
 import { reconcile } from './reconcile.ts';
+import { createExportSlots } from './export_slots.ts';
 import { createReconciler } from './reconciler.ts';
 import { createRunStarter } from './run_starter.ts';
 import { installRuntime } from './runtime.ts';
@@ -97,7 +98,9 @@ async function serve(
     logger,
     settings,
   };
+  const exportSlots = createExportSlots(settings);
   const exporting = {
+    slots: exportSlots,
     runSteps: control.runSteps,
     source,
     encoders,
@@ -127,6 +130,7 @@ async function serve(
         logger,
       }),
       exportActivities: createExportActivities(exporting),
+      exportSlots,
       upkeepLook: createUpkeepLook(control),
       notifyActivities: createNotifyActivities({ deliver: createDeliverer(pool, keyRing, settings), logger }),
       upkeepActivities: createUpkeepActivities({

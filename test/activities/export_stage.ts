@@ -14,6 +14,7 @@ import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { inTransaction, type Pool } from '../../src/journal/database.ts';
 import { createJournal } from '../../src/journal/journal.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
+import { createExportSlots } from '../../src/temporal/export_slots.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { configOf, s3Settings } from '../destination/s3/bucket_requests.ts';
 import { createBucket } from '../setup/bucket.ts';
@@ -64,6 +65,7 @@ export async function createStage() {
       source,
       encoders,
       memory,
+      slots: createExportSlots(settings),
       openDestination,
       selectionOf,
       logger,

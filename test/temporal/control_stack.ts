@@ -24,6 +24,7 @@ import { createBackfillClient } from '../../src/temporal/backfill_client.ts';
 import { bundleWorkflows } from '../../src/temporal/bundle.ts';
 import { createClient } from '../../src/temporal/connections.ts';
 import { createLostSignals } from '../../src/temporal/lost_signals.ts';
+import { createExportSlots } from '../../src/temporal/export_slots.ts';
 import { reconcile } from '../../src/temporal/reconcile.ts';
 import { createNotificationClient } from '../../src/temporal/notification_client.ts';
 import { createRunStarter } from '../../src/temporal/run_starter.ts';
@@ -201,6 +202,7 @@ export async function createControlStack(
           logger,
         }),
         exportActivities: data.exportActivities,
+        exportSlots: createExportSlots(settings),
         upkeepLook: createUpkeepLook(control),
         upkeepActivities: standInUpkeep(behaviour, logger),
         notifyActivities: createNotifyActivities({

@@ -9,6 +9,7 @@ import { createByteBudget } from '../../src/encoding/byte_budget.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
+import { createExportSlots } from '../../src/temporal/export_slots.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { runWorkflowId } from '../../workflows/messages.ts';
 import { insertEvents } from '../activities/export_stage.ts';
@@ -51,6 +52,7 @@ beforeAll(async () => {
         source,
         encoders,
         memory,
+        slots: createExportSlots(settings),
         openDestination,
         selectionOf,
         logger,

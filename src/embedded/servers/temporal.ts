@@ -39,6 +39,8 @@ export function temporalProgram(
       ...['--log-level', 'warn'],
       // A search attribute that was registered a moment ago can be used at once.
       ...['--dynamic-config-value', 'system.forceSearchAttributesCacheRefreshOnRead=true'],
+      // Scheduled runs before those of backfills, and turns for the projects.
+      ...['--dynamic-config-value', 'matching.enableFairness=true'],
       ...(durable
         ? [
             ...['--ui-port', String(ports.temporalUi), '--db-filename', file],

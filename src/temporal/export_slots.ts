@@ -1,0 +1,70 @@
+import type { ActivitySlotInfo, CustomSlotSupplier, SlotPermit } from '@temporalio/worker';
+import type { Settings } from '../config/settings.ts';
+
+/**
+ * The slots of the export worker. An attempt that waits for a server which does not answer lends its slot to another,
+ * so that a bucket that hangs keeps no other export waiting.
+ */
+export interface ExportSlots {
+  /**
+   * Lends a slot out. As many as EXPORTD_SLOTS_LENT are lent at once, since each attempt under way has its memory.
+   * @returns a function that ends it, once; undefined when no more can be lent.
+   */
+  lend(): (() => void) | undefined;
+  /** What the SDK asks for slots. */
+  readonly supplier: CustomSlotSupplier<ActivitySlotInfo>;
+}
+
+/** Makes as many slots as EXPORTD_EXPORT_SLOTS says. */
+export function createExportSlots({
+  EXPORTD_EXPORT_SLOTS: own,
+  EXPORTD_SLOTS_LENT: lendable,
+}: Pick<Settings, 'EXPORTD_EXPORT_SLOTS' | 'EXPORTD_SLOTS_LENT'>): ExportSlots {
+  const waiting = new Set<() => void>();
+  let reserved = 0;
+  let lent = 0;
+  // After one was taken back there may be fewer than are reserved, until the next ends.
+  const isFree = (): boolean => reserved < own + lent;
+  const take = (): SlotPermit => {
+    reserved += 1;
+    return {};
+  };
+  const serve = (): void => {
+    for (const next of waiting) {
+      if (!isFree()) return;
+      waiting.delete(next);
+      next();
+    }
+  };
+  return {
+    lend: () => {
+      if (lent >= lendable) return undefined;
+      lent += 1;
+      serve();
+      let ended = false;
+      return () => {
+        if (!ended) lent -= 1;
+        ended = true;
+      };
+    },
+    supplier: {
+      type: 'custom',
+      reserveSlot: (_, signal) => {
+        if (isFree() && waiting.size === 0) return Promise.resolve(take());
+        return new Promise((resolve, reject) => {
+          const next = (): void => resolve(take());
+          waiting.add(next);
+          signal.addEventListener('abort', () => {
+            if (waiting.delete(next)) reject(new DOMException('No slot is needed any more.', 'AbortError'));
+          });
+        });
+      },
+      tryReserveSlot: () => (isFree() && waiting.size === 0 ? take() : null),
+      markSlotUsed: () => undefined,
+      releaseSlot: () => {
+        reserved -= 1;
+        serve();
+      },
+    },
+  };
+}
