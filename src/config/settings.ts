@@ -143,6 +143,28 @@ const schema = z.object({
   EXPORTD_S3_REQUEST_TIMEOUT_MS: milliseconds(30 * second, 100),
   /** How long one request to S3 is tried again through an outage before the activity fails and is retried as a whole. */
   EXPORTD_S3_PATIENCE_MS: milliseconds(5 * minute),
+  /** Requests to the query endpoint that a project has in any hour. */
+  EXPORTD_QUERIES_PER_HOUR: count(120, 1, 2_147_483_647),
+  /** The most rows of one answer, whatever a query asks for. */
+  EXPORTD_QUERY_ROWS: count(10_000, 1, 1_000_000),
+  /** The most bytes of one answer. */
+  EXPORTD_QUERY_RESULT_BYTES: count(32 * 1024 * 1024, 1_024, 256 * 1024 * 1024),
+  /** The most bytes of a request's body. */
+  EXPORTD_BODY_BYTES: count(1024 * 1024, 1_024, 64 * 1024 * 1024),
+  /** How long a query may take while its caller waits. */
+  EXPORTD_QUERY_TIMEOUT_MS: milliseconds(minute, 100),
+  /** The same in the background. */
+  EXPORTD_QUERY_ASYNC_TIMEOUT_MS: milliseconds(10 * minute, 100),
+  /** Queries that one process runs at once, in a pool of connections of their own. */
+  EXPORTD_QUERY_SLOTS: count(4),
+  /** How often a process looks whether one of its queries was cancelled. */
+  EXPORTD_QUERY_POLL_MS: milliseconds(250, 10),
+  /** How long the status of a query can be asked for after its end. */
+  EXPORTD_QUERY_STATUS_MS: milliseconds(20 * minute, 100),
+  /** How long cached answers are kept. */
+  EXPORTD_QUERY_CACHE_MS: milliseconds(7 * 24 * hour, 100),
+  /** A query whose worker was silent for this long is run by another one. */
+  EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS: milliseconds(10 * second, 500),
   /** The longest that all steps of a destination's test may take together. */
   EXPORTD_DESTINATION_TEST_TIMEOUT_MS: milliseconds(10 * second, 100),
 });
