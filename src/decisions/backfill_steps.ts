@@ -48,14 +48,10 @@ export async function takeBackfillStep(
     await openBackfillRuns(transaction, batchExport.state(), batchExportId, backfill, policies);
     await backfill.append('completed', decideCompletion(backfill.state()));
     const state = backfill.state();
-    const { rows } = await transaction.connection.query<{ opened: number }>(
-      'select count(*) as opened from exportd.backfill_runs where backfill_id = $1',
-      [backfillId],
-    );
     return {
       batch_export_id: batchExportId,
       ended: state.status === 'Completed' || state.status === 'Cancelled' || state.status === 'Absent',
-      opened: rows[0]?.opened ?? 0,
+      opened: state.status === 'Absent' ? 0 : state.opened,
       total: state.status === 'Absent' ? 0 : state.subject.total_runs,
       has_news: hasNews,
     };

@@ -41,6 +41,8 @@ export interface OpenedBackfill {
   readonly subject: BackfillSubject;
   /** The boundary up to which intervals were opened. */
   readonly opened_until: string;
+  /** How many intervals that were. */
+  readonly opened: number;
   /** Runs that were opened or joined and have not ended. */
   readonly active: readonly string[];
 }
@@ -54,11 +56,22 @@ export const backfillDecider: Decider<BackfillState, BackfillEvent> = {
 
 function evolve(state: BackfillState, event: Recorded<BackfillEvent>): BackfillState {
   if (event.type === 'BackfillStarted')
-    return { status: 'Running', subject: event.data, opened_until: event.data.first_start, active: [] };
+    return {
+      status: 'Running',
+      subject: event.data,
+      opened_until: event.data.first_start,
+      opened: 0,
+      active: [],
+    };
   if (state.status === 'Absent') return state;
   switch (event.type) {
     case 'BackfillRunOpened':
-      return { ...state, opened_until: event.data.end, active: [...state.active, event.data.run_id] };
+      return {
+        ...state,
+        opened_until: event.data.end,
+        opened: state.opened + 1,
+        active: [...state.active, event.data.run_id],
+      };
     case 'BackfillRunEnded':
       return { ...state, active: state.active.filter((id) => id !== event.data.run_id) };
     case 'BackfillRunContinued':

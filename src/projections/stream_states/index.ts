@@ -21,7 +21,7 @@ const deciders: Record<StreamType, UntypedDecider> = {
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
-  version: 3,
+  version: 4,
   owns: ['exportd.stream_states'],
   tables: `
     create table exportd.stream_states (
