@@ -197,7 +197,7 @@ describe('commands of several clients at the same instant', () => {
           ).toEqual([]);
       }),
       // A failure is told with its seed and its plan; to shrink it would take another minute for each step.
-      { numRuns: 4, endOnFailure: true },
+      { numRuns: 3, endOnFailure: true },
     );
   });
 });
