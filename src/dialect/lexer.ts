@@ -107,7 +107,7 @@ class Lexer {
     if (!/[0-9]/.test(this.#text[this.#at + 1] ?? '')) return false;
     const previous = this.#tokens.at(-1);
     if (previous?.end !== this.#at) return true;
-    return previous.kind === 'symbol' && previous.text !== ')' && previous.text !== ']';
+    return previous.kind === 'symbol' && ![')', ']', '}'].includes(previous.text);
   }
 
   #number(): void {

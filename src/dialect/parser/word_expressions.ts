@@ -96,7 +96,7 @@ export function trim(cursor: Cursor): Trim | undefined {
   if (!cursor.atWords('TRIM') || !cursor.atSymbol('(', 1)) return undefined;
   const token = cursor.peek(2);
   const word = sideWords.find((side) => token.kind === 'word' && token.upper === side);
-  if (word === undefined || cursor.atSymbol([')', ',', '.', '['], 3)) return undefined;
+  if (word === undefined || cursor.atSymbol([')', ',', '.'], 3)) return undefined;
   const { start } = cursor.advance();
   const members = cursor.bracketed(() => {
     cursor.advance();

@@ -1,0 +1,63 @@
+import type { Node } from '../ast_node.ts';
+import { DialectError } from '../dialect_error.ts';
+import type { Schema } from '../schema.ts';
+import type { Source } from '../source.ts';
+import { bind, identifier, type Sql } from '../sql.ts';
+
+/** Whose query it is and what it may read. */
+export interface Project {
+  readonly teamId: number;
+  /** IANA name; dates and times are those of this zone. */
+  readonly timezone: string;
+  readonly weekStartDay: 'sunday' | 'monday';
+  /** ISO 8601: what `now()` says, the same all over a query. */
+  readonly now: string;
+  readonly schema: Schema;
+}
+
+/** The longest piece of SQL, in characters: names that stand for long expressions can multiply. */
+const longestPiece = 1_000_000;
+
+/** What all parts of one statement share. */
+export class Statement {
+  readonly project: Project;
+  readonly source: Source;
+  /** Queries with a name, hoisted to the beginning; a later one may use an earlier. */
+  readonly commonTables: { readonly name: Sql; readonly query: Sql }[] = [];
+  readonly #names = new Map<string, number>();
+
+  constructor(project: Project, source: Source) {
+    this.project = project;
+    this.source = source;
+  }
+
+  get team(): Sql {
+    return bind(String(this.project.teamId), 'int4');
+  }
+
+  get timezone(): Sql {
+    return bind(this.project.timezone, 'text');
+  }
+
+  get now(): Sql {
+    return bind(this.project.now, 'timestamptz');
+  }
+
+  /** A name for a relation that no other one of the statement has. */
+  uniqueName(base: string): Sql {
+    const plain = base.replaceAll(/[^a-z0-9_]/gi, '_').toLowerCase().slice(0, 40);
+    const count = (this.#names.get(plain) ?? 0) + 1;
+    this.#names.set(plain, count);
+    return identifier(count === 1 ? plain : `${plain}__${count}`);
+  }
+
+  error(sentence: string, at: Node, suggestion: string | null = null): DialectError {
+    return new DialectError(this.source, sentence, { start: at.start, end: at.end, suggestion });
+  }
+
+  /** @throws DialectError where a piece has become too long. */
+  checkSize(piece: Sql, at: Node): void {
+    if (piece.size > longestPiece)
+      throw this.error('This becomes too large.', at, 'Use fewer names that stand for one another.');
+  }
+}

@@ -1,0 +1,101 @@
+/** The types of PostgreSQL that values are bound as. */
+export type BoundType =
+  | 'text'
+  | 'int4'
+  | 'int8'
+  | 'float8'
+  | 'numeric'
+  | 'bool'
+  | 'date'
+  | 'timestamptz'
+  | 'uuid'
+  | 'jsonb'
+  | 'text[]'
+  | 'int8[]'
+  | 'float8[]'
+  | 'uuid[]'
+  | 'timestamptz[]';
+
+/** A value that is sent beside the statement and never written into it. */
+interface Parameter {
+  readonly value: string;
+  readonly type: BoundType;
+}
+
+type Part = string | Parameter;
+
+/** A piece of a statement: exportd's own text, quoted names and bound values; never a user's text. */
+export class Sql {
+  readonly parts: readonly Part[];
+  /** Characters, roughly. */
+  readonly size: number;
+
+  constructor(parts: readonly Part[]) {
+    const merged: Part[] = [];
+    let size = 0;
+    for (const part of parts) {
+      const last = merged.at(-1);
+      if (typeof part === 'string' && typeof last === 'string') merged[merged.length - 1] = last + part;
+      else merged.push(part);
+      size += typeof part === 'string' ? part.length : 8;
+    }
+    this.parts = merged;
+    this.size = size;
+  }
+
+  /** Equal for pieces that are written alike and bind equal values. */
+  get key(): string {
+    return this.parts
+      .map((part) => (typeof part === 'string' ? part : `\0${part.type}\0${part.value}\0`))
+      .join('');
+  }
+}
+
+/** Writes a piece with others in it. */
+export function sql(texts: TemplateStringsArray, ...pieces: readonly Sql[]): Sql {
+  const parts: Part[] = [];
+  texts.forEach((text, index) => {
+    parts.push(text);
+    const piece = pieces[index];
+    if (piece !== undefined) parts.push(...piece.parts);
+  });
+  return new Sql(parts);
+}
+
+/** A value, as text that PostgreSQL reads as `type`. */
+export const bind = (value: string, type: BoundType): Sql => new Sql([{ value, type }]);
+
+/** Text that exportd itself wrote, such as the name of a function from a table in the code; never a user's. */
+export const ownText = (text: string): Sql => new Sql([text]);
+
+/** A name in quotes. */
+export const identifier = (name: string): Sql => new Sql([`"${name.replaceAll('"', '""')}"`]);
+
+export function joinSql(pieces: readonly Sql[], separator: string): Sql {
+  const parts: Part[] = [];
+  pieces.forEach((piece, index) => {
+    if (index > 0) parts.push(separator);
+    parts.push(...piece.parts);
+  });
+  return new Sql(parts);
+}
+
+export const commaList = (pieces: readonly Sql[]): Sql => joinSql(pieces, ', ');
+
+/** A statement and the values of its `$1`, `$2`, …; equal values share one, so that equal expressions stay equal. */
+export function renderSql(piece: Sql): { readonly text: string; readonly parameters: readonly string[] } {
+  const numbers = new Map<string, number>();
+  const parameters: string[] = [];
+  const text = piece.parts.map((part) => {
+    if (typeof part === 'string') return part;
+    const key = `${part.type}\0${part.value}`;
+    let number = numbers.get(key);
+    if (number === undefined) {
+      parameters.push(part.value);
+      number = parameters.length;
+      numbers.set(key, number);
+    }
+    return `$${number}::${part.type}`;
+  });
+  return { text: text.join(''), parameters };
+}

@@ -1,0 +1,135 @@
+/** Types without parts. */
+export type ScalarKind =
+  | 'string'
+  | 'integer'
+  | 'float'
+  | 'decimal'
+  | 'boolean'
+  | 'date'
+  | 'datetime'
+  | 'uuid'
+  | 'interval'
+  | 'json'
+  | 'null';
+
+interface Nullability {
+  /** Whether a value may be missing. */
+  readonly nullable: boolean;
+}
+
+/** The type of an expression. Arrays, tuples and maps are jsonb in PostgreSQL, the others its own scalar types. */
+export type Type =
+  | ({ readonly kind: ScalarKind } & Nullability)
+  | ({ readonly kind: 'array'; readonly item: Type } & Nullability)
+  | ({ readonly kind: 'tuple'; readonly items: readonly Type[]; readonly names: readonly string[] } & Nullability)
+  | ({ readonly kind: 'map'; readonly value: Type } & Nullability);
+
+export type Kind = Type['kind'];
+
+export const scalar = (kind: ScalarKind, nullable = false): Type => ({ kind, nullable });
+export const arrayOf = (item: Type): Type => ({ kind: 'array', item, nullable: false });
+export const tupleOf = (items: readonly Type[], names: readonly string[] = []): Type => ({
+  kind: 'tuple',
+  items,
+  names,
+  nullable: false,
+});
+export const mapOf = (value: Type): Type => ({ kind: 'map', value, nullable: false });
+
+export const withNull = (type: Type, nullable = true): Type =>
+  type.nullable === nullable ? type : { ...type, nullable };
+
+export const isComposite = (type: Type): boolean =>
+  type.kind === 'array' || type.kind === 'tuple' || type.kind === 'map';
+
+export const isNumber = (type: Type): boolean =>
+  type.kind === 'integer' || type.kind === 'float' || type.kind === 'decimal';
+
+const scalarNames: Readonly<Record<ScalarKind, string>> = {
+  string: 'String',
+  integer: 'Int64',
+  float: 'Float64',
+  decimal: 'Decimal',
+  boolean: 'Bool',
+  date: 'Date',
+  datetime: 'DateTime64(6)',
+  uuid: 'UUID',
+  interval: 'Interval',
+  json: 'JSON',
+  null: 'Nothing',
+};
+
+/** The name of a type as analysts know it, such as `Nullable(String)` or `Array(Int64)`. */
+export function nameOfType(type: Type, timezone: string | null = null): string {
+  switch (type.kind) {
+    case 'array':
+      return `Array(${nameOfType(type.item, timezone)})`;
+    case 'tuple':
+      return `Tuple(${type.items.map((item, index) => `${nameOf(type.names[index])}${nameOfType(item, timezone)}`).join(', ')})`;
+    case 'map':
+      return `Map(String, ${nameOfType(type.value, timezone)})`;
+    case 'datetime': {
+      const name = timezone === null ? scalarNames.datetime : `DateTime64(6, '${timezone}')`;
+      return type.nullable ? `Nullable(${name})` : name;
+    }
+    default:
+      return type.nullable ? `Nullable(${scalarNames[type.kind]})` : scalarNames[type.kind];
+  }
+}
+
+const nameOf = (name: string | undefined): string => (name === undefined ? '' : `${name} `);
+
+const numberRank: readonly Kind[] = ['integer', 'decimal', 'float'];
+
+/** The type that values of both can be turned into without a loss of meaning, or null where there is none. */
+export function commonType(first: Type, second: Type): Type | null {
+  const nullable = first.nullable || second.nullable;
+  if (first.kind === 'null') return withNull(second);
+  if (second.kind === 'null') return withNull(first);
+  if (isNumber(first) && isNumber(second)) {
+    const kind = numberRank.indexOf(first.kind) > numberRank.indexOf(second.kind) ? first : second;
+    return withNull(kind, nullable);
+  }
+  if (first.kind === 'array' && second.kind === 'array') {
+    const item = commonType(first.item, second.item);
+    return item === null ? null : withNull(arrayOf(item), nullable);
+  }
+  if (first.kind === 'tuple' && second.kind === 'tuple') return commonTuple(first, second, nullable);
+  if (first.kind === 'map' && second.kind === 'map') {
+    const value = commonType(first.value, second.value);
+    return value === null ? null : withNull(mapOf(value), nullable);
+  }
+  if (first.kind === second.kind) return withNull(first, nullable);
+  const kinds = [first.kind, second.kind];
+  if (kinds.includes('date') && kinds.includes('datetime')) return scalar('datetime', nullable);
+  if (kinds.includes('json') && kinds.includes('string')) return scalar('string', nullable);
+  if (kinds.includes('boolean') && kinds.includes('integer')) return scalar('integer', nullable);
+  if (kinds.includes('boolean') && kinds.includes('float')) return scalar('float', nullable);
+  return null;
+}
+
+function commonTuple(
+  first: Extract<Type, { kind: 'tuple' }>,
+  second: Extract<Type, { kind: 'tuple' }>,
+  nullable: boolean,
+): Type | null {
+  if (first.items.length !== second.items.length) return null;
+  const items: Type[] = [];
+  for (const [index, item] of first.items.entries()) {
+    const other = second.items[index];
+    const common = other === undefined ? null : commonType(item, other);
+    if (common === null) return null;
+    items.push(common);
+  }
+  return withNull(tupleOf(items, first.names), nullable);
+}
+
+/** The common type of several, `null` without any. */
+export function commonTypeOf(types: readonly Type[]): Type | null {
+  let common: Type | null = scalar('null', true);
+  for (const [index, type] of types.entries()) {
+    if (common === null) return null;
+    common = index === 0 ? type : commonType(common, type);
+  }
+  return common;
+}

@@ -1,0 +1,152 @@
+import { describe, expect, it } from '@jest/globals';
+import { parseExpression, parseQuery, parseSelectItem } from '../../src/dialect/parser/parse.ts';
+import { withoutPlaces } from './without_places.ts';
+
+const name = (text: string) => ({ kind: 'name', text });
+const field = (...path: readonly string[]) => ({ kind: 'field', path: path.map(name) });
+const number = (text: string) => ({ kind: 'number', text });
+const string = (value: string) => ({ kind: 'string', value });
+const plainCall = (called: string, ...given: readonly unknown[]) => ({
+  kind: 'call',
+  name: name(called),
+  parameters: null,
+  distinct: false,
+  arguments: given,
+  orderBy: [],
+  nulls: null,
+  filter: null,
+  over: null,
+});
+const plainTable = (path: string, alias: string | null = null) => ({
+  kind: 'table',
+  path: path.split('.').map(name),
+  alias: alias === null ? null : name(alias),
+  final: false,
+  sample: null,
+});
+const plainSelect = {
+  kind: 'select',
+  ctes: [],
+  distinct: false,
+  distinctOn: [],
+  columns: [number('1')],
+  from: null,
+  arrayJoin: null,
+  prewhere: null,
+  where: null,
+  groupBy: null,
+  having: null,
+  qualify: null,
+  windows: [],
+  orderBy: [],
+  limitBy: null,
+  limit: null,
+};
+
+describe('trees of expressions', () => {
+  it.each<[string, unknown]>([
+    ['properties.$browser', field('properties', '$browser')],
+    ['`a b`."c"', field('a b', 'c')],
+    [
+      "properties['a b']",
+      { kind: 'index', object: field('properties'), index: string('a b'), nullish: false },
+    ],
+    ['t.1', { kind: 'element', object: field('t'), position: number('1') }],
+    ['f(x).y', { kind: 'member', object: plainCall('f', field('x')), name: name('y'), nullish: false }],
+    ['x?.y', { kind: 'member', object: field('x'), name: name('y'), nullish: true }],
+    ['a[1:]', { kind: 'slice', object: field('a'), from: number('1'), to: null }],
+    ["'it''s\\n'", string("it's\n")],
+    ["'\\d'", string('\\d')],
+    ['-1', { kind: 'unary', operator: '-', operand: number('1') }],
+    ['a AND b AND c', { kind: 'logical', operator: 'and', operands: [field('a'), field('b'), field('c')] }],
+    ['a not in b', { kind: 'comparison', operator: 'not in', left: field('a'), right: field('b') }],
+    ['a is not null', { kind: 'is_null', operand: field('a'), negated: true }],
+    ['a ?? b', { kind: 'nullish', left: field('a'), right: field('b') }],
+    ['a ? b : c', { kind: 'conditional', condition: field('a'), then: field('b'), otherwise: field('c') }],
+    ['INTERVAL 7 DAYS', { kind: 'interval', amount: number('7'), unit: 'day' }],
+    ["INTERVAL '7 days'", { kind: 'interval', amount: number('7'), unit: 'day' }],
+    ["DATE '2026-11-21'", { kind: 'time', type: 'date', text: '2026-11-21' }],
+    ['{variables.x}', { kind: 'placeholder', expression: field('variables', 'x') }],
+    ["f'a{b}'", { kind: 'template', parts: [string('a'), field('b')] }],
+    ['x -> y', { kind: 'lambda', parameters: [name('x')], body: field('y') }],
+    ['substring(a FROM 1)', plainCall('substring', field('a'), number('1'))],
+    [
+      'a::Array(Int64)',
+      {
+        kind: 'cast',
+        operand: field('a'),
+        type: {
+          kind: 'type',
+          name: name('Array'),
+          arguments: [{ kind: 'type', name: name('Int64'), arguments: [] }],
+        },
+        safe: false,
+      },
+    ],
+    ['quantile(0.5)(x)', { ...plainCall('quantile', field('x')), parameters: [number('0.5')] }],
+    ['count(DISTINCT x)', { ...plainCall('count', field('x')), distinct: true }],
+    ['count() FILTER (WHERE x) OVER w', { ...plainCall('count'), filter: field('x'), over: name('w') }],
+  ])('%s', (text, tree) => {
+    expect(withoutPlaces(parseExpression(text))).toEqual(tree);
+  });
+
+  it('has names and stars where columns are selected', () => {
+    expect(withoutPlaces(parseSelectItem('a b'))).toEqual({
+      kind: 'alias',
+      expression: field('a'),
+      name: name('b'),
+    });
+    expect(withoutPlaces(parseSelectItem('e.*'))).toEqual({
+      kind: 'star',
+      table: [name('e')],
+      exclude: [],
+      replace: [],
+    });
+  });
+});
+
+describe('trees of queries', () => {
+  it.each<[string, unknown]>([
+    ['SELECT 1', plainSelect],
+    ['SELECT 1 FROM warehouse.orders o', { ...plainSelect, from: plainTable('warehouse.orders', 'o') }],
+    [
+      'SELECT 1 LIMIT 2, 3',
+      { ...plainSelect, limit: { kind: 'limit', count: number('3'), offset: number('2'), withTies: false } },
+    ],
+    [
+      'SELECT 1 FROM a LEFT JOIN b USING x',
+      {
+        ...plainSelect,
+        from: {
+          kind: 'join',
+          type: 'left',
+          strictness: null,
+          left: plainTable('a'),
+          right: plainTable('b'),
+          constraint: { kind: 'using', columns: [name('x')] },
+        },
+      },
+    ],
+    [
+      'SELECT 1 UNION ALL SELECT 1 INTERSECT SELECT 1',
+      {
+        kind: 'set_operation',
+        operator: 'union all',
+        operands: [
+          plainSelect,
+          {
+            kind: 'set_operation',
+            operator: 'intersect distinct',
+            operands: [plainSelect, plainSelect],
+            orderBy: [],
+            limit: null,
+          },
+        ],
+        orderBy: [],
+        limit: null,
+      },
+    ],
+  ])('%s', (text, tree) => {
+    expect(withoutPlaces(parseQuery(text))).toEqual(tree);
+  });
+});

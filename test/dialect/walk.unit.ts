@@ -1,0 +1,94 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Field } from '../../src/dialect/ast.ts';
+import type { Node } from '../../src/dialect/ast_node.ts';
+import { parseExpression, parseQuery } from '../../src/dialect/parser/parse.ts';
+import { printExpression, printQuery } from '../../src/dialect/print/print.ts';
+import { childrenOf, findNodes, transform, walk } from '../../src/dialect/walk.ts';
+
+const isField = (node: Node): node is Field => node.kind === 'field';
+const pathOf = (field: Field): string => field.path.map(({ text }) => text).join('.');
+
+describe('walking a tree', () => {
+  it('meets every node once, in the order of the text, with its parents', () => {
+    const met: string[] = [];
+    walk(parseExpression('f(x -> b.c, a) + (SELECT d FROM t)'), {
+      enter: (node, parents) => {
+        met.push(`${'  '.repeat(parents.length)}${node.kind}`);
+        return true;
+      },
+    });
+    expect(met).toEqual([
+      'arithmetic',
+      '  call',
+      '    name',
+      '    lambda',
+      '      name',
+      '      field',
+      '        name',
+      '        name',
+      '    field',
+      '      name',
+      '  subquery',
+      '    select',
+      '      field',
+      '        name',
+      '      table',
+      '        name',
+    ]);
+  });
+
+  it('leaves out what is below a node when told so, and leaves nodes after their children', () => {
+    const left: string[] = [];
+    walk(parseExpression('a + (SELECT b)'), {
+      enter: (node) => node.kind !== 'subquery',
+      leave: (node) => left.push(node.kind),
+    });
+    expect(left).toEqual(['name', 'field', 'subquery', 'arithmetic']);
+  });
+
+  it('finds nodes of a kind', () => {
+    const query = parseQuery(
+      'WITH c AS (SELECT a) SELECT b, f(c.d) OVER (ORDER BY e) FROM t JOIN u ON g ORDER BY h LIMIT 1 BY i',
+    );
+    expect(findNodes(query, isField).map(pathOf)).toEqual(['a', 'b', 'c.d', 'e', 'g', 'h', 'i']);
+  });
+
+  it('says of every node where it stands', () => {
+    const text = "SELECT f(a.b) AS x, CASE WHEN c THEN 'd' END\nFROM t AS u -- end\n";
+    const places: Record<string, string[]> = {};
+    walk(parseQuery(text), {
+      enter: ({ kind, start, end }) => {
+        (places[kind] ??= []).push(text.slice(start, end));
+        return true;
+      },
+    });
+    expect(places).toEqual({
+      select: ["SELECT f(a.b) AS x, CASE WHEN c THEN 'd' END\nFROM t AS u"],
+      alias: ['f(a.b) AS x'],
+      call: ['f(a.b)'],
+      name: ['f', 'a', 'b', 'x', 'c', 't', 'u'],
+      field: ['a.b', 'c'],
+      case: ["CASE WHEN c THEN 'd' END"],
+      branch: ["WHEN c THEN 'd'"],
+      string: ["'d'"],
+      table: ['t AS u'],
+    });
+  });
+
+  it('puts other nodes in the place of some and keeps the rest', () => {
+    const tree = parseExpression('a = {name} AND b IN (1, {name})');
+    const changed = transform(tree, (node) =>
+      node.kind === 'placeholder' ? { kind: 'string', value: 'x', start: node.start, end: node.end } : node,
+    );
+    if (changed.kind !== 'logical') throw new Error('The kind of the root has changed.');
+    expect(printExpression(changed)).toBe("a = 'x' AND b IN (1, 'x')");
+    expect(printExpression(tree)).toBe('a = {name} AND b IN (1, {name})');
+    expect(transform(tree, (node) => node)).toBe(tree);
+  });
+
+  it('gives the nodes right below one', () => {
+    const query = parseQuery('SELECT a, b FROM t WHERE c');
+    expect(childrenOf(query).map(({ kind }) => kind)).toEqual(['field', 'field', 'table', 'field']);
+    expect(printQuery(query)).toBe('SELECT a, b FROM t WHERE c');
+  });
+});
