@@ -1,11 +1,8 @@
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { batchExportDecider, type BatchExportDefinition } from '../../src/domain/batch_export.ts';
-import { intervalContaining } from '../../src/domain/intervals.ts';
 import { scheduleWorkflowId } from '../../workflows/messages.ts';
-import { definition } from '../decisions/commander.ts';
+import { createBehind } from '../isolation/behind.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
 import { until } from '../setup/until.ts';
 import { createControlStack, type ControlStack } from '../temporal/control_stack.ts';
@@ -19,37 +16,10 @@ beforeAll(async () => {
 afterAll(() => stack.close());
 
 const run = promisify(execFile);
-const minute = 60_000;
-
-/** An export as its journal stands after so many minutes in which no worker ran. */
-async function createBehind(minutes: number): Promise<{ id: string; owed: string[] }> {
-  const id = randomUUID();
-  const { rows } = await stack.pool.query<{ now: Date }>('select clock_timestamp() as now');
-  const now = new Date(rows[0]?.now ?? 0).getTime();
-  const minutely: BatchExportDefinition = {
-    ...(definition as BatchExportDefinition),
-    interval: 'every 1 minutes',
-  };
-  const pieces = [{ ...minutely, effective_from: null }];
-  const { start } = intervalContaining(pieces, new Date(now - minutes * minute));
-  await stack.journal.transaction(async (transaction) => {
-    const stream = await transaction.lock(batchExportDecider, id);
-    await stream.append(randomUUID(), [
-      {
-        type: 'BatchExportCreated',
-        data: { team_id: 1, definition: minutely, scheduled_until: start, paused: false },
-      },
-    ]);
-  });
-  const owed = Array.from({ length: minutes }, (_, index) =>
-    new Date(new Date(start).getTime() + index * minute).toISOString(),
-  );
-  return { id, owed };
-}
 
 describe('after all workers were down for several intervals', () => {
   it('each of them is run, oldest first and no more at once than allowed', async () => {
-    const { id, owed } = await createBehind(5);
+    const { id, owed } = await createBehind(stack, 5);
     let open = 0;
     let most = 0;
     const order: string[] = [];
@@ -87,7 +57,7 @@ describe('a schedule that is reset to its first task, after a hundred signals', 
     await stack.stopWorker();
     await stack.startWorker();
     stack.behaviour.whileExporting = () => Promise.resolve();
-    const { id } = await createBehind(3);
+    const { id } = await createBehind(stack, 3);
     await stack.reconcile();
     const handle = stack.client.workflow.getHandle(scheduleWorkflowId(id));
     for (let signal = 0; signal < 50; signal += 1) {

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { until } from '../setup/until.ts';
+import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
+import { createBehind } from './behind.ts';
+
+let stack: ControlStack;
+beforeAll(async () => {
+  stack = await createControlStack({
+    EXPORTD_EXPORT_SLOTS: '1',
+    EXPORTD_BACKFILL_CONCURRENCY: '8',
+    EXPORTD_HEARTBEAT_TIMEOUT_MS: '60000',
+  });
+  await stack.startWorker();
+});
+afterAll(() => stack.close());
+
+it('a scheduled run comes before those of a backfill that have waited for longer', async () => {
+  const order: string[] = [];
+  const { promise: released, resolve: release } = Promise.withResolvers<undefined>();
+  stack.behaviour.whileExporting = async (runId) => {
+    const { rows } = await stack.pool.query<{ batch_export_id: string }>(
+      'select batch_export_id from exportd.batch_export_runs where id = $1',
+      [runId],
+    );
+    order.push(rows[0]?.batch_export_id ?? '');
+    await released;
+  };
+  const backlog = await stack.createExport();
+  await stack.command(backlog, 'backfill', lastHours(8));
+  const waiting = async (id: string) => {
+    const { rows } = await stack.pool.query<{ waiting: number }>(
+      `select count(*)::int as waiting from exportd.batch_export_runs
+       where batch_export_id = $1 and records_total_count is not null`,
+      [id],
+    );
+    return rows[0]?.waiting ?? 0;
+  };
+  await until(async () => order.length === 1 && (await waiting(backlog)) === 8, 'the backlog');
+  const { id } = await createBehind(stack, 1);
+  await stack.reconcile();
+  await until(async () => (await waiting(id)) >= 1, 'the scheduled run waits behind it');
+  release(undefined);
+  await until(() => order.length >= 9, 'all of them');
+  // One more of the backlog may have been handed out already.
+  expect(order.indexOf(id)).toBeLessThanOrEqual(2);
+});
