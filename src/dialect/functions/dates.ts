@@ -1,0 +1,143 @@
+import { scalar, standard, type FunctionDefinition } from './definition.ts';
+
+const part = (name: string, description: string): FunctionDefinition =>
+  scalar(name, ['date_or_datetime', 'string?'], 'integer', description);
+const start = (unit: string, gives: 'date' | 'datetime'): FunctionDefinition =>
+  scalar(`toStartOf${unit}`, ['date_or_datetime', 'string?'], gives, `The begin of the ${unit} of a time.`);
+
+const units = ['Second', 'Minute', 'Hour', 'Day', 'Week', 'Month', 'Quarter', 'Year'] as const;
+const ofEachUnit = units.flatMap((unit) => [
+  scalar(`add${unit}s`, ['date_or_datetime', 'number'], 'date_or_datetime', `A time some ${unit}s later.`),
+  scalar(
+    `subtract${unit}s`,
+    ['date_or_datetime', 'number'],
+    'date_or_datetime',
+    `A time some ${unit}s earlier.`,
+  ),
+  scalar(`toInterval${unit}`, ['number'], 'interval', `An interval of some ${unit}s.`),
+]);
+
+/** Dates and times; parts and begins are those of the project's time zone unless another is named. */
+export const dateFunctions: readonly FunctionDefinition[] = [
+  ...ofEachUnit,
+  standard('now', [], 'datetime', 'This moment.'),
+  scalar('today', [], 'date', 'Today.'),
+  scalar('yesterday', [], 'date', 'Yesterday.'),
+  standard('current_date', [], 'date', 'Today.'),
+  scalar('toDate', ['any', 'string?'], 'date', 'The value as a date, or null.'),
+  scalar('toDateTime', ['any', 'string?'], 'datetime', 'The value as a time, or null.'),
+  scalar(
+    'toDateTime64',
+    ['any', 'integer?', 'string?'],
+    'datetime',
+    'The value as a time with its fraction, or null.',
+  ),
+  scalar('parseDateTime', ['string', 'string', 'string?'], 'datetime', 'A text of a format as a time.'),
+  scalar(
+    'parseDateTimeBestEffort',
+    ['string', 'string?'],
+    'datetime',
+    'A text of any usual format as a time, or null.',
+  ),
+  scalar('toTimeZone', ['datetime', 'string'], 'datetime', 'The time, shown in another zone.'),
+  part('toYear', 'The year.'),
+  part('toQuarter', 'The quarter, from 1.'),
+  part('toMonth', 'The month, from 1.'),
+  part('toDayOfYear', 'The day of the year, from 1.'),
+  part('toDayOfMonth', 'The day of the month.'),
+  part('toDayOfWeek', 'The day of the week, 1 is Monday.'),
+  part('toHour', 'The hour.'),
+  part('toMinute', 'The minute.'),
+  part('toSecond', 'The second.'),
+  part('toUnixTimestamp', 'Seconds since 1970.'),
+  scalar('fromUnixTimestamp', ['number'], 'datetime', 'A time from seconds since 1970.', 'to_timestamp($1)'),
+  start('Year', 'date'),
+  start('Quarter', 'date'),
+  start('Month', 'date'),
+  scalar(
+    'toStartOfWeek',
+    ['date_or_datetime', 'integer?', 'string?'],
+    'date',
+    'The first day of the week of a time.',
+  ),
+  start('Day', 'datetime'),
+  start('Hour', 'datetime'),
+  start('Minute', 'datetime'),
+  start('Second', 'datetime'),
+  start('FiveMinutes', 'datetime'),
+  start('TenMinutes', 'datetime'),
+  start('FifteenMinutes', 'datetime'),
+  scalar(
+    'toStartOfInterval',
+    ['date_or_datetime', 'interval', 'string?'],
+    'datetime',
+    'The begin of an interval of a time.',
+  ),
+  part('toISOWeek', 'The week of ISO 8601.'),
+  part('toISOYear', 'The year of ISO 8601.'),
+  scalar('toMonday', ['date_or_datetime', 'string?'], 'date', 'The Monday of the week of a time.'),
+  scalar('toLastDayOfMonth', ['date_or_datetime', 'string?'], 'date', 'The last day of the month of a time.'),
+  scalar('toWeek', ['date_or_datetime', 'integer?', 'string?'], 'integer', 'The week of the year.'),
+  scalar(
+    'toYearWeek',
+    ['date_or_datetime', 'integer?', 'string?'],
+    'integer',
+    'Year and week as one number.',
+  ),
+  part('toYYYYMM', 'Year and month as one number.'),
+  part('toYYYYMMDD', 'Year, month and day as one number.'),
+  scalar(
+    'dateDiff',
+    ['string', 'date_or_datetime', 'date_or_datetime', 'string?'],
+    'integer',
+    'Bounds of a unit between two times.',
+  ),
+  scalar(
+    'date_diff',
+    ['string', 'date_or_datetime', 'date_or_datetime', 'string?'],
+    'integer',
+    'Bounds of a unit between two times.',
+  ),
+  scalar(
+    'age',
+    ['string', 'date_or_datetime', 'date_or_datetime', 'string?'],
+    'integer',
+    'Whole units between two times.',
+  ),
+  scalar('dateAdd', ['any', 'any', 'any?'], 'date_or_datetime', 'A time some units later.'),
+  scalar('dateSub', ['any', 'any', 'any?'], 'date_or_datetime', 'A time some units earlier.'),
+  scalar(
+    'dateTrunc',
+    ['string', 'date_or_datetime', 'string?'],
+    'date_or_datetime',
+    'The begin of a unit of a time.',
+  ),
+  standard(
+    'date_trunc',
+    ['string', 'date_or_datetime', 'string?'],
+    'date_or_datetime',
+    'The begin of a unit of a time.',
+  ),
+  standard('date_part', ['string', 'date_or_datetime'], 'float', 'A part of a time.'),
+  scalar('timeSlot', ['datetime'], 'datetime', 'The begin of the half hour of a time.'),
+  scalar('formatDateTime', ['date_or_datetime', 'string', 'string?'], 'string', 'A time in a format with %.'),
+  scalar('dateName', ['string', 'date_or_datetime', 'string?'], 'string', 'A part of a time as a word.'),
+  scalar('monthName', ['date_or_datetime'], 'string', 'The name of the month.'),
+  standard('make_date', ['integer', 'integer', 'integer'], 'date', 'A date of its parts.'),
+  standard(
+    'make_timestamp',
+    ['integer', 'integer', 'integer', 'integer', 'integer', 'number'],
+    'datetime',
+    'A time of its parts.',
+  ),
+  standard('make_interval', ['integer...'], 'interval', 'An interval of its parts.'),
+  standard(
+    'date_bin',
+    ['interval', 'datetime', 'datetime'],
+    'datetime',
+    'The begin of a piece of time.',
+    'date_bin($1, $2, $3)',
+  ),
+  standard('to_char', ['any', 'string'], 'string', 'A value in a format of PostgreSQL.', 'to_char($1, $2)'),
+  standard('to_timestamp', ['any', 'string?'], 'datetime', 'A time from seconds since 1970, or from a text.'),
+];

@@ -1,0 +1,83 @@
+import { describe, expect, it } from '@jest/globals';
+import { arityOf } from '../../src/dialect/functions/definition.ts';
+import { findFunction, functionDefinitions, suggestFunction } from '../../src/dialect/functions/registry.ts';
+import { listedFunctions } from './listed_functions.ts';
+
+describe('the table of functions', () => {
+  it('has every function of the reference', () => {
+    expect(listedFunctions.filter((name) => findFunction(name) === undefined)).toEqual([]);
+    expect(functionDefinitions.length).toBeGreaterThanOrEqual(300);
+  });
+
+  it('has each name once, whatever its case', () => {
+    const names = functionDefinitions.map(({ name }) => name.toLowerCase());
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  });
+
+  it.each(functionDefinitions)(
+    '$name is stated in full',
+    ({ parameters, settings, description, compile }) => {
+      expect(description).toMatch(/[.]$/);
+      for (const list of [parameters, settings]) {
+        const shapes = list.map((parameter) =>
+          parameter.endsWith('...') ? 2 : parameter.endsWith('?') ? 1 : 0,
+        );
+        expect(shapes).toEqual(shapes.toSorted());
+        expect(shapes.filter((shape) => shape === 2).length).toBeLessThanOrEqual(1);
+      }
+      const places = [...(compile ?? '').matchAll(/\$(\d+)/g)].map(([, place]) => Number(place));
+      for (const place of places) expect(place).toBeLessThanOrEqual(parameters.length);
+      if (compile !== null) expect(arityOf(parameters).least).toBeGreaterThanOrEqual(new Set(places).size);
+    },
+  );
+
+  it('knows how many arguments a function takes', () => {
+    expect(arityOf([])).toEqual({ least: 0, most: 0 });
+    expect(arityOf(['string', 'integer?'])).toEqual({ least: 1, most: 2 });
+    expect(arityOf(['string', 'any...'])).toEqual({ least: 1, most: Infinity });
+  });
+});
+
+describe('finding a function', () => {
+  it('takes names of standard SQL in any case, the others as they are written', () => {
+    expect(findFunction('COUNT')?.definition.name).toBe('count');
+    expect(findFunction('IfNull')?.definition.name).toBe('ifNull');
+    expect(findFunction('todate')).toBeUndefined();
+    expect(findFunction('substr')?.definition.name).toBe('substring');
+  });
+
+  it('takes If behind an aggregate only', () => {
+    expect(findFunction('sumIf')).toMatchObject({ definition: { name: 'sum' }, suffix: 'If' });
+    expect(findFunction('multiIf')).toMatchObject({ definition: { name: 'multiIf' }, suffix: null });
+    expect(findFunction('lowerIf')).toBeUndefined();
+  });
+
+  it.each([
+    'pg_sleep',
+    'sleep',
+    'file',
+    'url',
+    'remote',
+    'currentUser',
+    'pg_read_file',
+    '__proto__',
+    'constructor',
+  ])('does not know %s', (name) => {
+    expect(findFunction(name)).toBeUndefined();
+  });
+
+  it.each([
+    ['toDat', 'toDate'],
+    ['todate', 'toDate'],
+    ['cuont', 'count'],
+    ['arrayMpa', 'arrayMap'],
+    ['startWith', 'startsWith'],
+  ])('suggests for %s', (name, near) => {
+    expect(suggestFunction(name)).toBe(`Perhaps you meant '${near}(...)'?`);
+  });
+
+  it('suggests nothing for what is like nothing', () => {
+    expect(suggestFunction('pg_sleep_for_a_long_time')).toBeNull();
+    expect(suggestFunction('x'.repeat(10_000))).toBeNull();
+  });
+});
