@@ -6,7 +6,9 @@ import {
   parseQuery,
   parseSelectItem,
 } from '../../src/dialect/parser/parse.ts';
-import { refusedTexts } from './refused_texts.ts';
+import { refusedOperators } from './refused_operators.ts';
+import { refusedStatements } from './refused_statements.ts';
+import { refusedValues } from './refused_values.ts';
 
 function refusalOf(parse: () => unknown): DialectError {
   try {
@@ -19,7 +21,7 @@ function refusalOf(parse: () => unknown): DialectError {
 }
 
 describe('refused queries', () => {
-  it.each(refusedTexts)('$text', ({ text, carets, says }) => {
+  it.each([...refusedStatements, ...refusedValues, ...refusedOperators])('%s', (text, carets, says) => {
     const error = refusalOf(() => parseQuery(text));
     const line = text.split(/\r\n|\n/)[error.line - 1];
     expect(error.message).toBe(`${says}\n${line ?? ''}\n${carets}`);
