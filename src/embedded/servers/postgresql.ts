@@ -77,6 +77,12 @@ function removeStaleProcessFile(data: string): void {
   if (!isServer && existsSync('/proc/self/cmdline')) rmSync(file);
 }
 
+/** Whether the package has what counts statements, for the bench of schedules; PostgreSQL would not start without. */
+const canCountStatements = (): boolean =>
+  ['so', 'dylib'].some((ending) =>
+    existsSync(join(binaries(), '../lib/postgresql', `pg_stat_statements.${ending}`)),
+  );
+
 /** Settings beyond PostgreSQL's defaults. */
 const serverSettings = (durable: boolean): Record<string, string> => ({
   listen_addresses: '127.0.0.1',
@@ -92,8 +98,7 @@ const serverSettings = (durable: boolean): Record<string, string> => ({
     fsync: 'off',
     synchronous_commit: 'off',
     full_page_writes: 'off',
-    // The bench of schedules says how many statements a run takes.
-    shared_preload_libraries: 'pg_stat_statements',
+    ...(canCountStatements() && { shared_preload_libraries: 'pg_stat_statements' }),
   }),
 });
 
