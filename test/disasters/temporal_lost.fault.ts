@@ -72,11 +72,12 @@ describe('when the database of Temporal is thrown away', () => {
     await temporal.kill();
     temporal.loseDatabase();
     worker?.resume();
-    const refused = await stack.call('POST', `/batch_exports/${idle}/backfill/`, {
+    const answered = await stack.call('POST', `/batch_exports/${idle}/backfill/`, {
       start_at: hourAgo(2).toISOString(),
       end_at: hourAgo(1).toISOString(),
     });
-    expect(refused.status).toBe(503);
+    // The worker may have had a task of that schedule in hand, and a step decides every command that waits.
+    expect([200, 503]).toContain(answered.status);
     expect(await completed(halfway)).toBeLessThan(hours);
     await temporal.start();
     exporting.release();
@@ -95,6 +96,8 @@ describe('when the database of Temporal is thrown away', () => {
       async () => (await stack.call('GET', `/batch_exports/${idle}/`)).body.paused === true,
       'the pause that waited',
     );
+    const expected = answered.status === 200 ? ['Completed'] : [];
+    await until(async () => (await statuses(idle)).join() === expected.join(), 'what was answered is so');
     for (const id of [live, halfway]) {
       await lossless(id);
       const starts = await startsPerInterval(stack.pool, id);
