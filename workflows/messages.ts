@@ -56,6 +56,15 @@ export interface NotificationInput {
   readonly longest_ms: number;
 }
 
+/** What a query in the background starts with: ids and limits. Its text, its rows and its errors stay in PostgreSQL. */
+export interface QueryInput {
+  readonly execution_id: string;
+  readonly task_queue: string;
+  /** The longest that one attempt takes. */
+  readonly longest_ms: number;
+  readonly heartbeat_timeout_ms: number;
+}
+
 /** A task of the upkeep that failed, and when it is tried again. */
 export interface PutOffTask {
   readonly name: string;
@@ -83,6 +92,7 @@ export const workflowTypes = {
   destinationTest: 'batchExportDestinationTest',
   upkeep: 'batchExportUpkeep',
   notification: 'batchExportNotification',
+  query: 'query',
 } as const;
 
 /** Whether a value is an id as exportd makes them; a workflow that is started by hand gets anything. */
@@ -115,6 +125,10 @@ const notificationPrefix = 'batch-export-notification-';
 
 /** Workflow id of the upkeep: one for each deployment in a namespace, which its task queues tell apart. */
 export const upkeepWorkflowId = (taskQueuePrefix: string): string => `${taskQueuePrefix}-upkeep`;
+
+/** Workflow id of a query in the background. */
+export const queryWorkflowId = (query: { readonly team_id: number; readonly id: string }): string =>
+  `query-${query.team_id}-${query.id}`;
 
 /** Workflow id of a run: one for each interval of an export, so that Temporal too runs one at a time. */
 export const runWorkflowId = (run: {

@@ -1,7 +1,7 @@
 import type { ActivityOptions, LocalActivityOptions } from '@temporalio/workflow';
 import type { UpkeepRound } from '../activities/upkeep.ts';
 import type { UpkeepKind } from '../src/decisions/upkeep_due.ts';
-import type { DestinationTestInput, NotificationInput, RunLimits, RunInput } from './messages.ts';
+import type { DestinationTestInput, NotificationInput, QueryInput, RunLimits, RunInput } from './messages.ts';
 
 /**
  * Recording facts and starting workflows. Tried for ever: there is nothing else to do until the database is back, and
@@ -57,6 +57,24 @@ export const deliveryPolicy = ({ task_queue, longest_ms }: NotificationInput): A
   taskQueue: task_queue,
   startToCloseTimeout: longest_ms,
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+});
+
+/**
+ * Running a query. An error of the query is an outcome; what fails here is the database or the worker, and a worker
+ * that was killed is noticed by its heartbeat. How long it waits for a place among the queries is not bounded: it can
+ * be cancelled meanwhile.
+ */
+export const queryPolicy = ({
+  task_queue,
+  longest_ms,
+  heartbeat_timeout_ms,
+}: QueryInput): ActivityOptions => ({
+  taskQueue: task_queue,
+  startToCloseTimeout: longest_ms,
+  heartbeatTimeout: heartbeat_timeout_ms,
+  // The workflow ends only after the statement has.
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+  retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '10s', maximumAttempts: 20 },
 });
 
 /** Places for deliveries in a worker, beside those of the upkeep: receivers that hang keep no bucket waiting for long. */

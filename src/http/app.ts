@@ -11,6 +11,7 @@ import type { Registry } from 'prom-client';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
+import type { QueryDesk } from '../queries/query_desk.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { DestinationTestClient } from '../temporal/destination_test_client.ts';
 import type { WebhookTestClient } from '../temporal/notification_client.ts';
@@ -31,6 +32,7 @@ import { destinationTestRoutes } from './routes/destination_tests.ts';
 import { logRoutes } from './routes/logs.ts';
 import { monitoringRoutes } from './routes/monitoring.ts';
 import { projectRoutes } from './routes/projects.ts';
+import { queryRoutes } from './routes/queries.ts';
 import { queryAuthorizationRoutes } from './routes/query_authorization.ts';
 import { runRoutes } from './routes/runs.ts';
 import { steeringRoutes } from './routes/steering.ts';
@@ -48,6 +50,7 @@ export interface HttpDependencies {
   readonly destinationTests: DestinationTestClient;
   readonly webhookTests: WebhookTestClient;
   readonly executions: RunExecutions;
+  readonly queries: QueryDesk;
   readonly keyRing: KeyRing;
   readonly logger: Logger;
   /** How many workers poll the schedules' task queue; rejects when Temporal cannot be reached. */
@@ -66,6 +69,7 @@ const resources = [
   webhookRoutes,
   dashboardRoutes,
   queryAuthorizationRoutes,
+  queryRoutes,
 ];
 
 /** Builds the application without listening. Closing it ends what it opened itself, not what it was given. */
@@ -75,7 +79,9 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   const app: HttpApp = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true }),
-    routerOptions: { ignoreTrailingSlash: true },
+    // Ids of queries are the clients' own, and percent signs make them longer.
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 2_000 },
+    bodyLimit: settings.EXPORTD_BODY_BYTES,
     return503OnClosing: true,
     // Of requests whose address cannot even be decoded, which reach neither a route nor the error handler.
     frameworkErrors: (error, request, reply) => {
@@ -105,6 +111,11 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
 
   const outcomes = createCommandOutcomes(pool, { pollMs: settings.EXPORTD_COMMAND_POLL_MS, logger });
   app.addHook('onClose', () => outcomes.close());
+  // Closing waits for answers, and people may run queries for longer than a process has to shut down.
+  app.addHook('preClose', (done) => {
+    dependencies.queries.running.interrupt();
+    done();
+  });
   const desk = createCommandDesk({
     ...dependencies,
     outcomes,

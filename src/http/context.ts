@@ -9,6 +9,7 @@ import { callerOf } from './authentication.ts';
 import type { CommandDesk, Order, Ordered } from './commands.ts';
 import type { DestinationTestDesk } from './destination_test.ts';
 import type { DryRunDesk } from './dry_run.ts';
+import type { QueryDesk } from '../queries/query_desk.ts';
 import type { RunLink } from './reading/runs.ts';
 import type { WebhookTestDesk } from './webhook_test.ts';
 
@@ -26,6 +27,7 @@ export interface RouteContext extends DryRunDesk, DestinationTestDesk, WebhookTe
   readonly settings: Settings;
   readonly keyRing: KeyRing;
   readonly desk: CommandDesk;
+  readonly queries: QueryDesk;
   readonly runLink: RunLink;
 }
 

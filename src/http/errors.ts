@@ -2,6 +2,13 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { CommandRefused, type RefusalCode } from '../domain/errors.ts';
 import { isDatabaseUnavailable } from '../journal/unavailable.ts';
+import {
+  BackgroundUnreachable,
+  QueryIdInUse,
+  QueryInterrupted,
+  QueryInvalid,
+} from '../queries/query_errors.ts';
+import { QueryMismatch } from '../queries/registry.ts';
 import { ApiError, notFound } from './api_error.ts';
 import { invalidRequest } from './validation_error.ts';
 
@@ -29,6 +36,30 @@ export function refusalError(refusal: {
     attr: refusal.attr ?? null,
     headers: status === 429 ? { 'retry-after': String(retryAfterSeconds) } : {},
   });
+}
+
+const retryLater = { headers: { 'retry-after': '5' } };
+
+/** Why a query has no answer. */
+function queryError(error: Error, request: FastifyRequest): ApiError | undefined {
+  if (error instanceof QueryInvalid)
+    return new ApiError(400, error.code, error.message, { attr: error.attr });
+  if (error instanceof QueryMismatch) {
+    const issues = error.error.issues.map(({ code, path, message, ...params }) => ({
+      keyword: code,
+      instancePath: `/${[...error.path, ...path].join('/')}`,
+      schemaPath: '',
+      message,
+      params,
+    }));
+    return invalidRequest(issues, request.body);
+  }
+  if (error instanceof QueryIdInUse)
+    return new ApiError(409, 'conflict', error.message, { attr: 'client_query_id' });
+  if (error instanceof BackgroundUnreachable)
+    return new ApiError(503, 'temporal_unreachable', error.message, retryLater);
+  if (error instanceof QueryInterrupted) return new ApiError(503, 'unavailable', error.message, retryLater);
+  return undefined;
 }
 
 /** What Fastify itself refuses, in words of ours. */
@@ -60,6 +91,8 @@ const toApiError = (error: FastifyError, request: FastifyRequest): ApiError | un
           error.validation,
           error.validationContext === 'querystring' ? request.query : request.body,
         );
+  const ofQuery = queryError(error, request);
+  if (ofQuery) return ofQuery;
   if (isDatabaseUnavailable(error))
     return new ApiError(503, 'unavailable', 'The database cannot be reached now; try again in a moment.', {
       headers: { 'retry-after': '5' },

@@ -3,12 +3,16 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { createKeyRing } from '../config/key_ring.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import { createPool } from '../journal/database.ts';
+import { productQueryKinds } from '../queries/product_kinds.ts';
+import { connectQueriesToSource } from '../queries/query_source.ts';
+import { createRunningQueries } from '../queries/running_queries.ts';
 import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { createClient } from '../temporal/connections.ts';
 import { createDestinationTestClient } from '../temporal/destination_test_client.ts';
 import { createWebhookTestClient } from '../temporal/notification_client.ts';
 import { countPollers } from '../temporal/pollers.ts';
+import { createQueryClient } from '../temporal/query_client.ts';
 import { createRunExecutionWatch } from '../temporal/run_executions.ts';
 import { createScheduleSignaller } from '../temporal/schedule_client.ts';
 import { createApp } from './app.ts';
@@ -46,12 +50,14 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const executions = createRunExecutionWatch(temporal.client);
   const destinationTests = createDestinationTestClient(temporal.client, settings);
   const webhookTests = createWebhookTestClient(temporal.client, settings);
+  const querySource = connectQueriesToSource(settings);
+  const background = createQueryClient(temporal.client, settings);
   const calls = createPendingCalls();
   const release = async () => {
     // A request of the client that outlives its connection would end the process; each ends by its own deadline.
     await calls.settled();
     await temporal.close();
-    await source.close();
+    await Promise.all([source.close(), querySource.close()]);
     await pool.end();
   };
   const app = await createApp({
@@ -65,6 +71,18 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     signaller: { signal: (command) => calls.track(() => signaller.signal(command)) },
     destinationTests: { test: (testId) => calls.track(() => destinationTests.test(testId)) },
     webhookTests: { test: (deliveryId) => calls.track(() => webhookTests.test(deliveryId)) },
+    queries: {
+      settings,
+      pool,
+      logger,
+      source: querySource,
+      kinds: productQueryKinds,
+      running: createRunningQueries({ pool, pollMs: settings.EXPORTD_QUERY_POLL_MS, logger }),
+      background: {
+        start: (query) => calls.track(() => background.start(query)),
+        cancel: (query) => calls.track(() => background.cancel(query)),
+      },
+    },
     countPollers: () => calls.track(() => countPollers(temporal.client, settings)),
   });
   const close = async () => {

@@ -45,3 +45,21 @@ export class QueryInterrupted extends Error {
     super('The process that ran the query shuts down; ask again in a moment.');
   }
 }
+
+/** The id that a client gave is in use by another query. */
+export class QueryIdInUse extends Error {
+  override readonly name = 'QueryIdInUse';
+
+  constructor() {
+    super('Another query that has not ended has this id; cancel it, or use another id.');
+  }
+}
+
+/** Temporal cannot be reached, so that nothing can be started in the background. */
+export class BackgroundUnreachable extends Error {
+  override readonly name = 'BackgroundUnreachable';
+
+  constructor() {
+    super('Queries cannot be started in the background now. Nothing was started; try again later.');
+  }
+}

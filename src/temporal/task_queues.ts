@@ -2,12 +2,13 @@ import type { Settings } from '../config/settings.ts';
 
 /**
  * Decisions and data are apart, so that a flood of rows never keeps a pause waiting; so is the upkeep, so that buckets
- * which hang keep no export waiting.
+ * which hang keep no export waiting, and queries, of which people wait for the answers.
  */
 export const taskQueues = ({ EXPORTD_TASK_QUEUE }: Pick<Settings, 'EXPORTD_TASK_QUEUE'>) => ({
   control: `${EXPORTD_TASK_QUEUE}-control`,
   export: `${EXPORTD_TASK_QUEUE}-export`,
   upkeep: `${EXPORTD_TASK_QUEUE}-upkeep`,
+  query: `${EXPORTD_TASK_QUEUE}-query`,
 });
 
 /**

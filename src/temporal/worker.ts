@@ -4,6 +4,7 @@ import type { AppendActivities } from '../../activities/append.ts';
 import type { DestinationTestActivities } from '../../activities/destination_test.ts';
 import type { createExportActivities } from '../../activities/export.ts';
 import type { NotifyActivities } from '../../activities/notify.ts';
+import type { QueryActivities, QueryEndActivities } from '../../activities/query.ts';
 import type { UpkeepActivities, UpkeepLook } from '../../activities/upkeep.ts';
 import { deliveriesAtOnce, upkeepTasksAtOnce } from '../../workflows/policies.ts';
 import type { Settings } from '../config/settings.ts';
@@ -21,9 +22,15 @@ export interface WorkerDependencies {
   readonly upkeepLook: UpkeepLook;
   readonly upkeepActivities: UpkeepActivities;
   readonly notifyActivities: NotifyActivities;
+  readonly queryActivities: QueryActivities;
+  readonly queryEndActivities: QueryEndActivities;
   readonly settings: Pick<
     Settings,
-    'TEMPORAL_NAMESPACE' | 'EXPORTD_TASK_QUEUE' | 'EXPORTD_HEARTBEAT_TIMEOUT_MS'
+    | 'TEMPORAL_NAMESPACE'
+    | 'EXPORTD_TASK_QUEUE'
+    | 'EXPORTD_HEARTBEAT_TIMEOUT_MS'
+    | 'EXPORTD_QUERY_SLOTS'
+    | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS'
   >;
 }
 
@@ -53,7 +60,7 @@ const noSlots = {
  */
 const workflowTasksAtOnce = 200;
 
-/** Makes the control worker (workflows and their decisions), the export worker (rows) and the upkeep worker (buckets and webhooks). */
+/** Makes the control worker (workflows and their decisions), the export worker (rows), the upkeep worker (buckets and webhooks) and the query worker. */
 export async function createWorkers(dependencies: WorkerDependencies): Promise<Workers> {
   const { connection, settings } = dependencies;
   const shared = {
@@ -72,6 +79,7 @@ export async function createWorkers(dependencies: WorkerDependencies): Promise<W
       ...dependencies.appendActivities,
       ...dependencies.destinationTestActivities,
       ...dependencies.upkeepLook,
+      ...dependencies.queryEndActivities,
     },
     maxConcurrentWorkflowTaskExecutions: workflowTasksAtOnce,
     maxConcurrentLocalActivityExecutions: workflowTasksAtOnce,
@@ -97,7 +105,15 @@ export async function createWorkers(dependencies: WorkerDependencies): Promise<W
     maxConcurrentActivityTaskPolls: 1,
     maxHeartbeatThrottleInterval,
   });
-  const workers = [control, data, upkeep];
+  const queries = await Worker.create({
+    ...shared,
+    taskQueue: queues.query,
+    activities: dependencies.queryActivities,
+    maxConcurrentActivityTaskExecutions: settings.EXPORTD_QUERY_SLOTS,
+    maxConcurrentActivityTaskPolls: 1,
+    maxHeartbeatThrottleInterval: heartbeatIntervalMs(settings.EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS),
+  });
+  const workers = [control, data, upkeep, queries];
   const shutdown = (): void => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   };

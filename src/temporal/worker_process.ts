@@ -3,6 +3,7 @@ import { createAppendActivities } from '../../activities/append.ts';
 import { createDestinationTestActivities } from '../../activities/destination_test.ts';
 import { createExportActivities } from '../../activities/export.ts';
 import { createNotifyActivities } from '../../activities/notify.ts';
+import { createQueryActivities, createQueryEndActivities } from '../../activities/query.ts';
 import { createUpkeepActivities, createUpkeepLook } from '../../activities/upkeep.ts';
 import { createKeyRing, type KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
@@ -18,12 +19,17 @@ import { createEncoderPool } from '../encoding/encoder_pool.ts';
 import { createPool } from '../journal/database.ts';
 import { createJournal } from '../journal/journal.ts';
 import { createDeliverer } from '../notifications/deliver.ts';
+import { productQueryKinds } from '../queries/product_kinds.ts';
+import { deleteExpiredQueries } from '../queries/retention.ts';
 import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { createBackfillClient } from './backfill_client.ts';
 import { bundleWorkflows } from './bundle.ts';
 import { connectWorkers, createClient, whenTemporalAnswers } from './connections.ts';
 import { createNotificationClient } from './notification_client.ts';
+import { createQueryClient } from './query_client.ts';
+import { reconcileQueries } from './query_reconcile.ts';
+import { createQueryWork } from './query_work.ts';
 import { createLostSignals } from './lost_signals.ts';
 import { reconcile } from './reconcile.ts';
 import { createExportSlots } from './export_slots.ts';
@@ -110,11 +116,15 @@ async function serve(
     logger,
     settings,
   };
+  const queries = createQueryWork({ pool, kinds: productQueryKinds, logger, settings });
+  const background = createQueryClient(client, settings);
   const pass = async (): Promise<void> => {
     await deleteExpired(pool, settings.EXPORTD_LOG_RETENTION_MS);
+    await deleteExpiredQueries(pool, settings);
     // A namespace that was lost comes back without them, and refuses every start that names one.
     await registerSearchAttributes(temporal, signal);
     await reconcile(control);
+    await reconcileQueries({ client, pool, background, logger, settings });
   };
   const reconciler = createReconciler({ pool, pass, settings, logger });
   try {
@@ -133,6 +143,8 @@ async function serve(
       exportSlots,
       upkeepLook: createUpkeepLook(control),
       notifyActivities: createNotifyActivities({ deliver: createDeliverer(pool, keyRing, settings), logger }),
+      queryActivities: createQueryActivities(queries),
+      queryEndActivities: createQueryEndActivities(queries),
       upkeepActivities: createUpkeepActivities({
         ...control,
         openPlace: createPlaceOpener(pool, keyRing, settings),
@@ -146,7 +158,7 @@ async function serve(
     await connection.close();
   } finally {
     await reconciler.stop();
-    await Promise.allSettled([encoders.close(), source.close(), temporal.close()]);
+    await Promise.allSettled([encoders.close(), source.close(), queries.close(), temporal.close()]);
     await pool.end();
   }
 }

@@ -13,6 +13,9 @@ import { createDestinationTester } from '../../src/destination/destination_tests
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import type { DestinationTestClient } from '../../src/temporal/destination_test_client.ts';
 import type { WebhookTestClient } from '../../src/temporal/notification_client.ts';
+import { productQueryKinds } from '../../src/queries/product_kinds.ts';
+import { connectQueriesToSource } from '../../src/queries/query_source.ts';
+import { createRunningQueries } from '../../src/queries/running_queries.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
@@ -133,6 +136,8 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     },
   };
   const source = createSource({ sourceUrl: settings.SOURCE_DATABASE_URL ?? database.url, settings });
+  const logger = createLogger('test', settings);
+  const querySource = connectQueriesToSource(settings);
   const app = await createApp({
     settings,
     pool,
@@ -140,7 +145,19 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     signaller,
     executions: { ended: () => Promise.resolve(state.runsLetGo) },
     keyRing,
-    logger: createLogger('test', settings),
+    logger,
+    queries: {
+      settings,
+      pool,
+      logger,
+      source: querySource,
+      kinds: productQueryKinds,
+      running: createRunningQueries({ pool, pollMs: 50, logger }),
+      background: {
+        start: () => Promise.reject(new Error('connect ECONNREFUSED')),
+        cancel: () => Promise.reject(new Error('connect ECONNREFUSED')),
+      },
+    },
     destinationTests,
     webhookTests,
     countPollers: () => Promise.resolve(1),
@@ -194,7 +211,7 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
     close: async () => {
       await app.close();
-      await source.close();
+      await Promise.all([source.close(), querySource.close()]);
       await database.drop();
     },
   };

@@ -7,6 +7,7 @@ import { createAppendActivities } from '../../activities/append.ts';
 import { createDestinationTestActivities } from '../../activities/destination_test.ts';
 import type { createExportActivities } from '../../activities/export.ts';
 import { createNotifyActivities } from '../../activities/notify.ts';
+import { createQueryActivities, createQueryEndActivities } from '../../activities/query.ts';
 import { createUpkeepLook } from '../../activities/upkeep.ts';
 import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
@@ -17,6 +18,7 @@ import { storeCommand, type Command, type CommandName, readCommand } from '../..
 import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
+import { productQueryKinds } from '../../src/queries/product_kinds.ts';
 import { everyRow } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createLogger, type Logger } from '../../src/telemetry/logger.ts';
@@ -27,6 +29,7 @@ import { createLostSignals } from '../../src/temporal/lost_signals.ts';
 import { createExportSlots } from '../../src/temporal/export_slots.ts';
 import { reconcile } from '../../src/temporal/reconcile.ts';
 import { createNotificationClient } from '../../src/temporal/notification_client.ts';
+import { createQueryWork } from '../../src/temporal/query_work.ts';
 import { createRunStarter } from '../../src/temporal/run_starter.ts';
 import { installRuntime } from '../../src/temporal/runtime.ts';
 import { createScheduleClient, type ScheduleClient } from '../../src/temporal/schedule_client.ts';
@@ -100,6 +103,7 @@ export interface DataPlane {
 export async function createControlStack(
   more: Record<string, string> = {},
   makeDataPlane?: (database: TestDatabase, settings: Settings, runSteps: RunSteps) => DataPlane,
+  queryKinds = productQueryKinds,
 ): Promise<ControlStack> {
   const database = await createTestDatabase();
   const settings = readSettings({
@@ -146,6 +150,7 @@ export async function createControlStack(
     logger,
     settings,
   };
+  const queries = createQueryWork({ pool, kinds: queryKinds, logger, settings });
   let stop: (() => Promise<void>) | undefined;
 
   const send = async (batchExportId: string, name: CommandName, body: Record<string, unknown> = {}) => {
@@ -204,6 +209,8 @@ export async function createControlStack(
         exportActivities: data.exportActivities,
         exportSlots: createExportSlots(settings),
         upkeepLook: createUpkeepLook(control),
+        queryActivities: createQueryActivities(queries),
+        queryEndActivities: createQueryEndActivities(queries),
         upkeepActivities: standInUpkeep(behaviour, logger),
         notifyActivities: createNotifyActivities({
           deliver: createDeliverer(pool, keyRing, settings),
@@ -247,6 +254,7 @@ export async function createControlStack(
     close: async () => {
       await stopWorker();
       await connection.close();
+      await queries.close();
       await temporal.close();
       await database.drop();
     },

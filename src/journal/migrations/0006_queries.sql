@@ -33,7 +33,8 @@ create table exportd.queries (
   start_time timestamptz not null default clock_timestamp(),
   pickup_time timestamptz,
   end_time timestamptz,
-  expiration_time timestamptz not null,
+  -- Null until the query has ended.
+  expiration_time timestamptz,
   -- Of a query that a server process runs itself: a process that was killed does not move it any more.
   alive_until timestamptz,
   primary key (team_id, id)
@@ -52,7 +53,7 @@ create table exportd.query_requests (
   requested_at timestamptz not null default clock_timestamp(),
   primary key (team_id, number)
 );
-create index query_requests_time on exportd.query_requests (requested_at);
+create index query_requests_time on exportd.query_requests (team_id, requested_at);
 
 -- Counts a request unless the limit of the hour is used up. A function, so that each statement sees what was committed
 -- before the lock was had. `free_at` is when the oldest request that stands in the way leaves the hour.
@@ -75,12 +76,9 @@ begin
     insert into exportd.query_requests values (team, numbered, counted_at);
     delete from exportd.query_requests where team_id = team and requested_at <= counted_at - hour;
   end if;
-  select numbered - min(number) + 1 into used from exportd.query_requests
-    where team_id = team and requested_at > counted_at - hour;
-  if admitted then
-    select requested_at + hour into free_at from exportd.query_requests
-      where team_id = team and requested_at > counted_at - hour order by number limit 1;
-  end if;
+  select numbered - number + 1, coalesce(free_at, requested_at + hour) into used, free_at
+    from exportd.query_requests where team_id = team and requested_at > counted_at - hour
+    order by requested_at, number limit 1;
 end
 $$;
 

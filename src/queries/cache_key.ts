@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto';
+import type { JsonValue } from '../domain/json_value.ts';
+import type { QueryProject } from './query_kind.ts';
+
+/** Increased when an answer of the same query changes its shape or meaning. */
+const version = 1;
+
+/**
+ * The name of a query's answer in the cache: the same for queries of a project that can only have the same answer,
+ * whoever asks and however the JSON is written.
+ */
+export function cacheKeyOf(asked: {
+  readonly kind: string;
+  readonly cacheForm: unknown;
+  readonly variables: Readonly<Record<string, JsonValue>>;
+  readonly project: QueryProject;
+  readonly row_limit: number;
+}): string {
+  const { kind, cacheForm, variables, project, row_limit } = asked;
+  const form = canonicalJson({
+    version,
+    kind,
+    query: withoutNulls(cacheForm),
+    variables,
+    project,
+    row_limit,
+  });
+  return `cache_${createHash('md5').update(`query_${form}`).digest('hex')}`;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Members of a query that are null or only label it mean the same as none. */
+function withoutNulls(query: unknown): unknown {
+  if (!isObject(query)) return query;
+  const members = Object.entries(query).filter(
+    ([name, value]) => value !== null && value !== undefined && name !== 'tags',
+  );
+  return Object.fromEntries(members);
+}
+
+/** JSON with the members of every object in one order. */
+const canonicalJson = (value: unknown): string =>
+  JSON.stringify(value, (_name, inner: unknown) =>
+    isObject(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : inner,
+  );

@@ -1,0 +1,68 @@
+import type { Settings } from '../config/settings.ts';
+import type { JsonValue } from '../domain/json_value.ts';
+import type { Pool } from '../journal/database.ts';
+import { cacheKeyOf } from './cache_key.ts';
+import { readQueryProject } from './project.ts';
+import type { FiltersOverride, QueryProject } from './query_kind.ts';
+import type { RefreshMode } from './refresh_modes.ts';
+import type { ParsedQuery, QueryKinds } from './registry.ts';
+import { resolveVariables, type VariableOverride } from './resolve_variables.ts';
+import type { QueryOrder } from './statuses.ts';
+import { listVariables } from './variables.ts';
+
+/** A request to the query endpoint, checked as far as its own members go. */
+export interface QueryRequest {
+  readonly team_id: number;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly refresh: RefreshMode;
+  readonly client_query_id: string | null;
+  readonly filters_override: FiltersOverride | null;
+  readonly variables_override: Readonly<Record<string, VariableOverride>>;
+}
+
+/** A request with all that its answer depends on. */
+export interface PreparedQuery {
+  readonly parsed: ParsedQuery;
+  readonly variables: Readonly<Record<string, JsonValue>>;
+  readonly project: QueryProject;
+  readonly now: Date;
+  readonly cache_key: string;
+}
+
+/** Parses a request's query, lays the overrides over it and names its answer. @throws QueryInvalid, QueryMismatch */
+export async function prepareQuery(
+  {
+    pool,
+    kinds,
+    settings,
+  }: {
+    readonly pool: Pool;
+    readonly kinds: QueryKinds;
+    readonly settings: Pick<Settings, 'EXPORTD_QUERY_ROWS'>;
+  },
+  request: QueryRequest,
+): Promise<PreparedQuery> {
+  const { project, now } = await readQueryProject(pool, request.team_id);
+  const asked = kinds.parse(request.query);
+  const parsed = request.filters_override ? asked.override(request.filters_override) : asked;
+  parsed.check();
+  const used = parsed.variables();
+  const overrides = request.variables_override;
+  const variables =
+    used.length > 0 || Object.keys(overrides).length > 0
+      ? resolveVariables(used, await listVariables(pool, request.team_id), overrides)
+      : {};
+  const { kind, cacheForm } = parsed;
+  const row_limit = settings.EXPORTD_QUERY_ROWS;
+  const cache_key = cacheKeyOf({ kind, cacheForm, variables, project, row_limit });
+  return { parsed, variables, project, now, cache_key };
+}
+
+/** What a query is run from, as it is stored. */
+export const orderOf = ({ parsed, variables, project, cache_key }: PreparedQuery): QueryOrder => ({
+  team_id: project.team_id,
+  kind: parsed.kind,
+  query: parsed.query,
+  variables,
+  cache_key,
+});

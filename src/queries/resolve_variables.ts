@@ -1,0 +1,66 @@
+import type { JsonValue } from '../domain/json_value.ts';
+import { QueryInvalid } from './query_errors.ts';
+import type { UsedVariable } from './query_kind.ts';
+import type { Variable } from './variables.ts';
+
+/** What a request puts in the place of a variable's value. */
+export interface VariableOverride {
+  readonly variableId?: string | null | undefined;
+  readonly code_name?: string | null | undefined;
+  readonly value?: JsonValue | undefined;
+  /** True for no value at all, whatever `value` is. */
+  readonly isNull?: boolean | null | undefined;
+}
+
+/**
+ * The values of the variables that a query reads: from the request, else from the query, else the project's default.
+ * @param overrides by the variable's id or code name
+ * @throws QueryInvalid for an override of a variable that there is not, and for a variable without a value
+ */
+export function resolveVariables(
+  used: readonly UsedVariable[],
+  stored: readonly Variable[],
+  overrides: Readonly<Record<string, VariableOverride>>,
+): Readonly<Record<string, JsonValue>> {
+  const overridden = new Map(
+    Object.entries(overrides).map(
+      ([key, override]) => [nameOf(key, override, used, stored), override] as const,
+    ),
+  );
+  const values = new Map<string, JsonValue>();
+  for (const { code_name, value } of used) {
+    const override = overridden.get(code_name);
+    const found = override
+      ? valueOf(override)
+      : (value ?? stored.find((one) => one.code_name === code_name)?.default_value);
+    if (found !== undefined) values.set(code_name, found);
+    else if (!values.has(code_name))
+      throw new QueryInvalid(
+        'unknown_variable',
+        `There is no variable "${code_name}" in this project, and the query gives it no value.`,
+      );
+  }
+  return Object.fromEntries(values);
+}
+
+const valueOf = ({ value, isNull }: VariableOverride): JsonValue => (isNull ? null : (value ?? null));
+
+/** The code name that an override means. */
+function nameOf(
+  key: string,
+  override: VariableOverride,
+  used: readonly UsedVariable[],
+  stored: readonly Variable[],
+): string {
+  const ids = [override.variableId, key];
+  const known = [...stored, ...used].find(
+    ({ id, code_name }) => ids.includes(id) || code_name === override.code_name || code_name === key,
+  );
+  if (!known)
+    throw new QueryInvalid(
+      'unknown_variable',
+      'Neither the project nor the query has a variable with this id or code name.',
+      { attr: `variables_override__${key}` },
+    );
+  return known.code_name;
+}

@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from '../journal/database.ts';
+
+/** An answer as it is stored: the same for whoever asks. */
+export interface StoredAnswer {
+  readonly results: readonly unknown[];
+  readonly columns: readonly string[] | null;
+  readonly types: readonly unknown[] | null;
+  readonly hasMore: boolean;
+  readonly limit: number | null;
+  readonly offset: number | null;
+  readonly dialect_query: string | null;
+  /** A sentence for the user about the answer as a whole, such as where to get the rest of its rows. */
+  readonly notice: string | null;
+  readonly timezone: string;
+  /** Milliseconds until a client should ask for a refresh. */
+  readonly next_refresh_ms: number;
+  /** Members of the kind's own. */
+  readonly more: Readonly<Record<string, unknown>>;
+}
+
+/** Which answer was stored, and when it was computed. */
+export interface QueryResult {
+  readonly id: string;
+  readonly cache_key: string;
+  readonly computed_at: Date;
+}
+
+interface ResultRow extends Omit<QueryResult, 'computed_at'> {
+  readonly computed_at: string;
+}
+
+const columns = 'id, cache_key, computed_at';
+const resultOf = (row: ResultRow): QueryResult => ({ ...row, computed_at: new Date(row.computed_at) });
+
+/** Stores an answer, given as JSON; the newest of a cache key is the cached one. */
+export async function storeResult(
+  pool: Pool,
+  result: { readonly team_id: number; readonly cache_key: string; readonly json: string },
+): Promise<QueryResult> {
+  const { rows } = await pool.query<ResultRow>(
+    `insert into exportd.query_results (id, team_id, cache_key, answer) values ($1, $2, $3, $4)
+     returning ${columns}`,
+    [randomUUID(), result.team_id, result.cache_key, result.json],
+  );
+  const [stored] = rows;
+  if (!stored) throw new Error('The database did not store an answer.');
+  return resultOf(stored);
+}
+
+/** The cached answer of a key, when it is not older than `keptMs`. */
+export async function findCached(
+  pool: Pool,
+  key: { readonly team_id: number; readonly cache_key: string; readonly keptMs: number },
+): Promise<QueryResult | undefined> {
+  const { rows } = await pool.query<ResultRow>(
+    `select ${columns} from exportd.query_results
+     where team_id = $1 and cache_key = $2 and computed_at > clock_timestamp() - $3 * interval '1 millisecond'
+     order by computed_at desc limit 1`,
+    [key.team_id, key.cache_key, key.keptMs],
+  );
+  return rows[0] && resultOf(rows[0]);
+}
+
+/** A stored answer with its rows; undefined when it has been deleted meanwhile. */
+export async function loadAnswer(
+  pool: Pool,
+  teamId: number,
+  id: string,
+): Promise<(QueryResult & { readonly answer: StoredAnswer }) | undefined> {
+  const { rows } = await pool.query<ResultRow & { answer: StoredAnswer }>(
+    `select ${columns}, answer from exportd.query_results where team_id = $1 and id = $2`,
+    [teamId, id],
+  );
+  const [row] = rows;
+  return row && { ...resultOf(row), answer: row.answer };
+}

@@ -1,0 +1,100 @@
+import type { Settings } from '../config/settings.ts';
+import type { JsonValue } from '../domain/json_value.ts';
+import type { SourceConnections } from '../source/source_connection.ts';
+import { defaultNextRefreshMs } from './freshness.ts';
+import { QueryInvalid } from './query_errors.ts';
+import type { QueryAnswer, QueryProject } from './query_kind.ts';
+import { queryTransaction } from './query_source.ts';
+import { tooLarge } from './read_rows.ts';
+import type { ParsedQuery } from './registry.ts';
+import type { StoredAnswer } from './results.ts';
+import type { RunningQuery } from './running_queries.ts';
+import { queryFaultOf } from './sql_faults.ts';
+
+/** What queries are run with. */
+export interface QueryRunnerDependencies {
+  readonly source: SourceConnections;
+  readonly settings: Pick<Settings, 'EXPORTD_QUERY_ROWS' | 'EXPORTD_QUERY_RESULT_BYTES'>;
+}
+
+/** What one run is about. */
+export interface QueryRun {
+  readonly parsed: ParsedQuery;
+  readonly variables: Readonly<Record<string, JsonValue>>;
+  readonly project: QueryProject;
+  readonly now: Date;
+  readonly timeoutMs: number;
+}
+
+/** A query ran for longer than it may. */
+class QueryTimeout extends Error {
+  override readonly name = 'QueryTimeout';
+}
+
+/**
+ * Runs a query in one READ ONLY transaction within its bounds on time, rows and bytes.
+ * @returns the answer, and the JSON that is stored of it.
+ * @throws QueryInvalid, the reason of the signal, or what a database that is down throws
+ */
+export async function runQuery(
+  { source, settings }: QueryRunnerDependencies,
+  { parsed, variables, project, now, timeoutMs }: QueryRun,
+  { signal, progress }: RunningQuery,
+): Promise<{ readonly answer: StoredAnswer; readonly json: string }> {
+  const rowLimit = settings.EXPORTD_QUERY_ROWS;
+  const byteLimit = settings.EXPORTD_QUERY_RESULT_BYTES;
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new QueryTimeout()), timeoutMs);
+  try {
+    const given = await source.read(
+      queryTransaction(timeoutMs),
+      AbortSignal.any([signal, late.signal]),
+      ({ connection }) =>
+        parsed.run({
+          connection,
+          project,
+          now,
+          row_limit: rowLimit,
+          byte_limit: byteLimit,
+          variables,
+          progress,
+        }),
+    );
+    const { next_refresh_ms = defaultNextRefreshMs } = parsed.freshness(project, now);
+    const answer = storedAnswer(given, { rowLimit, timezone: project.timezone, next_refresh_ms });
+    const json = JSON.stringify(answer);
+    if (Buffer.byteLength(json) > byteLimit) throw tooLarge(byteLimit);
+    return { answer, json };
+  } catch (error) {
+    if (Error.isError(error) && error.name === 'QueryTimeout')
+      throw new QueryInvalid(
+        'query_timeout',
+        `The query took longer than ${timeoutMs / 1_000} s. Narrow its range, run it in the background, or use a batch export.`,
+      );
+    throw queryFaultOf(error) ?? error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function storedAnswer(
+  { results, columns, types, hasMore = false, limit, offset, dialect_query, more = {} }: QueryAnswer,
+  { rowLimit, ...about }: { rowLimit: number; timezone: string; next_refresh_ms: number },
+): StoredAnswer {
+  const isCut = results.length > rowLimit;
+  const isFull = isCut || (hasMore && results.length === rowLimit);
+  return {
+    results: isCut ? results.slice(0, rowLimit) : results,
+    columns: columns ?? null,
+    types: types ?? null,
+    hasMore: hasMore || isCut,
+    limit: limit ?? null,
+    offset: offset ?? null,
+    dialect_query: dialect_query ?? null,
+    notice: isFull
+      ? `There are more rows than the ${rowLimit} that an answer may have; use a batch export to get them all.`
+      : null,
+    more,
+    ...about,
+  };
+}

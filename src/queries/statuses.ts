@@ -1,0 +1,234 @@
+import { randomUUID } from 'node:crypto';
+import type { JsonValue } from '../domain/json_value.ts';
+import type { Pool } from '../journal/database.ts';
+import type { QueryProgress } from './query_kind.ts';
+
+/** Where a query is. The last three end it. */
+export type QueryState = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
+
+/** A query that can be asked about. */
+export interface QueryStatus {
+  readonly team_id: number;
+  readonly id: string;
+  readonly execution_id: string;
+  readonly cache_key: string;
+  readonly query_async: boolean;
+  readonly status: QueryState;
+  readonly error_code: string | null;
+  readonly error_message: string | null;
+  readonly progress: QueryProgress | null;
+  /** Seconds since it was picked up, while it runs. */
+  readonly time_elapsed: number | null;
+  readonly result_id: string | null;
+  readonly start_time: string;
+  readonly pickup_time: string | null;
+  readonly end_time: string | null;
+  readonly expiration_time: string | null;
+}
+
+/** What a query is run from. */
+export interface QueryOrder {
+  readonly team_id: number;
+  readonly kind: string;
+  readonly query: unknown;
+  readonly variables: Readonly<Record<string, JsonValue>>;
+  readonly cache_key: string;
+}
+
+/** How a query ended. */
+export type QueryEnding =
+  | { readonly status: 'completed'; readonly result_id: string }
+  | { readonly status: 'failed'; readonly error_code: string; readonly error_message: string }
+  | { readonly status: 'cancelled' };
+
+/** What is told of a cancelled query, in its status and to whoever waits for it. */
+export const cancelledCode = 'query_cancelled';
+export const cancelledMessage = 'The query was cancelled.';
+
+/** Without a sign of life for this long a query of a server process counts as lost with it. */
+const lostAfterMs = 15_000;
+
+const isLost = '(end_time is null and coalesce(alive_until < clock_timestamp(), false))';
+const isInUse = `(end_time is null and not ${isLost})`;
+const isKept = '(end_time is null or expiration_time > clock_timestamp())';
+const statusColumns = `team_id, id, execution_id, cache_key, query_async, progress, result_id, start_time,
+  pickup_time, expiration_time,
+  case when ${isLost} then 'failed' else status end as status,
+  case when ${isLost} then 'query_lost' else error_code end as error_code,
+  case when ${isLost} then 'The process that ran the query has ended; ask again.' else error_message end
+    as error_message,
+  case when ${isLost} then alive_until else end_time end as end_time,
+  case when end_time is null
+    then round(extract(epoch from clock_timestamp() - pickup_time)::numeric, 3)::float8 end as time_elapsed`;
+
+/** True for a query that nothing more happens to. */
+export const hasEnded = ({ status }: Pick<QueryStatus, 'status'>): boolean =>
+  status !== 'queued' && status !== 'running';
+
+/**
+ * Records that a query begins, unless its id is in use by one that has not ended.
+ * @returns the query that has the id now, and whether it is this one.
+ */
+export async function beginQuery(
+  pool: Pool,
+  order: QueryOrder & { readonly id: string; readonly query_async: boolean },
+): Promise<{ readonly begun: boolean; readonly status: QueryStatus }> {
+  const { rows } = await pool.query<QueryStatus>(
+    `insert into exportd.queries as given
+       (team_id, id, execution_id, kind, query, variables, cache_key, query_async, status, pickup_time, alive_until)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, case when not $8 then clock_timestamp() end,
+       case when not $8 then clock_timestamp() + $10 * interval '1 millisecond' end)
+     on conflict (team_id, id) do update set
+       execution_id = excluded.execution_id, kind = excluded.kind, query = excluded.query,
+       variables = excluded.variables, cache_key = excluded.cache_key, query_async = excluded.query_async,
+       status = excluded.status, cancel_requested = false, error_code = null, error_message = null,
+       progress = null, result_id = null, start_time = clock_timestamp(), pickup_time = excluded.pickup_time,
+       end_time = null, expiration_time = null, alive_until = excluded.alive_until
+     where given.end_time is not null or given.alive_until < clock_timestamp()
+     returning ${statusColumns}`,
+    [
+      order.team_id,
+      order.id,
+      randomUUID(),
+      order.kind,
+      JSON.stringify(order.query),
+      JSON.stringify(order.variables),
+      order.cache_key,
+      order.query_async,
+      order.query_async ? 'queued' : 'running',
+      lostAfterMs,
+    ],
+  );
+  const [begun] = rows;
+  if (begun) return { begun: true, status: begun };
+  const status = await readStatus(pool, order.team_id, order.id);
+  return status ? { begun: false, status } : beginQuery(pool, order);
+}
+
+/** Takes back a query that could not be started. */
+export async function withdrawQuery(pool: Pool, executionId: string): Promise<void> {
+  await pool.query('delete from exportd.queries where execution_id = $1', [executionId]);
+}
+
+/** Remembers which answer was given under an id without running anything, unless the id is in use. */
+export async function recordAnswered(
+  pool: Pool,
+  order: QueryOrder & { readonly id: string; readonly result_id: string; readonly keptMs: number },
+): Promise<void> {
+  const { begun, status } = await beginQuery(pool, { ...order, query_async: false });
+  if (begun)
+    await endQuery(
+      pool,
+      status.execution_id,
+      { status: 'completed', result_id: order.result_id },
+      order.keptMs,
+    );
+}
+
+/** Takes a queued query up, again after a worker was lost. @returns undefined when it has ended or is replaced. */
+export async function pickUpQuery(pool: Pool, executionId: string): Promise<QueryOrder | undefined> {
+  const { rows } = await pool.query<QueryOrder>(
+    `update exportd.queries set status = 'running', pickup_time = coalesce(pickup_time, clock_timestamp())
+     where execution_id = $1 and end_time is null and not cancel_requested
+     returning team_id, kind, query, variables, cache_key`,
+    [executionId],
+  );
+  return rows[0];
+}
+
+/** Records how a query ended; only the first ending counts. From then on its status is kept for `keptMs`. */
+export async function endQuery(
+  pool: Pool,
+  executionId: string,
+  ending: QueryEnding,
+  keptMs: number,
+): Promise<void> {
+  const failure =
+    ending.status === 'cancelled' ? { error_code: cancelledCode, error_message: cancelledMessage } : ending;
+  await pool.query(
+    `update exportd.queries set status = $2, result_id = $3, error_code = $4, error_message = $5,
+       end_time = clock_timestamp(), expiration_time = clock_timestamp() + $6 * interval '1 millisecond'
+     where execution_id = $1 and end_time is null`,
+    [
+      executionId,
+      ending.status,
+      'result_id' in failure ? failure.result_id : null,
+      'error_code' in failure ? failure.error_code : null,
+      'error_code' in failure ? failure.error_message : null,
+      keptMs,
+    ],
+  );
+}
+
+/** Asks for the end of a query; one that nobody has taken up ends at once. */
+export async function requestCancel(pool: Pool, executionId: string, keptMs: number): Promise<void> {
+  const { rows } = await pool.query<{ status: QueryState }>(
+    `update exportd.queries set cancel_requested = true where execution_id = $1 and end_time is null
+     returning status`,
+    [executionId],
+  );
+  if (rows[0]?.status === 'queued') await endQuery(pool, executionId, { status: 'cancelled' }, keptMs);
+}
+
+/** Says of running queries that their process is alive and how far they have come. @returns those that must stop. */
+export async function beat(
+  pool: Pool,
+  running: readonly { readonly execution_id: string; readonly progress: QueryProgress }[],
+): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ execution_id: string }>(
+    `with beaten as (
+       update exportd.queries set progress = given.progress,
+         alive_until = case when alive_until is null then null
+           else clock_timestamp() + $3 * interval '1 millisecond' end
+       from unnest($1::uuid[], $2::json[]) as given (execution_id, progress)
+       where queries.execution_id = given.execution_id and end_time is null and not cancel_requested
+       returning queries.execution_id)
+     select execution_id from unnest($1::uuid[]) as execution_id
+     where execution_id not in (select execution_id from beaten)`,
+    [
+      running.map(({ execution_id }) => execution_id),
+      running.map(({ progress }) => JSON.stringify(progress)),
+      lostAfterMs,
+    ],
+  );
+  return rows.map(({ execution_id }) => execution_id);
+}
+
+/** The status of a query that is not expired. */
+export async function readStatus(pool: Pool, teamId: number, id: string): Promise<QueryStatus | undefined> {
+  const { rows } = await pool.query<QueryStatus>(
+    `select ${statusColumns} from exportd.queries where team_id = $1 and id = $2 and ${isKept}`,
+    [teamId, id],
+  );
+  return rows[0];
+}
+
+/** The newest query in the background that computes the answer of a cache key now. */
+export async function findUnderWay(
+  pool: Pool,
+  teamId: number,
+  cacheKey: string,
+): Promise<QueryStatus | undefined> {
+  const { rows } = await pool.query<QueryStatus>(
+    `select ${statusColumns} from exportd.queries
+     where team_id = $1 and cache_key = $2 and end_time is null and ${isInUse} and query_async
+       and not cancel_requested
+     order by start_time desc limit 1`,
+    [teamId, cacheKey],
+  );
+  return rows[0];
+}
+
+/** Queries in the background that began at least `ageMs` ago and have not ended. */
+export const listUnended = async (
+  pool: Pool,
+  ageMs: number,
+): Promise<Pick<QueryStatus, 'team_id' | 'id' | 'execution_id'>[]> =>
+  (
+    await pool.query<Pick<QueryStatus, 'team_id' | 'id' | 'execution_id'>>(
+      `select team_id, id, execution_id from exportd.queries
+       where query_async and end_time is null and start_time < clock_timestamp() - $1 * interval '1 millisecond'
+       order by start_time limit 1000`,
+      [ageMs],
+    )
+  ).rows;

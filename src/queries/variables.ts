@@ -1,0 +1,66 @@
+import type { JsonValue } from '../domain/json_value.ts';
+import type { Pool } from '../journal/database.ts';
+
+/** A project's variable: queries read it as `{variables.<code_name>}`. */
+export interface Variable {
+  readonly id: string;
+  readonly team_id: number;
+  readonly code_name: string;
+  readonly name: string;
+  readonly default_value: JsonValue;
+  readonly created_at: string;
+  readonly last_updated_at: string;
+}
+
+/** A variable that cannot be set as asked; the message says why. */
+export class VariableRefused extends Error {
+  override readonly name = 'VariableRefused';
+}
+
+const columns = 'id, team_id, code_name, name, default_value, created_at, last_updated_at';
+const codeName = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
+const foreignKeyViolation = '23503';
+
+/** Makes a variable, or gives one that is there another value. @throws VariableRefused */
+export async function setVariable(
+  pool: Pool,
+  given: {
+    readonly team_id: number;
+    readonly code_name: string;
+    readonly default_value: JsonValue;
+    /** Kept, or the code name for a new variable, when it is not given. */
+    readonly name?: string | undefined;
+  },
+): Promise<Variable> {
+  if (!codeName.test(given.code_name))
+    throw new VariableRefused(
+      `"${given.code_name}" is no code name: it must begin with a letter or _ and have only letters, digits and _, at most 100.`,
+    );
+  try {
+    const { rows } = await pool.query<Variable>(
+      `insert into exportd.query_variables as stored (team_id, code_name, name, default_value)
+       values ($1, $2, coalesce($3, $2), $4)
+       on conflict (team_id, code_name) do update set name = coalesce($3, stored.name),
+         default_value = excluded.default_value, last_updated_at = clock_timestamp()
+       returning ${columns}`,
+      [given.team_id, given.code_name, given.name ?? null, JSON.stringify(given.default_value)],
+    );
+    const [variable] = rows;
+    if (!variable) throw new Error('The database did not store a variable.');
+    return variable;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === foreignKeyViolation)
+      throw new VariableRefused(`There is no project ${given.team_id}.`);
+    throw error;
+  }
+}
+
+/** The variables of a project, or of all, by code name. */
+export const listVariables = async (pool: Pool, teamId?: number): Promise<Variable[]> =>
+  (
+    await pool.query<Variable>(
+      `select ${columns} from exportd.query_variables where $1::integer is null or team_id = $1
+       order by team_id, code_name`,
+      [teamId ?? null],
+    )
+  ).rows;

@@ -1,0 +1,39 @@
+import {
+  ApplicationFailure,
+  CancellationScope,
+  isCancellation,
+  proxyActivities,
+  proxyLocalActivities,
+} from '@temporalio/workflow';
+import type { QueryActivities, QueryEndActivities } from '../activities/query.ts';
+import { isId, type QueryInput } from './messages.ts';
+import { queryPolicy, recordingPolicy } from './policies.ts';
+
+const { endStoredQuery } = proxyLocalActivities<QueryEndActivities>(recordingPolicy);
+
+/**
+ * Runs a query in the background: one activity, repeated when its worker is lost. What it is, what it answers and why
+ * it fails stay in the control database; here is only how it ended.
+ */
+export async function query(input: QueryInput): Promise<{ readonly status: string | null }> {
+  // May have been started by hand with anything.
+  if (
+    !isId(input.execution_id) ||
+    typeof input.task_queue !== 'string' ||
+    typeof input.longest_ms !== 'number' ||
+    typeof input.heartbeat_timeout_ms !== 'number'
+  )
+    throw ApplicationFailure.nonRetryable(
+      'The input has to name an execution, a task queue and the limits of a query.',
+      'InvalidInput',
+    );
+  const { execution_id } = input;
+  const { runStoredQuery } = proxyActivities<QueryActivities>(queryPolicy(input));
+  try {
+    return { status: await runStoredQuery({ execution_id }) };
+  } catch (error) {
+    const status = isCancellation(error) ? 'cancelled' : 'failed';
+    await CancellationScope.nonCancellable(() => endStoredQuery({ execution_id, status }));
+    throw error;
+  }
+}
