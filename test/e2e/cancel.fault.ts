@@ -21,7 +21,11 @@ beforeAll(async () => {
   const bucket = await createBucket();
   proxy = await createS3Proxy(bucket.endpoint);
   // Nobody who cancels waits for a quarter of this.
-  const settings = { EXPORTD_HEARTBEAT_TIMEOUT_MS: '30000', EXPORTD_PAGE_BYTES: '4000000' };
+  const settings = {
+    EXPORTD_HEARTBEAT_TIMEOUT_MS: '30000',
+    EXPORTD_PAGE_BYTES: '4000000',
+    EXPORTD_COMMAND_TIMEOUT_MS: '10000',
+  };
   stack = await startStack('cancel', settings, { bucket: { ...bucket, endpoint: proxy.endpoint } });
   for (const hour of [3, 4]) await insertLargeEvents(stack, hourAgo(hour), rows);
 });
