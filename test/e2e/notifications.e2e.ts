@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createWebhookSecret } from '../../src/notifications/signature.ts';
 import { startReceiver, type Receiver } from '../notifications/receiver.ts';
 import { until } from '../setup/until.ts';
-import { insertEvents } from './rows.ts';
+import { oweMinutes } from './owed.ts';
 import { startStack, type Stack } from './stack.ts';
 
 const secret = createWebhookSecret();
@@ -22,17 +22,6 @@ afterAll(async () => {
   await receiver.close();
 });
 
-/** Makes the schedule owe the last so many minutes, as if its export had been created so long ago and nobody ran. */
-async function oweMinutes(exportId: string, minutes: number): Promise<void> {
-  const start = new Date(Math.floor(Date.now() / minute) * minute - minutes * minute);
-  await insertEvents(stack.pool, stack.projectId, start, minutes * 10, minutes * 60);
-  await stack.pool.query(
-    `update exportd.stream_states set state = jsonb_set(state, '{scheduled_until}', to_jsonb($2::text))
-     where stream_type = 'batch_export' and stream_id = $1`,
-    [exportId, start.toISOString()],
-  );
-}
-
 const typesOf = () => [...new Map(receiver.messages.map(({ id, type }) => [id, type])).values()];
 const linesOf = async (exportId: string, search: string) => {
   const { body } = await stack.call('GET', `/batch_exports/${exportId}/logs/?search=${search}&limit=1000`);
@@ -46,7 +35,7 @@ describe('an export whose bucket does not exist', () => {
     expect(made.status).toBe(201);
     let refusals = 1;
     receiver.answer = () => (refusals-- > 0 ? 500 : 202);
-    await oweMinutes(id, 6);
+    await oweMinutes(stack, id, 6);
     const renamed = await stack.call('PATCH', `/batch_exports/${id}/`, { name: 'Owed' });
     expect(renamed.status).toBe(200);
 

@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { scheduleWorkflowId } from '../../workflows/messages.ts';
+import { oweMinutes } from '../e2e/owed.ts';
+import { startStack, type Stack } from '../e2e/stack.ts';
+import { verified } from '../e2e/verified.ts';
+import { temporalCommand } from '../setup/temporal_command.ts';
+import { until } from '../setup/until.ts';
+import { startsPerInterval } from './run_starts.ts';
+
+const run = promisify(execFile);
+const minutes = 4;
+let stack: Stack;
+let id: string;
+
+beforeAll(async () => {
+  stack = await startStack('owed');
+  id = await stack.createExport({ interval: 'every 1 minutes' });
+  await stack.killWorker();
+  await oweMinutes(stack, id, minutes);
+  await stack.startWorker();
+}, 120_000);
+afterAll(() => stack.stop());
+
+/** Nothing is lost, doubled or left out between the intervals, and none was run twice. */
+async function expectProof(): Promise<void> {
+  const { findings } = await verified(stack, id);
+  expect(findings).toEqual([]);
+  const starts = await startsPerInterval(stack.pool, id);
+  expect(starts.length).toBeGreaterThanOrEqual(minutes);
+  expect(starts.filter(({ started }) => started !== 1)).toEqual([]);
+}
+
+const allCompleted = async (): Promise<boolean> => {
+  const runs = await stack.runs(id);
+  return runs.length >= minutes && runs.every(({ status }) => status === 'Completed');
+};
+
+describe('an export whose workers were all down for some intervals', () => {
+  it('exports each of them once, with every row', async () => {
+    await until(allCompleted, 'every owed interval is Completed');
+    await expectProof();
+    const manifests = (await stack.runs(id)).reduce(
+      (sum, { records_completed }) => sum + records_completed,
+      0,
+    );
+    expect(manifests).toBe(minutes * 10);
+  });
+
+  it('goes on after its schedule was reset to its first task, and runs no interval again', async () => {
+    const workflowId = scheduleWorkflowId(id);
+    await run(await temporalCommand(), [
+      ...['workflow', 'reset', '--type', 'FirstWorkflowTask', '--reason', 'a test'],
+      ...['--workflow-id', workflowId, '--address', stack.temporalAddress],
+    ]);
+    const { status } = await stack.call('POST', `/batch_exports/${id}/pause/`);
+    expect(status).toBe(200);
+    await until(allCompleted, 'what became due meanwhile is Completed');
+    await expectProof();
+  });
+});
