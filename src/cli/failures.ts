@@ -4,6 +4,7 @@ import { DestinationFault } from '../destination/destination.ts';
 import { CommandRefused } from '../domain/errors.ts';
 import { LaunchError } from '../embedded/launch_error.ts';
 import { AccountRefused } from '../http/accounts.ts';
+import { VariableRefused } from '../queries/variables.ts';
 import { BadRelationName, RelationNotFound } from '../source/relations.ts';
 import { CannotVerify } from '../verify/report.ts';
 import { CliError } from './cli_error.ts';
@@ -12,6 +13,7 @@ const forPeople = [
   CliError,
   SettingsError,
   AccountRefused,
+  VariableRefused,
   LaunchError,
   CannotVerify,
   CommandRefused,

@@ -5,6 +5,7 @@ import { addDashboardCommands } from './commands/dashboards.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addExportCommands } from './commands/exports.ts';
 import { addProcessCommands } from './commands/processes.ts';
+import { addVariableCommands } from './commands/variables.ts';
 import { addVerifyCommand } from './commands/verify.ts';
 import { addWebhookCommands } from './commands/webhooks.ts';
 
@@ -19,6 +20,7 @@ export function createProgram(): Command {
   addProjectCommands(program);
   addKeyCommands(program);
   addDashboardCommands(program);
+  addVariableCommands(program);
   addExportCommands(program);
   addWebhookCommands(program);
   addVerifyCommand(program);

@@ -1,0 +1,88 @@
+import { Option, type Command } from 'commander';
+import type { JsonValue } from '../../domain/json_value.ts';
+import { listVariables, setVariable, type Variable } from '../../queries/variables.ts';
+import { parseId } from '../arguments.ts';
+import { CliError } from '../cli_error.ts';
+import { printer, table } from '../output.ts';
+import { withPool } from '../with_pool.ts';
+
+const types = ['String', 'Number', 'Boolean', 'List', 'Date'] as const;
+
+interface SetOptions {
+  readonly project: number;
+  readonly codeName: string;
+  readonly default: string;
+  readonly name?: string;
+  readonly type?: (typeof types)[number];
+  readonly json?: boolean;
+}
+
+interface ListOptions {
+  readonly project?: number;
+  readonly json?: boolean;
+}
+
+/** `variable set|list`. */
+export function addVariableCommands(program: Command): void {
+  const variable = program.command('variable').description('variables that queries read');
+
+  variable
+    .command('set')
+    .description('make a variable, or give one another default; queries read it as {variables.<code name>}')
+    .requiredOption('--project <id>', 'the project that it belongs to', parseId)
+    .requiredOption('--code-name <name>', 'letters, digits and _')
+    .requiredOption('--default <value>', 'what queries read where a request gives no other value')
+    .option('--name <name>', 'for people; the code name when it is not given')
+    .addOption(
+      new Option(
+        '--type <type>',
+        'how the default is read (default: as JSON where it is JSON, else as text)',
+      ).choices(types),
+    )
+    .option('--json', 'print one JSON document')
+    .action(async (options: SetOptions) => {
+      const { project: team_id, codeName: code_name, name } = options;
+      const default_value = valueOf(options.default, options.type);
+      const stored = await withPool((pool) => setVariable(pool, { team_id, code_name, default_value, name }));
+      printer(options)(stored, () => variableTable([stored]));
+    });
+
+  variable
+    .command('list')
+    .description('show every variable')
+    .option('--project <id>', 'only those of this project', parseId)
+    .option('--json', 'print one JSON document')
+    .action(async (options: ListOptions) => {
+      const variables = await withPool((pool) => listVariables(pool, options.project));
+      printer(options)(variables, () => variableTable(variables));
+    });
+}
+
+/** Reads a default as its type is written. @throws CliError */
+function valueOf(text: string, type: SetOptions['type']): JsonValue {
+  const json = jsonOf(text);
+  const fits: Record<(typeof types)[number], boolean> = {
+    String: true,
+    Number: typeof json === 'number',
+    Boolean: typeof json === 'boolean',
+    List: Array.isArray(json),
+    Date: /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text)),
+  };
+  if (type !== undefined && !fits[type])
+    throw new CliError(`--default: It is not what the type ${type} is written as.`);
+  return type === 'String' || type === 'Date' || json === undefined ? text : json;
+}
+
+function jsonOf(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
+const variableTable = (variables: readonly Variable[]): string[] =>
+  table(
+    ['id', 'project', 'code name', 'name', 'default'],
+    variables.map((one) => [one.id, one.team_id, one.code_name, one.name, one.default_value]),
+  );

@@ -1,0 +1,160 @@
+import { Registry } from 'prom-client';
+import { readSettings } from '../../src/config/settings.ts';
+import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
+import { scopes } from '../../src/http/api_keys.ts';
+import { createApp } from '../../src/http/app.ts';
+import type { HttpApp } from '../../src/http/context.ts';
+import { createPool, type Pool } from '../../src/journal/database.ts';
+import { connectQueriesToSource } from '../../src/queries/query_source.ts';
+import { createRunningQueries } from '../../src/queries/running_queries.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { createQueryClient } from '../../src/temporal/query_client.ts';
+import { createControlStack, type ControlStack } from '../temporal/control_stack.ts';
+import { standInSource, createBehaviour } from '../temporal/stand_ins.ts';
+import { until } from '../setup/until.ts';
+import { standInKinds } from './stand_in_kind.ts';
+
+/** An answer of the query endpoint. */
+export interface QueryReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: Record<string, unknown> & { readonly query_status?: Record<string, unknown> | null };
+}
+
+/** One server process, as far as requests can tell. */
+export interface QueryServer {
+  readonly app: HttpApp;
+  /** `path` below the project when it does not begin with `/`. */
+  call(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown, key?: string): Promise<QueryReply>;
+  post(query: object, more?: object): Promise<QueryReply>;
+  close(): Promise<void>;
+}
+
+/** Servers and a worker that answer the stand-in kind, on a database of their own. */
+export interface QueryStack {
+  readonly control: ControlStack;
+  readonly pool: Pool;
+  readonly projectId: number;
+  readonly otherProjectId: number;
+  readonly key: string;
+  readonly otherKey: string;
+  readonly server: QueryServer;
+  /** Starts one more server on the same database. */
+  addServer(more?: Record<string, string>): Promise<QueryServer>;
+  /** How many statements of queries are under way, seen by PostgreSQL itself. */
+  statements(): Promise<number>;
+  /** Waits until so many are, one when nothing is said. */
+  running(count?: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+const notHere = () => Promise.reject(new Error('Only queries are tested here.'));
+
+/** Starts the stack without its worker; `stack.control.startWorker()` starts that. */
+export async function openQueryStack(more: Record<string, string> = {}): Promise<QueryStack> {
+  const waits = {
+    EXPORTD_QUERY_POLL_MS: '40',
+    EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS: '1000',
+    EXPORTD_QUERIES_PER_HOUR: '100000',
+    ...more,
+  };
+  const control = await createControlStack(waits, undefined, standInKinds);
+  const { pool, client, keyRing } = control;
+  const user = await createUser(pool, { email: 'ada@example.com' });
+  const project = await createProject(pool, { name: 'Shop', timezone: 'Europe/Berlin' });
+  const other = await createProject(pool, { name: 'Other' });
+  const newKey = async (projectId: number) =>
+    (await createKey(pool, { user_id: user.id, project_id: projectId, scopes })).key;
+  const key = await newKey(project.id);
+  const servers: QueryServer[] = [];
+
+  const addServer: QueryStack['addServer'] = async (settingsOfServer = {}) => {
+    const settings = readSettingsOf(control, { ...waits, ...settingsOfServer });
+    const logger = createLogger('test', settings);
+    // A pool of its own, as a process has.
+    const ownPool = createPool(settings.DATABASE_URL, { max: 10 });
+    const source = connectQueriesToSource(settings);
+    const app = await createApp({
+      settings,
+      pool: ownPool,
+      source: standInSource(createBehaviour()),
+      signaller: { signal: notHere },
+      executions: { ended: notHere },
+      keyRing,
+      logger,
+      destinationTests: { test: notHere },
+      webhookTests: { test: notHere },
+      countPollers: () => Promise.resolve(1),
+      metrics: new Registry(),
+      queries: {
+        settings,
+        pool: ownPool,
+        logger,
+        source,
+        kinds: standInKinds,
+        running: createRunningQueries({ pool: ownPool, pollMs: settings.EXPORTD_QUERY_POLL_MS, logger }),
+        background: createQueryClient(client, settings),
+      },
+    });
+    const call: QueryServer['call'] = async (method, path, body, bearer = key) => {
+      const response = await app.inject({
+        method,
+        url: path.startsWith('/') ? path : `/api/projects/${project.id}/${path}`,
+        headers: { authorization: `Bearer ${bearer}` },
+        ...(body === undefined ? {} : { payload: body as object }),
+      });
+      const parsed: unknown = response.body.startsWith('{') ? JSON.parse(response.body) : {};
+      return {
+        status: response.statusCode,
+        headers: response.headers,
+        body: parsed as QueryReply['body'],
+      };
+    };
+    const server: QueryServer = {
+      app,
+      call,
+      post: (query, members = {}) => call('POST', 'query/', { query, ...members }),
+      close: async () => {
+        await app.close();
+        await source.close();
+        await ownPool.end();
+      },
+    };
+    servers.push(server);
+    return server;
+  };
+  const statements: QueryStack['statements'] = async () => {
+    const { rows } = await pool.query<{ count: number }>(
+      `select count(*) as count from pg_stat_activity
+       where state = 'active' and datname = current_database() and query like 'fetch %'`,
+    );
+    return rows[0]?.count ?? 0;
+  };
+  return {
+    control,
+    pool,
+    projectId: project.id,
+    otherProjectId: other.id,
+    key,
+    otherKey: await newKey(other.id),
+    server: await addServer(),
+    addServer,
+    statements,
+    running: async (count = 1) => {
+      await until(async () => (await statements()) === count, `${count} statements under way`);
+    },
+    close: async () => {
+      for (const server of servers) await server.close();
+      await control.close();
+    },
+  };
+}
+
+const readSettingsOf = (control: ControlStack, more: Record<string, string>) =>
+  readSettings({
+    DATABASE_URL: control.settings.DATABASE_URL,
+    TEMPORAL_ADDRESS: control.settings.TEMPORAL_ADDRESS,
+    EXPORTD_TASK_QUEUE: control.settings.EXPORTD_TASK_QUEUE,
+    EXPORTD_LOG_LEVEL: 'silent',
+    ...more,
+  });

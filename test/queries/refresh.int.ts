@@ -1,0 +1,239 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { until } from '../setup/until.ts';
+import { openQueryStack, type QueryReply, type QueryStack } from './query_stack.ts';
+import { statement } from './stand_in_kind.ts';
+
+let stack: QueryStack;
+beforeAll(async () => {
+  stack = await openQueryStack();
+  await stack.control.startWorker();
+});
+afterAll(() => stack.close());
+
+/** A query that nobody asked before, whose answer is another each time that it is calculated. */
+let query: ReturnType<typeof statement>;
+beforeEach(() => {
+  query = statement(`select '${randomUUID()}' as mark, gen_random_uuid()::text as made`);
+});
+
+const post = (refresh: string | undefined, more: object = {}) =>
+  stack.server.post(query, { ...(refresh === undefined ? {} : { refresh }), ...more });
+const madeIn = ({ body }: QueryReply) => (body.results as string[][])[0]?.[1];
+const retrieve = async (id: unknown) =>
+  (await stack.server.call('GET', `query/${String(id)}/`)).body.query_status;
+const completed = (id: unknown) =>
+  until(async () => {
+    const status = await retrieve(id);
+    return status?.complete === true ? status : undefined;
+  }, 'the query to complete');
+
+/** Makes all that is cached look this much older. */
+const age = (milliseconds: number) =>
+  stack.pool.query(
+    `update exportd.query_results set computed_at = computed_at - $1 * interval '1 millisecond'`,
+    [milliseconds],
+  );
+const hour = 3_600_000;
+
+describe('an answer', () => {
+  it('has every member, calculated and cached alike', async () => {
+    const calculated = await post(undefined);
+    expect(calculated).toMatchObject({
+      status: 200,
+      body: {
+        results: [[expect.any(String), expect.any(String)]],
+        columns: ['mark', 'made'],
+        types: [
+          ['mark', 25],
+          ['made', 25],
+        ],
+        hasMore: false,
+        limit: 10_000,
+        offset: 0,
+        dialect_query: query.statement,
+        notice: null,
+        is_cached: false,
+        cache_key: expect.stringMatching(/^cache_[0-9a-f]{32}$/),
+        timezone: 'Europe/Berlin',
+        query_status: null,
+      },
+    });
+    const { last_refresh, next_allowed_client_refresh } = calculated.body as Record<string, string>;
+    expect(Date.parse(next_allowed_client_refresh ?? '') - Date.parse(last_refresh ?? '')).toBe(180_000);
+    const cached = await post('blocking');
+    expect(cached.body).toEqual({ ...calculated.body, is_cached: true });
+  });
+
+  it('is shared by queries that can only have the same answer, whichever root they are sent to', async () => {
+    const first = await post('blocking');
+    const asked = { alias: 'x', color: 'red', tags: undefined, ...query, kind: 'Statement', interval: null };
+    const { alias: _alias, ...same } = asked;
+    const again = await stack.server.call('POST', `/api/environments/${stack.projectId}/query`, {
+      query: { kind: 'DataTableNode', source: same, columns: ['x'] },
+    });
+    expect(again.body).toMatchObject({ is_cached: true, cache_key: first.body.cache_key });
+    const foreign = await stack.server.call(
+      'POST',
+      `/api/projects/${stack.otherProjectId}/query/`,
+      { query },
+      stack.otherKey,
+    );
+    expect(foreign.body).toMatchObject({ is_cached: false, timezone: 'UTC' });
+    expect(foreign.body.cache_key).not.toBe(first.body.cache_key);
+  });
+});
+
+describe('the refresh modes', () => {
+  it('blocking takes an answer that is very fresh, and calculates where it is not', async () => {
+    const first = await post('blocking');
+    await age(5 * hour);
+    expect(madeIn(await post('blocking'))).toBe(madeIn(first));
+    await age(1.1 * hour);
+    const later = await post('blocking');
+    expect(later.body.is_cached).toBe(false);
+    expect(madeIn(later)).not.toBe(madeIn(first));
+  });
+
+  it('lazy_async takes what is somewhat fresh, async starts a refresh beside what is stale', async () => {
+    const first = await post('blocking');
+    await age(7 * hour);
+    const lazy = await post('lazy_async');
+    expect([madeIn(lazy), lazy.body.is_cached, lazy.body.query_status]).toEqual([madeIn(first), true, null]);
+    const stale = await post('async');
+    expect([stale.status, madeIn(stale), stale.body.is_cached]).toEqual([200, madeIn(first), true]);
+    expect(stale.body.query_status).toMatchObject({ complete: false, query_async: true, results: null });
+    const status = await completed(stale.body.query_status?.id);
+    const refreshed = await post('async');
+    expect(refreshed.body).toMatchObject({ is_cached: true, query_status: null });
+    expect(refreshed.body.results).toEqual((status.results as Record<string, unknown>).results);
+    expect(madeIn(refreshed)).not.toBe(madeIn(first));
+    await age(13 * hour);
+    expect((await post('lazy_async')).body.query_status).toMatchObject({ complete: false });
+  });
+
+  it('a range that is over for good is never stale', async () => {
+    const closed = { ...query, date_to: '2026-01-01T00:00:00Z' };
+    const first = await stack.server.post(closed);
+    await age(100 * hour);
+    expect(madeIn(await stack.server.post(closed))).toBe(madeIn(first));
+    const open = { ...query, date_to: new Date(Date.now() + 200 * hour).toISOString() };
+    const second = await stack.server.post(open);
+    await age(7 * hour);
+    expect(madeIn(await stack.server.post(open))).not.toBe(madeIn(second));
+  });
+
+  it('force_blocking always calculates, force_cache never', async () => {
+    const miss = await post('force_cache');
+    expect([miss.status, miss.body]).toEqual([
+      200,
+      { cache_key: expect.stringContaining('cache_'), query_status: null },
+    ]);
+    const first = await post('force_blocking');
+    const second = await post('force_blocking');
+    expect([first.body.is_cached, second.body.is_cached]).toEqual([false, false]);
+    expect(madeIn(second)).not.toBe(madeIn(first));
+    await age(6 * 24 * hour);
+    expect(madeIn(await post('force_cache'))).toBe(madeIn(second));
+    await age(24 * hour);
+    expect((await post('force_cache')).body).toEqual(miss.body);
+  });
+
+  it('force_async answers the status alone, with all its members', async () => {
+    await post('blocking');
+    const { status, body } = await post('force_async');
+    expect([status, Object.keys(body)]).toEqual([200, ['query_status']]);
+    const shown = {
+      id: expect.any(String),
+      query_async: true,
+      team_id: stack.projectId,
+      insight_id: null,
+      dashboard_id: null,
+      labels: null,
+      complete: false,
+      error: false,
+      error_message: null,
+      results: null,
+      start_time: expect.any(String),
+      pickup_time: null,
+      end_time: null,
+      expiration_time: null,
+      task_id: `query-${stack.projectId}-${String(body.query_status?.id)}`,
+      query_progress: null,
+    };
+    expect(body.query_status).toEqual(shown);
+    const done = await completed(body.query_status?.id);
+    expect(done).toEqual({
+      ...shown,
+      complete: true,
+      pickup_time: expect.any(String),
+      end_time: expect.any(String),
+      expiration_time: expect.any(String),
+      results: expect.objectContaining({ is_cached: false, columns: ['mark', 'made'], query_status: null }),
+    });
+    const keptMs = Date.parse(String(done.expiration_time)) - Date.parse(String(done.end_time));
+    expect(Math.abs(keptMs - 1_200_000)).toBeLessThan(1_000);
+  });
+
+  it('a miss in async starts one query for all who ask; async: true means the same', async () => {
+    query = statement(`select pg_sleep(0.5), '${randomUUID()}' as mark`);
+    const first = await post('async');
+    expect(first.body).toEqual({
+      cache_key: expect.any(String),
+      query_status: expect.objectContaining({ complete: false }),
+    });
+    const [second, cacheOnly] = [await post(undefined, { async: true }), await post('force_cache')];
+    for (const same of [second, cacheOnly])
+      expect(same.body.query_status).toMatchObject({ id: first.body.query_status?.id, complete: false });
+    const running = await until(async () => {
+      const status = await retrieve(first.body.query_status?.id);
+      return status?.query_progress === null ? undefined : status;
+    }, 'progress');
+    expect(running.query_progress).toEqual({
+      bytes_read: expect.any(Number),
+      rows_read: expect.any(Number),
+      estimated_rows_total: null,
+      time_elapsed: expect.any(Number),
+      active_cpu_time: null,
+    });
+    await completed(first.body.query_status?.id);
+  });
+});
+
+describe('a query in the background that fails', () => {
+  it('is complete with an error, and no rows of others are quoted', async () => {
+    const failing = statement(`select ('x' || 'secret-value')::integer`);
+    const { status, body } = await stack.server.post(failing, {
+      refresh: 'async',
+      client_query_id: 'failing',
+    });
+    expect([status, body.query_status?.complete]).toEqual([200, false]);
+    const done = await completed('failing');
+    expect(done).toMatchObject({
+      complete: true,
+      error: true,
+      error_message: 'A text could not be converted to the type that it is used as. (SQLSTATE 22P02)',
+      results: null,
+    });
+    const blocking = await stack.server.post(failing);
+    expect([blocking.status, blocking.body]).toEqual([
+      400,
+      {
+        type: 'validation_error',
+        code: 'query_failed',
+        detail: done.error_message,
+        attr: null,
+      },
+    ]);
+  });
+
+  it('tells nothing of a fault of ours', async () => {
+    const broken = statement('select no_such_column');
+    await stack.server.post(broken, { refresh: 'async', client_query_id: 'broken' });
+    expect(await completed('broken')).toMatchObject({
+      error: true,
+      error_message: 'A server error occurred.',
+    });
+    expect((await stack.server.post(broken)).status).toBe(500);
+  });
+});
