@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import { QueryInvalid } from './query_errors.ts';
 import type { QueryContext } from './query_kind.ts';
 
@@ -28,14 +29,22 @@ export const tooLarge = (bytes: number): QueryInvalid =>
 /**
  * Reads at most `mostRows` rows of a SELECT, block by block, so that an answer that is too large is found out before it
  * is in memory; how many were read is told as the query's progress.
+ * @param types how values are read from their texts; the PostgreSQL client's own ways when it is not given
  * @throws QueryInvalid `result_too_large`
  */
 export async function readRows(
   { connection, byte_limit, progress }: Pick<QueryContext, 'connection' | 'byte_limit' | 'progress'>,
   { text, values }: QueryStatement,
   mostRows: number,
+  types?: pg.CustomTypesConfig,
 ): Promise<ReadRows> {
-  await connection.query(`declare ${cursor} no scroll cursor for ${text}`, [...values]);
+  const declaration: pg.QueryConfig & { readonly queryMode: 'extended' } = {
+    text: `declare ${cursor} no scroll cursor for ${text}`,
+    values: [...values],
+    // Even without values, so that PostgreSQL refuses a text of several statements.
+    queryMode: 'extended',
+  };
+  await connection.query(declaration);
   const rows: unknown[][] = [];
   let bytes = 0;
   for (;;) {
@@ -43,6 +52,7 @@ export async function readRows(
     const fetched = await connection.query<unknown[]>({
       text: `fetch ${wanted} from ${cursor}`,
       rowMode: 'array',
+      ...(types && { types }),
     });
     for (const row of fetched.rows) {
       bytes += bytesOf(row);

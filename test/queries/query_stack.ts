@@ -8,6 +8,7 @@ import { createPool, type Pool } from '../../src/journal/database.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
 import { createRunningQueries } from '../../src/queries/running_queries.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
+import { createClient } from '../../src/temporal/connections.ts';
 import { createQueryClient } from '../../src/temporal/query_client.ts';
 import { createControlStack, type ControlStack } from '../temporal/control_stack.ts';
 import { standInSource, createBehaviour } from '../temporal/stand_ins.ts';
@@ -59,7 +60,7 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
     ...more,
   };
   const control = await createControlStack(waits, undefined, standInKinds);
-  const { pool, client, keyRing } = control;
+  const { pool, keyRing } = control;
   const user = await createUser(pool, { email: 'ada@example.com' });
   const project = await createProject(pool, { name: 'Shop', timezone: 'Europe/Berlin' });
   const other = await createProject(pool, { name: 'Other' });
@@ -74,6 +75,7 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
     // A pool of its own, as a process has.
     const ownPool = createPool(settings.DATABASE_URL, { max: 10 });
     const source = connectQueriesToSource(settings);
+    const temporal = createClient(settings);
     const app = await createApp({
       settings,
       pool: ownPool,
@@ -93,7 +95,7 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
         source,
         kinds: standInKinds,
         running: createRunningQueries({ pool: ownPool, pollMs: settings.EXPORTD_QUERY_POLL_MS, logger }),
-        background: createQueryClient(client, settings),
+        background: createQueryClient(temporal.client, settings),
       },
     });
     const call: QueryServer['call'] = async (method, path, body, bearer = key) => {
@@ -116,7 +118,7 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
       post: (query, members = {}) => call('POST', 'query/', { query, ...members }),
       close: async () => {
         await app.close();
-        await source.close();
+        await Promise.all([source.close(), temporal.close()]);
         await ownPool.end();
       },
     };

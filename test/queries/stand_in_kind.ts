@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { JsonValue } from '../../src/domain/json_value.ts';
 import { QueryInvalid } from '../../src/queries/query_errors.ts';
 import type { QueryKind } from '../../src/queries/query_kind.ts';
 import { readRows } from '../../src/queries/read_rows.ts';
@@ -32,14 +31,14 @@ const statementQuery: QueryKind<StatementQuery> = {
     Object.entries(variables).map(([code_name, value]) => ({
       code_name,
       id: null,
-      ...(value === null ? {} : { value: value as JsonValue }),
+      ...(value === null ? {} : { value }),
     })),
   override: (query, { date_from, properties }) => {
     if (properties?.includes('bad'))
       throw new QueryInvalid('invalid_input', 'Not a filter.', { attr: 'filters_override__properties__0' });
     return { ...query, values: [...query.values, date_from ?? ''] };
   },
-  cacheForm: ({ color: _color, ...query }) => query,
+  cacheForm: (query) => ({ ...query, color: undefined }),
   check: ({ statement }) => {
     if (statement === '')
       throw new QueryInvalid('invalid_input', 'An empty query.', { attr: 'query__statement' });
