@@ -21,7 +21,11 @@ interface Nullability {
 export type Type =
   | ({ readonly kind: ScalarKind } & Nullability)
   | ({ readonly kind: 'array'; readonly item: Type } & Nullability)
-  | ({ readonly kind: 'tuple'; readonly items: readonly Type[]; readonly names: readonly string[] } & Nullability)
+  | ({
+      readonly kind: 'tuple';
+      readonly items: readonly Type[];
+      readonly names: readonly string[];
+    } & Nullability)
   | ({ readonly kind: 'map'; readonly value: Type } & Nullability);
 
 export type Kind = Type['kind'];

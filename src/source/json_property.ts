@@ -37,7 +37,7 @@ const unreadableEscape = String.raw`\\u0000|${highHalf}(?!${lowHalf})|(?<!${high
  * A `json` value with those escapes replaced by U+FFFD, which no condition can tell from them. Backslashes are written
  * as escapes of their own first, so that every one that is left begins an escape.
  */
-const readableJson = (document: string): string => `(case when ${document}::text ~ '${unreadable}'
+export const readableJson = (document: string): string => `(case when ${document}::text ~ '${unreadable}'
   then regexp_replace(replace(${document}::text, '\\\\', '\\u005c'), '${unreadableEscape}', '\\\\ufffd', 'g')::json
   else ${document} end)`;
 

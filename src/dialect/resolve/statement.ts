@@ -1,8 +1,10 @@
+import type { Query } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
 import { DialectError } from '../dialect_error.ts';
 import type { Schema } from '../schema.ts';
 import type { Source } from '../source.ts';
 import { bind, identifier, type Sql } from '../sql.ts';
+import type { Type } from '../types.ts';
 
 /** Whose query it is and what it may read. */
 export interface Project {
@@ -18,12 +20,19 @@ export interface Project {
 /** The longest piece of SQL, in characters: names that stand for long expressions can multiply. */
 const longestPiece = 1_000_000;
 
+interface NamedColumn {
+  readonly name: string;
+  readonly type: Type;
+}
+
 /** What all parts of one statement share. */
 export class Statement {
   readonly project: Project;
   readonly source: Source;
   /** Queries with a name, hoisted to the beginning; a later one may use an earlier. */
   readonly commonTables: { readonly name: Sql; readonly query: Sql }[] = [];
+  /** Those that were compiled, by their trees. */
+  readonly namedQueries = new Map<Query, { readonly name: Sql; readonly columns: readonly NamedColumn[] }>();
   readonly #names = new Map<string, number>();
 
   constructor(project: Project, source: Source) {
@@ -45,7 +54,10 @@ export class Statement {
 
   /** A name for a relation that no other one of the statement has. */
   uniqueName(base: string): Sql {
-    const plain = base.replaceAll(/[^a-z0-9_]/gi, '_').toLowerCase().slice(0, 40);
+    const plain = base
+      .replaceAll(/[^a-z0-9_]/gi, '_')
+      .toLowerCase()
+      .slice(0, 40);
     const count = (this.#names.get(plain) ?? 0) + 1;
     this.#names.set(plain, count);
     return identifier(count === 1 ? plain : `${plain}__${count}`);

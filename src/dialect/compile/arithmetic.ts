@@ -1,0 +1,118 @@
+import type { Arithmetic, Expression, Unary } from '../ast.ts';
+import type { Scope } from '../resolve/scope.ts';
+import { derive, type Value } from '../resolve/value.ts';
+import { ownText, sql, type Sql } from '../sql.ts';
+import { commonType, isNumber, nameOfType, scalar, type Type, withNull } from '../types.ts';
+import { coerce } from './coerce.ts';
+import type { Compiler } from './compiler.ts';
+import { addInterval } from './intervals.ts';
+import { floatValue, integerValue } from './literals.ts';
+import { toText } from './to_text.ts';
+
+/** `+ - * / %` and `||`. A division is never of integers; by zero it gives infinity, as the engine analysts know does. */
+export function arithmeticValue(compiler: Compiler, node: Arithmetic, scope: Scope): Value {
+  const left = compiler.value(node.left, scope);
+  const right = compiler.value(node.right, scope);
+  if (node.operator === '||') {
+    const piece = sql`(${toText(left, scope.statement)} || ${toText(right, scope.statement)})`;
+    return derive(piece, scalar('string', left.type.nullable || right.type.nullable), [left, right]);
+  }
+  return timeArithmetic(node, left, right, scope) ?? numberArithmetic(node, left, right, scope);
+}
+
+function numberArithmetic(node: Arithmetic, left: Value, right: Value, scope: Scope): Value {
+  const { operator } = node;
+  const first = number(left, node.left, operator, scope);
+  const second = number(right, node.right, operator, scope);
+  const nullable = first.type.nullable || second.type.nullable;
+  if (operator === '/') return derive(quotient(first, second), scalar('float', nullable), [left, right]);
+  const type = withNull(commonType(first.type, second.type) ?? scalar('float'), nullable);
+  if (operator === '%') return derive(remainder(first, second, type, scope), withNull(type), [left, right]);
+  const [a, b] = [coerce(first, type, scope.statement), coerce(second, type, scope.statement)];
+  return derive(sql`(${a} ${ownText(operator)} ${b})`, type, [left, right]);
+}
+
+function number(value: Value, node: Expression, operator: string, scope: Scope): Value {
+  const { type } = value;
+  if (isNumber(type)) return value;
+  if (type.kind === 'boolean')
+    return { ...value, sql: sql`(${value.sql})::int4::int8`, type: scalar('integer', type.nullable) };
+  if (type.kind === 'null') return { ...value, sql: sql`null::int8`, type: scalar('integer', true) };
+  throw scope.statement.error(
+    `Numbers are needed on both sides of ${operator}, found ${nameOfType(type)}.`,
+    node,
+    type.kind === 'string' ? 'Convert it with toFloat(…) or toInt(…).' : null,
+  );
+}
+
+const asFloat = ({ sql: piece, type }: Value): Sql =>
+  type.kind === 'float' ? piece : sql`(${piece})::float8`;
+
+function quotient(left: Value, right: Value): Sql {
+  const [a, b] = [asFloat(left), asFloat(right)];
+  const isSafe = right.constant !== undefined && right.constant !== null && Number(right.constant) !== 0;
+  if (isSafe) return sql`(${a} / ${b})`;
+  // Zero times infinity is no number, which is what zero divided by zero has to be.
+  return sql`(case when ${b} = 0 then ${a} * 'Infinity'::float8 else ${a} / ${b} end)`;
+}
+
+/** Null for a rest of a division by zero. */
+function remainder(left: Value, right: Value, type: Type, scope: Scope): Sql {
+  const integers = type.kind === 'integer';
+  const to = integers ? type : scalar('decimal', type.nullable);
+  const [a, b] = [coerce(left, to, scope.statement), coerce(right, to, scope.statement)];
+  const rest = sql`(${a} % nullif(${b}, 0))`;
+  return integers ? rest : sql`(${rest})::float8`;
+}
+
+/** Times and intervals: undefined where neither side is one. */
+function timeArithmetic(node: Arithmetic, left: Value, right: Value, scope: Scope): Value | undefined {
+  const { operator } = node;
+  const kinds = [left.type.kind, right.type.kind];
+  if (!kinds.some((kind) => kind === 'interval' || kind === 'date' || kind === 'datetime')) return undefined;
+  const nullable = left.type.nullable || right.type.nullable;
+  const of = (piece: Sql, type: Type): Value => derive(piece, withNull(type, nullable), [left, right]);
+  const isTime = ({ type }: Value): boolean => type.kind === 'date' || type.kind === 'datetime';
+  const isInterval = ({ type }: Value): boolean => type.kind === 'interval';
+  if (isTime(left) && isInterval(right) && (operator === '+' || operator === '-'))
+    return addInterval(left, right, operator, scope.statement);
+  if (isInterval(left) && isTime(right) && operator === '+')
+    return addInterval(right, left, '+', scope.statement);
+  if (isInterval(left) && isInterval(right) && (operator === '+' || operator === '-'))
+    return of(sql`(${left.sql} ${ownText(operator)} ${right.sql})`, scalar('interval'));
+  if (isInterval(left) && isNumber(right.type) && operator === '*')
+    return of(sql`(${left.sql} * (${right.sql})::float8)`, scalar('interval'));
+  if (isTime(left) && isTime(right) && operator === '-') return difference(left, right, scope);
+  if (left.type.kind === 'date' && right.type.kind === 'integer' && (operator === '+' || operator === '-'))
+    return of(sql`(${left.sql} ${ownText(operator)} (${right.sql})::int4)`, scalar('date'));
+  if (left.type.kind === 'datetime' && isNumber(right.type) && (operator === '+' || operator === '-'))
+    return of(
+      sql`(${left.sql} ${ownText(operator)} make_interval(secs => (${right.sql})::float8))`,
+      scalar('datetime'),
+    );
+  throw scope.statement.error(
+    `${nameOfType(left.type)} ${operator} ${nameOfType(right.type)} is not possible.`,
+    node,
+    "Use dateDiff('second', a, b), toUnixTimestamp(x) or INTERVAL 1 DAY.",
+  );
+}
+
+/** Days between dates, seconds between times. */
+function difference(left: Value, right: Value, scope: Scope): Value {
+  const type = commonType(left.type, right.type) ?? left.type;
+  const [a, b] = [coerce(left, type, scope.statement), coerce(right, type, scope.statement)];
+  const nullable = left.type.nullable || right.type.nullable;
+  const piece =
+    type.kind === 'date' ? sql`(${a} - ${b})::int8` : sql`(extract(epoch from (${a} - ${b})))::float8`;
+  return derive(piece, scalar(type.kind === 'date' ? 'integer' : 'float', nullable), [left, right]);
+}
+
+/** A number with the other sign. */
+export function negatedValue(compiler: Compiler, node: Unary, scope: Scope): Value {
+  const value = compiler.value(node.operand, scope);
+  if (typeof value.constant === 'bigint') return integerValue(-value.constant);
+  if (typeof value.constant === 'number') return floatValue(-value.constant);
+  if (value.type.kind === 'interval') return derive(sql`(- ${value.sql})`, value.type, [value]);
+  const taken = number(value, node.operand, '-', scope);
+  return derive(sql`(- ${taken.sql})`, taken.type, [value]);
+}

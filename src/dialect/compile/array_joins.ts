@@ -1,0 +1,75 @@
+import type { ArrayJoin, Call, Expression } from '../ast.ts';
+import { printExpression } from '../print/print.ts';
+import type { Scope } from '../resolve/scope.ts';
+import { derive, type Value } from '../resolve/value.ts';
+import { commaList, identifier, sql, type Sql } from '../sql.ts';
+import { isComposite, nameOfType, type Type } from '../types.ts';
+import type { Compiler } from './compiler.ts';
+import { defaultOf, fromJson } from './json_values.ts';
+import { columnName } from './members.ts';
+
+/** The columns that ARRAY JOIN makes: a row for each place of the arrays, side by side. @throws DialectError */
+export function compileArrayJoin(
+  compiler: Compiler,
+  arrayJoin: ArrayJoin,
+  scope: Scope,
+): ReadonlyMap<string, Value> {
+  const arrays = arrayJoin.items.map((item) => ({
+    name: columnName(item) ?? printExpression(item),
+    ...arrayOf(compiler, item, { ...scope, phase: 'ARRAY JOIN' }),
+  }));
+  const rows = commaList(arrays.map(({ value }) => sql`jsonb_array_elements(${value.sql})`));
+  const names = commaList(arrays.map((_, index) => identifier(`v${index + 1}`)));
+  const alias = scope.laterals.add(
+    `${arrayJoin.start}`,
+    () => scope.statement.uniqueName('joined'),
+    (name) =>
+      arrayJoin.left
+        ? sql` left join lateral rows from (${rows}) as ${name}(${names}) on true`
+        : sql` cross join lateral rows from (${rows}) as ${name}(${names})`,
+  );
+  return new Map(
+    arrays.map(({ name, value, item }, index) => [
+      name,
+      element(sql`${alias}.${identifier(`v${index + 1}`)}`, item, value, arrayJoin.left),
+    ]),
+  );
+}
+
+/** `arrayJoin(array)`: a row for each item, anywhere in a query. */
+export function arrayJoinCall(compiler: Compiler, call: Call, scope: Scope): Value {
+  const [only, ...more] = call.arguments;
+  const { statement } = scope;
+  if (only === undefined || more.length > 0)
+    throw statement.error(`Function 'arrayJoin' expects 1 argument, found ${call.arguments.length}`, call);
+  if (scope.phase === 'lambda' || scope.phase === 'JOIN' || scope.phase === 'LIMIT')
+    throw statement.error('arrayJoin() cannot stand here.', call, 'Write ARRAY JOIN.');
+  const { value, item } = arrayOf(compiler, only, { ...scope, grouping: null });
+  if (value.facts.aggregate !== null)
+    throw statement.error('arrayJoin() of an aggregate is not supported.', call, 'Aggregate in a subquery.');
+  const alias = scope.laterals.add(
+    value.sql.key,
+    () => statement.uniqueName('joined'),
+    (name) => sql` cross join lateral jsonb_array_elements(${value.sql}) as ${name}(v1)`,
+  );
+  const made = element(sql`${alias}.v1`, item, value, false);
+  return { ...made, facts: { ...made.facts, column: call } };
+}
+
+function arrayOf(
+  compiler: Compiler,
+  node: Expression,
+  scope: Scope,
+): { readonly value: Value; readonly item: Type } {
+  const value = compiler.value(node, scope);
+  if (value.type.kind === 'array') return { value, item: value.type.item };
+  throw scope.statement.error(`ARRAY JOIN needs an array, found ${nameOfType(value.type)}.`, node);
+}
+
+function element(json: Sql, item: Type, array: Value, optional: boolean): Value {
+  const text = sql`(${json} #>> '{}')`;
+  const piece = fromJson(json, text, item);
+  const whole =
+    optional && !item.nullable && !isComposite(item) ? sql`coalesce(${piece}, ${defaultOf(item)})` : piece;
+  return derive(whole, item, [array]);
+}

@@ -1,0 +1,159 @@
+import type { TypeName } from '../ast.ts';
+import type { Node } from '../ast_node.ts';
+import { nearestName } from '../nearest_name.ts';
+import { suggest } from '../resolve/fields.ts';
+import type { Statement } from '../resolve/statement.ts';
+import { derive, type Value } from '../resolve/value.ts';
+import { sql, type Sql } from '../sql.ts';
+import {
+  arrayOf,
+  isComposite,
+  isNumber,
+  mapOf,
+  nameOfType,
+  scalar,
+  type ScalarKind,
+  tupleOf,
+  type Type,
+  withNull,
+} from '../types.ts';
+import { coerce, readConstant } from './coerce.ts';
+import { postgresType } from './json_values.ts';
+import { castTextTo } from './text_casts.ts';
+import { toText } from './to_text.ts';
+
+const kindsByName: Readonly<Record<string, ScalarKind>> = {
+  ...Object.fromEntries(
+    ['string', 'text', 'varchar', 'char', 'fixedstring', 'lowcardinality'].map((name) => [
+      name,
+      'string' as const,
+    ]),
+  ),
+  ...Object.fromEntries(
+    [
+      'int',
+      'integer',
+      'bigint',
+      'smallint',
+      'tinyint',
+      'int8',
+      'int16',
+      'int32',
+      'int64',
+      'int128',
+      'int256',
+    ].map((name) => [name, 'integer' as const]),
+  ),
+  ...Object.fromEntries(
+    ['uint8', 'uint16', 'uint32', 'uint64', 'uint128', 'uint256'].map((name) => [name, 'integer' as const]),
+  ),
+  ...Object.fromEntries(
+    ['float', 'double', 'real', 'float32', 'float64'].map((name) => [name, 'float' as const]),
+  ),
+  ...Object.fromEntries(
+    ['decimal', 'numeric', 'decimal32', 'decimal64', 'decimal128'].map((name) => [name, 'decimal' as const]),
+  ),
+  bool: 'boolean',
+  boolean: 'boolean',
+  date: 'date',
+  date32: 'date',
+  datetime: 'datetime',
+  datetime32: 'datetime',
+  datetime64: 'datetime',
+  timestamp: 'datetime',
+  timestamptz: 'datetime',
+  uuid: 'uuid',
+  json: 'json',
+  jsonb: 'json',
+};
+
+/** The type that a name means. @throws DialectError */
+export function typeOfName(node: TypeName, statement: Statement): Type {
+  const name = node.name.text.toLowerCase();
+  const inner = node.arguments.map((one) => (one.kind === 'named_type' ? one.type : one));
+  const types = (): readonly Type[] =>
+    inner.flatMap((one) => (one.kind === 'type' ? [typeOfName(one, statement)] : []));
+  const [first] = inner;
+  if (name === 'nullable' || name === 'lowcardinality') {
+    const [type] = types();
+    if (type === undefined) throw statement.error(`${node.name.text} needs a type in brackets.`, node);
+    return name === 'nullable' ? withNull(type) : type;
+  }
+  if (name === 'array') return arrayOf(types()[0] ?? scalar('string', true));
+  if (name === 'tuple') {
+    const names = node.arguments.flatMap((one) => (one.kind === 'named_type' ? [one.name.text] : []));
+    return tupleOf(types(), names);
+  }
+  if (name === 'map') return mapOf(types()[1] ?? scalar('string', true));
+  const kind = Object.hasOwn(kindsByName, name) ? kindsByName[name] : undefined;
+  if (kind === undefined)
+    throw statement.error(
+      `Unknown type '${node.name.text}'.`,
+      first === undefined ? node.name : node,
+      suggest(
+        nearestName(name, ['String', 'Int64', 'Float64', 'Bool', 'Date', 'DateTime', 'UUID', 'Decimal']),
+      ),
+    );
+  return scalar(kind);
+}
+
+/** A value as another type; what cannot be read is null. @throws DialectError where the types do not allow it. */
+export function castValue(value: Value, to: Type, node: Node, statement: Statement): Value {
+  const { type } = value;
+  if (type.kind === 'null') return derive(coerce(value, to, statement), withNull(to), [value]);
+  if (isComposite(to) || isComposite(type)) return castComposite(value, to, node, statement);
+  if (type.kind === to.kind) return derive(value.sql, withNull(to, type.nullable), [value]);
+  if (to.kind === 'string') return derive(toText(value, statement), scalar('string', type.nullable), [value]);
+  if (to.kind === 'json') return derive(sql`to_jsonb(${value.sql})`, scalar('json', type.nullable), [value]);
+  const constant = readConstant(value, to, statement);
+  if (constant?.type.kind === to.kind) return derive(constant.sql, withNull(to, false), [value]);
+  if (type.kind === 'string' || type.kind === 'json')
+    return derive(
+      castTextTo(type.kind === 'json' ? toText(value, statement) : value.sql, to, statement),
+      withNull(to),
+      [value],
+    );
+  const piece = castScalar(value, to, statement);
+  if (piece === undefined)
+    throw statement.error(`${nameOfType(type)} cannot be converted to ${nameOfType(to)}.`, node);
+  return derive(piece.sql, withNull(to, type.nullable || piece.partial), [value]);
+}
+
+function castScalar(
+  value: Value,
+  to: Type,
+  statement: Statement,
+): { readonly sql: Sql; readonly partial: boolean } | undefined {
+  const { type, sql: piece } = value;
+  const whole = (made: Sql, partial = false): { sql: Sql; partial: boolean } => ({ sql: made, partial });
+  if (to.kind === 'integer' && (type.kind === 'float' || type.kind === 'decimal'))
+    // Infinity, no number, and what is too large have no integer.
+    return whole(
+      sql`(case when (${piece})::float8 between -9.2e18 and 9.2e18 then trunc((${piece})::float8)::int8 end)`,
+      true,
+    );
+  if (isNumber(to) && isNumber(type)) return whole(sql`(${piece})::${postgresType(to)}`);
+  if (isNumber(to) && type.kind === 'boolean') return whole(sql`((${piece})::int4)::${postgresType(to)}`);
+  if (to.kind === 'boolean' && isNumber(type)) return whole(sql`(${piece} <> 0)`);
+  if (isNumber(to) && type.kind === 'datetime')
+    return whole(sql`(floor(extract(epoch from ${piece})))::${postgresType(to)}`);
+  if (isNumber(to) && type.kind === 'date')
+    return whole(sql`((${piece} - '1970-01-01'::date))::${postgresType(to)}`);
+  if (to.kind === 'datetime' && isNumber(type)) return whole(sql`to_timestamp((${piece})::float8)`);
+  if (to.kind === 'date' && isNumber(type)) return whole(sql`('1970-01-01'::date + (${piece})::int4)`);
+  if (to.kind === 'date' && type.kind === 'datetime') return whole(coerce(value, to, statement));
+  if (to.kind === 'datetime' && type.kind === 'date') return whole(coerce(value, to, statement));
+  return undefined;
+}
+
+function castComposite(value: Value, to: Type, node: Node, statement: Statement): Value {
+  const { type } = value;
+  if (to.kind === 'string' || to.kind === 'json')
+    return derive(to.kind === 'json' ? value.sql : sql`(${value.sql})::text`, withNull(to, type.nullable), [
+      value,
+    ]);
+  const sameShape = type.kind === to.kind;
+  if (!sameShape)
+    throw statement.error(`${nameOfType(type)} cannot be converted to ${nameOfType(to)}.`, node);
+  return derive(value.sql, to, [value]);
+}

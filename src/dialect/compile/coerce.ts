@@ -1,0 +1,106 @@
+import type { Node } from '../ast_node.ts';
+import type { Statement } from '../resolve/statement.ts';
+import { derive, type Value } from '../resolve/value.ts';
+import { bind, sql, type Sql } from '../sql.ts';
+import { commonTypeOf, isComposite, isNumber, nameOfType, scalar, type Type, withNull } from '../types.ts';
+import { postgresType, toJson } from './json_values.ts';
+import { dateText, timeText } from './time_texts.ts';
+
+/** A value in a type that it has in common with others; see `commonType`. */
+export function coerce(value: Value, to: Type, statement: Statement): Sql {
+  const { type } = value;
+  if (type.kind === 'null') return sql`null::${postgresType(to)}`;
+  if (type.kind === to.kind) return value.sql;
+  if (to.kind === 'datetime' && type.kind === 'date')
+    return sql`((${value.sql})::timestamp at time zone ${statement.timezone})`;
+  if (to.kind === 'date' && type.kind === 'datetime')
+    return sql`(((${value.sql}) at time zone ${statement.timezone})::date)`;
+  if (to.kind === 'string' && type.kind === 'json') return jsonText(value.sql);
+  if (type.kind === 'boolean' && isNumber(to)) return sql`((${value.sql})::int4)::${postgresType(to)}`;
+  if (isComposite(to) && !isComposite(type)) return toJson(value.sql, type);
+  return sql`(${value.sql})::${postgresType(to)}`;
+}
+
+export const jsonText = (document: Sql): Sql => sql`((${document})::jsonb #>> '{}')`;
+
+/** Values in their common type. @throws DialectError where they have none. */
+export function unify(
+  values: readonly Value[],
+  nodes: readonly Node[],
+  statement: Statement,
+  what: string,
+): { readonly type: Type; readonly pieces: readonly Sql[] } {
+  const type = commonTypeOf(values.map((value) => value.type));
+  if (type === null) {
+    const names = [...new Set(values.map((value) => nameOfType(value.type)))].join(', ');
+    const odd = nodes.find((_, index) => {
+      const [first, other] = [values[0], values[index]];
+      return first !== undefined && other !== undefined && commonTypeOf([first.type, other.type]) === null;
+    });
+    throw statement.error(
+      `${what} have no common type: ${names}.`,
+      odd ?? nodes[0] ?? { start: 0, end: 0, kind: 'null' },
+      'Convert them with toString(), toFloat(), toInt() or toDateTime().',
+    );
+  }
+  return { type, pieces: values.map((value) => coerce(value, type, statement)) };
+}
+
+/** A constant text read as another type, as ClickHouse does in comparisons; undefined where it cannot be. */
+export function readConstant(value: Value, as: Type, statement: Statement): Value | undefined {
+  if (typeof value.constant !== 'string') return undefined;
+  const text = value.constant;
+  const { timezone } = statement.project;
+  const of = (piece: Sql, kind: Type): Value => derive(piece, kind);
+  switch (as.kind) {
+    case 'datetime': {
+      const time = timeText(text, timezone);
+      return time === null ? undefined : of(bind(time, 'timestamptz'), scalar('datetime'));
+    }
+    case 'date': {
+      const isDay = /^\s*\d{4}-\d{2}-\d{2}\s*$/.test(text);
+      const day = isDay ? dateText(text, timezone) : null;
+      if (day !== null) return of(bind(day, 'date'), scalar('date'));
+      return readConstant(value, scalar('datetime'), statement);
+    }
+    case 'uuid':
+      return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)
+        ? of(bind(text, 'uuid'), scalar('uuid'))
+        : undefined;
+    case 'integer':
+      return /^[-+]?\d{1,18}$/.test(text) ? of(bind(text, 'int8'), scalar('integer')) : readNumber(text);
+    case 'float':
+    case 'decimal':
+      return readNumber(text);
+    case 'boolean':
+      return /^(true|false|0|1)$/i.test(text)
+        ? of(/^(true|1)$/i.test(text) ? sql`true` : sql`false`, scalar('boolean'))
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+const readNumber = (text: string): Value | undefined =>
+  /^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d{1,2})?$/i.test(text) && text.length < 100
+    ? derive(bind(text, 'float8'), scalar('float'))
+    : undefined;
+
+/** A condition from what ClickHouse takes for one. @throws DialectError for texts and the like. */
+export function condition(value: Value, node: Node, statement: Statement): Sql {
+  if (value.type.kind === 'boolean') return value.sql;
+  if (isNumber(value.type)) return sql`(${value.sql} <> 0)`;
+  if (value.type.kind === 'null') return sql`null::bool`;
+  throw statement.error(
+    `A condition is needed here, found ${nameOfType(value.type)}.`,
+    node,
+    value.type.kind === 'string' ? "Compare it, for example with `!= ''`." : null,
+  );
+}
+
+/** A condition that is never null. */
+export const certain = (piece: Sql, type: Type): Sql =>
+  type.nullable ? sql`coalesce(${piece}, false)` : piece;
+
+export const asNullable = (type: Type, ...from: readonly Type[]): Type =>
+  withNull(type, type.nullable || from.some(({ nullable }) => nullable));

@@ -1,0 +1,129 @@
+import type { ComparisonOperator } from '../ast.ts';
+import type { Node } from '../ast_node.ts';
+import type { Statement } from '../resolve/statement.ts';
+import { derive, type Value } from '../resolve/value.ts';
+import { ownText, sql, type Sql } from '../sql.ts';
+import { commonType, isNumber, nameOfType, scalar, type Type } from '../types.ts';
+import { coerce, readConstant } from './coerce.ts';
+import type { Use } from './compiler.ts';
+
+export type OrderOperator = '=' | '!=' | '<' | '<=' | '>' | '>=';
+export type MatchOperator = Extract<
+  ComparisonOperator,
+  'like' | 'not like' | 'ilike' | 'not ilike' | '=~' | '!~' | '=~*' | '!~*'
+>;
+
+/** The two sides and where they stand. */
+export interface Comparands {
+  readonly left: Value;
+  readonly right: Value;
+  readonly node: Node;
+}
+
+/**
+ * `=`, `<` and their kin. They are never null: null equals null alone and is neither smaller nor larger than anything;
+ * plain in filters where that makes no difference, in joins, and of times.
+ */
+export function compareValues(
+  operator: OrderOperator,
+  sides: Comparands,
+  use: Use,
+  statement: Statement,
+): Value {
+  const boolean = (piece: Sql, nullable = false): Value =>
+    derive(piece, scalar('boolean', nullable), [sides.left, sides.right]);
+  if (operator === '=' || operator === '!=') {
+    const other = sides.right.constant === null ? sides.left : sides.right;
+    if (sides.right.constant === null || sides.left.constant === null)
+      return boolean(operator === '=' ? sql`(${other.sql} is null)` : sql`(${other.sql} is not null)`);
+  }
+  const { left, right, type } = comparable(sides, statement);
+  const nullables = [sides.left, sides.right].filter((side) => side.type.nullable).length;
+  const collation =
+    type.kind === 'string' && operator !== '=' && operator !== '!=' ? sql` collate "C"` : sql``;
+  const sign = ownText(operator === '!=' ? '<>' : operator);
+  const plain = sql`(${left} ${sign} ${right}${collation})`;
+  if (nullables === 0) return boolean(plain);
+  if (use === 'join' || type.kind === 'datetime') return boolean(plain, true);
+  if (operator === '!=') return boolean(sql`(${left} is distinct from ${right})`);
+  if (operator === '=' && nullables === 2) return boolean(sql`(${left} is not distinct from ${right})`);
+  return use === 'filter' ? boolean(plain, true) : boolean(sql`coalesce(${plain}, false)`);
+}
+
+/** Both sides as values that PostgreSQL compares. @throws DialectError where they are of different kinds. */
+export function comparable(
+  { left, right, node }: Comparands,
+  statement: Statement,
+): { readonly left: Sql; readonly right: Sql; readonly type: Type } {
+  const readLeft = left.type.kind === right.type.kind ? undefined : readConstant(left, right.type, statement);
+  const readRight =
+    left.type.kind === right.type.kind ? undefined : readConstant(right, left.type, statement);
+  const first = readLeft ?? left;
+  const second = readRight ?? right;
+  const textual = new Set(['string', 'uuid']);
+  if (first.type.kind !== second.type.kind && textual.has(first.type.kind) && textual.has(second.type.kind))
+    return {
+      left: sql`(${first.sql})::text`,
+      right: sql`(${second.sql})::text`,
+      type: scalar('string'),
+    };
+  const type = commonType(first.type, second.type);
+  if (type !== null)
+    return { left: coerce(first, type, statement), right: coerce(second, type, statement), type };
+  throw statement.error(
+    `${nameOfType(left.type)} cannot be compared with ${nameOfType(right.type)}.`,
+    node,
+    suggestionFor(left, right),
+  );
+}
+
+function suggestionFor(left: Value, right: Value): string | null {
+  const other = left.type.kind === 'string' ? right : right.type.kind === 'string' ? left : undefined;
+  if (other === undefined) return null;
+  if (typeof (other === left ? right : left).constant === 'string')
+    return `The text cannot be read as ${nameOfType(other.type)}.`;
+  if (other.type.kind === 'boolean') return "Compare it with the text 'true' or 'false'.";
+  if (other.type.kind === 'date' || other.type.kind === 'datetime')
+    return 'Write toDateTime(…) round the text.';
+  return isNumber(other.type) ? 'Write toFloat(…) or toInt(…) round the text.' : null;
+}
+
+const matches: Readonly<Record<MatchOperator, string>> = {
+  like: 'like',
+  'not like': 'not like',
+  ilike: 'ilike',
+  'not ilike': 'not ilike',
+  '=~': '~',
+  '!~': '!~',
+  '=~*': '~*',
+  '!~*': '!~*',
+};
+
+/** LIKE, ILIKE and regular expressions; against null they are false, and their negations true. */
+export function matchValues(
+  operator: MatchOperator,
+  { left, right, node }: Comparands,
+  use: Use,
+  statement: Statement,
+): Value {
+  const text = ({ type, sql: piece }: Value): Sql => {
+    if (type.kind === 'string' || type.kind === 'null') return piece;
+    if (type.kind === 'uuid') return sql`(${piece})::text`;
+    throw statement.error(
+      `${operator.toUpperCase()} needs texts, found ${nameOfType(type)}.`,
+      node,
+      'Write toString(…).',
+    );
+  };
+  const plain = sql`(${text(left)} ${ownText(matches[operator])} ${text(right)})`;
+  const nullable = left.type.nullable || right.type.nullable;
+  const negated = operator.startsWith('not') || operator.startsWith('!');
+  const of = (piece: Sql, isNullable = false): Value =>
+    derive(piece, scalar('boolean', isNullable), [left, right]);
+  if (!nullable) return of(plain);
+  if (use === 'join') return of(plain, true);
+  if (negated) return of(sql`coalesce(${plain}, true)`);
+  if (left.type.nullable && right.type.nullable)
+    return of(sql`coalesce(${plain}, ${left.sql} is null and ${right.sql} is null)`);
+  return use === 'filter' ? of(plain, true) : of(sql`coalesce(${plain}, false)`);
+}

@@ -1,0 +1,173 @@
+import type { Limit, Query } from '../ast.ts';
+import { type ParseLimits } from '../limits.ts';
+import { parseQuery } from '../parser/parse.ts';
+import { printQuery } from '../print/print.ts';
+import { resolvePlaceholders, type Placeholders } from '../resolve/placeholders.ts';
+import { Laterals, type Scope } from '../resolve/scope.ts';
+import { type Project, Statement } from '../resolve/statement.ts';
+import { Source } from '../source.ts';
+import { commaList, renderSql, sql } from '../sql.ts';
+import { nameOfType, type Type } from '../types.ts';
+import type { CompiledQuery, Compiler } from './compiler.ts';
+import { expressionValue } from './expressions.ts';
+import { compileSelect } from './select.ts';
+import { compileSetOperation } from './set_operations.ts';
+import { wholeNumber } from './limits.ts';
+
+/** How many rows a query may give. */
+export interface RowLimits {
+  /** Of a query without LIMIT. */
+  readonly fallback: number;
+  /** A larger LIMIT is cut to it. */
+  readonly most: number;
+}
+
+export const defaultRowLimits: RowLimits = { fallback: 100, most: 10_000 };
+
+export interface CompileOptions {
+  readonly placeholders?: Placeholders;
+  /** Null for all rows, as an export wants them. */
+  readonly rows?: RowLimits | null;
+  readonly parse?: ParseLimits;
+}
+
+/** A column of the answer. */
+export interface ResultColumn {
+  readonly name: string;
+  readonly type: Type;
+  /** As analysts know it, such as `Nullable(String)`. */
+  readonly typeName: string;
+}
+
+/** A statement that is ready to run; its columns are called `c1`, `c2`, …. */
+export interface CompiledStatement {
+  readonly sql: string;
+  readonly parameters: readonly string[];
+  readonly columns: readonly ResultColumn[];
+  /** The canonical text of the query that is run. */
+  readonly printed: string;
+  /** The most rows that the answer holds; null for no limit. */
+  readonly limit: number | null;
+  readonly offset: number;
+  /**
+   * Whether one row more than `limit` is asked for, which says whether there are more: without a LIMIT in the query and
+   * where it was cut.
+   */
+  readonly hasExtraRow: boolean;
+}
+
+const compiler: Compiler = {
+  value: (node, scope, use = 'value') => expressionValue(compiler, node, scope, use),
+  query: (query, scope) => compileAny(query, scope),
+};
+
+function compileAny(query: Query, scope: Scope): CompiledQuery {
+  return query.kind === 'select'
+    ? compileSelect(compiler, query, scope)
+    : compileSetOperation(compiler, query, scope);
+}
+
+/**
+ * Compiles a query of the dialect to one statement of PostgreSQL, whose every relation is filtered by the project's team
+ * and which holds no value of a user. A tree is printed first, so that errors show where in that text something is wrong.
+ * @throws DialectError
+ */
+export function compileQuery(
+  query: string | Query,
+  project: Project,
+  options: CompileOptions = {},
+): CompiledStatement {
+  const text = typeof query === 'string' ? query : printQuery(query);
+  const source = new Source(text);
+  const parsed = parseQuery(text, options.parse);
+  const resolved = resolvePlaceholders(parsed, options.placeholders ?? new Map(), source);
+  const statement = new Statement(project, source);
+  const scope = topScope(statement);
+  const rows = options.rows === undefined ? defaultRowLimits : options.rows;
+  const bounded = rows === null ? unbounded(resolved) : boundedQuery(resolved, rows, scope);
+  const compiled = compileAny(bounded.run, scope);
+  const common = statement.commonTables.map((table) => sql`${table.name} as (${table.query})`);
+  const whole = common.length === 0 ? compiled.sql : sql`with ${commaList(common)} ${compiled.sql}`;
+  statement.checkSize(whole, resolved);
+  const { text: rendered, parameters } = renderSql(whole);
+  return {
+    sql: rendered,
+    parameters,
+    columns: compiled.columns.map(({ name, type }) => ({
+      name,
+      type,
+      typeName: nameOfType(type, project.timezone),
+    })),
+    printed: printQuery(bounded.shown),
+    limit: bounded.limit,
+    offset: bounded.offset,
+    hasExtraRow: bounded.run !== bounded.shown,
+  };
+}
+
+function topScope(statement: Statement): Scope {
+  return {
+    statement,
+    phase: 'select',
+    relations: [],
+    merged: new Set(),
+    laterals: new Laterals(),
+    outerRelations: [],
+    aliases: new Map(),
+    joinedArrays: new Map(),
+    ctes: null,
+    lambdas: new Map(),
+    lambdaDepth: 0,
+    expanding: [],
+    grouping: null,
+    windows: new Map(),
+  };
+}
+
+interface Bounded {
+  /** With the LIMIT that the answer has. */
+  readonly shown: Query;
+  /** With one row more, where it has to be known whether there is one. */
+  readonly run: Query;
+  readonly limit: number | null;
+  readonly offset: number;
+}
+
+const unbounded = (query: Query): Bounded => ({ shown: query, run: query, limit: null, offset: 0 });
+
+function boundedQuery(query: Query, rows: RowLimits, scope: Scope): Bounded {
+  const { limit } = query;
+  const asked = limit?.count == null ? null : wholeNumber(compiler, limit.count, scope, 'LIMIT');
+  const offset = limit?.offset == null ? 0n : wholeNumber(compiler, limit.offset, scope, 'OFFSET');
+  if (asked !== null && asked <= BigInt(rows.most))
+    return { shown: query, run: query, limit: Number(asked), offset: Number(offset) };
+  const count = asked === null ? rows.fallback : rows.most;
+  const branches = query.kind === 'set_operation' && asked === null ? withBranchLimits(query, rows) : query;
+  return {
+    shown: withCount(branches, count),
+    run: withCount(branches, count + 1),
+    limit: count,
+    offset: Number(offset),
+  };
+}
+
+/** Each query of a UNION without a LIMIT has one of its own, and all of them together that of the largest. */
+function withBranchLimits(query: Extract<Query, { kind: 'set_operation' }>, rows: RowLimits): Query {
+  const operands = query.operands.map((operand) =>
+    operand.limit === null ? withCount(operand, rows.fallback) : operand,
+  );
+  return { ...query, operands };
+}
+
+function withCount(query: Query, count: number): Query {
+  const { start, end } = query;
+  const written: Limit = query.limit ?? {
+    kind: 'limit',
+    count: null,
+    offset: null,
+    withTies: false,
+    start,
+    end,
+  };
+  return { ...query, limit: { ...written, count: { kind: 'number', text: String(count), start, end } } };
+}

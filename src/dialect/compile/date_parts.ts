@@ -1,0 +1,25 @@
+import { ownText, sql, type Sql } from '../sql.ts';
+
+const part =
+  (field: string) =>
+  (local: Sql): Sql =>
+    sql`(extract(${ownText(field)} from ${local}))::int8`;
+
+const seconds =
+  (factor: string) =>
+  (local: Sql): Sql =>
+    sql`(floor(extract(second from ${local}) * ${ownText(factor)}))::int8`;
+
+/** Parts of a time by the names of units; what they take is the time of the project's zone, without a zone. */
+export const dateParts: Readonly<Partial<Record<string, (local: Sql) => Sql>>> = {
+  year: part('year'),
+  quarter: part('quarter'),
+  month: part('month'),
+  week: part('week'),
+  day: part('day'),
+  hour: part('hour'),
+  minute: part('minute'),
+  second: (local) => sql`(floor(extract(second from ${local})))::int8`,
+  millisecond: seconds('1000'),
+  microsecond: seconds('1000000'),
+};

@@ -1,0 +1,310 @@
+import type { Case, Comparison, Expression, Logical, Subquery } from '../ast.ts';
+import { dateParts } from './date_parts.ts';
+import type { Scope } from '../resolve/scope.ts';
+import { derive, mergeFacts, type Value } from '../resolve/value.ts';
+import { commaList, joinSql, ownText, sql } from '../sql.ts';
+import { arrayOf, commonTypeOf, mapOf, nameOfType, scalar, tupleOf, withNull } from '../types.ts';
+import { arithmeticValue, negatedValue } from './arithmetic.ts';
+import { castValue, typeOfName } from './casts.ts';
+import { coerce, condition, unify } from './coerce.ts';
+import { compareValues, matchValues, type MatchOperator, type OrderOperator } from './comparisons.ts';
+import { type Compiler, outputName, type Use } from './compiler.ts';
+import { callValue } from './functions/calls.ts';
+import { intervalValue } from './intervals.ts';
+import { toJsonItem } from './json_values.ts';
+import { literalValue, stringValue } from './literals.ts';
+import { fieldValue, partOf } from './members.ts';
+import { membershipValue } from './membership.ts';
+import { toText } from './to_text.ts';
+
+/** An expression in SQL; where the query groups, one that it groups by is the column of that key. @throws DialectError */
+export function expressionValue(compiler: Compiler, node: Expression, scope: Scope, use: Use): Value {
+  const value = compiled(compiler, node, scope, use);
+  scope.statement.checkSize(value.sql, node);
+  if (scope.grouping === null || value.facts.column === null || value.facts.aggregate !== null) return value;
+  const key = scope.grouping.keyOf(value) ?? scope.grouping.keyOf(compiled(compiler, node, scope, 'value'));
+  if (key === undefined) return value;
+  return { sql: key.sql, type: key.type, facts: { ...value.facts, column: null } };
+}
+
+function compiled(compiler: Compiler, node: Expression, scope: Scope, use: Use): Value {
+  const { statement } = scope;
+  const value = (inner: Expression): Value => compiler.value(inner, scope);
+  switch (node.kind) {
+    case 'number':
+    case 'string':
+    case 'boolean':
+    case 'null':
+    case 'time':
+      return literalValue(node, statement);
+    case 'field':
+      return fieldValue(compiler, node, scope);
+    case 'alias':
+      return compiler.value(
+        node.expression,
+        { ...scope, expanding: [...scope.expanding, node.expression] },
+        use,
+      );
+    case 'call':
+      return callValue(compiler, node, scope, use);
+    case 'arithmetic':
+      return arithmeticValue(compiler, node, scope);
+    case 'unary':
+      return node.operator === '-'
+        ? negatedValue(compiler, node, scope)
+        : notValue(compiler, node.operand, scope, use);
+    case 'comparison':
+      return comparisonValue(compiler, node, scope, use);
+    case 'logical':
+      return logicalValue(compiler, node, scope, use);
+    case 'is_null': {
+      const operand = value(node.operand);
+      const test = node.negated ? sql`is not null` : sql`is null`;
+      return derive(sql`(${operand.sql} ${test})`, scalar('boolean'), [operand]);
+    }
+    case 'between': {
+      const { start, end, operand } = node;
+      const bound = (operator: '>=' | '<=', right: Expression): Comparison => ({
+        kind: 'comparison',
+        operator,
+        left: operand,
+        right,
+        start,
+        end,
+      });
+      const operands = [bound('>=', node.low), bound('<=', node.high)];
+      const both: Logical = { kind: 'logical', operator: 'and', operands, start, end };
+      return node.negated ? notValue(compiler, both, scope, use) : logicalValue(compiler, both, scope, use);
+    }
+    case 'nullish': {
+      const [left, right] = [value(node.left), value(node.right)];
+      const { type, pieces } = unify([left, right], [node.left, node.right], statement, 'The sides of `??`');
+      const nullable = left.type.nullable && right.type.nullable;
+      return derive(sql`coalesce(${commaList(pieces)})`, withNull(type, nullable), [left, right]);
+    }
+    case 'conditional':
+      return caseValue(
+        compiler,
+        {
+          ...node,
+          kind: 'case',
+          subject: null,
+          branches: [
+            { kind: 'branch', when: node.condition, then: node.then, start: node.start, end: node.end },
+          ],
+        },
+        scope,
+      );
+    case 'case':
+      return caseValue(compiler, node, scope);
+    case 'cast':
+      return castValue(value(node.operand), typeOfName(node.type, statement), node, statement);
+    case 'interval':
+      return intervalValue(compiler, node, scope);
+    case 'extract':
+      return datePart(value(node.operand), node.unit, node, scope);
+    case 'trim': {
+      const operand = value(node.operand);
+      const characters = node.characters === null ? sql`' '` : toText(value(node.characters), statement);
+      const side = { both: sql`btrim`, leading: sql`ltrim`, trailing: sql`rtrim` }[node.side];
+      const piece = sql`${side}(${toText(operand, statement)}, ${characters})`;
+      return derive(piece, scalar('string', operand.type.nullable), [operand]);
+    }
+    case 'template': {
+      const parts = node.parts.map(value);
+      const pieces = parts.map((part) => toText(part, statement));
+      return derive(
+        pieces.length === 0 ? sql`''::text` : sql`concat(${commaList(pieces)})`,
+        scalar('string'),
+        parts,
+      );
+    }
+    case 'array':
+      return arrayValue(compiler, node.items, scope);
+    case 'tuple':
+      return tupleValue(node.items.map(value));
+    case 'dictionary':
+      return dictionaryValue(compiler, node.entries, scope);
+    case 'member':
+      return partOf(value(node.object), stringValue(node.name.text), node.name, scope);
+    case 'element': {
+      const place = literalValue(node.position, statement);
+      return partOf(value(node.object), place, node.position, scope);
+    }
+    case 'index':
+      return partOf(value(node.object), value(node.index), node.index, scope);
+    case 'slice':
+      return sliceValue(compiler, node, scope);
+    case 'subquery':
+      return subqueryValue(compiler, node, scope);
+    case 'star':
+      throw statement.error('`*` stands only in SELECT and in count(*).', node);
+    case 'columns':
+      throw statement.error('COLUMNS() is not supported.', node, 'Name the columns.');
+    case 'lambda':
+      throw statement.error('A lambda stands only in the call of a function such as arrayMap().', node);
+    case 'placeholder':
+      throw statement.error('Unresolved placeholder.', node);
+  }
+}
+
+function notValue(compiler: Compiler, operand: Expression, scope: Scope, use: Use): Value {
+  const value = compiler.value(operand, scope, use === 'join' ? 'join' : 'value');
+  const piece = sql`(not ${condition(value, operand, scope.statement)})`;
+  return derive(piece, scalar('boolean', value.type.nullable), [value]);
+}
+
+function logicalValue(compiler: Compiler, node: Logical, scope: Scope, use: Use): Value {
+  const values = node.operands.map((operand) => {
+    const value = compiler.value(operand, scope, use);
+    return { ...value, sql: condition(value, operand, scope.statement) };
+  });
+  const word = node.operator === 'and' ? ' and ' : ' or ';
+  const piece = sql`(${joinSql(
+    values.map((value) => value.sql),
+    word,
+  )})`;
+  return derive(
+    piece,
+    scalar(
+      'boolean',
+      values.some(({ type }) => type.nullable),
+    ),
+    values,
+  );
+}
+
+function comparisonValue(compiler: Compiler, node: Comparison, scope: Scope, use: Use): Value {
+  const { operator } = node;
+  switch (operator) {
+    case 'in':
+    case 'global in':
+      return membershipValue(compiler, { ...node, negated: false }, scope, use);
+    case 'not in':
+    case 'global not in':
+      return membershipValue(compiler, { ...node, negated: true }, scope, use);
+    case 'in cohort':
+    case 'not in cohort':
+      throw scope.statement.error(
+        'IN COHORT is not supported: cohorts are not stored.',
+        node,
+        'Write the condition of the cohort.',
+      );
+  }
+  const sides = { left: compiler.value(node.left, scope), right: compiler.value(node.right, scope), node };
+  if (operator === 'is distinct from' || operator === 'is not distinct from') {
+    const opposite = operator === 'is distinct from' ? '!=' : '=';
+    return compareValues(opposite, sides, 'value', scope.statement);
+  }
+  if (isOrder(operator)) return compareValues(operator, sides, use, scope.statement);
+  return matchValues(operator, sides, use, scope.statement);
+}
+
+const isOrder = (operator: OrderOperator | MatchOperator): operator is OrderOperator =>
+  ['=', '!=', '<', '<=', '>', '>='].includes(operator);
+
+function caseValue(compiler: Compiler, node: Case, scope: Scope): Value {
+  const { statement } = scope;
+  const subject = node.subject;
+  const conditions = node.branches.map(({ when, start, end }) => {
+    const test: Expression =
+      subject === null ? when : { kind: 'comparison', operator: '=', left: subject, right: when, start, end };
+    const value = compiler.value(test, scope, 'filter');
+    return { ...value, sql: condition(value, when, statement) };
+  });
+  const otherwise: Expression = node.otherwise ?? { kind: 'null', start: node.start, end: node.end };
+  const nodes = [...node.branches.map(({ then }) => then), otherwise];
+  const values = nodes.map((one) => compiler.value(one, scope));
+  const { type, pieces } = unify(values, nodes, statement, 'The results');
+  const branches = conditions.map((test, index) => sql` when ${test.sql} then ${pieces[index] ?? sql`null`}`);
+  const piece = sql`(case${joinSql(branches, '')} else ${pieces.at(-1) ?? sql`null`} end)`;
+  return derive(piece, type, [...conditions, ...values]);
+}
+
+function arrayValue(compiler: Compiler, nodes: readonly Expression[], scope: Scope): Value {
+  const items = nodes.map((item) => compiler.value(item, scope));
+  const { type, pieces } = unify(items, nodes, scope.statement, 'The items of this array');
+  const json = pieces.map((piece) => toJsonItem(piece, type));
+  const built = nodes.length === 0 ? sql`'[]'::jsonb` : sql`jsonb_build_array(${commaList(json)})`;
+  return { sql: built, type: arrayOf(type), facts: mergeFacts(items), items };
+}
+
+export function tupleValue(items: readonly Value[]): Value {
+  const json = items.map(({ sql: piece, type }) => toJsonItem(piece, type));
+  const built = items.length === 0 ? sql`'[]'::jsonb` : sql`jsonb_build_array(${commaList(json)})`;
+  return { sql: built, type: tupleOf(items.map(({ type }) => type)), facts: mergeFacts(items), items };
+}
+
+function dictionaryValue(
+  compiler: Compiler,
+  entries: readonly { readonly key: Expression; readonly value: Expression }[],
+  scope: Scope,
+): Value {
+  const keys = entries.map(({ key }) => compiler.value(key, scope));
+  const values = entries.map(({ value }) => compiler.value(value, scope));
+  const type = commonTypeOf(values.map((one) => one.type)) ?? scalar('json', true);
+  const parts = keys.flatMap((key, index) => {
+    const value = values[index];
+    if (value === undefined) return [];
+    const piece =
+      type.kind === 'json'
+        ? toJsonItem(value.sql, value.type)
+        : toJsonItem(coerce(value, type, scope.statement), type);
+    return [toText(key, scope.statement), piece];
+  });
+  return derive(sql`jsonb_build_object(${commaList(parts)})`, mapOf(type), [...keys, ...values]);
+}
+
+/** `a[2:3]`: the second and the third item. */
+function sliceValue(compiler: Compiler, node: Extract<Expression, { kind: 'slice' }>, scope: Scope): Value {
+  const object = compiler.value(node.object, scope);
+  if (object.type.kind !== 'array')
+    throw scope.statement.error(`Only arrays can be sliced, found ${nameOfType(object.type)}.`, node);
+  const bound = (one: Expression | null): Value | null => {
+    if (one === null) return null;
+    const value = compiler.value(one, scope);
+    if (value.type.kind === 'integer') return value;
+    throw scope.statement.error('The bounds of a slice are integers.', one);
+  };
+  const [from, to] = [bound(node.from), bound(node.to)];
+  const name = ownText(`slice_${scope.lambdaDepth}`);
+  const conditions = [
+    ...(from === null ? [] : [sql`${name}.at >= ${from.sql}`]),
+    ...(to === null ? [] : [sql`${name}.at <= ${to.sql}`]),
+  ];
+  const where = conditions.length === 0 ? sql`` : sql` where ${joinSql(conditions, ' and ')}`;
+  const piece = sql`(select coalesce(jsonb_agg(${name}.v order by ${name}.at), '[]'::jsonb)
+    from jsonb_array_elements(${object.sql}) with ordinality as ${name}(v, at)${where})`;
+  const bounds = [from, to].filter((one) => one !== null);
+  return derive(piece, object.type, [object, ...bounds]);
+}
+
+function datePart(operand: Value, unit: string, node: Expression, scope: Scope): Value {
+  const { type } = operand;
+  const make = dateParts[unit];
+  if ((type.kind !== 'date' && type.kind !== 'datetime') || make === undefined)
+    throw scope.statement.error(
+      `EXTRACT(${unit.toUpperCase()}) needs a time, found ${nameOfType(type)}.`,
+      node,
+    );
+  const local =
+    type.kind === 'date'
+      ? sql`(${operand.sql})::timestamp`
+      : sql`(${operand.sql} at time zone ${scope.statement.timezone})`;
+  return derive(make(local), scalar('integer', type.nullable), [operand]);
+}
+
+/** A query in brackets: its only value, or null of no row. */
+function subqueryValue(compiler: Compiler, node: Subquery, scope: Scope): Value {
+  const query = compiler.query(node.query, scope);
+  const alias = scope.statement.uniqueName('answer');
+  const [only] = query.columns;
+  if (only === undefined) throw scope.statement.error('This query gives no column.', node);
+  if (query.columns.length === 1)
+    return derive(sql`(select ${alias}.c1 from (${query.sql}) as ${alias} limit 1)`, withNull(only.type));
+  const items = query.columns.map((column, index) =>
+    derive(sql`${alias}.${outputName(index + 1)}`, column.type),
+  );
+  const tuple = tupleValue(items);
+  return derive(sql`(select ${tuple.sql} from (${query.sql}) as ${alias} limit 1)`, withNull(tuple.type));
+}

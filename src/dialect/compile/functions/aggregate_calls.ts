@@ -1,0 +1,124 @@
+import type { Call, Expression, Name, Window } from '../../ast.ts';
+import type { FunctionDefinition } from '../../functions/definition.ts';
+import type { Scope } from '../../resolve/scope.ts';
+import { mergeFacts, noFacts, type Value } from '../../resolve/value.ts';
+import { joinSql, sql, Sql } from '../../sql.ts';
+import { condition } from '../coerce.ts';
+import type { Compiler } from '../compiler.ts';
+import { orderItems } from '../order_items.ts';
+import { windowSql } from '../windows.ts';
+import { aggregateEmitters } from './aggregate_emitters.ts';
+import { fromTemplate } from './templates.ts';
+import { applySignature, checkArity } from './signature.ts';
+import type { AggregateSite, CallSite, Emitted } from './site.ts';
+
+/** A call of an aggregate or of a window function. @throws DialectError */
+export function aggregateValue(
+  compiler: Compiler,
+  call: Call,
+  definition: FunctionDefinition,
+  suffix: 'If' | null,
+  scope: Scope,
+): Value {
+  const { statement } = scope;
+  const name = call.name.text;
+  const isWindow = call.over !== null;
+  checkPlace(call, definition, scope);
+  const { rest, conditions } = splitConditions(call, suffix);
+  const nodes = rest.filter((node) => node.kind !== 'star');
+  checkArity(name, definition.parameters, nodes.length, call, statement);
+  const inner: Scope = isWindow ? scope : { ...scope, phase: 'aggregate', grouping: null };
+  const written = nodes.map((node) => compiler.value(node, inner));
+  const filters = conditions.map((node) => {
+    const value = compiler.value(node, inner, 'filter');
+    return { ...value, sql: condition(value, node, statement) };
+  });
+  const settings = (call.parameters ?? []).map((node) => compiler.value(node, scope));
+  if (definition.settings.length > 0 || settings.length > 0)
+    checkArity(name, definition.settings, settings.length, call, statement, 'parameter');
+  const order = call.orderBy.length === 0 ? null : orderItems(compiler, call.orderBy, inner);
+  refuseNested(call, [...written, ...filters], isWindow, scope);
+  const { values, gives } = applySignature(definition, name, written, nodes, statement);
+  const window = call.over === null ? null : windowOf(compiler, call.over, scope);
+  const over = (piece: Sql, ...more: readonly Sql[]): Sql => {
+    const all = [...filters.map((filter) => filter.sql), ...more];
+    const filtered = all.length === 0 ? piece : sql`${piece} filter (where ${joinSql(all, ' and ')})`;
+    if (window !== null) return sql`${filtered} over ${window.sql}`;
+    return scope.grouping === null ? filtered : scope.grouping.aggregate(filtered);
+  };
+  const base: CallSite = { compiler, scope, statement, node: call, name, nodes, values, settings, gives };
+  const site: AggregateSite = {
+    ...base,
+    distinct: call.distinct,
+    mayBeEmpty: isWindow || filters.length > 0 || scope.grouping?.keyCount === 0,
+    orderBy: order === null ? sql`` : sql` order by ${order.sql}`,
+    isWindow,
+    over,
+  };
+  const emitted = emit(site, definition);
+  const parts = [...written, ...filters, ...(window?.values ?? []), ...(order?.values ?? [])];
+  const facts = isWindow ? { ...mergeFacts(parts), window: call } : { ...noFacts, aggregate: call };
+  return emitted instanceof Sql ? { sql: emitted, type: gives, facts } : { ...emitted, facts };
+}
+
+function emit(site: AggregateSite, definition: FunctionDefinition): Emitted {
+  const emitter = aggregateEmitters.get(definition.name);
+  if (emitter !== undefined) return emitter(site);
+  if (definition.compile === null)
+    throw site.statement.error(`The function '${site.name}' is not supported yet.`, site.node.name);
+  if (site.distinct || site.node.orderBy.length > 0)
+    throw site.statement.error(`Function '${site.name}' takes no DISTINCT and no ORDER BY.`, site.node);
+  const call = site.over(fromTemplate(definition.compile, site.values));
+  return { sql: call, type: { ...site.gives, nullable: true } };
+}
+
+/** The conditions of `sumIf(x, c)` and FILTER, and the arguments without them. */
+function splitConditions(
+  call: Call,
+  suffix: 'If' | null,
+): { readonly rest: readonly Expression[]; readonly conditions: readonly Expression[] } {
+  const filters = call.filter === null ? [] : [call.filter];
+  const last = call.arguments.at(-1);
+  if (suffix === null || last === undefined) return { rest: call.arguments, conditions: filters };
+  return { rest: call.arguments.slice(0, -1), conditions: [last, ...filters] };
+}
+
+function checkPlace(call: Call, definition: FunctionDefinition, scope: Scope): void {
+  const { statement, phase } = scope;
+  const name = call.name.text;
+  if (definition.kind === 'window' && call.over === null)
+    throw statement.error(
+      `Function '${name}' needs OVER (...).`,
+      call,
+      `Write ${name}(...) OVER (ORDER BY ...).`,
+    );
+  if (definition.kind === 'scalar' || definition.kind === 'higher_order')
+    throw statement.error(`Function '${name}' is no aggregate and takes no OVER.`, call);
+  if (phase === 'select') return;
+  const what = call.over === null ? 'Aggregation' : 'Window function';
+  if (phase === 'aggregate')
+    throw statement.error(`${what} '${name}' cannot be nested inside another aggregation.`, call);
+  if (phase === 'lambda') throw statement.error(`${what} '${name}' cannot stand inside a lambda.`, call);
+  const instead = call.over !== null ? 'Write QUALIFY.' : phase === 'WHERE' ? 'Write HAVING.' : null;
+  throw statement.error(`${what} '${name}' cannot stand in ${phase}.`, call, instead);
+}
+
+function refuseNested(call: Call, parts: readonly Value[], isWindow: boolean, scope: Scope): void {
+  const { aggregate, window } = mergeFacts(parts);
+  if (window !== null || (aggregate !== null && !isWindow))
+    throw scope.statement.error(
+      `${isWindow ? 'Window functions' : 'Aggregations'} cannot be nested.`,
+      window ?? aggregate ?? call,
+    );
+}
+
+function windowOf(
+  compiler: Compiler,
+  over: Window | Name,
+  scope: Scope,
+): { readonly sql: Sql; readonly values: readonly Value[] } {
+  if (over.kind === 'window') return windowSql(compiler, over, scope);
+  const named = scope.windows.get(over.text);
+  if (named === undefined) throw scope.statement.error(`Unknown window \`${over.text}\`.`, over);
+  return windowSql(compiler, named, scope);
+}

@@ -1,0 +1,285 @@
+import { bind, commaList, sql, type Sql } from '../../sql.ts';
+import { arrayOf, isComposite, scalar, type Type, withNull } from '../../types.ts';
+import { defaultOf, toJson } from '../json_values.ts';
+import {
+  type AggregateEmitter,
+  type AggregateSite,
+  argument,
+  type Emitted,
+  nodeAt,
+  piece,
+  pieces,
+} from './site.ts';
+
+/** ClickHouse gives a default where there were no rows, unless the argument could be null. */
+function orEmpty(site: AggregateSite, value: Sql, type: Type, empty: Sql): Emitted {
+  const nullable = site.values.some((one) => one.type.nullable);
+  if (nullable) return { sql: value, type: withNull(type) };
+  const plain = withNull(type, false);
+  return { sql: site.mayBeEmpty ? sql`coalesce(${value}, ${empty})` : value, type: plain };
+}
+
+const distinctWord = (site: AggregateSite): Sql => (site.distinct ? sql`distinct ` : sql``);
+
+const count: AggregateEmitter = (site) => {
+  const call = site.values.length === 0 ? sql`count(*)` : sql`count(${distinctWord(site)}${rowOf(site)})`;
+  return { sql: site.over(call), type: scalar('integer') };
+};
+
+const rowOf = (site: AggregateSite): Sql =>
+  site.values.length === 1 ? piece(site, 0) : sql`(${pieces(site)})`;
+
+const countDistinct: AggregateEmitter = (site) => {
+  if (site.isWindow)
+    throw site.statement.error(
+      `Function '${site.name}' cannot have OVER.`,
+      site.node,
+      'Count in a subquery.',
+    );
+  return { sql: site.over(sql`count(distinct ${rowOf(site)})`), type: scalar('integer') };
+};
+
+const sum: AggregateEmitter = (site) => {
+  const { gives } = site;
+  const call = site.over(sql`sum(${distinctWord(site)}${piece(site, 0)})`);
+  const typed = gives.kind === 'integer' ? sql`(${call})::int8` : call;
+  return orEmpty(site, typed, gives, defaultOf(withNull(gives, false)));
+};
+
+const avg: AggregateEmitter = (site) => {
+  const call = site.over(sql`avg((${piece(site, 0)})::float8)`);
+  return orEmpty(site, call, scalar('float'), sql`'NaN'::float8`);
+};
+
+/** What is compared: types that PostgreSQL has no smallest value of are taken for others. */
+function extreme(site: AggregateSite, name: Sql): Sql {
+  const { type } = argument(site, 0);
+  const value = piece(site, 0);
+  switch (type.kind) {
+    case 'string':
+      return site.over(sql`${name}((${value}) collate "C")`);
+    case 'uuid':
+      return sql`(${site.over(sql`${name}((${value})::text collate "C")`)})::uuid`;
+    case 'boolean':
+      return sql`(${site.over(sql`${name}((${value})::int4)`)})::bool`;
+    case 'json':
+    case 'array':
+    case 'tuple':
+    case 'map':
+      throw site.statement.error(`Function '${site.name}' needs values with an order.`, nodeAt(site, 0));
+    default:
+      return site.over(sql`${name}(${value})`);
+  }
+}
+
+const extremeOf =
+  (name: 'min' | 'max'): AggregateEmitter =>
+  (site) =>
+    orEmpty(
+      site,
+      extreme(site, name === 'min' ? sql`min` : sql`max`),
+      site.gives,
+      defaultOf(withNull(site.gives, false)),
+    );
+
+const firstOf = (list: Sql): Sql => sql`(${list})[1]`;
+
+/** Any value that is not null: the smallest costs least, documents are taken as they come. */
+const any: AggregateEmitter = (site) => {
+  const { type } = argument(site, 0);
+  const value = piece(site, 0);
+  const call =
+    isComposite(type) || type.kind === 'json'
+      ? firstOf(site.over(sql`array_agg((${value})::jsonb)`, sql`${value} is not null`))
+      : extreme(site, sql`min`);
+  return orEmpty(site, call, site.gives, defaultOf(withNull(site.gives, false)));
+};
+
+const argExtreme =
+  (order: 'asc' | 'desc'): AggregateEmitter =>
+  (site) => {
+    const [value, by] = [argument(site, 0), argument(site, 1)];
+    if (site.isWindow) throw site.statement.error(`Function '${site.name}' cannot have OVER.`, site.node);
+    const key = by.type.kind === 'string' ? sql`(${by.sql}) collate "C"` : by.sql;
+    const conditions = [value, by]
+      .filter(({ type }) => type.nullable)
+      .map((one) => sql`${one.sql} is not null`);
+    const down = order === 'desc' ? sql` desc` : sql``;
+    const list = site.over(sql`array_agg(${value.sql} order by ${key}${down})`, ...conditions);
+    return orEmpty(site, firstOf(list), value.type, defaultOf(withNull(value.type, false)));
+  };
+
+/** An array of the values that are not null; a number in brackets is how many at most. */
+const group =
+  (unique: boolean): AggregateEmitter =>
+  (site) => {
+    const value = argument(site, 0);
+    const distinct = unique || site.distinct ? sql`distinct ` : sql``;
+    const conditions = value.type.nullable ? [sql`${value.sql} is not null`] : [];
+    const list = site.over(
+      sql`jsonb_agg(${distinct}${toJson(value.sql, value.type)}${site.orderBy})`,
+      ...conditions,
+    );
+    const whole = sql`coalesce(${list}, '[]'::jsonb)`;
+    const most = site.settings[0]?.constant;
+    const type = arrayOf(withNull(value.type, false));
+    if (typeof most !== 'bigint') return { sql: whole, type };
+    const path = most < 1n ? '$[0 to -1]' : `$[0 to ${most - 1n}]`;
+    return { sql: sql`jsonb_path_query_array(${whole}, (${bind(path, 'text')})::jsonpath)`, type };
+  };
+
+/** @throws DialectError for a share that is no constant between 0 and 1. */
+function shareOf(site: AggregateSite, place: number): Sql {
+  const setting = site.settings[place];
+  if (setting === undefined) return sql`0.5::float8`;
+  const share = Number(setting.constant ?? NaN);
+  if (!(share >= 0 && share <= 1))
+    throw site.statement.error(`The level of '${site.name}' is a number from 0 to 1.`, site.node);
+  return bind(String(share), 'float8');
+}
+
+function ordered(site: AggregateSite, call: Sql): Sql {
+  if (site.isWindow) throw site.statement.error(`Function '${site.name}' cannot have OVER.`, site.node);
+  return site.over(call);
+}
+
+const quantile: AggregateEmitter = (site) => {
+  const call = sql`percentile_cont(${shareOf(site, 0)}) within group (order by (${piece(site, 0)})::float8)`;
+  return orEmpty(site, ordered(site, call), scalar('float'), sql`'NaN'::float8`);
+};
+
+const quantileExact: AggregateEmitter = (site) => {
+  const call = sql`percentile_disc(${shareOf(site, 0)}) within group (order by ${piece(site, 0)})`;
+  return orEmpty(site, ordered(site, call), site.gives, defaultOf(withNull(site.gives, false)));
+};
+
+const quantiles: AggregateEmitter = (site) => {
+  const shares = commaList(site.settings.map((_, place) => shareOf(site, place)));
+  const call = sql`percentile_cont(array[${shares}]) within group (order by (${piece(site, 0)})::float8)`;
+  return {
+    sql: sql`coalesce(to_jsonb(${ordered(site, call)}), '[]'::jsonb)`,
+    type: arrayOf(scalar('float')),
+  };
+};
+
+const avgWeighted: AggregateEmitter = (site) => {
+  const [value, weight] = [sql`(${piece(site, 0)})::float8`, sql`(${piece(site, 1)})::float8`];
+  const total = site.over(sql`sum(${weight})`);
+  const product = site.over(sql`sum(${value} * ${weight})`);
+  return { sql: sql`(${product} / nullif(${total}, 0))`, type: scalar('float', true) };
+};
+
+const stringAgg: AggregateEmitter = (site) => ({
+  sql: site.over(sql`string_agg(${distinctWord(site)}${piece(site, 0)}, ${piece(site, 1)}${site.orderBy})`),
+  type: scalar('string', true),
+});
+
+/** The most frequent values, the smallest first among equally frequent ones. */
+const topK: AggregateEmitter = (site) => {
+  const value = argument(site, 0);
+  const conditions = value.type.nullable ? [sql`${value.sql} is not null`] : [];
+  const list = site.over(sql`jsonb_agg(${toJson(value.sql, value.type)})`, ...conditions);
+  const most = site.settings[0]?.sql ?? sql`10::int8`;
+  return {
+    sql: sql`(select coalesce(jsonb_agg(top.v order by top.n desc, top.v), '[]'::jsonb) from (select one.value as v,
+      count(*) as n from jsonb_array_elements(${list}) as one group by one.value order by n desc, v limit ${most}) as top)`,
+    type: arrayOf(withNull(value.type, false)),
+  };
+};
+
+const sumOfPowers = (site: AggregateSite, power: number): Sql =>
+  site.over(sql`sum(((${piece(site, 0)})::float8) ^ ${bind(String(power), 'float8')})`);
+
+/** Central moments from sums of powers. */
+const moment =
+  (power: 3 | 4): AggregateEmitter =>
+  (site) => {
+    const n = site.over(sql`count((${piece(site, 0)})::float8)`);
+    const mean = sql`(${sumOfPowers(site, 1)} / nullif(${n}, 0))`;
+    const [second, third] = [
+      sql`(${sumOfPowers(site, 2)} / nullif(${n}, 0))`,
+      sql`(${sumOfPowers(site, 3)} / nullif(${n}, 0))`,
+    ];
+    const variance = sql`(${second} - ${mean} ^ 2)`;
+    const central =
+      power === 3
+        ? sql`(${third} - 3 * ${mean} * ${second} + 2 * ${mean} ^ 3)`
+        : sql`((${sumOfPowers(site, 4)} / nullif(${n}, 0)) - 4 * ${mean} * ${third} + 6 * ${mean} ^ 2 * ${second} - 3 * ${mean} ^ 4)`;
+    const scale =
+      power === 3
+        ? sql`nullif(greatest(${variance}, 0), 0) ^ 1.5`
+        : sql`nullif(greatest(${variance}, 0), 0) ^ 2`;
+    return { sql: sql`(${central} / (${scale}))`, type: scalar('float', true) };
+  };
+
+const simpleLinearRegression: AggregateEmitter = (site) => {
+  const both = sql`(${piece(site, 1)})::float8, (${piece(site, 0)})::float8`;
+  const [slope, intercept] = [site.over(sql`regr_slope(${both})`), site.over(sql`regr_intercept(${both})`)];
+  return {
+    sql: sql`jsonb_build_array(${slope}, ${intercept})`,
+    type: {
+      kind: 'tuple',
+      items: [scalar('float', true), scalar('float', true)],
+      names: ['k', 'b'],
+      nullable: false,
+    },
+  };
+};
+
+/** The row before or behind; outside of the rows it is null, as in PostgreSQL. */
+const neighbour =
+  (name: 'lag' | 'lead'): AggregateEmitter =>
+  (site) => {
+    const distance = site.values[1] === undefined ? sql`1` : sql`(${piece(site, 1)})::int4`;
+    const rest = site.values[2] === undefined ? sql`` : sql`, ${piece(site, 2)}`;
+    const call = name === 'lag' ? sql`lag` : sql`lead`;
+    const nullable = site.values[2]?.type.nullable ?? true;
+    return {
+      sql: site.over(sql`${call}(${piece(site, 0)}, ${distance}${rest})`),
+      type: withNull(site.gives, nullable || argument(site, 0).type.nullable),
+    };
+  };
+
+const nthValue: AggregateEmitter = (site) => ({
+  sql: site.over(sql`nth_value(${piece(site, 0)}, (${piece(site, 1)})::int4)`),
+  type: withNull(site.gives),
+});
+
+/** Aggregates and window functions whose SQL is more than a text with arguments in it. */
+export const aggregateEmitters: ReadonlyMap<string, AggregateEmitter> = new Map(
+  Object.entries({
+    count,
+    countDistinct,
+    uniq: countDistinct,
+    uniqExact: countDistinct,
+    uniqHLL12: countDistinct,
+    sum,
+    avg,
+    min: extremeOf('min'),
+    max: extremeOf('max'),
+    any,
+    anyLast: any,
+    anyHeavy: any,
+    argMin: argExtreme('asc'),
+    argMax: argExtreme('desc'),
+    groupArray: group(false),
+    groupUniqArray: group(true),
+    array_agg: group(false),
+    median: quantile,
+    quantile,
+    medianExact: quantileExact,
+    quantileExact,
+    quantiles,
+    avgWeighted,
+    string_agg: stringAgg,
+    topK,
+    skewPop: moment(3),
+    kurtPop: moment(4),
+    simpleLinearRegression,
+    lag: neighbour('lag'),
+    lead: neighbour('lead'),
+    lagInFrame: neighbour('lag'),
+    leadInFrame: neighbour('lead'),
+    nth_value: nthValue,
+  }),
+);

@@ -1,0 +1,76 @@
+import type { Call } from '../../ast.ts';
+import type { FunctionDefinition } from '../../functions/definition.ts';
+import { findFunction, suggestFunction } from '../../functions/registry.ts';
+import type { Scope } from '../../resolve/scope.ts';
+import { derive, mergeFacts, type Value } from '../../resolve/value.ts';
+import { sql, Sql } from '../../sql.ts';
+import type { Type } from '../../types.ts';
+import type { Compiler, Use } from '../compiler.ts';
+import { postgresType } from '../json_values.ts';
+import { aggregateValue } from './aggregate_calls.ts';
+import { scalarEmitters } from './emitters.ts';
+import { higherOrderValue } from './higher_order.ts';
+import { checkArity, applySignature } from './signature.ts';
+import type { CallSite } from './site.ts';
+import { specialCall } from './special_calls.ts';
+import { fromTemplate } from './templates.ts';
+
+/** A call of a function. @throws DialectError for one that is not there, or not with such arguments. */
+export function callValue(compiler: Compiler, call: Call, scope: Scope, use: Use): Value {
+  const { statement } = scope;
+  const name = call.name.text;
+  const special = specialCall(compiler, call, scope, use);
+  if (special !== undefined) return special;
+  const found = findFunction(name);
+  if (found === undefined)
+    throw statement.error(`Unsupported function call '${name}(...)'.`, call.name, suggestFunction(name));
+  const { definition, suffix } = found;
+  if (definition.kind === 'aggregate' || definition.kind === 'window' || call.over !== null)
+    return aggregateValue(compiler, call, definition, suffix, scope);
+  refuseAggregateParts(call, scope);
+  checkArity(name, definition.parameters, call.arguments.length, call, statement);
+  if (definition.kind === 'higher_order') return higherOrderValue(compiler, call, definition.name, scope);
+  return scalarValue(compiler, call, definition, scope);
+}
+
+function refuseAggregateParts(call: Call, scope: Scope): void {
+  const name = call.name.text;
+  const fault = (what: string): Error =>
+    scope.statement.error(`Function '${name}' is not an aggregate and takes no ${what}.`, call);
+  if (call.distinct) throw fault('DISTINCT');
+  if (call.filter !== null) throw fault('FILTER');
+  if (call.orderBy.length > 0) throw fault('ORDER BY');
+  if (call.parameters !== null) throw fault('second pair of brackets');
+  if (call.nulls !== null) throw fault('treatment of nulls');
+}
+
+function scalarValue(compiler: Compiler, call: Call, definition: FunctionDefinition, scope: Scope): Value {
+  const { statement } = scope;
+  const name = call.name.text;
+  const written = call.arguments.map((node) => compiler.value(node, scope));
+  const { values, gives } = applySignature(definition, name, written, call.arguments, statement);
+  const site: CallSite = {
+    compiler,
+    scope,
+    statement,
+    node: call,
+    name,
+    nodes: call.arguments,
+    values,
+    settings: [],
+    gives,
+  };
+  const emitter = scalarEmitters.get(definition.name);
+  if (emitter === undefined && definition.compile === null)
+    throw statement.error(`The function '${name}' is not supported yet.`, call.name);
+  const emitted = emitter?.(site) ?? fromText(definition.compile ?? '', values, gives);
+  return emitted instanceof Sql
+    ? derive(emitted, gives, written)
+    : { sql: emitted.sql, type: emitted.type, facts: mergeFacts(written) };
+}
+
+/** What a function of PostgreSQL gives, in the type that the definition says. */
+function fromText(template: string, values: readonly Value[], gives: Type): Sql {
+  const filled = fromTemplate(template, values);
+  return gives.kind === 'null' ? filled : sql`(${filled})::${postgresType(gives)}`;
+}

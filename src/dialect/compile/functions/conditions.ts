@@ -1,0 +1,128 @@
+import { commaList, joinSql, sql, type Sql } from '../../sql.ts';
+import { type Type, withNull } from '../../types.ts';
+import { condition, unify } from '../coerce.ts';
+import { compareValues } from '../comparisons.ts';
+import { defaultOf, postgresType } from '../json_values.ts';
+import { argument, type Emitter, nodeAt, piece, pieces } from './site.ts';
+
+const conditional: Emitter = (site) => {
+  const [yes, no] = [argument(site, 1), argument(site, 2)];
+  return {
+    sql: sql`(case when ${piece(site, 0)} then ${yes.sql} else ${no.sql} end)`,
+    type: withNull(site.gives, yes.type.nullable || no.type.nullable),
+  };
+};
+
+const multiIf: Emitter = (site) => {
+  if (site.values.length % 2 === 0)
+    throw site.statement.error(
+      `Function '${site.name}' expects conditions, each with a value, and one more value.`,
+      site.node,
+    );
+  const places = site.values.map((_, place) => place);
+  const valuePlaces = places.filter((place) => place % 2 === 1 || place === places.length - 1);
+  const { type, pieces: results } = unify(
+    valuePlaces.map((place) => argument(site, place)),
+    valuePlaces.map((place) => nodeAt(site, place)),
+    site.statement,
+    `The values of '${site.name}'`,
+  );
+  const branches: Sql[] = [];
+  for (let pair = 0; pair * 2 < places.length - 1; pair += 1) {
+    const place = pair * 2;
+    const when = condition(argument(site, place), nodeAt(site, place), site.statement);
+    branches.push(sql` when ${when} then ${results[pair] ?? sql`null`}`);
+  }
+  return {
+    sql: sql`(case${joinSql(branches, '')} else ${results.at(-1) ?? sql`null`} end)`,
+    type,
+  };
+};
+
+const coalesce: Emitter = (site) => ({
+  sql: sql`coalesce(${pieces(site)})`,
+  type: withNull(
+    site.gives,
+    site.values.every(({ type }) => type.nullable),
+  ),
+});
+
+const nullIf: Emitter = (site) => ({
+  sql: sql`nullif(${piece(site, 0)}, ${piece(site, 1)})`,
+  type: withNull(site.gives),
+});
+
+const assumeNotNull: Emitter = (site) => {
+  const { type, sql: value } = argument(site, 0);
+  const plain = withNull(type, false);
+  return type.nullable
+    ? { sql: sql`coalesce(${value}, ${defaultOf(plain)})`, type: plain }
+    : { sql: value, type };
+};
+
+const toNullable: Emitter = (site) => ({ sql: piece(site, 0), type: withNull(argument(site, 0).type) });
+
+const xor: Emitter = (site) =>
+  joinSql(
+    site.values.map(({ sql: value }) => sql`(${value})`),
+    ' <> ',
+  );
+
+/** The value of the second array at the place where the first has the value. */
+const transform: Emitter = (site) => {
+  const value = argument(site, 0);
+  const [from, to] = [argument(site, 1), argument(site, 2)];
+  const other = site.values[3];
+  const [wanted, results] = [from.items, to.items];
+  if (wanted === undefined || results === undefined || wanted.length !== results.length)
+    throw site.statement.error(
+      `Function '${site.name}' expects two arrays that are written out, of the same length.`,
+      site.node,
+    );
+  const { type, pieces: given } = unify(
+    [...results, other ?? value],
+    [...results, other ?? value].map(() => site.node),
+    site.statement,
+    `The results of '${site.name}'`,
+  );
+  const branches = wanted.map((one, index) => {
+    const same = compareValues('=', { left: value, right: one, node: site.node }, 'value', site.statement);
+    return sql` when ${same.sql} then ${given[index] ?? sql`null`}`;
+  });
+  return { sql: sql`(case${joinSql(branches, '')} else ${given.at(-1) ?? sql`null`} end)`, type };
+};
+
+const extremeOf =
+  (name: 'least' | 'greatest'): Emitter =>
+  (site) => {
+    const nullable = site.values.some(({ type }) => type.nullable);
+    const collated = site.values.map((value) =>
+      site.gives.kind === 'string' ? sql`(${value.sql}) collate "C"` : value.sql,
+    );
+    const call =
+      name === 'least' ? sql`least(${commaList(collated)})` : sql`greatest(${commaList(collated)})`;
+    const typed: Type = withNull(site.gives, nullable);
+    if (!nullable) return { sql: call, type: typed };
+    const anyNull = joinSql(
+      site.values.map(({ sql: value }) => sql`${value} is null`),
+      ' or ',
+    );
+    return {
+      sql: sql`(case when ${anyNull} then null::${postgresType(typed)} else ${call} end)`,
+      type: typed,
+    };
+  };
+
+export const conditionEmitters: Readonly<Record<string, Emitter>> = {
+  if: conditional,
+  multiIf,
+  coalesce,
+  ifNull: coalesce,
+  nullIf,
+  assumeNotNull,
+  toNullable,
+  xor,
+  transform,
+  least: extremeOf('least'),
+  greatest: extremeOf('greatest'),
+};

@@ -1,0 +1,233 @@
+import type { Call, Expression, Lambda } from '../../ast.ts';
+import type { Scope } from '../../resolve/scope.ts';
+import { derive, noFacts, type Value } from '../../resolve/value.ts';
+import { commaList, joinSql, ownText, sql, type Sql } from '../../sql.ts';
+import { arrayOf, isNumber, nameOfType, scalar, type Type, withNull } from '../../types.ts';
+import { condition } from '../coerce.ts';
+import type { Compiler } from '../compiler.ts';
+import { defaultOf, fromJson, toJsonItem } from '../json_values.ts';
+
+/** The items of one or more arrays, side by side, and what a lambda makes of them. */
+interface Items {
+  /** Stands in FROM: a row for each item, whose place is `at`. */
+  readonly rows: Sql;
+  readonly at: Sql;
+  /** The item itself, and as the jsonb that it stands as in the array. */
+  readonly item: Value;
+  readonly json: Sql;
+  /** What the lambda gives; without a lambda the item. */
+  readonly result: Value;
+  readonly arrays: readonly Value[];
+  readonly body: Expression;
+}
+
+/** A function that takes a lambda. @throws DialectError */
+export function higherOrderValue(compiler: Compiler, call: Call, name: string, scope: Scope): Value {
+  const items = itemsOf(compiler, call, scope);
+  const emit = Object.hasOwn(emitters, name) ? emitters[name] : undefined;
+  if (emit === undefined)
+    throw scope.statement.error(`The function '${call.name.text}' is not supported yet.`, call.name);
+  const { sql: piece, type } = emit(items, scope);
+  return derive(piece, type, [...items.arrays, items.result]);
+}
+
+function itemsOf(compiler: Compiler, call: Call, scope: Scope): Items {
+  const { statement } = scope;
+  const [first, ...others] = call.arguments;
+  const lambda = first?.kind === 'lambda' ? first : null;
+  const nodes = lambda === null ? call.arguments : others;
+  const arrays = nodes.map((node) => {
+    const value = compiler.value(node, scope);
+    if (value.type.kind !== 'array')
+      throw statement.error(
+        `Function '${call.name.text}' expects an array, found ${nameOfType(value.type)}.`,
+        node,
+        lambda === null && nodes.length > 1 ? `Write ${call.name.text}(x -> …, array).` : null,
+      );
+    return value;
+  });
+  if (arrays.length === 0) throw statement.error(`Function '${call.name.text}' expects an array.`, call);
+  if (lambda !== null && lambda.parameters.length !== arrays.length)
+    throw statement.error(
+      `This lambda has ${lambda.parameters.length} parameters for ${arrays.length} arrays.`,
+      lambda,
+    );
+  const depth = scope.lambdaDepth;
+  const parameters = arrays.map((array, index) => itemOf(array, `x${depth}_${index}`));
+  const [item] = parameters;
+  if (item === undefined) throw statement.error(`Function '${call.name.text}' expects an array.`, call);
+  const result = lambda === null ? item : bodyValue(compiler, lambda, parameters, scope);
+  const head = ownText(`x${depth}_0`);
+  return {
+    rows: rowsOf(arrays, depth),
+    at: sql`${head}.at`,
+    item,
+    json: sql`${head}.v`,
+    result,
+    arrays,
+    body: lambda?.body ?? call,
+  };
+}
+
+function itemOf(array: Value, name: string): Value {
+  const type: Type = array.type.kind === 'array' ? array.type.item : scalar('null', true);
+  const alias = ownText(name);
+  return { sql: fromJson(sql`${alias}.v`, sql`(${alias}.v #>> '{}')`, type), type, facts: noFacts };
+}
+
+function rowsOf(arrays: readonly Value[], depth: number): Sql {
+  const tables = arrays.map((array, index) => {
+    const alias = ownText(`x${depth}_${index}`);
+    return sql`jsonb_array_elements(${array.sql}) with ordinality as ${alias}(v, at)`;
+  });
+  return tables.slice(1).reduce(
+    (joined, table, index) => {
+      const [first, next] = [ownText(`x${depth}_0`), ownText(`x${depth}_${index + 1}`)];
+      return sql`${joined} join ${table} on ${next}.at = ${first}.at`;
+    },
+    tables[0] ?? sql``,
+  );
+}
+
+/** What a lambda gives for its parameters. */
+export function bodyValue(
+  compiler: Compiler,
+  lambda: Lambda,
+  parameters: readonly Value[],
+  scope: Scope,
+): Value {
+  const lambdas = new Map(scope.lambdas);
+  lambda.parameters.forEach((name, index) => {
+    const parameter = parameters[index];
+    if (parameter !== undefined) lambdas.set(name.text, parameter);
+  });
+  const inside: Scope = { ...scope, lambdas, lambdaDepth: scope.lambdaDepth + 1, phase: 'lambda' };
+  return compiler.value(lambda.body, inside);
+}
+
+interface Made {
+  readonly sql: Sql;
+  readonly type: Type;
+}
+type Emit = (items: Items, scope: Scope) => Made;
+
+const holds = ({ result, body }: Items, scope: Scope): Sql =>
+  sql`(${condition(result, body, scope.statement)}) is true`;
+
+const collect = (value: Sql, items: Items, where: Sql = sql``, order: Sql = items.at): Sql =>
+  sql`(select coalesce(jsonb_agg(${value} order by ${order}), '[]'::jsonb) from ${items.rows}${where})`;
+
+const one = (value: Sql, items: Items, rest: Sql): Sql => sql`(select ${value} from ${items.rows}${rest})`;
+
+const sorted =
+  (descending: boolean): Emit =>
+  (items) => {
+    const key =
+      items.result.type.kind === 'string' ? sql`(${items.result.sql}) collate "C"` : items.result.sql;
+    const down = descending ? sql` desc` : sql``;
+    return {
+      sql: collect(items.json, items, sql``, commaList([sql`${key}${down} nulls last`, items.at])),
+      type: items.arrays[0]?.type ?? arrayOf(items.item.type),
+    };
+  };
+
+/** The first or last item for which the lambda holds; a default of its type without one. */
+const found =
+  (order: 'asc' | 'desc'): Emit =>
+  (items, scope) => {
+    const where = sql` where ${holds(items, scope)} order by ${items.at} ${ownText(order)} limit 1`;
+    const { type } = items.item;
+    return { sql: sql`coalesce(${one(items.item.sql, items, where)}, ${defaultOf(type)})`, type };
+  };
+
+const place =
+  (order: 'asc' | 'desc'): Emit =>
+  (items, scope) => {
+    const where = sql` where ${holds(items, scope)} order by ${items.at} ${ownText(order)} limit 1`;
+    return { sql: sql`coalesce(${one(items.at, items, where)}, 0)`, type: scalar('integer') };
+  };
+
+const numbers = (items: Items, scope: Scope): Sql => {
+  const { type, sql: piece } = items.result;
+  if (type.kind === 'boolean') return sql`(${piece})::int4`;
+  if (isNumber(type) || type.kind === 'null') return piece;
+  throw scope.statement.error(`Numbers are needed here, found ${nameOfType(type)}.`, items.body);
+};
+
+const numberType = ({ result }: Items): Type =>
+  isNumber(result.type) ? withNull(result.type, false) : scalar('integer');
+
+const extreme =
+  (name: 'min' | 'max'): Emit =>
+  (items) => {
+    const { type, sql: piece } = items.result;
+    const key = type.kind === 'string' ? sql`(${piece}) collate "C"` : piece;
+    const plain = withNull(type, false);
+    const value = one(sql`${ownText(name)}(${key})`, items, sql``);
+    return { sql: sql`coalesce(${value}, ${defaultOf(plain)})`, type: plain };
+  };
+
+const emitters: Readonly<Record<string, Emit>> = {
+  arrayMap: (items) => ({
+    sql: collect(toJsonItem(items.result.sql, items.result.type), items),
+    type: arrayOf(items.result.type),
+  }),
+  arrayFilter: (items, scope) => ({
+    sql: collect(items.json, items, sql` where ${holds(items, scope)}`),
+    type: items.arrays[0]?.type ?? arrayOf(items.item.type),
+  }),
+  arrayExists: (items, scope) => ({
+    sql: sql`exists (select from ${items.rows} where ${holds(items, scope)})`,
+    type: scalar('boolean'),
+  }),
+  arrayAll: (items, scope) => ({
+    sql: sql`(not exists (select from ${items.rows} where not (${holds(items, scope)})))`,
+    type: scalar('boolean'),
+  }),
+  arrayCount: (items, scope) => ({
+    sql: one(sql`count(*)`, items, sql` where ${holds(items, scope)}`),
+    type: scalar('integer'),
+  }),
+  arrayFirst: found('asc'),
+  arrayLast: found('desc'),
+  arrayFirstIndex: place('asc'),
+  arrayLastIndex: place('desc'),
+  arraySort: sorted(false),
+  arrayReverseSort: sorted(true),
+  arraySum: (items, scope) => {
+    const type = numberType(items);
+    const sum = one(sql`sum(${numbers(items, scope)})`, items, sql``);
+    return { sql: sql`coalesce(${type.kind === 'integer' ? sql`(${sum})::int8` : sum}, 0)`, type };
+  },
+  arrayAvg: (items, scope) => ({
+    sql: sql`coalesce(${one(sql`avg((${numbers(items, scope)})::float8)`, items, sql``)}, 'NaN'::float8)`,
+    type: scalar('float'),
+  }),
+  arrayProduct: (items, scope) => ({
+    sql: sql`coalesce(${one(
+      sql`case when bool_or(${numbers(items, scope)} = 0) then 0 else
+        exp(sum(ln(nullif(abs((${numbers(items, scope)})::float8), 0)))) * (1 - 2 * (count(*) filter (where ${numbers(items, scope)} < 0) % 2)) end`,
+      items,
+      sql``,
+    )}, 1)::float8`,
+    type: scalar('float'),
+  }),
+  arrayMin: extreme('min'),
+  arrayMax: extreme('max'),
+  arrayCumSum: (items, scope) => {
+    const type = numberType(items);
+    const running = sql`sum(${numbers(items, scope)}) over (order by ${items.at})`;
+    return {
+      sql: sql`(select coalesce(jsonb_agg(run.v order by run.at), '[]'::jsonb) from (select ${running} as v, ${items.at} as at from ${items.rows}) as run)`,
+      type: arrayOf(type),
+    };
+  },
+  arrayFill: (items, scope) => {
+    const groups = sql`count(*) filter (where ${holds(items, scope)} or ${items.at} = 1) over (order by ${items.at})`;
+    const first = joinSql([sql`first_value(run.v) over (partition by run.g order by run.at)`], '');
+    return {
+      sql: sql`(select coalesce(jsonb_agg(filled.v order by filled.at), '[]'::jsonb) from (select ${first} as v, run.at from (select ${items.json} as v, ${items.at} as at, ${groups} as g from ${items.rows}) as run) as filled)`,
+      type: items.arrays[0]?.type ?? arrayOf(items.item.type),
+    };
+  },
+};

@@ -1,0 +1,222 @@
+import type { Expression } from '../../ast.ts';
+import type { Node } from '../../ast_node.ts';
+import { arityOf, type FunctionDefinition, type Parameter } from '../../functions/definition.ts';
+import type { Statement } from '../../resolve/statement.ts';
+import type { Value } from '../../resolve/value.ts';
+import { sql } from '../../sql.ts';
+import {
+  arrayOf,
+  commonTypeOf,
+  isNumber,
+  mapOf,
+  nameOfType,
+  type ScalarKind,
+  scalar,
+  tupleOf,
+  type Type,
+  withNull,
+} from '../../types.ts';
+import { coerce, condition, readConstant } from '../coerce.ts';
+
+/** @throws DialectError for too few or too many. */
+export function checkArity(
+  name: string,
+  parameters: readonly Parameter[],
+  found: number,
+  node: Node,
+  statement: Statement,
+  what = 'argument',
+): void {
+  const { least, most } = arityOf(parameters);
+  if (found >= least && found <= most) return;
+  const count = least === most ? `${least}` : most === Infinity ? `at least ${least}` : `${least} to ${most}`;
+  const plural = count === '1' || count === 'at least 1' ? '' : 's';
+  throw statement.error(`Function '${name}' expects ${count} ${what}${plural}, found ${found}`, node);
+}
+
+const bare = (parameter: Parameter): string => parameter.replace(/\?$|\.\.\.$/, '');
+
+/** The parameter that an argument is for; the last repeats. */
+function parameterAt(parameters: readonly Parameter[], place: number): string {
+  const parameter = parameters[place] ?? parameters.at(-1);
+  return parameter === undefined ? 'any' : bare(parameter);
+}
+
+/** Arguments in the types that a function takes, and the type that it gives. @throws DialectError */
+export function applySignature(
+  definition: FunctionDefinition,
+  name: string,
+  values: readonly Value[],
+  nodes: readonly Expression[],
+  statement: Statement,
+): { readonly values: readonly Value[]; readonly gives: Type } {
+  const generic = new Map<string, Type>();
+  const wanted = values.map((_, place) => parameterAt(definition.parameters, place));
+  for (const letter of ['T', 'U']) {
+    const types = values.flatMap(({ type }, place) => genericPart(wanted[place] ?? '', letter, type));
+    if (types.length === 0) continue;
+    const common = commonTypeOf(types);
+    const odd = nodes[wanted.findLastIndex((parameter) => parameter.includes(letter))];
+    if (common === null)
+      throw statement.error(
+        `The arguments of '${name}' have no common type: ${types.map((type) => nameOfType(type)).join(', ')}.`,
+        odd ?? nodes[0] ?? { kind: 'null', start: 0, end: 0 },
+        'Convert them with toString(), toFloat(), toInt() or toDateTime().',
+      );
+    generic.set(letter, common);
+  }
+  const taken = values.map((value, place) => {
+    const node = nodes[place];
+    if (node === undefined) return value;
+    const parameter = wanted[place] ?? 'any';
+    return { ...take(value, parameter, { name, place, node, statement, generic }), facts: value.facts };
+  });
+  const nullable = values.some(({ type }) => type.nullable);
+  return { values: taken, gives: given(definition.gives, taken, generic, nullable) };
+}
+
+function genericPart(parameter: string, letter: string, type: Type): readonly Type[] {
+  if (parameter === letter) return [type];
+  if (parameter === `array(${letter})` && type.kind === 'array') return [type.item];
+  return [];
+}
+
+interface Place {
+  readonly name: string;
+  readonly place: number;
+  readonly node: Expression;
+  readonly statement: Statement;
+  readonly generic: ReadonlyMap<string, Type>;
+}
+
+const simple: Readonly<Record<string, ScalarKind>> = {
+  string: 'string',
+  integer: 'integer',
+  float: 'float',
+  decimal: 'decimal',
+  date: 'date',
+  datetime: 'datetime',
+  interval: 'interval',
+  uuid: 'uuid',
+  json: 'json',
+};
+
+function take(value: Value, parameter: string, place: Place): Value {
+  const { statement, node } = place;
+  const { type } = value;
+  const as = (to: Type): Value => ({ ...value, sql: coerce(value, to, statement), type: to });
+  switch (parameter) {
+    case 'any':
+    case 'lambda':
+      return value;
+    case 'boolean':
+      return { ...value, sql: condition(value, node, statement), type: scalar('boolean', type.nullable) };
+    case 'number':
+      if (isNumber(type)) return value;
+      if (type.kind === 'boolean') return as(scalar('integer', type.nullable));
+      if (type.kind === 'null') return as(scalar('float', true));
+      throw wrongType(value, parameter, place);
+    case 'date_or_datetime':
+      if (type.kind === 'date' || type.kind === 'datetime') return value;
+      if (type.kind === 'null') return as(scalar('datetime', true));
+      return readConstant(value, scalar('datetime'), statement) ?? fail(wrongType(value, parameter, place));
+    case 'T':
+    case 'U': {
+      const common = place.generic.get(parameter) ?? type;
+      return value.items !== undefined && common.kind === type.kind
+        ? value
+        : as(withNull(common, type.nullable));
+    }
+    case 'tuple':
+    case 'map':
+      if (type.kind === parameter) return value;
+      throw wrongType(value, parameter, place);
+  }
+  if (parameter.startsWith('array(')) {
+    if (type.kind === 'array') return value;
+    if (type.kind === 'null') return { ...value, sql: sql`'[]'::jsonb`, type: arrayOf(scalar('null', true)) };
+    throw wrongType(value, 'array', place);
+  }
+  const kind = simple[parameter];
+  if (kind === undefined) return value;
+  return takeScalar(value, kind, as) ?? fail(wrongType(value, parameter, place));
+}
+
+function takeScalar(value: Value, kind: ScalarKind, as: (to: Type) => Value): Value | undefined {
+  const { type } = value;
+  const to = scalar(kind, type.nullable);
+  if (type.kind === kind) return value;
+  if (type.kind === 'null') return as(scalar(kind, true));
+  if (kind === 'string' && (type.kind === 'uuid' || type.kind === 'json')) return as(to);
+  if ((kind === 'float' || kind === 'decimal') && (isNumber(type) || type.kind === 'boolean')) return as(to);
+  if (kind === 'integer' && type.kind === 'boolean') return as(to);
+  if (kind === 'datetime' && type.kind === 'date') return as(to);
+  if (kind === 'date' && type.kind === 'datetime') return as(to);
+  if (kind === 'json' && type.kind === 'string') return value;
+  return undefined;
+}
+
+const fail = (error: Error): never => {
+  throw error;
+};
+
+const typeWords: Readonly<Record<string, string>> = {
+  string: 'String',
+  number: 'a number',
+  integer: 'Int64',
+  float: 'a number',
+  decimal: 'a number',
+  date: 'Date',
+  datetime: 'DateTime',
+  date_or_datetime: 'Date or DateTime',
+  interval: 'an interval',
+  uuid: 'UUID',
+  array: 'an array',
+  tuple: 'a tuple',
+  map: 'a map',
+};
+
+const conversions: Readonly<Record<string, string>> = {
+  string: 'toString(…)',
+  number: 'toFloat(…) or toInt(…)',
+  float: 'toFloat(…)',
+  integer: 'toInt(…)',
+  date: 'toDate(…)',
+  datetime: 'toDateTime(…)',
+  date_or_datetime: 'toDateTime(…)',
+};
+
+function wrongType(value: Value, parameter: string, { name, place, node, statement }: Place): Error {
+  const conversion = conversions[parameter];
+  return statement.error(
+    `Function '${name}' expects ${typeWords[parameter] ?? parameter} as argument ${place + 1}, found ${nameOfType(value.type)}.`,
+    node,
+    conversion === undefined ? null : `Convert it with ${conversion}.`,
+  );
+}
+
+function given(
+  gives: string,
+  values: readonly Value[],
+  generic: ReadonlyMap<string, Type>,
+  nullable: boolean,
+): Type {
+  if (gives === 'T' || gives === 'U') return withNull(generic.get(gives) ?? scalar('null', true), nullable);
+  const array = /^array\((.*)\)$/.exec(gives);
+  if (array !== null) return arrayOf(given(array[1] ?? 'any', [], generic, false));
+  const kind = simple[gives];
+  if (kind !== undefined) return scalar(kind, nullable);
+  if (gives === 'boolean') return scalar('boolean', nullable);
+  if (gives === 'number') return withNull(commonNumber(values), nullable);
+  if (gives === 'date_or_datetime') {
+    const time = values.find(({ type }) => type.kind === 'date' || type.kind === 'datetime');
+    return withNull(time?.type ?? scalar('datetime'), nullable);
+  }
+  if (gives === 'tuple') return tupleOf(values.map(({ type }) => type));
+  if (gives === 'map')
+    return values.find(({ type }) => type.kind === 'map')?.type ?? mapOf(scalar('null', true));
+  return scalar('null', true);
+}
+
+const commonNumber = (values: readonly Value[]): Type =>
+  commonTypeOf(values.map(({ type }) => type).filter(isNumber)) ?? scalar('float');

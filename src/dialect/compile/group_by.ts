@@ -1,0 +1,47 @@
+import type { Expression, GroupBy, Select } from '../ast.ts';
+import type { Grouping, Scope } from '../resolve/scope.ts';
+import { commaList, ownText, sql, type Sql } from '../sql.ts';
+import type { Compiler } from './compiler.ts';
+import { meant } from './select_items.ts';
+
+/** GROUP BY with its keys, which `grouping` knows from now on. @throws DialectError */
+export function groupSql(
+  compiler: Compiler,
+  groupBy: GroupBy,
+  select: Select,
+  rows: Scope,
+  grouping: Grouping,
+): Sql {
+  const scope: Scope = { ...rows, phase: 'GROUP BY' };
+  if (groupBy.withTotals)
+    throw scope.statement.error('WITH TOTALS is not supported.', groupBy, 'Write GROUP BY ROLLUP(…).');
+  const isPlain = groupBy.mode === 'plain';
+  const positions = (items: readonly Expression[]): Sql =>
+    commaList(
+      items
+        .map((item) => meant(item, select, scope))
+        .flatMap((item) => (item.kind === 'tuple' ? item.items : [item]))
+        .map((item) => {
+          const value = compiler.value(item, scope);
+          if (value.facts.window !== null)
+            throw scope.statement.error('A window function cannot stand in GROUP BY.', item);
+          grouping.addKey(value, !isPlain);
+          return ownText(String(grouping.positionOf(value)));
+        }),
+    );
+  const plain = groupBy.items.flatMap((item) => (item.kind === 'grouping_set' ? [] : [item]));
+  switch (groupBy.mode) {
+    case 'plain':
+      return sql` group by ${positions(plain)}`;
+    case 'rollup':
+      return sql` group by rollup(${positions(plain)})`;
+    case 'cube':
+      return sql` group by cube(${positions(plain)})`;
+    case 'grouping_sets': {
+      const sets = groupBy.items.map((item) =>
+        item.kind === 'grouping_set' ? sql`(${positions(item.items)})` : sql`(${positions([item])})`,
+      );
+      return sql` group by grouping sets (${commaList(sets)})`;
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import { ownText, sql, type Sql } from '../sql.ts';
+import type { Type } from '../types.ts';
+
+/** The type of PostgreSQL that values of a type have. */
+export function postgresType(type: Type): Sql {
+  return ownText(postgresTypes[type.kind]);
+}
+
+const postgresTypes: Readonly<Record<Type['kind'], string>> = {
+  string: 'text',
+  integer: 'int8',
+  float: 'float8',
+  decimal: 'numeric',
+  boolean: 'bool',
+  date: 'date',
+  datetime: 'timestamptz',
+  uuid: 'uuid',
+  interval: 'interval',
+  json: 'jsonb',
+  null: 'text',
+  array: 'jsonb',
+  tuple: 'jsonb',
+  map: 'jsonb',
+};
+
+/** A value as a part of a jsonb document. Times are ISO 8601 in UTC, so that they sort as text. */
+export function toJson(value: Sql, type: Type): Sql {
+  switch (type.kind) {
+    case 'array':
+    case 'tuple':
+    case 'map':
+      return value;
+    case 'json':
+      return sql`(${value})::jsonb`;
+    case 'datetime':
+      return sql`to_jsonb(to_char((${value}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))`;
+    case 'null':
+      return sql`'null'::jsonb`;
+    default:
+      return sql`to_jsonb(${value})`;
+  }
+}
+
+/** A part of a document that stands inside a list of arguments, where null has to be a null of JSON. */
+export const toJsonItem = (value: Sql, type: Type): Sql =>
+  type.nullable && type.kind !== 'null'
+    ? sql`coalesce(${toJson(value, type)}, 'null'::jsonb)`
+    : toJson(value, type);
+
+/** A value taken out of a document; `item` is jsonb and `text` the same without its quotes. */
+export function fromJson(item: Sql, text: Sql, type: Type): Sql {
+  switch (type.kind) {
+    case 'array':
+    case 'tuple':
+    case 'map':
+    case 'json':
+      return item;
+    case 'string':
+    case 'null':
+      return text;
+    default:
+      return sql`(${text})::${postgresType(type)}`;
+  }
+}
+
+/** What ClickHouse gives where there is no value: zero, an empty text, the beginning of time. */
+export function defaultOf(type: Type): Sql {
+  if (type.nullable) return sql`null::${postgresType(type)}`;
+  switch (type.kind) {
+    case 'string':
+      return sql`''::text`;
+    case 'boolean':
+      return sql`false`;
+    case 'date':
+      return sql`'1970-01-01'::date`;
+    case 'datetime':
+      return sql`'1970-01-01T00:00:00Z'::timestamptz`;
+    case 'uuid':
+      return sql`'00000000-0000-0000-0000-000000000000'::uuid`;
+    case 'interval':
+      return sql`'0'::interval`;
+    case 'array':
+    case 'tuple':
+      return sql`'[]'::jsonb`;
+    case 'map':
+      return sql`'{}'::jsonb`;
+    case 'json':
+      return sql`'null'::jsonb`;
+    case 'integer':
+    case 'float':
+    case 'decimal':
+    case 'null':
+      return sql`0::${postgresType(type)}`;
+  }
+}

@@ -1,0 +1,69 @@
+import type { BooleanLiteral, NullLiteral, NumberLiteral, StringLiteral, TimeLiteral } from '../ast.ts';
+import type { Statement } from '../resolve/statement.ts';
+import { noFacts, type Constant, type Value } from '../resolve/value.ts';
+import { bind, sql, type Sql } from '../sql.ts';
+import { scalar, type Type } from '../types.ts';
+import { dateText, timeText } from './time_texts.ts';
+
+const constant = (piece: Sql, type: Type, value: Constant): Value => ({
+  sql: piece,
+  type,
+  facts: noFacts,
+  constant: value,
+});
+
+const largestInteger = 2n ** 63n;
+
+/** A number as it was written. */
+export function numberValue(text: string): Value {
+  if (/^(\d+|0x[\da-f]+)$/.test(text)) return integerValue(BigInt(text));
+  const number = text === 'inf' ? Infinity : text === 'nan' ? NaN : Number(text);
+  return floatValue(number);
+}
+
+export function integerValue(value: bigint): Value {
+  if (value >= largestInteger || value < -largestInteger) return floatValue(Number(value));
+  return constant(bind(value.toString(), 'int8'), scalar('integer'), value);
+}
+
+export const floatValue = (value: number): Value =>
+  constant(bind(String(value), 'float8'), scalar('float'), value);
+
+export const stringValue = (text: string): Value => constant(bind(text, 'text'), scalar('string'), text);
+export const nullValue: Value = constant(sql`null::text`, scalar('null', true), null);
+export const booleanValue = (value: boolean): Value =>
+  constant(value ? sql`true` : sql`false`, scalar('boolean'), value);
+
+/** @throws DialectError for a text with U+0000 or a time that is none. */
+export function literalValue(
+  literal: NumberLiteral | StringLiteral | BooleanLiteral | NullLiteral | TimeLiteral,
+  statement: Statement,
+): Value {
+  switch (literal.kind) {
+    case 'number':
+      return numberValue(literal.text);
+    case 'string':
+      if (literal.value.includes('\0'))
+        throw statement.error('A text cannot hold the character U+0000.', literal);
+      return stringValue(literal.value);
+    case 'boolean':
+      return booleanValue(literal.value);
+    case 'null':
+      return nullValue;
+    case 'time':
+      return timeValue(literal, statement);
+  }
+}
+
+function timeValue(literal: TimeLiteral, statement: Statement): Value {
+  const { timezone } = statement.project;
+  if (literal.type === 'date') {
+    const day = dateText(literal.text, timezone);
+    if (day === null) throw statement.error(`'${literal.text}' is not a date.`, literal, 'Write YYYY-MM-DD.');
+    return { sql: bind(day, 'date'), type: scalar('date'), facts: noFacts };
+  }
+  const time = timeText(literal.text, timezone);
+  if (time === null)
+    throw statement.error(`'${literal.text}' is not a time.`, literal, 'Write YYYY-MM-DD HH:MM:SS.');
+  return { sql: bind(time, 'timestamptz'), type: scalar('datetime'), facts: noFacts };
+}

@@ -1,0 +1,186 @@
+import type { Expression, Field, Name } from '../ast.ts';
+import type { Node } from '../ast_node.ts';
+import { nearestName } from '../nearest_name.ts';
+import { resolveField, suggest } from '../resolve/fields.ts';
+import type { Column, Member } from '../resolve/relation.ts';
+import type { Scope } from '../resolve/scope.ts';
+import { derive, type JsonPath, mergeFacts, noFacts, type Value } from '../resolve/value.ts';
+import { bind, joinSql, sql, type Sql } from '../sql.ts';
+import { nameOfType, scalar, type Type } from '../types.ts';
+import { defaultOf, fromJson } from './json_values.ts';
+import type { Compiler } from './compiler.ts';
+import { stringValue } from './literals.ts';
+import { castTextTo } from './text_casts.ts';
+
+/** A path of names: a column, a name of SELECT, a parameter of a lambda, and parts of their values. */
+export function fieldValue(compiler: Compiler, field: Field, scope: Scope): Value {
+  const resolved = resolveField(field, scope);
+  if (resolved.kind === 'value') return partsOf(resolved.value, resolved.rest, scope);
+  if (resolved.kind === 'expression') {
+    const { expression } = resolved;
+    const inside: Scope = { ...scope, expanding: [...scope.expanding, expression] };
+    return partsOf(compiler.value(expression, inside), resolved.rest, scope);
+  }
+  return memberValue(resolved.member, resolved.name, resolved.rest, field, scope);
+}
+
+function memberValue(member: Member, name: Name, rest: readonly Name[], field: Field, scope: Scope): Value {
+  const { statement } = scope;
+  if (member.kind === 'refused') throw statement.error(member.sentence, name, member.suggestion);
+  if (member.kind === 'column') return partsOf(columnValue(member, field), rest, scope, member);
+  const [next, ...further] = rest;
+  if (next === undefined)
+    throw statement.error(
+      `Can't select a table when a column is expected: ${name.text}`,
+      name,
+      `Name one of its columns: ${member.members.names().join(', ')}.`,
+    );
+  const inner = member.members.member(next.text);
+  if (inner === undefined)
+    throw statement.error(
+      `Unable to resolve field: ${next.text}`,
+      next,
+      suggest(nearestName(next.text, member.members.names())),
+    );
+  return memberValue(inner, next, further, field, scope);
+}
+
+const columnValue = (column: Column, node: Node): Value => ({
+  sql: column.sql,
+  type: column.type,
+  facts: { ...noFacts, column: node },
+});
+
+function partsOf(value: Value, names: readonly Name[], scope: Scope, column?: Column): Value {
+  let part = value;
+  for (const [index, name] of names.entries()) {
+    part = partOf(part, stringValue(name.text), name, scope);
+    const known = index === 0 && names.length === 1 ? column?.properties?.get(name.text) : undefined;
+    if (known !== undefined) return typedProperty(part, known, scope);
+  }
+  return part;
+}
+
+/** A property with a known type: what cannot be read as it is null. */
+function typedProperty(text: Value, known: 'numeric' | 'boolean' | 'datetime', scope: Scope): Value {
+  const kinds = { numeric: 'float', boolean: 'boolean', datetime: 'datetime' } as const;
+  const type = scalar(kinds[known], true);
+  return { ...derive(castTextTo(text.sql, type, scope.statement), type, [text]), ...jsonOf(text) };
+}
+
+const jsonOf = ({ json }: Value): Pick<Value, 'json'> => (json === undefined ? {} : { json });
+
+/**
+ * A part of a value: of JSON by key or, from one, by place; of an array by place; of a tuple by place or name; of a map
+ * by key.
+ * @throws DialectError where a value has no parts.
+ */
+export function partOf(value: Value, key: Value, node: Node, scope: Scope): Value {
+  const { type } = value;
+  if (value.json !== undefined) return jsonPart(value.json, key, [value, key]);
+  switch (type.kind) {
+    case 'json':
+      return jsonPart({ document: value.sql, keys: [] }, key, [value, key]);
+    case 'array':
+      return arrayPart(value, type.item, key, node, scope);
+    case 'tuple':
+      return tuplePart(value, type, key, node, scope);
+    case 'map': {
+      const text = key.type.kind === 'string' ? key.sql : sql`(${key.sql})::text`;
+      const item = fromJson(sql`(${value.sql} -> ${text})`, sql`(${value.sql} ->> ${text})`, type.value);
+      return derive(orDefault(item, type.value), type.value, [value, key]);
+    }
+    case 'null':
+      return value;
+    default:
+      throw scope.statement.error(`${nameOfType(type)} has no parts.`, node);
+  }
+}
+
+/** ClickHouse gives a default, not null, outside of an array. */
+const orDefault = (item: Sql, type: Type): Sql =>
+  type.nullable ? item : sql`coalesce(${item}, ${defaultOf(type)})`;
+
+function jsonPart({ document, keys }: JsonPath, key: Value, from: readonly Value[]): Value {
+  const isPlace = key.type.kind === 'integer';
+  const next = isPlace
+    ? typeof key.constant === 'bigint'
+      ? bind(String(key.constant > 0n ? key.constant - 1n : key.constant), 'int4')
+      : sql`(${zeroBased(key.sql)})::int4`
+    : key.type.kind === 'string'
+      ? key.sql
+      : sql`(${key.sql})::text`;
+  const path = [...keys, next];
+  const before = path.slice(0, -1);
+  const inner = before.length === 0 ? document : sql`${document} -> ${joinSql(before, ' -> ')}`;
+  return {
+    sql: sql`(${inner} ->> ${next})`,
+    type: scalar('string', true),
+    facts: mergeFacts(from),
+    json: { document, keys: path },
+  };
+}
+
+const zeroBased = (index: Sql): Sql => sql`case when ${index} > 0 then ${index} - 1 else ${index} end`;
+
+function arrayPart(value: Value, item: Type, key: Value, node: Node, scope: Scope): Value {
+  if (key.type.kind !== 'integer')
+    throw scope.statement.error(`The place in an array is an integer, found ${nameOfType(key.type)}.`, node);
+  if (key.constant === 0n)
+    throw scope.statement.error('SQL indexes start from one, not from zero. E.g: array[1]', node);
+  const place =
+    typeof key.constant === 'bigint'
+      ? bind(String(key.constant > 0n ? key.constant - 1n : key.constant), 'int4')
+      : sql`(${zeroBased(key.sql)})::int4`;
+  const piece = fromJson(sql`(${value.sql} -> ${place})`, sql`(${value.sql} ->> ${place})`, item);
+  return derive(orDefault(piece, item), item, [value, key]);
+}
+
+function tuplePart(
+  value: Value,
+  type: Extract<Type, { kind: 'tuple' }>,
+  key: Value,
+  node: Node,
+  scope: Scope,
+): Value {
+  const place =
+    typeof key.constant === 'bigint'
+      ? Number(key.constant) - 1
+      : typeof key.constant === 'string'
+        ? type.names.indexOf(key.constant)
+        : -1;
+  const item = type.items[place];
+  if (item === undefined)
+    throw scope.statement.error(`${nameOfType(type)} has no element ${String(key.constant)}.`, node);
+  const written = value.items?.[place];
+  if (written !== undefined) return written;
+  const index = bind(String(place), 'int4');
+  return derive(fromJson(sql`(${value.sql} -> ${index})`, sql`(${value.sql} ->> ${index})`, item), item, [
+    value,
+  ]);
+}
+
+/** The name that a column without one gets: the last part of its path, what lies inside JSON joined by `__`. */
+export function columnName(expression: Expression): string | null {
+  if (expression.kind === 'alias') return expression.name.text;
+  if (expression.kind === 'index' && expression.index.kind === 'string') {
+    const before = pathInJson(expression.object);
+    return before === null ? null : [...before, expression.index.value].join('__');
+  }
+  if (expression.kind !== 'field') return null;
+  const inside = pathInJson(expression);
+  if (inside !== null && inside.length > 0) return inside.join('__');
+  return expression.path.at(-1)?.text ?? null;
+}
+
+/** The keys behind `properties`, or null for what does not go through it. */
+function pathInJson(expression: Expression): readonly string[] | null {
+  if (expression.kind === 'index' && expression.index.kind === 'string') {
+    const before = pathInJson(expression.object);
+    return before === null ? null : [...before, expression.index.value];
+  }
+  if (expression.kind !== 'field') return null;
+  const names = expression.path.map(({ text }) => text);
+  const at = names.indexOf('properties');
+  return at === -1 ? null : names.slice(at + 1);
+}

@@ -1,0 +1,141 @@
+import type { Expression } from '../ast.ts';
+import type { Scope } from '../resolve/scope.ts';
+import { derive, type Value } from '../resolve/value.ts';
+import { commaList, joinSql, ownText, sql, type Sql } from '../sql.ts';
+import { scalar, type Type } from '../types.ts';
+import { comparable } from './comparisons.ts';
+import { type Compiler, outputName, type Use } from './compiler.ts';
+import { fromJson } from './json_values.ts';
+
+/** An IN with its two sides. */
+export interface Membership {
+  readonly left: Expression;
+  readonly right: Expression;
+  readonly negated: boolean;
+}
+
+/** `x IN (1, 2)`, `x IN (SELECT …)` and their negations; null is in a list that holds null. */
+export function membershipValue(compiler: Compiler, membership: Membership, scope: Scope, use: Use): Value {
+  const { right } = membership;
+  if (right.kind === 'subquery') return inQuery(compiler, membership, scope, use);
+  const left = compiler.value(membership.left, scope);
+  const items = right.kind === 'tuple' || right.kind === 'array' ? right.items : null;
+  const rightValue = items === null ? compiler.value(right, scope) : null;
+  if (rightValue !== null && rightValue.items === undefined && rightValue.type.kind === 'array')
+    return inArray(left, rightValue, membership, scope);
+  const values = items?.map((item) => compiler.value(item, scope)) ??
+    rightValue?.items ?? [rightValue ?? left];
+  return inValues(left, isOneRow(left, values) ? [rowOf(values)] : values, membership, scope, use);
+}
+
+/** `(a, b) IN (1, 2)` means one pair. */
+const isOneRow = (left: Value, values: readonly Value[]): boolean =>
+  left.type.kind === 'tuple' && values.every((value) => value.type.kind !== 'tuple');
+
+const rowOf = (items: readonly Value[]): Value => ({
+  ...derive(
+    sql``,
+    { kind: 'tuple', items: items.map(({ type }) => type), names: [], nullable: false },
+    items,
+  ),
+  items,
+});
+
+function inValues(
+  left: Value,
+  values: readonly Value[],
+  { right, negated }: Membership,
+  scope: Scope,
+  use: Use,
+): Value {
+  const { statement } = scope;
+  const known = values.filter(({ constant }) => constant !== null);
+  const holdsNull = known.length < values.length;
+  const equalities = known.map((value) => {
+    const rows = pairs(left, value);
+    if (rows === null) {
+      const sides = comparable({ left, right: value, node: right }, statement);
+      return { left: sides.left, right: sides.right };
+    }
+    const compared = rows.map(([first, second]) =>
+      comparable({ left: first, right: second, node: right }, statement),
+    );
+    return {
+      left: sql`(${commaList(compared.map((side) => side.left))})`,
+      right: sql`(${commaList(compared.map((side) => side.right))})`,
+    };
+  });
+  const byLeft = new Map<string, { left: Sql; rights: Sql[] }>();
+  for (const { left: compared, right: candidate } of equalities) {
+    const group = byLeft.get(compared.key) ?? { left: compared, rights: [] };
+    group.rights.push(candidate);
+    byLeft.set(compared.key, group);
+  }
+  const found = [...byLeft.values()].map((group) => sql`${group.left} in (${commaList(group.rights)})`);
+  if (holdsNull) found.push(sql`${left.sql} is null`);
+  const any = found.length === 0 ? sql`false` : sql`(${joinSql(found, ' or ')})`;
+  return finish(any, [left, ...values], anyNullable(left, values), negated, use);
+}
+
+const anyNullable = (left: Value, values: readonly Value[]): boolean =>
+  [left, ...values].some(
+    (value) => value.type.nullable || (value.items?.some((item) => item.type.nullable) ?? false),
+  );
+
+/** The items of two tuples side by side. */
+function pairs(left: Value, right: Value): readonly (readonly [Value, Value])[] | null {
+  if (left.items === undefined || right.items === undefined || left.type.kind !== 'tuple') return null;
+  if (left.items.length !== right.items.length) return null;
+  const found: [Value, Value][] = [];
+  for (const [index, item] of left.items.entries()) {
+    const other = right.items[index];
+    if (other !== undefined) found.push([item, other]);
+  }
+  return found;
+}
+
+function finish(found: Sql, from: readonly Value[], nullable: boolean, negated: boolean, use: Use): Value {
+  if (!nullable) return derive(negated ? sql`(not ${found})` : found, scalar('boolean'), from);
+  if (negated) return derive(sql`(${found} is not true)`, scalar('boolean'), from);
+  if (use === 'value') return derive(sql`(${found} is true)`, scalar('boolean'), from);
+  return derive(found, scalar('boolean', true), from);
+}
+
+function inArray(left: Value, array: Value, { right, negated }: Membership, scope: Scope): Value {
+  const item: Type = array.type.kind === 'array' ? array.type.item : scalar('null', true);
+  const name = ownText(`member_${scope.lambdaDepth}`);
+  const element = derive(fromJson(sql`${name}.value`, sql`(${name}.value #>> '{}')`, item), item);
+  const sides = comparable({ left, right: element, node: right }, scope.statement);
+  const found = sql`exists (select from jsonb_array_elements(${array.sql}) as ${name}
+    where ${sides.left} is not distinct from ${sides.right})`;
+  return finish(found, [left, array], false, negated, 'value');
+}
+
+function inQuery(compiler: Compiler, membership: Membership, scope: Scope, use: Use): Value {
+  const { left, right, negated } = membership;
+  if (right.kind !== 'subquery') throw new Error('Not a query.');
+  const query = compiler.query(right.query, scope);
+  const items = left.kind === 'tuple' ? left.items : [left];
+  const values = items.map((item) => compiler.value(item, scope));
+  if (values.length !== query.columns.length)
+    throw scope.statement.error(
+      `IN compares ${counted(values.length)} with a query of ${counted(query.columns.length)}.`,
+      right,
+    );
+  const alias = scope.statement.uniqueName('found');
+  const sides = values.map((value, index) => {
+    const type = query.columns[index]?.type ?? scalar('null', true);
+    const column = derive(sql`${alias}.${outputName(index + 1)}`, type);
+    return { ...comparable({ left: value, right: column, node: right }, scope.statement), type };
+  });
+  const lefts = sql`(${commaList(sides.map((side) => side.left))})`;
+  const rights = commaList(sides.map((side) => side.right));
+  const nullable = sides.some(({ type }) => type.nullable);
+  const notNull = sides.map((side) => sql`${side.right} is not null`);
+  const where = negated && nullable ? sql` where ${joinSql(notNull, ' and ')}` : sql``;
+  const found = sql`(${lefts} in (select ${rights} from (${query.sql}) as ${alias}${where}))`;
+  const isNullable = values.some(({ type }) => type.nullable) || (nullable && !negated);
+  return finish(found, values, isNullable, negated, use);
+}
+
+const counted = (count: number): string => `${count} ${count === 1 ? 'column' : 'columns'}`;

@@ -1,0 +1,33 @@
+import type { OrderItem } from '../ast.ts';
+import type { Scope } from '../resolve/scope.ts';
+import type { Value } from '../resolve/value.ts';
+import { commaList, sql, type Sql } from '../sql.ts';
+import type { Type } from '../types.ts';
+import type { Compiler } from './compiler.ts';
+
+/** Nulls are last in both directions unless it is said. */
+export function direction(item: OrderItem): Sql {
+  const down = item.descending ? sql` desc` : sql``;
+  return item.nulls === 'first' ? sql`${down} nulls first` : sql`${down} nulls last`;
+}
+
+/** What rows are sorted by: texts by their bytes. */
+export const sortable = (piece: Sql, type: Type): Sql =>
+  type.kind === 'string' ? sql`(${piece}) collate "C"` : piece;
+
+/** Items inside the brackets of an aggregate or a window. */
+export function orderItems(
+  compiler: Compiler,
+  items: readonly OrderItem[],
+  scope: Scope,
+): { readonly sql: Sql; readonly values: readonly Value[] } {
+  const values = items.map((item) => {
+    if (item.fill !== null) throw scope.statement.error('WITH FILL is not supported.', item.fill);
+    return compiler.value(item.expression, scope);
+  });
+  const pieces = items.map((item, index) => {
+    const value = values[index];
+    return value === undefined ? sql`` : sql`${sortable(value.sql, value.type)}${direction(item)}`;
+  });
+  return { sql: commaList(pieces), values };
+}

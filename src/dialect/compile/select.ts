@@ -1,0 +1,108 @@
+import type { Cte, Expression, Select } from '../ast.ts';
+import { type CteScope, Grouping, Laterals, type NamedQuery, type Scope } from '../resolve/scope.ts';
+import type { Value } from '../resolve/value.ts';
+import { commaList, joinSql, sql, type Sql } from '../sql.ts';
+import { compileArrayJoin } from './array_joins.ts';
+import { condition } from './coerce.ts';
+import type { CompiledQuery, Compiler } from './compiler.ts';
+import { compileFrom } from './from.ts';
+import { groupSql } from './group_by.ts';
+import { assemble } from './select_assembly.ts';
+import { collectAliases, orderOf, output, selectItems } from './select_items.ts';
+import { refuseUngrouped } from './ungrouped.ts';
+
+/** One SELECT. @throws DialectError */
+export function compileSelect(compiler: Compiler, select: Select, outer: Scope): CompiledQuery {
+  const ctes = cteScope(select.ctes, outer.ctes);
+  const laterals = new Laterals();
+  const { statement } = outer;
+  const base: Scope = {
+    statement,
+    phase: 'select',
+    relations: [],
+    merged: new Set(),
+    laterals,
+    outerRelations: [...outer.outerRelations, ...outer.relations],
+    aliases: new Map(),
+    joinedArrays: new Map(),
+    ctes,
+    lambdas: outer.lambdas,
+    lambdaDepth: outer.lambdaDepth,
+    expanding: [],
+    grouping: null,
+    windows: new Map(select.windows.map(({ name, window }) => [name.text, window])),
+  };
+  const from = select.from === null ? null : compileFrom(compiler, select.from, base);
+  const named: Scope = {
+    ...base,
+    relations: from?.relations ?? [],
+    merged: new Set(from?.merged ?? []),
+    aliases: collectAliases(select, base),
+  };
+  const joinedArrays =
+    select.arrayJoin === null ? base.joinedArrays : compileArrayJoin(compiler, select.arrayJoin, named);
+  const rows: Scope = { ...named, joinedArrays };
+  const conditions = [select.prewhere, select.where].flatMap((node) =>
+    node === null ? [] : [filterOf(compiler, node, { ...rows, phase: 'WHERE' })],
+  );
+  const grouping = new Grouping(statement.uniqueName('grouped'));
+  const groupBy = select.groupBy === null ? null : groupSql(compiler, select.groupBy, select, rows, grouping);
+  const scope: Scope = { ...rows, grouping };
+  const outputs = selectItems(compiler, select, scope);
+  const having = select.having === null ? null : filterOf(compiler, select.having, scope, true);
+  const qualify = select.qualify === null ? null : filterOf(compiler, select.qualify, scope, true);
+  const order = select.orderBy.map((item) => orderOf(compiler, item, select, outputs, scope));
+  const limitBy = select.limitBy?.by.map((node) => output(compiler, node, select, scope)) ?? [];
+  const distinctOn = select.distinctOn.map((node) => output(compiler, node, select, scope));
+  const isGrouped = grouping.isUsed || groupBy !== null;
+  if (isGrouped) refuseUngrouped([...outputs, ...order, ...limitBy, ...distinctOn], having, scope);
+  if (having !== null && !isGrouped)
+    throw statement.error('HAVING needs GROUP BY or an aggregate.', select.having ?? select, 'Write WHERE.');
+  const source = (): Sql => {
+    const joined = [from === null ? null : from.sql(), ...laterals.joins].filter((part) => part !== null);
+    const tables =
+      from === null && laterals.joins.length > 0 ? [sql`(select) as nothing`, ...joined] : joined;
+    const where =
+      conditions.length === 0
+        ? sql``
+        : sql` where ${joinSql(
+            conditions.map((one) => one.sql),
+            ' and ',
+          )}`;
+    const read = tables.length === 0 ? sql`` : sql` from ${joinSql(tables, '')}`;
+    return sql`${read}${where}`;
+  };
+  const grouped = (): Sql => {
+    const inner = sql`select ${commaList(grouping.selected)}${source()}${groupBy ?? sql``}`;
+    return sql` from (${inner}) as ${grouping.alias}${having === null ? sql`` : sql` where ${having.sql}`}`;
+  };
+  const body = isGrouped ? grouped() : source();
+  return {
+    sql: assemble(compiler, { select, outputs, order, qualify, limitBy, distinctOn, body, scope }),
+    columns: outputs.map(({ name, value }) => ({ name, type: value.type })),
+  };
+}
+
+/** Each query with a name may use those before it, and those of the queries around. */
+function cteScope(ctes: readonly Cte[], outer: CteScope | null): CteScope | null {
+  let scope = outer;
+  for (const cte of ctes) {
+    const queries = new Map<string, NamedQuery>();
+    const expressions = new Map<string, Expression>();
+    if (cte.kind === 'query_cte') queries.set(cte.name.text, { query: cte.query, scope });
+    else expressions.set(cte.name.text, cte.expression);
+    scope = { queries, expressions, outer: scope };
+  }
+  return scope;
+}
+
+function filterOf(compiler: Compiler, node: Expression, scope: Scope, mayAggregate = false): Value {
+  const value = compiler.value(node, scope, 'filter');
+  if (!mayAggregate && value.facts.window !== null)
+    throw scope.statement.error(
+      'A window function cannot stand in WHERE.',
+      value.facts.window,
+      'Write QUALIFY.',
+    );
+  return { ...value, sql: condition(value, node, scope.statement) };
+}

@@ -1,0 +1,110 @@
+import type { Select } from '../ast.ts';
+import type { Scope } from '../resolve/scope.ts';
+import type { Value } from '../resolve/value.ts';
+import { bind, commaList, identifier, ownText, sql, type Sql } from '../sql.ts';
+import { type Compiler, outputName } from './compiler.ts';
+import { limitSql, wholeNumber } from './limits.ts';
+import { direction, sortable } from './order_items.ts';
+import type { Order, Output } from './select_items.ts';
+
+/** The compiled parts of a SELECT. */
+export interface SelectParts {
+  readonly select: Select;
+  readonly outputs: readonly Output[];
+  readonly order: readonly Order[];
+  readonly qualify: Value | null;
+  readonly limitBy: readonly Output[];
+  readonly distinctOn: readonly Output[];
+  /** FROM and WHERE. */
+  readonly body: Sql;
+  readonly scope: Scope;
+}
+
+const written = ({ value }: Output): Sql =>
+  value.type.kind === 'json' ? sql`(${value.sql})::jsonb` : value.sql;
+
+const selected = (outputs: readonly Output[]): readonly Sql[] =>
+  outputs.map((one, index) => sql`${written(one)} as ${outputName(index + 1)}`);
+
+/** The statement of a SELECT, in one piece where that is possible. @throws DialectError */
+export function assemble(compiler: Compiler, parts: SelectParts): Sql {
+  const { select, outputs, order, qualify, limitBy, body, scope } = parts;
+  if (limitBy.length > 0 || qualify !== null) return inStages(compiler, parts);
+  const { statement } = scope;
+  if (select.distinct && parts.distinctOn.length === 0) {
+    const hidden = order.find(({ position }) => position === null);
+    if (hidden !== undefined)
+      throw statement.error('With DISTINCT, ORDER BY sorts by columns of SELECT.', hidden.node);
+  }
+  const distinct = distinctSql(parts);
+  const sorted = sortSql(
+    order.map((one) => ({
+      piece:
+        select.distinct && one.position !== null
+          ? ownText(String(one.position))
+          : sortable(written(one), one.value.type),
+      order: one,
+    })),
+  );
+  const limit = limitSql(compiler, select.limit, order.length > 0, scope);
+  return sql`select ${distinct}${commaList(selected(outputs))}${body}${sorted}${limit}`;
+}
+
+/** DISTINCT ON keeps the first row in the order of ORDER BY, which PostgreSQL wants to begin with the same. */
+function distinctSql({ select, distinctOn, order, scope }: SelectParts): Sql {
+  if (!select.distinct) return sql``;
+  if (distinctOn.length === 0) return sql`distinct `;
+  const keys = new Set(distinctOn.map(({ value }) => value.sql.key));
+  if (order.some(({ value }, index) => index < keys.size && !keys.has(value.sql.key)))
+    throw scope.statement.error(
+      'ORDER BY has to begin with what DISTINCT ON names.',
+      order[0]?.node ?? select,
+      'Write LIMIT 1 BY instead.',
+    );
+  return sql`distinct on (${commaList(distinctOn.map((one) => sortable(written(one), one.value.type)))}) `;
+}
+
+function sortSql(items: readonly { readonly piece: Sql; readonly order: Order }[]): Sql {
+  if (items.length === 0) return sql``;
+  return sql` order by ${commaList(items.map(({ piece, order }) => sql`${piece}${direction(order.item)}`))}`;
+}
+
+/** QUALIFY and LIMIT BY look at what window functions give, so the rows are made in an inner query. */
+function inStages(compiler: Compiler, parts: SelectParts): Sql {
+  const { select, outputs, order, qualify, limitBy, body, scope } = parts;
+  const { statement } = scope;
+  if (select.distinct)
+    throw statement.error(
+      'DISTINCT is not supported beside LIMIT BY and QUALIFY.',
+      select,
+      'Write GROUP BY.',
+    );
+  const keys = order.map(
+    (one, index) => sql`${sortable(written(one), one.value.type)} as ${identifier(`o${index + 1}`)}`,
+  );
+  const groups = limitBy.map((one, index) => sql`${written(one)} as ${identifier(`b${index + 1}`)}`);
+  const kept = qualify === null ? [] : [sql`${qualify.sql} as q`];
+  let rows = sql`select ${commaList([...selected(outputs), ...keys, ...groups, ...kept])}${body}`;
+  if (qualify !== null) {
+    const alias = statement.uniqueName('qualified');
+    rows = sql`select * from (${rows}) as ${alias} where ${alias}.q`;
+  }
+  const sorted = sortSql(order.map((one, index) => ({ piece: identifier(`o${index + 1}`), order: one })));
+  if (limitBy.length > 0) rows = numbered(compiler, parts, rows, sorted);
+  const alias = statement.uniqueName('staged');
+  const columns = commaList(outputs.map((_, index) => sql`${alias}.${outputName(index + 1)}`));
+  const limit = limitSql(compiler, select.limit, order.length > 0, scope);
+  return sql`select ${columns} from (${rows}) as ${alias}${sorted}${limit}`;
+}
+
+function numbered(compiler: Compiler, { select, limitBy, scope }: SelectParts, rows: Sql, sorted: Sql): Sql {
+  const { limitBy: clause } = select;
+  if (clause === null) return rows;
+  const [inner, outer] = [scope.statement.uniqueName('rows'), scope.statement.uniqueName('numbered')];
+  const count = wholeNumber(compiler, clause.count, scope, 'LIMIT');
+  const offset = clause.offset === null ? 0n : wholeNumber(compiler, clause.offset, scope, 'OFFSET');
+  const groups = commaList(limitBy.map((_, index) => sql`${inner}.${identifier(`b${index + 1}`)}`));
+  const number = sql`row_number() over (partition by ${groups}${sorted}) as n`;
+  return sql`select * from (select ${inner}.*, ${number} from (${rows}) as ${inner}) as ${outer}
+    where ${outer}.n > ${bind(String(offset), 'int8')} and ${outer}.n <= ${bind(String(offset + count), 'int8')}`;
+}

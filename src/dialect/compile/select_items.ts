@@ -1,0 +1,125 @@
+import type { Expression, OrderItem, Select, Star } from '../ast.ts';
+import type { Node } from '../ast_node.ts';
+import { printExpression } from '../print/print.ts';
+import type { Relation } from '../resolve/relation.ts';
+import type { Scope } from '../resolve/scope.ts';
+import { noFacts, type Value } from '../resolve/value.ts';
+import { walk } from '../walk.ts';
+import type { Compiler } from './compiler.ts';
+import { columnName } from './members.ts';
+
+/** A column that a query gives. */
+export interface Output {
+  readonly name: string;
+  readonly value: Value;
+  readonly node: Node;
+}
+
+/** The columns of SELECT, with those that stars stand for. @throws DialectError */
+export function selectItems(compiler: Compiler, select: Select, scope: Scope): readonly Output[] {
+  return select.columns.flatMap((item): readonly Output[] => {
+    if (item.kind === 'star') return starItems(compiler, item, scope);
+    if (item.kind === 'columns')
+      throw scope.statement.error('COLUMNS() is not supported.', item, 'Name the columns.');
+    const name = columnName(item) ?? printExpression(item);
+    return [{ name, value: compiler.value(item, scope), node: item }];
+  });
+}
+
+function starItems(compiler: Compiler, star: Star, scope: Scope): readonly Output[] {
+  const relation = starRelation(star, scope);
+  const names = relation.star().filter((name) => !star.exclude.some(({ text }) => text === name));
+  for (const { text, start, end } of star.exclude)
+    if (relation.member(text) === undefined)
+      throw scope.statement.error(`Unable to resolve field: ${text}`, { kind: 'name', text, start, end });
+  return names.flatMap((name): readonly Output[] => {
+    const replaced = star.replace.find((alias) => alias.name.text === name);
+    if (replaced !== undefined)
+      return [{ name, value: compiler.value(replaced.expression, scope), node: replaced }];
+    const member = relation.member(name);
+    if (member?.kind !== 'column') return [];
+    const value = { sql: member.sql, type: member.type, facts: { ...noFacts, column: star } };
+    const key = scope.grouping?.keyOf(value);
+    return [{ name, value: key === undefined ? value : { ...key, facts: noFacts }, node: star }];
+  });
+}
+
+function starRelation(star: Star, { relations, statement }: Scope): Relation {
+  if (star.table.length === 0) {
+    const [only, ...more] = relations;
+    if (only === undefined) throw statement.error('There is no table for `*`.', star);
+    if (more.length > 0)
+      throw statement.error(
+        "Cannot use '*' without table name when there are multiple tables in the query",
+        star,
+        `Write for example ${only.name ?? 'table'}.*.`,
+      );
+    return only;
+  }
+  const path = star.table.map(({ text }) => text).join('.');
+  const found = relations.find(({ name }) => name === path);
+  if (found === undefined) throw statement.error(`Unknown table \`${path}\`.`, star);
+  return found;
+}
+
+/** Names that SELECT and ARRAY JOIN give to expressions. @throws DialectError for one given twice. */
+export function collectAliases(select: Select, scope: Scope): ReadonlyMap<string, Expression> {
+  const aliases = new Map<string, Expression>();
+  for (const item of [...select.columns, ...select.distinctOn])
+    walk(item, {
+      enter: (node) => {
+        if (node.kind === 'alias') {
+          const known = aliases.get(node.name.text);
+          if (known !== undefined && printExpression(known) !== printExpression(node.expression))
+            throw scope.statement.error(
+              `Cannot redefine an alias with the name: ${node.name.text}`,
+              node.name,
+            );
+          aliases.set(node.name.text, known ?? node.expression);
+        }
+        return node.kind !== 'subquery' && node.kind !== 'star';
+      },
+    });
+  return aliases;
+}
+
+/** `1` is the first column. @throws DialectError for a place that is none. */
+export function meant(node: Expression, select: Select, scope: Scope): Expression {
+  if (node.kind !== 'number' || !/^\d+$/.test(node.text)) return node;
+  const item = select.columns[Number(node.text) - 1];
+  if (item === undefined || item.kind === 'star')
+    throw scope.statement.error(`There is no column ${node.text} in SELECT.`, node);
+  return item;
+}
+
+/** An expression outside of SELECT. */
+export function output(compiler: Compiler, node: Expression, select: Select, scope: Scope): Output {
+  const item = meant(node, select, scope);
+  return { name: '', node, value: compiler.value(item, scope) };
+}
+
+/** What rows are sorted by. */
+export interface Order extends Output {
+  readonly item: OrderItem;
+  /** From one: the column of SELECT that it is equal to. */
+  readonly position: number | null;
+}
+
+/** @throws DialectError */
+export function orderOf(
+  compiler: Compiler,
+  item: OrderItem,
+  select: Select,
+  outputs: readonly Output[],
+  scope: Scope,
+): Order {
+  if (item.fill !== null)
+    throw scope.statement.error(
+      'WITH FILL is not supported.',
+      item.fill,
+      'Join numbers(n) to have every step.',
+    );
+  const one = output(compiler, item.expression, select, scope);
+  const at = outputs.findIndex(({ value }) => value.sql.key === one.value.sql.key);
+  return { ...one, item, position: at === -1 ? null : at + 1 };
+}

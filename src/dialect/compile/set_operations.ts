@@ -1,0 +1,89 @@
+import type { OrderItem, SetOperation } from '../ast.ts';
+import { queryRelation } from '../resolve/query_relation.ts';
+import type { Scope } from '../resolve/scope.ts';
+import { derive } from '../resolve/value.ts';
+import { commaList, joinSql, ownText, sql, type Sql } from '../sql.ts';
+import { commonTypeOf, nameOfType } from '../types.ts';
+import { coerce } from './coerce.ts';
+import { type CompiledColumn, type CompiledQuery, type Compiler, outputName } from './compiler.ts';
+import { limitSql } from './limits.ts';
+import { direction, sortable } from './order_items.ts';
+
+/** UNION, INTERSECT and EXCEPT: columns by their place, in their common types, under the names of the first query. */
+export function compileSetOperation(
+  compiler: Compiler,
+  operation: SetOperation,
+  scope: Scope,
+): CompiledQuery {
+  const { statement } = scope;
+  const operands = operation.operands.map((operand) => compiler.query(operand, scope));
+  const [first] = operands;
+  if (first === undefined) throw statement.error('This joins no queries.', operation);
+  const columns = first.columns.map((column, index): CompiledColumn => {
+    const types = operands.flatMap((operand) => operand.columns[index]?.type ?? []);
+    const type = commonTypeOf(types);
+    const odd = operation.operands.at(-1) ?? operation;
+    if (type === null)
+      throw statement.error(
+        `Column ${index + 1} has no common type: ${types.map((one) => nameOfType(one)).join(', ')}.`,
+        odd,
+      );
+    return { name: column.name, type };
+  });
+  operands.forEach((operand, index) => {
+    if (operand.columns.length !== columns.length)
+      throw statement.error(
+        `The queries of ${operation.operator.toUpperCase()} have ${columns.length} and ${operand.columns.length} columns.`,
+        operation.operands[index] ?? operation,
+      );
+  });
+  const pieces = operands.map((operand) => sql`(${inTypes(operand, columns, scope)})`);
+  const joined = joinSql(pieces, ` ${operation.operator.replace(' distinct', '')} `);
+  if (operation.orderBy.length === 0 && operation.limit === null) return { sql: joined, columns };
+  const alias = statement.uniqueName('joined');
+  const selected = commaList(columns.map((_, index) => sql`${alias}.${outputName(index + 1)}`));
+  const sorted = orderSql(compiler, operation.orderBy, alias, columns, scope);
+  const limit = limitSql(compiler, operation.limit, operation.orderBy.length > 0, scope);
+  return { sql: sql`select ${selected} from (${joined}) as ${alias}${sorted}${limit}`, columns };
+}
+
+function inTypes(operand: CompiledQuery, columns: readonly CompiledColumn[], scope: Scope): Sql {
+  const same = operand.columns.every(({ type }, index) => type.kind === columns[index]?.type.kind);
+  if (same) return operand.sql;
+  const alias = scope.statement.uniqueName('part');
+  const selected = columns.map(({ type }, index) => {
+    const own = operand.columns[index]?.type ?? type;
+    const value = derive(sql`${alias}.${outputName(index + 1)}`, own);
+    return sql`${coerce(value, type, scope.statement)} as ${outputName(index + 1)}`;
+  });
+  return sql`select ${commaList(selected)} from (${operand.sql}) as ${alias}`;
+}
+
+function orderSql(
+  compiler: Compiler,
+  items: readonly OrderItem[],
+  alias: Sql,
+  columns: readonly CompiledColumn[],
+  scope: Scope,
+): Sql {
+  if (items.length === 0) return sql``;
+  const relation = queryRelation(null, sql``, alias, columns);
+  const inside: Scope = {
+    ...scope,
+    relations: [relation],
+    aliases: new Map(),
+    grouping: null,
+    phase: 'JOIN',
+  };
+  const pieces = items.map((item) => {
+    if (item.fill !== null) throw scope.statement.error('WITH FILL is not supported.', item.fill);
+    const { expression } = item;
+    const isPlace = expression.kind === 'number' && /^\d+$/.test(expression.text);
+    if (isPlace && Number(expression.text) > columns.length)
+      throw scope.statement.error(`There is no column ${expression.text} in SELECT.`, expression);
+    if (isPlace) return sql`${ownText(String(Number(expression.text)))}${direction(item)}`;
+    const value = compiler.value(expression, inside);
+    return sql`${sortable(value.sql, value.type)}${direction(item)}`;
+  });
+  return sql` order by ${commaList(pieces)}`;
+}

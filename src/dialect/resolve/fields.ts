@@ -1,0 +1,112 @@
+import type { Expression, Field, Name } from '../ast.ts';
+import { nearestName } from '../nearest_name.ts';
+import { tableNames } from './tables/tables.ts';
+import type { Member, Relation } from './relation.ts';
+import type { Scope } from './scope.ts';
+import type { Value } from './value.ts';
+
+/** What the beginning of a path names; `rest` are the parts behind it. */
+export type Resolved = { readonly rest: readonly Name[] } & (
+  | { readonly kind: 'value'; readonly value: Value }
+  | { readonly kind: 'expression'; readonly expression: Expression }
+  | { readonly kind: 'member'; readonly member: Member; readonly name: Name }
+);
+
+/**
+ * What a path such as `e.person.properties.email` begins with. A name inside an expression with a name means what the
+ * other one means; a name that SELECT gives goes before a column.
+ * @throws DialectError
+ */
+export function resolveField(field: Field, scope: Scope): Resolved {
+  const [first, ...rest] = field.path;
+  if (first === undefined) throw new Error('A field without a name.');
+  const name = first.text;
+  const parameter = scope.lambdas.get(name);
+  if (parameter !== undefined) return { kind: 'value', value: parameter, rest };
+  const alias = scope.aliases.get(name);
+  if (alias !== undefined && !scope.expanding.includes(alias))
+    return { kind: 'expression', expression: alias, rest };
+  const joined = scope.joinedArrays.get(name);
+  if (joined !== undefined) return { kind: 'value', value: joined, rest };
+  const qualified = qualifiedMember(field, scope);
+  if (qualified !== undefined) return qualified;
+  const found = scope.relations.flatMap((relation) => {
+    const member = relation.member(name);
+    return member === undefined ? [] : [{ relation, member }];
+  });
+  const [only, another] = found;
+  if (another !== undefined && !scope.merged.has(name))
+    throw ambiguous(
+      first,
+      found.map(({ relation }) => relation),
+      scope,
+    );
+  if (only !== undefined) return { kind: 'member', member: only.member, name: first, rest };
+  const expression = cteExpression(name, scope);
+  if (expression !== undefined && !scope.expanding.includes(expression))
+    return { kind: 'expression', expression, rest };
+  throw unknownField(field, first, scope);
+}
+
+/** `e.event`, also where a table has no other name; a name with dots takes as many parts. */
+function qualifiedMember({ path }: Field, scope: Scope): Resolved | undefined {
+  for (const relation of scope.relations) {
+    const parts = relation.name?.split('.').length ?? 0;
+    const named = path.slice(0, parts).map(({ text }) => text);
+    const [next, ...rest] = path.slice(parts);
+    if (parts === 0 || next === undefined || named.join('.') !== relation.name) continue;
+    const member = relation.member(next.text);
+    if (member !== undefined) return { kind: 'member', member, name: next, rest };
+    if (scope.relations.some((other) => other.member(path[0]?.text ?? '') !== undefined)) continue;
+    const near = nearestName(next.text, relation.names());
+    throw scope.statement.error(`Unable to resolve field: ${next.text}`, next, suggest(near));
+  }
+  return undefined;
+}
+
+function cteExpression(name: string, scope: Scope): Expression | undefined {
+  for (let { ctes } = scope; ctes !== null; ctes = ctes.outer) {
+    const expression = ctes.expressions.get(name);
+    if (expression !== undefined) return expression;
+  }
+  return undefined;
+}
+
+function ambiguous(name: Name, relations: readonly Relation[], scope: Scope): Error {
+  const tables = relations.map((relation) => relation.name ?? 'a query without a name');
+  const written = relations[0]?.name ?? 'table';
+  return scope.statement.error(
+    `Ambiguous field: ${name.text} is in ${tables.join(' and ')}.`,
+    name,
+    `Write for example ${written}.${name.text}.`,
+  );
+}
+
+function unknownField(field: Field, first: Name, scope: Scope): Error {
+  const { statement, relations, outerRelations } = scope;
+  const name = first.text;
+  if (relations.some((relation) => relation.name === name) || tableNames(statement).includes(name)) {
+    const suggestion = field.path.length === 1 ? `Name one of its columns, such as ${name}.id.` : null;
+    return statement.error(`Can't select a table when a column is expected: ${name}`, first, suggestion);
+  }
+  const isOutside = outerRelations.some(
+    (relation) => relation.name === name || relation.member(name) !== undefined,
+  );
+  if (isOutside && !relations.some((relation) => relation.names().includes(name)))
+    return statement.error(
+      `Unable to resolve field: ${name}`,
+      first,
+      'A subquery cannot use the columns of the query around it; write a JOIN.',
+    );
+  const names = [
+    ...scope.lambdas.keys(),
+    ...scope.aliases.keys(),
+    ...scope.joinedArrays.keys(),
+    ...relations.flatMap((relation) => [...relation.names()]),
+    ...relations.flatMap((relation) => (relation.name === null ? [] : [relation.name])),
+  ];
+  return statement.error(`Unable to resolve field: ${name}`, first, suggest(nearestName(name, names)));
+}
+
+export const suggest = (near: string | null): string | null =>
+  near === null ? null : `Perhaps you meant \`${near}\`?`;

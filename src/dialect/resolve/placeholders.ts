@@ -1,0 +1,106 @@
+import type { Expression, Placeholder, Query, Span } from '../ast.ts';
+import type { Node } from '../ast_node.ts';
+import { DialectError } from '../dialect_error.ts';
+import { nearestName } from '../nearest_name.ts';
+import type { Source } from '../source.ts';
+import { transform } from '../walk.ts';
+import { suggest } from './fields.ts';
+
+/** A value as JSON has it. */
+export type PlainValue =
+  string | number | boolean | null | readonly PlainValue[] | { readonly [key: string]: PlainValue };
+
+/** What stands in the place of `{name}`: an expression of the dialect, a value, or nothing that could be known. */
+export type PlaceholderValue =
+  | { readonly kind: 'expression'; readonly expression: Expression }
+  | { readonly kind: 'value'; readonly value: PlainValue }
+  /** The comparison that it stands in is true. */
+  | { readonly kind: 'unset' };
+
+/** By their paths: `filters`, `filters.dateRange.from`, `variables.country`, `name`. */
+export type Placeholders = ReadonlyMap<string, PlaceholderValue>;
+
+/** The query with its placeholders replaced. `{filters}` without filters is true. @throws DialectError */
+export function resolvePlaceholders(query: Query, placeholders: Placeholders, source: Source): Query {
+  const unset = new Set<Node>();
+  const replaced = transform(query, (node) => {
+    if (node.kind === 'comparison' && (unset.has(node.left) || unset.has(node.right)))
+      return { kind: 'boolean', value: true, start: node.start, end: node.end };
+    if (node.kind !== 'placeholder') return node;
+    const path = pathOf(node, source);
+    const value = placeholders.get(path) ?? (path === 'filters' ? trueValue : undefined);
+    if (value === undefined) throw unresolved(node, path, placeholders, source);
+    if (value.kind === 'expression') return placedAt(value.expression, node);
+    if (value.kind === 'value') return literalOf(value.value, node);
+    const nothing: Node = { kind: 'null', start: node.start, end: node.end };
+    unset.add(nothing);
+    return nothing;
+  });
+  if (replaced.kind !== 'select' && replaced.kind !== 'set_operation') throw new Error('Not a query.');
+  return replaced;
+}
+
+const trueValue: PlaceholderValue = { kind: 'value', value: true };
+
+function pathOf({ expression, start, end }: Placeholder, source: Source): string {
+  if (expression.kind === 'field') return expression.path.map(({ text }) => text).join('.');
+  throw new DialectError(source, 'A placeholder is a name, such as {filters} or {variables.country}.', {
+    start,
+    end,
+  });
+}
+
+function unresolved(
+  node: Placeholder,
+  path: string,
+  placeholders: Placeholders,
+  source: Source,
+): DialectError {
+  const [first, name] = path.split('.');
+  const sentence =
+    first === 'variables' && name !== undefined
+      ? `Variable ${name} is missing from query`
+      : `Unresolved placeholder: {${path}}`;
+  const suggestion = suggest(nearestName(path, placeholders.keys()));
+  return new DialectError(source, sentence, { start: node.start, end: node.end, suggestion });
+}
+
+/** An expression of another text, all of it at the place of the placeholder. */
+function placedAt(expression: Expression, { start, end }: Span): Node {
+  return transform(expression, (node) => ({ ...node, start, end }));
+}
+
+function literalOf(value: PlainValue, { start, end }: Span): Expression {
+  if (value === null) return { kind: 'null', start, end };
+  switch (typeof value) {
+    case 'string':
+      return { kind: 'string', value, start, end };
+    case 'boolean':
+      return { kind: 'boolean', value, start, end };
+    case 'number':
+      return numberOf(value, { start, end });
+    case 'object':
+      break;
+  }
+  if (Array.isArray(value))
+    return {
+      kind: 'array',
+      items: value.map((item: PlainValue) => literalOf(item, { start, end })),
+      start,
+      end,
+    };
+  const entries = Object.entries(value).map(([key, item]: [string, PlainValue]) => ({
+    kind: 'entry' as const,
+    key: { kind: 'string' as const, value: key, start, end },
+    value: literalOf(item, { start, end }),
+    start,
+    end,
+  }));
+  return { kind: 'dictionary', entries, start, end };
+}
+
+function numberOf(value: number, span: Span): Expression {
+  const text = Number.isFinite(value) ? String(Math.abs(value)) : Number.isNaN(value) ? 'nan' : 'inf';
+  const operand: Expression = { kind: 'number', text, ...span };
+  return value < 0 ? { kind: 'unary', operator: '-', operand, ...span } : operand;
+}

@@ -1,0 +1,40 @@
+import { identifier, sql, type Sql } from '../sql.ts';
+import type { Type } from '../types.ts';
+import { column, type Member, type Relation } from './relation.ts';
+
+/** A query, or anything else with columns `c1`, `c2`, …, under an alias. */
+export function queryRelation(
+  name: string | null,
+  from: Sql,
+  alias: Sql,
+  columns: readonly { readonly name: string; readonly type: Type }[],
+): Relation {
+  return {
+    name,
+    from: () => from,
+    names: () => columns.map((one) => one.name),
+    star: () => columns.map((one) => one.name),
+    member: (wanted) => {
+      const at = columns.findIndex((one) => one.name === wanted);
+      const found = columns[at];
+      return found === undefined ? undefined : column(sql`${alias}.${identifier(`c${at + 1}`)}`, found.type);
+    },
+  };
+}
+
+/** A relation on the side of an outer join that may have no row. */
+export function optionalRelation(relation: Relation): Relation {
+  const optional = (member: Member | undefined): Member | undefined => {
+    if (member?.kind === 'column') return { ...member, type: { ...member.type, nullable: true } };
+    if (member?.kind !== 'nested') return member;
+    const { members } = member;
+    return { kind: 'nested', members: { ...members, member: (name) => optional(members.member(name)) } };
+  };
+  return {
+    name: relation.name,
+    from: () => relation.from(),
+    names: () => relation.names(),
+    star: () => relation.star(),
+    member: (name) => optional(relation.member(name)),
+  };
+}

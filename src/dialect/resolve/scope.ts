@@ -1,0 +1,118 @@
+import type { Expression, Query, Window } from '../ast.ts';
+import { identifier, sql, type Sql } from '../sql.ts';
+import type { Type } from '../types.ts';
+import type { Relation } from './relation.ts';
+import type { Statement } from './statement.ts';
+import type { Value } from './value.ts';
+
+/** What a query groups by and which aggregates it needs: the columns of an inner query, which the rest refers to. */
+export class Grouping {
+  readonly alias: Sql;
+  readonly #keys = new Map<string, { readonly name: Sql; readonly sql: Sql; readonly type: Type }>();
+  readonly #aggregates = new Map<string, { readonly name: Sql; readonly sql: Sql }>();
+
+  constructor(alias: Sql) {
+    this.alias = alias;
+  }
+
+  addKey(value: Value, nullable: boolean): void {
+    if (this.#keys.has(value.sql.key)) return;
+    const name = identifier(`k${this.#keys.size + 1}`);
+    const type = nullable ? { ...value.type, nullable } : value.type;
+    this.#keys.set(value.sql.key, { name, sql: value.sql, type });
+  }
+
+  /** The key that an expression is equal to. */
+  keyOf(value: Value): { readonly sql: Sql; readonly type: Type } | undefined {
+    const key = this.#keys.get(value.sql.key);
+    return key === undefined ? undefined : { sql: sql`${this.alias}.${key.name}`, type: key.type };
+  }
+
+  /** From one, in the order in which they were added. */
+  positionOf(value: Value): number {
+    return [...this.#keys.keys()].indexOf(value.sql.key) + 1;
+  }
+
+  /** The column of an aggregate; equal ones share one. */
+  aggregate(call: Sql): Sql {
+    let known = this.#aggregates.get(call.key);
+    if (known === undefined) {
+      known = { name: identifier(`a${this.#aggregates.size + 1}`), sql: call };
+      this.#aggregates.set(call.key, known);
+    }
+    return sql`${this.alias}.${known.name}`;
+  }
+
+  get keyCount(): number {
+    return this.#keys.size;
+  }
+
+  get isUsed(): boolean {
+    return this.#keys.size + this.#aggregates.size > 0;
+  }
+
+  /** The select list of the inner query, keys first. */
+  get selected(): readonly Sql[] {
+    return [...this.#keys.values(), ...this.#aggregates.values()].map(
+      (column) => sql`${column.sql} as ${column.name}`,
+    );
+  }
+}
+
+/** Rows that are made of arrays and joined to those of FROM, in the order in which they were asked for. */
+export class Laterals {
+  readonly #joins = new Map<string, { readonly alias: Sql; readonly join: Sql }>();
+
+  /** The alias of a join, whose SQL `make` writes; equal ones share one. */
+  add(key: string, alias: () => Sql, make: (alias: Sql) => Sql): Sql {
+    const known = this.#joins.get(key);
+    if (known !== undefined) return known.alias;
+    const made = alias();
+    this.#joins.set(key, { alias: made, join: make(made) });
+    return made;
+  }
+
+  get joins(): readonly Sql[] {
+    return [...this.#joins.values()].map(({ join }) => join);
+  }
+}
+
+/** Names that WITH gives to queries and expressions; those further inside hide those outside. */
+export interface CteScope {
+  readonly queries: ReadonlyMap<string, NamedQuery>;
+  readonly expressions: ReadonlyMap<string, Expression>;
+  readonly outer: CteScope | null;
+}
+
+export interface NamedQuery {
+  readonly query: Query;
+  /** Where its own names are looked up. */
+  readonly scope: CteScope | null;
+}
+
+/** Where an expression stands. */
+export type Phase =
+  'select' | 'aggregate' | 'WHERE' | 'GROUP BY' | 'JOIN' | 'ARRAY JOIN' | 'LIMIT' | 'lambda';
+
+/** What names mean at one place of a query. */
+export interface Scope {
+  readonly statement: Statement;
+  readonly phase: Phase;
+  readonly relations: readonly Relation[];
+  /** Columns of USING, which are one column of both tables. */
+  readonly merged: ReadonlySet<string>;
+  readonly laterals: Laterals;
+  /** Those of the queries around, which cannot be used: only for a better error. */
+  readonly outerRelations: readonly Relation[];
+  readonly aliases: ReadonlyMap<string, Expression>;
+  /** Columns that ARRAY JOIN made. */
+  readonly joinedArrays: ReadonlyMap<string, Value>;
+  readonly ctes: CteScope | null;
+  readonly lambdas: ReadonlyMap<string, Value>;
+  /** How many lambdas are around. */
+  readonly lambdaDepth: number;
+  /** Expressions with a name that are being expanded, in which that name means something else. */
+  readonly expanding: readonly Expression[];
+  readonly grouping: Grouping | null;
+  readonly windows: ReadonlyMap<string, Window>;
+}

@@ -1,0 +1,127 @@
+import { bind, sql, type Sql } from '../../sql.ts';
+import { scalar } from '../../types.ts';
+import { column, type Member, type Relation } from '../relation.ts';
+import type { Statement } from '../statement.ts';
+import { TeamRelation } from '../team_relation.ts';
+import { type FieldDefinitions, readField, starOf } from './fields.ts';
+import { LazyJoins } from './joins.ts';
+import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
+import { personOf, PersonsRelation } from './persons.ts';
+import { SessionsRelation } from './sessions.ts';
+
+const fields: FieldDefinitions = {
+  uuid: { column: 'uuid', kind: 'uuid' },
+  event: { column: 'event', kind: 'string' },
+  properties: { column: 'properties', kind: 'json' },
+  timestamp: { column: 'timestamp', kind: 'datetime' },
+  distinct_id: { column: 'distinct_id', kind: 'string' },
+  elements_chain: { column: 'elements_chain', kind: 'string' },
+  created_at: { column: 'created_at', kind: 'datetime' },
+  person_id: { column: 'person_id', kind: 'uuid', nullable: true },
+  team_id: { column: 'team_id', kind: 'integer', hidden: true },
+  inserted_at: { column: 'inserted_at', kind: 'datetime', hidden: true },
+};
+
+/** Columns that other installations keep beside the properties that they are taken from. */
+const fromProperties: ReadonlySet<string> = new Set([
+  ...['$session_id', '$window_id'],
+  ...['$group_0', '$group_1', '$group_2', '$group_3', '$group_4'],
+]);
+
+/** Events, with their person and their session. */
+export class EventsRelation implements Relation {
+  readonly name: string | null;
+  readonly #statement: Statement;
+  readonly #relation: TeamRelation;
+  readonly #joins = new LazyJoins();
+
+  constructor(statement: Statement, name: string | null) {
+    this.name = name;
+    this.#statement = statement;
+    this.#relation = new TeamRelation(statement, statement.project.schema.events, name ?? 'events');
+  }
+
+  readonly member: Relation['member'] = (name) => {
+    if (fromProperties.has(name)) return column(this.#property(name), scalar('string', true));
+    if (name === 'person') return this.#person();
+    if (name === 'poe') return this.#personOnEvent();
+    if (name === 'session') return { kind: 'nested', members: this.#session() };
+    if (name === 'pdi') return { kind: 'nested', members: this.#personDistinctId() };
+    if (/^group_[0-4]$/.test(name))
+      return {
+        kind: 'refused',
+        sentence: `The field ${name} of events is not supported: groups are not stored.`,
+        suggestion: `The key of the group is $${name}.`,
+      };
+    return readField(this.#relation, fields, name, this.#statement.project.schema.eventProperties);
+  };
+
+  readonly names = (): readonly string[] => [
+    ...Object.keys(fields),
+    ...fromProperties,
+    ...['person', 'session', 'pdi', 'poe'],
+  ];
+  readonly star = (): readonly string[] => starOf(fields);
+  readonly from = (): Sql => this.#joins.around(this.#relation.from());
+
+  #property(name: string): Sql {
+    return sql`(${this.#relation.column('properties')} ->> ${bind(name, 'text')})`;
+  }
+
+  /** The properties that the event carries, where it does, else those of the person as it is now. */
+  #person(): Member {
+    const current = personOf(this.#relation.column('person_id'), () => this.#persons());
+    const { schema } = this.#statement.project;
+    const carried = schema.events.columns.get('person_properties');
+    return {
+      kind: 'nested',
+      members: {
+        names: current.names,
+        member: (name) => {
+          const member = current.member(name);
+          if (name !== 'properties' || carried === undefined || member?.kind !== 'column') return member;
+          const own = this.#relation.column('person_properties');
+          const read =
+            carried === schema.persons.columns.get('properties')
+              ? sql`coalesce(${own}, ${member.sql})`
+              : sql`coalesce(${own}::jsonb, ${member.sql}::jsonb)`;
+          return { ...member, sql: read };
+        },
+      },
+    };
+  }
+
+  #personOnEvent(): Member {
+    const person = this.#person();
+    if (person.kind !== 'nested') return person;
+    const { members } = person;
+    return {
+      kind: 'nested',
+      members: { names: () => ['id', 'properties'], member: members.member },
+    };
+  }
+
+  #persons(): PersonsRelation {
+    const id = this.#relation.column('person_id');
+    return this.#joins.once('person', () => {
+      const relation = new PersonsRelation(this.#statement, 'person');
+      return { relation, condition: sql`${relation.id} = ${id}` };
+    });
+  }
+
+  #session(): SessionsRelation {
+    const id = this.#property('$session_id');
+    return this.#joins.once('session', () => {
+      const relation = new SessionsRelation(this.#statement, 'session', true);
+      return { relation, condition: sql`${relation.id} = ${id}` };
+    });
+  }
+
+  #personDistinctId(): PersonDistinctIdsRelation {
+    const distinctId = this.#relation.column('distinct_id');
+    return this.#joins.once('pdi', () => {
+      const relation = new PersonDistinctIdsRelation(this.#statement, 'pdi');
+      return { relation, condition: sql`${relation.distinctId} = ${distinctId}` };
+    });
+  }
+}

@@ -1,0 +1,37 @@
+import { column, type Member } from '../relation.ts';
+import type { TeamRelation } from '../team_relation.ts';
+import type { PropertyTypes } from '../../schema.ts';
+import type { ScalarKind } from '../../types.ts';
+
+/** A column of a relation under the name that queries use. */
+export interface FieldDefinition {
+  readonly column: string;
+  readonly kind: ScalarKind;
+  readonly nullable?: boolean;
+  /** Not a part of `*`. */
+  readonly hidden?: boolean;
+}
+
+export type FieldDefinitions = Readonly<Record<string, FieldDefinition>>;
+
+/** The field of a name, read from its relation. */
+export function readField(
+  relation: TeamRelation,
+  definitions: FieldDefinitions,
+  name: string,
+  properties?: PropertyTypes,
+): Member | undefined {
+  const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined;
+  if (definition === undefined) return undefined;
+  const { kind, nullable = false } = definition;
+  return column(
+    relation.column(definition.column),
+    { kind, nullable },
+    kind === 'json' ? properties : undefined,
+  );
+}
+
+export const starOf = (definitions: FieldDefinitions): readonly string[] =>
+  Object.entries(definitions)
+    .filter(([, { hidden }]) => hidden !== true)
+    .map(([name]) => name);

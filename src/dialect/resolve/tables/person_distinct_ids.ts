@@ -1,0 +1,52 @@
+import { sql, type Sql } from '../../sql.ts';
+import type { Relation } from '../relation.ts';
+import type { Statement } from '../statement.ts';
+import { TeamRelation } from '../team_relation.ts';
+import { type FieldDefinitions, readField, starOf } from './fields.ts';
+import { LazyJoins } from './joins.ts';
+import { personOf, PersonsRelation } from './persons.ts';
+
+const fields: FieldDefinitions = {
+  distinct_id: { column: 'distinct_id', kind: 'string' },
+  person_id: { column: 'person_id', kind: 'uuid' },
+  team_id: { column: 'team_id', kind: 'integer', hidden: true },
+  version: { column: 'version', kind: 'integer', hidden: true },
+};
+
+/** Which person a distinct id belongs to; deleted mappings are left out. */
+export class PersonDistinctIdsRelation implements Relation {
+  readonly name: string | null;
+  readonly #statement: Statement;
+  readonly #relation: TeamRelation;
+  readonly #joins = new LazyJoins();
+
+  constructor(statement: Statement, name: string | null) {
+    this.name = name;
+    this.#statement = statement;
+    this.#relation = new TeamRelation(
+      statement,
+      statement.project.schema.personDistinctIds,
+      name ?? 'person_distinct_ids',
+      { teamColumn: 'team_id', condition: sql`not is_deleted` },
+    );
+  }
+
+  readonly member: Relation['member'] = (name) => {
+    if (name !== 'person') return readField(this.#relation, fields, name);
+    const id = this.#relation.column('person_id');
+    const persons = (): PersonsRelation =>
+      this.#joins.once('person', () => {
+        const relation = new PersonsRelation(this.#statement, 'person');
+        return { relation, condition: sql`${relation.id} = ${id}` };
+      });
+    return { kind: 'nested', members: personOf(id, persons) };
+  };
+
+  readonly names = (): readonly string[] => [...Object.keys(fields), 'person'];
+  readonly star = (): readonly string[] => starOf(fields);
+  readonly from = (): Sql => this.#joins.around(this.#relation.from());
+
+  get distinctId(): Sql {
+    return this.#relation.column('distinct_id');
+  }
+}

@@ -1,0 +1,61 @@
+import { sql, type Sql } from '../../sql.ts';
+import { column, type Members, type Relation } from '../relation.ts';
+import type { Statement } from '../statement.ts';
+import { TeamRelation } from '../team_relation.ts';
+import { type FieldDefinitions, readField, starOf } from './fields.ts';
+
+const fields: FieldDefinitions = {
+  id: { column: 'id', kind: 'uuid' },
+  created_at: { column: 'created_at', kind: 'datetime' },
+  properties: { column: 'properties', kind: 'json' },
+  team_id: { column: 'team_id', kind: 'integer', hidden: true },
+  version: { column: 'version', kind: 'integer', hidden: true },
+};
+
+/** The persons of a project that are not deleted: one row each, as the relation's key (team, id) says. */
+export class PersonsRelation implements Relation {
+  readonly name: string | null;
+  readonly #statement: Statement;
+  readonly #relation: TeamRelation;
+
+  constructor(statement: Statement, name: string | null) {
+    this.name = name;
+    this.#statement = statement;
+    this.#relation = new TeamRelation(statement, statement.project.schema.persons, name ?? 'persons', {
+      teamColumn: 'team_id',
+      condition: sql`not is_deleted`,
+    });
+  }
+
+  readonly member: Relation['member'] = (name) => {
+    if (name === 'pdi' || name === 'is_identified')
+      return {
+        kind: 'refused',
+        sentence: `The field ${name} of persons is not supported.`,
+        suggestion: 'Join person_distinct_ids ON person_id = id.',
+      };
+    return readField(this.#relation, fields, name, this.#statement.project.schema.personProperties);
+  };
+
+  readonly names = (): readonly string[] => Object.keys(fields);
+  readonly star = (): readonly string[] => starOf(fields);
+  readonly from = (): Sql => this.#relation.from();
+
+  get id(): Sql {
+    return this.#relation.column('id');
+  }
+}
+
+/** `person` of a row that knows its person's id: what is asked of it is read from persons. */
+export function personOf(id: Sql, persons: () => PersonsRelation): Members {
+  const person: Members = {
+    // A person that is gone has an id and nothing else.
+    member: (name) => {
+      if (name === 'id') return column(id, { kind: 'uuid', nullable: true });
+      const member = persons().member(name);
+      return member?.kind === 'column' ? { ...member, type: { ...member.type, nullable: true } } : member;
+    },
+    names: () => ['id', 'created_at', 'properties'],
+  };
+  return person;
+}

@@ -1,0 +1,61 @@
+import { sql, type Sql } from '../../sql.ts';
+import { column, type Relation } from '../relation.ts';
+import type { SourceRelation } from '../../schema.ts';
+import type { Statement } from '../statement.ts';
+import { TeamRelation } from '../team_relation.ts';
+import { type FieldDefinitions, readField, starOf } from './fields.ts';
+import { LazyJoins } from './joins.ts';
+import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
+
+const count = (name: string): FieldDefinitions => ({ [name]: { column: name, kind: 'integer' } });
+
+const fields: FieldDefinitions = {
+  session_id: { column: 'session_id', kind: 'string' },
+  distinct_id: { column: 'distinct_id', kind: 'string' },
+  start_time: { column: 'min_first_timestamp', kind: 'datetime' },
+  end_time: { column: 'max_last_timestamp', kind: 'datetime' },
+  min_first_timestamp: { column: 'min_first_timestamp', kind: 'datetime', hidden: true },
+  max_last_timestamp: { column: 'max_last_timestamp', kind: 'datetime', hidden: true },
+  first_url: { column: 'first_url', kind: 'string', nullable: true },
+  ...count('click_count'),
+  ...count('keypress_count'),
+  ...count('mouse_activity_count'),
+  ...count('active_milliseconds'),
+  ...count('console_log_count'),
+  ...count('console_warn_count'),
+  ...count('console_error_count'),
+  ...count('size'),
+  team_id: { column: 'team_id', kind: 'integer', hidden: true },
+};
+
+/** Recorded sessions, with the person that the distinct id belongs to. */
+export class SessionReplayEventsRelation implements Relation {
+  readonly name: string | null;
+  readonly #statement: Statement;
+  readonly #relation: TeamRelation;
+  readonly #joins = new LazyJoins();
+
+  constructor(statement: Statement, source: SourceRelation, name: string | null) {
+    this.name = name;
+    this.#statement = statement;
+    this.#relation = new TeamRelation(statement, source, name ?? 'session_replay_events');
+  }
+
+  readonly member: Relation['member'] = (name) => {
+    if (name !== 'person' && name !== 'person_id') return readField(this.#relation, fields, name);
+    const member = this.#personDistinctId().member(name);
+    return member?.kind === 'column' ? column(member.sql, { ...member.type, nullable: true }) : member;
+  };
+
+  readonly names = (): readonly string[] => [...Object.keys(fields), 'person', 'person_id'];
+  readonly star = (): readonly string[] => starOf(fields);
+  readonly from = (): Sql => this.#joins.around(this.#relation.from());
+
+  #personDistinctId(): PersonDistinctIdsRelation {
+    const distinctId = this.#relation.column('distinct_id');
+    return this.#joins.once('pdi', () => {
+      const relation = new PersonDistinctIdsRelation(this.#statement, 'pdi');
+      return { relation, condition: sql`${relation.distinctId} = ${distinctId}` };
+    });
+  }
+}

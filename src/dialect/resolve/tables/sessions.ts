@@ -1,0 +1,113 @@
+import { bind, commaList, identifier, ownText, sql, type Sql } from '../../sql.ts';
+import { arrayOf, scalar, type Type } from '../../types.ts';
+import { column, type Relation } from '../relation.ts';
+import type { Statement } from '../statement.ts';
+import { TeamRelation } from '../team_relation.ts';
+
+interface SessionField {
+  readonly aggregate: Sql;
+  readonly type: Type;
+}
+
+const timestamp = ownText('"timestamp"');
+const event = ownText('"event"');
+const property = (name: string): Sql => sql`("properties" ->> ${bind(name, 'text')})`;
+const countOf = (name: string): Sql => sql`count(*) filter (where ${event} = ${bind(name, 'text')})`;
+
+/** The first or last value of a session that is there. */
+const edge = (value: Sql, direction: 'asc' | 'desc'): SessionField => ({
+  aggregate: sql`(array_agg(${value} order by ${timestamp} ${ownText(direction)}) filter (where ${value} is not null))[1]`,
+  type: scalar('string', true),
+});
+
+const url = property('$current_url');
+const duration = sql`extract(epoch from max(${timestamp}) - min(${timestamp}))::bigint`;
+const pathOf = (value: Sql): Sql => sql`substring(${value} from '^[a-z][a-z0-9+.-]*://[^/?#]*([^?#]*)')`;
+const hostOf = (value: Sql): Sql =>
+  sql`substring(${value} from '^[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:]*)')`;
+
+const parameters = ['utm_source', 'utm_medium', 'utm_campaign', 'utm_term', 'utm_content', 'gclid', 'fbclid'];
+
+const fields: ReadonlyMap<string, SessionField> = new Map<string, SessionField>([
+  ['session_id', { aggregate: property('$session_id'), type: scalar('string') }],
+  ['id', { aggregate: property('$session_id'), type: scalar('string') }],
+  ['distinct_id', { ...edge(ownText('"distinct_id"'), 'asc'), type: scalar('string') }],
+  ['$start_timestamp', { aggregate: sql`min(${timestamp})`, type: scalar('datetime') }],
+  ['$end_timestamp', { aggregate: sql`max(${timestamp})`, type: scalar('datetime') }],
+  [
+    '$urls',
+    {
+      aggregate: sql`coalesce(jsonb_agg(distinct ${url}) filter (where ${url} is not null), '[]'::jsonb)`,
+      type: arrayOf(scalar('string')),
+    },
+  ],
+  ['$num_uniq_urls', { aggregate: sql`count(distinct ${url})`, type: scalar('integer') }],
+  ['$entry_current_url', edge(url, 'asc')],
+  ['$entry_pathname', edge(pathOf(url), 'asc')],
+  ['$entry_hostname', edge(hostOf(url), 'asc')],
+  ['$entry_referring_domain', edge(property('$referring_domain'), 'asc')],
+  ...parameters.map((name): [string, SessionField] => [`$entry_${name}`, edge(property(name), 'asc')]),
+  ['$end_current_url', edge(url, 'desc')],
+  ['$end_pathname', edge(pathOf(url), 'desc')],
+  ['$end_hostname', edge(hostOf(url), 'desc')],
+  ['$pageview_count', { aggregate: countOf('$pageview'), type: scalar('integer') }],
+  ['$autocapture_count', { aggregate: countOf('$autocapture'), type: scalar('integer') }],
+  ['$screen_count', { aggregate: countOf('$screen'), type: scalar('integer') }],
+  ['$session_duration', { aggregate: duration, type: scalar('integer') }],
+  [
+    '$is_bounce',
+    {
+      aggregate: sql`(${countOf('$pageview')} + ${countOf('$screen')} <= 1 and ${countOf('$autocapture')} = 0 and ${duration} < 10)`,
+      type: scalar('boolean'),
+    },
+  ],
+]);
+
+/** Sessions as the events tell them: those of a project that carry the same `$session_id`. */
+export class SessionsRelation implements Relation {
+  readonly name: string | null;
+  readonly #relation: TeamRelation;
+  readonly #needed = new Map<string, Sql>();
+  readonly #optional: boolean;
+
+  /** @param optional whether it is joined to rows that may have no session. */
+  constructor(statement: Statement, name: string | null, optional = false) {
+    this.name = name;
+    this.#optional = optional;
+    this.#relation = new TeamRelation(statement, statement.project.schema.events, name ?? 'sessions', {
+      teamColumn: 'team_id',
+      condition: sql`${property('$session_id')} <> ''`,
+    });
+  }
+
+  readonly member: Relation['member'] = (name) => {
+    const field = fields.get(name);
+    if (field === undefined)
+      return name === '$channel_type' || name === '$last_external_click_url' || name === 'max_inserted_at'
+        ? { kind: 'refused', sentence: `The field ${name} of sessions is not supported.`, suggestion: null }
+        : undefined;
+    return column(this.#column(name, field), {
+      ...field.type,
+      nullable: this.#optional || field.type.nullable,
+    });
+  };
+
+  readonly names = (): readonly string[] => [...fields.keys()];
+  readonly star = (): readonly string[] => [...fields.keys()].filter((name) => name !== 'id');
+
+  readonly from = (): Sql => {
+    const id = property('$session_id');
+    const selected = [...this.#needed].map(([name, aggregate]) => sql`${aggregate} as ${identifier(name)}`);
+    const query = this.#relation.query(selected.length === 0 ? [id] : selected);
+    return sql`(${query} group by ${commaList([id])}) as ${this.#relation.alias}`;
+  };
+
+  get id(): Sql {
+    return this.#column('session_id', { aggregate: property('$session_id'), type: scalar('string') });
+  }
+
+  #column(name: string, { aggregate }: SessionField): Sql {
+    this.#needed.set(name, aggregate);
+    return sql`${this.#relation.alias}.${identifier(name)}`;
+  }
+}

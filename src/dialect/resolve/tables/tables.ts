@@ -1,0 +1,61 @@
+import type { Table } from '../../ast.ts';
+import { nearestName } from '../../nearest_name.ts';
+import type { Relation } from '../relation.ts';
+import type { Statement } from '../statement.ts';
+import { EventsRelation } from './events.ts';
+import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
+import { PersonsRelation } from './persons.ts';
+import { SessionReplayEventsRelation } from './session_replay_events.ts';
+import { SessionsRelation } from './sessions.ts';
+import { WarehouseRelation } from './warehouse.ts';
+
+const ownTables = ['events', 'persons', 'person_distinct_ids', 'sessions', 'session_replay_events'];
+
+/** Tables that analysts know and that are not kept here. */
+const refusedTables: Readonly<Record<string, string>> = {
+  groups: 'Groups are not stored; the key of a group is in the events, such as $group_0.',
+  cohort_people: 'Cohorts are not stored; write their condition into WHERE.',
+  static_cohort_people: 'Cohorts are not stored; write their condition into WHERE.',
+  raw_persons: 'Read persons.',
+  raw_sessions: 'Read sessions.',
+  raw_session_replay_events: 'Read session_replay_events.',
+  log_entries: 'Logs are not stored.',
+  query_log: 'Queries are not stored.',
+  heatmaps: 'Heatmaps are not stored.',
+};
+
+export const tableNames = (statement: Statement): readonly string[] => [
+  ...ownTables,
+  ...statement.project.schema.warehouse.keys(),
+];
+
+/** The relation of a table's name. @throws DialectError */
+export function tableRelation(statement: Statement, table: Table): Relation {
+  const path = table.path.map(({ text }) => text).join('.');
+  const name = table.alias?.text ?? path;
+  const { schema } = statement.project;
+  switch (path) {
+    case 'events':
+      return new EventsRelation(statement, name);
+    case 'persons':
+      return new PersonsRelation(statement, name);
+    case 'person_distinct_ids':
+      return new PersonDistinctIdsRelation(statement, name);
+    case 'sessions':
+      return new SessionsRelation(statement, name);
+    case 'session_replay_events':
+      if (schema.sessionReplayEvents !== null)
+        return new SessionReplayEventsRelation(statement, schema.sessionReplayEvents, name);
+  }
+  const warehouse = schema.warehouse.get(path);
+  if (warehouse !== undefined) return new WarehouseRelation(statement, warehouse, name);
+  throw unknownTable(statement, table, path);
+}
+
+function unknownTable(statement: Statement, table: Table, path: string): Error {
+  if (Object.hasOwn(refusedTables, path))
+    return statement.error(`The table \`${path}\` is not supported.`, table, refusedTables[path] ?? null);
+  const near = nearestName(path, tableNames(statement));
+  const suggestion = near === null ? null : `Perhaps you meant \`${near}\`?`;
+  return statement.error(`Unknown table \`${path}\`.`, table, suggestion);
+}
