@@ -38,20 +38,19 @@ export function typeOfColumn(postgresType: string, nullable: boolean): Type {
   return { kind: 'string', nullable };
 }
 
-const kinds: Readonly<Record<string, Extract<Type, { item?: never; items?: never; value?: never }>['kind']>> =
-  {
-    smallint: 'integer',
-    integer: 'integer',
-    bigint: 'integer',
-    real: 'float',
-    'double precision': 'float',
-    numeric: 'decimal',
-    boolean: 'boolean',
-    date: 'date',
-    'timestamp with time zone': 'datetime',
-    'timestamp without time zone': 'datetime',
-    uuid: 'uuid',
-    interval: 'interval',
-    json: 'json',
-    jsonb: 'json',
-  };
+const kinds: Readonly<Record<string, ScalarKind>> = {
+  smallint: 'integer',
+  integer: 'integer',
+  bigint: 'integer',
+  real: 'float',
+  'double precision': 'float',
+  numeric: 'decimal',
+  boolean: 'boolean',
+  date: 'date',
+  'timestamp with time zone': 'datetime',
+  'timestamp without time zone': 'datetime',
+  uuid: 'uuid',
+  interval: 'interval',
+  json: 'json',
+  jsonb: 'json',
+};

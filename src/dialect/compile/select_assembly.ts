@@ -40,7 +40,7 @@ export function assemble(compiler: Compiler, parts: SelectParts): Sql {
   const sorted = sortSql(
     order.map((one) => ({
       piece:
-        select.distinct && one.position !== null
+        select.distinct && parts.distinctOn.length === 0 && one.position !== null
           ? ownText(String(one.position))
           : sortable(written(one), one.value.type),
       order: one,

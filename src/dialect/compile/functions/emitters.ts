@@ -1,4 +1,3 @@
-// NOTE: numbers, conversions, dates, texts, arrays and documents are written by the helper of functions/** in functions/emit/.
 import { arrayEmitters } from '../../functions/emit/arrays.ts';
 import { conversionEmitters } from '../../functions/emit/conversions.ts';
 import { dateEmitters } from '../../functions/emit/dates.ts';
