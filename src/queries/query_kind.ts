@@ -91,21 +91,19 @@ export interface QueryKind<Query = never> {
   readonly kind: string;
   /** Other names that stand for it. */
   readonly aliases?: readonly string[];
-  /** Strict: a member that is unknown is refused by name. Fills in defaults, so that equal queries have one form. */
+  /**
+   * Strict: a member that is unknown is refused by name, with 400 in every mode. Fills in defaults, so that equal
+   * queries have one form. What it gives is JSON and parses to itself: queries in the background are stored and parsed again.
+   */
   readonly schema: z.ZodType<Query>;
   /** How old an answer may be. */
   freshness(query: Query, project: QueryProject, now: Date): QueryFreshness;
-  /** The variables that the query reads. @throws QueryInvalid */
+  /** The variables that the query reads; none for a text that cannot be read, which `run` then refuses. */
   variables(query: Query): readonly UsedVariable[];
   /** The query with a dashboard's filters. @throws QueryInvalid that names the member of the filters */
   override(query: Query, filters: FiltersOverride): Query;
   /** The query without what only changes how an answer looks, for the cache; the whole query when it is not given. */
   cacheForm?(query: Query): unknown;
-  /**
-   * Checks the query as far as it can without running it, before anything is started for it. Optional.
-   * @throws QueryInvalid
-   */
-  check?(query: Query): void;
   /** Runs it. @throws QueryInvalid */
   run(query: Query, context: QueryContext): Promise<QueryAnswer>;
 }

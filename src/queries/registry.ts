@@ -20,7 +20,6 @@ export interface ParsedQuery {
   freshness(project: QueryProject, now: Date): QueryFreshness;
   variables(): readonly UsedVariable[];
   override(filters: FiltersOverride): ParsedQuery;
-  check(): void;
   run(context: QueryContext): Promise<QueryAnswer>;
 }
 
@@ -54,7 +53,6 @@ export function bindQueryKind<Query>(kind: QueryKind<Query>): BoundQueryKind {
     freshness: (project, now) => kind.freshness(query, project, now),
     variables: () => kind.variables(query),
     override: (filters) => bind(kind.override(query, filters)),
-    check: () => kind.check?.(query),
     run: (context) => kind.run(query, context),
   });
   return {

@@ -128,7 +128,7 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
   const statements: QueryStack['statements'] = async () => {
     const { rows } = await pool.query<{ count: number }>(
       `select count(*) as count from pg_stat_activity
-       where state = 'active' and datname = current_database() and query like 'fetch %'`,
+       where state = 'active' and datname = current_database() and query ~ '^(declare|fetch) '`,
     );
     return rows[0]?.count ?? 0;
   };

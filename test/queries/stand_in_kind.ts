@@ -6,7 +6,7 @@ import { bindQueryKind, createQueryKinds } from '../../src/queries/registry.ts';
 
 const schema = z.strictObject({
   kind: z.literal('StatementQuery'),
-  statement: z.string(),
+  statement: z.string().min(1),
   interval: z.enum(['minute', 'hour', 'day', 'week', 'month']).nullable().default(null),
   date_to: z.string().nullable().default(null),
   /** Read as $1, $2, … of the statement, after the values of `variables`. */
@@ -39,10 +39,6 @@ const statementQuery: QueryKind<StatementQuery> = {
     return { ...query, values: [...query.values, date_from ?? ''] };
   },
   cacheForm: (query) => ({ ...query, color: undefined }),
-  check: ({ statement }) => {
-    if (statement === '')
-      throw new QueryInvalid('invalid_input', 'An empty query.', { attr: 'query__statement' });
-  },
   run: async ({ statement, values, variables: names }, context) => {
     const own = Object.keys(names).map((name) => context.variables[name]);
     const { rows, columns } = await readRows(

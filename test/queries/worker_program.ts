@@ -1,0 +1,22 @@
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { createQueryActivities } from '../../activities/query.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { createPool } from '../../src/journal/database.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { installRuntime } from '../../src/temporal/runtime.ts';
+import { createQueryWork } from '../../src/temporal/query_work.ts';
+import { taskQueues } from '../../src/temporal/task_queues.ts';
+import { standInKinds } from './stand_in_kind.ts';
+
+/** A process that runs queries of the stand-in kind, for tests that kill it. Its settings are its environment. */
+const settings = readSettings(process.env);
+const logger = createLogger('test', settings);
+installRuntime(logger);
+const pool = createPool(settings.DATABASE_URL, { max: 2 });
+const worker = await Worker.create({
+  connection: await NativeConnection.connect({ address: settings.TEMPORAL_ADDRESS }),
+  namespace: settings.TEMPORAL_NAMESPACE,
+  taskQueue: taskQueues(settings).query,
+  activities: createQueryActivities(createQueryWork({ pool, kinds: standInKinds, logger, settings })),
+});
+await worker.run();
