@@ -9,9 +9,12 @@ import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 const [workflowsPath] = process.argv.slice(2);
 if (workflowsPath === undefined) throw new Error('Usage: bundler_program.ts <workflows>');
 
+const signalTamer = join(import.meta.dirname, '../../workflows/tame_signals.ts');
 const { code } = await bundleWorkflowCode({
   workflowsPath,
-  workflowInterceptorModules: [join(import.meta.dirname, '../../workflows/tame_signals.ts')],
+  workflowInterceptorModules: [signalTamer],
+  // Evaluated once for a worker instead of once for each execution. All executions share what these modules keep, frozen.
+  preloadModules: [signalTamer, workflowsPath],
   // Stack traces name file and line all the same; the texts of the sources would be half of the bundle, 8 MB in a worker.
   webpackConfigHook: (config) => ({ ...config, devtool: 'inline-nosources-source-map' }),
   logger: new DefaultLogger('WARN', ({ message }) => process.stderr.write(`${message}\n`)),
