@@ -27,7 +27,7 @@ export async function exportedRows(
     settings: readSettings({ DATABASE_URL: databaseUrl }),
   });
   try {
-    const columns = await source.columns('events');
+    const columns = source.columns('events');
     const selected = columns.map(({ name }) => `${relationColumns[name] ?? name} as "${name}"`).join(', ');
     const rows = `select ${selected} from public.events where team_id = ${String(teamId)}
       and inserted_at >= '${interval.start}' and inserted_at < '${interval.end}' order by inserted_at, uuid`;

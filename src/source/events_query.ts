@@ -4,7 +4,8 @@ import type { RowSelection } from './row_selection.ts';
 import { selectionConditions } from './selection_conditions.ts';
 import type { ExportedColumn } from './source.ts';
 
-const columns: readonly ExportedColumn[] = [
+/** The columns of an export of events, whatever relation they are read from. */
+export const eventsColumns: readonly ExportedColumn[] = [
   { name: 'uuid', type: 'uuid' },
   { name: 'timestamp', type: 'timestamp' },
   { name: '_inserted_at', type: 'timestamp' },
@@ -60,7 +61,7 @@ export function eventsQuery(
     ${conditions.sql}`;
   const inRange = within({ after: false, until: false });
   return {
-    columns,
+    columns: eventsColumns,
     key: { inserted_at: 2, id: 0 },
     // However few rows a selection seems to leave, a page is not to begin with sorting all that are left of the range.
     settings: { enable_sort: 'off', ...conditions.settings },

@@ -4,7 +4,8 @@ import type { RowSelection } from './row_selection.ts';
 import { selectionConditions } from './selection_conditions.ts';
 import type { ExportedColumn } from './source.ts';
 
-const columns: readonly ExportedColumn[] = [
+/** The columns of an export of persons, whatever relations they are read from. */
+export const personsColumns: readonly ExportedColumn[] = [
   { name: 'team_id', type: 'integer' },
   { name: 'distinct_id', type: 'text' },
   { name: 'person_id', type: 'uuid' },
@@ -37,7 +38,7 @@ export function personsQuery(relations: Relations, types: ColumnTypes, selection
       .map((branch) => `select ${columns(branch)} ${within(branch, { after: false, until: false })}`)
       .join(' union all ');
   return {
-    columns,
+    columns: personsColumns,
     key: { inserted_at: 7, id: 1 },
     settings: conditions.settings,
     page: (rows, keys) => {

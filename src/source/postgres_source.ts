@@ -1,14 +1,13 @@
 import type { Settings } from '../config/settings.ts';
 import type { SortKey } from '../domain/run.ts';
 import { lookAtBarrier } from './barrier.ts';
-import { eventColumnTypes, eventsQuery } from './events_query.ts';
+import { eventColumnTypes, eventsColumns, eventsQuery } from './events_query.ts';
 import type { ModelQuery } from './model_query.ts';
 import { readPages, statementSettings } from './pages.ts';
-import { personsQuery } from './persons_query.ts';
+import { personsColumns, personsQuery } from './persons_query.ts';
 import { columnTypesOf, relationsOf, type RelationSettings } from './relations.ts';
-import { connectToSource } from './source_connection.ts';
+import { connectToSource, type ReadTransaction } from './source_connection.ts';
 import { lookAtStandbyBarrier } from './standby_barrier.ts';
-import { everyRow } from './row_selection.ts';
 import type { RowRange, Source } from './source.ts';
 
 /** Marks exportd's own sessions; the barrier leaves them out. */
@@ -61,39 +60,40 @@ export function createSource({
   };
 
   /** Asks for the relations' columns each time: a view may be replaced while exportd runs. */
-  const queryOf = (
+  const queryOf = async (
+    connection: ReadTransaction['connection'],
     { model, selection }: Pick<RowRange, 'model' | 'selection'>,
-    signal?: AbortSignal,
   ): Promise<ModelQuery> =>
-    connections.read({}, signal, async ({ connection }) =>
-      model === 'events'
-        ? eventsQuery(relations, await eventColumnTypes(connection, relations), selection)
-        : personsQuery(relations, await columnTypesOf(connection, relations.persons), selection),
-    );
+    model === 'events'
+      ? eventsQuery(relations, await eventColumnTypes(connection, relations), selection)
+      : personsQuery(relations, await columnTypesOf(connection, relations.persons), selection);
 
   return {
-    columns: async (model) => (await queryOf({ model, selection: everyRow })).columns,
+    columns: (model) => (model === 'events' ? eventsColumns : personsColumns),
     lookAtBarrier: (cut, state) =>
       primary
         ? lookAtStandbyBarrier({ primary, standby: connections }, cut, state, barrier)
         : connections.read({}, undefined, ({ connection }) => lookAtBarrier(connection, cut, state, barrier)),
     async countRows(range, signal) {
-      const query = await queryOf(range, signal);
-      return connections.read(statementSettings(query, range), signal, async ({ connection }) => {
+      return connections.read({}, signal, async ({ connection, set }) => {
+        const query = await queryOf(connection, range);
+        await set(statementSettings(query, range));
         const { rows } = await connection.query<{ rows: string }>(query.count());
         return Number(rows[0]?.rows);
       });
     },
     async cuts(range, every, signal) {
-      const query = await queryOf(range, signal);
-      const settings = statementSettings(query, range, { every });
-      return connections.read(settings, signal, async ({ connection }) => {
+      return connections.read({}, signal, async ({ connection, set }) => {
+        const query = await queryOf(connection, range);
+        await set(statementSettings(query, range, { every }));
         const { rows } = await connection.query<SortKey>(query.cuts());
         return rows.map(({ inserted_at, id }) => ({ inserted_at, id }));
       });
     },
     async *blocks(range, keys, options) {
-      const query = await queryOf(range, options.signal);
+      const query = await connections.read({}, options.signal, ({ connection }) =>
+        queryOf(connection, range),
+      );
       yield* readPages(connections, query, range, keys, bounds, options);
     },
     close: async () => {

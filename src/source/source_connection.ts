@@ -17,6 +17,8 @@ export interface SourceConnectionOptions {
 /** One READ ONLY transaction, open while `work` runs. */
 export interface ReadTransaction {
   readonly connection: pg.PoolClient;
+  /** Sets more settings for the transaction alone. */
+  readonly set: (parameters: Readonly<Record<string, string>>) => Promise<void>;
   /** Cancels the statement under way in PostgreSQL; it then fails with `query_canceled`. */
   readonly cancel: () => void;
 }
@@ -47,16 +49,27 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
     idle_in_transaction_session_timeout: String(options.statementTimeoutMs),
   };
 
-  async function begin(connection: pg.PoolClient, parameters: Readonly<Record<string, string>>) {
-    await connection.query('begin transaction read only');
-    const settings = Object.entries({ ...sessionSettings, ...parameters });
-    const calls = settings.map((_, index) => `set_config($${2 * index + 1}, $${2 * index + 2}, true)`);
-    const { rows } = await connection.query<{ pid: number }>(
-      `select pg_backend_pid() as pid, ${calls.join(', ')}`,
-      settings.flat(),
-    );
-    return rows[0]?.pid;
+  const setSession = Object.entries(sessionSettings).map(
+    ([name, value]) => `set_config(${pg.escapeLiteral(name)}, ${pg.escapeLiteral(value)}, true)`,
+  );
+  // Both go in one message: a run has several transactions, and most of what a short one costs are its round trips.
+  const beginning = `begin transaction read only; select pg_backend_pid() as pid, ${setSession.join(', ')}`;
+
+  async function begin(connection: pg.PoolClient): Promise<number | undefined> {
+    // Of several statements there are several results, which the types of the driver do not tell.
+    const results: unknown = await connection.query(beginning);
+    const [, begun] = results as readonly (pg.QueryResult<{ pid: number }> | undefined)[];
+    return begun?.rows[0]?.pid;
   }
+
+  const setIn =
+    (connection: pg.PoolClient): ReadTransaction['set'] =>
+    async (parameters) => {
+      const settings = Object.entries(parameters);
+      if (settings.length === 0) return;
+      const calls = settings.map((_, index) => `set_config($${2 * index + 1}, $${2 * index + 2}, true)`);
+      await connection.query(`select ${calls.join(', ')}`, settings.flat());
+    };
 
   return {
     async read(parameters, signal, work) {
@@ -79,11 +92,13 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
       };
       let broken: Error | undefined;
       try {
-        pid = await begin(connection, parameters);
+        pid = await begin(connection);
+        const set = setIn(connection);
+        await set(parameters);
         signal?.throwIfAborted();
         signal?.addEventListener('abort', cancel);
         working = true;
-        const done = work({ connection, cancel }).finally(() => {
+        const done = work({ connection, set, cancel }).finally(() => {
           working = false;
           ended.resolve(undefined);
         });

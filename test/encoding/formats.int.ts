@@ -60,7 +60,7 @@ async function writeFile(
   options: EncodingOptions,
   blockBytes = 20_000,
 ): Promise<{ path: string; columns: readonly ExportedColumn[] }> {
-  const columns = await source.columns(model);
+  const columns = source.columns(model);
   const encoder: FileEncoder = pool.fileEncoder(options, columns);
   const range = { model, team_id, interval, selection: everyRow };
   const blocks = await blocksOf(source, range, { blockBytes });

@@ -45,7 +45,7 @@ afterAll(async () => {
 async function writeFile(
   options: EncodingOptions,
 ): Promise<{ path: string; columns: readonly ExportedColumn[] }> {
-  const columns = await source.columns('events');
+  const columns = source.columns('events');
   const encoder = pool.fileEncoder(options, columns);
   const range = { model: 'events', team_id: 1, interval, selection: everyRow } as const;
   const encoding = (await blocksOf(source, range)).map((block) => encoder.encode(block));

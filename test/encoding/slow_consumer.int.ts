@@ -77,7 +77,7 @@ describe('a consumer that is slow', () => {
   it('keeps the memory of several exports within their budget, and no transaction open', async () => {
     const budget = createByteBudget(limit);
     const told = { held: 0, most: 0 };
-    const columns = await source.columns('events');
+    const columns = source.columns('events');
     const stretches = Array.from({ length: 3 }, () => {
       const encoder = pool.fileEncoder(
         { file_format: 'JSONLines', compression: null, on_bad_row: 'fail' },
@@ -116,7 +116,7 @@ describe('a consumer that is slow', () => {
 
   it('that never takes anything has a bounded number of rows read for it', async () => {
     const told = { held: 0, most: 0 };
-    const columns = await source.columns('events');
+    const columns = source.columns('events');
     const encoder = pool.fileEncoder(
       { file_format: 'JSONLines', compression: 'gzip', on_bad_row: 'fail' },
       columns,

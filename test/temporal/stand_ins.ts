@@ -28,7 +28,7 @@ export const createBehaviour = (): Behaviour => ({
 });
 
 export const standInSource = (behaviour: Behaviour): Source => ({
-  columns: () => Promise.resolve([]),
+  columns: () => [],
   lookAtBarrier: (cut, state) => behaviour.lookAtBarrier(cut, state),
   countRows: () => behaviour.countRows(),
   cuts: () => behaviour.cuts(),
