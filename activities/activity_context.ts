@@ -20,7 +20,8 @@ export const heartbeatIntervalMs = (heartbeatTimeoutMs: number): number =>
 
 /**
  * Runs `work` with a heartbeat on a timer, so that waiting for a slow server counts as being alive too. Cancellation
- * arrives only with heartbeats; the signal that `work` gets is aborted by it, and as soon as `work` has ended.
+ * arrives only with heartbeats; the signal that `work` gets is aborted by it, and as soon as `work` has ended. What
+ * ends before the first beat of the timer costs Temporal none.
  */
 export async function withHeartbeats<Result>(
   context: ActivityContext,
@@ -31,7 +32,6 @@ export async function withHeartbeats<Result>(
   const ended = new AbortController();
   const timer = setInterval(() => context.heartbeat(progress()), heartbeatIntervalMs(heartbeatTimeoutMs));
   try {
-    context.heartbeat(progress());
     return await work(AbortSignal.any([context.cancellationSignal, ended.signal]));
   } finally {
     clearInterval(timer);

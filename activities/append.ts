@@ -155,11 +155,11 @@ function runActivities(dependencies: AppendDependencies) {
   const { journal, runSteps, source, logger } = dependencies;
   return withFailures(
     {
-      /** One look whether a transaction of the source may still add to the run's interval. */
+      /** One look whether a transaction of the source may still add to the run's interval; counts its rows when none may. */
       lookForOpenTransactions: async (input: {
         run_id: string;
         state: BarrierState;
-      }): Promise<BarrierLook> => {
+      }): Promise<BarrierLook & { readonly counted?: CountedRows }> => {
         const run = await runSteps.load(input.run_id);
         const look = await source.lookAtBarrier(run.subject.data_interval_end, input.state);
         const held_by = nameSome(look.held_by);
@@ -171,7 +171,10 @@ function runActivities(dependencies: AppendDependencies) {
             'INFO',
             `Waiting for open transactions of the source to end: ${held_by.join('; ')}.`,
           );
-        return { ...look, held_by };
+        if (look.state.phase !== 'open') return { ...look, held_by };
+        // Most runs find it open at their first look; counting at once saves a step of the workflow.
+        const settled = { run_id: input.run_id, settled: true, held_by };
+        return { ...look, held_by, counted: await countOpenRun(dependencies, settled, cancellationSignal()) };
       },
 
       /** Closes a run whose execution has sent its share, and opens the run that the next execution goes on with. */

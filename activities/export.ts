@@ -52,6 +52,8 @@ export function createExportActivities(dependencies: ExportDependencies) {
     work: (call: ExportCall) => Promise<ExportOutcome>,
   ): Promise<ExportOutcome> => {
     const progress = { rows: 0 };
+    // A cancellation that came while the activity waited for its slot arrives with the answer.
+    context().heartbeat(progress);
     return alive(progress, (signal) => work({ dependencies, runId, progress, signal }));
   };
 
@@ -83,15 +85,13 @@ async function publishManifest(
 ): Promise<PublishOutcome> {
   const { runSteps, source } = dependencies;
   const found = await runSteps.read(runId);
-  // Asked before publishing is claimed: a claim that the source keeps from being used would cost the whole export.
-  const columns = await source.columns(found.subject.model);
   const run =
     found.status === 'Completed'
       ? found
       : await runSteps.startPublish(runId, requireActive(found).generation);
   return withDestination(dependencies, runId, run, async (destination) => {
     const manifest_key = destination.manifestKey(run.subject);
-    const manifest = manifestOf(runId, run, columns);
+    const manifest = manifestOf(runId, run, source.columns(run.subject.model));
     if (run.status !== 'Completed') {
       const { verified } = await destination.putManifest(manifest_key, manifest, signal);
       if (!verified)

@@ -103,12 +103,10 @@ async function countSettledRows(
   source: Pick<AppendActivities, 'lookForOpenTransactions' | 'countRows'>,
   input: RunInput,
 ): Promise<CountedRows> {
-  const { settled, held_by } = await waitForTransactions(source, input);
-  const counted: { rows: number; ranges?: number } = await source.countRows({
-    run_id: input.run_id,
-    settled,
-    held_by,
-  });
+  const { settled, held_by, counted: found } = await waitForTransactions(source, input);
+  // Looks of earlier versions did not count.
+  const counted: { rows: number; ranges?: number } =
+    found ?? (await source.countRows({ run_id: input.run_id, settled, held_by }));
   // Executions of earlier versions know no ranges.
   return { rows: counted.rows, ranges: counted.ranges ?? 1 };
 }
@@ -117,13 +115,17 @@ async function countSettledRows(
 async function waitForTransactions(
   source: Pick<AppendActivities, 'lookForOpenTransactions'>,
   { run_id, limits }: RunInput,
-): Promise<{ settled: boolean; held_by: readonly string[] }> {
+): Promise<{ settled: boolean; held_by: readonly string[]; counted?: CountedRows | undefined }> {
   setCurrentDetails('Waiting for the source to settle');
-  let look: BarrierLook = { state: { phase: 'settling' }, wait_ms: 0, held_by: [] };
+  let look: BarrierLook & { readonly counted?: CountedRows } = {
+    state: { phase: 'settling' },
+    wait_ms: 0,
+    held_by: [],
+  };
   let waitingSince: number | undefined;
   for (;;) {
     look = await source.lookForOpenTransactions({ run_id, state: look.state });
-    if (look.state.phase === 'open') return { settled: true, held_by: [] };
+    if (look.state.phase === 'open') return { settled: true, held_by: [], counted: look.counted };
     // Time in a workflow is Temporal's, the same in every replay.
     if (look.state.phase !== 'settling') waitingSince ??= Date.now();
     const waited = waitingSince === undefined ? 0 : Date.now() - waitingSince;
