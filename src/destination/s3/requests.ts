@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { DestinationContext, DestinationFault } from '../destination.ts';
-import { createS3Client } from './client.ts';
 import type { S3Config } from './config.ts';
 import { conditionFailed, faultOf } from './faults.ts';
+import { lendS3Client } from './lent_clients.ts';
 
 /** Requests to the bucket of one destination, made patiently. */
 export interface S3Requests {
@@ -26,9 +26,14 @@ export interface S3Requests {
 /** Faults that waiting does not change: whoever asked has to look what became of the object or the upload. */
 const needsDecision = new Set(['NoSuchUpload', 'InvalidPart', ...conditionFailed]);
 
+/** Answers about an object, which say nothing against the connection, the credentials or the server. */
+const isAnswer = ({ type }: DestinationFault): boolean =>
+  needsDecision.has(type) || type === 'NoSuchKey' || type === 'NotFound';
+
 /** Opens the way to the bucket of one config. */
 export function createS3Requests(config: S3Config, { settings, onFault }: DestinationContext): S3Requests {
-  const client = createS3Client(config, settings);
+  const lent = lendS3Client(config, settings);
+  let reusable = true;
   const {
     EXPORTD_S3_PATIENCE_MS: patience,
     EXPORTD_ACTIVITY_RETRY_INITIAL_MS: initial,
@@ -43,10 +48,11 @@ export function createS3Requests(config: S3Config, { settings, onFault }: Destin
       for (let pause = initial; ; pause = Math.min(pause * 2, maximum)) {
         signal.throwIfAborted();
         try {
-          return await call(client, { abortSignal: signal });
+          return await call(lent.client, { abortSignal: signal });
         } catch (error) {
-          signal.throwIfAborted();
           const fault = faultOf(error, operation);
+          if (signal.aborted || !isAnswer(fault)) reusable = false;
+          signal.throwIfAborted();
           if (!isWorthWaiting(fault) || Date.now() + pause > deadline) throw fault;
           onFault(fault);
           await wait(pause, undefined, { signal }).catch(() => {
@@ -56,6 +62,6 @@ export function createS3Requests(config: S3Config, { settings, onFault }: Destin
       }
     },
     tell: onFault,
-    close: () => client.destroy(),
+    close: () => lent.giveBack({ reusable }),
   };
 }
