@@ -1,11 +1,11 @@
-import type { Client } from '@temporalio/client';
+import { isGrpcServiceError, ServiceError, type Client } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
 import type { Settings } from '../config/settings.ts';
 import { storeHandSignal, type ReceivedSignal } from '../decisions/signals.ts';
 import type { Journal } from '../journal/journal.ts';
 import { createSignalCounter } from '../../workflows/hand_signals.ts';
-import { workflowTypes, type ScheduleInput } from '../../workflows/messages.ts';
+import { isId, workflowTypes, type ScheduleInput } from '../../workflows/messages.ts';
 import { tamed } from '../../workflows/tame_signals.ts';
 import { taskQueues } from './task_queues.ts';
 
@@ -41,14 +41,23 @@ export function createLostSignals(
   };
   return {
     store: async () => {
+      const faults: unknown[] = [];
       for await (const { workflowId, runId } of endedSchedules()) {
         if (read.has(runId)) continue;
-        const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-        const { batch_export_id, signals } = signalsIn(events ?? []);
-        if (batch_export_id !== undefined)
-          for (const signal of signals) await storeHandSignal(journal, batch_export_id, signal);
-        read.add(runId);
+        try {
+          const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+          const { batch_export_id, signals } = signalsIn(events ?? []);
+          // One that was started by hand may name anything.
+          if (isId(batch_export_id))
+            for (const signal of signals) await storeHandSignal(journal, batch_export_id, signal);
+          read.add(runId);
+        } catch (error) {
+          if (error instanceof ServiceError || isGrpcServiceError(error)) throw error;
+          // It keeps no other from its turn, and is read again in the next pass.
+          faults.push(error);
+        }
       }
+      if (faults.length > 0) throw faults[0];
     },
   };
 }
