@@ -50,12 +50,15 @@ export function createExportSlots({
     supplier: {
       type: 'custom',
       reserveSlot: (_, signal) => {
+        // The SDK takes an error other than this reason for a fault, and logs it.
+        const given = (): Error => signal.reason as Error;
+        if (signal.aborted) return Promise.reject(given());
         if (isFree() && waiting.size === 0) return Promise.resolve(take());
         return new Promise((resolve, reject) => {
           const next = (): void => resolve(take());
           waiting.add(next);
           signal.addEventListener('abort', () => {
-            if (waiting.delete(next)) reject(new DOMException('No slot is needed any more.', 'AbortError'));
+            if (waiting.delete(next)) reject(given());
           });
         });
       },

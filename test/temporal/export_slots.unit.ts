@@ -46,9 +46,20 @@ describe('the slots of the export worker', () => {
     const permit = await supplier.reserveSlot(context, never);
     const givenUp = new AbortController();
     const waiting = supplier.reserveSlot(context, givenUp.signal);
-    givenUp.abort();
-    await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
+    const reason = new Error('Request Cancelled');
+    givenUp.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
     supplier.releaseSlot({ permit });
+    expect(supplier.tryReserveSlot(context)).not.toBeNull();
+  });
+
+  it('are not kept for a request that was given up before it came', async () => {
+    const { supplier } = slotsOf(1, 0);
+    const permit = await supplier.reserveSlot(context, never);
+    const reason = new Error('Request Cancelled');
+    const waiting = supplier.reserveSlot(context, AbortSignal.abort(reason));
+    supplier.releaseSlot({ permit });
+    await expect(waiting).rejects.toBe(reason);
     expect(supplier.tryReserveSlot(context)).not.toBeNull();
   });
 });
