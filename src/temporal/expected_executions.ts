@@ -1,5 +1,6 @@
 import { activeStatuses } from '../domain/run.ts';
 import type { Pool } from '../journal/database.ts';
+import { isId } from '../../workflows/messages.ts';
 
 /** Commands that wait to be decided, in the order they were stored. */
 export async function waitingCommands(
@@ -32,9 +33,10 @@ export const activeBackfills = (pool: Pool): Promise<string[]> =>
 export const endedRuns = (pool: Pool, runIds: readonly string[]): Promise<string[]> =>
   ids(
     pool,
-    `select id from exportd.batch_export_runs where id::text = any($1) and status <> 'ContinuedAsNew'
+    `select id from exportd.batch_export_runs where id = any($1::uuid[]) and status <> 'ContinuedAsNew'
      and finished_at < clock_timestamp() - interval '10 seconds'`,
-    [runIds],
+    // A memo that was made by hand may name anything.
+    [runIds.filter(isId)],
   );
 
 async function ids(pool: Pool, statement: string, values: readonly unknown[]): Promise<string[]> {
