@@ -10,7 +10,7 @@ const active = activeStatuses.map((status) => `'${status}'`).join(', ');
 /** One row per run as the HTTP interface shows it. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 6,
+  version: 7,
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -53,6 +53,13 @@ export const runsProjection: Projection = {
     -- Where intervals without a Completed run are among: few, however long the export has run.
     create index batch_export_runs_open on exportd.batch_export_runs (batch_export_id, data_interval_start)
       where status <> 'Completed';
+    -- How the latest ended: asked in every step of a schedule and of a backfill, however many runs came before.
+    create index batch_export_runs_scheduled_ends on exportd.batch_export_runs
+      (batch_export_id, finished_at desc, position desc)
+      where backfill_id is null and status in ('Completed', 'Failed');
+    create index batch_export_runs_backfill_ends on exportd.batch_export_runs
+      (backfill_id, finished_at desc, position desc)
+      where backfill_id is not null and status in ('Completed', 'Failed');
     create index batch_export_runs_backfill on exportd.batch_export_runs (backfill_id) where backfill_id is not null;
     create index batch_export_runs_retry on exportd.batch_export_runs (batch_export_id, retry_at) where retry_at is not null`,
   apply: async (connection, event) => {
