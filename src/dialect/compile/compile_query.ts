@@ -1,4 +1,4 @@
-import type { Limit, Query } from '../ast.ts';
+import type { Expression, Limit, Query } from '../ast.ts';
 import { type ParseLimits } from '../limits.ts';
 import { parseQuery } from '../parser/parse.ts';
 import { printQuery } from '../print/print.ts';
@@ -109,6 +109,7 @@ function topScope(statement: Statement): Scope {
   return {
     statement,
     phase: 'select',
+    aggregate: null,
     relations: [],
     merged: new Set(),
     laterals: new Laterals(),
@@ -137,11 +138,12 @@ const unbounded = (query: Query): Bounded => ({ shown: query, run: query, limit:
 
 function boundedQuery(query: Query, rows: RowLimits, scope: Scope): Bounded {
   const { limit } = query;
-  const asked = limit?.count == null ? null : wholeNumber(compiler, limit.count, scope, 'LIMIT');
-  const offset = limit?.offset == null ? 0n : wholeNumber(compiler, limit.offset, scope, 'OFFSET');
+  const asked = numberOf(limit?.count ?? null, 'LIMIT', scope);
+  const offset = numberOf(limit?.offset ?? null, 'OFFSET', scope) ?? 0n;
   if (asked !== null && asked <= BigInt(rows.most))
     return { shown: query, run: query, limit: Number(asked), offset: Number(offset) };
-  const count = asked === null ? rows.fallback : rows.most;
+  const isWhole = query.kind === 'select' && asked === null;
+  const count = isWhole ? rows.fallback : rows.most;
   const branches = query.kind === 'set_operation' && asked === null ? withBranchLimits(query, rows) : query;
   return {
     shown: withCount(branches, count),
@@ -151,7 +153,10 @@ function boundedQuery(query: Query, rows: RowLimits, scope: Scope): Bounded {
   };
 }
 
-/** Each query of a UNION without a LIMIT has one of its own, and all of them together that of the largest. */
+const numberOf = (node: Expression | null, word: string, scope: Scope): bigint | null =>
+  node === null ? null : wholeNumber(compiler, node, scope, word);
+
+/** Each query of a UNION without a LIMIT has one of its own; all of them together have the largest. */
 function withBranchLimits(query: Extract<Query, { kind: 'set_operation' }>, rows: RowLimits): Query {
   const operands = query.operands.map((operand) =>
     operand.limit === null ? withCount(operand, rows.fallback) : operand,

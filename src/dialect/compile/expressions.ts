@@ -176,20 +176,20 @@ function logicalValue(compiler: Compiler, node: Logical, scope: Scope, use: Use)
 
 function comparisonValue(compiler: Compiler, node: Comparison, scope: Scope, use: Use): Value {
   const { operator } = node;
-  switch (operator) {
-    case 'in':
-    case 'global in':
-      return membershipValue(compiler, { ...node, negated: false }, scope, use);
-    case 'not in':
-    case 'global not in':
-      return membershipValue(compiler, { ...node, negated: true }, scope, use);
-    case 'in cohort':
-    case 'not in cohort':
-      throw scope.statement.error(
-        'IN COHORT is not supported: cohorts are not stored.',
-        node,
-        'Write the condition of the cohort.',
-      );
+  if (operator === 'in cohort' || operator === 'not in cohort')
+    throw scope.statement.error(
+      'IN COHORT is not supported: cohorts are not stored.',
+      node,
+      'Write the condition of the cohort.',
+    );
+  if (
+    operator === 'in' ||
+    operator === 'global in' ||
+    operator === 'not in' ||
+    operator === 'global not in'
+  ) {
+    const negated = operator === 'not in' || operator === 'global not in';
+    return membershipValue(compiler, { left: node.left, right: node.right, negated }, scope, use);
   }
   const sides = { left: compiler.value(node.left, scope), right: compiler.value(node.right, scope), node };
   if (operator === 'is distinct from' || operator === 'is not distinct from') {

@@ -19,6 +19,7 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   const base: Scope = {
     statement,
     phase: 'select',
+    aggregate: null,
     relations: [],
     merged: new Set(),
     laterals,

@@ -89,6 +89,7 @@ function unknownField(field: Field, first: Name, scope: Scope): Error {
     const suggestion = field.path.length === 1 ? `Name one of its columns, such as ${name}.id.` : null;
     return statement.error(`Can't select a table when a column is expected: ${name}`, first, suggestion);
   }
+  if (scope.aliases.has(name)) return statement.error(`The name ${name} is explained by itself.`, first);
   const isOutside = outerRelations.some(
     (relation) => relation.name === name || relation.member(name) !== undefined,
   );

@@ -72,16 +72,9 @@ function placedAt(expression: Expression, { start, end }: Span): Node {
 
 function literalOf(value: PlainValue, { start, end }: Span): Expression {
   if (value === null) return { kind: 'null', start, end };
-  switch (typeof value) {
-    case 'string':
-      return { kind: 'string', value, start, end };
-    case 'boolean':
-      return { kind: 'boolean', value, start, end };
-    case 'number':
-      return numberOf(value, { start, end });
-    case 'object':
-      break;
-  }
+  if (typeof value === 'string') return { kind: 'string', value, start, end };
+  if (typeof value === 'boolean') return { kind: 'boolean', value, start, end };
+  if (typeof value === 'number') return numberOf(value, { start, end });
   if (Array.isArray(value))
     return {
       kind: 'array',

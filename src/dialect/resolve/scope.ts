@@ -98,6 +98,8 @@ export type Phase =
 export interface Scope {
   readonly statement: Statement;
   readonly phase: Phase;
+  /** The aggregate whose argument this is. */
+  readonly aggregate: string | null;
   readonly relations: readonly Relation[];
   /** Columns of USING, which are one column of both tables. */
   readonly merged: ReadonlySet<string>;

@@ -64,7 +64,8 @@ export class Statement {
   }
 
   error(sentence: string, at: Node, suggestion: string | null = null): DialectError {
-    return new DialectError(this.source, sentence, { start: at.start, end: at.end, suggestion });
+    const ended = suggestion === null || /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+    return new DialectError(this.source, ended, { start: at.start, end: at.end, suggestion });
   }
 
   /** @throws DialectError where a piece has become too long. */

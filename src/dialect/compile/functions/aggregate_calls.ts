@@ -1,5 +1,5 @@
 import type { Call, Expression, Name, Window } from '../../ast.ts';
-import type { FunctionDefinition } from '../../functions/definition.ts';
+import type { FunctionDefinition, Parameter } from '../../functions/definition.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import { mergeFacts, noFacts, type Value } from '../../resolve/value.ts';
 import { joinSql, sql, Sql } from '../../sql.ts';
@@ -26,8 +26,11 @@ export function aggregateValue(
   checkPlace(call, definition, scope);
   const { rest, conditions } = splitConditions(call, suffix);
   const nodes = rest.filter((node) => node.kind !== 'star');
-  checkArity(name, definition.parameters, nodes.length, call, statement);
-  const inner: Scope = isWindow ? scope : { ...scope, phase: 'aggregate', grouping: null };
+  const ofIf = suffix === null ? 0 : 1;
+  const parameters: readonly Parameter[] =
+    suffix === null ? definition.parameters : ['boolean', ...definition.parameters];
+  checkArity(name, parameters, nodes.length + ofIf, call, statement);
+  const inner: Scope = isWindow ? scope : { ...scope, phase: 'aggregate', aggregate: name, grouping: null };
   const written = nodes.map((node) => compiler.value(node, inner));
   const filters = conditions.map((node) => {
     const value = compiler.value(node, inner, 'filter');
@@ -97,7 +100,10 @@ function checkPlace(call: Call, definition: FunctionDefinition, scope: Scope): v
   if (phase === 'select') return;
   const what = call.over === null ? 'Aggregation' : 'Window function';
   if (phase === 'aggregate')
-    throw statement.error(`${what} '${name}' cannot be nested inside another aggregation.`, call);
+    throw statement.error(
+      `${what} '${name}' cannot be nested inside another aggregation '${scope.aggregate ?? ''}'.`,
+      call,
+    );
   if (phase === 'lambda') throw statement.error(`${what} '${name}' cannot stand inside a lambda.`, call);
   const instead = call.over !== null ? 'Write QUALIFY.' : phase === 'WHERE' ? 'Write HAVING.' : null;
   throw statement.error(`${what} '${name}' cannot stand in ${phase}.`, call, instead);

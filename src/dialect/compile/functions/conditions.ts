@@ -74,7 +74,7 @@ const transform: Emitter = (site) => {
   const [from, to] = [argument(site, 1), argument(site, 2)];
   const other = site.values[3];
   const [wanted, results] = [from.items, to.items];
-  if (wanted === undefined || results === undefined || wanted.length !== results.length)
+  if (results === undefined || wanted?.length !== results.length)
     throw site.statement.error(
       `Function '${site.name}' expects two arrays that are written out, of the same length.`,
       site.node,
