@@ -1,0 +1,50 @@
+import { coerce, unify } from '../../compile/coerce.ts';
+import { argument, type CallSite, type Emitter, nodeAt, piece } from '../../compile/functions/site.ts';
+import { toJsonItem } from '../../compile/json_values.ts';
+import { derive } from '../../resolve/value.ts';
+import { sql, type Sql } from '../../sql.ts';
+import { arrayOf, withNull } from '../../types.ts';
+import { itemTypeOf, numbered } from './array_items.ts';
+
+const kept = (site: CallSite, where: Sql, order: Sql = sql``): ReturnType<Emitter> => ({
+  sql: sql`(select coalesce(jsonb_agg(each.v order by each.at${order}), '[]'::jsonb) from ${numbered(piece(site, 0))} where ${where})`,
+  type: argument(site, 0).type,
+});
+
+const push =
+  (front: boolean): Emitter =>
+  (site) => {
+    const [list, value] = [argument(site, 0), argument(site, 1)];
+    const item = derive(sql`null`, itemTypeOf(list));
+    const { type } = unify(
+      [item, value],
+      [nodeAt(site, 0), nodeAt(site, 1)],
+      site.statement,
+      `The items of '${site.name}'`,
+    );
+    const added = sql`jsonb_build_array(${toJsonItem(coerce(value, type, site.statement), withNull(type))})`;
+    return {
+      sql: front ? sql`(${added} || ${list.sql})` : sql`(${list.sql} || ${added})`,
+      type: arrayOf(type),
+    };
+  };
+
+/** From a place on, counted from the end if negative; a negative length leaves out so many at the end. */
+const slice: Emitter = (site) => {
+  const [list, from, length] = [argument(site, 0), argument(site, 1), site.values[2]];
+  const size = sql`jsonb_array_length(${list.sql})`;
+  const start = sql`(case when ${from.sql} > 0 then ${from.sql} else ${size} + ${from.sql} + 1 end)`;
+  if (length === undefined || length.type.kind === 'null') return kept(site, sql`each.at >= ${start}`);
+  const end = sql`(case when ${length.sql} >= 0 then ${start} + ${length.sql} else ${size} + ${length.sql} + 1 end)`;
+  return kept(site, sql`each.at >= ${start} and each.at < ${end}`);
+};
+
+/** Pieces of arrays, and arrays with more items. */
+export const arrayCutEmitters: Readonly<Record<string, Emitter>> = {
+  arrayPushBack: push(false),
+  arrayPushFront: push(true),
+  arrayPopBack: (site) => kept(site, sql`each.at < jsonb_array_length(${piece(site, 0)})`),
+  arrayPopFront: (site) => kept(site, sql`each.at > 1`),
+  arraySlice: slice,
+  arrayReverse: (site) => kept(site, sql`true`, sql` desc`),
+};

@@ -1,0 +1,265 @@
+import { coerce, unify } from '../../compile/coerce.ts';
+import { argument, type CallSite, type Emitter, nodeAt, piece } from '../../compile/functions/site.ts';
+import { defaultOf, fromJson, toJsonItem } from '../../compile/json_values.ts';
+import { derive, type Value } from '../../resolve/value.ts';
+import { bind, commaList, joinSql, sql, type Sql } from '../../sql.ts';
+import {
+  arrayOf,
+  commonType,
+  isNumber,
+  nameOfType,
+  scalar,
+  tupleOf,
+  type Type,
+  withNull,
+} from '../../types.ts';
+import { arrayCutEmitters } from './array_cuts.ts';
+import { itemTypeOf, numbered } from './array_items.ts';
+import { mapEmitters } from './maps.ts';
+import { shownText } from './shown_text.ts';
+
+const boolean = scalar('boolean');
+
+/** Items as jsonb, in the type that all have in common, so that equal ones are equal. */
+function listed(
+  site: CallSite,
+  values: readonly Value[],
+): { readonly type: Type; readonly items: readonly Sql[] } {
+  const { type, pieces } = unify(
+    values,
+    values.map(() => site.node),
+    site.statement,
+    `The items of '${site.name}'`,
+  );
+  return { type, items: pieces.map((item) => toJsonItem(item, withNull(type))) };
+}
+
+/** The value as jsonb, as items of the array are written. */
+function wanted(site: CallSite, place: number): Sql {
+  const value = argument(site, place);
+  const item = itemTypeOf(argument(site, place === 0 ? 1 : 0));
+  const common = commonType(value.type, item);
+  if (common === null)
+    throw site.statement.error(
+      `${nameOfType(value.type)} is in no ${nameOfType(argument(site, 0).type)}.`,
+      nodeAt(site, place),
+    );
+  return toJsonItem(coerce(value, common, site.statement), withNull(common));
+}
+
+const array: Emitter = (site) => {
+  const { type, items } = listed(site, site.values);
+  return { sql: sql`jsonb_build_array(${commaList(items)})`, type: arrayOf(type) };
+};
+
+const range: Emitter = (site) => {
+  const [first, second, step] = [piece(site, 0), site.values[1]?.sql, site.values[2]?.sql ?? sql`1::int8`];
+  const [from, to] = second === undefined ? [sql`0::int8`, first] : [first, second];
+  return {
+    sql: sql`(select coalesce(jsonb_agg(counted.n order by counted.at), '[]'::jsonb) from generate_series(${from},
+      case when ${step} > 0 then least(${to} - 1, ${from} + 100000 * ${step}) else greatest(${to} + 1, ${from} + 100000 * ${step}) end,
+      nullif(${step}, 0)) with ordinality as counted(n, at))`,
+    type: arrayOf(scalar('integer')),
+  };
+};
+
+/** Where a value is in an array: a comparison of jsonb, which knows numbers by their value. */
+const places = (site: CallSite, select: Sql): Sql =>
+  sql`(select ${select} from ${numbered(argument(site, 0).sql)} where each.v = ${wanted(site, 1)})`;
+
+const has: Emitter = (site) => ({
+  sql: sql`coalesce(${places(site, sql`bool_or(true)`)}, false)`,
+  type: boolean,
+});
+
+const among =
+  (all: boolean): Emitter =>
+  (site) => {
+    const [first, second] = [argument(site, 0), argument(site, 1)];
+    const found = sql`exists (select from jsonb_array_elements(${first.sql}) as inside where inside.value = each.v)`;
+    const from = numbered(second.sql);
+    return {
+      sql: all
+        ? sql`(not exists (select from ${from} where not ${found}))`
+        : sql`exists (select from ${from} where ${found})`,
+      type: boolean,
+    };
+  };
+
+const concatenated: Emitter = (site) => {
+  const types = site.values.map(({ type }) => type);
+  let joined: Type | null = types[0] ?? null;
+  for (const type of types) joined = joined === null ? null : commonType(joined, type);
+  if (joined === null)
+    throw site.statement.error(
+      `The arrays of '${site.name}' have no common type: ${types.map((type) => nameOfType(type)).join(', ')}.`,
+      site.node,
+    );
+  return {
+    sql: sql`(${joinSql(
+      site.values.map(({ sql: value }) => value),
+      ' || ',
+    )})`,
+    type: joined,
+  };
+};
+
+const element: Emitter = (site) => {
+  const list = argument(site, 0);
+  const at = argument(site, 1);
+  if (at.constant === 0n)
+    throw site.statement.error('SQL indexes start from one, not from zero. E.g: array[1]', nodeAt(site, 1));
+  const item = itemTypeOf(list);
+  const index = sql`(case when ${at.sql} > 0 then ${at.sql} - 1 else ${at.sql} end)::int4`;
+  const value = fromJson(sql`(${list.sql} -> ${index})`, sql`(${list.sql} ->> ${index})`, item);
+  return { sql: item.nullable ? value : sql`coalesce(${value}, ${defaultOf(item)})`, type: item };
+};
+
+/** Items by the place at which they are met first. */
+const unique = (from: Sql): Sql =>
+  sql`(select distinct on (each.v) each.v, each.at from ${from} order by each.v, each.at)`;
+
+const distinct: Emitter = (site) => ({
+  sql: sql`(select coalesce(jsonb_agg(one.v order by one.at) filter (where one.v <> 'null'::jsonb), '[]'::jsonb) from ${unique(numbered(piece(site, 0)))} as one)`,
+  type: argument(site, 0).type,
+});
+
+const uniq: Emitter = (site) => {
+  const [first, ...others] = site.values;
+  if (first === undefined || others.length === 0) {
+    return {
+      sql: sql`(select count(distinct each.v) from ${numbered(piece(site, 0))})`,
+      type: scalar('integer'),
+    };
+  }
+  const rows = sql`jsonb_array_elements(${others[0]?.sql ?? sql``}) with ordinality as other(v, at)`;
+  if (others.length > 1)
+    throw site.statement.error(`Function '${site.name}' takes at most two arrays.`, site.node);
+  return {
+    sql: sql`(select count(distinct (each.v, other.v)) from ${numbered(first.sql)} join ${rows} on other.at = each.at)`,
+    type: scalar('integer'),
+  };
+};
+
+const difference: Emitter = (site) => {
+  const item = itemTypeOf(argument(site, 0));
+  if (!isNumber(item) && item.kind !== 'null')
+    throw site.statement.error(`Numbers are needed here, found ${nameOfType(item)}.`, nodeAt(site, 0));
+  const number = sql`(each.v #>> '{}')::numeric`;
+  return {
+    sql: sql`(select coalesce(jsonb_agg(run.v order by run.at), '[]'::jsonb) from (select coalesce(${number} - lag(${number}) over (order by each.at), 0) as v, each.at from ${numbered(piece(site, 0))}) as run)`,
+    type: argument(site, 0).type,
+  };
+};
+
+const intersect: Emitter = (site) => {
+  const [first, ...others] = site.values;
+  if (first === undefined) throw new Error('At least one array.');
+  const inAll = others.map(
+    (other) =>
+      sql` and exists (select from jsonb_array_elements(${other.sql}) as inside where inside.value = one.v)`,
+  );
+  return {
+    sql: sql`(select coalesce(jsonb_agg(one.v order by one.at), '[]'::jsonb) from ${unique(numbered(first.sql))} as one where true${joinSql(inAll, '')})`,
+    type: first.type,
+  };
+};
+
+/** Arrays inside are opened until there are none, which their type says. */
+const flatten: Emitter = (site) => {
+  let { sql: made, type } = argument(site, 0);
+  while (type.kind === 'array' && type.item.kind === 'array') {
+    made = sql`(select coalesce(jsonb_agg(inside.v order by each.at, inside.at), '[]'::jsonb) from ${numbered(made)}, jsonb_array_elements(each.v) with ordinality as inside(v, at))`;
+    type = type.item;
+  }
+  return { sql: made, type };
+};
+
+const compact: Emitter = (site) => ({
+  sql: sql`(select coalesce(jsonb_agg(run.v order by run.at) filter (where run.v is distinct from run.before), '[]'::jsonb) from
+    (select each.v, each.at, lag(each.v) over (order by each.at) as before from ${numbered(piece(site, 0))}) as run)`,
+  type: argument(site, 0).type,
+});
+
+const zip: Emitter = (site) => {
+  const [first, ...others] = site.values;
+  if (first === undefined) throw new Error('At least one array.');
+  const parts = others.map(
+    ({ sql: other }) => sql`, coalesce(${other} -> (each.at - 1)::int4, 'null'::jsonb)`,
+  );
+  return {
+    sql: sql`(select coalesce(jsonb_agg(jsonb_build_array(each.v${joinSql(parts, '')}) order by each.at), '[]'::jsonb) from ${numbered(first.sql)})`,
+    type: arrayOf(tupleOf(site.values.map(itemTypeOf))),
+  };
+};
+
+const withConstant: Emitter = (site) => {
+  const value = argument(site, 1);
+  return {
+    sql: sql`(select coalesce(jsonb_agg(${toJsonItem(value.sql, value.type)}), '[]'::jsonb) from generate_series(1, least(${piece(site, 0)}, 100000)))`,
+    type: arrayOf(value.type),
+  };
+};
+
+const stringConcat: Emitter = (site) => {
+  const list = argument(site, 0);
+  const item = itemTypeOf(list);
+  const value = derive(fromJson(sql`each.v`, sql`(each.v #>> '{}')`, item), item);
+  return {
+    sql: sql`(select coalesce(string_agg(${shownText(site, value)}, ${site.values[1]?.sql ?? sql`''::text`} order by each.at), '') from ${numbered(list.sql)})`,
+    type: scalar('string'),
+  };
+};
+
+const tuple: Emitter = (site) => ({
+  sql: sql`jsonb_build_array(${commaList(site.values.map((value) => toJsonItem(value.sql, value.type)))})`,
+  type: tupleOf(site.values.map(({ type }) => type)),
+});
+
+const tupleElement: Emitter = (site) => {
+  const value = argument(site, 0);
+  const { constant } = argument(site, 1);
+  const items = value.type.kind === 'tuple' ? value.type.items : [];
+  const names = value.type.kind === 'tuple' ? value.type.names : [];
+  const index = typeof constant === 'bigint' ? Number(constant) - 1 : names.indexOf(String(constant));
+  const type = items[index];
+  if (type === undefined) {
+    const other = site.values[2];
+    if (other !== undefined) return { sql: other.sql, type: other.type };
+    throw site.statement.error(
+      `${nameOfType(value.type)} has no element ${String(constant)}.`,
+      nodeAt(site, 1),
+    );
+  }
+  const at = bind(String(index), 'int4');
+  return { sql: fromJson(sql`(${value.sql} -> ${at})`, sql`(${value.sql} ->> ${at})`, type), type };
+};
+
+export const arrayEmitters: Readonly<Record<string, Emitter>> = {
+  ...arrayCutEmitters,
+  ...mapEmitters,
+  array,
+  range,
+  has,
+  hasAll: among(true),
+  hasAny: among(false),
+  indexOf: (site) => ({ sql: sql`coalesce(${places(site, sql`min(each.at)`)}, 0)`, type: scalar('integer') }),
+  countEqual: (site) => ({ sql: places(site, sql`count(*)`), type: scalar('integer') }),
+  arrayConcat: concatenated,
+  arrayElement: element,
+  arrayUniq: uniq,
+  arrayDistinct: distinct,
+  arrayDifference: difference,
+  arrayIntersect: intersect,
+  arrayFlatten: flatten,
+  arrayCompact: compact,
+  arrayZip: zip,
+  arrayWithConstant: withConstant,
+  arrayEnumerate: (site) => ({
+    sql: sql`(select coalesce(jsonb_agg(each.at order by each.at), '[]'::jsonb) from ${numbered(piece(site, 0))})`,
+    type: arrayOf(scalar('integer')),
+  }),
+  arrayStringConcat: stringConcat,
+  tuple,
+  tupleElement,
+};

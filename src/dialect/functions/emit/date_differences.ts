@@ -1,0 +1,122 @@
+import { addInterval } from '../../compile/intervals.ts';
+import { argument, type CallSite, type Emitted, type Emitter, nodeAt } from '../../compile/functions/site.ts';
+import type { TimeUnit } from '../../keywords.ts';
+import { ownText, sql, type Sql } from '../../sql.ts';
+import { scalar } from '../../types.ts';
+import { unitAt, unitsOf } from './units.ts';
+import { localTime, momentOf, zoneAt } from './zones.ts';
+
+const momentAt = (site: CallSite, place: number, zone: Sql): Sql => {
+  const { sql: piece, type } = argument(site, place);
+  return type.kind === 'datetime' ? piece : momentOf(localTime(site, place, zone), zone);
+};
+
+const isoDay = (local: Sql): Sql => sql`date_trunc('week', ${local})::date`;
+const monthNumber = (local: Sql): Sql =>
+  sql`(extract(year from ${local}) * 12 + extract(month from ${local}))`;
+
+/** How often the clocks pass from one unit to the next. */
+function crossed(site: CallSite, unit: TimeUnit, zone: Sql): Sql {
+  const [from, to] = [localTime(site, 1, zone), localTime(site, 2, zone)];
+  switch (unit) {
+    case 'year':
+      return sql`(extract(year from ${to}) - extract(year from ${from}))`;
+    case 'quarter':
+      return sql`((extract(year from ${to}) * 4 + extract(quarter from ${to})) - (extract(year from ${from}) * 4 + extract(quarter from ${from})))`;
+    case 'month':
+      return sql`(${monthNumber(to)} - ${monthNumber(from)})`;
+    case 'week':
+      return sql`((${isoDay(to)} - ${isoDay(from)}) / 7)`;
+    case 'day':
+      return sql`((${to})::date - (${from})::date)`;
+    default: {
+      const start = (place: number): Sql =>
+        sql`extract(epoch from date_trunc('${ownText(unit)}', ${momentAt(site, place, zone)}, ${zone}))`;
+      return sql`((${start(2)} - ${start(1)}) / ${ownText(String(secondsOf[unit] ?? 1))})`;
+    }
+  }
+}
+
+const secondsOf: Readonly<Partial<Record<TimeUnit, number>>> = {
+  microsecond: 0.000001,
+  millisecond: 0.001,
+  second: 1,
+  minute: 60,
+  hour: 3_600,
+  day: 86_400,
+  week: 604_800,
+};
+
+/** How many whole units lie between. */
+function between(site: CallSite, unit: TimeUnit, zone: Sql): Sql {
+  const [from, to] = [localTime(site, 1, zone), localTime(site, 2, zone)];
+  const months = sql`(extract(year from age(${to}, ${from})) * 12 + extract(month from age(${to}, ${from})))`;
+  switch (unit) {
+    case 'year':
+      return sql`trunc(${months} / 12)`;
+    case 'quarter':
+      return sql`trunc(${months} / 3)`;
+    case 'month':
+      return months;
+    default: {
+      const length = sql`${ownText(String(secondsOf[unit] ?? 1))}`;
+      const inDays = unit === 'day' || unit === 'week';
+      const elapsed = inDays
+        ? sql`extract(epoch from (${to} - ${from}))`
+        : sql`extract(epoch from (${momentAt(site, 2, zone)} - ${momentAt(site, 1, zone)}))`;
+      return sql`trunc(${elapsed} / ${length})`;
+    }
+  }
+}
+
+const difference =
+  (count: (site: CallSite, unit: TimeUnit, zone: Sql) => Sql): Emitter =>
+  (site) => ({
+    sql: sql`(${count(site, unitAt(site, 0), zoneAt(site, 3, 1))})::int8`,
+    type: scalar('integer', argument(site, 1).type.nullable || argument(site, 2).type.nullable),
+  });
+
+/** A time some units later, or earlier. */
+const shift =
+  (unit: TimeUnit, sign: '+' | '-'): Emitter =>
+  (site) =>
+    addInterval(argument(site, 0), unitsOf(argument(site, 1), unit), sign, site.statement);
+
+/** `dateAdd('day', 3, time)` and `dateAdd(time, INTERVAL 3 DAY)`. */
+const added =
+  (sign: '+' | '-'): Emitter =>
+  (site): Emitted => {
+    const isTime = (place: number): boolean => ['date', 'datetime'].includes(argument(site, place).type.kind);
+    const wrong = (place: number): Error =>
+      site.statement.error(
+        `Function '${site.name}' expects a unit, a number and a time, or a time and an interval.`,
+        nodeAt(site, place),
+        `Write ${site.name}('day', 3, time).`,
+      );
+    if (site.values.length === 2) {
+      if (!isTime(0) || argument(site, 1).type.kind !== 'interval') throw wrong(1);
+      return addInterval(argument(site, 0), argument(site, 1), sign, site.statement);
+    }
+    if (!isTime(2)) throw wrong(2);
+    return addInterval(argument(site, 2), unitsOf(argument(site, 1), unitAt(site, 0)), sign, site.statement);
+  };
+
+const shifts = (['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year'] as const).flatMap(
+  (unit): readonly (readonly [string, Emitter])[] => {
+    const name = `${unit.charAt(0).toUpperCase()}${unit.slice(1)}`;
+    return [
+      [`add${name}s`, shift(unit, '+')],
+      [`subtract${name}s`, shift(unit, '-')],
+      [`toInterval${name}`, (site) => unitsOf(argument(site, 0), unit)],
+    ];
+  },
+);
+
+export const dateDifferenceEmitters: Readonly<Record<string, Emitter>> = {
+  ...Object.fromEntries(shifts),
+  dateDiff: difference(crossed),
+  date_diff: difference(crossed),
+  age: difference(between),
+  dateAdd: added('+'),
+  dateSub: added('-'),
+};

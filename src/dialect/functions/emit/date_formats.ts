@@ -1,0 +1,219 @@
+import { argument, type CallSite, type Emitter, nodeAt } from '../../compile/functions/site.ts';
+import { castTextTo } from '../../compile/text_casts.ts';
+import { bind, joinSql, ownText, sql, type Sql } from '../../sql.ts';
+import { scalar } from '../../types.ts';
+import { onceOf } from './once.ts';
+import { localTime, zoneAt } from './zones.ts';
+
+/** What stands behind a % and the pattern of PostgreSQL that writes it. */
+const patterns: Readonly<Record<string, string>> = {
+  a: 'Dy',
+  b: 'Mon',
+  C: 'CC',
+  c: 'MM',
+  D: 'MM/DD/YY',
+  d: 'DD',
+  F: 'YYYY-MM-DD',
+  f: 'US',
+  G: 'IYYY',
+  g: 'IY',
+  H: 'HH24',
+  h: 'HH12',
+  I: 'HH12',
+  i: 'MI',
+  j: 'DDD',
+  M: 'FMMonth',
+  m: 'MM',
+  p: 'AM',
+  Q: 'FMQ',
+  R: 'HH24:MI',
+  r: 'HH12:MI AM',
+  S: 'SS',
+  s: 'SS',
+  T: 'HH24:MI:SS',
+  u: 'FMID',
+  V: 'IW',
+  W: 'FMDay',
+  Y: 'YYYY',
+  y: 'YY',
+};
+
+function formatAt(site: CallSite, place: number): string {
+  const format = argument(site, place).constant;
+  if (typeof format !== 'string')
+    throw site.statement.error(
+      `The format of '${site.name}' is a text that is written out.`,
+      nodeAt(site, place),
+    );
+  return format;
+}
+
+const unknown = (site: CallSite, place: number, letter: string): Error =>
+  site.statement.error(
+    `Function '${site.name}' does not know %${letter}.`,
+    nodeAt(site, place),
+    `Known are ${Object.keys(patterns)
+      .map((one) => `%${one}`)
+      .join(' ')} %e %k %l %w %z %n %t %%.`,
+  );
+
+const formatDateTime: Emitter = (site) => {
+  const zone = zoneAt(site, 2);
+  const format = formatAt(site, 1);
+  const local = localTime(site, 0, zone);
+  const type = scalar('string', argument(site, 0).type.nullable);
+  return {
+    sql: onceOf([local], (time = sql``) => {
+      const pieces = [...format.matchAll(/%([\s\S])|%$|[^%]+/g)].map(([written, letter]) =>
+        letter === undefined ? bind(written, 'text') : formatted(site, letter, time, zone),
+      );
+      return pieces.length === 0 ? sql`''::text` : sql`(${joinSql(pieces, ' || ')})`;
+    }),
+    type,
+  };
+};
+
+function formatted(site: CallSite, letter: string, time: Sql, zone: Sql): Sql {
+  const by = (pattern: string): Sql => sql`to_char(${time}, '${ownText(pattern)}')`;
+  switch (letter) {
+    case 'e':
+      return sql`lpad(${by('FMDD')}, 2, ' ')`;
+    case 'k':
+      return sql`lpad(${by('FMHH24')}, 2, ' ')`;
+    case 'l':
+      return sql`lpad(${by('FMHH12')}, 2, ' ')`;
+    case 'w':
+      return sql`(extract(dow from ${time})::text)`;
+    case 'z': {
+      const offset = sql`(${time} - ((${time} at time zone ${zone}) at time zone 'UTC'))`;
+      return sql`(case when ${offset} < interval '0' then '-' else '+' end || to_char(case when ${offset} < interval '0' then - ${offset} else ${offset} end, 'HH24MI'))`;
+    }
+    case 'n':
+      return bind('\n', 'text');
+    case 't':
+      return bind('\t', 'text');
+    case '%':
+      return bind('%', 'text');
+  }
+  const pattern = patterns[letter];
+  if (pattern === undefined) throw unknown(site, 1, letter);
+  return by(pattern);
+}
+
+/** What stands behind a % in a format that is read: which part of a time it is and how it looks. */
+const readers: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
+  Y: [['year', '(\\d{4})']],
+  m: [['month', '(\\d{1,2})']],
+  c: [['month', '(\\d{1,2})']],
+  d: [['day', '(\\d{1,2})']],
+  e: [['day', ' ?(\\d{1,2})']],
+  H: [['hour', '(\\d{1,2})']],
+  k: [['hour', ' ?(\\d{1,2})']],
+  i: [['minute', '(\\d{1,2})']],
+  s: [['second', '(\\d{1,2})']],
+  S: [['second', '(\\d{1,2})']],
+  f: [['fraction', '(\\d{1,6})']],
+  b: [['monthName', '([A-Za-z]{3})']],
+  M: [['monthName', '([A-Za-z]{3})[a-z]*']],
+  F: [
+    ['year', '(\\d{4})-'],
+    ['month', '(\\d{1,2})-'],
+    ['day', '(\\d{1,2})'],
+  ],
+  T: [
+    ['hour', '(\\d{1,2}):'],
+    ['minute', '(\\d{1,2}):'],
+    ['second', '(\\d{1,2})'],
+  ],
+  R: [
+    ['hour', '(\\d{1,2}):'],
+    ['minute', '(\\d{1,2})'],
+  ],
+};
+
+const parseDateTime: Emitter = (site) => {
+  const zone = zoneAt(site, 2);
+  const parts: string[] = [];
+  const pattern = [...formatAt(site, 1).matchAll(/%([\s\S])|%$|[^%]+/g)].map(([written, letter]) => {
+    if (letter === '%' || letter === undefined) return (letter ?? written).replaceAll(/[^\w ]/g, '\\$&');
+    const reader = readers[letter];
+    if (reader === undefined) throw unknown(site, 1, letter);
+    parts.push(...reader.map(([part]) => part));
+    return reader.map(([, look]) => look).join('');
+  });
+  const match = sql`regexp_match(${argument(site, 0).sql}, ${bind(`^${pattern.join('')}$`, 'text')})`;
+  return {
+    sql: onceOf([match], (groups = sql``) => {
+      const part = (name: string, length: number, none: string): Sql => {
+        const place = parts.indexOf(name);
+        return place === -1
+          ? ownText(`'${none}'`)
+          : sql`lpad(${groups}[${ownText(String(place + 1))}], ${ownText(String(length))}, '0')`;
+      };
+      const named = parts.indexOf('monthName');
+      const month =
+        named === -1 ? part('month', 2, '01') : monthNumber(sql`${groups}[${ownText(String(named + 1))}]`);
+      const clock = sql`${part('hour', 2, '00')} || ':' || ${part('minute', 2, '00')} || ':' || ${part('second', 2, '00')}`;
+      const fraction = parts.includes('fraction')
+        ? sql` || '.' || ${groups}[${ownText(String(parts.indexOf('fraction') + 1))}]`
+        : sql``;
+      return readTime(
+        sql`(${part('year', 4, '1970')} || '-' || ${month} || '-' || ${part('day', 2, '01')} || ' ' || ${clock}${fraction})`,
+        zone,
+        site,
+      );
+    }),
+    type: scalar('datetime', true),
+  };
+};
+
+const monthNumber = (name: Sql): Sql =>
+  sql`lpad(nullif((position(lower(left(${name}, 3)) in 'janfebmaraprmayjunjulaugsepoctnovdec') + 2) / 3, 0)::text, 2, '0')`;
+
+/** A text such as `2026-11-21 10:00:00`, of a zone. */
+const readTime = (text: Sql, zone: Sql, site: CallSite): Sql =>
+  onceOf([text], (t = sql``) => castTextTo(t, scalar('datetime'), withZone(site, zone)));
+
+/** The statement with another zone, in which texts without an offset are read. */
+function withZone(site: CallSite, zone: Sql): typeof site.statement {
+  return Object.create(site.statement, { timezone: { value: zone } }) as typeof site.statement;
+}
+
+/**
+ * A time in one of the usual ways to write one: ISO 8601 (blank or T, zone or not, month and day of one digit),
+ * seconds or milliseconds since 1970, digits alone, `21 Nov 2026 10:00:00`, and 21/11/2026.
+ */
+export function timeOfText(site: CallSite, text: Sql, zone: Sql): Sql {
+  return onceOf([sql`btrim(${text})`], (t = sql``) => {
+    const date = (match: Sql, year: number, day: number): Sql =>
+      onceOf([match], (m = sql``) => {
+        const rest = sql`coalesce(' ' || lpad(${m}[4], 2, '0') || ':' || ${m}[5] || ':' || coalesce(${m}[6], '00') || coalesce(${m}[7], '') || coalesce(nullif(${m}[8], 'GMT'), case ${m}[8] when 'GMT' then 'Z' end, ''), '')`;
+        const piece = (place: number): Sql => sql`${m}[${ownText(String(place))}]`;
+        const named = sql`case when ${piece(2)} ~ '[A-Za-z]' then ${monthNumber(piece(2))} else lpad(${piece(2)}, 2, '0') end`;
+        return readTime(
+          sql`(${piece(year)} || '-' || ${named} || '-' || lpad(${piece(day)}, 2, '0') || ${rest})`,
+          zone,
+          site,
+        );
+      });
+    const clock = '(?:[T ]+(\\d{1,2}):(\\d{2})(?::(\\d{2})([.]\\d{1,9})?)? *(Z|GMT|[-+]\\d{2}:?\\d{2})?)?$';
+    const weekday = '^(?:[A-Za-z]{3,9},? +)?';
+    return sql`(case when ${t} ~ '^\\d{9,10}([.]\\d{1,9})?$' then to_timestamp((${t})::float8)
+      when ${t} ~ '^\\d{13}$' then to_timestamp((${t})::float8 / 1000)
+      when ${t} ~ '^\\d{14}$' then ${readTime(sql`regexp_replace(${t}, '^(....)(..)(..)(..)(..)(..)$', '\\1-\\2-\\3 \\4:\\5:\\6')`, zone, site)}
+      when ${t} ~ '^\\d{8}$' then ${readTime(sql`regexp_replace(${t}, '^(....)(..)(..)$', '\\1-\\2-\\3')`, zone, site)}
+      when ${t} ~ '^\\d{4}-' then ${date(sql`regexp_match(${t}, '^(\\d{4})-(\\d{1,2})-(\\d{1,2})${ownText(clock)}')`, 1, 3)}
+      when ${t} ~ '^\\d{4}/' then ${date(sql`regexp_match(${t}, '^(\\d{4})/(\\d{1,2})/(\\d{1,2})${ownText(clock)}')`, 1, 3)}
+      when ${t} ~ '^\\d{1,2}/' then ${date(sql`regexp_match(${t}, '^(\\d{1,2})/(\\d{1,2})/(\\d{4})${ownText(clock)}')`, 3, 1)}
+      else ${date(sql`regexp_match(${t}, '${ownText(weekday)}(\\d{1,2})[- ]([A-Za-z]{3,9})[- ](\\d{4})${ownText(clock)}')`, 3, 1)} end)`;
+  });
+}
+
+export const dateFormatEmitters: Readonly<Record<string, Emitter>> = {
+  formatDateTime,
+  parseDateTime,
+  parseDateTimeBestEffort: (site) => ({
+    sql: timeOfText(site, argument(site, 0).sql, zoneAt(site, 1)),
+    type: scalar('datetime', true),
+  }),
+};

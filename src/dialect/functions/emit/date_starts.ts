@@ -1,0 +1,150 @@
+import { argument, type CallSite, type Emitted, type Emitter, nodeAt } from '../../compile/functions/site.ts';
+import type { TimeUnit } from '../../keywords.ts';
+import { ownText, sql, type Sql } from '../../sql.ts';
+import { scalar } from '../../types.ts';
+import { onceOf } from './once.ts';
+import { unitAt, writtenInterval } from './units.ts';
+import { localTime, momentOf, zoneAt } from './zones.ts';
+
+function dateOf(site: CallSite, local: Sql, time = 0): Emitted {
+  return { sql: sql`(${local})::date`, type: scalar('date', argument(site, time).type.nullable) };
+}
+
+function timeOf(site: CallSite, local: Sql, zone: Sql, time = 0): Emitted {
+  return { sql: momentOf(local, zone), type: scalar('datetime', argument(site, time).type.nullable) };
+}
+
+const truncated = (unit: string, local: Sql): Sql => sql`date_trunc('${ownText(unit)}', ${local})`;
+
+/** The first day of a unit. */
+const startDay =
+  (unit: string): Emitter =>
+  (site) =>
+    dateOf(site, truncated(unit, localTime(site, 0, zoneAt(site, 1))));
+
+/** The first moment of a unit; those below a day are the same in summer and in winter. */
+const startTime =
+  (unit: TimeUnit): Emitter =>
+  (site) =>
+    beginOf(site, unit, zoneAt(site, 1), 0);
+
+function beginOf(site: CallSite, unit: TimeUnit, zone: Sql, time: number): Emitted {
+  const { sql: piece, type } = argument(site, time);
+  if (type.kind === 'datetime' && unit !== 'day')
+    return { sql: sql`date_trunc('${ownText(unit)}', ${piece}, ${zone})`, type };
+  return timeOf(site, truncated(unit, localTime(site, time, zone)), zone, time);
+}
+
+/** Pieces of an hour. */
+const everyMinutes =
+  (minutes: number): Emitter =>
+  (site) => {
+    const zone = zoneAt(site, 1);
+    const step = sql`interval '${ownText(String(minutes))} minutes'`;
+    const { type } = argument(site, 0);
+    const moment =
+      type.kind === 'datetime' ? argument(site, 0).sql : momentOf(localTime(site, 0, zone), zone);
+    return {
+      sql: sql`date_bin(${step}, ${moment}, date_trunc('hour', ${moment}, ${zone}))`,
+      type: scalar('datetime', type.nullable),
+    };
+  };
+
+const weekStart = (day: Sql, monday: boolean): Sql =>
+  monday ? truncated('week', day) : sql`(date_trunc('week', ${day} + interval '1 day') - interval '1 day')`;
+
+const startOfWeek: Emitter = (site) => {
+  const mode = site.values[1];
+  if (mode !== undefined && typeof mode.constant !== 'bigint')
+    throw site.statement.error(
+      `The mode of '${site.name}' is an integer that is written out.`,
+      nodeAt(site, 1),
+    );
+  const monday =
+    typeof mode?.constant === 'bigint'
+      ? mode.constant % 2n === 1n
+      : site.statement.project.weekStartDay === 'monday';
+  return dateOf(site, weekStart(localTime(site, 0, zoneAt(site, 2)), monday));
+};
+
+/** Years count from year 0, months from 1900, weeks from a Monday, days from 1970, hours from midnight. */
+const startOfInterval: Emitter = (site) => {
+  const { amount, unit } = writtenInterval(site, 1);
+  if (typeof amount.constant !== 'bigint' || amount.constant < 1n || amount.constant > 1_000_000n)
+    throw site.statement.error(`The amount of an interval is a whole number from 1.`, nodeAt(site, 1));
+  const zone = zoneAt(site, 2);
+  const local = localTime(site, 0, zone);
+  const n = amount.sql;
+  switch (unit) {
+    case 'year':
+      return dateOf(
+        site,
+        sql`make_date(greatest((extract(year from ${local})::int8 / ${n} * ${n})::int4, 1), 1, 1)`,
+      );
+    case 'quarter':
+    case 'month': {
+      const months = unit === 'month' ? n : sql`(${n} * 3)`;
+      const index = sql`((extract(year from ${local})::int8 - 1900) * 12 + extract(month from ${local})::int8 - 1)`;
+      return dateOf(
+        site,
+        sql`('1900-01-01'::timestamp + make_interval(months => (${index} / ${months} * ${months})::int4))`,
+      );
+    }
+    case 'week':
+    case 'day': {
+      const days = unit === 'week' ? sql`(${n} * 7)` : n;
+      const first = unit === 'week' ? sql`'1970-01-05'::timestamp` : sql`'1970-01-01'::timestamp`;
+      const start = sql`date_bin(make_interval(days => (${days})::int4), ${local}, ${first})`;
+      return unit === 'week' ? dateOf(site, start) : timeOf(site, start, zone);
+    }
+    default: {
+      const step = sql`(${n} * '1 ${ownText(unit)}'::interval)`;
+      const { sql: piece, type } = argument(site, 0);
+      const moment = type.kind === 'datetime' ? piece : momentOf(local, zone);
+      if (unit === 'hour')
+        return timeOf(
+          site,
+          onceOf([local], (at = sql``) => sql`date_bin(${step}, ${at}, date_trunc('day', ${at}))`),
+          zone,
+        );
+      return {
+        sql: sql`date_bin(${step}, ${moment}, '1970-01-01T00:00:00Z'::timestamptz)`,
+        type: scalar('datetime', type.nullable),
+      };
+    }
+  }
+};
+
+const days = new Set<TimeUnit>(['week', 'month', 'quarter', 'year']);
+
+/** Days for units of days, times for shorter ones. */
+const dateTrunc: Emitter = (site) => {
+  const unit = unitAt(site, 0);
+  const zone = zoneAt(site, 2, 1);
+  if (!days.has(unit)) return beginOf(site, unit, zone, 1);
+  return dateOf(site, truncated(unit, localTime(site, 1, zone)), 1);
+};
+
+export const dateStartEmitters: Readonly<Record<string, Emitter>> = {
+  toStartOfYear: startDay('year'),
+  toStartOfQuarter: startDay('quarter'),
+  toStartOfMonth: startDay('month'),
+  toMonday: startDay('week'),
+  toLastDayOfMonth: (site) =>
+    dateOf(
+      site,
+      sql`(${truncated('month', localTime(site, 0, zoneAt(site, 1)))} + interval '1 month - 1 day')`,
+    ),
+  toStartOfWeek: startOfWeek,
+  toStartOfDay: startTime('day'),
+  toStartOfHour: startTime('hour'),
+  toStartOfMinute: startTime('minute'),
+  toStartOfSecond: startTime('second'),
+  toStartOfFiveMinutes: everyMinutes(5),
+  toStartOfTenMinutes: everyMinutes(10),
+  toStartOfFifteenMinutes: everyMinutes(15),
+  timeSlot: everyMinutes(30),
+  toStartOfInterval: startOfInterval,
+  dateTrunc,
+  date_trunc: dateTrunc,
+};

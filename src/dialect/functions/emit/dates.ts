@@ -1,0 +1,166 @@
+import { coerce } from '../../compile/coerce.ts';
+import {
+  argument,
+  type CallSite,
+  type Emitted,
+  type Emitter,
+  nodeAt,
+  optionalPiece,
+  piece,
+} from '../../compile/functions/site.ts';
+import { toText } from '../../compile/to_text.ts';
+import { isNumber, nameOfType, scalar } from '../../types.ts';
+import { commaList, sql, type Sql } from '../../sql.ts';
+import { dateDifferenceEmitters } from './date_differences.ts';
+import { dateFormatEmitters, timeOfText } from './date_formats.ts';
+import { datePartEmitters } from './date_parts.ts';
+import { dateStartEmitters } from './date_starts.ts';
+import { onceOf } from './once.ts';
+import { zoneAt } from './zones.ts';
+
+/** Beyond these seconds there are no times that people mean, and PostgreSQL refuses many. */
+const secondsOrNull = (seconds: Sql): Sql =>
+  sql`(case when ${seconds} between -62135596800 and 253402300799 then to_timestamp(${seconds}) end)`;
+
+function timeOf(site: CallSite, zone: Sql): Emitted {
+  const value = argument(site, 0);
+  switch (value.type.kind) {
+    case 'datetime':
+      return { sql: value.sql, type: value.type };
+    case 'date':
+      return {
+        sql: sql`((${value.sql})::timestamp at time zone ${zone})`,
+        type: scalar('datetime', value.type.nullable),
+      };
+    case 'string':
+    case 'json':
+      return { sql: timeOfText(site, toText(value, site.statement), zone), type: scalar('datetime', true) };
+    case 'null':
+      return { sql: coerce(value, scalar('datetime'), site.statement), type: scalar('datetime', true) };
+  }
+  if (!isNumber(value.type))
+    throw site.statement.error(
+      `Function '${site.name}' expects a time, found ${nameOfType(value.type)}.`,
+      nodeAt(site, 0),
+    );
+  return { sql: secondsOrNull(sql`(${value.sql})::float8`), type: scalar('datetime', true) };
+}
+
+/** Small numbers are days, larger ones seconds since 1970. */
+const toDate: Emitter = (site) => {
+  const zone = zoneAt(site, 1);
+  const value = argument(site, 0);
+  if (value.type.kind === 'date') return { sql: value.sql, type: value.type };
+  const made = timeOf(site, zone);
+  if (!('type' in made)) return made;
+  const day = sql`((${made.sql}) at time zone ${zone})::date`;
+  const type = scalar('date', made.type.nullable);
+  if (!isNumber(value.type)) return { sql: day, type };
+  const number = sql`(${value.sql})::float8`;
+  return {
+    sql: sql`(case when ${number} between 0 and 65535 then '1970-01-01'::date + (${number})::int4 else ${day} end)`,
+    type,
+  };
+};
+
+const localDay = (site: CallSite): Sql =>
+  sql`(${site.statement.now} at time zone ${site.statement.timezone})::date`;
+const today: Emitter = (site) => ({ sql: localDay(site), type: scalar('date') });
+
+/** A day that a month has, or null. */
+const dayOf = (year: Sql, month: Sql, day: Sql): Sql =>
+  sql`(case when ${year} between 1 and 9999 and ${month} between 1 and 12 and ${day} between 1 and 31 then
+    case when ${day} <= extract(day from make_date((${year})::int4, (${month})::int4, 1) + interval '1 month - 1 day')
+    then make_date((${year})::int4, (${month})::int4, (${day})::int4) end end)`;
+
+const makeTimestamp: Emitter = (site) => {
+  const [hour, minute, second] = [3, 4, 5].map((place) => piece(site, place));
+  if (hour === undefined || minute === undefined || second === undefined) throw new Error('Six arguments.');
+  const day = dayOf(piece(site, 0), piece(site, 1), piece(site, 2));
+  return {
+    sql: sql`(case when ${hour} between 0 and 23 and ${minute} between 0 and 59 and ${second} >= 0 and ${second} < 60 then
+      ((${day} + make_interval(hours => (${hour})::int4, mins => (${minute})::int4, secs => (${second})::float8)) at time zone ${site.statement.timezone}) end)`,
+    type: scalar('datetime', true),
+  };
+};
+
+const makeInterval: Emitter = (site) => {
+  if (site.values.length > 7)
+    throw site.statement.error(
+      `Function '${site.name}' takes years, months, weeks, days, hours, minutes and seconds.`,
+      site.node,
+    );
+  const numbers = site.values.map(({ sql: value }, place) =>
+    place === 6 ? sql`(${value})::float8` : sql`(${value})::int4`,
+  );
+  return {
+    sql: sql`make_interval(${commaList(numbers)})`,
+    type: scalar(
+      'interval',
+      site.values.some(({ type }) => type.nullable),
+    ),
+  };
+};
+
+/** A number of seconds, or a text in a format of PostgreSQL; one that does not fit it would fail, so only usual ones. */
+const toTimestamp: Emitter = (site) => {
+  const format = optionalPiece(site, 1);
+  const value = argument(site, 0);
+  if (format !== undefined)
+    throw site.statement.error(
+      `Function '${site.name}' takes no format: a text that does not fit would make the query fail.`,
+      nodeAt(site, 1),
+      "Write parseDateTime(text, '%Y-%m-%d %H:%i:%s').",
+    );
+  return timeOf({ ...site, values: [value] }, site.statement.timezone);
+};
+
+const toChar: Emitter = (site) => {
+  const value = argument(site, 0);
+  const type = scalar('string', value.type.nullable);
+  if (value.type.kind === 'datetime')
+    return { sql: sql`to_char(${value.sql} at time zone ${zoneAt(site, null)}, ${piece(site, 1)})`, type };
+  if (value.type.kind === 'date' || value.type.kind === 'interval' || isNumber(value.type))
+    return { sql: sql`to_char(${value.sql}, ${piece(site, 1)})`, type };
+  throw site.statement.error(
+    `Function 'to_char' expects a time or a number, found ${nameOfType(value.type)}.`,
+    nodeAt(site, 0),
+  );
+};
+
+export const dateEmitters: Readonly<Record<string, Emitter>> = {
+  ...dateDifferenceEmitters,
+  ...dateFormatEmitters,
+  ...datePartEmitters,
+  ...dateStartEmitters,
+  now: (site) => ({ sql: site.statement.now, type: scalar('datetime') }),
+  today,
+  current_date: today,
+  yesterday: (site) => ({ sql: sql`(${localDay(site)} - 1)`, type: scalar('date') }),
+  toDate,
+  toDateTime: (site) => timeOf(site, zoneAt(site, 1)),
+  toDateTime64: (site) => timeOf(site, zoneAt(site, 2)),
+  toTimeZone: (site) => {
+    zoneAt(site, 1);
+    return argument(site, 0);
+  },
+  fromUnixTimestamp: (site) => ({
+    sql: secondsOrNull(sql`(${piece(site, 0)})::float8`),
+    type: scalar('datetime', true),
+  }),
+  make_date: (site) => ({
+    sql: onceOf([piece(site, 0), piece(site, 1), piece(site, 2)], (y = sql``, m = sql``, d = sql``) =>
+      dayOf(y, m, d),
+    ),
+    type: scalar('date', true),
+  }),
+  make_timestamp: makeTimestamp,
+  make_interval: makeInterval,
+  date_bin: (site) => ({
+    sql: sql`(case when extract(epoch from ${piece(site, 0)}) > 0 and extract(year from justify_interval(${piece(site, 0)})) = 0 and ${piece(site, 0)} < interval '28 days'
+      then date_bin(${piece(site, 0)}, ${piece(site, 1)}, ${piece(site, 2)}) end)`,
+    type: scalar('datetime', true),
+  }),
+  to_char: toChar,
+  to_timestamp: toTimestamp,
+};

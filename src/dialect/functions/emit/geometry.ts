@@ -1,0 +1,42 @@
+import { argument, type Emitter, nodeAt, piece } from '../../compile/functions/site.ts';
+import { sql, type Sql } from '../../sql.ts';
+import { scalar } from '../../types.ts';
+
+/** Metres on a sphere. The engine that analysts know rounds its sines to a table: answers differ in the fourth digit. */
+const greatCircleDistance: Emitter = (site) => {
+  const degree = (place: number): Sql => sql`radians((${piece(site, place)})::float8)`;
+  const half = (from: number, to: number): Sql => sql`sin((${degree(to)} - ${degree(from)}) / 2) ^ 2`;
+  const haversine = sql`(${half(1, 3)} + cos(${degree(1)}) * cos(${degree(3)}) * ${half(0, 2)})`;
+  return {
+    sql: sql`(2 * 6371000.8 * asin(sqrt(least(1, greatest(0, ${haversine})))))::float8`,
+    type: scalar(
+      'float',
+      site.values.some(({ type }) => type.nullable),
+    ),
+  };
+};
+
+/** Counts how many sides lie to the right of the point: an odd number inside. */
+const pointInPolygon: Emitter = (site) => {
+  const [point, polygon] = [argument(site, 0), argument(site, 1)];
+  if (site.values.length > 2)
+    throw site.statement.error(
+      `Function '${site.name}' takes no holes here.`,
+      nodeAt(site, 2),
+      'Write `and not` for each.',
+    );
+  const x = sql`(${point.sql} ->> 0)::float8`;
+  const y = sql`(${point.sql} ->> 1)::float8`;
+  const corner = (alias: Sql, place: Sql): Sql => sql`(${alias} ->> ${place})::float8`;
+  const [x1, y1] = [corner(sql`sides.a`, sql`0`), corner(sql`sides.a`, sql`1`)];
+  const [x2, y2] = [corner(sql`sides.b`, sql`0`), corner(sql`sides.b`, sql`1`)];
+  return {
+    sql: sql`((select count(*) filter (where (${y1} > ${y}) <> (${y2} > ${y})
+      and ${x} < (${x2} - ${x1}) * (${y} - ${y1}) / nullif(${y2} - ${y1}, 0) + ${x1}) from
+      (select corners.v as a, coalesce(lead(corners.v) over (order by corners.at), first_value(corners.v) over (order by corners.at)) as b
+        from jsonb_array_elements(${polygon.sql}) with ordinality as corners(v, at)) as sides) % 2 = 1)`,
+    type: scalar('boolean', point.type.nullable),
+  };
+};
+
+export const geometryEmitters: Readonly<Record<string, Emitter>> = { greatCircleDistance, pointInPolygon };

@@ -1,0 +1,55 @@
+import { coerce, unify } from '../../compile/coerce.ts';
+import { argument, type Emitter, nodeAt, piece } from '../../compile/functions/site.ts';
+import { toJsonItem } from '../../compile/json_values.ts';
+import { toText } from '../../compile/to_text.ts';
+import { commaList, sql } from '../../sql.ts';
+import { arrayOf, mapOf, scalar, withNull } from '../../types.ts';
+import { itemTypeOf, numbered } from './array_items.ts';
+
+/** Keys are texts, whatever they were. */
+const map: Emitter = (site) => {
+  if (site.values.length % 2 === 1)
+    throw site.statement.error(`Function '${site.name}' expects keys, each with a value.`, site.node);
+  if (site.values.length === 0) return { sql: sql`'{}'::jsonb`, type: mapOf(scalar('null', true)) };
+  const values = site.values.filter((_, place) => place % 2 === 1);
+  const { type } = unify(
+    values,
+    values.map((_, index) => nodeAt(site, index * 2 + 1)),
+    site.statement,
+    'The values of a map',
+  );
+  const parts = site.values.map((value, place) =>
+    place % 2 === 0
+      ? toText(value, site.statement)
+      : toJsonItem(coerce(value, type, site.statement), withNull(type)),
+  );
+  return { sql: sql`jsonb_build_object(${commaList(parts)})`, type: mapOf(type) };
+};
+
+const fromArrays: Emitter = (site) => {
+  const [keys, values] = [argument(site, 0), argument(site, 1)];
+  return {
+    sql: sql`(select coalesce(jsonb_object_agg(each.v #>> '{}', coalesce(${values.sql} -> (each.at - 1)::int4, 'null'::jsonb)) filter (where each.v <> 'null'::jsonb), '{}'::jsonb) from ${numbered(keys.sql)})`,
+    type: mapOf(itemTypeOf(values)),
+  };
+};
+
+export const mapEmitters: Readonly<Record<string, Emitter>> = {
+  map,
+  mapFromArrays: fromArrays,
+  mapKeys: (site) => ({
+    sql: sql`(select coalesce(jsonb_agg(member.key), '[]'::jsonb) from jsonb_each(${piece(site, 0)}) as member)`,
+    type: arrayOf(scalar('string')),
+  }),
+  mapValues: (site) => {
+    const { type } = argument(site, 0);
+    return {
+      sql: sql`(select coalesce(jsonb_agg(member.value), '[]'::jsonb) from jsonb_each(${piece(site, 0)}) as member)`,
+      type: arrayOf(type.kind === 'map' ? type.value : scalar('null', true)),
+    };
+  },
+  mapContains: (site) => ({
+    sql: sql`jsonb_exists(${piece(site, 0)}, ${toText(argument(site, 1), site.statement)})`,
+    type: scalar('boolean'),
+  }),
+};

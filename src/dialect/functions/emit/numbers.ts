@@ -1,0 +1,178 @@
+import { argument, type CallSite, type Emitter, piece } from '../../compile/functions/site.ts';
+import { ownText, sql, type Sql } from '../../sql.ts';
+import { scalar, type Type } from '../../types.ts';
+import { bitEmitters } from './bits.ts';
+import { geometryEmitters } from './geometry.ts';
+import { once } from './once.ts';
+import { readableEmitters } from './readable_numbers.ts';
+import { roundingEmitters } from './rounding.ts';
+
+const float = (nullable: boolean): Type => scalar('float', nullable);
+
+/** A function of floating-point numbers, whose argument is `x` in the text; it must not fail for any. */
+const ofFloat =
+  (body: (x: Sql) => Sql): Emitter =>
+  (site) => {
+    const value = argument(site, 0);
+    return {
+      sql: once([{ ...value, sql: asFloat(value.sql) }], (x = sql``) => body(x)),
+      type: float(value.type.nullable),
+    };
+  };
+
+const asFloat = (value: Sql): Sql => sql`(${value})::float8`;
+
+const logarithm = (call: (x: Sql) => Sql): Emitter =>
+  ofFloat(
+    (x) => sql`(case when ${x} > 0 then ${call(x)} when ${x} = 0 then '-Infinity'::float8
+      when ${x} < 0 then 'NaN'::float8 end)`,
+  );
+
+/** No angle is infinite: PostgreSQL refuses what has no number as its answer. */
+const ofAngle = (name: string): Emitter =>
+  ofFloat(
+    (x) =>
+      sql`(case when ${x} in ('Infinity', '-Infinity') then 'NaN'::float8 else ${ownText(name)}(${x}) end)`,
+  );
+
+const ofShare = (name: string): Emitter =>
+  ofFloat(
+    (x) =>
+      sql`(case when ${x} between -1 and 1 then ${ownText(name)}(${x}) when ${x} is not null then 'NaN'::float8 end)`,
+  );
+
+const twoFloats =
+  (body: (x: Sql, y: Sql) => Sql): Emitter =>
+  (site) => {
+    const [first, second] = [argument(site, 0), argument(site, 1)];
+    return {
+      sql: once(
+        [first, second].map((value) => ({ ...value, sql: asFloat(value.sql) })),
+        (x = sql``, y = sql``) => body(x, y),
+      ),
+      type: float(first.type.nullable || second.type.nullable),
+    };
+  };
+
+/** A power; infinity where it is too large, no number where it has none. */
+const power = twoFloats(
+  (x, y) => sql`(case when ${x} = 0 and ${y} < 0 then 'Infinity'::float8
+    when ${x} < 0 and ${y} <> trunc(${y}) then 'NaN'::float8
+    when ${x} <> 0 and abs(${x}) < 'Infinity' and abs(${y}) < 'Infinity' and ${y} * ln(abs(${x})) > 709.78
+      then case when ${x} < 0 and (${y} / 2) <> trunc(${y} / 2) then '-Infinity'::float8 else 'Infinity'::float8 end
+    when ${x} <> 0 and abs(${x}) < 'Infinity' and abs(${y}) < 'Infinity' and ${y} * ln(abs(${x})) < -744 then 0::float8
+    else power(${x}, ${y}) end)`,
+);
+
+const integerQuotient: Emitter = (site) => {
+  const [first, second] = [argument(site, 0), argument(site, 1)];
+  const integers = first.type.kind === 'integer' && second.type.kind === 'integer';
+  const quotient = integers
+    ? sql`(${first.sql} / nullif(${second.sql}, 0))`
+    : sql`(trunc((${first.sql})::numeric / nullif((${second.sql})::numeric, 0)))::int8`;
+  return { sql: quotient, type: scalar('integer', true) };
+};
+
+const floatOf =
+  (name: 'greatest' | 'least'): Emitter =>
+  (site) => {
+    const [first, second] = [argument(site, 0), argument(site, 1)];
+    const either = sql`${ownText(name)}(${asFloat(first.sql)}, ${asFloat(second.sql)})`;
+    const nullable = first.type.nullable || second.type.nullable;
+    return {
+      sql: nullable
+        ? sql`(case when ${first.sql} is not null and ${second.sql} is not null then ${either} end)`
+        : either,
+      type: float(nullable),
+    };
+  };
+
+const isOneOf =
+  (list: Sql, negated = false): Emitter =>
+  (site) => {
+    const value = argument(site, 0);
+    const word = negated ? sql`not in` : sql`in`;
+    return {
+      sql: sql`(${asFloat(value.sql)} ${word} (${list}))`,
+      type: scalar('boolean', value.type.nullable),
+    };
+  };
+
+const ifNotFinite: Emitter = (site) => {
+  const [value, other] = [argument(site, 0), argument(site, 1)];
+  return {
+    sql: once(
+      [value],
+      (x = sql``) =>
+        sql`(case when ${asFloat(x)} in ('NaN', 'Infinity', '-Infinity') then ${asFloat(other.sql)} else ${asFloat(x)} end)`,
+    ),
+    type: float(value.type.nullable || other.type.nullable),
+  };
+};
+
+const factorial: Emitter = (site) => ({
+  sql: once(
+    [argument(site, 0)],
+    (n = sql``) => sql`(case when ${n} < 0 then 1 when ${n} <= 20 then factorial(${n})::int8 end)`,
+  ),
+  type: scalar('integer', true),
+});
+
+/** Divisors in numbers that do not end, since the smallest integer has no positive one. */
+const divisor =
+  (name: 'gcd' | 'lcm'): Emitter =>
+  (site) => {
+    const nullable = site.values.some(({ type }) => type.nullable);
+    const call = sql`${ownText(name)}((${piece(site, 0)})::numeric, (${piece(site, 1)})::numeric)`;
+    if (name === 'gcd') return { sql: sql`(${call})::int8`, type: scalar('integer', nullable) };
+    return {
+      sql: sql`(case when ${call} < 9223372036854775808 then (${call})::int8 end)`,
+      type: scalar('integer', true),
+    };
+  };
+
+const sign: Emitter = (site: CallSite) => ({
+  sql: sql`(sign((${piece(site, 0)})::float8))::int8`,
+  type: scalar('integer', argument(site, 0).type.nullable),
+});
+
+export const numberEmitters: Readonly<Record<string, Emitter>> = {
+  ...bitEmitters,
+  ...geometryEmitters,
+  ...readableEmitters,
+  ...roundingEmitters,
+  intDiv: integerQuotient,
+  max2: floatOf('greatest'),
+  min2: floatOf('least'),
+  exp: ofFloat(
+    (x) => sql`(case when ${x} > 709.78 and ${x} < 'Infinity' then 'Infinity'::float8
+      when ${x} < -744 and ${x} > '-Infinity' then 0::float8 else exp(${x}) end)`,
+  ),
+  log: logarithm((x) => sql`ln(${x})`),
+  ln: logarithm((x) => sql`ln(${x})`),
+  log2: logarithm((x) => sql`(ln(${x}) / ln(2::float8))`),
+  log10: logarithm((x) => sql`log(${x})`),
+  sqrt: ofFloat((x) => sql`(case when ${x} < 0 then 'NaN'::float8 else sqrt(${x}) end)`),
+  cbrt: ofFloat((x) => sql`cbrt(${x})`),
+  sin: ofAngle('sin'),
+  cos: ofAngle('cos'),
+  tan: ofAngle('tan'),
+  asin: ofShare('asin'),
+  acos: ofShare('acos'),
+  atan: ofFloat((x) => sql`atan(${x})`),
+  atan2: twoFloats((y, x) => sql`atan2(${y}, ${x})`),
+  hypot: twoFloats(
+    (x, y) => sql`(case when abs(${x}) < 1e150 and abs(${y}) < 1e150 then sqrt(${x} * ${x} + ${y} * ${y})
+      else greatest(abs(${x}), abs(${y})) end)`,
+  ),
+  pow: power,
+  power,
+  isNaN: isOneOf(sql`'NaN'`),
+  isInfinite: isOneOf(sql`'Infinity', '-Infinity'`),
+  isFinite: isOneOf(sql`'NaN', 'Infinity', '-Infinity'`, true),
+  ifNotFinite,
+  factorial,
+  gcd: divisor('gcd'),
+  lcm: divisor('lcm'),
+  sign,
+};

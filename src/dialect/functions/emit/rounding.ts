@@ -1,0 +1,63 @@
+import { argument, type CallSite, type Emitter } from '../../compile/functions/site.ts';
+import { ownText, sql, type Sql } from '../../sql.ts';
+import { scalar } from '../../types.ts';
+import { once } from './once.ts';
+
+type Rounding = 'floor' | 'ceil' | 'trunc' | 'round' | 'even';
+
+/** Halves of what is no integer go to the even number, as floating-point numbers of PostgreSQL do by themselves. */
+function rounded(name: Rounding, value: Sql): Sql {
+  return name === 'even' ? sql`round((${value})::float8)` : sql`${ownText(name)}(${value})`;
+}
+
+const rounding =
+  (name: Rounding): Emitter =>
+  (site) => {
+    const value = argument(site, 0);
+    const places = site.values[1];
+    const type = value.type;
+    if (type.kind === 'integer' && places === undefined) return { sql: value.sql, type };
+    if (places === undefined)
+      return {
+        sql: type.kind === 'float' ? rounded(name, value.sql) : sql`(${rounded(name, value.sql)})::numeric`,
+        type,
+      };
+    return type.kind === 'integer' ? ofInteger(name, site) : ofFraction(name, site);
+  };
+
+/** Powers of ten are counted in decimals, which have no error of their own. */
+const scaleOf = (places: Sql): Sql => sql`(10::numeric ^ least(greatest((${places})::int4, -300), 300))`;
+
+function ofInteger(name: Rounding, site: CallSite): { sql: Sql; type: ReturnType<typeof scalar> } {
+  const [value, places] = [argument(site, 0), argument(site, 1)];
+  const nullable = value.type.nullable || places.type.nullable;
+  const scaled = sql`((${value.sql})::numeric * ${scaleOf(places.sql)})`;
+  const whole = name === 'even' ? sql`round((${scaled})::float8)::numeric` : sql`${ownText(name)}(${scaled})`;
+  return {
+    sql: sql`(case when (${places.sql}) >= 0 then ${value.sql} when (${places.sql}) < -18 then 0
+      else (${whole} / ${scaleOf(places.sql)})::int8 end)`,
+    type: scalar('integer', nullable),
+  };
+}
+
+function ofFraction(name: Rounding, site: CallSite): { sql: Sql; type: ReturnType<typeof scalar> } {
+  const [value, places] = [argument(site, 0), argument(site, 1)];
+  const nullable = value.type.nullable || places.type.nullable;
+  const factor = sql`(${scaleOf(sql`abs(${places.sql})`)})::float8`;
+  const up = sql`(${value.sql})::float8`;
+  const body = (
+    x: Sql,
+  ): Sql => sql`(case when ${x} in ('NaN', 'Infinity', '-Infinity') or (${places.sql}) > 17 or abs(${x}) > 1e290 then ${x}
+    when (${places.sql}) < 0 then ${rounded(name, sql`(${x} / ${factor})`)} * ${factor}
+    else ${rounded(name, sql`(${x} * ${factor})`)} / ${factor} end)`;
+  return { sql: once([{ ...value, sql: up }], (x = sql``) => body(x)), type: scalar('float', nullable) };
+}
+
+/** Rounding, to a number of places behind the point, or before it if negative. */
+export const roundingEmitters: Readonly<Record<string, Emitter>> = {
+  floor: rounding('floor'),
+  ceil: rounding('ceil'),
+  trunc: rounding('trunc'),
+  round: rounding('round'),
+  roundBankers: rounding('even'),
+};

@@ -1,0 +1,47 @@
+import type { CallSite } from '../../compile/functions/site.ts';
+import { toText } from '../../compile/to_text.ts';
+import type { Value } from '../../resolve/value.ts';
+import { bind, commaList, sql, type Sql } from '../../sql.ts';
+import { isNumber, type Type } from '../../types.ts';
+import { once } from './once.ts';
+
+/** Numbers as the engine that analysts know writes them: exponents from 1e21 on and below 1e-6. */
+export function shownText(site: CallSite, value: Value): Sql {
+  if (value.type.kind === 'float')
+    return once(
+      [value],
+      (
+        x = sql``,
+      ) => sql`(case when ${x} in ('NaN', 'Infinity', '-Infinity') then replace(replace(lower((${x})::text), 'inity', ''), 'nan', 'nan')
+      when ${x} = 0 then '0' when abs(${x}) < 1e21 and abs(${x}) >= 1e-6 then trim_scale((${x})::numeric)::text
+      else regexp_replace(regexp_replace((${x})::text, 'e[+]', 'e'), 'e-0', 'e-') end)`,
+    );
+  if (value.type.kind === 'array' || value.type.kind === 'tuple' || value.type.kind === 'map')
+    return literalText(value.sql, value.type, 0);
+  return toText(value, site.statement);
+}
+
+/** Arrays, tuples and maps as they are written in a query: `['a',1]`. */
+function literalText(document: Sql, type: Type, depth: number): Sql {
+  const quoted = (text: Sql): Sql =>
+    sql`('''' || replace(replace(${text}, '\\', '\\\\'), '''', '\\''') || '''')`;
+  const textOf = (item: Sql, inner: Type): Sql => {
+    if (inner.kind === 'array' || inner.kind === 'tuple' || inner.kind === 'map')
+      return literalText(item, inner, depth + 1);
+    const text = sql`(${item} #>> '{}')`;
+    const shown = isNumber(inner) || inner.kind === 'boolean' || inner.kind === 'null' ? text : quoted(text);
+    return sql`coalesce(${shown}, 'NULL')`;
+  };
+  const name = sql`shown`;
+  if (type.kind === 'array')
+    return sql`(select '[' || coalesce(string_agg(${textOf(sql`${name}.value`, type.item)}, ',' order by ${name}.ordinality), '') || ']'
+      from jsonb_array_elements(${document}) with ordinality as ${name})`;
+  if (type.kind === 'map')
+    return sql`(select '{' || coalesce(string_agg(${quoted(sql`${name}.key`)} || ':' || ${textOf(sql`${name}.value`, type.value)}, ','), '') || '}'
+      from jsonb_each(${document}) as ${name})`;
+  if (type.kind !== 'tuple') return sql`(${document})::text`;
+  const items = type.items.map((item, place) => textOf(sql`(${document} -> ${sqlPlace(place)})`, item));
+  return sql`('(' || concat_ws(',', ${commaList(items)}) || ')')`;
+}
+
+const sqlPlace = (place: number): Sql => bind(String(place), 'int4');

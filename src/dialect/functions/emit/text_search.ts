@@ -1,0 +1,154 @@
+import { argument, type CallSite, type Emitter, piece } from '../../compile/functions/site.ts';
+import { fromJson } from '../../compile/json_values.ts';
+import { bind, joinSql, sql, type Sql } from '../../sql.ts';
+import { arrayOf, scalar, type ScalarKind, type Type } from '../../types.ts';
+import { once } from './once.ts';
+import { patternAt, replacementAt } from './patterns.ts';
+
+const nullable = (site: CallSite): boolean => site.values.some(({ type }) => type.nullable);
+const typed = (site: CallSite, kind: ScalarKind): Type => scalar(kind, nullable(site));
+
+/** Where a text is found, from one; 0 if nowhere. */
+const position =
+  (text: number, wanted: number, fold: (text: Sql) => Sql): Emitter =>
+  (site) => {
+    const [inside, part] = [fold(piece(site, text)), fold(piece(site, wanted))];
+    const from = site.values[2];
+    if (from === undefined)
+      return { sql: sql`(strpos(${inside}, ${part}))::int8`, type: typed(site, 'integer') };
+    const start = sql`(least(greatest(${from.sql}, 1), 1000000000))::int4`;
+    return {
+      sql: sql`(case when strpos(substr(${inside}, ${start}), ${part}) = 0 or ${start} > char_length(${inside}) + 1 then 0
+        else strpos(substr(${inside}, ${start}), ${part}) + ${start} - 1 end)::int8`,
+      type: typed(site, 'integer'),
+    };
+  };
+
+const asItIs = (text: Sql): Sql => text;
+const withoutCase = (text: Sql): Sql => sql`lower(${text})`;
+
+const matches =
+  (make: (text: Sql, pattern: Sql) => Sql, kind: ScalarKind): Emitter =>
+  (site) => ({ sql: make(piece(site, 0), patternAt(site, 1)), type: typed(site, kind) });
+
+const found =
+  (make: (found: Sql) => Sql, limit: Sql, flags: Sql): Emitter =>
+  (site) => ({
+    sql: sql`(select coalesce(jsonb_agg(${make(sql`one.m`)} order by one.at), '[]'::jsonb)
+      from (select * from regexp_matches(${piece(site, 0)}, ${patternAt(site, 1)}, ${flags}) with ordinality as all_found(m, at) ${limit}) as one)`,
+    type: arrayOf(scalar('string')),
+  });
+
+const extractGroups: Emitter = (site) => ({
+  sql: sql`coalesce((select jsonb_agg(coalesce(g.v, '') order by g.at) from unnest(regexp_match(${piece(site, 0)}, ${patternAt(site, 1)})) with ordinality as g(v, at)), '[]'::jsonb)`,
+  type: arrayOf(scalar('string')),
+});
+
+const regexpExtract: Emitter = (site) => {
+  const group = site.values[2]?.sql ?? sql`1::int8`;
+  const text = argument(site, 0);
+  const pattern = patternAt(site, 1);
+  return {
+    sql: once(
+      [text],
+      (
+        t = sql``,
+      ) => sql`(case when ${t} is not null then coalesce(case when ${group} = 0 then substring(${t} from '(' || ${pattern} || ')')
+        else (regexp_match(${t}, ${pattern}))[(${group})::int4] end, '') end)`,
+    ),
+    type: typed(site, 'string'),
+  };
+};
+
+const multiMatchAny: Emitter = (site) => {
+  const text = argument(site, 0);
+  const patterns = argument(site, 1);
+  const type = scalar('boolean', text.type.nullable);
+  if (patterns.items !== undefined) {
+    const each = patterns.items.map((item, place) =>
+      patternAt({ ...site, values: site.values.with(1, item), nodes: site.nodes }, 1 + 0 * place),
+    );
+    if (each.length === 0) return { sql: sql`false`, type };
+    return {
+      sql: once(
+        [text],
+        (t = sql``) =>
+          sql`(${joinSql(
+            each.map((pattern) => sql`${t} ~ ${pattern}`),
+            ' or ',
+          )})`,
+      ),
+      type,
+    };
+  }
+  const item = fromJson(sql`pattern.value`, sql`(pattern.value #>> '{}')`, scalar('string'));
+  return {
+    sql: sql`exists (select from jsonb_array_elements(${patterns.sql}) as pattern where ${text.sql} ~ ${item})`,
+    type: scalar('boolean'),
+  };
+};
+
+const replaceOne: Emitter = (site) => {
+  const [text, part] = [argument(site, 0), argument(site, 1)];
+  return {
+    sql: once(
+      [text, part],
+      (t = sql``, n = sql``) =>
+        sql`(case when strpos(${t}, ${n}) > 0 then overlay(${t} placing ${piece(site, 2)} from strpos(${t}, ${n}) for char_length(${n})) else ${t} end)`,
+    ),
+    type: typed(site, 'string'),
+  };
+};
+
+/** Words are of letters and digits; what is not of ASCII belongs to words. */
+const hasToken: Emitter = (site) => ({
+  sql: sql`(${piece(site, 1)} = any(regexp_split_to_array(${piece(site, 0)}, '[\\x01-\\x2f\\x3a-\\x40\\x5b-\\x60\\x7b-\\x7f]+')) and ${piece(site, 1)} <> '')`,
+  type: typed(site, 'boolean'),
+});
+
+export const textSearchEmitters: Readonly<Record<string, Emitter>> = {
+  position: position(0, 1, asItIs),
+  positionCaseInsensitive: position(0, 1, withoutCase),
+  locate: position(1, 0, asItIs),
+  endsWith: (site) => ({
+    sql: sql`(right(${piece(site, 0)}, char_length(${piece(site, 1)})) = ${piece(site, 1)})`,
+    type: typed(site, 'boolean'),
+  }),
+  startsWith: (site) => ({
+    sql: sql`starts_with(${piece(site, 0)}, ${piece(site, 1)})`,
+    type: typed(site, 'boolean'),
+  }),
+  match: matches((text, pattern) => sql`(${text} ~ ${pattern})`, 'boolean'),
+  multiMatchAny,
+  extract: matches(
+    (text, pattern) =>
+      sql`coalesce(substring(${text} from ${pattern}), case when ${text} is not null then '' end)`,
+    'string',
+  ),
+  extractAll: found((m) => sql`coalesce(${m}[1], '')`, sql``, bind('g', 'text')),
+  extractGroups,
+  regexpExtract,
+  countSubstrings: (site) => ({
+    sql: sql`(coalesce((char_length(${piece(site, 0)}) - char_length(replace(${piece(site, 0)}, ${piece(site, 1)}, ''))) / nullif(char_length(${piece(site, 1)}), 0), case when ${piece(site, 0)} is not null and ${piece(site, 1)} is not null then 0 end))::int8`,
+    type: typed(site, 'integer'),
+  }),
+  countMatches: matches(
+    (text, pattern) =>
+      sql`(select case when ${text} is not null then count(*) filter (where m.v[1] <> '') end from regexp_matches(${text}, '(' || ${pattern} || ')', 'g') as m(v))`,
+    'integer',
+  ),
+  hasToken,
+  replaceOne,
+  replaceAll: (site) => ({
+    sql: sql`replace(${piece(site, 0)}, ${piece(site, 1)}, ${piece(site, 2)})`,
+    type: typed(site, 'string'),
+  }),
+  replaceRegexpOne: (site) => ({
+    sql: sql`regexp_replace(${piece(site, 0)}, ${patternAt(site, 1)}, ${replacementAt(site, 2)})`,
+    type: typed(site, 'string'),
+  }),
+  replaceRegexpAll: (site) => ({
+    sql: sql`regexp_replace(${piece(site, 0)}, ${patternAt(site, 1)}, ${replacementAt(site, 2)}, 'g')`,
+    type: typed(site, 'string'),
+  }),
+};

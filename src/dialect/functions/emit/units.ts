@@ -1,0 +1,103 @@
+import type { Expression } from '../../ast.ts';
+import { intervalOf } from '../../compile/intervals.ts';
+import { argument, type CallSite, nodeAt } from '../../compile/functions/site.ts';
+import type { TimeUnit } from '../../keywords.ts';
+import { derive, type Value } from '../../resolve/value.ts';
+import { sql } from '../../sql.ts';
+import { isNumber, nameOfType, scalar } from '../../types.ts';
+
+const units: Readonly<Record<string, TimeUnit>> = {
+  microsecond: 'microsecond',
+  microseconds: 'microsecond',
+  us: 'microsecond',
+  u: 'microsecond',
+  millisecond: 'millisecond',
+  milliseconds: 'millisecond',
+  ms: 'millisecond',
+  second: 'second',
+  seconds: 'second',
+  ss: 'second',
+  s: 'second',
+  minute: 'minute',
+  minutes: 'minute',
+  mi: 'minute',
+  n: 'minute',
+  hour: 'hour',
+  hours: 'hour',
+  hh: 'hour',
+  h: 'hour',
+  day: 'day',
+  days: 'day',
+  dd: 'day',
+  d: 'day',
+  week: 'week',
+  weeks: 'week',
+  wk: 'week',
+  ww: 'week',
+  month: 'month',
+  months: 'month',
+  mm: 'month',
+  m: 'month',
+  quarter: 'quarter',
+  quarters: 'quarter',
+  qq: 'quarter',
+  q: 'quarter',
+  year: 'year',
+  years: 'year',
+  yyyy: 'year',
+  yy: 'year',
+};
+
+/** The unit that a constant text names. @throws DialectError */
+export function unitAt(site: CallSite, place: number): TimeUnit {
+  const name = argument(site, place).constant;
+  const unit =
+    typeof name === 'string' && Object.hasOwn(units, name.toLowerCase())
+      ? units[name.toLowerCase()]
+      : undefined;
+  if (unit === undefined)
+    throw site.statement.error(
+      `The unit of '${site.name}' is a text: second, minute, hour, day, week, month, quarter or year.`,
+      nodeAt(site, place),
+    );
+  return unit;
+}
+
+/** So many units, as an interval. Fractions are left out. */
+export function unitsOf(amount: Value, unit: TimeUnit): Value {
+  const whole =
+    amount.type.kind === 'integer'
+      ? amount
+      : derive(sql`trunc((${amount.sql})::float8)`, scalar('integer', amount.type.nullable), [amount]);
+  return intervalOf(whole, unit);
+}
+
+/** The amount and the unit of an interval that is written out; others have no single unit. @throws DialectError */
+export function writtenInterval(
+  site: CallSite,
+  place: number,
+): { readonly amount: Value; readonly unit: TimeUnit } {
+  const node = site.nodes[place];
+  const part = node === undefined ? null : partOf(node);
+  if (node === undefined || part === null)
+    throw site.statement.error(
+      `The interval of '${site.name}' is written out.`,
+      nodeAt(site, place),
+      'Write INTERVAL 15 MINUTE or toIntervalMinute(15).',
+    );
+  const amount = site.compiler.value(part.amount, site.scope);
+  if (!isNumber(amount.type))
+    throw site.statement.error(
+      `The amount of an interval is a number, found ${nameOfType(amount.type)}.`,
+      part.amount,
+    );
+  return { amount, unit: part.unit };
+}
+
+function partOf(node: Expression): { readonly amount: Expression; readonly unit: TimeUnit } | null {
+  if (node.kind === 'interval') return { amount: node.amount, unit: node.unit };
+  const [amount] = node.kind === 'call' ? node.arguments : [];
+  if (node.kind !== 'call' || amount === undefined || !node.name.text.startsWith('toInterval')) return null;
+  const unit = units[node.name.text.slice('toInterval'.length).toLowerCase()];
+  return unit === undefined ? null : { amount, unit };
+}

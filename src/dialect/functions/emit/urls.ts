@@ -1,0 +1,132 @@
+import { argument, type Emitter, piece } from '../../compile/functions/site.ts';
+import { bind, sql, type Sql } from '../../sql.ts';
+import { arrayOf, scalar } from '../../types.ts';
+import { textOfBytes } from './bytes.ts';
+import { once, onceOf } from './once.ts';
+
+/** What a pattern of exportd's own finds in an address; '' for nothing, null of null. */
+const part =
+  (make: (url: Sql) => Sql): Emitter =>
+  (site) => {
+    const value = argument(site, 0);
+    return {
+      sql: once(
+        [value],
+        (url = sql``) => sql`(case when ${url} is not null then coalesce(${make(url)}, '') end)`,
+      ),
+      type: scalar('string', value.type.nullable),
+    };
+  };
+
+const first = (url: Sql, pattern: string): Sql => sql`substring(${url} from ${bind(pattern, 'text')})`;
+
+/** The host, with or without a protocol before it; a word without a point is none then. */
+const host = (url: Sql): Sql =>
+  sql`coalesce(${first(url, '^(?:[A-Za-z][A-Za-z0-9+.-]*:)?//(?:[^/?#@]*@)?([^/?#:@ ]*)')},
+    ${first(url, '^(?:[^/?#@:]+(?::[^/?#@]*)?@)?([A-Za-z0-9_-]+(?:[.][A-Za-z0-9_-]+)+)(?=[/?#:]|$)')}, '')`;
+
+const withoutWww = (name: Sql): Sql => sql`regexp_replace(${name}, '^www[.]', '')`;
+
+/** The last part of a host that is a name. */
+const topLevel = (name: Sql): Sql =>
+  sql`(case when ${name} ~ '^[0-9.]+$' then '' else substring(${name} from '[.]([^.]+)$') end)`;
+
+/** Names such as co.uk that people register names under. */
+const secondLevels = 'com|org|net|gov|edu|co|ac|mil';
+
+const registered = (name: Sql): Sql => first(name, `([^.]+[.](?:(?:${secondLevels})[.][a-z]{2,3}|[^.]+))$`);
+
+const port: Emitter = (site) => {
+  const other = site.values[1]?.sql ?? sql`0::int8`;
+  const digits = sql`substring(${piece(site, 0)} from '^(?:[A-Za-z][A-Za-z0-9+.-]*:)?//[^/?#]*:([0-9]{1,5})(?:[/?#]|$)')`;
+  return {
+    sql: onceOf(
+      [digits],
+      (d = sql``) => sql`(case when (${d})::int8 between 1 and 65535 then (${d})::int8 else ${other} end)`,
+    ),
+    type: scalar('integer', argument(site, 0).type.nullable),
+  };
+};
+
+/** What stands behind the host, or the whole of what has none. */
+const afterHost = (url: Sql): Sql => sql`regexp_replace(${url}, '^([A-Za-z][A-Za-z0-9+.-]*:)?//[^/?#]*', '')`;
+
+/** A text in which no character means anything in a pattern. */
+const literal = (text: Sql): Sql => sql`regexp_replace(${text}, '([^A-Za-z0-9_])', '\\\\\\1', 'g')`;
+
+const parameter: Emitter = (site) => {
+  const [url, name] = [argument(site, 0), argument(site, 1)];
+  return {
+    sql: sql`(case when ${url.sql} is not null and ${name.sql} is not null then
+      coalesce(substring(${url.sql} from '[?&#]' || ${literal(name.sql)} || '=([^&#]*)'), '') end)`,
+    type: scalar('string', url.type.nullable || name.type.nullable),
+  };
+};
+
+const parameters: Emitter = (site) => ({
+  sql: sql`(select coalesce(jsonb_agg(found.m[1] order by found.at), '[]'::jsonb)
+    from regexp_matches(substring(${piece(site, 0)} from '[?#](.*)$'), '([^&#?=]+=[^&#]*)', 'g') with ordinality as found(m, at))`,
+  type: arrayOf(scalar('string')),
+});
+
+const cutParameter: Emitter = (site) => {
+  const [url, name] = [argument(site, 0), argument(site, 1)];
+  const pattern = literal(name.sql);
+  return {
+    sql: sql`regexp_replace(regexp_replace(${url.sql}, '([?#])' || ${pattern} || '=[^&#]*&?', '\\1'), '&' || ${pattern} || '=[^&#]*', '')`,
+    type: scalar('string', url.type.nullable || name.type.nullable),
+  };
+};
+
+/** Bytes are read two digits at a time; a % without them stays. What is no UTF-8 then stays as it was. */
+const decode: Emitter = (site) => {
+  const value = argument(site, 0);
+  return {
+    sql: once(
+      [value],
+      (
+        text = sql``,
+      ) => sql`(case when strpos(${text}, '%') = 0 then ${text} else coalesce((select ${textOfBytes(sql`string_agg(case
+        when part.m[1] is not null then decode(part.m[1], 'hex') else convert_to(part.m[2], 'UTF8') end, ''::bytea order by part.at)`)}
+        from regexp_matches(${text}, '%([0-9A-Fa-f]{2})|([^%]+|%)', 'g') with ordinality as part(m, at)), ${text}) end)`,
+    ),
+    type: scalar('string', value.type.nullable),
+  };
+};
+
+const encode: Emitter = (site) => {
+  const value = argument(site, 0);
+  return {
+    sql: once(
+      [value],
+      (
+        text = sql``,
+      ) => sql`(case when ${text} is not null then coalesce((select string_agg(case when one.c ~ '^[A-Za-z0-9_.~-]$' then one.c
+        else regexp_replace(upper(encode(convert_to(one.c, 'UTF8'), 'hex')), '(..)', '%\\1', 'g') end, '' order by one.at)
+        from unnest(string_to_array(${text}, null)) with ordinality as one(c, at)), '') end)`,
+    ),
+    type: scalar('string', value.type.nullable),
+  };
+};
+
+export const urlEmitters: Readonly<Record<string, Emitter>> = {
+  protocol: part((url) => first(url, '^([A-Za-z][A-Za-z0-9+.-]*):')),
+  domain: part(host),
+  domainWithoutWWW: part((url) => withoutWww(host(url))),
+  topLevelDomain: part((url) => onceOf([host(url)], (name = sql``) => topLevel(name))),
+  cutToFirstSignificantSubdomain: part((url) =>
+    onceOf([withoutWww(host(url))], (name = sql``) => registered(name)),
+  ),
+  port,
+  path: part((url) => sql`substring(${afterHost(url)} from '^(/[^?#]*)')`),
+  pathFull: part((url) => sql`substring(${afterHost(url)} from '^(/.*)$')`),
+  queryString: part((url) => first(url, '^[^?#]*[?]([^#]*)')),
+  fragment: part((url) => first(url, '#(.*)$')),
+  extractURLParameter: parameter,
+  extractURLParameters: parameters,
+  cutQueryString: part((url) => sql`regexp_replace(${url}, '^([^?#]*)[?][^#]*', '\\1')`),
+  cutQueryStringAndFragment: part((url) => sql`regexp_replace(${url}, '[?#].*$', '')`),
+  cutURLParameter: cutParameter,
+  decodeURLComponent: decode,
+  encodeURLComponent: encode,
+};
