@@ -1,9 +1,10 @@
-import type { Cte, Expression, Select } from '../ast.ts';
-import { type CteScope, Grouping, Laterals, type NamedQuery, type Scope } from '../resolve/scope.ts';
+import type { Expression, Select } from '../ast.ts';
+import { Grouping, Laterals, type Scope } from '../resolve/scope.ts';
 import type { Value } from '../resolve/value.ts';
 import { commaList, joinSql, sql, type Sql } from '../sql.ts';
 import { compileArrayJoin } from './array_joins.ts';
 import { condition } from './coerce.ts';
+import { cteScope } from './ctes.ts';
 import type { CompiledQuery, Compiler } from './compiler.ts';
 import { compileFrom } from './from.ts';
 import { groupSql } from './group_by.ts';
@@ -82,19 +83,6 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
     sql: assemble(compiler, { select, outputs, order, qualify, limitBy, distinctOn, body, scope }),
     columns: outputs.map(({ name, value }) => ({ name, type: value.type })),
   };
-}
-
-/** Each query with a name may use those before it, and those of the queries around. */
-function cteScope(ctes: readonly Cte[], outer: CteScope | null): CteScope | null {
-  let scope = outer;
-  for (const cte of ctes) {
-    const queries = new Map<string, NamedQuery>();
-    const expressions = new Map<string, Expression>();
-    if (cte.kind === 'query_cte') queries.set(cte.name.text, { query: cte.query, scope });
-    else expressions.set(cte.name.text, cte.expression);
-    scope = { queries, expressions, outer: scope };
-  }
-  return scope;
 }
 
 function filterOf(compiler: Compiler, node: Expression, scope: Scope, mayAggregate = false): Value {

@@ -6,6 +6,7 @@ import { commaList, joinSql, ownText, sql, type Sql } from '../sql.ts';
 import { commonTypeOf, nameOfType } from '../types.ts';
 import { coerce } from './coerce.ts';
 import { type CompiledColumn, type CompiledQuery, type Compiler, outputName } from './compiler.ts';
+import { cteScope, leadingCtes } from './ctes.ts';
 import { limitSql } from './limits.ts';
 import { direction, sortable } from './order_items.ts';
 

@@ -24,11 +24,13 @@ export function resolveField(field: Field, scope: Scope): Resolved {
   const parameter = scope.lambdas.get(name);
   if (parameter !== undefined) return { kind: 'value', value: parameter, rest };
   const alias = scope.aliases.get(name);
+  const ofTable = alias === undefined ? undefined : qualifiedMember(field, scope, false);
+  if (ofTable !== undefined) return ofTable;
   if (alias !== undefined && !scope.expanding.includes(alias))
     return { kind: 'expression', expression: alias, rest };
   const joined = scope.joinedArrays.get(name);
   if (joined !== undefined) return { kind: 'value', value: joined, rest };
-  const qualified = qualifiedMember(field, scope);
+  const qualified = qualifiedMember(field, scope, true);
   if (qualified !== undefined) return qualified;
   const found = scope.relations.flatMap((relation) => {
     const member = relation.member(name);
@@ -49,7 +51,7 @@ export function resolveField(field: Field, scope: Scope): Resolved {
 }
 
 /** `e.event`, also where a table has no other name; a name with dots takes as many parts. */
-function qualifiedMember({ path }: Field, scope: Scope): Resolved | undefined {
+function qualifiedMember({ path }: Field, scope: Scope, isRequired: boolean): Resolved | undefined {
   for (const relation of scope.relations) {
     const parts = relation.name?.split('.').length ?? 0;
     const named = path.slice(0, parts).map(({ text }) => text);
@@ -57,7 +59,8 @@ function qualifiedMember({ path }: Field, scope: Scope): Resolved | undefined {
     if (parts === 0 || next === undefined || named.join('.') !== relation.name) continue;
     const member = relation.member(next.text);
     if (member !== undefined) return { kind: 'member', member, name: next, rest };
-    if (scope.relations.some((other) => other.member(path[0]?.text ?? '') !== undefined)) continue;
+    if (!isRequired || scope.relations.some((other) => other.member(path[0]?.text ?? '') !== undefined))
+      continue;
     const near = nearestName(next.text, relation.names());
     throw scope.statement.error(`Unable to resolve field: ${next.text}`, next, suggest(near));
   }

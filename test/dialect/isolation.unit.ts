@@ -1,0 +1,144 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
+import { grammar } from './grammar.ts';
+import { project, teamId } from './project.ts';
+import { RandomQueries } from './random_queries.ts';
+import { relationsOf } from './relations_of.ts';
+
+/** The relations of the source, and the one table that belongs to the project as a whole. */
+const ofTeams = new Set(
+  ['events', 'persons', 'person_distinct_ids', 'session_replay_events', 'orders'].map(
+    (name) => `public.${name}`,
+  ),
+);
+const ofProject = 'public.plans';
+
+async function expectIsolated(query: string): Promise<void> {
+  const { sql, parameters } = compileQuery(query, project);
+  for (const { name, team } of await relationsOf(sql, parameters)) {
+    if (name === ofProject) continue;
+    expect(ofTeams).toContain(name);
+    expect({ name, team }).toEqual({ name, team: String(teamId) });
+  }
+}
+
+const compiles = (query: string): boolean => {
+  try {
+    compileQuery(query, project);
+    return true;
+  } catch (error) {
+    if (Error.isError(error) && error.name === 'DialectError') return false;
+    throw error;
+  }
+};
+
+describe('the team filter', () => {
+  it('stands at every relation of random queries', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.gen(), async (draw) => {
+        await expectIsolated(new RandomQueries(draw).query());
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('stands at every relation of whatever the grammar makes and that compiles', async () => {
+    const vocabulary = {
+      tables: ['events', 'persons', 'sessions', 'person_distinct_ids'],
+      fields: ['distinct_id', 'properties.plan', 'properties', 'id', 'event', 'person.properties.email'],
+      functions: ['count', 'lower', 'toString', 'coalesce', 'if', 'max'],
+    };
+    const made = fc.sample(grammar(vocabulary, 2).query, 1_000).filter(compiles);
+    expect(made.length).toBeGreaterThan(5);
+    for (const query of made) await expectIsolated(query);
+  });
+
+  it.each([
+    'SELECT * FROM events WHERE team_id = 42 OR 1 = 1',
+    'SELECT count() FROM events AS team_id',
+    'SELECT count() FROM events WHERE (SELECT count() FROM persons) > 0',
+    'SELECT person.properties.email, session.$session_duration, pdi.person.properties.email FROM events',
+    'WITH e AS (SELECT * FROM events) SELECT * FROM e UNION ALL SELECT * FROM e',
+    'SELECT p.* FROM (SELECT * FROM persons) AS p RIGHT JOIN session_replay_events AS r ON r.person_id = p.id',
+    'SELECT DISTINCT ON (event) event FROM events ORDER BY event',
+    'SELECT event FROM events GROUP BY ROLLUP(event) LIMIT 1 BY event',
+    'SELECT 1 FROM events WHERE distinct_id IN (SELECT distinct_id FROM `warehouse.orders`)'.replaceAll(
+      '`',
+      '',
+    ),
+  ])('stands at every relation of %s', async (query) => {
+    await expectIsolated(query);
+  });
+});
+
+describe('values', () => {
+  const payloads = [
+    "'; drop table events; --",
+    '" or 1=1 --',
+    "$1'); select pg_sleep(10); --",
+    "\\'; select 1",
+    'a"b`c',
+    '$$x$$',
+    '${x}',
+  ];
+
+  it.each(payloads)('never stand in the statement: %s', async (payload) => {
+    const text = payload.replaceAll('\\', '\\\\').replaceAll("'", "\\'");
+    const name = payload.replaceAll('\\', '\\\\').replaceAll('`', '\\`');
+    const query = `SELECT '${text}' AS \`${name}\`, properties.\`${name}\`, arrayMap(\`${name}\` -> \`${name}\`, ['${text}'])
+      FROM events AS \`${name}\` WHERE \`${name}\`.event = '${text}' OR event LIKE '${text}' GROUP BY 1, 2`;
+    const { sql, parameters } = compileQuery(query, project);
+    expect(sql).not.toContain(payload);
+    expect(parameters).toContain(payload);
+    await expectIsolated(query);
+  });
+
+  it('of placeholders neither', () => {
+    const placeholders = new Map([['x', { kind: 'value', value: "'; select 1" } as const]]);
+    const { sql, parameters } = compileQuery('SELECT {x}', project, { placeholders });
+    expect(sql).not.toContain("'; select 1");
+    expect(parameters).toContain("'; select 1");
+  });
+});
+
+describe('what a query may not do', () => {
+  it.each([
+    'SELECT pg_sleep(10)',
+    "SELECT current_setting('server_version')",
+    "SELECT set_config('a', 'b', false)",
+    "SELECT pg_read_file('/etc/passwd')",
+    "SELECT lo_import('/etc/passwd')",
+    "SELECT dblink('a', 'b')",
+    "SELECT query_to_xml('select 1', true, true, '')",
+    'SELECT version()',
+    'SELECT currentUser()',
+    "SELECT * FROM file('/etc/passwd')",
+    "SELECT * FROM url('http://a')",
+    'SELECT * FROM generate_series(1, 10)',
+    'SELECT * FROM pg_class',
+    'SELECT * FROM pg_catalog.pg_authid',
+    'SELECT * FROM information_schema.tables',
+    'SELECT * FROM public.events',
+    'SELECT * FROM system.tables',
+    'SELECT * FROM exportd.api_keys',
+    'SELECT ctid FROM events',
+    'SELECT xmin FROM events',
+    'SELECT tableoid FROM persons',
+    'SELECT is_deleted FROM persons',
+    'DROP TABLE events',
+    'DELETE FROM events',
+    'INSERT INTO events SELECT * FROM events',
+    'UPDATE events SET event = 1',
+    'SELECT 1; SELECT 2',
+    'SELECT 1; DROP TABLE events',
+    'SELECT * FROM events FOR UPDATE',
+    'SELECT * INTO copied FROM events',
+    'COPY events TO STDOUT',
+    'SET role postgres',
+    'EXPLAIN SELECT 1',
+    'CALL x()',
+  ])('%s is refused', (query) => {
+    expect(compiles(query)).toBe(false);
+  });
+});

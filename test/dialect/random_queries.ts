@@ -1,0 +1,115 @@
+import fc, { type GeneratorValue } from 'fast-check';
+
+interface Tables {
+  readonly alias: string;
+  readonly columns: readonly string[];
+}
+
+const tables: Readonly<Record<string, readonly string[]>> = {
+  events: [
+    ...['event', 'distinct_id', 'properties.plan', 'person.properties.email', 'session.$entry_current_url'],
+    ...['pdi.person.properties.email', '$session_id', 'poe.properties.email'],
+  ],
+  persons: ['properties.email', "properties['email']"],
+  person_distinct_ids: ['distinct_id', 'person.properties.email'],
+  sessions: ['session_id', '$entry_current_url', 'distinct_id'],
+  session_replay_events: ['session_id', 'first_url', 'person.properties.email'],
+  'warehouse.orders': ['distinct_id'],
+  plans: ['name'],
+};
+
+/** Makes random queries over all tables that compile: joins, subqueries, names, unions, groups, lambdas. */
+export class RandomQueries {
+  readonly #draw: GeneratorValue;
+  #aliases = 0;
+
+  constructor(draw: GeneratorValue) {
+    this.#draw = draw;
+  }
+
+  /** A query whose columns are texts called `v0`, `v1`, …. */
+  query(depth = 2): string {
+    const kind = this.#draw(fc.integer, { min: 0, max: 9 });
+    if (depth > 0 && kind === 0) {
+      const word = this.#draw(
+        fc.constantFrom<string[]>,
+        'UNION ALL',
+        'UNION DISTINCT',
+        'INTERSECT',
+        'EXCEPT',
+      );
+      return `${this.select(depth - 1, 1)} ${word} ${this.select(depth - 1, 1)}`;
+    }
+    if (depth > 0 && kind === 1) {
+      const name = `named_${this.#aliases++}`;
+      return `WITH ${name} AS (${this.select(depth - 1, 1)}) SELECT a.v0 FROM ${name} AS a LEFT JOIN ${name} AS b ON a.v0 = b.v0 LIMIT 1000`;
+    }
+    return this.select(depth, 2);
+  }
+
+  select(depth: number, width: number): string {
+    const first = this.#source(depth);
+    const second = this.#maybe(3) ? this.#source(depth) : undefined;
+    const columns = [first, second].flatMap((from) =>
+      from === undefined ? [] : from.columns.map((name) => `${from.alias}.${name}`),
+    );
+    const chosen = Array.from({ length: width }, () => this.#text(this.#one(columns), depth));
+    const join =
+      second === undefined
+        ? ''
+        : ` ${this.#one(['LEFT', 'INNER', 'RIGHT', 'FULL'])} JOIN ${second.from} ON ${this.#one(
+            first.columns.map((name) => `${first.alias}.${name}`),
+          )} = ${this.#one(second.columns.map((name) => `${second.alias}.${name}`))}`;
+    const where = this.#maybe(2) ? ` WHERE ${this.#condition(columns, depth)}` : '';
+    const named = chosen.map((text, index) => `${text} AS v${index}`).join(', ');
+    const tail = this.#maybe(4) ? ` LIMIT 3 BY v0 LIMIT 1000` : ' LIMIT 1000';
+    if (!this.#maybe(3)) return `SELECT ${named} FROM ${first.from}${join}${where}${tail}`;
+    const aggregate = this.#one(['max', 'min', 'any', 'argMax']);
+    const values = chosen.map((text) =>
+      aggregate === 'argMax' ? `argMax(${text}, ${text})` : `${aggregate}(${text})`,
+    );
+    const grouped = values.map((text, index) => `${text} AS v${index}`).join(', ');
+    return `SELECT ${grouped} FROM ${first.from}${join}${where} GROUP BY ${this.#one(columns)}${tail}`;
+  }
+
+  #source(depth: number): Tables & { readonly from: string } {
+    const alias = `t${this.#aliases++}`;
+    if (depth > 0 && this.#maybe(4))
+      return { alias, columns: ['v0'], from: `(${this.query(depth - 1)}) AS ${alias}` };
+    const name = this.#one(Object.keys(tables));
+    return { alias, columns: tables[name] ?? [], from: `${name} AS ${alias}` };
+  }
+
+  #text(column: string, depth: number): string {
+    const other = depth > 0 ? `(SELECT max(v0) FROM (${this.select(0, 1)}))` : `'none'`;
+    return this.#one([
+      column,
+      `coalesce(${column}, ${other})`,
+      `concat(${column}, '-')`,
+      `if(${column} = 'a', ${column}, 'b')`,
+      `arrayMap(x -> concat(x, ${column}), ['p', 'q'])[1]`,
+      `CASE WHEN ${column} IS NULL THEN 'null' ELSE ${column} END`,
+    ]);
+  }
+
+  #condition(columns: readonly string[], depth: number): string {
+    const column = this.#one(columns);
+    const inner = depth > 0 ? `(${this.select(0, 1)})` : `('a', 'b', NULL)`;
+    return this.#one([
+      `${column} = 'a' OR 1 = 1`,
+      `${column} != ${this.#one(columns)}`,
+      `${column} IN ${inner}`,
+      `${column} NOT IN ${inner}`,
+      `NOT (${column} LIKE '%a%')`,
+      `${column} IS NULL OR true`,
+    ]);
+  }
+
+  #one(choices: readonly string[]): string {
+    return this.#draw(fc.constantFrom<string[]>, ...choices);
+  }
+
+  #maybe(oneIn: number): boolean {
+    return this.#draw(fc.integer, { min: 1, max: oneIn }) === 1;
+  }
+}
