@@ -76,7 +76,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       pool,
       logger,
       source: querySource,
-      kinds: productQueryKinds,
+      kinds: productQueryKinds(settings),
       running: createRunningQueries({ pool, pollMs: settings.EXPORTD_QUERY_POLL_MS, logger }),
       background: {
         start: (query) => calls.track(() => background.start(query)),

@@ -19,7 +19,7 @@ export interface FiltersOverride {
   readonly date_from?: string | null | undefined;
   readonly date_to?: string | null | undefined;
   /** Property filters as the request has them; each kind checks them as it checks its own. */
-  readonly properties?: readonly unknown[] | null | undefined;
+  readonly properties?: readonly JsonValue[] | null | undefined;
 }
 
 /** A variable that a query reads. */

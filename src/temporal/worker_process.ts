@@ -116,7 +116,7 @@ async function serve(
     logger,
     settings,
   };
-  const queries = createQueryWork({ pool, kinds: productQueryKinds, logger, settings });
+  const queries = createQueryWork({ pool, kinds: productQueryKinds(settings), logger, settings });
   const background = createQueryClient(client, settings);
   const pass = async (): Promise<void> => {
     await deleteExpired(pool, settings.EXPORTD_LOG_RETENTION_MS);

@@ -151,7 +151,7 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
       pool,
       logger,
       source: querySource,
-      kinds: productQueryKinds,
+      kinds: productQueryKinds(settings),
       running: createRunningQueries({ pool, pollMs: 50, logger }),
       background: {
         start: () => Promise.reject(new Error('connect ECONNREFUSED')),

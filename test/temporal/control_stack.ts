@@ -19,6 +19,7 @@ import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import { productQueryKinds } from '../../src/queries/product_kinds.ts';
+import type { QueryKinds } from '../../src/queries/registry.ts';
 import { everyRow } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createLogger, type Logger } from '../../src/telemetry/logger.ts';
@@ -103,7 +104,7 @@ export interface DataPlane {
 export async function createControlStack(
   more: Record<string, string> = {},
   makeDataPlane?: (database: TestDatabase, settings: Settings, runSteps: RunSteps) => DataPlane,
-  queryKinds = productQueryKinds,
+  queryKinds?: QueryKinds,
 ): Promise<ControlStack> {
   const database = await createTestDatabase();
   const settings = readSettings({
@@ -150,7 +151,12 @@ export async function createControlStack(
     logger,
     settings,
   };
-  const queries = createQueryWork({ pool, kinds: queryKinds, logger, settings });
+  const queries = createQueryWork({
+    pool,
+    kinds: queryKinds ?? productQueryKinds(settings),
+    logger,
+    settings,
+  });
   let stop: (() => Promise<void>) | undefined;
 
   const send = async (batchExportId: string, name: CommandName, body: Record<string, unknown> = {}) => {

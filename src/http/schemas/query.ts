@@ -36,7 +36,7 @@ export const queryBody = z
       .strictObject({
         date_from: z.string().nullish(),
         date_to: z.string().nullish(),
-        properties: z.array(z.unknown()).nullish(),
+        properties: z.array(jsonValue).nullish(),
       })
       .nullish()
       .describe('Dates that stand in the place of those of the query, and property filters beside its own.'),

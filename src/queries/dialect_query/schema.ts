@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import type { JsonValue } from '../../domain/json_value.ts';
+
+const json: z.ZodType<JsonValue> = z.json();
+
+/** A query of the kind DialectQuery. */
+export const dialectQuerySchema = z.strictObject({
+  kind: z.literal('DialectQuery'),
+  query: z.string('This field must be a string.').min(1, 'This field may not be blank.'),
+  /** Read in the text as `{name}`. */
+  values: z.record(z.string(), json).nullish(),
+  /** By their ids; read in the text as `{variables.<code_name>}`. */
+  variables: z
+    .record(
+      z.string(),
+      z.strictObject({
+        variableId: z.string().nullish(),
+        code_name: z.string(),
+        value: json.optional(),
+        isNull: z.boolean().nullish(),
+      }),
+    )
+    .nullish(),
+  /** What `{filters}` stands for in the text. */
+  filters: z
+    .strictObject({
+      dateRange: z
+        .strictObject({
+          date_from: z.string().nullish(),
+          date_to: z.string().nullish(),
+          explicitDate: z.boolean().nullish(),
+        })
+        .nullish(),
+      properties: z.array(json).nullish(),
+      filterTestAccounts: z.boolean().nullish(),
+    })
+    .nullish(),
+  name: z.string().nullish(),
+  explain: z.boolean().nullish(),
+  modifiers: z.looseObject({}).nullish(),
+  tags: z.looseObject({}).nullish(),
+  version: z.number().nullish(),
+});
+export type DialectQuery = z.infer<typeof dialectQuerySchema>;

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openFacade, type Facade } from '../http/facade.ts';
+
+let facade: Facade;
+beforeAll(async () => {
+  facade = await openFacade();
+  await facade.database.pool.query(
+    `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp)
+     select team, gen_random_uuid(), case when n % 2 = 0 then '$pageview' else 'bought' end, 'user ' || n,
+       jsonb_build_object('price', n, 'of', team), timestamptz '2026-11-20 23:30:00.25+00' + n * interval '1 minute'
+     from unnest(array[$1::integer, $2]) team, generate_series(1, 150) n`,
+    [facade.projectId, facade.otherProjectId],
+  );
+});
+afterAll(() => facade.close());
+
+const ask = (query: string, more: object = {}, members: object = {}) =>
+  facade.call('POST', `/api/projects/${facade.projectId}/query/`, {
+    query: { kind: 'DialectQuery', query, ...more },
+    ...members,
+  });
+
+describe('DialectQuery', () => {
+  it("answers rows of the project alone, with names, types and the query's canonical text", async () => {
+    const { status, body } = await ask(
+      'select event, count() as events, min(timestamp) from events group by event order by event',
+    );
+    expect([status, body]).toMatchObject([
+      200,
+      {
+        results: [
+          ['$pageview', 75, '2026-11-20T23:32:00.250000Z'],
+          ['bought', 75, '2026-11-20T23:31:00.250000Z'],
+        ],
+        columns: ['event', 'events', 'min(timestamp)'],
+        types: [
+          ['event', 'String'],
+          ['events', 'Int64'],
+          ['min(timestamp)', expect.stringContaining('DateTime64')],
+        ],
+        hasMore: false,
+        limit: 100,
+        offset: 0,
+        dialect_query: expect.stringMatching(/^SELECT .* LIMIT 100$/),
+        is_cached: false,
+      },
+    ]);
+  });
+
+  it('has 100 rows without LIMIT and as many as LIMIT says with one; the old name means the same', async () => {
+    const cut = await ask('select uuid from events');
+    expect([cut.body.hasMore, cut.body.limit, (cut.body.results as unknown[]).length]).toEqual([
+      true,
+      100,
+      100,
+    ]);
+    const all = await ask('select uuid from events limit 10 offset 145', { kind: 'HogQLQuery' });
+    expect([all.body.limit, all.body.offset, (all.body.results as unknown[]).length]).toEqual([10, 145, 5]);
+  });
+
+  it('reads values and variables', async () => {
+    const { body } = await ask(
+      'select count() from events where event = {name} and toInt(properties.price) > {variables.least}',
+      { values: { name: 'bought' }, variables: { a: { variableId: 'a', code_name: 'least', value: 100 } } },
+      { variables_override: { a: { value: 147 } } },
+    );
+    expect(body.results).toEqual([[1]]);
+    const missing = await ask('select {variables.none}');
+    expect([missing.status, missing.body.code]).toEqual([400, 'unknown_variable']);
+  });
+
+  it('says where a query is wrong', async () => {
+    const syntax = await ask('select event\nform events');
+    expect([syntax.status, syntax.body]).toMatchObject([
+      400,
+      {
+        code: 'dialect_error',
+        attr: 'query__query',
+        detail: expect.stringMatching(/line 2, column \d+\)\n.*\n *\^/),
+      },
+    ]);
+    const field = await ask('select no_such_field from events');
+    expect(field.body.detail).toContain('Unable to resolve field: no_such_field');
+    for (const text of [
+      'drop table events',
+      'select 1; select 2',
+      'select * from pg_class',
+      'select pg_sleep(1)',
+    ])
+      expect((await ask(text)).status).toBe(400);
+  });
+});
