@@ -42,6 +42,12 @@ const aroundMs = 10_000;
 const beginningMs = 2_000;
 const startsAtOnce = 8;
 
+/**
+ * Of what waits for a place in the upkeep worker: a person waits for a test, the upkeep has Temporal's 3, and projects have
+ * their turns, so that one whose receivers hang keeps neither the upkeep nor other projects' receivers waiting.
+ */
+const priorities = { test: 1, notification: 4 } as const;
+
 function optionsOf(deliveryId: string, settings: ClientSettings) {
   const queues = taskQueues(settings);
   const input: NotificationInput = {
@@ -93,6 +99,7 @@ export function createNotificationClient(
       client.workflow.start(workflowTypes.notification, {
         ...optionsOf(deliveryId, settings),
         workflowIdConflictPolicy,
+        priority: { priorityKey: priorities.notification, fairnessKey: String(row.team_id) },
         typedSearchAttributes: [
           { key: searchAttributes.project, value: String(row.team_id) },
           { key: searchAttributes.batchExport, value: row.batch_export_id },
@@ -126,6 +133,7 @@ export function createWebhookTestClient(client: Client, settings: ClientSettings
         client.workflow.start(workflowTypes.notification, {
           ...optionsOf(deliveryId, settings),
           workflowExecutionTimeout: executionMs,
+          priority: { priorityKey: priorities.test },
           staticSummary: 'Test of a webhook',
         }),
       );

@@ -101,6 +101,12 @@ describe('the delivery of a notification', () => {
       status: 200,
       detail: 'The receiver answered 200.',
     });
+    // After the upkeep, and each project in its turn.
+    const { raw } = await (await one.handle()).describe();
+    expect(raw.workflowExecutionInfo?.priority).toMatchObject({
+      priorityKey: 4,
+      fairnessKey: String(teamId),
+    });
     expect(await one.lines()).toEqual([
       {
         level: 'INFO',
