@@ -25,7 +25,7 @@ export const dialectQueryKind = (relations: Relations): QueryKind<DialectQuery> 
     ...query,
     filters: {
       ...query.filters,
-      ...((date_from || date_to) && { dateRange: { date_from, date_to } }),
+      ...((date_from ?? date_to ?? null) !== null && { dateRange: { date_from, date_to } }),
       properties: [...(query.filters?.properties ?? []), ...(properties ?? [])],
     },
   }),
