@@ -119,12 +119,13 @@ async function serve(
   const queries = createQueryWork({ pool, kinds: productQueryKinds(settings), logger, settings });
   const background = createQueryClient(client, settings);
   const pass = async (): Promise<void> => {
-    await deleteExpired(pool, settings.EXPORTD_LOG_RETENTION_MS);
-    await deleteExpiredQueries(pool, settings);
     // A namespace that was lost comes back without them, and refuses every start that names one.
     await registerSearchAttributes(temporal, signal);
     await reconcile(control);
     await reconcileQueries({ client, pool, background, logger, settings });
+    // Last, so that what they meet keeps no run waiting.
+    await deleteExpired(pool, settings.EXPORTD_LOG_RETENTION_MS);
+    await deleteExpiredQueries(pool, settings);
   };
   const reconciler = createReconciler({ pool, pass, settings, logger });
   try {
