@@ -14,9 +14,10 @@ import { direction, sortable } from './order_items.ts';
 export function compileSetOperation(
   compiler: Compiler,
   operation: SetOperation,
-  scope: Scope,
+  outer: Scope,
 ): CompiledQuery {
-  const { statement } = scope;
+  const { statement } = outer;
+  const scope: Scope = { ...outer, ctes: cteScope(leadingCtes(operation), outer.ctes) };
   const operands = operation.operands.map((operand) => compiler.query(operand, scope));
   const [first] = operands;
   if (first === undefined) throw statement.error('This joins no queries.', operation);

@@ -1,0 +1,32 @@
+import { type CompileOptions, compileQuery } from '../../src/dialect/compile/compile_query.ts';
+import type { Project } from '../../src/dialect/resolve/statement.ts';
+import { inTransaction, type Pool } from '../../src/journal/database.ts';
+
+/** The rows of a query, read as queries are run: READ ONLY and within a time. */
+export async function rowsOf(
+  pool: Pool,
+  query: string,
+  project: Project,
+  options: CompileOptions = {},
+): Promise<readonly (readonly unknown[])[]> {
+  const { sql, parameters, columns } = compileQuery(query, project, options);
+  const rows = await inTransaction(pool, async (connection) => {
+    await connection.query(`set transaction read only; set local statement_timeout = '20s'`);
+    const answer = await connection.query<unknown[]>({
+      text: sql,
+      values: [...parameters],
+      rowMode: 'array',
+    });
+    return answer.rows;
+  });
+  return rows.map((row) =>
+    row.map((value, index) => {
+      if (value instanceof Date || Object.prototype.toString.call(value) === '[object Date]')
+        return dayOf(value as Date);
+      return columns[index]?.type.kind === 'decimal' && value !== null ? Number(value) : value;
+    }),
+  );
+}
+
+const dayOf = (date: Date): string =>
+  `${date.getFullYear()}-${String(date.getMonth() + 1).padStart(2, '0')}-${String(date.getDate()).padStart(2, '0')}`;
