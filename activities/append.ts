@@ -174,7 +174,8 @@ function runActivities(dependencies: AppendDependencies) {
         if (look.state.phase !== 'open') return { ...look, held_by };
         // Most runs find it open at their first look; counting at once saves a step of the workflow.
         const settled = { run_id: input.run_id, settled: true, held_by };
-        return { ...look, held_by, counted: await countOpenRun(dependencies, settled, cancellationSignal()) };
+        const counted = await countOpenRun(dependencies, settled, run, cancellationSignal());
+        return { ...look, held_by, counted };
       },
 
       /** Closes a run whose execution has sent its share, and opens the run that the next execution goes on with. */
@@ -185,7 +186,8 @@ function runActivities(dependencies: AppendDependencies) {
         run_id: string;
         settled: boolean;
         held_by: readonly string[];
-      }): Promise<CountedRows> => countOpenRun(dependencies, input, cancellationSignal()),
+      }): Promise<CountedRows> =>
+        countOpenRun(dependencies, input, await runSteps.load(input.run_id), cancellationSignal()),
     },
     logger,
   );

@@ -1,5 +1,6 @@
 import type { Settings } from '../src/config/settings.ts';
 import type { RunSteps } from '../src/decisions/run_steps.ts';
+import type { OpenedRun } from '../src/domain/run.ts';
 import type { SelectionOf } from '../src/destination/row_selections.ts';
 import type { Source } from '../src/source/source.ts';
 import { noEncoder } from './finish_export.ts';
@@ -30,10 +31,10 @@ export interface CountedRows {
 export async function countOpenRun(
   { runSteps, source, selectionOf, settings }: CountDependencies,
   input: { readonly run_id: string; readonly settled: boolean; readonly held_by: readonly string[] },
+  loaded: OpenedRun,
   signal: AbortSignal,
 ): Promise<CountedRows> {
   const { run_id, settled } = input;
-  const loaded = await runSteps.load(run_id);
   const recorded = loaded.records_total_count;
   const range = rowRangeOf(loaded, await selectionOf(loaded.subject));
   const rows = recorded ?? (await source.countRows(range, signal));

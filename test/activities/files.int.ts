@@ -103,6 +103,7 @@ describe('an interval that is cut', () => {
     const counted = await countOpenRun(
       { ...stage, settings: settings() },
       { run_id, settled: true, held_by: [] },
+      await stage.runSteps.load(run_id),
       new AbortController().signal,
     );
     expect(counted).toEqual({ rows: eventCount, ranges: 3 });
