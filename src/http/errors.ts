@@ -7,6 +7,7 @@ import {
   QueryIdInUse,
   QueryInterrupted,
   QueryInvalid,
+  QueryNotBegun,
 } from '../queries/query_errors.ts';
 import { QueryMismatch } from '../queries/registry.ts';
 import { ApiError, notFound } from './api_error.ts';
@@ -58,7 +59,8 @@ function queryError(error: Error, request: FastifyRequest): ApiError | undefined
     return new ApiError(409, 'conflict', error.message, { attr: 'client_query_id' });
   if (error instanceof BackgroundUnreachable)
     return new ApiError(503, 'temporal_unreachable', error.message, retryLater);
-  if (error instanceof QueryInterrupted) return new ApiError(503, 'unavailable', error.message, retryLater);
+  if (error instanceof QueryInterrupted || error instanceof QueryNotBegun)
+    return new ApiError(503, 'unavailable', error.message, retryLater);
   return undefined;
 }
 

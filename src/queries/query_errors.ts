@@ -46,6 +46,17 @@ export class QueryInterrupted extends Error {
   }
 }
 
+/** No connection to the source was free in time. */
+export class QueryNotBegun extends Error {
+  override readonly name = 'QueryNotBegun';
+
+  constructor() {
+    super(
+      'The query could not begin in time: too many others run, or the database does not answer. Try again in a moment.',
+    );
+  }
+}
+
 /** The id that a client gave is in use by another query. */
 export class QueryIdInUse extends Error {
   override readonly name = 'QueryIdInUse';

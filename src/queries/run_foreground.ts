@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { completeAnswer } from './complete_answer.ts';
 import { orderOf, type PreparedQuery } from './prepared_query.ts';
 import type { QueryDesk } from './query_desk.ts';
-import { QueryIdInUse, QueryInterrupted, QueryInvalid } from './query_errors.ts';
+import { QueryIdInUse, QueryInterrupted, QueryInvalid, QueryNotBegun } from './query_errors.ts';
 import { endingOf } from './query_ending.ts';
 import { loadAnswer, storeResult, type QueryResult, type StoredAnswer } from './results.ts';
 import { runQuery } from './run_query.ts';
@@ -31,12 +31,17 @@ export async function runForeground(
   return answerOfOther(desk, status);
 }
 
+/** The pool's message, both when it is full and when the server does not answer. */
+const noConnection = /^timeout exceeded when trying to connect$/;
+
 type Calculated = QueryResult & { readonly answer: StoredAnswer };
 
 async function calculate(desk: QueryDesk, prepared: PreparedQuery, query: RunningQuery): Promise<Calculated> {
   const { project, cache_key } = prepared;
   const timeoutMs = desk.settings.EXPORTD_QUERY_TIMEOUT_MS;
-  const { answer, json } = await runQuery(desk, { ...prepared, timeoutMs }, query);
+  const { answer, json } = await runQuery(desk, { ...prepared, timeoutMs }, query).catch((error: unknown) => {
+    throw Error.isError(error) && noConnection.test(error.message) ? new QueryNotBegun() : error;
+  });
   return { ...(await storeResult(desk.pool, { team_id: project.team_id, cache_key, json })), answer };
 }
 
