@@ -15,16 +15,35 @@ interface BackfillRow {
   readonly finished_at: string | null;
   readonly last_updated_at: string;
   readonly finished_runs: number;
+  readonly completed_runs: number;
+  readonly failed_runs: number;
+  readonly cancelled_runs: number;
   readonly records_completed: number;
   readonly records_total_count: number;
 }
 
+// What became of a run that automatic retries followed is what became of the last of them; they are of the same backfill,
+// or of the schedule like the run, while a retry that a person asked for is a backfill of its own.
 const selection = `
   select backfill.*, progress.* from exportd.backfills backfill cross join lateral (
     select count(*) filter (where run.finished_at is not null) as finished_runs,
-      coalesce(sum(run.records_completed), 0)::bigint as records_completed,
-      coalesce(sum(run.records_total_count), 0)::bigint as records_total_count
+      count(*) filter (where outcome.status = 'Completed') as completed_runs,
+      count(*) filter (where outcome.status in ('Failed', 'Terminated')
+        or outcome.status in ('FailedRetryable', 'TimedOut') and outcome.retry_at is null) as failed_runs,
+      count(*) filter (where outcome.status = 'Cancelled') as cancelled_runs,
+      coalesce(sum(outcome.records_completed), 0)::bigint as records_completed,
+      coalesce(sum(outcome.records_total_count), 0)::bigint as records_total_count
     from exportd.backfill_runs opened join exportd.batch_export_runs run on run.id = opened.run_id
+    left join lateral (
+      select * from exportd.batch_export_runs retry
+      where run.status in ('FailedRetryable', 'TimedOut') and retry.batch_export_id = run.batch_export_id
+        and retry.data_interval_start = run.data_interval_start and retry.data_interval_end = run.data_interval_end
+        and retry.backfill_id is not distinct from run.backfill_id and retry.position > run.position
+      order by retry.position desc limit 1) retry on true
+    cross join lateral (
+      select coalesce(retry.status, run.status) as status, coalesce(retry.retry_at, run.retry_at) as retry_at,
+        coalesce(retry.records_completed, run.records_completed) as records_completed,
+        coalesce(retry.records_total_count, run.records_total_count) as records_total_count) outcome
     where opened.backfill_id = backfill.id) progress
   where backfill.batch_export_id = $1`;
 
@@ -42,6 +61,10 @@ const answerOf = (row: BackfillRow): BackfillAnswer => ({
   progress: {
     total_runs: row.total_runs,
     finished_runs: row.finished_runs,
+    completed_runs: row.completed_runs,
+    failed_runs: row.failed_runs,
+    cancelled_runs: row.cancelled_runs,
+    retrying_runs: row.finished_runs - row.completed_runs - row.failed_runs - row.cancelled_runs,
     progress: row.total_runs === 0 ? 1 : row.finished_runs / row.total_runs,
     records_completed: row.records_completed,
     records_total_count: row.records_total_count,

@@ -17,7 +17,14 @@ export const backfillSchema = z
     last_updated_at: timestamp,
     progress: z.object({
       total_runs: z.number().int(),
-      finished_runs: z.number().int(),
+      finished_runs: z.number().int().describe('Completed, failed, cancelled and retrying ones together.'),
+      completed_runs: z.number().int(),
+      failed_runs: z
+        .number()
+        .int()
+        .describe('Failed, Terminated, or FailedRetryable or TimedOut without another automatic retry.'),
+      cancelled_runs: z.number().int(),
+      retrying_runs: z.number().int().describe('Those whose automatic retry is due later, or under way.'),
       progress: z.number().describe('Part of the runs that have ended, from 0 to 1.'),
       records_completed: z.number().int(),
       records_total_count: z.number().int().describe('Of the runs that were opened so far.'),

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
+import { createRunSteps } from '../../src/decisions/run_steps.ts';
+import { createJournalledRuns } from '../decisions/journalled_runs.ts';
+import { quickPolicies } from '../decisions/commander.ts';
+import { minuteAgo } from './behind.ts';
+import { openFacade, type Facade } from './facade.ts';
+
+let facade: Facade;
+beforeAll(async () => {
+  facade = await openFacade({ EXPORTD_BACKFILL_CONCURRENCY: '20' });
+});
+afterAll(() => facade.close());
+
+/** An export and a backfill of so many of its intervals, with every run opened. */
+async function begun(minutes: number) {
+  const id = await facade.createExport();
+  const range = { start_at: minuteAgo(minutes + 1), end_at: minuteAgo(1) };
+  const { body } = await facade.call('POST', `batch_exports/${id}/backfills/`, range);
+  const path = `batch_exports/${id}/backfills/${String(body.id)}`;
+  const progress = async () => (await facade.call('GET', path)).body.progress;
+  const active = async () =>
+    (
+      await facade.database.pool.query<{ id: string }>(
+        `select id from exportd.batch_export_runs where batch_export_id = $1 and finished_at is null order by position`,
+        [id],
+      )
+    ).rows.map((run) => run.id);
+  return { id, path, progress, active };
+}
+
+/** Ends a run; a retry of it is due so many milliseconds later, unless that is none. */
+async function end(runId: string | undefined, status: RunEnding, retryMs?: number): Promise<void> {
+  const more =
+    retryMs === undefined
+      ? { EXPORTD_RETRY_LIMIT: '0' }
+      : { EXPORTD_RETRY_INITIAL_MS: String(retryMs), EXPORTD_RETRY_MAX_MS: '3600000' };
+  await endRun(facade.journal, quickPolicies(more), runId ?? '', { status, latest_error: 'Error: a test' });
+}
+
+async function complete(runId: string | undefined): Promise<void> {
+  const steps = createRunSteps(facade.journal);
+  const runs = createJournalledRuns(facade.journal, steps, {
+    command: () => Promise.reject(new Error('No command is needed.')),
+  });
+  const id = runId ?? '';
+  await runs.publish(id, await runs.begin(id), `key of ${id}`);
+}
+
+describe('the progress of a backfill', () => {
+  it('tells what became of its runs, in the list as well', async () => {
+    const { id, path, progress, active } = await begun(8);
+    const [completed, ...others] = await active();
+    await complete(completed);
+    const endings: readonly RunEnding[] = [
+      'Failed',
+      'FailedRetryable',
+      'TimedOut',
+      'Terminated',
+      'Cancelled',
+    ];
+    for (const [at, status] of endings.entries()) await end(others[at], status);
+    await end(others[5], 'FailedRetryable', 3_600_000);
+    const shown = {
+      total_runs: 8,
+      finished_runs: 7,
+      completed_runs: 1,
+      failed_runs: 4,
+      cancelled_runs: 1,
+      retrying_runs: 1,
+      progress: 7 / 8,
+    };
+    expect(await progress()).toMatchObject(shown);
+    const { body } = await facade.call('GET', `batch_exports/${id}/backfills/`);
+    expect(body.results).toMatchObject([{ id: path.split('/').at(-1), progress: shown }]);
+  });
+
+  it('counts a run that was retried by itself as the last retry ended, and no retry of a person', async () => {
+    const { id, progress, active } = await begun(2);
+    const [first, second] = await active();
+    await end(first, 'FailedRetryable', 0);
+    await facade.step(id);
+    const [, retry] = await active();
+    expect(await progress()).toMatchObject({ finished_runs: 1, failed_runs: 0, retrying_runs: 1 });
+    await complete(retry);
+    expect(await progress()).toMatchObject({ completed_runs: 1, retrying_runs: 0, records_completed: 3 });
+    await end(second, 'Failed');
+    await facade.call('POST', `batch_exports/${id}/runs/${second ?? ''}/retry`, {});
+    await complete((await active())[0]);
+    expect(await progress()).toMatchObject({
+      finished_runs: 2,
+      completed_runs: 1,
+      failed_runs: 1,
+      cancelled_runs: 0,
+      retrying_runs: 0,
+    });
+  });
+});
