@@ -76,5 +76,8 @@ async function answerOfOther(desk: QueryDesk, status: QueryStatus): Promise<Answ
   const found =
     status.result_id === null ? undefined : await loadAnswer(desk.pool, status.team_id, status.result_id);
   if (found) return answered(found);
+  if (status.error_code === 'query_lost' || status.error_code === 'query_interrupted')
+    throw new QueryInterrupted();
+  if (status.error_code === 'error') throw new Error('The query of the other request met a fault of ours.');
   throw new QueryInvalid(status.error_code ?? 'query_failed', status.error_message ?? 'The query failed.');
 }
