@@ -88,7 +88,8 @@ export async function takeDelivery(pool: Pool, deliveryId: string): Promise<Deli
 
 /**
  * Records an attempt: the delivery ends or is due again later, the webhook shows it, the log of the export says how it
- * went, at the first failure, at the last and at the success. A receiver that is gone for good is told nothing more.
+ * went, at the first failure, at the last and at the success. A receiver that is gone for good is told nothing more,
+ * unless it only said so to a test: whoever tries a webhook is told at once, and decides.
  */
 export async function recordAttempt(
   pool: Pool,
@@ -97,7 +98,8 @@ export async function recordAttempt(
   attempt: Attempt,
 ): Promise<DeliveryProgress> {
   return inTransaction(pool, async (connection) => {
-    const disable = attempt.status === gone;
+    const test = delivery.notification.type === 'test';
+    const disable = attempt.status === gone && !test;
     const webhook = await connection.query(
       `update exportd.webhooks set enabled = enabled and not $2, last_attempt_at = clock_timestamp(),
          last_attempt_status = $3, last_attempt_detail = $4 where id = $1`,
@@ -108,7 +110,7 @@ export async function recordAttempt(
       policy.EXPORTD_WEBHOOK_RETRY_INITIAL_MS * 2 ** Math.min(delivery.attempts, 30),
       policy.EXPORTD_WEBHOOK_RETRY_MAX_MS,
     );
-    const once = disable || delivery.notification.type === 'test';
+    const once = disable || test;
     const { rows } = await connection.query<{ status: 'pending' | 'delivered' | 'failed' }>(
       `update exportd.webhook_deliveries set attempts = attempts + 1,
          next_attempt_at = clock_timestamp() + $2 * interval '1 millisecond',
@@ -135,7 +137,8 @@ async function tell(
 ): Promise<void> {
   const { batch_export_id, run_id } = notification.data;
   if (batch_export_id === null || (outcome === 'pending' && attempts > 0)) return;
-  const name = `Webhook ${webhookName(webhook.url)}`;
+  // Two webhooks may have the same host.
+  const name = `Webhook ${webhook.id} (${webhookName(webhook.url)})`;
   const news = newsOf(notification);
   const next =
     outcome === 'pending'

@@ -199,16 +199,21 @@ describe('the test of a webhook', () => {
 
   it.each([
     ['another status', 500, '/hook', 500, 'The receiver answered 500.'],
+    ['word that the receiver is gone', 410, '/hook', 410, 'The receiver answered 410.'],
     ['a redirect, which is not followed', 302, '/hook', 302, 'redirects are not followed'],
     ['silence', 200, '/hangs', null, 'did not answer within 0.3 s'],
-  ])('says that it was not delivered after %s', async (_, code, path, status, words) => {
-    answer = code;
-    const { id } = await create({ url: `${receiver.endpoint}${path}` });
-    const before = receiver.received.length;
-    const tested = await facade.call('POST', `webhooks/${id}/test/`);
-    expect(tested.body).toEqual({ delivered: false, status, detail: expect.stringContaining(words) });
-    expect(receiver.received).toHaveLength(before + 1);
-  });
+  ])(
+    'says that it was not delivered after %s, and disables nothing',
+    async (_, code, path, status, words) => {
+      answer = code;
+      const { id } = await create({ url: `${receiver.endpoint}${path}` });
+      const before = receiver.received.length;
+      const tested = await facade.call('POST', `webhooks/${id}/test/`);
+      expect(tested.body).toEqual({ delivered: false, status, detail: expect.stringContaining(words) });
+      expect(receiver.received).toHaveLength(before + 1);
+      expect((await facade.call('GET', `webhooks/${id}/`)).body.enabled).toBe(true);
+    },
+  );
 
   it('says that it was not delivered where nobody listens', async () => {
     const { id } = await create({ url: 'http://127.0.0.1:1/' });

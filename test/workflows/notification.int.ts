@@ -110,7 +110,11 @@ describe('the delivery of a notification', () => {
     expect(await one.lines()).toEqual([
       {
         level: 'INFO',
-        message: expect.stringMatching(/was told that the run of .* Failed\.$/),
+        message: expect.stringMatching(
+          new RegExp(
+            `^Webhook ${one.webhook.id} \\(http://127\\.0\\.0\\.1:\\d+\\) was told that the run of .* Failed\\.$`,
+          ),
+        ),
         run_id: run?.id,
       },
     ]);
