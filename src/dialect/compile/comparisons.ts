@@ -6,6 +6,7 @@ import { ownText, sql, type Sql } from '../sql.ts';
 import { commonType, isNumber, nameOfType, scalar, type Type } from '../types.ts';
 import { coerce, readConstant } from './coerce.ts';
 import type { Use } from './compiler.ts';
+import { patternOf } from './regular_expressions.ts';
 
 export type OrderOperator = '=' | '!=' | '<' | '<=' | '>' | '>=';
 export type MatchOperator = Extract<
@@ -115,7 +116,9 @@ export function matchValues(
       'Write toString(…).',
     );
   };
-  const plain = sql`(${text(left)} ${ownText(matches[operator])} ${text(right)})`;
+  const isPattern = operator.includes('~');
+  const wanted = isPattern && right.type.kind === 'string' ? patternOf(right, node, statement) : text(right);
+  const plain = sql`(${text(left)} ${ownText(matches[operator])} ${wanted})`;
   const nullable = left.type.nullable || right.type.nullable;
   const negated = operator.startsWith('not') || operator.startsWith('!');
   const of = (piece: Sql, isNullable = false): Value =>

@@ -1,4 +1,4 @@
-import { higherOrder, scalar, type FunctionDefinition, type ValueType } from './definition.ts';
+import { higherOrder, refused, scalar, type FunctionDefinition, type ValueType } from './definition.ts';
 
 const withLambda = (name: string, gives: ValueType, description: string): FunctionDefinition =>
   higherOrder(name, ['lambda', 'array(T)', 'array(any)...'], gives, description);
@@ -69,7 +69,10 @@ export const arrayFunctions: readonly FunctionDefinition[] = [
   scalar('arrayStringConcat', ['array(any)', 'string?'], 'string', 'The items as one text.'),
   scalar('tuple', ['any...'], 'tuple', 'A tuple of the arguments.'),
   scalar('tupleElement', ['tuple', 'any', 'any?'], 'any', 'An element of a tuple.'),
-  scalar('untuple', ['tuple'], 'any', 'The elements of a tuple as columns.'),
+  refused(
+    scalar('untuple', ['tuple'], 'any', 'The elements of a tuple as columns.'),
+    'Name the elements: t.1, t.2.',
+  ),
   scalar('map', ['any...'], 'map', 'A map of keys and values.'),
   scalar(
     'mapFromArrays',

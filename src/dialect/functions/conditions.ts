@@ -23,7 +23,7 @@ export const conditionFunctions: readonly FunctionDefinition[] = [
   standard('or', ['boolean', 'boolean', 'boolean...'], 'boolean', 'Whether any holds.'),
   standard('xor', ['boolean', 'boolean', 'boolean...'], 'boolean', 'Whether an odd number holds.'),
   standard('not', ['boolean'], 'boolean', 'Whether it does not hold.', '(NOT $1)'),
-  standard('if', ['boolean', 'T', 'T'], 'T', 'One of two values.', '(CASE WHEN $1 THEN $2 ELSE $3 END)'),
+  standard('if', ['boolean', 'T', 'T'], 'T', 'One of two values.'),
   scalar(
     'multiIf',
     ['boolean', 'T', 'any...'],
@@ -34,8 +34,8 @@ export const conditionFunctions: readonly FunctionDefinition[] = [
   scalar('isNull', ['any'], 'boolean', 'Whether a value is null.', '($1 IS NULL)'),
   scalar('isNotNull', ['any'], 'boolean', 'Whether a value is not null.', '($1 IS NOT NULL)'),
   standard('coalesce', ['T', 'T...'], 'T', 'The first value that is not null.'),
-  standard('ifNull', ['T', 'T'], 'T', 'The first value, or the second if it is null.', 'coalesce($1, $2)'),
-  standard('nullIf', ['T', 'T'], 'T', 'Null if both are equal, or the first.', 'nullif($1, $2)'),
+  standard('ifNull', ['T', 'T'], 'T', 'The first value, or the second if it is null.'),
+  standard('nullIf', ['T', 'T'], 'T', 'Null if both are equal, or the first.'),
   scalar('assumeNotNull', ['T'], 'T', 'The value; a default of its type where it is null.'),
-  scalar('toNullable', ['T'], 'T', 'The value.', '$1'),
+  scalar('toNullable', ['T'], 'T', 'The value.'),
 ];

@@ -1,4 +1,4 @@
-import { scalar, type FunctionDefinition } from './definition.ts';
+import { refused, scalar, type FunctionDefinition } from './definition.ts';
 
 /** Conversions of types; those without a suffix give null for what cannot be read. */
 export const conversionFunctions: readonly FunctionDefinition[] = [
@@ -11,12 +11,15 @@ export const conversionFunctions: readonly FunctionDefinition[] = [
   scalar('toString', ['any'], 'string', 'The value as text.'),
   scalar('toBool', ['any'], 'boolean', 'The value as true or false.'),
   scalar('toUUID', ['any'], 'uuid', 'The value as a UUID, or null.'),
-  scalar('toJSONString', ['any'], 'string', 'The value as JSON text.', 'to_jsonb($1)::text'),
+  scalar('toJSONString', ['any'], 'string', 'The value as JSON text.'),
   scalar('toTypeName', ['any'], 'string', 'The name of the type of a value.'),
   scalar('accurateCastOrNull', ['any', 'string'], 'any', 'The value as another type, or null.'),
   scalar('hex', ['any'], 'string', 'A number or the bytes of a text in hexadecimal digits.'),
   scalar('unhex', ['string'], 'string', 'The bytes of hexadecimal digits.'),
-  scalar('cityHash64', ['any...'], 'integer', 'A hash of the values.'),
+  refused(
+    scalar('cityHash64', ['any...'], 'integer', 'A hash of the values.'),
+    'PostgreSQL cannot compute this hash; md5(…) gives another one.',
+  ),
   scalar('formatReadableSize', ['number'], 'string', 'A number of bytes for people.'),
   scalar('formatReadableQuantity', ['number'], 'string', 'A number for people.'),
   scalar('formatReadableTimeDelta', ['number', 'string?'], 'string', 'A number of seconds for people.'),

@@ -39,9 +39,11 @@ export interface FunctionDefinition {
   readonly description: string;
   /**
    * The PostgreSQL that a call becomes, where it is a text with its arguments in their places (`$1`, `$2`), or null
-   * where it takes more than that.
+   * where it takes more than that: `emit/` has those, by their names.
    */
   readonly compile: string | null;
+  /** Why it is known and cannot be run, with what to write instead; null for all others. */
+  readonly refused: string | null;
 }
 
 /** How many arguments a function takes. */
@@ -79,6 +81,7 @@ const rowOf =
     gives,
     description,
     compile: compile ?? null,
+    refused: null,
   });
 
 export const scalar = rowOf('scalar', false);
@@ -96,4 +99,10 @@ export const withSettings = (
 ): FunctionDefinition => ({
   ...definition,
   settings,
+});
+
+/** A function that analysts know and that is not to be had here. */
+export const refused = (definition: FunctionDefinition, instead: string): FunctionDefinition => ({
+  ...definition,
+  refused: instead,
 });

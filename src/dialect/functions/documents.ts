@@ -20,6 +20,6 @@ export const documentFunctions: readonly FunctionDefinition[] = [
   read('JSONExtractKeys', 'array(string)', 'The names of the members of an object.'),
   read('JSONExtractKeysAndValuesRaw', 'array(tuple)', 'Names and JSON texts of the members.'),
   scalar('JSON_VALUE', ['any', 'string'], 'string', 'The value at a path of SQL/JSON.'),
-  scalar('isValidJSON', ['string'], 'boolean', 'Whether a text is JSON.', '($1 IS JSON)'),
+  scalar('isValidJSON', ['string'], 'boolean', 'Whether a text is JSON.'),
   scalar('JSONArrayLength', ['any'], 'integer', 'Items of an array, or null.'),
 ];

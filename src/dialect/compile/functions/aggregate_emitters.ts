@@ -1,3 +1,5 @@
+import { listAggregateEmitters } from '../../functions/emit/list_aggregates.ts';
+import { statisticEmitters } from '../../functions/emit/statistics.ts';
 import { bind, commaList, sql, type Sql } from '../../sql.ts';
 import { arrayOf, isComposite, scalar, type Type, withNull } from '../../types.ts';
 import { defaultOf, toJson } from '../json_values.ts';
@@ -148,11 +150,6 @@ const quantile: AggregateEmitter = (site) => {
   return orEmpty(site, ordered(site, call), scalar('float'), sql`'NaN'::float8`);
 };
 
-const quantileExact: AggregateEmitter = (site) => {
-  const call = sql`percentile_disc(${shareOf(site, 0)}) within group (order by ${piece(site, 0)})`;
-  return orEmpty(site, ordered(site, call), site.gives, defaultOf(withNull(site.gives, false)));
-};
-
 const quantiles: AggregateEmitter = (site) => {
   const shares = commaList(site.settings.map((_, place) => shareOf(site, place)));
   const call = sql`percentile_cont(array[${shares}]) within group (order by (${piece(site, 0)})::float8)`;
@@ -160,13 +157,6 @@ const quantiles: AggregateEmitter = (site) => {
     sql: sql`coalesce(to_jsonb(${ordered(site, call)}), '[]'::jsonb)`,
     type: arrayOf(scalar('float')),
   };
-};
-
-const avgWeighted: AggregateEmitter = (site) => {
-  const [value, weight] = [sql`(${piece(site, 0)})::float8`, sql`(${piece(site, 1)})::float8`];
-  const total = site.over(sql`sum(${weight})`);
-  const product = site.over(sql`sum(${value} * ${weight})`);
-  return { sql: sql`(${product} / nullif(${total}, 0))`, type: scalar('float', true) };
 };
 
 const stringAgg: AggregateEmitter = (site) => ({
@@ -186,31 +176,6 @@ const topK: AggregateEmitter = (site) => {
     type: arrayOf(withNull(value.type, false)),
   };
 };
-
-const sumOfPowers = (site: AggregateSite, power: number): Sql =>
-  site.over(sql`sum(((${piece(site, 0)})::float8) ^ ${bind(String(power), 'float8')})`);
-
-/** Central moments from sums of powers. */
-const moment =
-  (power: 3 | 4): AggregateEmitter =>
-  (site) => {
-    const n = site.over(sql`count((${piece(site, 0)})::float8)`);
-    const mean = sql`(${sumOfPowers(site, 1)} / nullif(${n}, 0))`;
-    const [second, third] = [
-      sql`(${sumOfPowers(site, 2)} / nullif(${n}, 0))`,
-      sql`(${sumOfPowers(site, 3)} / nullif(${n}, 0))`,
-    ];
-    const variance = sql`(${second} - ${mean} ^ 2)`;
-    const central =
-      power === 3
-        ? sql`(${third} - 3 * ${mean} * ${second} + 2 * ${mean} ^ 3)`
-        : sql`((${sumOfPowers(site, 4)} / nullif(${n}, 0)) - 4 * ${mean} * ${third} + 6 * ${mean} ^ 2 * ${second} - 3 * ${mean} ^ 4)`;
-    const scale =
-      power === 3
-        ? sql`nullif(greatest(${variance}, 0), 0) ^ 1.5`
-        : sql`nullif(greatest(${variance}, 0), 0) ^ 2`;
-    return { sql: sql`(${central} / (${scale}))`, type: scalar('float', true) };
-  };
 
 const simpleLinearRegression: AggregateEmitter = (site) => {
   const both = sql`(${piece(site, 1)})::float8, (${piece(site, 0)})::float8`;
@@ -267,19 +232,16 @@ export const aggregateEmitters: ReadonlyMap<string, AggregateEmitter> = new Map(
     array_agg: group(false),
     median: quantile,
     quantile,
-    medianExact: quantileExact,
-    quantileExact,
     quantiles,
-    avgWeighted,
     string_agg: stringAgg,
     topK,
-    skewPop: moment(3),
-    kurtPop: moment(4),
     simpleLinearRegression,
     lag: neighbour('lag'),
     lead: neighbour('lead'),
     lagInFrame: neighbour('lag'),
     leadInFrame: neighbour('lead'),
     nth_value: nthValue,
+    ...statisticEmitters,
+    ...listAggregateEmitters,
   }),
 );

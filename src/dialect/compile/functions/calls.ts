@@ -25,6 +25,8 @@ export function callValue(compiler: Compiler, call: Call, scope: Scope, use: Use
   if (found === undefined)
     throw statement.error(`Unsupported function call '${name}(...)'.`, call.name, suggestFunction(name));
   const { definition, suffix } = found;
+  if (definition.refused !== null)
+    throw statement.error(`Function '${name}' is not supported.`, call.name, definition.refused);
   if (definition.kind === 'aggregate' || definition.kind === 'window' || call.over !== null)
     return aggregateValue(compiler, call, definition, suffix, scope);
   refuseAggregateParts(call, scope);

@@ -63,10 +63,9 @@ const assumeNotNull: Emitter = (site) => {
 const toNullable: Emitter = (site) => ({ sql: piece(site, 0), type: withNull(argument(site, 0).type) });
 
 const xor: Emitter = (site) =>
-  joinSql(
-    site.values.map(({ sql: value }) => sql`(${value})`),
-    ' <> ',
-  );
+  site.values
+    .slice(1)
+    .reduce((odd, value) => sql`(${odd} <> (${value.sql}))`, sql`(${argument(site, 0).sql})`);
 
 /** The value of the second array at the place where the first has the value. */
 const transform: Emitter = (site) => {

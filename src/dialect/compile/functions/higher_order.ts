@@ -3,6 +3,7 @@ import type { Scope } from '../../resolve/scope.ts';
 import { derive, noFacts, type Value } from '../../resolve/value.ts';
 import { commaList, joinSql, ownText, sql, type Sql } from '../../sql.ts';
 import { arrayOf, isNumber, nameOfType, scalar, type Type, withNull } from '../../types.ts';
+import { foldValue } from '../../functions/emit/fold.ts';
 import { condition } from '../coerce.ts';
 import type { Compiler } from '../compiler.ts';
 import { defaultOf, fromJson, toJsonItem } from '../json_values.ts';
@@ -23,6 +24,7 @@ interface Items {
 
 /** A function that takes a lambda. @throws DialectError */
 export function higherOrderValue(compiler: Compiler, call: Call, name: string, scope: Scope): Value {
+  if (name === 'arrayFold') return foldValue(compiler, call, scope, bodyValue);
   const items = itemsOf(compiler, call, scope);
   const emit = Object.hasOwn(emitters, name) ? emitters[name] : undefined;
   if (emit === undefined)
@@ -150,22 +152,47 @@ const place =
 const numbers = (items: Items, scope: Scope): Sql => {
   const { type, sql: piece } = items.result;
   if (type.kind === 'boolean') return sql`(${piece})::int4`;
-  if (isNumber(type) || type.kind === 'null') return piece;
+  if (type.kind === 'null') return sql`(${piece})::int8`;
+  if (isNumber(type)) return piece;
   throw scope.statement.error(`Numbers are needed here, found ${nameOfType(type)}.`, items.body);
 };
 
 const numberType = ({ result }: Items): Type =>
   isNumber(result.type) ? withNull(result.type, false) : scalar('integer');
 
+/**
+ * Values made from the items in a query of their own: an aggregate of nothing but columns of the query around would
+ * belong to that one.
+ */
+const made = (value: Sql, { rows, at }: Items): Sql =>
+  sql`(select ${value} as v, ${at} as at from ${rows}) as made`;
+
+const aggregated = (aggregate: Sql, value: Sql, items: Items): Sql =>
+  sql`(select ${aggregate}(made.v) from ${made(value, items)})`;
+
 const extreme =
-  (name: 'min' | 'max'): Emit =>
+  (order: 'asc' | 'desc'): Emit =>
   (items) => {
     const { type, sql: piece } = items.result;
-    const key = type.kind === 'string' ? sql`(${piece}) collate "C"` : piece;
+    const key = type.kind === 'string' ? sql`made.v collate "C"` : sql`made.v`;
     const plain = withNull(type, false);
-    const value = one(sql`${ownText(name)}(${key})`, items, sql``);
+    const value = sql`(select made.v from ${made(piece, items)} where made.v is not null order by ${key} ${ownText(order)} limit 1)`;
     return { sql: sql`coalesce(${value}, ${defaultOf(plain)})`, type: plain };
   };
+
+/** Multiplied one after the other; PostgreSQL would fail where the product is too large or too small. */
+const product: Emit = (items, scope) => {
+  const value = sql`(${numbers(items, scope)})::float8`;
+  const size = sql`ln(abs(run.v)) + ln(abs(made.v))`;
+  const next = sql`case when made.v = 0 or run.v = 0 then 0 when abs(run.v) = 'Infinity' or abs(made.v) = 'Infinity' then run.v * made.v
+    when ${size} > 709.78 then sign(run.v) * sign(made.v) * 'Infinity'::float8 when ${size} < -744 then 0 else run.v * made.v end`;
+  return {
+    sql: sql`(with recursive run(at, v) as (select 0::int8, 1::float8 union all
+      select made.at, ${next} from run join ${made(value, items)} on made.at = run.at + 1)
+      select run.v from run order by run.at desc limit 1)`,
+    type: scalar('float'),
+  };
+};
 
 const emitters: Readonly<Record<string, Emit>> = {
   arrayMap: (items) => ({
@@ -196,24 +223,16 @@ const emitters: Readonly<Record<string, Emit>> = {
   arrayReverseSort: sorted(true),
   arraySum: (items, scope) => {
     const type = numberType(items);
-    const sum = one(sql`sum(${numbers(items, scope)})`, items, sql``);
+    const sum = aggregated(sql`sum`, numbers(items, scope), items);
     return { sql: sql`coalesce(${type.kind === 'integer' ? sql`(${sum})::int8` : sum}, 0)`, type };
   },
   arrayAvg: (items, scope) => ({
-    sql: sql`coalesce(${one(sql`avg((${numbers(items, scope)})::float8)`, items, sql``)}, 'NaN'::float8)`,
+    sql: sql`coalesce(${aggregated(sql`avg`, sql`(${numbers(items, scope)})::float8`, items)}, 'NaN'::float8)`,
     type: scalar('float'),
   }),
-  arrayProduct: (items, scope) => ({
-    sql: sql`coalesce(${one(
-      sql`case when bool_or(${numbers(items, scope)} = 0) then 0 else
-        exp(sum(ln(nullif(abs((${numbers(items, scope)})::float8), 0)))) * (1 - 2 * (count(*) filter (where ${numbers(items, scope)} < 0) % 2)) end`,
-      items,
-      sql``,
-    )}, 1)::float8`,
-    type: scalar('float'),
-  }),
-  arrayMin: extreme('min'),
-  arrayMax: extreme('max'),
+  arrayProduct: product,
+  arrayMin: extreme('asc'),
+  arrayMax: extreme('desc'),
   arrayCumSum: (items, scope) => {
     const type = numberType(items);
     const running = sql`sum(${numbers(items, scope)}) over (order by ${items.at})`;

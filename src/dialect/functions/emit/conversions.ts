@@ -126,8 +126,9 @@ const toUuid: Emitter = (site) => {
 
 const toJsonText: Emitter = (site) => {
   const value = argument(site, 0);
+  if (value.type.kind === 'null') return { sql: sql`null::text`, type: scalar('string', true) };
   const text = sql`regexp_replace((${toJson(value.sql, value.type)})::text, '("([^"\\\\]|\\\\.)*")|[ \\n]', '\\1', 'g')`;
-  return { sql: value.type.nullable ? sql`coalesce(${text}, 'null')` : text, type: scalar('string') };
+  return { sql: text, type: scalar('string', value.type.nullable) };
 };
 
 const toTypeName: Emitter = (site) => ({

@@ -9,7 +9,6 @@ import { localTime, zoneAt } from './zones.ts';
 const patterns: Readonly<Record<string, string>> = {
   a: 'Dy',
   b: 'Mon',
-  C: 'CC',
   c: 'MM',
   D: 'MM/DD/YY',
   d: 'DD',
@@ -77,11 +76,13 @@ function formatted(site: CallSite, letter: string, time: Sql, zone: Sql): Sql {
   const by = (pattern: string): Sql => sql`to_char(${time}, '${ownText(pattern)}')`;
   switch (letter) {
     case 'e':
-      return sql`lpad(${by('FMDD')}, 2, ' ')`;
+      return by('FMDD');
     case 'k':
-      return sql`lpad(${by('FMHH24')}, 2, ' ')`;
+      return by('HH24');
     case 'l':
-      return sql`lpad(${by('FMHH12')}, 2, ' ')`;
+      return by('HH12');
+    case 'C':
+      return sql`left(${by('YYYY')}, 2)`;
     case 'w':
       return sql`(extract(dow from ${time})::text)`;
     case 'z': {

@@ -110,7 +110,8 @@ export const datePartEmitters: Readonly<Record<string, Emitter>> = {
   toYYYYMM: digits('YYYYMM'),
   toYYYYMMDD: digits('YYYYMMDD'),
   toUnixTimestamp: (site) => {
-    const zone = zoneAt(site, 1);
+    // A day begins at midnight of UTC here, wherever the project is, as in the engine that analysts know.
+    const zone = argument(site, 0).type.kind === 'date' ? sql`'UTC'` : zoneAt(site, 1);
     return {
       sql: sql`(floor(extract(epoch from (${localTime(site, 0, zone)} at time zone ${zone}))))::int8`,
       type: scalar('integer', argument(site, 0).type.nullable),

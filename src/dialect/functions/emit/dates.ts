@@ -24,20 +24,14 @@ const secondsOrNull = (seconds: Sql): Sql =>
 
 function timeOf(site: CallSite, zone: Sql): Emitted {
   const value = argument(site, 0);
-  switch (value.type.kind) {
-    case 'datetime':
-      return { sql: value.sql, type: value.type };
-    case 'date':
-      return {
-        sql: sql`((${value.sql})::timestamp at time zone ${zone})`,
-        type: scalar('datetime', value.type.nullable),
-      };
-    case 'string':
-    case 'json':
-      return { sql: timeOfText(site, toText(value, site.statement), zone), type: scalar('datetime', true) };
-    case 'null':
-      return { sql: coerce(value, scalar('datetime'), site.statement), type: scalar('datetime', true) };
-  }
+  const { kind, nullable } = value.type;
+  if (kind === 'datetime') return { sql: value.sql, type: value.type };
+  if (kind === 'date')
+    return { sql: sql`((${value.sql})::timestamp at time zone ${zone})`, type: scalar('datetime', nullable) };
+  if (kind === 'string' || kind === 'json')
+    return { sql: timeOfText(site, toText(value, site.statement), zone), type: scalar('datetime', true) };
+  if (kind === 'null')
+    return { sql: coerce(value, scalar('datetime'), site.statement), type: scalar('datetime', true) };
   if (!isNumber(value.type))
     throw site.statement.error(
       `Function '${site.name}' expects a time, found ${nameOfType(value.type)}.`,

@@ -4,6 +4,7 @@ import { toText } from '../../compile/to_text.ts';
 import type { Value } from '../../resolve/value.ts';
 import { bind, sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalar, tupleOf, type Type, withNull } from '../../types.ts';
+import { isJson, jsonOfText } from './json_texts.ts';
 import { once, onceOf } from './once.ts';
 import { typeOfText } from './type_texts.ts';
 
@@ -27,11 +28,7 @@ function documentOf(value: Value): Sql {
       return sql`(${value.sql})::jsonb`;
     case 'string':
     case 'null':
-      return once(
-        [value],
-        (text = sql``) =>
-          sql`(case when ${text} is json and ${text} !~ '\\\\u(0000|d[89a-f])' and ${text} !~ '[eE][-+]?[0-9]{3}' then (${text})::jsonb end)`,
-      );
+      return jsonOfText(value.sql);
     default:
       return toJson(value.sql, value.type);
   }
@@ -62,7 +59,6 @@ const typeOf = (document: Sql): Sql => sql`jsonb_typeof(${document})`;
 const numberAt = (document: Sql, from: Sql, to: Sql): Sql =>
   sql`coalesce(case ${typeOf(document)} when 'number' then
       case when trunc((${document})::numeric) between ${from} and ${to} then trunc((${document})::numeric)::int8 end
-    when 'boolean' then (${document} = 'true'::jsonb)::int4::int8
     when 'string' then case when ${text(document)} ~ '^-?[0-9]{1,18}$' then case when (${text(document)})::int8 between ${from} and ${to} then (${text(document)})::int8 end end end, 0)`;
 
 const floatAt = (document: Sql): Sql =>
@@ -194,7 +190,7 @@ export const documentEmitters: Readonly<Record<string, Emitter>> = {
   ),
   JSONExtractFloat: withPath(floatAt, scalar('float')),
   JSONExtractBool: withPath(
-    (document) => sql`coalesce(${document} = 'true'::jsonb, false)`,
+    (document) => sql`coalesce(${document} in ('true'::jsonb, '1'::jsonb), false)`,
     scalar('boolean'),
   ),
   JSONExtractRaw: withPath(raw, scalar('string')),
@@ -209,8 +205,8 @@ export const documentEmitters: Readonly<Record<string, Emitter>> = {
   ),
   JSON_VALUE: jsonValue,
   isValidJSON: (site) => ({
-    sql: sql`coalesce(${argument(site, 0).sql} is json, false)`,
-    type: scalar('boolean'),
+    sql: once([argument(site, 0)], (text = sql``) => isJson(text)),
+    type: scalar('boolean', argument(site, 0).type.nullable),
   }),
   JSONArrayLength: withPath(
     (document) =>

@@ -2,13 +2,13 @@ import { argument, type Emitter, nodeAt, piece } from '../../compile/functions/s
 import { sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
 
-/** Metres on a sphere. The engine that analysts know rounds its sines to a table: answers differ in the fourth digit. */
+/** Metres on a sphere. The engine that analysts know takes its sines from a table: answers differ in the third digit. */
 const greatCircleDistance: Emitter = (site) => {
   const degree = (place: number): Sql => sql`radians((${piece(site, place)})::float8)`;
   const half = (from: number, to: number): Sql => sql`sin((${degree(to)} - ${degree(from)}) / 2) ^ 2`;
   const haversine = sql`(${half(1, 3)} + cos(${degree(1)}) * cos(${degree(3)}) * ${half(0, 2)})`;
   return {
-    sql: sql`(2 * 6371000.8 * asin(sqrt(least(1, greatest(0, ${haversine})))))::float8`,
+    sql: sql`(2 * 6371008.7714 * asin(sqrt(least(1, greatest(0, ${haversine})))))::float8`,
     type: scalar(
       'float',
       site.values.some(({ type }) => type.nullable),

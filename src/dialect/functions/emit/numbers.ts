@@ -163,7 +163,7 @@ export const numberEmitters: Readonly<Record<string, Emitter>> = {
   atan2: twoFloats((y, x) => sql`atan2(${y}, ${x})`),
   hypot: twoFloats(
     (x, y) => sql`(case when abs(${x}) < 1e150 and abs(${y}) < 1e150 then sqrt(${x} * ${x} + ${y} * ${y})
-      else greatest(abs(${x}), abs(${y})) end)`,
+      when ${x} is not null and ${y} is not null then greatest(abs(${x}), abs(${y})) end)`,
   ),
   pow: power,
   power,

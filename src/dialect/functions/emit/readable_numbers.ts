@@ -29,8 +29,8 @@ const readable =
   };
 
 const spans: readonly (readonly [string, number])[] = [
-  ['year', 31_556_952],
-  ['month', 2_629_746],
+  ['year', 31_536_000],
+  ['month', 2_635_200],
   ['day', 86_400],
   ['hour', 3_600],
   ['minute', 60],
@@ -64,7 +64,7 @@ const formatReadableTimeDelta: Emitter = (site) => {
     const words = sql`array_remove(array[${joinSql(pieces, ', ')}], null)`;
     return sql`(select case when ${x} is null then null when cardinality(said.w) = 0 then '0 seconds' when cardinality(said.w) = 1 then sign_of.s || said.w[1]
       else sign_of.s || array_to_string(said.w[1:cardinality(said.w) - 1], ', ') || ' and ' || said.w[cardinality(said.w)] end
-      from (select ${words} as w) as said, (select case when ${value.sql} < 0 then '- ' else '' end as s) as sign_of)`;
+      from (select ${words} as w) as said, (select case when ${value.sql} < 0 then '-' else '' end as s) as sign_of)`;
   };
   return {
     sql: once([{ ...value, sql: sql`trunc(abs((${value.sql})::numeric))` }], (x = sql``) => parts(x)),

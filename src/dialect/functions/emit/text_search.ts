@@ -94,7 +94,7 @@ const replaceOne: Emitter = (site) => {
     sql: once(
       [text, part],
       (t = sql``, n = sql``) =>
-        sql`(case when strpos(${t}, ${n}) > 0 then overlay(${t} placing ${piece(site, 2)} from strpos(${t}, ${n}) for char_length(${n})) else ${t} end)`,
+        sql`(case when strpos(${t}, ${n}) > 0 and ${n} <> '' then overlay(${t} placing ${piece(site, 2)} from strpos(${t}, ${n}) for char_length(${n})) else ${t} end)`,
     ),
     type: typed(site, 'string'),
   };

@@ -95,7 +95,7 @@ const reverse: Emitter = (site) => {
 };
 
 const trimmed = (call: Sql): Emitter =>
-  textOf((text = sql``, characters) => sql`${call}(${text}, ${characters ?? sql`' '`})`);
+  textOf((text = sql``, characters = sql`' '`) => sql`${call}(${text}, ${characters})`);
 
 const padded =
   (call: Sql): Emitter =>

@@ -20,10 +20,9 @@ const part =
 
 const first = (url: Sql, pattern: string): Sql => sql`substring(${url} from ${bind(pattern, 'text')})`;
 
-/** The host, with or without a protocol before it; a word without a point is none then. */
+/** The host, with or without a protocol before it: what holds a point, as far as a port or a path, behind a user. */
 const host = (url: Sql): Sql =>
-  sql`coalesce(${first(url, '^(?:[A-Za-z][A-Za-z0-9+.-]*:)?//(?:[^/?#@]*@)?([^/?#:@ ]*)')},
-    ${first(url, '^(?:[^/?#@:]+(?::[^/?#@]*)?@)?([A-Za-z0-9_-]+(?:[.][A-Za-z0-9_-]+)+)(?=[/?#:]|$)')}, '')`;
+  sql`coalesce(${first(url, '^(?:(?:[A-Za-z][A-Za-z0-9+.-]*:)?//)?(?:[^/?#@:]*@)?([^/?#:@ <>%{}|^~;=&\\[\\]\\\\]+[.][^/?#:@ <>%{}|^~;=&\\[\\]\\\\.]+)(?=[/?#:]|$)')}, '')`;
 
 const withoutWww = (name: Sql): Sql => sql`regexp_replace(${name}, '^www[.]', '')`;
 
@@ -38,7 +37,7 @@ const registered = (name: Sql): Sql => first(name, `([^.]+[.](?:(?:${secondLevel
 
 const port: Emitter = (site) => {
   const other = site.values[1]?.sql ?? sql`0::int8`;
-  const digits = sql`substring(${piece(site, 0)} from '^(?:[A-Za-z][A-Za-z0-9+.-]*:)?//[^/?#]*:([0-9]{1,5})(?:[/?#]|$)')`;
+  const digits = sql`substring(${piece(site, 0)} from '^(?:(?:[A-Za-z][A-Za-z0-9+.-]*:)?//)?[^/?#:@]*[.][^/?#:@]*:([0-9]{1,5})(?:[/?#]|$)')`;
   return {
     sql: onceOf(
       [digits],
@@ -48,8 +47,8 @@ const port: Emitter = (site) => {
   };
 };
 
-/** What stands behind the host, or the whole of what has none. */
-const afterHost = (url: Sql): Sql => sql`regexp_replace(${url}, '^([A-Za-z][A-Za-z0-9+.-]*:)?//[^/?#]*', '')`;
+/** An address without its protocol; its path begins at the first slash then. */
+const behindScheme = (url: Sql): Sql => sql`regexp_replace(${url}, '^([A-Za-z][A-Za-z0-9+.-]*:)?//', '')`;
 
 /** A text in which no character means anything in a pattern. */
 const literal = (text: Sql): Sql => sql`regexp_replace(${text}, '([^A-Za-z0-9_])', '\\\\\\1', 'g')`;
@@ -65,7 +64,7 @@ const parameter: Emitter = (site) => {
 
 const parameters: Emitter = (site) => ({
   sql: sql`(select coalesce(jsonb_agg(found.m[1] order by found.at), '[]'::jsonb)
-    from regexp_matches(substring(${piece(site, 0)} from '[?#](.*)$'), '([^&#?=]+=[^&#]*)', 'g') with ordinality as found(m, at))`,
+    from regexp_matches(substring(${piece(site, 0)} from '[?#](.*)$'), '([^&#?]+)', 'g') with ordinality as found(m, at))`,
   type: arrayOf(scalar('string')),
 });
 
@@ -110,17 +109,17 @@ const encode: Emitter = (site) => {
 };
 
 export const urlEmitters: Readonly<Record<string, Emitter>> = {
-  protocol: part((url) => first(url, '^([A-Za-z][A-Za-z0-9+.-]*):')),
+  protocol: part((url) => first(url, '^([A-Za-z][A-Za-z0-9+.-]*)://')),
   domain: part(host),
   domainWithoutWWW: part((url) => withoutWww(host(url))),
   topLevelDomain: part((url) => onceOf([host(url)], (name = sql``) => topLevel(name))),
   cutToFirstSignificantSubdomain: part((url) =>
-    onceOf([withoutWww(host(url))], (name = sql``) => registered(name)),
+    onceOf([withoutWww(host(url))], (name = sql``) => sql`coalesce(${registered(name)}, ${name})`),
   ),
   port,
-  path: part((url) => sql`substring(${afterHost(url)} from '^(/[^?#]*)')`),
-  pathFull: part((url) => sql`substring(${afterHost(url)} from '^(/.*)$')`),
-  queryString: part((url) => first(url, '^[^?#]*[?]([^#]*)')),
+  path: part((url) => sql`substring(${behindScheme(url)} from '(/[^?#]*)')`),
+  pathFull: part((url) => sql`substring(${behindScheme(url)} from '(/.*)$')`),
+  queryString: part((url) => first(url, '[?]([^#]*)')),
   fragment: part((url) => first(url, '#(.*)$')),
   extractURLParameter: parameter,
   extractURLParameters: parameters,

@@ -1,0 +1,73 @@
+import type { Call, Lambda } from '../../ast.ts';
+import { coerce } from '../../compile/coerce.ts';
+import type { Compiler } from '../../compile/compiler.ts';
+import { fromJson, postgresType } from '../../compile/json_values.ts';
+import type { Scope } from '../../resolve/scope.ts';
+import { derive, noFacts, type Value } from '../../resolve/value.ts';
+import { ownText, sql } from '../../sql.ts';
+import { commonType, nameOfType, withNull } from '../../types.ts';
+import { itemTypeOf } from './array_items.ts';
+
+type Body = (compiler: Compiler, lambda: Lambda, parameters: readonly Value[], scope: Scope) => Value;
+
+/**
+ * `arrayFold((acc, x) -> …, array, first)`: the lambda is applied to one item after the other, in a recursive query.
+ * @throws DialectError where what it gives is of another type than what it begins with
+ */
+export function foldValue(compiler: Compiler, call: Call, scope: Scope, body: Body): Value {
+  const { statement } = scope;
+  const [lambda, ...others] = call.arguments;
+  const last = others.at(-1);
+  if (
+    lambda?.kind !== 'lambda' ||
+    last === undefined ||
+    others.length < 2 ||
+    lambda.parameters.length !== others.length
+  )
+    throw statement.error(
+      `Function 'arrayFold' expects a lambda, arrays and a first value.`,
+      call,
+      'Write arrayFold((acc, x) -> acc + x, array, 0).',
+    );
+  const arrays = others.slice(0, -1).map((node) => {
+    const value = compiler.value(node, scope);
+    if (value.type.kind !== 'array')
+      throw statement.error(`Function 'arrayFold' expects an array, found ${nameOfType(value.type)}.`, node);
+    return value;
+  });
+  const begin = compiler.value(last, scope);
+  const alias = ownText(`fold${scope.lambdaDepth}`);
+  const resultOf = (type: Value['type']): Value => {
+    const items = arrays.map((array): Value => {
+      const item = itemTypeOf(array);
+      const at = sql`${alias}.at::int4`;
+      return {
+        sql: fromJson(sql`(${array.sql} -> ${at})`, sql`(${array.sql} ->> ${at})`, item),
+        type: item,
+        facts: noFacts,
+      };
+    });
+    return body(compiler, lambda, [{ sql: sql`${alias}.acc`, type, facts: noFacts }, ...items], scope);
+  };
+  const widest = commonType(begin.type, resultOf(begin.type).type);
+  const type = widest === null ? null : withNull(widest, true);
+  const result = type === null ? null : resultOf(type);
+  const common = type === null || result === null ? null : commonType(type, result.type);
+  if (type === null || result === null || common?.kind !== type.kind)
+    throw statement.error(
+      `This lambda gives ${nameOfType(resultOf(begin.type).type)}, and the first value is ${nameOfType(begin.type)}.`,
+      lambda,
+      'Convert one of them.',
+    );
+  const made = type.kind === 'string' ? sql`text collate "default"` : postgresType(type);
+  const [first] = arrays;
+  const length = first === undefined ? sql`0` : sql`jsonb_array_length(${first.sql})`;
+  const piece = sql`(with recursive ${alias}(at, acc) as (select 0::int8, (${coerce(begin, type, statement)})::${made}
+    union all select ${alias}.at + 1, (${coerce(result, type, statement)})::${made} from ${alias} where ${alias}.at < ${length})
+    select ${alias}.acc from ${alias} order by ${alias}.at desc limit 1)`;
+  return derive(piece, withNull(type, begin.type.nullable || result.type.nullable), [
+    begin,
+    ...arrays,
+    result,
+  ]);
+}

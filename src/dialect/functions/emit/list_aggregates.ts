@@ -1,0 +1,153 @@
+import {
+  type AggregateEmitter,
+  type AggregateSite,
+  argument,
+  nodeAt,
+  piece,
+} from '../../compile/functions/site.ts';
+import { defaultOf, fromJson, toJson } from '../../compile/json_values.ts';
+import { bind, commaList, ownText, sql, type Sql } from '../../sql.ts';
+import { arrayOf, isNumber, scalar, withNull } from '../../types.ts';
+
+/** All values that are not null, as one jsonb array. */
+function listOf(site: AggregateSite, value: Sql, order: Sql = site.orderBy): Sql {
+  const conditions = site.values
+    .filter(({ type }) => type.nullable)
+    .map((one) => sql`${one.sql} is not null`);
+  return sql`coalesce(${site.over(sql`jsonb_agg(${value}${order})`, ...conditions)}, '[]'::jsonb)`;
+}
+
+function refuseWindow(site: AggregateSite): void {
+  if (site.isWindow) throw site.statement.error(`Function '${site.name}' cannot have OVER.`, site.node);
+}
+
+/** The value at a share of the sorted ones, one that occurs: the next larger one between two. */
+const quantileExact: AggregateEmitter = (site) => {
+  refuseWindow(site);
+  const value = argument(site, 0);
+  const share = Number(site.settings[0]?.constant ?? 0.5);
+  if (!(share >= 0 && share <= 1))
+    throw site.statement.error(`The level of '${site.name}' is a number from 0 to 1.`, site.node);
+  const conditions = value.type.nullable ? [sql`${value.sql} is not null`] : [];
+  const list = site.over(sql`array_agg(${value.sql} order by ${value.sql})`, ...conditions);
+  const at = sql`least(floor(${bind(String(share), 'float8')} * cardinality(${list}))::int4 + 1, cardinality(${list}))`;
+  const found = sql`(${list})[${at}]`;
+  if (value.type.nullable) return { sql: found, type: value.type };
+  return site.mayBeEmpty
+    ? { sql: sql`coalesce(${found}, ${defaultOf(value.type)})`, type: value.type }
+    : { sql: found, type: value.type };
+};
+
+/** How many at most; the order in which values are met is as good as any. */
+const sample: AggregateEmitter = (site) => {
+  const most = site.settings[0]?.constant;
+  if (typeof most !== 'bigint' || most < 1n)
+    throw site.statement.error(`The size of '${site.name}' is a whole number from 1.`, site.node);
+  const value = argument(site, 0);
+  const list = listOf(site, toJson(value.sql, value.type));
+  return {
+    sql: sql`jsonb_path_query_array(${list}, (${bind(`$[0 to ${most - 1n}]`, 'text')})::jsonpath)`,
+    type: arrayOf(withNull(value.type, false)),
+  };
+};
+
+/** Sums of so many values up to each one, divided by that number; of all values without it. */
+const movingAverage: AggregateEmitter = (site) => {
+  refuseWindow(site);
+  const most = site.settings[0];
+  const list = listOf(site, sql`to_jsonb((${piece(site, 0)})::float8)`);
+  const number = sql`(each.v #>> '{}')::float8`;
+  const frame =
+    most === undefined || typeof most.constant !== 'bigint'
+      ? sql`rows unbounded preceding`
+      : sql`rows between ${ownText(String(most.constant > 1n ? most.constant - 1n : 0n))} preceding and current row`;
+  const size = most === undefined ? sql`jsonb_array_length(${list})` : most.sql;
+  return {
+    sql: sql`(select coalesce(jsonb_agg(run.v order by run.at), '[]'::jsonb) from (select sum(${number}) over (order by each.at ${frame}) / ${size} as v, each.at
+      from jsonb_array_elements(${list}) with ordinality as each(v, at)) as run)`,
+    type: arrayOf(scalar('float')),
+  };
+};
+
+/** One map of many: what an aggregate makes of the values of each key. */
+const ofMaps =
+  (name: Sql): AggregateEmitter =>
+  (site) => {
+    refuseWindow(site);
+    const { type } = argument(site, 0);
+    if (type.kind !== 'map' || !isNumber(type.value))
+      throw site.statement.error(`Function '${site.name}' needs maps of numbers.`, nodeAt(site, 0));
+    const list = listOf(site, piece(site, 0));
+    const number = fromJson(sql`member.value`, sql`(member.value #>> '{}')`, type.value);
+    return {
+      sql: sql`(select coalesce(jsonb_object_agg(one.k, one.v), '{}'::jsonb) from (select member.key as k, ${name}(${number}) as v
+        from jsonb_array_elements(${list}) as given, jsonb_each(given.value) as member group by member.key) as one)`,
+      type: withNull(type, false),
+    };
+  };
+
+/** What the values rose from each to the next, in the order in which they are met. */
+const deltaSum: AggregateEmitter = (site) => {
+  refuseWindow(site);
+  const { type } = argument(site, 0);
+  const list = listOf(site, toJson(piece(site, 0), type));
+  const number = sql`(each.v #>> '{}')::numeric`;
+  return {
+    sql: sql`(select (coalesce(sum(greatest(run.v, 0)), 0))::${type.kind === 'integer' ? sql`int8` : sql`float8`} from (select ${number} - lag(${number}) over (order by each.at) as v
+      from jsonb_array_elements(${list}) with ordinality as each(v, at)) as run)`,
+    type: scalar(type.kind === 'integer' ? 'integer' : 'float'),
+  };
+};
+
+/**
+ * How many steps of a funnel were reached in order within seconds of the first one. Rows are walked through by time;
+ * for each step the begin of the latest way to it is kept.
+ */
+const windowFunnel: AggregateEmitter = (site) => {
+  refuseWindow(site);
+  const [window, ...modes] = site.settings;
+  if (modes.length > 0)
+    throw site.statement.error(
+      `Function '${site.name}' has no modes here.`,
+      site.node,
+      'Ask a FunnelsQuery.',
+    );
+  const seconds = window?.sql ?? sql`0`;
+  const [time, ...steps] = site.values;
+  if (time === undefined || steps.length === 0)
+    throw site.statement.error(`Function '${site.name}' needs a time and at least one condition.`, site.node);
+  const count = ownText(String(steps.length));
+  const reached = steps.map(
+    ({ sql: step }, place) => sql`case when ${step} then ${ownText(String(place + 1))} end`,
+  );
+  const rows = site.over(
+    sql`jsonb_agg(jsonb_build_array(extract(epoch from ${time.sql}), to_jsonb(array_remove(array[${commaList(reached)}], null))))`,
+    sql`${time.sql} is not null`,
+  );
+  const previous = sql`walk.begun[found.steps[walk.n + 1] - 1]`;
+  const begin = sql`case when found.steps[walk.n + 1] = 1 then found.times[walk.n + 1]
+    when found.times[walk.n + 1] <= ${previous} + ${seconds} then ${previous} else walk.begun[found.steps[walk.n + 1]] end`;
+  return {
+    sql: sql`(with recursive found as materialized (select coalesce(array_agg(at.t order by at.t, at.s), '{}') as times, coalesce(array_agg(at.s order by at.t, at.s), '{}') as steps
+        from (select (given.value ->> 0)::float8 as t, step.value::int4 as s from jsonb_array_elements(coalesce(${rows}, '[]'::jsonb)) as given,
+          jsonb_array_elements_text(given.value -> 1) as step) as at),
+      walk(n, begun) as (select 0, array_fill(null::float8, array[${count}]) union all
+        select walk.n + 1, walk.begun[:found.steps[walk.n + 1] - 1] || (${begin}) || walk.begun[found.steps[walk.n + 1] + 1:]
+        from walk, found where walk.n < cardinality(found.times))
+      select coalesce(max(step.place), 0) from walk, unnest(walk.begun) with ordinality as step(begin, place) where step.begin is not null)`,
+    type: scalar('integer'),
+  };
+};
+
+/** Aggregates that look at all values of a group at once. */
+export const listAggregateEmitters: Readonly<Record<string, AggregateEmitter>> = {
+  medianExact: quantileExact,
+  quantileExact,
+  groupArraySample: sample,
+  groupArrayMovingAvg: movingAverage,
+  sumMap: ofMaps(sql`sum`),
+  minMap: ofMaps(sql`min`),
+  maxMap: ofMaps(sql`max`),
+  deltaSum,
+  windowFunnel,
+};

@@ -1,0 +1,77 @@
+import { type AggregateEmitter, type AggregateSite, argument, piece } from '../../compile/functions/site.ts';
+import { bind, sql, type Sql } from '../../sql.ts';
+import { scalar } from '../../types.ts';
+
+/** No number where there are too few values; null if they could be null, as in the engine that analysts know. */
+function orNoNumber(site: AggregateSite, value: Sql): ReturnType<AggregateEmitter> {
+  const nullable = site.values.some(({ type }) => type.nullable);
+  return nullable
+    ? { sql: sql`(${value})::float8`, type: scalar('float', true) }
+    : { sql: sql`coalesce((${value})::float8, 'NaN'::float8)`, type: scalar('float') };
+}
+
+const number = (site: AggregateSite, place: number): Sql => sql`(${piece(site, place)})::float8`;
+
+const statistic =
+  (name: Sql): AggregateEmitter =>
+  (site) =>
+    orNoNumber(
+      site,
+      site.over(
+        site.values.length === 1
+          ? sql`${name}(${number(site, 0)})`
+          : sql`${name}(${number(site, 0)}, ${number(site, 1)})`,
+      ),
+    );
+
+const sumOfPowers = (site: AggregateSite, power: number): Sql =>
+  site.over(sql`sum((${number(site, 0)}) ^ ${bind(String(power), 'float8')})`);
+
+/** Central moments from sums of powers. */
+const moment =
+  (power: 3 | 4): AggregateEmitter =>
+  (site) => {
+    const count = site.over(sql`count(${piece(site, 0)})`);
+    const share = (of: number): Sql => sql`(${sumOfPowers(site, of)} / nullif(${count}, 0))`;
+    const mean = share(1);
+    const variance = sql`nullif(greatest(${share(2)} - ${mean} ^ 2, 0), 0)`;
+    const central =
+      power === 3
+        ? sql`(${share(3)} - 3 * ${mean} * ${share(2)} + 2 * ${mean} ^ 3)`
+        : sql`(${share(4)} - 4 * ${mean} * ${share(3)} + 6 * ${mean} ^ 2 * ${share(2)} - 3 * ${mean} ^ 4)`;
+    return orNoNumber(site, sql`(${central} / (${variance} ^ ${power === 3 ? sql`1.5` : sql`2`}))`);
+  };
+
+const avgWeighted: AggregateEmitter = (site) => {
+  const both = site.values.filter(({ type }) => type.nullable).map((value) => sql`${value.sql} is not null`);
+  const total = site.over(sql`sum(${number(site, 1)})`, ...both);
+  const product = site.over(sql`sum(${number(site, 0)} * ${number(site, 1)})`, ...both);
+  return orNoNumber(site, sql`(${product} / nullif(${total}, 0))`);
+};
+
+const bits =
+  (name: Sql, none: Sql): AggregateEmitter =>
+  (site) => {
+    const value = site.over(sql`${name}(${piece(site, 0)})`);
+    const { nullable } = argument(site, 0).type;
+    return nullable
+      ? { sql: value, type: scalar('integer', true) }
+      : { sql: sql`coalesce(${value}, ${none})`, type: scalar('integer') };
+  };
+
+/** Aggregates of numbers that PostgreSQL has under other names, or that give something where it gives null. */
+export const statisticEmitters: Readonly<Record<string, AggregateEmitter>> = {
+  stddevPop: statistic(sql`stddev_pop`),
+  stddevSamp: statistic(sql`stddev_samp`),
+  varPop: statistic(sql`var_pop`),
+  varSamp: statistic(sql`var_samp`),
+  covarPop: statistic(sql`covar_pop`),
+  covarSamp: statistic(sql`covar_samp`),
+  corr: statistic(sql`corr`),
+  skewPop: moment(3),
+  kurtPop: moment(4),
+  avgWeighted,
+  groupBitAnd: bits(sql`bit_and`, sql`-1::int8`),
+  groupBitOr: bits(sql`bit_or`, sql`0::int8`),
+  groupBitXor: bits(sql`bit_xor`, sql`0::int8`),
+};

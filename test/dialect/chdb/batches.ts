@@ -1,0 +1,52 @@
+import { compileQuery, type CompiledStatement } from '../../../src/dialect/compile/compile_query.ts';
+import type { Type } from '../../../src/dialect/types.ts';
+import { project } from '../project.ts';
+
+const kinds: Readonly<Partial<Record<Type['kind'], string>>> = {
+  integer: 'number',
+  float: 'number',
+  decimal: 'number',
+  boolean: 'number',
+  string: 'text',
+  uuid: 'text',
+  date: 'date',
+  datetime: 'datetime',
+  array: 'array',
+  tuple: 'tuple',
+  map: 'map',
+};
+
+export const kindOfType = (type: Type): string | null => kinds[type.kind] ?? null;
+
+/** New York's clocks change twice a year, and its day is not that of UTC. */
+export const newYork = { ...project, timezone: 'America/New_York' };
+
+export const compiled = (query: string): CompiledStatement => compileQuery(query, newYork);
+
+/** The statements of many cases as one: a row for each, with its number and its answer as JSON. */
+export function batched(statements: readonly CompiledStatement[]): {
+  readonly text: string;
+  readonly values: readonly string[];
+} {
+  const values: string[] = [];
+  const pieces = statements.map(({ sql, parameters }, number) => {
+    const shifted = sql.replaceAll(/\$(\d+)::/g, (_, place: string) => `$${Number(place) + values.length}::`);
+    values.push(...parameters);
+    return `select ${number} as n, (select to_jsonb(q.c1)::text from (${shifted}) as q limit 1) as answer`;
+  });
+  return { text: pieces.join('\nunion all\n'), values };
+}
+
+/** Answers of both in one form: booleans as numbers, times as UTC, numbers to twelve digits. */
+export function comparable(value: unknown): unknown {
+  if (typeof value === 'boolean') return value ? 1 : 0;
+  if (typeof value === 'number') return Object.is(value, -0) ? 0 : Number(value.toPrecision(10));
+  if (typeof value === 'string') {
+    if (/^(-?nan|-?inf(inity)?)$/i.test(value))
+      return value.toLowerCase().replace('inity', '').replace('-nan', 'nan');
+    return /^\d{4}-\d\d-\d\dT\d\d:/.test(value) ? new Date(value).toISOString() : value;
+  }
+  if (Array.isArray(value)) return value.map(comparable);
+  if (value === null || typeof value !== 'object') return value ?? null;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, comparable(item)]));
+}
