@@ -22,7 +22,12 @@ export function expressionValue(compiler: Compiler, node: Expression, scope: Sco
   const value = compiled(compiler, node, scope, use);
   scope.statement.checkSize(value.sql, node);
   if (scope.grouping === null || value.facts.column === null || value.facts.aggregate !== null) return value;
-  const key = scope.grouping.keyOf(value) ?? scope.grouping.keyOf(compiled(compiler, node, scope, 'value'));
+  const { grouping } = scope;
+  // A condition that a key is equal to may have been written for a filter.
+  const isFilter = use !== 'value' && grouping.keyCount > 0;
+  const key =
+    grouping.keyOf(value) ??
+    (isFilter ? grouping.keyOf(compiled(compiler, node, scope, 'value')) : undefined);
   if (key === undefined) return value;
   return { sql: key.sql, type: key.type, facts: { ...value.facts, column: null } };
 }

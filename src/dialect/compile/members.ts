@@ -19,6 +19,7 @@ export function fieldValue(compiler: Compiler, field: Field, scope: Scope): Valu
   if (resolved.kind === 'expression') {
     const { expression } = resolved;
     const inside: Scope = { ...scope, expanding: [...scope.expanding, expression] };
+    scope.statement.countExpansion(field);
     return partsOf(compiler.value(expression, inside), resolved.rest, scope);
   }
   return memberValue(resolved.member, resolved.name, resolved.rest, field, scope);

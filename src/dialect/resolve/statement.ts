@@ -25,6 +25,9 @@ interface NamedColumn {
   readonly type: Type;
 }
 
+/** How often a name may be replaced by what it stands for. */
+const mostExpansions = 20_000;
+
 /** What all parts of one statement share. */
 export class Statement {
   readonly project: Project;
@@ -33,6 +36,7 @@ export class Statement {
   readonly commonTables: { readonly name: Sql; readonly query: Sql }[] = [];
   /** Those that were compiled, by their trees. */
   readonly namedQueries = new Map<Query, { readonly name: Sql; readonly columns: readonly NamedColumn[] }>();
+  #expansions = 0;
   readonly #names = new Map<string, number>();
 
   constructor(project: Project, source: Source) {
@@ -66,6 +70,13 @@ export class Statement {
   error(sentence: string, at: Node, suggestion: string | null = null): DialectError {
     const ended = suggestion === null || /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
     return new DialectError(this.source, ended, { start: at.start, end: at.end, suggestion });
+  }
+
+  /** @throws DialectError where names stand for one another too often. */
+  countExpansion(at: Node): void {
+    this.#expansions += 1;
+    if (this.#expansions > mostExpansions)
+      throw this.error('This becomes too large.', at, 'Use fewer names that stand for one another.');
   }
 
   /** @throws DialectError where a piece has become too long. */

@@ -1,0 +1,150 @@
+import { describe, expect, it } from '@jest/globals';
+import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
+import { DialectError } from '../../src/dialect/dialect_error.ts';
+import { parseExpression, parseQuery } from '../../src/dialect/parser/parse.ts';
+import type { Placeholders } from '../../src/dialect/resolve/placeholders.ts';
+import { project } from './project.ts';
+import { refusedQueries } from './refused_queries.ts';
+
+const compile = (query: string, placeholders: Placeholders = new Map()) =>
+  compileQuery(query, project, { placeholders });
+
+const refusalOf = (query: string): DialectError => {
+  try {
+    compile(query);
+  } catch (error) {
+    if (error instanceof DialectError) return error;
+    throw error;
+  }
+  throw new Error(`This was to be refused: ${query}`);
+};
+
+describe('what cannot be resolved', () => {
+  it.each(refusedQueries)('%s', (query, column, message) => {
+    const error = refusalOf(query);
+    expect(error.message.split('\n')[0]).toBe(`${message} (line 1, column ${column})`);
+    expect(error.excerpt).toContain('^');
+  });
+
+  it('shows the line of a longer query', () => {
+    const error = refusalOf('SELECT event,\n  propertys.plan\nFROM events');
+    expect(error).toMatchObject({ line: 2, column: 3, suggestion: 'Perhaps you meant `properties`?' });
+    expect(error.excerpt).toBe('  propertys.plan\n  ^^^^^^^^^');
+  });
+
+  it('is refused before names that stand for one another become too large', () => {
+    const names = Array.from({ length: 40 }, (_, index) => `a${index} + a${index} AS a${index + 1}`);
+    expect(refusalOf(`SELECT number AS a0, ${names.join(', ')} FROM numbers(1)`).sentence).toBe(
+      'This becomes too large.',
+    );
+  });
+});
+
+describe('limits', () => {
+  it.each([
+    ['SELECT 1', { limit: 100, offset: 0, hasExtraRow: true }, 'SELECT 1 LIMIT 100', '101'],
+    ['SELECT 1 LIMIT 7', { limit: 7, offset: 0, hasExtraRow: false }, 'SELECT 1 LIMIT 7', '7'],
+    ['SELECT 1 OFFSET 3', { limit: 100, offset: 3, hasExtraRow: true }, 'SELECT 1 LIMIT 100 OFFSET 3', '101'],
+    [
+      'SELECT 1 LIMIT 10000',
+      { limit: 10_000, offset: 0, hasExtraRow: false },
+      'SELECT 1 LIMIT 10000',
+      '10000',
+    ],
+    [
+      'SELECT 1 LIMIT 10001',
+      { limit: 10_000, offset: 0, hasExtraRow: true },
+      'SELECT 1 LIMIT 10000',
+      '10001',
+    ],
+  ])('%s', (query, bounds, printed, asked) => {
+    const compiled = compile(query);
+    expect(compiled).toMatchObject({ ...bounds, printed });
+    expect(compiled.parameters).toContain(asked);
+  });
+
+  it('count for each query of a UNION and for all of them', () => {
+    const { printed, limit } = compile('SELECT 1 UNION ALL SELECT 2 LIMIT 5');
+    expect({ printed, limit }).toEqual({
+      printed: 'SELECT 1 LIMIT 100 UNION ALL (SELECT 2 LIMIT 5) LIMIT 10000',
+      limit: 10_000,
+    });
+  });
+
+  it('are left out where all rows are wanted', () => {
+    expect(compileQuery('SELECT 1', project, { rows: null })).toMatchObject({
+      printed: 'SELECT 1',
+      limit: null,
+    });
+  });
+});
+
+describe('placeholders', () => {
+  it.each<readonly [string, Placeholders, string]>([
+    ['SELECT 1 WHERE {filters}', new Map(), 'SELECT 1 WHERE true LIMIT 100'],
+    [
+      'SELECT 1 FROM events WHERE {filters}',
+      new Map([['filters', { kind: 'expression', expression: parseExpression("event = 'a'") }]]),
+      "SELECT 1 FROM events WHERE event = 'a' LIMIT 100",
+    ],
+    [
+      'SELECT 1 FROM events WHERE timestamp >= {filters.dateRange.from} AND true',
+      new Map([['filters.dateRange.from', { kind: 'unset' }]]),
+      'SELECT 1 FROM events WHERE true AND true LIMIT 100',
+    ],
+    ['SELECT {variables.n}', new Map([['variables.n', { kind: 'value', value: -3 }]]), 'SELECT -3 LIMIT 100'],
+    ['SELECT 1 LIMIT {n}', new Map([['n', { kind: 'value', value: 5 }]]), 'SELECT 1 LIMIT 5'],
+    ['SELECT {a}', new Map([['a', { kind: 'value', value: ['x', null] }]]), "SELECT ['x', NULL] LIMIT 100"],
+  ])('%s', (query, placeholders, printed) => {
+    expect(compile(query, placeholders).printed).toBe(printed);
+  });
+});
+
+describe('columns', () => {
+  it('are named by alias, by the last part of a path, or as they are printed', () => {
+    const { columns } = compile(
+      "SELECT event AS e, properties.$browser, properties.a.b, person.properties.email, count(), 1+1, properties['x y'] FROM events GROUP BY 1, 2, 3, 4, 7",
+    );
+    expect(columns.map(({ name }) => name)).toEqual([
+      'e',
+      '$browser',
+      'a__b',
+      'email',
+      'count()',
+      '1 + 1',
+      'x y',
+    ]);
+  });
+
+  it('have the types that analysts know', () => {
+    const { columns } = compile(
+      "SELECT event, properties.plan, count(), 1 / 2, timestamp, toDate(timestamp), [1], (1, 'a'), {'a': 1}, uuid, true, NULL FROM events GROUP BY event, properties.plan, timestamp, uuid",
+    );
+    expect(columns.map(({ typeName }) => typeName)).toEqual([
+      'String',
+      'Nullable(String)',
+      'Int64',
+      'Float64',
+      "DateTime64(6, 'UTC')",
+      'Date',
+      'Array(Int64)',
+      'Tuple(Int64, String)',
+      'Map(String, Int64)',
+      'UUID',
+      'Bool',
+      'Nullable(Nothing)',
+    ]);
+  });
+});
+
+it('a tree compiles as its text does', () => {
+  const text = 'SELECT event, count() FROM events GROUP BY event LIMIT 3';
+  expect(compileQuery(parseQuery(text), project)).toEqual(compileQuery(text, project));
+});
+
+it('a table reads the columns that are needed, and comparisons are plain where an index could help', () => {
+  expect(compile("SELECT uuid FROM events WHERE event = 'a' AND timestamp > '2026-01-01' LIMIT 1").sql).toBe(
+    'select "events"."uuid" as "c1" from (select "event", "timestamp", "uuid" from "public"."events" where "team_id" = $1::int4) as "events" ' +
+      'where (("events"."event" = $2::text) and ("events"."timestamp" > $3::timestamptz)) limit $4::int8',
+  );
+});
