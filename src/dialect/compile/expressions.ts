@@ -1,17 +1,17 @@
 import type { Case, Comparison, Expression, Logical, Subquery } from '../ast.ts';
 import { dateParts } from './date_parts.ts';
 import type { Scope } from '../resolve/scope.ts';
-import { derive, mergeFacts, type Value } from '../resolve/value.ts';
-import { commaList, joinSql, ownText, sql } from '../sql.ts';
-import { arrayOf, commonTypeOf, mapOf, nameOfType, scalar, tupleOf, withNull } from '../types.ts';
+import { derive, type Value } from '../resolve/value.ts';
+import { commaList, joinSql, sql } from '../sql.ts';
+import { nameOfType, scalar, withNull } from '../types.ts';
 import { arithmeticValue, negatedValue } from './arithmetic.ts';
 import { castValue, typeOfName } from './casts.ts';
-import { coerce, condition, unify } from './coerce.ts';
+import { condition, unify } from './coerce.ts';
 import { compareValues, matchValues, type MatchOperator, type OrderOperator } from './comparisons.ts';
+import { arrayValue, dictionaryValue, sliceValue, tupleValue } from './collections.ts';
 import { type Compiler, outputName, type Use } from './compiler.ts';
 import { callValue } from './functions/calls.ts';
 import { intervalValue } from './intervals.ts';
-import { toJsonItem } from './json_values.ts';
 import { literalValue, stringValue } from './literals.ts';
 import { fieldValue, partOf } from './members.ts';
 import { membershipValue } from './membership.ts';
@@ -224,64 +224,6 @@ function caseValue(compiler: Compiler, node: Case, scope: Scope): Value {
   const branches = conditions.map((test, index) => sql` when ${test.sql} then ${pieces[index] ?? sql`null`}`);
   const piece = sql`(case${joinSql(branches, '')} else ${pieces.at(-1) ?? sql`null`} end)`;
   return derive(piece, type, [...conditions, ...values]);
-}
-
-function arrayValue(compiler: Compiler, nodes: readonly Expression[], scope: Scope): Value {
-  const items = nodes.map((item) => compiler.value(item, scope));
-  const { type, pieces } = unify(items, nodes, scope.statement, 'The items of this array');
-  const json = pieces.map((piece) => toJsonItem(piece, type));
-  const built = nodes.length === 0 ? sql`'[]'::jsonb` : sql`jsonb_build_array(${commaList(json)})`;
-  return { sql: built, type: arrayOf(type), facts: mergeFacts(items), items };
-}
-
-export function tupleValue(items: readonly Value[]): Value {
-  const json = items.map(({ sql: piece, type }) => toJsonItem(piece, type));
-  const built = items.length === 0 ? sql`'[]'::jsonb` : sql`jsonb_build_array(${commaList(json)})`;
-  return { sql: built, type: tupleOf(items.map(({ type }) => type)), facts: mergeFacts(items), items };
-}
-
-function dictionaryValue(
-  compiler: Compiler,
-  entries: readonly { readonly key: Expression; readonly value: Expression }[],
-  scope: Scope,
-): Value {
-  const keys = entries.map(({ key }) => compiler.value(key, scope));
-  const values = entries.map(({ value }) => compiler.value(value, scope));
-  const type = commonTypeOf(values.map((one) => one.type)) ?? scalar('json', true);
-  const parts = keys.flatMap((key, index) => {
-    const value = values[index];
-    if (value === undefined) return [];
-    const piece =
-      type.kind === 'json'
-        ? toJsonItem(value.sql, value.type)
-        : toJsonItem(coerce(value, type, scope.statement), type);
-    return [toText(key, scope.statement), piece];
-  });
-  return derive(sql`jsonb_build_object(${commaList(parts)})`, mapOf(type), [...keys, ...values]);
-}
-
-/** `a[2:3]`: the second and the third item. */
-function sliceValue(compiler: Compiler, node: Extract<Expression, { kind: 'slice' }>, scope: Scope): Value {
-  const object = compiler.value(node.object, scope);
-  if (object.type.kind !== 'array')
-    throw scope.statement.error(`Only arrays can be sliced, found ${nameOfType(object.type)}.`, node);
-  const bound = (one: Expression | null): Value | null => {
-    if (one === null) return null;
-    const value = compiler.value(one, scope);
-    if (value.type.kind === 'integer') return value;
-    throw scope.statement.error('The bounds of a slice are integers.', one);
-  };
-  const [from, to] = [bound(node.from), bound(node.to)];
-  const name = ownText(`slice_${scope.lambdaDepth}`);
-  const conditions = [
-    ...(from === null ? [] : [sql`${name}.at >= ${from.sql}`]),
-    ...(to === null ? [] : [sql`${name}.at <= ${to.sql}`]),
-  ];
-  const where = conditions.length === 0 ? sql`` : sql` where ${joinSql(conditions, ' and ')}`;
-  const piece = sql`(select coalesce(jsonb_agg(${name}.v order by ${name}.at), '[]'::jsonb)
-    from jsonb_array_elements(${object.sql}) with ordinality as ${name}(v, at)${where})`;
-  const bounds = [from, to].filter((one) => one !== null);
-  return derive(piece, object.type, [object, ...bounds]);
 }
 
 function datePart(operand: Value, unit: string, node: Expression, scope: Scope): Value {

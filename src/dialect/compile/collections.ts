@@ -1,0 +1,71 @@
+import type { Expression } from '../ast.ts';
+import type { Scope } from '../resolve/scope.ts';
+import { derive, mergeFacts, type Value } from '../resolve/value.ts';
+import { commaList, joinSql, ownText, sql } from '../sql.ts';
+import { arrayOf, commonTypeOf, mapOf, nameOfType, scalar, tupleOf } from '../types.ts';
+import { coerce, unify } from './coerce.ts';
+import type { Compiler } from './compiler.ts';
+import { toJsonItem } from './json_values.ts';
+import { toText } from './to_text.ts';
+
+export function arrayValue(compiler: Compiler, nodes: readonly Expression[], scope: Scope): Value {
+  const items = nodes.map((item) => compiler.value(item, scope));
+  const { type, pieces } = unify(items, nodes, scope.statement, 'The items of this array');
+  const json = pieces.map((piece) => toJsonItem(piece, type));
+  const built = nodes.length === 0 ? sql`'[]'::jsonb` : sql`jsonb_build_array(${commaList(json)})`;
+  return { sql: built, type: arrayOf(type), facts: mergeFacts(items), items };
+}
+
+export function tupleValue(items: readonly Value[]): Value {
+  const json = items.map(({ sql: piece, type }) => toJsonItem(piece, type));
+  const built = items.length === 0 ? sql`'[]'::jsonb` : sql`jsonb_build_array(${commaList(json)})`;
+  return { sql: built, type: tupleOf(items.map(({ type }) => type)), facts: mergeFacts(items), items };
+}
+
+export function dictionaryValue(
+  compiler: Compiler,
+  entries: readonly { readonly key: Expression; readonly value: Expression }[],
+  scope: Scope,
+): Value {
+  const keys = entries.map(({ key }) => compiler.value(key, scope));
+  const values = entries.map(({ value }) => compiler.value(value, scope));
+  const type = commonTypeOf(values.map((one) => one.type)) ?? scalar('json', true);
+  const parts = keys.flatMap((key, index) => {
+    const value = values[index];
+    if (value === undefined) return [];
+    const piece =
+      type.kind === 'json'
+        ? toJsonItem(value.sql, value.type)
+        : toJsonItem(coerce(value, type, scope.statement), type);
+    return [toText(key, scope.statement), piece];
+  });
+  return derive(sql`jsonb_build_object(${commaList(parts)})`, mapOf(type), [...keys, ...values]);
+}
+
+/** `a[2:3]`: the second and the third item. */
+export function sliceValue(
+  compiler: Compiler,
+  node: Extract<Expression, { kind: 'slice' }>,
+  scope: Scope,
+): Value {
+  const object = compiler.value(node.object, scope);
+  if (object.type.kind !== 'array')
+    throw scope.statement.error(`Only arrays can be sliced, found ${nameOfType(object.type)}.`, node);
+  const bound = (one: Expression | null): Value | null => {
+    if (one === null) return null;
+    const value = compiler.value(one, scope);
+    if (value.type.kind === 'integer') return value;
+    throw scope.statement.error('The bounds of a slice are integers.', one);
+  };
+  const [from, to] = [bound(node.from), bound(node.to)];
+  const name = ownText(`slice_${scope.lambdaDepth}`);
+  const conditions = [
+    ...(from === null ? [] : [sql`${name}.at >= ${from.sql}`]),
+    ...(to === null ? [] : [sql`${name}.at <= ${to.sql}`]),
+  ];
+  const where = conditions.length === 0 ? sql`` : sql` where ${joinSql(conditions, ' and ')}`;
+  const piece = sql`(select coalesce(jsonb_agg(${name}.v order by ${name}.at), '[]'::jsonb)
+    from jsonb_array_elements(${object.sql}) with ordinality as ${name}(v, at)${where})`;
+  const bounds = [from, to].filter((one) => one !== null);
+  return derive(piece, object.type, [object, ...bounds]);
+}
