@@ -1,7 +1,7 @@
 import { coerce, unify } from '../../compile/coerce.ts';
 import { argument, type CallSite, type Emitter, nodeAt, piece } from '../../compile/functions/site.ts';
 import { toJsonItem } from '../../compile/json_values.ts';
-import { derive } from '../../resolve/value.ts';
+import { derive, type Value } from '../../resolve/value.ts';
 import { sql, type Sql } from '../../sql.ts';
 import { arrayOf, withNull } from '../../types.ts';
 import { itemTypeOf, numbered } from './array_items.ts';
@@ -31,7 +31,12 @@ const push =
 
 /** From a place on, counted from the end if negative; a negative length leaves out so many at the end. */
 const slice: Emitter = (site) => {
-  const [list, from, length] = [argument(site, 0), argument(site, 1), site.values[2]];
+  const bounded = (value: Value): Value => ({
+    ...value,
+    sql: sql`(case when ${value.sql} is not null then least(greatest(${value.sql}, -1000000000), 1000000000) end)`,
+  });
+  const [list, from] = [argument(site, 0), bounded(argument(site, 1))];
+  const length = site.values[2] === undefined ? undefined : bounded(site.values[2]);
   const size = sql`jsonb_array_length(${list.sql})`;
   const start = sql`(case when ${from.sql} > 0 then ${from.sql} else ${size} + ${from.sql} + 1 end)`;
   if (length === undefined || length.type.kind === 'null') return kept(site, sql`each.at >= ${start}`);

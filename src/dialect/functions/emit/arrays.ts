@@ -53,8 +53,16 @@ const array: Emitter = (site) => {
 };
 
 const range: Emitter = (site) => {
-  const [first, second, step] = [piece(site, 0), site.values[1]?.sql, site.values[2]?.sql ?? sql`1::int8`];
-  const [from, to] = second === undefined ? [sql`0::int8`, first] : [first, second];
+  const [first, second, step] = [
+    piece(site, 0),
+    site.values[1]?.sql,
+    site.values[2] === undefined
+      ? sql`1::int8`
+      : sql`least(greatest(${site.values[2].sql}, -1000000000), 1000000000)`,
+  ];
+  const bounded = (bound: Sql): Sql => sql`least(greatest(${bound}, -1000000000000000), 1000000000000000)`;
+  const [from, to] =
+    second === undefined ? [sql`0::int8`, bounded(first)] : [bounded(first), bounded(second)];
   return {
     sql: sql`(select coalesce(jsonb_agg(counted.n order by counted.at), '[]'::jsonb) from generate_series(${from},
       case when ${step} > 0 then least(${to} - 1, ${from} + 100000 * ${step}) else greatest(${to} + 1, ${from} + 100000 * ${step}) end,
@@ -110,7 +118,8 @@ const element: Emitter = (site) => {
   if (at.constant === 0n)
     throw site.statement.error('SQL indexes start from one, not from zero. E.g: array[1]', nodeAt(site, 1));
   const item = itemTypeOf(list);
-  const index = sql`(case when ${at.sql} > 0 then ${at.sql} - 1 else ${at.sql} end)::int4`;
+  const bounded = sql`least(greatest(${at.sql}, -1000000000), 1000000000)`;
+  const index = sql`(case when ${at.sql} is null then null when ${at.sql} > 0 then ${bounded} - 1 else ${bounded} end)::int4`;
   const value = fromJson(sql`(${list.sql} -> ${index})`, sql`(${list.sql} ->> ${index})`, item);
   return { sql: item.nullable ? value : sql`coalesce(${value}, ${defaultOf(item)})`, type: item };
 };

@@ -85,7 +85,9 @@ const makeInterval: Emitter = (site) => {
       site.node,
     );
   const numbers = site.values.map(({ sql: value }, place) =>
-    place === 6 ? sql`(${value})::float8` : sql`(${value})::int4`,
+    place === 6
+      ? sql`(case when abs((${value})::float8) <= 1e10 then (${value})::float8 end)`
+      : sql`(case when ${value} between -${place === 0 ? sql`4000` : sql`40000`} and ${place === 0 ? sql`4000` : sql`40000`} then (${value})::int4 end)`,
   );
   return {
     sql: sql`make_interval(${commaList(numbers)})`,

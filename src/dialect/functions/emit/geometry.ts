@@ -1,24 +1,28 @@
 import { argument, type Emitter, nodeAt, piece } from '../../compile/functions/site.ts';
 import { sql, type Sql } from '../../sql.ts';
-import { scalar } from '../../types.ts';
+import { isNumber, scalar } from '../../types.ts';
+import { itemTypeOf } from './array_items.ts';
 
 /** Metres on a sphere. The engine that analysts know takes its sines from a table: answers differ in the third digit. */
 const greatCircleDistance: Emitter = (site) => {
-  const degree = (place: number): Sql => sql`radians((${piece(site, place)})::float8)`;
+  const degree = (place: number): Sql => {
+    const angle = sql`(${piece(site, place)})::float8`;
+    return sql`radians(case when abs(${angle}) <= 1000000 then round((${angle})::numeric, 12)::float8 end)`;
+  };
   const half = (from: number, to: number): Sql => sql`sin((${degree(to)} - ${degree(from)}) / 2) ^ 2`;
   const haversine = sql`(${half(1, 3)} + cos(${degree(1)}) * cos(${degree(3)}) * ${half(0, 2)})`;
   return {
     sql: sql`(2 * 6371008.7714 * asin(sqrt(least(1, greatest(0, ${haversine})))))::float8`,
-    type: scalar(
-      'float',
-      site.values.some(({ type }) => type.nullable),
-    ),
+    type: scalar('float', true),
   };
 };
 
 /** Counts how many sides lie to the right of the point: an odd number inside. */
 const pointInPolygon: Emitter = (site) => {
   const [point, polygon] = [argument(site, 0), argument(site, 1)];
+  for (const [place, type] of [point.type, itemTypeOf(polygon)].entries())
+    if (type.kind !== 'tuple' || type.items.length !== 2 || !type.items.every(isNumber))
+      throw site.statement.error(`Function '${site.name}' expects pairs of numbers.`, nodeAt(site, place));
   if (site.values.length > 2)
     throw site.statement.error(
       `Function '${site.name}' takes no holes here.`,

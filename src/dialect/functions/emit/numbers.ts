@@ -64,12 +64,17 @@ const power = twoFloats(
     else power(${x}, ${y}) end)`,
 );
 
+/** Null for what is too large for an integer, or no number. */
+const wholeQuotient = (first: Sql, second: Sql): Sql =>
+  sql`(case when abs(${asFloat(first)}) < 1e18 and abs(${asFloat(second)}) > 1e-100 and abs((${first})::numeric / nullif((${second})::numeric, 0)) < 9e18
+    then trunc((${first})::numeric / nullif((${second})::numeric, 0))::int8 end)`;
+
 const integerQuotient: Emitter = (site) => {
   const [first, second] = [argument(site, 0), argument(site, 1)];
   const integers = first.type.kind === 'integer' && second.type.kind === 'integer';
   const quotient = integers
     ? sql`(${first.sql} / nullif(${second.sql}, 0))`
-    : sql`(trunc((${first.sql})::numeric / nullif((${second.sql})::numeric, 0)))::int8`;
+    : wholeQuotient(first.sql, second.sql);
   return { sql: quotient, type: scalar('integer', true) };
 };
 
@@ -162,7 +167,10 @@ export const numberEmitters: Readonly<Record<string, Emitter>> = {
   atan: ofFloat((x) => sql`atan(${x})`),
   atan2: twoFloats((y, x) => sql`atan2(${y}, ${x})`),
   hypot: twoFloats(
-    (x, y) => sql`(case when abs(${x}) < 1e150 and abs(${y}) < 1e150 then sqrt(${x} * ${x} + ${y} * ${y})
+    (
+      x,
+      y,
+    ) => sql`(case when greatest(abs(${x}), abs(${y})) between 1e-100 and 1e150 and least(abs(${x}), abs(${y})) > 1e-150 then sqrt(${x} * ${x} + ${y} * ${y})
       when ${x} is not null and ${y} is not null then greatest(abs(${x}), abs(${y})) end)`,
   ),
   pow: power,

@@ -78,7 +78,7 @@ const remainderOf = (x: Sql, sizes: readonly number[]): Sql =>
 /** Eighths of a block, from the left. */
 const bar: Emitter = (site) => {
   const [x, low, high] = [0, 1, 2].map((place) => sql`(${argument(site, place).sql})::float8`);
-  const width = site.values[3]?.sql ?? sql`80::int8`;
+  const width = sql`least(greatest(${site.values[3]?.sql ?? sql`80`}, 0), 1000)`;
   if (x === undefined || low === undefined || high === undefined) throw new Error('bar has three arguments.');
   const share = sql`least(greatest((${x} - ${low}) / nullif(${high} - ${low}, 0), 0), 1)`;
   const eighths = sql`floor(${share} * ${width} * 8 + 1e-9)::int4`;

@@ -26,7 +26,8 @@ const rounding =
   };
 
 /** Powers of ten are counted in decimals, which have no error of their own. */
-const scaleOf = (places: Sql): Sql => sql`(10::numeric ^ least(greatest((${places})::int4, -300), 300))`;
+const scaleOf = (places: Sql): Sql =>
+  sql`(10::numeric ^ (case when ${places} is not null then least(greatest(${places}, -300), 300)::int4 end))`;
 
 function ofInteger(name: Rounding, site: CallSite): { sql: Sql; type: ReturnType<typeof scalar> } {
   const [value, places] = [argument(site, 0), argument(site, 1)];
@@ -35,7 +36,7 @@ function ofInteger(name: Rounding, site: CallSite): { sql: Sql; type: ReturnType
   const whole = name === 'even' ? sql`round((${scaled})::float8)::numeric` : sql`${ownText(name)}(${scaled})`;
   return {
     sql: sql`(case when (${places.sql}) >= 0 then ${value.sql} when (${places.sql}) < -18 then 0
-      else (${whole} / ${scaleOf(places.sql)})::int8 end)`,
+      when (${places.sql}) < 0 then least(greatest(${whole} / ${scaleOf(places.sql)}, -9223372036854775808), 9223372036854775807)::int8 end)`,
     type: scalar('integer', nullable),
   };
 }
@@ -43,13 +44,13 @@ function ofInteger(name: Rounding, site: CallSite): { sql: Sql; type: ReturnType
 function ofFraction(name: Rounding, site: CallSite): { sql: Sql; type: ReturnType<typeof scalar> } {
   const [value, places] = [argument(site, 0), argument(site, 1)];
   const nullable = value.type.nullable || places.type.nullable;
-  const factor = sql`(${scaleOf(sql`abs(${places.sql})`)})::float8`;
+  const factor = sql`(${scaleOf(sql`(abs(least(greatest(${places.sql}, -300), 300)))`)})::float8`;
   const up = sql`(${value.sql})::float8`;
   const body = (
     x: Sql,
   ): Sql => sql`(case when ${x} in ('NaN', 'Infinity', '-Infinity') or (${places.sql}) > 17 or abs(${x}) > 1e290 then ${x}
     when (${places.sql}) < 0 then ${rounded(name, sql`(${x} / ${factor})`)} * ${factor}
-    else ${rounded(name, sql`(${x} * ${factor})`)} / ${factor} end)`;
+    when (${places.sql}) >= 0 then ${rounded(name, sql`(${x} * ${factor})`)} / ${factor} end)`;
   return { sql: once([{ ...value, sql: up }], (x = sql``) => body(x)), type: scalar('float', nullable) };
 }
 

@@ -1,7 +1,8 @@
-import { argument, type CallSite, type Emitter, piece } from '../../compile/functions/site.ts';
+import { argument, type CallSite, type Emitter, nodeAt, piece } from '../../compile/functions/site.ts';
 import { fromJson } from '../../compile/json_values.ts';
 import { bind, joinSql, sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalar, type ScalarKind, type Type } from '../../types.ts';
+import { itemTypeOf } from './array_items.ts';
 import { once } from './once.ts';
 import { patternAt, replacementAt } from './patterns.ts';
 
@@ -54,7 +55,7 @@ const regexpExtract: Emitter = (site) => {
       (
         t = sql``,
       ) => sql`(case when ${t} is not null then coalesce(case when ${group} = 0 then substring(${t} from '(' || ${pattern} || ')')
-        else (regexp_match(${t}, ${pattern}))[(${group})::int4] end, '') end)`,
+        else (regexp_match(${t}, ${pattern}))[least(greatest(${group}, -1), 100)::int4] end, '') end)`,
     ),
     type: typed(site, 'string'),
   };
@@ -64,6 +65,8 @@ const multiMatchAny: Emitter = (site) => {
   const text = argument(site, 0);
   const patterns = argument(site, 1);
   const type = scalar('boolean', text.type.nullable);
+  if (!['string', 'null'].includes(itemTypeOf(patterns).kind))
+    throw site.statement.error(`Function '${site.name}' expects an array of patterns.`, nodeAt(site, 1));
   if (patterns.items !== undefined) {
     const each = patterns.items.map((item, place) =>
       patternAt({ ...site, values: site.values.with(1, item), nodes: site.nodes }, 1 + 0 * place),

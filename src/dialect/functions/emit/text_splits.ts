@@ -49,7 +49,7 @@ const found =
 const ngrams: Emitter = (site) => {
   const [text, length] = [piece(site, 0), piece(site, 1)];
   return {
-    sql: sql`(select coalesce(jsonb_agg(substr(${text}, place.n::int4, (${length})::int4) order by place.n), '[]'::jsonb)
+    sql: sql`(select coalesce(jsonb_agg(substr(${text}, place.n::int4, least(greatest(${length}, 0), 1000)::int4) order by place.n), '[]'::jsonb)
       from generate_series(1, case when ${length} between 1 and 1000 then char_length(${text}) - ${length} + 1 else 0 end) as place(n))`,
     type: texts,
   };

@@ -3,7 +3,7 @@ import { intervalOf } from '../../compile/intervals.ts';
 import { argument, type CallSite, nodeAt } from '../../compile/functions/site.ts';
 import type { TimeUnit } from '../../keywords.ts';
 import { derive, type Value } from '../../resolve/value.ts';
-import { sql } from '../../sql.ts';
+import { ownText, sql } from '../../sql.ts';
 import { isNumber, nameOfType, scalar } from '../../types.ts';
 
 const units: Readonly<Record<string, TimeUnit>> = {
@@ -63,13 +63,28 @@ export function unitAt(site: CallSite, place: number): TimeUnit {
   return unit;
 }
 
-/** So many units, as an interval. Fractions are left out. */
+/** Beyond these there are no times that people mean, and PostgreSQL fails. */
+const most: Readonly<Record<TimeUnit, number>> = {
+  microsecond: 1e17,
+  millisecond: 1e14,
+  second: 1e11,
+  minute: 2e9,
+  hour: 3e7,
+  day: 1e6,
+  week: 1e5,
+  month: 4e4,
+  quarter: 1e4,
+  year: 4e3,
+};
+
+/** So many units, as an interval; null for too many. Fractions are left out. */
 export function unitsOf(amount: Value, unit: TimeUnit): Value {
-  const whole =
-    amount.type.kind === 'integer'
-      ? amount
-      : derive(sql`trunc((${amount.sql})::float8)`, scalar('integer', amount.type.nullable), [amount]);
-  return intervalOf(whole, unit);
+  const { constant } = amount;
+  if (typeof constant === 'bigint' && Math.abs(Number(constant)) <= most[unit])
+    return intervalOf(amount, unit);
+  const limit = ownText(String(most[unit]));
+  const whole = sql`(case when ${amount.sql} between -${limit} and ${limit} then trunc((${amount.sql})::float8) end)`;
+  return intervalOf(derive(whole, scalar('integer', true), [amount]), unit);
 }
 
 /** The amount and the unit of an interval that is written out; others have no single unit. @throws DialectError */
