@@ -52,6 +52,8 @@ export interface ScheduleStepOutcome extends Pick<ScheduleStepResult, 'status' |
 /** What a backfill workflow learns from a step. `busy` counts runs whose interval's last execution has not let go. */
 export interface BackfillStepOutcome {
   readonly ended: boolean;
+  /** Absent in what earlier versions recorded. */
+  readonly paused?: boolean;
   readonly opened: number;
   readonly total: number;
   readonly busy: number;
@@ -127,9 +129,9 @@ function scheduleActivities(dependencies: AppendDependencies) {
       /** Moves a backfill on and starts the executions of its open runs. */
       takeBackfillStep: async (input: { backfill_id: string }): Promise<BackfillStepOutcome> => {
         const step = await takeBackfillStep(journal, policies, input.backfill_id);
-        const { ended, opened, total, start_runs } = step;
+        const { ended, paused, opened, total, start_runs } = step;
         if (step.has_news) await startTelling(dependencies, step.batch_export_id);
-        return { ended, opened, total, busy: await runs.startAll(start_runs), continue_after };
+        return { ended, paused, opened, total, busy: await runs.startAll(start_runs), continue_after };
       },
 
       /** Ends a run that did not complete; one that has a terminal status keeps it. */

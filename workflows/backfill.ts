@@ -28,7 +28,7 @@ export async function batchExportBackfill({ backfill_id }: BackfillInput): Promi
   for (let steps = 1; ; steps += 1) {
     woken = false;
     const step = await activities.takeBackfillStep({ backfill_id });
-    setCurrentDetails(`${step.opened} of ${step.total} intervals begun`);
+    setCurrentDetails(`${step.opened} of ${step.total} intervals begun${step.paused ? ', paused' : ''}`);
     if (step.ended) return;
     if (workflowInfo().continueAsNewSuggested || steps >= step.continue_after)
       await continueAsNew<typeof batchExportBackfill>({ backfill_id });

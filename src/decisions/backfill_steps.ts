@@ -23,6 +23,8 @@ export interface BackfillStep {
   readonly batch_export_id: string;
   /** True when nothing more will be opened and nothing is waited for. */
   readonly ended: boolean;
+  /** Whether it is paused, by a person or by itself. */
+  readonly paused: boolean;
   readonly start_runs: readonly StartableRun[];
   /** How many intervals were opened so far, of how many; for the line in the Temporal UI. */
   readonly opened: number;
@@ -40,7 +42,7 @@ export async function takeBackfillStep(
   const step = await journal.transaction(async (transaction) => {
     const batchExportId = await exportOf(transaction.connection, backfillId);
     if (batchExportId === undefined)
-      return { batch_export_id: '', ended: true, opened: 0, total: 0, has_news: false };
+      return { batch_export_id: '', ended: true, paused: false, opened: 0, total: 0, has_news: false };
     const batchExport = await transaction.lock(batchExportDecider, batchExportId);
     const backfill = await transaction.lock(backfillDecider, backfillId);
     await noteEndedRuns(transaction.connection, backfill);
@@ -51,6 +53,7 @@ export async function takeBackfillStep(
     return {
       batch_export_id: batchExportId,
       ended: state.status === 'Completed' || state.status === 'Cancelled' || state.status === 'Absent',
+      paused: state.status === 'Paused',
       opened: state.status === 'Absent' ? 0 : state.opened,
       total: state.status === 'Absent' ? 0 : state.subject.total_runs,
       has_news: hasNews,

@@ -1,3 +1,4 @@
+import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '../setup/until.ts';
 import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
@@ -15,6 +16,19 @@ const statusOf = async (backfillId: string) =>
       backfillId,
     ])
   ).rows[0]?.status;
+
+/** Waits until the Temporal UI shows these words of a backfill; its execution starts after the command's outcome. */
+const shows = (backfillId: string, words: string) =>
+  until(async () => {
+    const handle = stack.client.workflow.getHandle(`batch-export-backfill-${backfillId}`);
+    const metadata = await handle
+      .query<{ currentDetails?: string } | null>('__temporal_workflow_metadata')
+      .catch((error: unknown) => {
+        if (Error.isError(error) && error.name === 'WorkflowNotFoundError') return null;
+        throw error;
+      });
+    return metadata?.currentDetails === words;
+  }, `the words "${words}"`);
 
 describe('the backfill workflow', () => {
   it('runs every interval once, a few at a time, through several executions', async () => {
@@ -56,8 +70,24 @@ describe('the backfill workflow', () => {
       'the runs that had begun',
     );
     expect(await stack.runsOf(id)).toHaveLength(3);
+    await shows(backfill_id, '3 of 10 intervals begun, paused');
     await stack.command(id, 'cancelBackfill', { backfill_id });
     await stack.client.workflow.getHandle(`batch-export-backfill-${backfill_id}`).result();
     expect(await statusOf(backfill_id)).toBe('Cancelled');
+  });
+
+  it('says that it has paused itself, and no longer once it goes on', async () => {
+    const usual = stack.behaviour.whileExporting;
+    stack.behaviour.whileExporting = () =>
+      Promise.reject(ApplicationFailure.nonRetryable('The bucket is gone.', 'NoSuchBucket'));
+    const id = await stack.createExport();
+    const { outcome } = await stack.command(id, 'backfill', lastHours(5));
+    const backfill_id = outcome?.backfill_id ?? '';
+    await shows(backfill_id, '3 of 5 intervals begun, paused');
+    stack.behaviour.whileExporting = usual;
+    await stack.command(id, 'unpauseBackfill', { backfill_id });
+    await stack.client.workflow.getHandle(`batch-export-backfill-${backfill_id}`).result();
+    await shows(backfill_id, '5 of 5 intervals begun');
+    expect(await statusOf(backfill_id)).toBe('Completed');
   });
 });
