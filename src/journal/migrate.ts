@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { runner } from 'node-pg-migrate';
+import pg from 'pg';
 import { ensureProjections } from '../projections/rebuild.ts';
 import { createPool } from './database.ts';
 
@@ -13,15 +14,22 @@ const folders = {
 
 async function runMigrations(databaseUrl: string, folder: keyof typeof folders): Promise<string[]> {
   const { directory, table } = folders[folder];
-  const applied = await runner({
-    databaseUrl: { connectionString: databaseUrl, application_name: 'exportd' },
-    dir: directory,
-    migrationsTable: table,
-    direction: 'up',
-    log: () => undefined,
-    verbose: false,
-  });
-  return applied.map(({ name }) => name);
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'exportd' });
+  await client.connect();
+  try {
+    const applied = await runner({
+      // The runner would not wait until a connection of its own has ended.
+      dbClient: client,
+      dir: directory,
+      migrationsTable: table,
+      direction: 'up',
+      log: () => undefined,
+      verbose: false,
+    });
+    return applied.map(({ name }) => name);
+  } finally {
+    await client.end();
+  }
 }
 
 /**
