@@ -56,7 +56,10 @@ describe('rows that come late', () => {
     );
     const after = await readManifest(stack.bucket, second.manifest_key ?? '');
     const named = [...after.files.map(({ key }) => key), second.manifest_key];
-    expect((await keysUnder(stack.bucket, prefix)).sort()).toEqual(named.sort());
+    // Where the test runs across the end of an hour, that hour's own run has files there too.
+    const interval = start.toISOString().replaceAll(/[-:]|\.\d+/g, '');
+    const keys = (await keysUnder(stack.bucket, prefix)).filter((key) => key.includes(`${interval}-`));
+    expect(keys.sort()).toEqual(named.sort());
     expect(await exportedUuids(stack.bucket, second.manifest_key)).toEqual(expected);
   }, 300_000);
 });
