@@ -124,6 +124,8 @@ describe('an export whose runs fail', () => {
       await one.step();
       const ends = (await one.active()).map((run) => one.end(run, 'Failed'));
       await Promise.all([...ends, one.step(), one.step(), one.step()]);
+      // Where all ended after the last of these, the next one sees what they came to.
+      await one.step();
       while (!(await one.paused())?.paused) {
         const [next] = await one.active();
         await Promise.all([one.end(next, 'Failed'), one.step()]);
