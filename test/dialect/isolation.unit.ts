@@ -49,9 +49,12 @@ describe('the team filter', () => {
       fields: ['distinct_id', 'properties.plan', 'properties', 'id', 'event', 'person.properties.email'],
       functions: ['count', 'lower', 'toString', 'coalesce', 'if', 'max'],
     };
-    const made = fc.sample(grammar(vocabulary, 2).query, 1_000).filter(compiles);
+    const { query } = grammar(vocabulary, 2);
+    const made: string[] = [];
+    // Of what the grammar makes about one in a hundred means something.
+    while (made.length <= 5) made.push(...fc.sample(query, 200).filter(compiles));
+    for (const one of made) await expectIsolated(one);
     expect(made.length).toBeGreaterThan(5);
-    for (const query of made) await expectIsolated(query);
   });
 
   it.each([
