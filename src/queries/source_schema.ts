@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import type { Schema, SourceRelation } from '../../dialect/schema.ts';
-import { columnTypesOf, type Relations } from '../../source/relations.ts';
+import type { Schema, SourceRelation } from '../dialect/schema.ts';
+import { columnTypesOf, type Relations } from '../source/relations.ts';
 
 const sessionReplayEvents = '"public"."session_replay_events"';
 

@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import type { Type } from '../../dialect/types.ts';
+import type { Type } from '../dialect/types.ts';
 
 /** A value of a row as PostgreSQL writes it, as JSON shows it. */
 export type ValueReader = (text: string | null) => unknown;

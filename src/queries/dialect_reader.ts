@@ -1,0 +1,90 @@
+import type { Query } from '../dialect/ast.ts';
+import { compileQuery, type CompiledStatement, type RowLimits } from '../dialect/compile/compile_query.ts';
+import { DialectError } from '../dialect/dialect_error.ts';
+import type { Placeholders } from '../dialect/resolve/placeholders.ts';
+import type { Schema } from '../dialect/schema.ts';
+import type { Relations } from '../source/relations.ts';
+import { QueryInvalid } from './query_errors.ts';
+import type { QueryContext } from './query_kind.ts';
+import { readRows } from './read_rows.ts';
+import { valueReader } from './shown_value.ts';
+import { readSourceSchema } from './source_schema.ts';
+
+/** What one statement of the dialect gave. */
+export interface DialectRows {
+  readonly statement: CompiledStatement;
+  /** As JSON shows them, at most as many as `statement.limit` says. */
+  readonly rows: readonly (readonly unknown[])[];
+  /** Whether there are more. */
+  readonly hasMore: boolean;
+}
+
+export interface ReadOptions {
+  readonly placeholders?: Placeholders;
+  /** LIMIT where there is none and the most there may be; `row_limit` of the context for both when it is not given. */
+  readonly rows?: RowLimits;
+  /** The member of the request that a refusal names; null for a query of exportd's own. */
+  readonly attr?: string | null;
+}
+
+/** Runs queries of the dialect, as text or as a tree, for one answer. */
+export interface DialectReader {
+  readonly schema: Schema;
+  /** @throws QueryInvalid `dialect_error` */
+  compile(query: string | Query, options?: ReadOptions): CompiledStatement;
+  /** Compiles and runs; several statements run one after another. @throws QueryInvalid */
+  read(query: string | Query, options?: ReadOptions): Promise<DialectRows>;
+}
+
+const asText = { getTypeParser: () => (text: string) => text };
+
+/** Opens the source for the queries of one answer. @throws RelationNotFound */
+export async function openDialectReader(
+  context: QueryContext,
+  relations: Relations,
+): Promise<DialectReader> {
+  const { connection, project, now, row_limit } = context;
+  const schema = await readSourceSchema(connection, relations);
+  const ofProject = {
+    teamId: project.team_id,
+    timezone: project.timezone,
+    weekStartDay: project.week_start_day,
+    now: now.toISOString(),
+    schema,
+  };
+  const compile: DialectReader['compile'] = (query, { placeholders = new Map(), rows, attr = null } = {}) => {
+    try {
+      return compileQuery(query, ofProject, {
+        placeholders,
+        rows: rows ?? { fallback: row_limit, most: row_limit },
+      });
+    } catch (error) {
+      if (!(error instanceof DialectError)) throw error;
+      const { line, column, offset, length } = error;
+      throw new QueryInvalid('dialect_error', error.message, {
+        attr,
+        position: { line, column, offset, length },
+      });
+    }
+  };
+  const read: DialectReader['read'] = async (query, options) => {
+    const statement = compile(query, options);
+    const { sql, parameters, limit, hasExtraRow, columns } = statement;
+    const most = limit ?? row_limit;
+    const { rows } = await readRows(
+      context,
+      { text: sql, values: parameters },
+      hasExtraRow ? most + 1 : most,
+      asText,
+    );
+    const readers = columns.map(({ type }) => valueReader(type, project.timezone));
+    return {
+      statement,
+      rows: rows
+        .slice(0, most)
+        .map((row) => readers.map((readValue, index) => readValue(row[index] as string | null))),
+      hasMore: rows.length > most,
+    };
+  };
+  return { schema, compile, read };
+}
