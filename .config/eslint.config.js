@@ -2,17 +2,12 @@ import { join } from 'node:path';
 import eslint from '@eslint/js';
 import jest from 'eslint-plugin-jest';
 import typescript from 'typescript-eslint';
+import { projections } from '../src/projections/registry.ts';
 
 const root = join(import.meta.dirname, '..');
 
-const projectionTables = [
-  'batch_exports',
-  'batch_export_runs',
-  'backfills',
-  'backfill_runs',
-  'stream_states',
-];
-const writesProjection = `/(insert\\s+into|update|delete\\s+from|truncate)\\s+exportd\\.(${projectionTables.join('|')})\\b/i`;
+const projectionTables = projections.flatMap(({ owns }) => owns).map((table) => table.replace('.', '\\.'));
+const writesProjection = `/(insert\\s+into|update|delete\\s+from|truncate)\\s+(${projectionTables.join('|')})\\b/i`;
 const projectionMessage = 'Only src/projections writes read models: append an event instead.';
 
 export default typescript.config(

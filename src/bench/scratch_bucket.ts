@@ -11,6 +11,8 @@ import type { ObjectStore } from '../embedded/servers/start_servers.ts';
 /** A bucket for one bench. */
 export interface ScratchBucket {
   readonly name: string;
+  /** The keys of all its objects. */
+  readonly keys: () => Promise<ReadonlySet<string>>;
   /** Removes its objects. */
   readonly empty: () => Promise<void>;
   /** Removes it with all objects. */
@@ -30,17 +32,24 @@ export async function createScratchBucket(objectStore: ObjectStore): Promise<Scr
   });
   const name = `exportd-bench-${randomUUID()}`;
   await client.send(new CreateBucketCommand({ Bucket: name }));
+  const keys = async () => {
+    const found = new Set<string>();
+    let ContinuationToken: string | undefined;
+    do {
+      const page = await client.send(new ListObjectsV2Command({ Bucket: name, ContinuationToken }));
+      for (const { Key } of page.Contents ?? []) found.add(Key ?? '');
+      ContinuationToken = page.NextContinuationToken;
+    } while (ContinuationToken !== undefined);
+    return found;
+  };
   const empty = async () => {
-    for (;;) {
-      const { Contents } = await client.send(new ListObjectsV2Command({ Bucket: name }));
-      if (Contents === undefined || Contents.length === 0) return;
-      for (const { Key } of Contents) await client.send(new DeleteObjectCommand({ Bucket: name, Key }));
-    }
+    for (let left = await keys(); left.size > 0; left = await keys())
+      for (const Key of left) await client.send(new DeleteObjectCommand({ Bucket: name, Key }));
   };
   const remove = async () => {
     await empty();
     await client.send(new DeleteBucketCommand({ Bucket: name }));
     client.destroy();
   };
-  return { name, empty, remove };
+  return { name, keys, empty, remove };
 }

@@ -19,6 +19,8 @@ export interface ScratchStack {
   readonly temporal: TemporalServer;
   readonly objectStore: ObjectStore;
   readonly bucket: string;
+  /** The keys of all objects in the bucket. */
+  objectKeys(): Promise<ReadonlySet<string>>;
   /** Removes all objects of the bucket. */
   emptyBucket(): Promise<void>;
   /** Removes database and bucket, ends the servers that were started here and removes the folder. */
@@ -93,8 +95,8 @@ export async function createScratchStack(
     await migrateSource(databaseUrl);
     const bucket = await createScratchBucket(objectStore);
     undo.push(bucket.remove);
-    const { name, empty: emptyBucket } = bucket;
-    return { folder, databaseUrl, temporal, objectStore, bucket: name, emptyBucket, remove };
+    const { name, keys: objectKeys, empty: emptyBucket } = bucket;
+    return { folder, databaseUrl, temporal, objectStore, bucket: name, objectKeys, emptyBucket, remove };
   } catch (error) {
     await remove();
     throw error;

@@ -51,7 +51,3 @@ export type Node =
   | CaseBranch
   | TypeName
   | NamedType;
-
-export type NodeKind = Node['kind'];
-/** The node of a kind. */
-export type NodeOf<Kind extends NodeKind> = globalThis.Extract<Node, { readonly kind: Kind }>;

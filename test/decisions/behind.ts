@@ -1,8 +1,23 @@
-import { randomUUID } from 'node:crypto';
-import { batchExportDecider, type BatchExportDefinition } from '../../src/domain/batch_export.ts';
+import {
+  batchExportDecider,
+  type BatchExportDefinition,
+  type BatchExportEvent,
+} from '../../src/domain/batch_export.ts';
 import { intervalContaining } from '../../src/domain/intervals.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import { definition, minutesAgo } from './commander.ts';
+
+/** An export as its journal stands when its schedule has decided nothing since `scheduled_until`. */
+export async function appendExportBehind(
+  journal: Journal,
+  id: string,
+  data: Extract<BatchExportEvent, { type: 'BatchExportCreated' }>['data'],
+): Promise<void> {
+  await journal.transaction(async (transaction) => {
+    const stream = await transaction.lock(batchExportDecider, id);
+    await stream.append('behind', [{ type: 'BatchExportCreated', data }]);
+  });
+}
 
 /** Creates a paused export whose schedule is so many minutes behind: they are due as soon as it is unpaused. */
 export async function createBehind(
@@ -14,13 +29,10 @@ export async function createBehind(
   const minutely = definition as BatchExportDefinition;
   const pieces = [{ ...minutely, effective_from: null }];
   const { start } = intervalContaining(pieces, new Date(minutesAgo(minutes + 1)));
-  await journal.transaction(async (transaction) => {
-    const stream = await transaction.lock(batchExportDecider, batchExportId);
-    await stream.append(randomUUID(), [
-      {
-        type: 'BatchExportCreated',
-        data: { team_id: teamId, definition: minutely, scheduled_until: start, paused: true },
-      },
-    ]);
+  await appendExportBehind(journal, batchExportId, {
+    team_id: teamId,
+    definition: minutely,
+    scheduled_until: start,
+    paused: true,
   });
 }

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { batchExportDecider, type BatchExportDefinition } from '../../src/domain/batch_export.ts';
+import type { BatchExportDefinition } from '../../src/domain/batch_export.ts';
+import { appendExportBehind } from '../decisions/behind.ts';
+import { definition } from '../decisions/commander.ts';
 import type { Facade } from './facade.ts';
 
 const minuteMs = 60_000;
@@ -25,24 +27,11 @@ export async function createExportBehind(
   );
   // It would write the same keys.
   await facade.call('DELETE', `batch_exports/${like}`);
-  const definition: BatchExportDefinition = {
-    name: 'Behind',
-    model: 'events',
-    destination_type: 'S3',
-    config_version: 1,
-    interval: 'every 1 minutes',
-    timezone: 'UTC',
-    offset_hour: 0,
-    offset_day: 0,
-    start_at: null,
-    end_at: null,
-    dialect_query: null,
-    ...members,
-  };
-  await facade.journal.transaction(async (transaction) => {
-    const stream = await transaction.lock(batchExportDecider, id);
-    const data = { team_id: facade.projectId, definition, scheduled_until: minuteAgo(minutes), paused };
-    await stream.append('behind', [{ type: 'BatchExportCreated', data }]);
+  await appendExportBehind(facade.journal, id, {
+    team_id: facade.projectId,
+    definition: { ...(definition as BatchExportDefinition), ...members },
+    scheduled_until: minuteAgo(minutes),
+    paused,
   });
   return id;
 }

@@ -6,7 +6,6 @@ import { rounded } from '../figures.ts';
 import { averageCost } from './average_cost.ts';
 import type { TicksResult } from './document.ts';
 import { firstTasks } from './histories.ts';
-import { objectKeys } from './object_keys.ts';
 import { settingsOf, type ScheduleBench } from './session.ts';
 import { watchUse } from './stack_use.ts';
 import { delaysOfRuns, dueTimes, type TickedRun } from './tick_delays.ts';
@@ -53,7 +52,7 @@ export async function measureTicks(bench: ScheduleBench, order: TicksOrder): Pro
   const dueAt = dueTimes(order.interval, policiesOf(settings).jitterMs);
   const completed = runs.filter(({ status }) => status === 'Completed');
   const taken = await firstTasks(client, runs.map(runWorkflowId));
-  const keys = await objectKeys(stack);
+  const keys = await stack.objectKeys();
   const sampled = runs.filter((_, index) => index % Math.ceil(runs.length / samples) === 0);
   const exportIds = [...new Set(sampled.map((run) => run.batch_export_id))];
   const ofSchedules = await averageCost(client, exportIds.map(scheduleWorkflowId), began);

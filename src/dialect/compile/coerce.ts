@@ -2,7 +2,7 @@ import type { Node } from '../ast_node.ts';
 import type { Statement } from '../resolve/statement.ts';
 import { derive, type Value } from '../resolve/value.ts';
 import { bind, sql, type Sql } from '../sql.ts';
-import { commonTypeOf, isComposite, isNumber, nameOfType, scalar, type Type, withNull } from '../types.ts';
+import { commonTypeOf, isComposite, isNumber, nameOfType, scalar, type Type } from '../types.ts';
 import { postgresType, toJson } from './json_values.ts';
 import { dateText, timeText } from './time_texts.ts';
 
@@ -97,10 +97,3 @@ export function condition(value: Value, node: Node, statement: Statement): Sql {
     value.type.kind === 'string' ? "Compare it, for example with `!= ''`." : null,
   );
 }
-
-/** A condition that is never null. */
-export const certain = (piece: Sql, type: Type): Sql =>
-  type.nullable ? sql`coalesce(${piece}, false)` : piece;
-
-export const asNullable = (type: Type, ...from: readonly Type[]): Type =>
-  withNull(type, type.nullable || from.some(({ nullable }) => nullable));

@@ -106,7 +106,6 @@ export const createBody = z
     }),
   })
   .meta({ id: 'BatchExportCreate' });
-export type CreateBody = z.infer<typeof createBody>;
 
 /** The documented body of pause; only `last_paused_at` means something. */
 export const pauseBody = z.strictObject(writable);

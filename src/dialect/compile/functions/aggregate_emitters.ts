@@ -87,7 +87,7 @@ const extremeOf =
 const firstOf = (list: Sql): Sql => sql`(${list})[1]`;
 
 /** Any value that is not null: the smallest costs least, documents are taken as they come. */
-const any: AggregateEmitter = (site) => {
+const anyValue: AggregateEmitter = (site) => {
   const { type } = argument(site, 0);
   const value = piece(site, 0);
   const call =
@@ -222,9 +222,9 @@ export const aggregateEmitters: ReadonlyMap<string, AggregateEmitter> = new Map(
     avg,
     min: extremeOf('min'),
     max: extremeOf('max'),
-    any,
-    anyLast: any,
-    anyHeavy: any,
+    any: anyValue,
+    anyLast: anyValue,
+    anyHeavy: anyValue,
     argMin: argExtreme('asc'),
     argMax: argExtreme('desc'),
     groupArray: group(false),
