@@ -1,0 +1,35 @@
+import type { DateTime } from 'luxon';
+import type { Interval, ResolvedRange } from './date_range.ts';
+
+/** How `days` of an answer names an interval: `2024-03-04`, of hours and minutes `2024-03-04 09:00:00`. */
+export function dayOf(bucket: DateTime, interval: Interval): string {
+  const hasClock = interval === 'hour' || interval === 'minute';
+  return bucket.toFormat(hasClock ? 'yyyy-MM-dd HH:mm:ss' : 'yyyy-MM-dd');
+}
+
+/**
+ * How `labels` of an answer names an interval: `4-Mar-2024`, `4-Mar 09:00`, `Mar 2024`; a week by its days that lie
+ * in the range, `3–9 Mar`.
+ */
+export function labelOf(bucket: DateTime, interval: Interval, range: ResolvedRange): string {
+  const english = bucket.setLocale('en-US');
+  switch (interval) {
+    case 'minute':
+    case 'hour':
+      return english.toFormat('d-MMM HH:mm');
+    case 'day':
+      return english.toFormat('d-MMM-yyyy');
+    case 'week':
+      return weekLabel(english, range);
+    case 'month':
+      return english.toFormat('MMM yyyy');
+  }
+}
+
+function weekLabel(bucket: DateTime, { from, to }: ResolvedRange): string {
+  const last = bucket.plus({ days: 6 });
+  const [begin, end] = [from > bucket ? from : bucket, to < last ? to : last];
+  const [first, final] = [begin.setLocale('en-US'), end.setLocale('en-US').toFormat('d MMM')];
+  if (first.hasSame(end, 'day')) return final;
+  return `${first.toFormat(first.hasSame(end, 'month') ? 'd' : 'd MMM')}–${final}`;
+}

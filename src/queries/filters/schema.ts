@@ -1,0 +1,62 @@
+import { z } from 'zod';
+
+/** What a filter looks at. Some are known and refused by name, because what they read is not stored here. */
+export const filterTypes = [
+  ...(['event', 'person', 'element', 'session', 'group', 'event_metadata', 'hogql', 'dialect'] as const),
+  ...([
+    'cohort',
+    'static-cohort',
+    'precalculated-cohort',
+    'feature',
+    'flag',
+    'recording',
+    'behavioral',
+  ] as const),
+  ...(['log', 'log_entry', 'data_warehouse', 'data_warehouse_person_property', 'person_metadata'] as const),
+  ...(['error_tracking_issue', 'revenue_analytics', 'workflow_variable', 'empty'] as const),
+] as const;
+
+/** How the value of a filter is compared. */
+export const filterOperators = [
+  ...(['exact', 'is_not', 'in', 'not_in', 'is_cleaned_path_exact'] as const),
+  ...(['icontains', 'not_icontains', 'regex', 'not_regex'] as const),
+  ...(['gt', 'gte', 'lt', 'lte', 'min', 'max', 'between', 'not_between'] as const),
+  ...(['is_set', 'is_not_set', 'is_date_exact', 'is_date_before', 'is_date_after'] as const),
+] as const;
+export type FilterOperator = (typeof filterOperators)[number];
+
+const scalarValue = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+
+/** One condition. A filter that somebody has begun and not finished is no condition, so that no member is needed. */
+const propertyFilterSchema = z.strictObject({
+  type: z
+    .enum(filterTypes)
+    .transform((type) => (type === 'dialect' ? 'hogql' : type))
+    .nullish(),
+  key: z.union([z.string(), z.number()]).nullish(),
+  operator: z.enum(filterOperators).nullish(),
+  value: z.union([scalarValue, z.array(scalarValue)]).optional(),
+  label: z.string().nullish(),
+  group_type_index: z.number().int().nullish(),
+  group_key_names: z.record(z.string(), z.string()).nullish(),
+  cohort_name: z.string().nullish(),
+});
+export type PropertyFilter = z.infer<typeof propertyFilterSchema>;
+
+/** Conditions joined by one word. */
+export interface PropertyGroup {
+  readonly type: 'AND' | 'OR';
+  readonly values: readonly (PropertyGroup | PropertyFilter)[];
+}
+
+const groupOf = (item: z.ZodType<PropertyGroup | PropertyFilter>): z.ZodType<PropertyGroup> =>
+  z.strictObject({ type: z.enum(['AND', 'OR']), values: z.array(item) });
+
+/** Groups in groups; the bound keeps a request from nesting them without an end. */
+const mostLevels = 8;
+const groupSchema = (levels: number): z.ZodType<PropertyGroup> =>
+  groupOf(levels === 1 ? propertyFilterSchema : z.union([groupSchema(levels - 1), propertyFilterSchema]));
+
+/** Property filters: a list, of which all have to hold, or groups of them joined by AND or OR. */
+export const propertyFiltersSchema = z.union([z.array(propertyFilterSchema), groupSchema(mostLevels)]);
+export type PropertyFilters = readonly PropertyFilter[] | PropertyGroup;

@@ -1,0 +1,58 @@
+import { expressionOf, joined } from '../../dialect/build.ts';
+import type { Expression } from '../../dialect/ast.ts';
+import { filtersCondition } from '../filters/condition.ts';
+import type { PropertyFilters } from '../filters/schema.ts';
+import { QueryInvalid } from '../query_errors.ts';
+
+/** What of a series decides which events belong to it. */
+export interface SeriesFilter {
+  readonly kind: string;
+  readonly event?: string | null | undefined;
+  readonly properties?: PropertyFilters | null | undefined;
+  readonly fixedProperties?: PropertyFilters | null | undefined;
+}
+
+/**
+ * What a series asks of an event; null for all events.
+ * @param attr path of the series, such as `query__series__0`
+ * @throws QueryInvalid for actions, which are not stored, and for tables of a warehouse
+ */
+export function seriesCondition(node: SeriesFilter, attr: string): Expression | null {
+  refuseOtherKinds(node, attr);
+  const { event, properties, fixedProperties } = node;
+  const isEvent =
+    event === null || event === undefined
+      ? null
+      : expressionOf('event = {event}', { event: { value: event } });
+  return joined('and', [
+    isEvent,
+    filtersCondition(properties, { scope: 'events', attr: `${attr}__properties` }),
+    filtersCondition(fixedProperties, { scope: 'events', attr: `${attr}__fixedProperties` }),
+  ]);
+}
+
+function refuseOtherKinds({ kind }: SeriesFilter, attr: string): void {
+  if (kind === 'ActionsNode')
+    throw new QueryInvalid(
+      'invalid_input',
+      'Action does not exist. Write its events and filters into EventsNodes.',
+      {
+        attr: `${attr}__id`,
+      },
+    );
+  if (kind === 'DataWarehouseNode')
+    throw new QueryInvalid(
+      'not_supported',
+      'Series of warehouse tables are not supported; ask with a DialectQuery.',
+      {
+        attr: `${attr}__kind`,
+      },
+    );
+}
+
+/** What a series is called in answers. */
+export const seriesName = (node: {
+  readonly custom_name?: string | null | undefined;
+  readonly name?: string | null | undefined;
+  readonly event?: string | null | undefined;
+}): string => node.custom_name ?? node.name ?? node.event ?? 'All events';

@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { propertyFiltersSchema } from '../filters/schema.ts';
+
+const sharedMembers = {
+  name: z.string().nullish(),
+  custom_name: z.string().nullish(),
+  properties: propertyFiltersSchema.nullish(),
+  fixedProperties: propertyFiltersSchema.nullish(),
+  response: z.unknown().optional(),
+  version: z.number().nullish(),
+};
+
+/** Members of a series of events without those of its kind of query, such as `math` of trends. */
+export const eventsNodeMembers = {
+  kind: z.literal('EventsNode'),
+  /** The event's name; null for all events. */
+  event: z.string().nullish(),
+  ...sharedMembers,
+};
+
+/** Members of a series of an action, without those of its kind of query. */
+export const actionsNodeMembers = { kind: z.literal('ActionsNode'), id: z.number(), ...sharedMembers };
+
+/** Members of a series of rows of a warehouse table, without those of its kind of query. */
+export const dataWarehouseNodeMembers = {
+  kind: z.literal('DataWarehouseNode'),
+  id: z.string(),
+  table_name: z.string(),
+  id_field: z.string(),
+  timestamp_field: z.string(),
+  distinct_id_field: z.string(),
+  ...sharedMembers,
+};
+
+/** A series. Those of actions and warehouse tables are read, so that they can be refused by name. */
+export const seriesNodeSchema = z.discriminatedUnion('kind', [
+  z.strictObject(eventsNodeMembers),
+  z.strictObject(actionsNodeMembers),
+  z.strictObject(dataWarehouseNodeMembers),
+]);
+export type SeriesNode = z.infer<typeof seriesNodeSchema>;
