@@ -16,11 +16,16 @@ const statements = [
        select from exportd.webhook_deliveries delivery
        where delivery.notification_id = notification.id and delivery.status = 'pending'))
      order by created_at limit $2)`,
+  // The schedule's is kept until it works again; a backfill may never complete another run.
+  `delete from exportd.troubles where (batch_export_id, owner_id, data_interval_start, data_interval_end) in (
+     select batch_export_id, owner_id, data_interval_start, data_interval_end from exportd.troubles
+     where owner_id <> batch_export_id and since < clock_timestamp() - $1 * interval '1 millisecond'
+     order by since limit $2)`,
 ];
 
 /**
- * Deletes lines of logs, and notifications that nobody has to be told of any more, that are older than `retentionMs`, in
- * batches. The journal keeps everything.
+ * Deletes lines of logs, notifications that nobody has to be told of any more and trouble of backfills that are older than
+ * `retentionMs`, in batches. The journal keeps everything.
  * @returns how many were deleted.
  */
 export async function deleteExpired(pool: Pool, retentionMs: number): Promise<number> {

@@ -14,32 +14,74 @@ export interface News extends Omit<NotificationData, 'project_id' | 'batch_expor
 /** Errors are cut to so many characters in messages. */
 const longestError = 4_000;
 
+/** News of an interval: of a run, or of the latest run of those that led to a pause. */
+type NewsOfInterval = News & IntervalOfNews;
+interface IntervalOfNews {
+  readonly data_interval_start: string;
+  readonly data_interval_end: string;
+}
+
 /**
  * Stores what there is to tell, in the transaction of the event that it tells of, with a delivery to each webhook that
- * wants it. Trouble is remembered until the export works again. Nothing is told of a deleted one. The caller has locked every stream that it needs.
+ * wants it. Trouble is remembered, as the schedule's or as the backfill's, until that one works again. Nothing is told of
+ * a deleted export. The caller has locked every stream that it needs.
  */
-export async function noteTrouble(connection: Connection, news: News): Promise<void> {
+export async function noteTrouble(connection: Connection, news: NewsOfInterval): Promise<void> {
   // Taken even where it is there: who notes a recovery at the same time waits, and tells of it after this.
   await connection.query(
-    `insert into exportd.troubled_exports (batch_export_id)
-     select id from exportd.batch_exports where id = $1 and not deleted
-     on conflict (batch_export_id) do update set since = excluded.since`,
-    [news.batch_export_id],
+    `insert into exportd.troubles (batch_export_id, owner_id, data_interval_start, data_interval_end)
+     select id, $2, $3, $4 from exportd.batch_exports where id = $1 and not deleted
+     on conflict (batch_export_id, owner_id, data_interval_start, data_interval_end)
+       do update set since = excluded.since`,
+    [news.batch_export_id, ownerOf(news), news.data_interval_start, news.data_interval_end],
   );
   await storeNews(connection, news);
 }
 
+/** The schedule, by its export's id, or a backfill. */
+const ownerOf = ({ batch_export_id, backfill_id }: Pick<News, 'batch_export_id' | 'backfill_id'>): string =>
+  backfill_id ?? batch_export_id;
+
 /**
- * Tells that an export works again, if trouble was told of it since it did; of two runs that complete at once one finds
- * that. A paused export does not work yet: the first run after its unpause tells.
+ * Tells whose trouble a run that completed has ended: all of the schedule or the backfill that it is of, and that which
+ * backfills had with its interval. Of two runs that complete at once one finds that. What is paused does not work yet:
+ * the first run after its unpause tells.
  */
-export async function noteSuccess(connection: Connection, news: Omit<News, 'type'>): Promise<void> {
-  const { rowCount } = await connection.query(
-    `delete from exportd.troubled_exports troubled using exportd.batch_exports export
-     where troubled.batch_export_id = $1 and export.id = $1 and not export.paused and not export.deleted`,
-    [news.batch_export_id],
+export async function noteSuccess(connection: Connection, news: Omit<NewsOfInterval, 'type'>): Promise<void> {
+  const { batch_export_id, data_interval_start: start, data_interval_end: end } = news;
+  const owner = ownerOf(news);
+  // All of them wait here for one another, so that the last of an owner's is told by whoever removes it.
+  const { rows: concerned } = await connection.query<{ owner_id: string }>({
+    name: 'troubles-concerned',
+    text: `select owner_id from exportd.troubles trouble
+      join exportd.batch_exports export on export.id = batch_export_id and not export.deleted
+      left join exportd.backfills backfill on backfill.id = owner_id
+      where trouble.batch_export_id = $1 and (owner_id = $2 or owner_id in (
+          select other.owner_id from exportd.troubles other where other.batch_export_id = $1
+            and other.owner_id <> $1 and other.data_interval_start = $3 and other.data_interval_end = $4))
+        and case when owner_id = $1 then not export.paused else backfill.status is distinct from 'Paused' end
+      order by owner_id, data_interval_start, data_interval_end for update of trouble`,
+    values: [batch_export_id, owner, start, end],
+  });
+  const owners = [...new Set(concerned.map(({ owner_id }) => owner_id))];
+  if (owners.length === 0) return;
+  await connection.query(
+    `delete from exportd.troubles where batch_export_id = $1 and owner_id = any($5)
+     and (owner_id = $2 or (data_interval_start = $3 and data_interval_end = $4))`,
+    [batch_export_id, owner, start, end, owners],
   );
-  if (rowCount === 1) await storeNews(connection, { ...news, type: 'batch_export.recovered' });
+  const { rows: troubled } = await connection.query<{ owner_id: string }>(
+    'select distinct owner_id from exportd.troubles where batch_export_id = $1 and owner_id = any($2)',
+    [batch_export_id, owners],
+  );
+  const left = new Set(troubled.map(({ owner_id }) => owner_id));
+  for (const recovered of owners.filter((id) => !left.has(id)))
+    await storeNews(connection, {
+      ...news,
+      type: 'batch_export.recovered',
+      cause: `${news.cause}/${recovered}`,
+      backfill_id: recovered === batch_export_id ? null : recovered,
+    });
 }
 
 async function storeNews(connection: Connection, news: News): Promise<void> {
@@ -76,7 +118,7 @@ export async function dropNewsOf(connection: Connection, batchExportId: string):
   for (const statement of [
     'delete from exportd.webhooks where batch_export_id = $1',
     `update exportd.webhook_deliveries set status = 'dropped' where batch_export_id = $1 and status = 'pending'`,
-    'delete from exportd.troubled_exports where batch_export_id = $1',
+    'delete from exportd.troubles where batch_export_id = $1',
   ])
     await connection.query(statement, [batchExportId]);
 }

@@ -238,16 +238,15 @@ export function createRunSteps(journal: Journal): RunSteps {
           level: 'INFO',
           message: `Batch export of ${start} to ${end} finished with ${rows} records; manifest ${manifestKey}.`,
         });
-        if (run.subject.backfill_id === null)
-          await noteSuccess(connection, {
-            ...subjectOf(run, runId),
-            cause: runId,
-            backfill_id: null,
-            status: 'Completed',
-            latest_error: null,
-            data_interval_start: start,
-            data_interval_end: end,
-          });
+        await noteSuccess(connection, {
+          ...subjectOf(run, runId),
+          cause: runId,
+          backfill_id: run.subject.backfill_id,
+          status: 'Completed',
+          latest_error: null,
+          data_interval_start: start,
+          data_interval_end: end,
+        });
       });
     },
     log: (run, runId, level, message) =>

@@ -58,7 +58,7 @@ export function newsOf({ type, data }: Pick<Notification, 'type' | 'data'>): str
     case 'backfill.paused':
       return `the backfill ${data.backfill_id ?? '?'} has paused itself after repeated failures`;
     case 'batch_export.recovered':
-      return `the batch export works again, with the run of ${interval}`;
+      return `the ${data.backfill_id === null ? 'batch export' : `backfill ${data.backfill_id}`} works again, with the run of ${interval}`;
     case 'test':
       return 'this is a test';
   }

@@ -8,7 +8,7 @@ import { createWebhookSecret } from '../../src/notifications/signature.ts';
 import { createWebhook, type WebhookMembers } from '../../src/notifications/webhooks.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
-import { createJournalledRuns } from './journalled_runs.ts';
+import { createJournalledRuns, minuteBefore } from './journalled_runs.ts';
 
 let database: TestDatabase;
 let journal: Journal;
@@ -58,6 +58,17 @@ async function openExport(more: Record<string, string> = {}) {
   };
   const end = (runId: string | undefined, status: RunEnding) =>
     endRun(journal, policies, runId ?? '', { status, latest_error: 'Error: it went wrong.' });
+  /** A backfill of so many minutes that ended before the export was made; its id and its runs. */
+  const backfill = async (minutes: number) => {
+    const { start_at } = minuteBefore(20 + minutes);
+    const { command } = await commander.command('backfill', { start_at, end_at: minuteBefore(21).end_at });
+    const backfillId = command.outcome?.backfill_id ?? '';
+    const { rows } = await database.pool.query<{ id: string }>(
+      'select id from exportd.batch_export_runs where backfill_id = $1 order by position',
+      [backfillId],
+    );
+    return { backfillId, runs: rows.map((row) => row.id) };
+  };
   const complete = async (runId: string | undefined) => {
     const run = await journalled.begin(runId ?? '');
     return () => journalled.publish(runId ?? '', run, `file of ${runId ?? ''}`);
@@ -69,6 +80,15 @@ async function openExport(more: Record<string, string> = {}) {
         [id],
       )
     ).rows;
+  /** Who works again, in the order in which it was told: a backfill, or null for the schedule. */
+  const recovered = async () =>
+    (
+      await database.pool.query<{ backfill_id: string | null }>(
+        `select data->>'backfill_id' as backfill_id from exportd.notifications
+         where batch_export_id = $1 and type = 'batch_export.recovered' order by created_at`,
+        [id],
+      )
+    ).rows.map((row) => row.backfill_id);
   const receivers = async () =>
     (
       await database.pool.query<{ webhook_id: string }>(
@@ -76,7 +96,7 @@ async function openExport(more: Record<string, string> = {}) {
         [id],
       )
     ).rows.map((row) => row.webhook_id);
-  return { ...commander, id, active, end, complete, news, receivers };
+  return { ...commander, id, active, backfill, end, complete, news, recovered, receivers };
 }
 
 describe('what is told', () => {
@@ -154,6 +174,47 @@ describe('what is told', () => {
       'batch_export.paused',
       'batch_export.recovered',
     ]);
+  });
+
+  it('is that a backfill works again when it does, whatever the schedule completes, and the other way round', async () => {
+    const one = await openExport();
+    const [first, second, third] = await one.active();
+    const { backfillId, runs } = await one.backfill(3);
+    expect(runs).toHaveLength(3);
+    const complete = async (run: string | undefined) => (await one.complete(run))();
+    await one.end(runs[0], 'Failed');
+    await complete(first);
+    expect(await one.recovered()).toEqual([]);
+    await one.end(second, 'Failed');
+    await complete(runs[1]);
+    expect(await one.recovered()).toEqual([backfillId]);
+    await complete(third);
+    expect(await one.recovered()).toEqual([backfillId, null]);
+    await complete(runs[2]);
+    expect(await one.recovered()).toHaveLength(2);
+  });
+
+  it('is that a backfill works again when what it could not export was retried, all of it', async () => {
+    const one = await openExport();
+    const { backfillId, runs } = await one.backfill(2);
+    for (const run of runs) await one.end(run, 'Failed');
+    const retry = async (run: string | undefined) => {
+      const { command } = await one.command('retry', { run_id: run });
+      return command.outcome?.run_id;
+    };
+    await (
+      await one.complete(await retry(runs[0]))
+    )();
+    expect(await one.recovered()).toEqual([]);
+    const again = await retry(runs[1]);
+    await one.end(again, 'Failed');
+    await (
+      await one.complete(await retry(again))
+    )();
+    const backfills = await one.recovered();
+    // The retry that failed was a backfill in trouble of its own.
+    expect(backfills).toHaveLength(2);
+    expect(backfills).toContain(backfillId);
   });
 
   it('ends with the export', async () => {
