@@ -62,6 +62,11 @@ const schema = z.object({
   EXPORTD_COMMAND_TIMEOUT_MS: milliseconds(10 * second),
   /** How often a waiting facade looks for the outcome itself, should a notification be lost. */
   EXPORTD_COMMAND_POLL_MS: milliseconds(500, 10),
+  /**
+   * How long one statement on the control database may take. A connection that is silent for a quarter longer counts as
+   * lost: what it was to do is done again on another.
+   */
+  EXPORTD_CONTROL_STATEMENT_TIMEOUT_MS: milliseconds(30 * second, 100),
   EXPORTD_RECONCILE_INTERVAL_MS: milliseconds(minute, 100),
   /** How long after the cut, by the source's clock, a run begins to look for open transactions. */
   EXPORTD_SETTLE_MS: milliseconds(30 * second),

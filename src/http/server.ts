@@ -38,7 +38,10 @@ export interface RunningServer {
  */
 export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
-  const pool = createPool(settings.DATABASE_URL, { max: databaseConnections });
+  const pool = createPool(settings.DATABASE_URL, {
+    max: databaseConnections,
+    statementTimeoutMs: settings.EXPORTD_CONTROL_STATEMENT_TIMEOUT_MS,
+  });
   const temporal = createClient(settings);
   const source = createSource({
     sourceUrl: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL,

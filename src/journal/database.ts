@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { isConnectionLost } from './unavailable.ts';
 
 /** A pool of connections to the control database. */
 export type Pool = pg.Pool;
@@ -16,17 +17,43 @@ const typeParsers: pg.CustomTypesConfig = {
   },
 };
 
+/** How a pool is made. */
+export interface PoolOptions {
+  readonly max: number;
+  /**
+   * Milliseconds after which PostgreSQL ends a statement. A connection that says nothing for a quarter longer counts as
+   * lost, although nobody reset it: its statement fails and the pool drops it. Without it statements are ended after a
+   * minute and silence is waited out, since whoever migrates or rebuilds has statements that take as long as they take.
+   */
+  readonly statementTimeoutMs?: number;
+}
+
+/** The server notices within a minute, too, that a client is gone without a word: it may hold the reconciler's lock. */
+const sessionSettings = [
+  'timezone=UTC',
+  'idle_in_transaction_session_timeout=60000',
+  'tcp_keepalives_idle=20',
+  'tcp_keepalives_interval=10',
+  'tcp_keepalives_count=3',
+];
+
+const defaultStatementTimeoutMs = 60_000;
+/** How much longer than the server a client waits for the end of a statement. */
+const silenceFactor = 1.25;
+
 /** Opens a pool. Its application name marks the sessions as exportd's own, which the source's barrier leaves out. */
-export function createPool(databaseUrl: string, options: { max: number }): Pool {
+export function createPool(databaseUrl: string, { max, statementTimeoutMs }: PoolOptions): Pool {
   const pool = new pg.Pool({
     connectionString: databaseUrl,
-    max: options.max,
+    max,
     application_name: 'exportd',
     types: typeParsers,
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: 5_000,
-    statement_timeout: 60_000,
-    options: '-c timezone=UTC -c idle_in_transaction_session_timeout=60000',
+    statement_timeout: statementTimeoutMs ?? defaultStatementTimeoutMs,
+    ...(statementTimeoutMs !== undefined && { query_timeout: statementTimeoutMs * silenceFactor }),
+    options: sessionSettings.map((setting) => `-c ${setting}`).join(' '),
   });
   // A connection that breaks is replaced while idle, and fails its statement while in use; without listeners for both
   // it would end the process as well.
@@ -53,14 +80,16 @@ export async function inTransaction<Result>(
     await connection.query('commit');
     return result;
   } catch (error) {
-    await connection.query('rollback').catch((rollbackError: unknown) => {
-      broken = rollbackError instanceof Error ? rollbackError : new Error(String(rollbackError));
-    });
+    // On a connection that is lost a rollback would only wait as well; PostgreSQL makes one when it notices.
+    if (isConnectionLost(error)) broken = asError(error);
+    else await connection.query('rollback').catch((failure: unknown) => (broken = asError(failure)));
     throw error;
   } finally {
     connection.release(broken);
   }
 }
+
+const asError = (thrown: unknown): Error => (Error.isError(thrown) ? thrown : new Error(String(thrown)));
 
 /** Of several statements there are several results. */
 const rowsOfLast = (results: readonly { readonly rows: readonly unknown[] }[]): readonly unknown[] =>

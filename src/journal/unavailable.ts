@@ -12,7 +12,7 @@ const networkCodes = new Set([
 ]);
 /** Messages of the PostgreSQL client about a broken connection, which carry no code. */
 const brokenConnection =
-  /connection terminated|timeout exceeded when trying to connect|connection error|timeout expired/i;
+  /connection terminated|timeout exceeded when trying to connect|connection error|timeout expired|query read timeout/i;
 /** SQLSTATE classes of a server that cannot serve now: connections, resources, an operator at work, the system. */
 const outageClasses = new Set(['08', '53', '57', '58']);
 const statementCancelled = '57014';

@@ -77,7 +77,10 @@ async function serve(
   keyRing: KeyRing,
   signal: AbortSignal,
 ): Promise<void> {
-  const pool = createPool(settings.DATABASE_URL, { max: controlConnections });
+  const pool = createPool(settings.DATABASE_URL, {
+    max: controlConnections,
+    statementTimeoutMs: settings.EXPORTD_CONTROL_STATEMENT_TIMEOUT_MS,
+  });
   const temporal = createClient(settings);
   const { client } = temporal;
   const source = createSource({
