@@ -1,54 +1,99 @@
-import type { DateTime } from 'luxon';
+import { DateTime } from 'luxon';
 import type { Expression } from '../../dialect/ast.ts';
+import { expressionOf } from '../../dialect/build.ts';
+import { QueryInvalid } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
+import { momentOfDate, parseAbsoluteDate } from './absolute_date.ts';
+import { beginForInterval, endForInterval, type Interval } from './intervals.ts';
+import { firstOfDay, startOfClockUnit } from './local_time.ts';
+import { isShort, momentBefore, parseRelativeDate } from './relative_date.ts';
+import { rangeBetween, type DateContext, type ResolvedRange } from './resolved_range.ts';
 import type { DateRange } from './schema.ts';
 
-export type Interval = 'minute' | 'hour' | 'day' | 'week' | 'month';
+export type { Interval } from './intervals.ts';
+export type { DateContext, ResolvedRange } from './resolved_range.ts';
+export { previousRange } from './previous_range.ts';
 
-/** A range of time in the project's zone. */
-export interface ResolvedRange {
-  readonly interval: Interval;
-  readonly from: DateTime;
-  /** Inclusive. */
-  readonly to: DateTime;
-  /** Where the intervals of the range start, all of them in order. */
-  readonly buckets: readonly DateTime[];
-}
-
-/** What dates are relative to. */
-export interface DateContext {
-  readonly project: QueryProject;
-  readonly now: Date;
-  /** When the project's first event was; null where there is none, or where `needsEarliest` says that nobody asks. */
-  readonly earliest: Date | null;
-}
+/** Days before today with which a range begins that does not say when. */
+const usualDays = 7;
+/** Where `all` begins in a project without events. */
+const withoutEvents = '2015-01-01';
 
 /** Whether the range begins with the project's first event. */
 export const needsEarliest = (range: DateRange | null | undefined): boolean => range?.date_from === 'all';
 
-/** A range of a request with its bounds and intervals. @throws QueryInvalid for a date that cannot be read */
+/**
+ * A range of a request with its bounds and intervals.
+ * @throws QueryInvalid for a date that cannot be read, and for a range of too many intervals
+ */
 export function resolveRange(
   range: DateRange | null | undefined,
   interval: Interval,
   context: DateContext,
   attr = 'query__dateRange',
 ): ResolvedRange {
-  throw new Error(`Not built yet: ${attr} ${interval} ${String(range)} ${context.project.timezone}`);
+  const from = fromOf(range, interval, context, `${attr}__date_from`);
+  const to = toOf(range, interval, context, `${attr}__date_to`);
+  return rangeBetween(from, to, interval, context.project, attr);
 }
 
-/**
- * The range that another one is compared with: as long and directly before it, or moved by `compareTo`, such as `-1w`.
- * @throws QueryInvalid for a `compareTo` that cannot be read
- */
-export function previousRange(
+function fromOf(
   range: DateRange | null | undefined,
-  compareTo: string | null,
-  resolved: ResolvedRange,
-  context: DateContext,
-): ResolvedRange {
-  throw new Error(
-    `Not built yet: ${String(compareTo)} ${String(range)} ${resolved.interval} ${context.project.timezone}`,
+  interval: Interval,
+  { project, now, earliest }: DateContext,
+  attr: string,
+): DateTime {
+  const text = range?.date_from;
+  const present = DateTime.fromJSDate(now, { zone: project.timezone });
+  if (!text) return firstOfDay(present.minus({ days: usualDays }));
+  const isExplicit = range.explicitDate === true;
+  const widened = (moment: DateTime): DateTime => (isExplicit ? moment : beginForInterval(moment, interval));
+  if (text === 'all' && earliest !== null)
+    return widened(DateTime.fromJSDate(earliest, { zone: project.timezone }));
+  const absolute = parseAbsoluteDate(text === 'all' ? withoutEvents : text);
+  if (absolute !== null) return widened(momentOfDate(absolute, present.zone, 'first'));
+  const relative = parseRelativeDate(text);
+  if (relative === null) throw unreadable(attr);
+  const moment = checked(momentBefore(present, relative, project), attr);
+  if (isExplicit || (interval === 'minute' && relative.position === null)) return moment;
+  if (isShort(relative)) return startOfClockUnit(moment, relative.unit === 'hour' ? 'hour' : 'minute');
+  const day = firstOfDay(moment);
+  return interval === 'month' ? widened(day) : day;
+}
+
+function toOf(
+  range: DateRange | null | undefined,
+  interval: Interval,
+  { project, now }: Pick<DateContext, 'project' | 'now'>,
+  attr: string,
+): DateTime {
+  const text = range?.date_to;
+  const present = DateTime.fromJSDate(now, { zone: project.timezone });
+  const absolute = text ? parseAbsoluteDate(text) : null;
+  const relative = text ? parseRelativeDate(text) : null;
+  if (text && absolute === null && relative === null) throw unreadable(attr);
+  const moment =
+    absolute !== null
+      ? momentOfDate(absolute, present.zone, 'last')
+      : relative !== null
+        ? checked(momentBefore(present, relative, project), attr)
+        : present;
+  const isClock = interval === 'hour' || interval === 'minute';
+  return range?.explicitDate === true || (isClock && absolute !== null)
+    ? moment
+    : endForInterval(moment, interval);
+}
+
+const unreadable = (attr: string): QueryInvalid =>
+  new QueryInvalid(
+    'invalid_input',
+    'This is not a date: write one of ISO 8601, such as 2026-11-21, or a relative one, such as -7d or mStart.',
+    { attr },
   );
+
+function checked(moment: DateTime, attr: string): DateTime {
+  if (moment.isValid && moment.year >= 1000) return moment;
+  throw new QueryInvalid('invalid_input', 'This date lies too far back.', { attr });
 }
 
 /** The end of a range that is over for good: an absolute date that has passed; else null. */
@@ -58,11 +103,17 @@ export function closedEnd(
   project: QueryProject,
   now: Date,
 ): Date | null {
-  if (!range?.date_to) return null;
-  throw new Error(`Not built yet: ${interval} ${project.timezone} ${now.toISOString()}`);
+  if (!range?.date_to || parseAbsoluteDate(range.date_to) === null) return null;
+  const to = toOf(range, interval, { project, now }, '').toJSDate();
+  return to < now ? to : null;
 }
 
 /** That an event lies in a range. */
-export function rangeCondition(range: ResolvedRange): Expression {
-  throw new Error(`Not built yet: ${range.interval}`);
-}
+export const rangeCondition = ({ from, to }: ResolvedRange): Expression =>
+  expressionOf('timestamp >= {from} and timestamp <= {to}', {
+    from: { value: from.toUTC().toISO() ?? '' },
+    to: { value: to.toUTC().toFormat(lastMicrosecond(to)) },
+  });
+
+const lastMicrosecond = ({ millisecond }: DateTime): string =>
+  millisecond === 999 ? "yyyy-MM-dd'T'HH:mm:ss.SSS'999Z'" : "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'";

@@ -1,5 +1,6 @@
 import type { DateTime } from 'luxon';
-import type { Interval, ResolvedRange } from './date_range.ts';
+import type { Interval } from './intervals.ts';
+import type { ResolvedRange } from './resolved_range.ts';
 
 /** How `days` of an answer names an interval: `2024-03-04`, of hours and minutes `2024-03-04 09:00:00`. */
 export function dayOf(bucket: DateTime, interval: Interval): string {

@@ -1,0 +1,92 @@
+import type { DateTime } from 'luxon';
+import type { QueryProject } from '../query_kind.ts';
+import {
+  daysLater,
+  firstOfDay,
+  lastOfDay,
+  localDayOf,
+  localOf,
+  momentOfLocal,
+  startOfClockUnit,
+} from './local_time.ts';
+import { daysIntoWeek } from './relative_date.ts';
+
+export type Interval = 'minute' | 'hour' | 'day' | 'week' | 'month';
+type WeekStart = QueryProject['week_start_day'];
+
+/** More intervals than any chart shows, and few enough to be counted quickly. */
+export const mostBuckets = 50_000;
+
+const shortest: Readonly<Record<Interval, number>> = {
+  minute: 60_000,
+  hour: 3_600_000,
+  day: 82_800_000,
+  week: 600_000_000,
+  month: 2_400_000_000,
+};
+
+/** About how many intervals lie between two moments, never too few. */
+export const bucketsAtMost = (from: DateTime, to: DateTime, interval: Interval): number =>
+  (to.toMillis() - from.toMillis()) / shortest[interval] + 2;
+
+/** Where the interval begins in which a moment lies: what the dialect's functions toStartOf… give. */
+export function startOfInterval(moment: DateTime, interval: Interval, weekStart: WeekStart): DateTime {
+  if (interval === 'minute' || interval === 'hour') return startOfClockUnit(moment, interval);
+  return momentOfLocal(localStart(moment, interval, weekStart), moment.zone, 'last');
+}
+
+/** The last millisecond of the minute, of the hour, or, as ranges of longer intervals end, of the day. */
+export function endForInterval(moment: DateTime, interval: Interval): DateTime {
+  if (interval !== 'minute' && interval !== 'hour') return lastOfDay(moment);
+  return startOfClockUnit(moment, interval)
+    .plus({ [interval]: 1 })
+    .minus(1);
+}
+
+/** The moment from which a range is read that begins in an interval: a week is not widened, so that it may be a part. */
+export function beginForInterval(moment: DateTime, interval: Interval): DateTime {
+  if (interval === 'minute' || interval === 'hour') return startOfClockUnit(moment, interval);
+  if (interval !== 'month') return firstOfDay(moment);
+  return momentOfLocal(localStart(moment, 'month', 'sunday'), moment.zone, 'first');
+}
+
+/** The beginnings of all intervals that have a moment of the range in them. */
+export function bucketsOf(
+  from: DateTime,
+  to: DateTime,
+  interval: Interval,
+  weekStart: WeekStart,
+): readonly DateTime[] {
+  const buckets: DateTime[] = [];
+  if (from > to) return buckets;
+  if (interval === 'minute' || interval === 'hour') {
+    let start = startOfClockUnit(from, interval);
+    while (start <= to) {
+      buckets.push(start);
+      // Again from the beginning, since clocks may be set by less than an hour meanwhile.
+      start = startOfClockUnit(start.plus(shortest[interval]), interval);
+    }
+    return buckets;
+  }
+  const last = localOf(to);
+  let local = localStart(from, interval, weekStart);
+  while (local <= last) {
+    buckets.push(momentOfLocal(local, from.zone, 'last'));
+    local = nextLocal(local, interval);
+  }
+  return buckets;
+}
+
+function localStart(moment: DateTime, interval: 'day' | 'week' | 'month', weekStart: WeekStart): number {
+  const day = localDayOf(moment);
+  if (interval === 'day') return day;
+  return interval === 'week'
+    ? daysLater(day, -daysIntoWeek(moment, weekStart))
+    : daysLater(day, 1 - moment.day);
+}
+
+function nextLocal(local: number, interval: 'day' | 'week' | 'month'): number {
+  if (interval !== 'month') return daysLater(local, interval === 'day' ? 1 : 7);
+  const first = new Date(local);
+  return Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1);
+}
