@@ -4,7 +4,9 @@ import { DestinationFault } from '../destination/destination.ts';
 import { CommandRefused } from '../domain/errors.ts';
 import { LaunchError } from '../embedded/launch_error.ts';
 import { AccountRefused } from '../http/accounts.ts';
+import { PropertyRefused } from '../queries/property_definitions.ts';
 import { VariableRefused } from '../queries/variables.ts';
+import { WarehouseRefused } from '../queries/warehouse_refused.ts';
 import { BadRelationName, RelationNotFound } from '../source/relations.ts';
 import { CannotVerify } from '../verify/report.ts';
 import { CliError } from './cli_error.ts';
@@ -14,6 +16,8 @@ const forPeople = [
   SettingsError,
   AccountRefused,
   VariableRefused,
+  PropertyRefused,
+  WarehouseRefused,
   LaunchError,
   CannotVerify,
   CommandRefused,

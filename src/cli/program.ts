@@ -5,8 +5,10 @@ import { addDashboardCommands } from './commands/dashboards.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addExportCommands } from './commands/exports.ts';
 import { addProcessCommands } from './commands/processes.ts';
+import { addPropertyCommands } from './commands/properties.ts';
 import { addVariableCommands } from './commands/variables.ts';
 import { addVerifyCommand } from './commands/verify.ts';
+import { addWarehouseCommands } from './commands/warehouse.ts';
 import { addWebhookCommands } from './commands/webhooks.ts';
 
 /** The whole command line. */
@@ -21,6 +23,8 @@ export function createProgram(): Command {
   addKeyCommands(program);
   addDashboardCommands(program);
   addVariableCommands(program);
+  addPropertyCommands(program);
+  addWarehouseCommands(program);
   addExportCommands(program);
   addWebhookCommands(program);
   addVerifyCommand(program);

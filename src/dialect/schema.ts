@@ -1,4 +1,4 @@
-import type { ScalarKind, Type } from './types.ts';
+import { arrayOf, scalar, type ScalarKind, type Type } from './types.ts';
 
 /** A relation of the source database: a table, or a view over what a user has. */
 export interface SourceRelation {
@@ -30,12 +30,14 @@ export interface Schema {
 
 export type PropertyTypes = ReadonlyMap<string, 'numeric' | 'boolean' | 'datetime'>;
 
-/** The dialect's type of a column of PostgreSQL. */
+/** The dialect's type of a column of PostgreSQL; what has none is read as its text. */
 export function typeOfColumn(postgresType: string, nullable: boolean): Type {
   const base = postgresType.replace(/\(.*?\)/, '').toLowerCase();
-  const kind = kinds[base];
-  if (kind !== undefined) return { kind, nullable };
-  return { kind: 'string', nullable };
+  if (base.endsWith('[]')) {
+    const item = kinds[base.slice(0, -2)];
+    if (item !== undefined && listable.has(item)) return { ...arrayOf(scalar(item, true)), nullable };
+  }
+  return scalar(kinds[base] ?? 'string', nullable);
 }
 
 const kinds: Readonly<Record<string, ScalarKind>> = {
@@ -53,4 +55,16 @@ const kinds: Readonly<Record<string, ScalarKind>> = {
   interval: 'interval',
   json: 'json',
   jsonb: 'json',
+  text: 'string',
+  'character varying': 'string',
 };
+
+/** Kinds whose JSON is what an array of the dialect holds. */
+const listable: ReadonlySet<ScalarKind> = new Set([
+  'string',
+  'integer',
+  'float',
+  'decimal',
+  'boolean',
+  'uuid',
+]);

@@ -39,12 +39,9 @@ export interface DialectReader {
 const asText = { getTypeParser: () => (text: string) => text };
 
 /** Opens the source for the queries of one answer. @throws RelationNotFound */
-export async function openDialectReader(
-  context: QueryContext,
-  relations: Relations,
-): Promise<DialectReader> {
+export async function openDialectReader(context: QueryContext, relations: Relations): Promise<DialectReader> {
   const { connection, project, now, row_limit } = context;
-  const schema = await readSourceSchema(connection, relations);
+  const schema = await readSourceSchema(connection, relations, project);
   const ofProject = {
     teamId: project.team_id,
     timezone: project.timezone,

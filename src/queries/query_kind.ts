@@ -1,6 +1,8 @@
 import type pg from 'pg';
 import type { z } from 'zod';
 import type { JsonValue } from '../domain/json_value.ts';
+import type { PropertyDefinition } from './property_definitions.ts';
+import type { WarehouseTable } from './warehouse_tables.ts';
 
 /** How often results change, which decides how old an answer may be; null for kinds without an interval. */
 export type QueryInterval = 'minute' | 'hour' | 'day' | 'week' | 'month' | null;
@@ -38,6 +40,13 @@ export interface QueryProject {
   readonly week_start_day: 'sunday' | 'monday';
   /** Property filters that leave test accounts out, as the project stores them. */
   readonly test_account_filters: readonly JsonValue[];
+  /** Further tables that its queries may read. */
+  readonly warehouse_tables: readonly Pick<
+    WarehouseTable,
+    'name' | 'relation_schema' | 'relation_name' | 'team_column'
+  >[];
+  /** What its properties hold; one without a definition is text. */
+  readonly property_definitions: readonly Pick<PropertyDefinition, 'scope' | 'name' | 'type'>[];
 }
 
 /** How far a query has come. */

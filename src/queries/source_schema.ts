@@ -1,18 +1,34 @@
 import type pg from 'pg';
-import type { Schema, SourceRelation } from '../dialect/schema.ts';
+import type { PropertyTypes, Schema, SourceRelation, WarehouseTable } from '../dialect/schema.ts';
 import { columnTypesOf, type Relations } from '../source/relations.ts';
+import type { PropertyScope } from './property_definitions.ts';
+import type { QueryProject } from './query_kind.ts';
 
-const sessionReplayEvents = '"public"."session_replay_events"';
+export const sessionReplayEvents = '"public"."session_replay_events"';
 
-/** What queries may read: the relations of the settings with the columns that they have now. @throws RelationNotFound */
+type Connection = Pick<pg.ClientBase, 'query'>;
+
+/** What a project says of its data. */
+export type ProjectTables = Pick<QueryProject, 'warehouse_tables' | 'property_definitions'>;
+
+/**
+ * What queries of a project may read: the relations of the settings and those that it registered, with the columns that
+ * they have now.
+ * @throws RelationNotFound
+ */
 export async function readSourceSchema(
-  connection: Pick<pg.ClientBase, 'query'>,
+  connection: Connection,
   relations: Relations,
+  { warehouse_tables, property_definitions }: ProjectTables,
 ): Promise<Schema> {
   const read = async (relation: string): Promise<SourceRelation> => ({
     relation,
     columns: await columnTypesOf(connection, relation),
   });
+  const propertyTypes = (wanted: PropertyScope): PropertyTypes =>
+    new Map(
+      property_definitions.filter(({ scope }) => scope === wanted).map(({ name, type }) => [name, type]),
+    );
   return {
     events: await read(relations.events),
     persons: await read(relations.persons),
@@ -22,8 +38,47 @@ export async function readSourceSchema(
       throw error;
     }),
     groups: null,
-    warehouse: new Map(),
-    eventProperties: new Map(),
-    personProperties: new Map(),
+    warehouse: await readWarehouse(connection, warehouse_tables),
+    eventProperties: propertyTypes('event'),
+    personProperties: propertyTypes('person'),
   };
+}
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/** Relations that are gone, or that exportd may not read any more, have no columns; a query that reads one is refused. */
+async function readWarehouse(
+  connection: Connection,
+  tables: QueryProject['warehouse_tables'],
+): Promise<ReadonlyMap<string, WarehouseTable>> {
+  const columns = new Map(tables.map(({ name }) => [name, new Map<string, string>()]));
+  if (tables.length > 0) {
+    const { rows } = await connection.query<{ table: string; name: string; type: string }>(
+      `select registered.name as table, attname::text as name,
+         format_type(case typtype when 'd' then typbasetype else type.oid end, null) as type
+       from unnest($1::text[], $2::text[], $3::text[]) as registered (name, relation_schema, relation_name)
+       join pg_catalog.pg_namespace as namespace on nspname = relation_schema
+       join pg_catalog.pg_class as relation on relnamespace = namespace.oid and relname = relation_name
+       join pg_catalog.pg_attribute as attribute on attrelid = relation.oid and attnum > 0 and not attisdropped
+       join pg_catalog.pg_type as type on type.oid = atttypid
+       where has_schema_privilege(namespace.oid, 'usage') and has_column_privilege(relation.oid, attnum, 'select')
+       order by registered.name, attnum`,
+      [
+        tables.map(({ name }) => name),
+        tables.map(({ relation_schema }) => relation_schema),
+        tables.map(({ relation_name }) => relation_name),
+      ],
+    );
+    for (const { table, name, type } of rows) columns.get(table)?.set(name, type);
+  }
+  return new Map(
+    tables.map(({ name, relation_schema, relation_name, team_column }) => [
+      name,
+      {
+        relation: `${quoted(relation_schema)}.${quoted(relation_name)}`,
+        columns: columns.get(name) ?? new Map<string, string>(),
+        teamColumn: team_column,
+      },
+    ]),
+  );
 }

@@ -18,6 +18,7 @@ export const schema: Schema = {
       'warehouse.orders',
       {
         ...relation('orders', {
+          team_id: 'integer',
           id: 'bigint',
           distinct_id: 'text',
           total: 'numeric',

@@ -44,7 +44,14 @@ describe('the cache key', () => {
     kind: 'K',
     cacheForm: { kind: 'K', query: 'select 1', limit: 5 },
     variables: { country: 'DE' },
-    project: { team_id: 1, timezone: 'UTC', week_start_day: 'monday', test_account_filters: [] },
+    project: {
+      team_id: 1,
+      timezone: 'UTC',
+      week_start_day: 'monday',
+      test_account_filters: [],
+      warehouse_tables: [],
+      property_definitions: [],
+    },
     row_limit: 10_000,
   } as const;
 

@@ -29,7 +29,10 @@ function numberArithmetic(node: Arithmetic, left: Value, right: Value, scope: Sc
   const type = withNull(commonType(first.type, second.type) ?? scalar('float'), nullable);
   if (operator === '%') return derive(remainder(first, second, type, scope), withNull(type), [left, right]);
   const [a, b] = [coerce(first, type, scope.statement), coerce(second, type, scope.statement)];
-  return derive(sql`(${a} ${ownText(operator)} ${b})`, type, [left, right]);
+  // Two columns of a warehouse table may be of 32 bits, and what they give need not be.
+  const isWide = type.kind !== 'integer' || first.constant !== undefined || second.constant !== undefined;
+  const wide = isWide ? a : sql`(${a})::int8`;
+  return derive(sql`(${wide} ${ownText(operator)} ${b})`, type, [left, right]);
 }
 
 function number(value: Value, node: Expression, operator: string, scope: Scope): Value {

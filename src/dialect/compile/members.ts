@@ -28,7 +28,7 @@ export function fieldValue(compiler: Compiler, field: Field, scope: Scope): Valu
 function memberValue(member: Member, name: Name, rest: readonly Name[], field: Field, scope: Scope): Value {
   const { statement } = scope;
   if (member.kind === 'refused') throw statement.error(member.sentence, name, member.suggestion);
-  if (member.kind === 'column') return partsOf(columnValue(member, field), rest, scope, member);
+  if (member.kind === 'column') return partsOf(columnValue(member, field), rest, scope);
   const [next, ...further] = rest;
   if (next === undefined)
     throw statement.error(
@@ -50,17 +50,11 @@ const columnValue = (column: Column, node: Node): Value => ({
   sql: column.sql,
   type: column.type,
   facts: { ...noFacts, column: node },
+  ...(column.properties === undefined ? {} : { properties: column.properties }),
 });
 
-function partsOf(value: Value, names: readonly Name[], scope: Scope, column?: Column): Value {
-  let part = value;
-  for (const [index, name] of names.entries()) {
-    part = partOf(part, stringValue(name.text), name, scope);
-    const known = index === 0 && names.length === 1 ? column?.properties?.get(name.text) : undefined;
-    if (known !== undefined) return typedProperty(part, known, scope);
-  }
-  return part;
-}
+const partsOf = (value: Value, names: readonly Name[], scope: Scope): Value =>
+  names.reduce((part, name) => partOf(part, stringValue(name.text), name, scope), value);
 
 /** A property with a known type: what cannot be read as it is null. */
 function typedProperty(text: Value, known: 'numeric' | 'boolean' | 'datetime', scope: Scope): Value {
@@ -80,8 +74,11 @@ export function partOf(value: Value, key: Value, node: Node, scope: Scope): Valu
   const { type } = value;
   if (value.json !== undefined) return jsonPart(value.json, key, [value, key]);
   switch (type.kind) {
-    case 'json':
-      return jsonPart({ document: value.sql, keys: [] }, key, [value, key]);
+    case 'json': {
+      const text = jsonPart({ document: value.sql, keys: [] }, key, [value, key]);
+      const known = typeof key.constant === 'string' ? value.properties?.get(key.constant) : undefined;
+      return known === undefined ? text : typedProperty(text, known, scope);
+    }
     case 'array':
       return arrayPart(value, type.item, key, node, scope);
     case 'tuple':

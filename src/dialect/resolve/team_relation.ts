@@ -1,6 +1,6 @@
-import { readableJson } from '../../source/json_property.ts';
 import type { SourceRelation } from '../schema.ts';
 import { commaList, identifier, ownText, sql, type Sql } from '../sql.ts';
+import { readColumn } from './column_reading.ts';
 import type { Statement } from './statement.ts';
 
 /** How the rows of a relation are told to be the project's. */
@@ -58,11 +58,10 @@ export class TeamRelation {
     return sql`select ${commaList(selected)} from ${ownText(this.#source.relation)}${where}`;
   }
 
-  /** What `json` holds and PostgreSQL cannot read is replaced, so that no row makes a statement fail. */
   #read(name: string, quoted: Sql): Sql {
-    if (this.#source.columns.get(name) !== 'json') return quoted;
-    const text = `"${name.replaceAll('"', '""')}"`;
-    return sql`${ownText(readableJson(text))} as ${quoted}`;
+    const type = this.#source.columns.get(name);
+    const read = type === undefined ? null : readColumn(quoted, type);
+    return read === null ? quoted : sql`${read} as ${quoted}`;
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Node } from '../ast_node.ts';
+import type { PropertyTypes } from '../schema.ts';
 import type { Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 
@@ -31,6 +32,8 @@ export interface Value {
   /** Of a literal. */
   readonly constant?: Constant;
   readonly json?: JsonPath;
+  /** Types of what a column of JSON holds. */
+  readonly properties?: PropertyTypes;
   /** The items of a tuple or an array that is written out. */
   readonly items?: readonly Value[];
 }

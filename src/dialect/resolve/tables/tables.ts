@@ -3,26 +3,15 @@ import { nearestName } from '../../nearest_name.ts';
 import type { Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { EventsRelation } from './events.ts';
+import { ownTables, refusedTables } from './names.ts';
 import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
 import { PersonsRelation } from './persons.ts';
 import { SessionReplayEventsRelation } from './session_replay_events.ts';
 import { SessionsRelation } from './sessions.ts';
 import { WarehouseRelation } from './warehouse.ts';
 
-const ownTables = ['events', 'persons', 'person_distinct_ids', 'sessions', 'session_replay_events'];
-
-/** Tables that analysts know and that are not kept here. */
-const refusedTables: Readonly<Record<string, string>> = {
-  groups: 'Groups are not stored; the key of a group is in the events, such as $group_0.',
-  cohort_people: 'Cohorts are not stored; write their condition into WHERE.',
-  static_cohort_people: 'Cohorts are not stored; write their condition into WHERE.',
-  raw_persons: 'Read persons.',
-  raw_sessions: 'Read sessions.',
-  raw_session_replay_events: 'Read session_replay_events.',
-  log_entries: 'Logs are not stored.',
-  query_log: 'Queries are not stored.',
-  heatmaps: 'Heatmaps are not stored.',
-};
+const goneTable =
+  'Its relation is gone from the source, lacks the column that tells projects apart, or may not be read by exportd.';
 
 export const tableNames = (statement: Statement): readonly string[] => [
   ...ownTables,
@@ -48,7 +37,12 @@ export function tableRelation(statement: Statement, table: Table): Relation {
         return new SessionReplayEventsRelation(statement, schema.sessionReplayEvents, name);
   }
   const warehouse = schema.warehouse.get(path);
-  if (warehouse !== undefined) return new WarehouseRelation(statement, warehouse, name);
+  if (warehouse !== undefined) {
+    const { columns, teamColumn } = warehouse;
+    if (columns.size === 0 || (teamColumn !== null && !columns.has(teamColumn)))
+      throw statement.error(`The table \`${path}\` cannot be read any more.`, table, goneTable);
+    return new WarehouseRelation(statement, warehouse, name);
+  }
   throw unknownTable(statement, table, path);
 }
 

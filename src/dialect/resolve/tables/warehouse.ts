@@ -24,6 +24,7 @@ export class WarehouseRelation implements Relation {
   };
 
   readonly names = (): readonly string[] => [...this.#table.columns.keys()];
-  readonly star = (): readonly string[] => this.names();
+  /** As of the other tables, the project is no part of it. */
+  readonly star = (): readonly string[] => this.names().filter((name) => name !== this.#table.teamColumn);
   readonly from = (): Sql => this.#relation.from();
 }

@@ -1,0 +1,73 @@
+import type { Pool } from '../journal/database.ts';
+
+export const propertyScopes = ['event', 'person'] as const;
+export type PropertyScope = (typeof propertyScopes)[number];
+
+export const propertyTypes = ['numeric', 'boolean', 'datetime'] as const;
+export type PropertyType = (typeof propertyTypes)[number];
+
+/** What a property of a project's events or persons holds; queries then read it as that, and what is not as null. */
+export interface PropertyDefinition {
+  readonly team_id: number;
+  readonly scope: PropertyScope;
+  readonly name: string;
+  readonly type: PropertyType;
+  readonly created_at: string;
+  readonly last_updated_at: string;
+}
+
+/** A property that cannot be defined as asked; the message says why. */
+export class PropertyRefused extends Error {
+  override readonly name = 'PropertyRefused';
+}
+
+const columns = 'team_id, scope, name, type, created_at, last_updated_at';
+const foreignKeyViolation = '23503';
+const longestName = 400;
+
+/** Defines a property, or gives one another type. @throws PropertyRefused */
+export async function defineProperty(
+  pool: Pool,
+  { team_id, scope, name, type }: Pick<PropertyDefinition, 'team_id' | 'scope' | 'name' | 'type'>,
+): Promise<PropertyDefinition> {
+  if (name === '' || name.length > longestName || name.includes('\0'))
+    throw new PropertyRefused(`The name of a property has from 1 to ${longestName} characters.`);
+  try {
+    const { rows } = await pool.query<PropertyDefinition>(
+      `insert into exportd.property_definitions (team_id, scope, name, type) values ($1, $2, $3, $4)
+       on conflict (team_id, scope, name) do update set type = excluded.type, last_updated_at = clock_timestamp()
+       returning ${columns}`,
+      [team_id, scope, name, type],
+    );
+    const [definition] = rows;
+    if (!definition) throw new Error('The database did not store a definition.');
+    return definition;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === foreignKeyViolation)
+      throw new PropertyRefused(`There is no project ${team_id}.`);
+    throw error;
+  }
+}
+
+/** The definitions of a project, or of all. */
+export const listProperties = async (pool: Pool, teamId?: number): Promise<PropertyDefinition[]> =>
+  (
+    await pool.query<PropertyDefinition>(
+      `select ${columns} from exportd.property_definitions where $1::integer is null or team_id = $1
+       order by team_id, scope, name`,
+      [teamId ?? null],
+    )
+  ).rows;
+
+/** Forgets what a property holds: it is text again. @throws PropertyRefused */
+export async function removeProperty(
+  pool: Pool,
+  { team_id, scope, name }: Pick<PropertyDefinition, 'team_id' | 'scope' | 'name'>,
+): Promise<void> {
+  const { rowCount } = await pool.query(
+    'delete from exportd.property_definitions where team_id = $1 and scope = $2 and name = $3',
+    [team_id, scope, name],
+  );
+  if (!rowCount)
+    throw new PropertyRefused(`Project ${team_id} has no definition of the ${scope} property "${name}".`);
+}

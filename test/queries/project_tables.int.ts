@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openFacade, type Facade } from '../http/facade.ts';
+import {
+  defineProperty,
+  removeProperty,
+  type PropertyScope,
+  type PropertyType,
+} from '../../src/queries/property_definitions.ts';
+import { findRegistrable } from '../../src/queries/registrable_relation.ts';
+import { addWarehouseTable, removeWarehouseTable } from '../../src/queries/warehouse_tables.ts';
+import { relationsOf } from '../../src/source/relations.ts';
+import { readSettings } from '../../src/config/settings.ts';
+
+let facade: Facade;
+beforeAll(async () => {
+  facade = await openFacade();
+  await facade.database.pool.query(
+    `create type mood as enum ('good', 'bad');
+     create table public.stripe_charges (id bigint, small smallint, whole integer, share real, ratio double precision,
+       amount numeric(10, 2), paid boolean, on_day date, at timestamptz, naive timestamp, ref uuid, memo varchar(20),
+       feeling mood, tags text[], counts integer[], raw json, document jsonb);
+     insert into public.stripe_charges values
+       (1, 2, 2000000000, 0.1, 0.25, 12.50, true, '2026-11-20', '2026-11-20 10:00Z', '2026-11-20 10:00', gen_random_uuid(),
+        'first', 'good', '{a,b}', '{1,2}', '{"k": "\\u0000v"}', '{"k": [1]}');
+     create table public.shared (project_id integer, note text);
+     insert into public.shared values (${facade.projectId}, 'ours'), (${facade.otherProjectId}, 'theirs');
+     create table public."Odd ""Name" (x integer);
+     create table public.hidden (x integer);
+     create table public.no_ids (project_id text)`,
+  );
+  await facade.database.pool.query(
+    `insert into public.events (team_id, uuid, event, distinct_id, properties, person_properties, timestamp)
+     select $1, gen_random_uuid(), 'bought', 'd', properties::jsonb, properties::jsonb, '2026-11-20Z'
+     from unnest($2::text[]) as properties`,
+    [
+      facade.projectId,
+      [
+        '{"price": 5, "vip": "true", "since": "2026-11-01"}',
+        '{"price": "dear", "vip": "perhaps", "since": "once"}',
+      ],
+    ],
+  );
+});
+afterAll(() => facade.close());
+
+const messageOf = (error: unknown): string => (error as Error).message;
+const project = () => facade.projectId;
+const other = () => facade.otherProjectId;
+const add = async (team_id: number, name: string, relation: string, team_column: string | null = null) => {
+  const { pool, url } = facade.database;
+  const relations = relationsOf(readSettings({ DATABASE_URL: url }));
+  return findRegistrable(pool, relations, { name, relation, team_column })
+    .then((found) => addWarehouseTable(pool, { team_id, name, relation: found }))
+    .catch(messageOf);
+};
+const ask = async (query: string, of = project()) => {
+  const key = of === project() ? facade.key : (await facade.newKey(facade.otherProjectId)).key;
+  const { status, body } = await facade.call(
+    'POST',
+    `/api/projects/${of}/query/`,
+    { query: { kind: 'DialectQuery', query } },
+    { authorization: `Bearer ${key}` },
+  );
+  return status === 200 ? body : String(body.detail);
+};
+
+describe('tables of the warehouse', () => {
+  it('are read under their names with the types of their columns, by their project alone', async () => {
+    expect(await add(project(), 'stripe.charges', 'public.stripe_charges')).toMatchObject({
+      team_id: facade.projectId,
+      name: 'stripe.charges',
+      relation_schema: 'public',
+      relation_name: 'stripe_charges',
+      team_column: null,
+    });
+    expect(await add(project(), 'odd', 'public."Odd ""Name"')).toMatchObject({ relation_name: 'Odd "Name' });
+    expect(
+      await ask(
+        `select id, small, whole * whole, share, ratio, amount, paid, on_day, at, toHour(naive), length(toString(ref)), memo,
+           feeling = 'good', arrayMap(x -> upper(x), tags), arraySum(counts), raw.k, document from stripe.charges`,
+      ),
+    ).toMatchObject({
+      results: [
+        [
+          ...[1, 2, 4e18, 0.1, 0.25, 12.5, true, '2026-11-20', '2026-11-20T10:00:00Z', 10, 36, 'first', true],
+          ...[['A', 'B'], 3, '\ufffdv', { k: [1] }],
+        ],
+      ],
+    });
+    const types = (await ask('select * from stripe.charges')) as { types: readonly (readonly string[])[] };
+    expect(types.types.map(([, type]) => type?.replace(/^Nullable\((.*)\)$/, '$1'))).toEqual([
+      ...['Int64', 'Int64', 'Int64', 'Float64', 'Float64', 'Decimal', 'Bool', 'Date'],
+      ...["DateTime64(6, 'UTC')", "DateTime64(6, 'UTC')", 'UUID', 'String', 'String'],
+      ...['Array(Nullable(String))', 'Array(Nullable(Int64))', 'JSON', 'JSON'],
+    ]);
+    expect(await ask('select count() from stripe.charges', other())).toMatch(
+      'Unknown table `stripe.charges`.',
+    );
+  });
+
+  it('with a team column belong to several projects, each of which sees its own rows', async () => {
+    for (const owner of [project(), other()])
+      expect(await add(owner, 'notes', 'shared', 'project_id')).toMatchObject({
+        name: 'notes',
+      });
+    expect(await ask('select note from notes')).toMatchObject({ results: [['ours']] });
+    expect(await ask('select note from notes', other())).toMatchObject({ results: [['theirs']] });
+    expect(await add(project(), 'all_notes', 'shared')).toMatch(/has public.shared already/);
+  });
+
+  it.each([
+    ['events', 'shared', /"events" is a table of queries already/],
+    ['groups.x', 'shared', /"groups" is a table of queries already/],
+    ['two words', 'shared', /is no name for a table/],
+    ['a', 'nowhere', /no relation "nowhere"/],
+    ['a', 'pg_catalog.pg_class', /belongs to the database itself/],
+    ['a', 'exportd.api_keys', /is exportd's own/],
+    ['a', 'public.events', /holds the rows of all projects/],
+    ['stripe.charges', 'public.stripe_charges', /has a table "stripe.charges" already/],
+  ])('%s from %s is refused', async (name, relation, message) => {
+    expect(await add(project(), name, relation)).toMatch(message);
+  });
+
+  it('need a team column that can hold ids', async () => {
+    expect(await add(project(), 'a', 'no_ids', 'project_id')).toMatch(/it is of the type text/);
+    expect(await add(project(), 'a', 'shared', 'team')).toMatch(/has no column "team"/);
+  });
+
+  it('belong to one project, and are gone when they are removed', async () => {
+    expect(await add(other(), 'charges', 'stripe_charges')).toMatch(/already: without a team column/);
+    expect(await add(other(), 'charges', 'stripe_charges', 'whole')).toMatch(/alone, which/);
+    await removeWarehouseTable(facade.database.pool, { team_id: project(), name: 'stripe.charges' });
+    expect(await ask('select 1 from stripe.charges')).toMatch('Unknown table');
+    expect(await add(other(), 'charges', 'stripe_charges')).toMatchObject({ name: 'charges' });
+    const removing = removeWarehouseTable(facade.database.pool, { team_id: project(), name: 'x' });
+    await expect(removing).rejects.toThrow(/has no table "x"/);
+  });
+
+  it('that have vanished fail the queries that read them, and no others', async () => {
+    await facade.database.pool.query('drop table public."Odd ""Name"');
+    expect(await ask('select x from odd')).toMatch(
+      /The table `odd` cannot be read any more. .*\(line 1, column 15\)/,
+    );
+    expect(await ask('select note from notes')).toMatchObject({ results: [['ours']] });
+  });
+});
+
+describe('definitions of properties', () => {
+  const define = (scope: PropertyScope, name: string, type: PropertyType, team_id = project()) =>
+    defineProperty(facade.database.pool, { team_id, scope, name, type }).catch(messageOf);
+
+  it('say what queries read; what does not fit is null, and another project reads text', async () => {
+    expect(await ask('select properties.price from events order by 1')).toMatchObject({
+      results: [['5'], ['dear']],
+    });
+    for (const [name, type] of [
+      ['price', 'numeric'],
+      ['vip', 'boolean'],
+      ['since', 'datetime'],
+    ] as const)
+      expect(await define('event', name, type)).toMatchObject({ scope: 'event', name, type });
+    expect(await define('person', 'price', 'numeric')).toMatchObject({ scope: 'person' });
+    expect(
+      await ask(
+        `select properties.price + 1, properties['price'] * 2, properties.vip, toYear(properties.since),
+           person.properties.price, person.properties.vip from events order by 1`,
+      ),
+    ).toMatchObject({
+      results: [
+        [6, 10, true, 2026, 5, 'true'],
+        [null, null, null, null, null, 'perhaps'],
+      ],
+    });
+    expect(await ask('select properties.price + 1 from events', other())).toMatch(/Numbers are needed/);
+  });
+
+  it('are changed and removed, and refused in words', async () => {
+    expect(await define('event', 'vip', 'numeric')).toMatchObject({ type: 'numeric' });
+    const remove = () =>
+      removeProperty(facade.database.pool, { team_id: project(), scope: 'event', name: 'vip' });
+    await remove();
+    await expect(remove()).rejects.toThrow(/no definition of the event property "vip"/);
+    expect(await ask(`select properties.vip from events where properties.vip = 'true'`)).toMatchObject({
+      results: [['true']],
+    });
+    expect(await define('event', 'a', 'numeric', 4711)).toMatch(/no project 4711/);
+  });
+});
