@@ -60,11 +60,12 @@ export function bucketsOf(
   const buckets: DateTime[] = [];
   if (from > to) return buckets;
   if (interval === 'minute' || interval === 'hour') {
-    let start = startOfClockUnit(from, interval);
-    while (start <= to) {
+    // Each is cut anew from a moment inside of it, since clocks may be set by less than an hour.
+    let inside = from;
+    while (inside <= to) {
+      const start = startOfClockUnit(inside, interval);
       buckets.push(start);
-      // Again from the beginning, since clocks may be set by less than an hour meanwhile.
-      start = startOfClockUnit(start.plus(shortest[interval]), interval);
+      inside = start.plus(shortest[interval]);
     }
     return buckets;
   }

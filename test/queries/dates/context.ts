@@ -1,0 +1,13 @@
+import type { DateContext } from '../../../src/queries/dates/date_range.ts';
+import type { QueryProject } from '../../../src/queries/query_kind.ts';
+
+/** What dates are relative to, in a project without events. */
+export const contextOf = (
+  timezone: string,
+  now: string | Date,
+  week_start_day: QueryProject['week_start_day'] = 'sunday',
+): DateContext => ({
+  project: { team_id: 1, timezone, week_start_day, test_account_filters: [] },
+  now: new Date(now),
+  earliest: null,
+});
