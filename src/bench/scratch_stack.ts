@@ -96,6 +96,8 @@ export async function createScratchStack(
     const bucket = await createScratchBucket(objectStore);
     undo.push(bucket.remove);
     const { name, keys: objectKeys, empty: emptyBucket } = bucket;
+    // Whoever finds them later, after a bench that was killed, knows whose they were.
+    report(`The scratch database is ${database}, the scratch bucket ${name}`);
     return { folder, databaseUrl, temporal, objectStore, bucket: name, objectKeys, emptyBucket, remove };
   } catch (error) {
     await remove();

@@ -1,7 +1,6 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { ListBucketsCommand } from '@aws-sdk/client-s3';
 import type {
   BenchDocument,
   ExportResult,
@@ -9,42 +8,13 @@ import type {
   Skipped,
   Throughput,
 } from '../../src/bench/document.ts';
-import { exportd, type CommandResult } from '../cli/command_line.ts';
-import { createBucket } from '../setup/bucket.ts';
-import { createTestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
+import { expectNothingLeft, runBench } from './run_bench.ts';
 
 const events = 3_000;
-const folder = () => fromSetUp('EXPORTD_TEST_FOLDER');
+const folder = () => join(fromSetUp('EXPORTD_TEST_FOLDER'), 'bench');
 
-async function runBench(...args: string[]): Promise<CommandResult> {
-  const result = await exportd(
-    {
-      PATH: process.env.PATH ?? '',
-      DATABASE_URL: fromSetUp('EXPORTD_TEST_DATABASE_URL'),
-      TEMPORAL_ADDRESS: fromSetUp('EXPORTD_TEST_TEMPORAL_ADDRESS'),
-      S3_ENDPOINT: fromSetUp('EXPORTD_TEST_S3_ENDPOINT'),
-      AWS_ACCESS_KEY_ID: fromSetUp('EXPORTD_TEST_S3_ACCESS_KEY_ID'),
-      AWS_SECRET_ACCESS_KEY: fromSetUp('EXPORTD_TEST_S3_SECRET_ACCESS_KEY'),
-    },
-    ...['bench', '--use-environment', '--folder', folder(), '--events', String(events), ...args],
-  );
-  if (result.code !== 0) throw new Error(`The bench ended with code ${result.code}: ${result.stderr}`);
-  return result;
-}
-
-async function expectNothingLeft(): Promise<void> {
-  const database = await createTestDatabase();
-  const { client } = await createBucket();
-  const { rowCount } = await database.pool.query(
-    `select from pg_database where datname like 'exportd\\_bench\\_%'`,
-  );
-  const { Buckets } = await client.send(new ListBucketsCommand({}));
-  await database.drop();
-  expect(rowCount).toBe(0);
-  expect(Buckets?.filter(({ Name }) => Name?.startsWith('exportd-bench'))).toEqual([]);
-  expect(existsSync(join(folder(), 'exportd-bench'))).toBe(false);
-}
+const run = (...args: string[]) => runBench(folder(), '--events', String(events), ...args);
 
 const isMeasured = <Result extends object>(result: Result | Skipped): result is Result =>
   !('skipped' in result);
@@ -68,8 +38,8 @@ function expectRatio(ratio: number | null, one: Throughput, other: Throughput): 
 
 describe('exportd bench', () => {
   it('prints one document whose figures fit together, and leaves nothing behind', async () => {
-    const { stdout } = await runBench('--json', '--formats', 'JSONLines+gzip,JSONLines+lzma');
-    const found = JSON.parse(stdout) as BenchDocument;
+    const ended = await run('--json', '--formats', 'JSONLines+gzip,JSONLines+lzma');
+    const found = JSON.parse(ended.stdout) as BenchDocument;
     expect(found).toMatchObject({ events, repeat: 1, warm: false, machine: { node: process.version } });
     expect(found.copy_bytes / events).toBeGreaterThan(400);
     expect(found.copy_bytes / events).toBeLessThan(500);
@@ -98,20 +68,20 @@ describe('exportd bench', () => {
       expect(pipeline.skipped).toMatch(/^Not on PATH: /);
       expect(result).toMatchObject({ times_faster_than_pipeline: null, size_to_pipeline: null });
     }
-    await expectNothingLeft();
+    await expectNothingLeft(ended, folder());
   });
 
   it('measures warm workers again and again, and keeps a profile of each', async () => {
     const profiles = join(folder(), 'profiles');
-    const { stdout, stderr } = await runBench(
-      ...['--formats', 'JSONLines', '--warm', '--repeat', '2', '--profile', profiles],
+    const ended = await run(...['--formats', 'JSONLines', '--warm', '--repeat', '2', '--profile', profiles]);
+    expect(ended.stdout).toMatch(
+      /^what +seconds +least .*\nfloor .*\n(psql|shell) .*\nexportd JSONLines .*\n$/,
     );
-    expect(stdout).toMatch(/^what +seconds +least .*\nfloor .*\n(psql|shell) .*\nexportd JSONLines .*\n$/);
-    expect(stderr).toMatch(/exportd JSONLines \(2 of 2\): [\d.]+ s/);
+    expect(ended.stderr).toMatch(/exportd JSONLines \(2 of 2\): [\d.]+ s/);
     for (const repeat of ['1', '2'])
       expect(readdirSync(join(profiles, `JSONLines-${repeat}`))).toContainEqual(
         expect.stringMatching(/\.cpuprofile$/),
       );
-    await expectNothingLeft();
+    await expectNothingLeft(ended, folder());
   });
 });
