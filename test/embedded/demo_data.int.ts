@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readSettings } from '../../src/config/settings.ts';
+import { revenue } from '../../src/embedded/demo/instructions.ts';
 import { seedDemo } from '../../src/embedded/demo/seed.ts';
+import { ensureDemoTables } from '../../src/embedded/demo/tables.ts';
 import { startTrickle } from '../../src/embedded/demo/trickle.ts';
+import { createProject } from '../../src/http/accounts.ts';
+import { readQueryProject } from '../../src/queries/project.ts';
+import { readSourceSchema } from '../../src/queries/source_schema.ts';
+import { relationsOf } from '../../src/source/relations.ts';
+import { rowsOf } from '../dialect/running.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
 
@@ -61,6 +69,31 @@ describe('the demo data', () => {
           select from person_distinct_ids as known where known.team_id = 1
             and known.distinct_id = events.distinct_id and known.person_id = events.person_id)) as strangers`),
     ).toEqual({ persons: 20_000, ids: 2, replays: 2_000, unseen: 0, strangers: 0 });
+  });
+
+  it('have charges beside them, which the query that the demo shows reads', async () => {
+    const { pool } = database;
+    const project = await createProject(pool, { name: 'Demo' });
+    expect(project.id).toBe(1);
+    for (let start = 0; start < 2; start += 1) await ensureDemoTables(pool, project.id);
+    const { project: settings } = await readQueryProject(pool, project.id);
+    const schema = await readSourceSchema(
+      pool,
+      relationsOf(readSettings({ DATABASE_URL: database.url })),
+      settings,
+    );
+    const rows = await rowsOf(pool, revenue, {
+      teamId: project.id,
+      timezone: 'UTC',
+      weekStartDay: 'sunday',
+      now: anchor.toISOString(),
+      schema,
+    });
+    expect(rows.map(([currency]) => currency).sort()).toEqual(['eur', 'gbp', 'usd']);
+    for (const [, count, charged, tracked] of rows) {
+      expect(Number(count)).toBeGreaterThan(10);
+      expect(Number(charged)).toBeCloseTo(Number(tracked), 2);
+    }
   });
 
   it('go on arriving', async () => {

@@ -25,7 +25,11 @@ async function firstUser(pool: Pool) {
   return first ?? createUser(pool, { email: 'demo@example.com', first_name: 'Demo', last_name: 'User' });
 }
 
-async function withPool<Result>(databaseUrl: string, work: (pool: Pool) => Promise<Result>): Promise<Result> {
+/** Works on the demo's database. */
+export async function withPool<Result>(
+  databaseUrl: string,
+  work: (pool: Pool) => Promise<Result>,
+): Promise<Result> {
   const pool = createPool(databaseUrl, { max: 1 });
   try {
     return await work(pool);

@@ -2,12 +2,13 @@ import type { DataFolder } from '../data_folder.ts';
 import type { Report } from '../report.ts';
 import type { ObjectStore, TemporalServer } from '../servers/start_servers.ts';
 import type { DemoAccounts } from './accounts.ts';
-import { ensureDemoAccounts } from './accounts.ts';
+import { ensureDemoAccounts, withPool } from './accounts.ts';
 import { createApiClient } from './api_client.ts';
 import { keepDemoState, readDemoState, writeDemoFile, type DemoFile } from './demo_file.ts';
 import { demoInstructions } from './instructions.ts';
 import { filesOf } from './objects.ts';
 import { seedDemo } from './seed.ts';
+import { ensureDemoTables } from './tables.ts';
 import { ensureBackfill, ensureExport, untilFirstCompleted } from './tour.ts';
 
 export const demoBucket = 'exportd-demo';
@@ -27,6 +28,10 @@ export async function prepareDemo(
     const anchor = new Date();
     await seedDemo(databaseUrl, { teamId: accounts.projectId, seed: demoSeed, anchor }, report);
     keepDemoState(folder, { project_id: accounts.projectId, anchor: anchor.toISOString() });
+  }
+  if (kept.tables_of !== accounts.projectId) {
+    await withPool(databaseUrl, (pool) => ensureDemoTables(pool, accounts.projectId));
+    keepDemoState(folder, { tables_of: accounts.projectId });
   }
   return accounts;
 }

@@ -25,6 +25,8 @@ export interface DemoState {
   readonly api_key?: string;
   /** When the data were seeded. */
   readonly anchor?: string;
+  /** The project that has the tables beside its events. */
+  readonly tables_of?: number;
   readonly batch_export_id?: string;
   readonly backfilled?: boolean;
 }
