@@ -47,7 +47,13 @@ export async function makeEvents(
   const client = await connect();
   try {
     // They are thrown away: a log that could bring them back would only take time and disk.
-    await client.query('alter table public.events set unlogged');
+    await client.query(`do $$
+      declare partition regclass;
+      begin
+        for partition in select relid from pg_partition_tree('public.events') where isleaf loop
+          execute format('alter table %s set unlogged', partition);
+        end loop;
+      end $$`);
     const sessions = Math.min(mostSessions, availableParallelism());
     await Promise.all(Array.from({ length: sessions }, insert));
     await client.query('vacuum (analyze) public.events');

@@ -12,24 +12,32 @@ const folders = {
   },
 };
 
-async function runMigrations(databaseUrl: string, folder: keyof typeof folders): Promise<string[]> {
-  const { directory, table } = folders[folder];
+/** Does some work on a connection without a timeout, since a migration may have to build indexes. */
+async function withClient<Result>(
+  databaseUrl: string,
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> {
   const client = new pg.Client({ connectionString: databaseUrl, application_name: 'exportd' });
   await client.connect();
   try {
-    const applied = await runner({
-      // The runner would not wait until a connection of its own has ended.
-      dbClient: client,
-      dir: directory,
-      migrationsTable: table,
-      direction: 'up',
-      log: () => undefined,
-      verbose: false,
-    });
-    return applied.map(({ name }) => name);
+    return await work(client);
   } finally {
     await client.end();
   }
+}
+
+async function runMigrations(client: pg.Client, folder: keyof typeof folders): Promise<string[]> {
+  const { directory, table } = folders[folder];
+  const applied = await runner({
+    // The runner would not wait until a connection of its own has ended.
+    dbClient: client,
+    dir: directory,
+    migrationsTable: table,
+    direction: 'up',
+    log: () => undefined,
+    verbose: false,
+  });
+  return applied.map(({ name }) => name);
 }
 
 /**
@@ -38,7 +46,7 @@ async function runMigrations(databaseUrl: string, folder: keyof typeof folders):
  * @returns the names of the migrations that were applied now.
  */
 export async function migrate(databaseUrl: string): Promise<string[]> {
-  const applied = await runMigrations(databaseUrl, 'control');
+  const applied = await withClient(databaseUrl, (client) => runMigrations(client, 'control'));
   const pool = createPool(databaseUrl, { max: 1 });
   try {
     await ensureProjections(pool);
@@ -48,5 +56,17 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
   return applied;
 }
 
-/** Makes the source's relations, for an installation that has none of its own (the demo, tests). */
-export const migrateSource = (databaseUrl: string): Promise<string[]> => runMigrations(databaseUrl, 'source');
+/** Months for whose events there are partitions before they begin: each costs every statement a little. */
+const monthsAhead = 6;
+
+/**
+ * Makes the source's relations, for an installation that has none of its own (the demo, tests), and the partitions of
+ * the months to come.
+ * @returns the names of the migrations that were applied now.
+ */
+export const migrateSource = (databaseUrl: string): Promise<string[]> =>
+  withClient(databaseUrl, async (client) => {
+    const applied = await runMigrations(client, 'source');
+    await client.query('select public.exportd_add_event_months($1)', [monthsAhead]);
+    return applied;
+  });

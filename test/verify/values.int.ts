@@ -44,7 +44,8 @@ beforeAll(async () => {
   stage = await createVerifyStage(0);
   const { pool } = stage.database;
   await pool.query(
-    'alter table events alter properties drop default, alter properties type json using properties::json',
+    `drop index events_team_session; -- PostgreSQL cannot look into all that the type json keeps.
+     alter table events alter properties drop default, alter properties type json using properties::json`,
   );
   const count = Math.max(hardProperties.length, hardTexts.length, hardTimes.length);
   for (let index = 0; index < count; index += 1)
