@@ -11,8 +11,8 @@ interface ExportWithConfig {
   readonly id: string;
   readonly team_id: number;
   readonly model: Model;
-  /** Every definition of its schedule: a backfill reaches back to those of the past. */
-  readonly pieces: readonly SchedulePiece[];
+  /** Every definition of its schedule: a backfill reaches back to those of the past. Null while it is being created. */
+  readonly pieces: readonly SchedulePiece[] | null;
   readonly config: Readonly<Record<string, unknown>>;
 }
 
@@ -30,18 +30,24 @@ export const touchesDestination = (before: BatchExportDefinition, after: BatchEx
  */
 export async function checkDestination(
   connection: Connection,
-  { id, definition }: { readonly id: string; readonly definition: LiveBatchExport['definition'] },
+  id: string,
+  { definition, pieces }: Pick<LiveBatchExport, 'definition' | 'pieces'>,
 ): Promise<void> {
   await connection.query(`select pg_advisory_xact_lock(hashtextextended('destination_keys', 0))`);
   const exports = await liveExports(connection, definition.destination_type);
-  const own = exports.find((found) => found.id === id);
+  const stored = exports.find((found) => found.id === id);
   // Without a stored config there is nothing that could be written.
-  if (!own) return;
+  if (!stored) return;
+  // States are written at the end of a transaction: the one at hand is newer.
+  const own = { ...stored, pieces };
   const type = destinationTypeOf(definition.destination_type);
   refuseSelectionForModel(type.selectionOf(own.config), own.model);
   const found = exports.find(
     (other) =>
-      other.id !== id && type.writesSameKeys(own, other) && mayShareIntervals(own.pieces, other.pieces),
+      other.id !== id &&
+      other.pieces !== null &&
+      type.writesSameKeys(own, other) &&
+      mayShareIntervals(own.pieces, other.pieces),
   );
   if (found) throw refuseSameKeys(own, found);
 }
@@ -61,7 +67,7 @@ async function liveExports(connection: Connection, destinationType: string): Pro
      from exportd.batch_exports export
      join exportd.destination_configs version
        on version.batch_export_id = export.id and version.version = export.config_version
-     join exportd.stream_states stream on stream.stream_type = 'batch_export' and stream.stream_id = export.id
+     left join exportd.stream_states stream on stream.stream_type = 'batch_export' and stream.stream_id = export.id
      where export.destination_type = $1 and not export.deleted
      order by export.created_at, export.id`,
     [destinationType],

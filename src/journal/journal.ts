@@ -1,7 +1,7 @@
 import { v5 as uuidv5 } from 'uuid';
 import type { Decider, DomainEvent, Recorded } from '../domain/event.ts';
 import { applyToProjections, projectionLock } from '../projections/registry.ts';
-import { findStreamState, readStreamState } from '../projections/stream_states/index.ts';
+import { findStreamState, readStreamState, writeStreamState } from '../projections/stream_states/index.ts';
 import { inTransaction, type Connection, type Pool } from './database.ts';
 import { eventColumns, readByIds } from './read.ts';
 import type { StoredEvent } from './stored_event.ts';
@@ -36,6 +36,7 @@ export interface JournalTransaction {
   readonly connection: Connection;
   /** The database's clock when the transaction began to work. */
   readonly now: Date;
+  /** Locks a stream until the transaction ends; asked again, it is the same one. */
   lock<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     id: string,
@@ -55,10 +56,16 @@ export function createJournal(pool: Pool): Journal {
     transaction: (work) =>
       inTransaction(
         pool,
-        (connection, rows) => {
+        async (connection, rows) => {
           const [row] = rows as readonly { readonly now: string }[];
-          const now = new Date(row?.now ?? Number.NaN);
-          return work({ connection, now, lock: (decider, id) => lockStream(connection, decider, id) });
+          const streams = createStreams(connection);
+          const result = await work({
+            connection,
+            now: new Date(row?.now ?? Number.NaN),
+            lock: streams.lock,
+          });
+          await streams.write();
+          return result;
         },
         // In this order: the clock is read after a rebuild of the projections was waited for.
         `select pg_advisory_xact_lock_shared(${String(projectionLock)}), clock_timestamp() as now`,
@@ -75,12 +82,37 @@ export async function readState<State, Event extends DomainEvent>(
   return (await findStreamState<State>(pool, decider.streamType, id)) ?? decider.initialState;
 }
 
+/** The streams of one transaction. Their states are written at its end, once, however many events it appends. */
+function createStreams(connection: Connection): {
+  readonly lock: JournalTransaction['lock'];
+  readonly write: () => Promise<void>;
+} {
+  const locked = new Map<string, unknown>();
+  const writes: (() => Promise<void>)[] = [];
+  return {
+    lock: async <State, Event extends DomainEvent>(decider: Decider<State, Event>, id: string) => {
+      const key = `${decider.streamType}/${id}`;
+      // A stream has one decider, so what is kept under its name has the types that are asked for.
+      const known = locked.get(key) as LockedStream<State, Event> | undefined;
+      if (known) return known;
+      const { stream, write } = await lockStream(connection, decider, id);
+      locked.set(key, stream);
+      writes.push(write);
+      return stream;
+    },
+    write: async () => {
+      for (const write of writes) await write();
+    },
+  };
+}
+
 async function lockStream<State, Event extends DomainEvent>(
   connection: Connection,
   decider: Decider<State, Event>,
   id: string,
-): Promise<LockedStream<State, Event>> {
-  let { version, state } = await lockAndRead(connection, decider, id);
+): Promise<{ readonly stream: LockedStream<State, Event>; readonly write: () => Promise<void> }> {
+  const found = await lockAndRead(connection, decider, id);
+  let { version, state } = found;
 
   const append = async (cause: string, events: readonly Event[]): Promise<readonly Recorded<Event>[]> => {
     const recorded: Recorded<Event>[] = [];
@@ -106,7 +138,11 @@ async function lockStream<State, Event extends DomainEvent>(
     }
     return recorded;
   };
-  return { id, state: () => state, append };
+  const write = async (): Promise<void> => {
+    if (version === found.version) return;
+    await writeStreamState(connection, { stream_type: decider.streamType, stream_id: id, version, state });
+  };
+  return { stream: { id, state: () => state, append }, write };
 }
 
 /** Locks a stream's row, which is made where it is missing, and reads what its events fold to. */

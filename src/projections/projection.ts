@@ -1,7 +1,7 @@
 import type { Connection } from '../journal/database.ts';
 import type { StoredEvent } from '../journal/stored_event.ts';
 
-/** The fold of a stream. */
+/** The fold of a stream. Whoever appends knows it from the last write, and writes it once, after all of its events. */
 export interface FoldedState {
   readonly state: unknown;
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
-import { CauseConflict, createJournal, type Journal } from '../../src/journal/journal.ts';
+import { CauseConflict, createJournal, readState, type Journal } from '../../src/journal/journal.ts';
 import { readStream } from '../../src/journal/read.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 
@@ -51,6 +51,28 @@ const append = (id: string, cause: string, events: BatchExportEvent[]) =>
   });
 
 describe('the journal', () => {
+  it('writes the state of a stream once in a transaction, which has one view of it', async () => {
+    const id = randomUUID();
+    const writes = await journal.transaction(async (transaction) => {
+      const query = jest.spyOn(transaction.connection, 'query');
+      const stream = await transaction.lock(batchExportDecider, id);
+      await stream.append('command:1', [created]);
+      await stream.append('command:2', [paused, unpaused]);
+      const again = await transaction.lock(batchExportDecider, id);
+      expect(again.state()).toEqual(stream.state());
+      await again.append('command:3', [paused]);
+      return () => {
+        const named = query.mock.calls.filter(([call]) => JSON.stringify(call).includes('"stream-state"'));
+        query.mockRestore();
+        return named.length;
+      };
+    });
+    expect(writes()).toBe(1);
+    expect(await readState(journal, batchExportDecider, id)).toMatchObject({ status: 'live', paused: true });
+    const { rows } = await pool.query('select version from exportd.stream_states where stream_id = $1', [id]);
+    expect(rows).toEqual([{ version: 4 }]);
+  });
+
   it('returns what is stored when a cause is appended again', async () => {
     const id = randomUUID();
     const first = await append(id, 'command:1', [created]);

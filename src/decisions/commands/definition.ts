@@ -19,7 +19,8 @@ export async function applyCreate(
 ): Promise<CommandEffect> {
   const { batchExport, transaction, cause } = context;
   await batchExport.append(cause, decideCreate(batchExport.state(), { ...body, now: transaction.now }));
-  await checkDestination(transaction.connection, { id: batchExport.id, definition: body.definition });
+  const created = batchExport.state();
+  if (created.status === 'live') await checkDestination(transaction.connection, batchExport.id, created);
   return effect(true);
 }
 
@@ -44,7 +45,7 @@ export async function applyUpdate(
     after.status === 'live' &&
     touchesDestination(before.definition, after.definition)
   )
-    await checkDestination(transaction.connection, { id: batchExport.id, definition: after.definition });
+    await checkDestination(transaction.connection, batchExport.id, after);
   if (body.last_paused_at !== undefined)
     await batchExport.append(`${cause}/last_paused_at`, [
       { type: 'BatchExportLastPausedAtSet', data: { last_paused_at: body.last_paused_at } },

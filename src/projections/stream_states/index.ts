@@ -32,19 +32,35 @@ export const streamStatesProjection: Projection = {
       primary key (stream_type, stream_id)
     )`,
   apply: async (connection, event, folded) => {
-    await connection.query({
-      name: 'stream-state',
-      text: `insert into exportd.stream_states (stream_type, stream_id, version, state) values ($1, $2, $3, $4)
-       on conflict (stream_type, stream_id) do update set version = excluded.version, state = excluded.state`,
-      values: [
-        event.stream_type,
-        event.stream_id,
-        event.stream_version,
-        JSON.stringify(folded ? folded.state : await fold(connection, event)),
-      ],
+    // Who appends writes the state once, at the end of the transaction.
+    if (folded) return;
+    const { stream_type, stream_id, stream_version: version } = event;
+    await writeStreamState(connection, {
+      stream_type,
+      stream_id,
+      version,
+      state: await fold(connection, event),
     });
   },
 };
+
+/** Writes what the events of a stream fold to, up to one of its versions. */
+export async function writeStreamState(
+  connection: Connection,
+  stream: {
+    readonly stream_type: StreamType;
+    readonly stream_id: string;
+    readonly version: number;
+    readonly state: unknown;
+  },
+): Promise<void> {
+  await connection.query({
+    name: 'stream-state',
+    text: `insert into exportd.stream_states (stream_type, stream_id, version, state) values ($1, $2, $3, $4)
+     on conflict (stream_type, stream_id) do update set version = excluded.version, state = excluded.state`,
+    values: [stream.stream_type, stream.stream_id, stream.version, JSON.stringify(stream.state)],
+  });
+}
 
 async function fold(connection: Connection, event: StoredEvent): Promise<unknown> {
   const { type, data, recorded_at, stream_type, stream_id } = event;
