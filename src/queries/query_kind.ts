@@ -76,9 +76,13 @@ export interface QueryContext {
   readonly progress: (progress: QueryProgress) => void;
 }
 
+/** A list of rows or series, or one document. */
+export type AnswerResults = readonly unknown[] | Readonly<Record<string, unknown>>;
+
 /** What a kind answers; the members around it are the endpoint's. */
 export interface QueryAnswer {
-  readonly results: readonly unknown[];
+  /** Rows, or the one document that a kind answers with instead of rows. */
+  readonly results: AnswerResults;
   readonly columns?: readonly string[];
   /** As the kind shows them: pairs of name and type, or types alone. */
   readonly types?: readonly unknown[];

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from '../journal/database.ts';
+import type { AnswerResults } from './query_kind.ts';
 
 /** An answer as it is stored: the same for whoever asks. */
 export interface StoredAnswer {
-  readonly results: readonly unknown[];
+  readonly results: AnswerResults;
   readonly columns: readonly string[] | null;
   readonly types: readonly unknown[] | null;
   readonly hasMore: boolean;

@@ -3,7 +3,7 @@ import type { JsonValue } from '../domain/json_value.ts';
 import type { SourceConnections } from '../source/source_connection.ts';
 import { defaultNextRefreshMs } from './freshness.ts';
 import { QueryInvalid } from './query_errors.ts';
-import type { QueryAnswer, QueryProject } from './query_kind.ts';
+import type { AnswerResults, QueryAnswer, QueryProject } from './query_kind.ts';
 import { queryTransaction } from './query_source.ts';
 import { tooLarge } from './read_rows.ts';
 import type { ParsedQuery } from './registry.ts';
@@ -77,14 +77,17 @@ export async function runQuery(
   }
 }
 
+const isRows = (results: AnswerResults): results is readonly unknown[] => Array.isArray(results);
+
 function storedAnswer(
   { results, columns, types, hasMore = false, limit, offset, dialect_query, more = {} }: QueryAnswer,
   { rowLimit, ...about }: { rowLimit: number; timezone: string; next_refresh_ms: number },
 ): StoredAnswer {
-  const isCut = results.length > rowLimit;
-  const isFull = isCut || (hasMore && results.length === rowLimit);
+  const rows = isRows(results) ? results : [];
+  const isCut = rows.length > rowLimit;
+  const isFull = isCut || (hasMore && rows.length === rowLimit);
   return {
-    results: isCut ? results.slice(0, rowLimit) : results,
+    results: isCut ? rows.slice(0, rowLimit) : results,
     columns: columns ?? null,
     types: types ?? null,
     hasMore: hasMore || isCut,

@@ -110,7 +110,10 @@ export const retrievedQuerySchema = z
  */
 export const queryAnswerSchema = z
   .looseObject({
-    results: z.array(z.unknown()).optional(),
+    results: z
+      .union([z.array(z.unknown()), z.looseObject({})])
+      .optional()
+      .describe('Rows or series; one document where the kind of query has no rows.'),
     columns: z.array(z.string()).nullish(),
     types: z.array(z.unknown()).nullish(),
     hasMore: z.boolean().optional().describe('Whether there are more rows than the answer has.'),
