@@ -136,7 +136,7 @@ describe('trees of queries', () => {
           plainSelect,
           {
             kind: 'set_operation',
-            operator: 'intersect distinct',
+            operator: 'intersect all',
             operands: [plainSelect, plainSelect],
             orderBy: [],
             limit: null,

@@ -15,6 +15,7 @@ import { intervalValue } from './intervals.ts';
 import { literalValue, stringValue } from './literals.ts';
 import { fieldValue, partOf } from './members.ts';
 import { membershipValue } from './membership.ts';
+import { subqueryOf } from './subqueries.ts';
 import { toText } from './to_text.ts';
 
 /** An expression in SQL; where the query groups, one that it groups by is the column of that key. @throws DialectError */
@@ -243,8 +244,8 @@ function datePart(operand: Value, unit: string, node: Expression, scope: Scope):
 
 /** A query in brackets: its only value, or null of no row. */
 function subqueryValue(compiler: Compiler, node: Subquery, scope: Scope): Value {
-  const query = compiler.query(node.query, scope);
-  const alias = scope.statement.uniqueName('answer');
+  const query = subqueryOf(compiler, node.query, scope);
+  const { alias } = query;
   const [only] = query.columns;
   if (only === undefined) throw scope.statement.error('This query gives no column.', node);
   if (query.columns.length === 1)

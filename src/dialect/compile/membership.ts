@@ -2,10 +2,11 @@ import type { Expression } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
 import { derive, type Value } from '../resolve/value.ts';
 import { commaList, joinSql, ownText, sql, type Sql } from '../sql.ts';
-import { scalar, type Type } from '../types.ts';
+import { scalar, type Type, withNull } from '../types.ts';
 import { comparable } from './comparisons.ts';
 import { type Compiler, outputName, type Use } from './compiler.ts';
-import { fromJson } from './json_values.ts';
+import { defaultOf, fromJson } from './json_values.ts';
+import { subqueryOf } from './subqueries.ts';
 
 /** An IN with its two sides. */
 export interface Membership {
@@ -114,7 +115,7 @@ function inArray(left: Value, array: Value, { right, negated }: Membership, scop
 function inQuery(compiler: Compiler, membership: Membership, scope: Scope, use: Use): Value {
   const { left, right, negated } = membership;
   if (right.kind !== 'subquery') throw new Error('Not a query.');
-  const query = compiler.query(right.query, scope);
+  const query = subqueryOf(compiler, right.query, scope);
   const items = left.kind === 'tuple' ? left.items : [left];
   const values = items.map((item) => compiler.value(item, scope));
   if (values.length !== query.columns.length)
@@ -122,20 +123,44 @@ function inQuery(compiler: Compiler, membership: Membership, scope: Scope, use: 
       `IN compares ${counted(values.length)} with a query of ${counted(query.columns.length)}.`,
       right,
     );
-  const alias = scope.statement.uniqueName('found');
+  const { alias } = query;
   const sides = values.map((value, index) => {
     const type = query.columns[index]?.type ?? scalar('null', true);
     const column = derive(sql`${alias}.${outputName(index + 1)}`, type);
-    return { ...comparable({ left: value, right: column, node: right }, scope.statement), type };
+    const compared = comparable({ left: value, right: column, node: right }, scope.statement);
+    return { ...compared, isLeftNullable: value.type.nullable, isRightNullable: type.nullable };
   });
-  const lefts = sql`(${commaList(sides.map((side) => side.left))})`;
-  const rights = commaList(sides.map((side) => side.right));
-  const nullable = sides.some(({ type }) => type.nullable);
-  const notNull = sides.map((side) => sql`${side.right} is not null`);
-  const where = negated && nullable ? sql` where ${joinSql(notNull, ' and ')}` : sql``;
-  const found = sql`(${lefts} in (select ${rights} from (${query.sql}) as ${alias}${where}))`;
-  const isNullable = values.some(({ type }) => type.nullable) || (nullable && !negated);
+  const rows = sides.flatMap((side) =>
+    side.isLeftNullable && side.isRightNullable ? withNulls(side) : [side],
+  );
+  const isNullable = sides.some((side) => side.isLeftNullable !== side.isRightNullable);
+  const missing = sides.filter((side) => side.isRightNullable && !side.isLeftNullable);
+  const where =
+    negated && missing.length > 0
+      ? sql` where ${joinSql(
+          missing.map((side) => sql`${side.right} is not null`),
+          ' and ',
+        )}`
+      : sql``;
+  const found = sql`((${commaList(rows.map((side) => side.left))}) in (select ${commaList(
+    rows.map((side) => side.right),
+  )} from (${query.sql}) as ${alias}${where}))`;
   return finish(found, values, isNullable, negated, use);
+}
+
+interface Sides {
+  readonly left: Sql;
+  readonly right: Sql;
+  readonly type: Type;
+}
+
+/** Null is in a query that gives null: two columns, of which neither is null. PostgreSQL still joins by a hash of them. */
+function withNulls({ left, right, type }: Sides): readonly Pick<Sides, 'left' | 'right'>[] {
+  const none = defaultOf(withNull(type, false));
+  return [
+    { left: sql`coalesce(${left}, ${none})`, right: sql`coalesce(${right}, ${none})` },
+    { left: sql`(${left} is null)`, right: sql`(${right} is null)` },
+  ];
 }
 
 const counted = (count: number): string => `${count} ${count === 1 ? 'column' : 'columns'}`;

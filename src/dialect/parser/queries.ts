@@ -79,19 +79,19 @@ function selectOf(cursor: Cursor): Query {
 }
 
 function takeUnion(cursor: Cursor): SetOperator | undefined {
-  if (cursor.takeWords('UNION')) return isAll(cursor) ? 'union all' : 'union distinct';
-  if (cursor.takeWords('EXCEPT')) return isAll(cursor) ? 'except all' : 'except distinct';
+  if (cursor.takeWords('UNION')) return isAll(cursor, false) ? 'union all' : 'union distinct';
+  if (cursor.takeWords('EXCEPT')) return isAll(cursor, true) ? 'except all' : 'except distinct';
   return undefined;
 }
 
 function takeIntersect(cursor: Cursor): SetOperator | undefined {
   if (!cursor.takeWords('INTERSECT')) return undefined;
-  return isAll(cursor) ? 'intersect all' : 'intersect distinct';
+  return isAll(cursor, true) ? 'intersect all' : 'intersect distinct';
 }
 
-function isAll(cursor: Cursor): boolean {
-  const all = cursor.takeWords('ALL');
-  if (!all) cursor.takeWords('DISTINCT');
+/** Without a word, EXCEPT and INTERSECT count equal rows, as they do for the engine that analysts know. */
+function isAll(cursor: Cursor, otherwise: boolean): boolean {
+  const all = cursor.takeWords('ALL') || (!cursor.takeWords('DISTINCT') && otherwise);
   if (cursor.atWords('BY', 'NAME'))
     throw cursor.error('BY NAME is not supported: queries are joined by the order of their columns.');
   return all;

@@ -25,6 +25,12 @@ interface NamedColumn {
   readonly type: Type;
 }
 
+interface CompiledSubquery {
+  readonly sql: Sql;
+  readonly columns: readonly NamedColumn[];
+  readonly alias: Sql;
+}
+
 /** How often a name may be replaced by what it stands for. */
 const mostExpansions = 20_000;
 
@@ -36,6 +42,8 @@ export class Statement {
   readonly commonTables: { readonly name: Sql; readonly query: Sql }[] = [];
   /** Those that were compiled, by their trees. */
   readonly namedQueries = new Map<Query, { readonly name: Sql; readonly columns: readonly NamedColumn[] }>();
+  /** Queries in expressions that were compiled, by the names that WITH gives them and by their texts. */
+  readonly subqueries = new Map<object | null, Map<string, CompiledSubquery>>();
   #expansions = 0;
   readonly #names = new Map<string, number>();
 

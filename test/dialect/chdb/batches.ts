@@ -40,6 +40,7 @@ export function batched(statements: readonly CompiledStatement[]): {
 /** Answers of both in one form: booleans as numbers, times as UTC, numbers to twelve digits. */
 export function comparable(value: unknown): unknown {
   if (typeof value === 'boolean') return value ? 1 : 0;
+  if (typeof value === 'number' && !Number.isFinite(value)) return comparable(String(value));
   if (typeof value === 'number') return Object.is(value, -0) ? 0 : Number(value.toPrecision(10));
   if (typeof value === 'string') {
     if (/^(-?nan|-?inf(inity)?)$/i.test(value))

@@ -5,6 +5,7 @@ import { sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
 import { arrayJoinCall } from '../array_joins.ts';
 import type { Compiler, Use } from '../compiler.ts';
+import { subqueryOf } from '../subqueries.ts';
 
 const comparisons: Readonly<Record<string, Comparison['operator']>> = {
   equals: '=',
@@ -75,7 +76,7 @@ function oneArgument(
       return compiler.value({ kind: 'unary', operator: 'not', operand: only, start, end }, scope, use);
     case 'exists': {
       if (only.kind !== 'subquery') return undefined;
-      const query = compiler.query(only.query, scope);
+      const query = subqueryOf(compiler, only.query, scope);
       return derive(sql`exists (${query.sql})`, scalar('boolean'));
     }
     case 'isnull':

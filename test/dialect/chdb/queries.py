@@ -1,0 +1,172 @@
+"""Asks ClickHouse itself (PyPI package chdb) for the rows of each query of queries/*.txt and writes queries.json.
+
+Run it as `python queries.py` beside this file whenever a query was added; tests read the JSON and never need chdb.
+The rows of queries_data.json are put into tables with the columns that the dialect gives them. What the dialect has of
+its own is written as the product with that dialect prints it: properties, persons and sessions as columns, `=~`, now().
+queries_by_hand.json holds the queries whose answer departs, or that ClickHouse cannot answer, each with the reason.
+"""
+import json
+import re
+from pathlib import Path
+
+from clickhouse_words import open_engine, rewritten, rows_of, settings, version_of
+
+here = Path(__file__).parent
+more_settings = {'group_by_use_nulls': 1, 'cast_keep_nullable': 1, 'output_format_json_escape_forward_slashes': 0}
+engine = open_engine(more_settings)
+data = json.loads((here / 'queries_data.json').read_text())
+
+
+def value_of(value):
+    if value is None:
+        return 'NULL'
+    if isinstance(value, int):
+        return str(value)
+    text = json.dumps(value, separators=(',', ':')) if isinstance(value, dict) else value
+    if re.fullmatch(r'\d{4}-\d\d-\d\dT[\d:.]+Z', text):
+        return f"parseDateTime64BestEffort('{text}', 6)"
+    return "'" + text.replace('\\', '\\\\').replace("'", "\\'") + "'"
+
+
+def make(table, columns, rows):
+    declared = ', '.join(f'{name} {kind}' for name, kind in columns.items())
+    engine.query(f'CREATE TABLE {table} ({declared}) ENGINE = Memory')
+    values = ', '.join('(' + ', '.join(value_of(row[name.strip("`")]) for name in columns) + ')' for row in rows)
+    engine.query(f'INSERT INTO {table} VALUES {values}')
+
+
+persons = data['persons']
+by_id = {person['id']: person for person in persons}
+person_columns = {
+    'person__id': 'Nullable(UUID)',
+    'person__properties': 'Nullable(String)',
+    'person__created_at': 'Nullable(DateTime64(6))',
+}
+
+
+def person_parts(person, own=None):
+    found = person or {}
+    return {
+        'person__id': found.get('id'),
+        'person__properties': own or found.get('properties'),
+        'person__created_at': found.get('created_at'),
+    }
+
+
+make('persons', {'id': 'UUID', 'created_at': 'DateTime64(6)', 'properties': 'String'}, persons)
+make(
+    'person_distinct_ids',
+    {'distinct_id': 'String', 'person_id': 'UUID', **person_columns},
+    [{**row, **person_parts(by_id[row['person_id']])} for row in data['person_distinct_ids']],
+)
+person_of = {row['distinct_id']: row['person_id'] for row in data['person_distinct_ids']}
+events = []
+for number, event in enumerate(data['events'], 1):
+    person = persons[event['person'] - 1] if event['person'] else None
+    events.append({
+        'uuid': f'10000000-0000-0000-0000-{number:012}',
+        'event': event['event'],
+        'distinct_id': event['distinct_id'],
+        'properties': event['properties'],
+        'timestamp': event['timestamp'],
+        'person_id': person and person['id'],
+        '$session_id': event['properties'].get('$session_id'),
+        'pdi__person_id': person_of.get(event['distinct_id']),
+        **person_parts(person, event.get('person_properties')),
+    })
+event_columns = {
+    'uuid': 'UUID',
+    'event': 'String',
+    'distinct_id': 'String',
+    'properties': 'String',
+    'timestamp': 'DateTime64(6)',
+    'person_id': 'Nullable(UUID)',
+    '`$session_id`': 'Nullable(String)',
+    'pdi__person_id': 'Nullable(UUID)',
+    **person_columns,
+}
+make('plain_events', event_columns, events)
+url = "nullIf(JSONExtractString(properties, '$current_url'), '')"
+engine.query(f"""CREATE VIEW sessions AS SELECT assumeNotNull(`$session_id`) AS session_id,
+    argMin(distinct_id, timestamp) AS distinct_id, min(timestamp) AS `$start_timestamp`,
+    max(timestamp) AS `$end_timestamp`, toInt64(dateDiff('second', min(timestamp), max(timestamp))) AS `$session_duration`,
+    countIf(event = '$pageview') AS `$pageview_count`, argMinIf({url}, timestamp, {url} IS NOT NULL) AS `$entry_current_url`,
+    argMaxIf({url}, timestamp, {url} IS NOT NULL) AS `$end_current_url`
+    FROM plain_events WHERE `$session_id` IS NOT NULL GROUP BY `$session_id`""")
+engine.query("""CREATE VIEW events AS SELECT e.*, s.`$session_duration` AS `session__$session_duration`,
+    s.`$pageview_count` AS `session__$pageview_count`, s.`$entry_current_url` AS `session__$entry_current_url`
+    FROM plain_events AS e LEFT JOIN sessions AS s ON s.session_id = e.`$session_id`""")
+engine.query('CREATE DATABASE warehouse')
+order_columns = {
+    'id': 'Nullable(Int64)',
+    'distinct_id': 'Nullable(String)',
+    'total': 'Nullable(Decimal(18, 2))',
+    'paid_at': 'Nullable(DateTime64(6))',
+}
+make('warehouse.orders', order_columns, data['orders'])
+make('plans', {'name': 'Nullable(String)', 'price': 'Nullable(Int64)'}, data['plans'])
+
+typed = {
+    'amount': 'toFloat64OrNull({})',
+    'seats': 'toFloat64OrNull({})',
+    'paid': "transform({}, ['true', 'false'], [true, false], NULL)",
+    'trial_ends': 'parseDateTime64BestEffortOrNull({}, 6)',
+}
+quoted = r"'(?:[^'\\]|\\.|'')*'|`[^`]*`"
+path = re.compile(
+    quoted + r"|(?<![\w.$])((?:[A-Za-z_]\w*\.)?)(person\.)?properties((?:\.[\w$]+|\['[^']*'\])+)"
+)
+
+
+def property_of(found):
+    """A property as the product prints it: the raw JSON without the quotes round it, null where there is none."""
+    before, person, keys = found.group(1), found.group(2), found.group(3)
+    if keys is None:
+        return found.group(0)
+    column = f"{before or ''}{'person__' if person or before == 'person.' else ''}properties".replace('person.person', 'person')
+    names = [name or key for name, key in re.findall(r"\.([\w$]+)|\['([^']*)'\]", keys)]
+    listed = ', '.join(f"'{name}'" for name in names)
+    text = f"replaceRegexpAll(nullIf(nullIf(JSONExtractRaw({column}, {listed}), ''), 'null'), '^\"|\"$', '')"
+    return typed[names[0]].replace('{}', text) if len(names) == 1 and names[0] in typed else text
+
+
+def outside_quotes(pattern, replacement, text):
+    return re.sub(f'{quoted}|{pattern}', lambda m: m.group(0) if m.group(0)[0] in "'`" else m.expand(replacement), text)
+
+
+def in_clickhouse(query):
+    text = path.sub(property_of, query)
+    text = re.sub(r"([\w.]+|'[^']*') (=~\*?|!~\*?) '([^']*)'", matched, text)
+    for pattern, replacement in [
+        (r'(?<![\w.])((?:[A-Za-z_]\w*\.)?)person\.(id|created_at)\b', r'\1person__\2'),
+        (r'\bpdi\.person_id', 'pdi__person_id'),
+        (r'\bsession\.(\$\w+)', r'`session__\1`'),
+        (r'(?<![\w`])(\$\w+)', r'`\1`'),
+        (r'\bnow\(\)', "toDateTime64('2026-11-21 07:00:00', 6)"),
+        (r'\btoday\(\)', "makeDate(2026, 11, 21)"),
+        (r'\byesterday\(\)', "makeDate(2026, 11, 20)"),
+    ]:
+        text = outside_quotes(pattern, replacement, text)
+    text = re.sub(r'PREWHERE (.*) WHERE (.*)', r'WHERE (\1) AND (\2)', text)
+    return rewritten(text)
+
+
+def matched(found):
+    operand, operator, pattern = found.groups()
+    call = f"match({operand}, '{'(?i)' if '*' in operator else ''}{pattern}')"
+    return f'NOT {call}' if operator.startswith('!') else call
+
+
+recorded = []
+for file in sorted((here / 'queries').glob('*.txt')):
+    for query in file.read_text().splitlines():
+        asked = in_clickhouse(query)
+        recorded.append({'query': query, **({} if asked == query else {'asked': asked}), **rows_of(engine, asked)})
+
+lines = ',\n'.join(json.dumps(one, ensure_ascii=False) for one in recorded)
+head = json.dumps({'clickhouse': version_of(engine), 'settings': {**settings, **more_settings}})[:-1]
+(here / 'queries.json').write_text(f'{head}, "cases": [\n{lines}\n]}}\n')
+print(len(recorded), 'queries,', sum('error' in one for one in recorded), 'refused by ClickHouse')
+for one in recorded:
+    if 'error' in one:
+        print(one['query'], '=>', one.get('asked', ''), '::', one['error'][:200])
