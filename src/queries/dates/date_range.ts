@@ -110,9 +110,9 @@ export function closedEnd(
 
 /** That an event lies in a range. */
 export const rangeCondition = ({ from, to }: ResolvedRange): Expression =>
-  expressionOf('timestamp >= {from} and timestamp <= {to}', {
-    from: { value: from.toUTC().toISO() ?? '' },
-    to: { value: to.toUTC().toFormat(lastMicrosecond(to)) },
+  expressionOf('timestamp >= {first} and timestamp <= {last}', {
+    first: { value: from.toUTC().toISO() ?? '' },
+    last: { value: to.toUTC().toFormat(lastMicrosecond(to)) },
   });
 
 const lastMicrosecond = ({ millisecond }: DateTime): string =>
