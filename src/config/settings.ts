@@ -68,6 +68,10 @@ const schema = z.object({
    */
   EXPORTD_CONTROL_STATEMENT_TIMEOUT_MS: milliseconds(30 * second, 100),
   EXPORTD_RECONCILE_INTERVAL_MS: milliseconds(minute, 100),
+  /** How many intervals without rows a worker publishes at once beside the exports, which then need no slot; 0 for none. */
+  EXPORTD_EMPTY_PUBLISH_PLACES: count(8, 0),
+  /** For how long that is tried before a slot of the exports is taken. */
+  EXPORTD_EMPTY_PUBLISH_MS: milliseconds(1_500, 10),
   /** How long after the cut, by the source's clock, a run begins to look for open transactions. */
   EXPORTD_SETTLE_MS: milliseconds(30 * second),
   /** How often the barrier on open transactions is polled. */
@@ -170,6 +174,13 @@ const schema = z.object({
   EXPORTD_QUERY_CACHE_MS: milliseconds(7 * 24 * hour, 100),
   /** A query whose worker was silent for this long is run by another one. */
   EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS: milliseconds(10 * second, 500),
+  /** Base address of an interface like OpenAI's that drafts queries, such as `https://host/v1`; rules draft them when it is not set. */
+  EXPORTD_DRAFT_SQL_URL: z.url({ protocol: /^https?$/ }).optional(),
+  /** The model that is asked there. */
+  EXPORTD_DRAFT_SQL_MODEL: z.string().min(1).default('default'),
+  EXPORTD_DRAFT_SQL_API_KEY: z.string().min(1).optional(),
+  /** How long reading a project's names may take, and each request to the model. */
+  EXPORTD_DRAFT_SQL_TIMEOUT_MS: milliseconds(20 * second, 100),
   /** The longest that all steps of a destination's test may take together. */
   EXPORTD_DESTINATION_TEST_TIMEOUT_MS: milliseconds(10 * second, 100),
 });

@@ -29,6 +29,7 @@ import { backfillRoutes } from './routes/backfills.ts';
 import { batchExportRoutes } from './routes/batch_exports.ts';
 import { dashboardRoutes } from './routes/dashboards.ts';
 import { destinationTestRoutes } from './routes/destination_tests.ts';
+import { draftSqlRoutes } from './routes/draft_sql.ts';
 import { logRoutes } from './routes/logs.ts';
 import { monitoringRoutes } from './routes/monitoring.ts';
 import { projectRoutes } from './routes/projects.ts';
@@ -69,6 +70,7 @@ const resources = [
   webhookRoutes,
   dashboardRoutes,
   queryAuthorizationRoutes,
+  draftSqlRoutes,
   queryRoutes,
 ];
 

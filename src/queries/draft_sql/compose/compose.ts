@@ -1,0 +1,31 @@
+import type { Select } from '../../../dialect/ast.ts';
+import type { Draft } from '../draft.ts';
+import { unclear } from '../unclear.ts';
+import { conversionQuery, withoutQuery } from './conversions.ts';
+import { numbersQuery } from './numbers.ts';
+import { rowsQuery } from './rows.ts';
+
+/** The query that a draft asks for. @throws QueryInvalid `unclear` */
+export function composeQuery(draft: Draft): Select {
+  if (!isAboutSomething(draft))
+    throw unclear(
+      'It is not clear what to count or list: name an event, a property, or say users, persons or sessions.',
+    );
+  if (draft.limit !== null && (draft.limit < 1 || draft.limit > 10_000 || !Number.isInteger(draft.limit)))
+    throw unclear('A query lists between 1 and 10,000 rows.');
+  if (draft.steps.length > 0) return conversionQuery(draft);
+  if (draft.without !== null) return withoutQuery(draft);
+  return draft.rows && draft.breakdowns.every(({ kind }) => kind === 'property')
+    ? rowsQuery(draft)
+    : numbersQuery(draft);
+}
+
+const isAboutSomething = (draft: Draft): boolean =>
+  draft.events.length > 0 ||
+  draft.steps.length > 0 ||
+  draft.measures.length > 0 ||
+  draft.breakdowns.length > 0 ||
+  draft.filters.length > 0 ||
+  draft.rows ||
+  draft.people ||
+  draft.subject !== null;

@@ -1,0 +1,61 @@
+import type { Expression } from '../../../dialect/ast.ts';
+import { expressionOf, fieldOf, joined, literal } from '../../../dialect/build.ts';
+import type { Filter, Operator } from '../draft.ts';
+import type { Subject } from './subject.ts';
+
+const nowhere = { start: 0, end: 0 };
+
+const isNumber = (text: string): boolean => /^\d+(?:\.\d+)?$/.test(text);
+
+/** `{field}` is the property, `{value}` what it is compared with. */
+const templates: Readonly<Record<Operator, string>> = {
+  equals: '{field} = {value}',
+  differs: '{field} != {value}',
+  contains: '{field} ilike {value}',
+  lacks: '{field} not ilike {value}',
+  starts: 'startsWith({field}, {value})',
+  ends: 'endsWith({field}, {value})',
+  greater: 'toFloat({field}) > {value}',
+  at_least: 'toFloat({field}) >= {value}',
+  less: 'toFloat({field}) < {value}',
+  at_most: 'toFloat({field}) <= {value}',
+  set: '{field} is not null',
+  unset: '{field} is null',
+};
+const ofNumbers: ReadonlySet<Operator> = new Set<Operator>(['greater', 'at_least', 'less', 'at_most']);
+const negative: ReadonlySet<Operator> = new Set<Operator>(['differs', 'lacks']);
+
+/** The condition of a filter. @throws QueryInvalid `unclear` */
+export function filterCondition({ property, operator, values }: Filter, subject: Subject): Expression | null {
+  const field = subject.property(property);
+  const template = templates[operator];
+  if (values.length === 0) return expressionOf(template, { field });
+  const conditions = values.map((text) => {
+    const isEqual = operator === 'equals' || operator === 'differs';
+    if (isEqual && isNumber(text))
+      return expressionOf(template, {
+        field: expressionOf('toFloat({field})', { field }),
+        value: { value: Number(text) },
+      });
+    return expressionOf(template, { field, value: { value: comparand(operator, text) } });
+  });
+  return joined(negative.has(operator) ? 'and' : 'or', conditions);
+}
+
+function comparand(operator: Operator, text: string): string | number {
+  if (operator === 'contains' || operator === 'lacks') return `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
+  return ofNumbers.has(operator) ? Number(text) : text;
+}
+
+/** Whether a row is of one of these events; null for all of them. */
+export function eventsCondition(events: readonly string[]): Expression | null {
+  const [only, ...others] = events;
+  if (only === undefined) return null;
+  const event = fieldOf('event');
+  return others.length === 0
+    ? expressionOf('{event} = {name}', { event, name: { value: only } })
+    : expressionOf('{event} in {names}', {
+        event,
+        names: { ...nowhere, kind: 'tuple', items: events.map(literal) },
+      });
+}

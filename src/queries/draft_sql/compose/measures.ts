@@ -1,0 +1,77 @@
+import type { Expression } from '../../../dialect/ast.ts';
+import { expressionOf, type TemplateParts } from '../../../dialect/build.ts';
+import type { Measure } from '../draft.ts';
+import type { Subject } from './subject.ts';
+
+interface Template {
+  readonly name: string;
+  readonly plain: string;
+  /** Of the rows alone that `{condition}` holds for. */
+  readonly conditional: string;
+}
+
+const ofNumber = (name: string, call: string): Template => {
+  const [aggregate = '', setting = ''] = call.split(/(?=\()/);
+  return {
+    name,
+    plain: `${aggregate}${setting}(toFloat({property}))`,
+    conditional: `${aggregate}If${setting}(toFloat({property}), {condition})`,
+  };
+};
+
+const templates: Readonly<Record<Measure['kind'], Template>> = {
+  count: { name: 'total', plain: 'count()', conditional: 'countIf({condition})' },
+  users: { name: 'users', plain: 'uniq(person_id)', conditional: 'uniqIf(person_id, {condition})' },
+  sessions: {
+    name: 'sessions',
+    plain: 'uniq($session_id)',
+    conditional: 'uniqIf($session_id, {condition})',
+  },
+  per_user: {
+    name: 'per_user',
+    plain: 'count() / nullIf(uniq(person_id), 0)',
+    conditional: 'countIf({condition}) / nullIf(uniqIf(person_id, {condition}), 0)',
+  },
+  per_session: {
+    name: 'per_session',
+    plain: 'countIf($session_id is not null) / nullIf(uniq($session_id), 0)',
+    conditional:
+      'countIf($session_id is not null and {condition}) / nullIf(uniqIf($session_id, {condition}), 0)',
+  },
+  session_duration: {
+    name: 'average_seconds',
+    plain: 'avg($session_duration)',
+    conditional: 'avgIf($session_duration, {condition})',
+  },
+  bounce_rate: {
+    name: 'bounce_rate',
+    plain: 'countIf($is_bounce) / nullIf(count(), 0)',
+    conditional: 'countIf($is_bounce and {condition}) / nullIf(countIf({condition}), 0)',
+  },
+  average: ofNumber('average', 'avg'),
+  sum: ofNumber('sum', 'sum'),
+  minimum: ofNumber('minimum', 'min'),
+  maximum: ofNumber('maximum', 'max'),
+  median: ofNumber('median', 'median'),
+  p90: ofNumber('p90', 'quantile(0.9)'),
+  p95: ofNumber('p95', 'quantile(0.95)'),
+  p99: ofNumber('p99', 'quantile(0.99)'),
+  unique: {
+    name: 'unique_values',
+    plain: 'uniq({property})',
+    conditional: 'uniqIf({property}, {condition})',
+  },
+};
+
+/** The name of a measure's column. */
+export const measureName = ({ kind }: Measure): string => templates[kind].name;
+
+/** A measure over all rows of a group, or over those that a condition holds for. */
+export function measureOf(measure: Measure, subject: Subject, condition: Expression | null): Expression {
+  const { plain, conditional } = templates[measure.kind];
+  const parts: TemplateParts = {
+    ...('property' in measure ? { property: subject.property(measure.property) } : {}),
+    ...(condition === null ? {} : { condition }),
+  };
+  return expressionOf(condition === null ? plain : conditional, parts);
+}

@@ -1,0 +1,46 @@
+import type { Query, Select } from '../../../dialect/ast.ts';
+import { selectOf } from '../../../dialect/build.ts';
+import { parseQuery } from '../../../dialect/parser/parse.ts';
+import { emptyDraft, type Draft } from '../draft.ts';
+import { unclear } from '../unclear.ts';
+import { conjunction } from './conjunction.ts';
+import { filterCondition } from './filters.ts';
+import { subjects, type Subject } from './subject.ts';
+import { periodCondition } from './times.ts';
+
+/** Whether a draft only says which rows: `only the last 7 days`, `limit to 10`. */
+export const isRefinement = ({ filters, period, limit, ...rest }: Draft): boolean =>
+  (filters.length > 0 || period !== null || limit !== null) &&
+  JSON.stringify({ ...rest, filters: [], period: null, limit: null }, Object.keys(emptyDraft).sort()) ===
+    JSON.stringify(emptyDraft, Object.keys(emptyDraft).sort());
+
+/** A query with fewer rows. @throws QueryInvalid `unclear` for one that is no plain SELECT of one table */
+export function refinedQuery(current: string, { filters, period, limit }: Draft): Select {
+  const query = parsed(current);
+  const subject = query?.kind === 'select' ? subjectOfTable(query) : undefined;
+  if (query?.kind !== 'select' || subject === undefined)
+    throw unclear('The current query cannot be changed by this prompt; say all that the new one is to do.');
+  return {
+    ...query,
+    where: conjunction([
+      query.where,
+      period && periodCondition(period, subject.time),
+      ...filters.map((filter) => filterCondition(filter, subject)),
+    ]),
+    limit: limit === null ? query.limit : selectOf(`select 1 from events limit ${limit}`).limit,
+  };
+}
+
+function parsed(current: string): Query | undefined {
+  try {
+    return parseQuery(current);
+  } catch (error) {
+    if (Error.isError(error) && error.name === 'DialectError') return undefined;
+    throw error;
+  }
+}
+
+const subjectOfTable = ({ from }: Select): Subject | undefined =>
+  from?.kind === 'table'
+    ? subjects.find(({ table }) => from.path.length === 1 && from.path[0]?.text === table)
+    : undefined;

@@ -1,0 +1,103 @@
+import type { MeantProperty } from './naming/mentions.ts';
+
+export type Unit = 'minute' | 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year';
+
+/** What rows are put together by, in time. */
+export type Bucket = Unit | 'hour_of_day' | 'day_of_week';
+
+/** The time that rows are of. */
+export type Period =
+  | { readonly kind: 'last'; readonly count: number; readonly unit: Unit }
+  /** The calendar's unit `ago` units before the one that is now. */
+  | { readonly kind: 'calendar'; readonly unit: Unit; readonly ago: number }
+  /** Days as `2026-11-21`: from the first on, before the second; null where it is open. */
+  | { readonly kind: 'days'; readonly from: string | null; readonly before: string | null }
+  | { readonly kind: 'always' };
+
+/** What is computed. */
+export type Measure =
+  | { readonly kind: 'count' | 'users' | 'sessions' | 'per_user' | 'per_session' }
+  | { readonly kind: 'session_duration' | 'bounce_rate' }
+  | { readonly kind: PropertyMeasure; readonly property: MeantProperty };
+export type PropertyMeasure =
+  'average' | 'sum' | 'minimum' | 'maximum' | 'median' | 'p90' | 'p95' | 'p99' | 'unique';
+
+/** What rows are put together by, beside time. */
+export type Breakdown =
+  { readonly kind: 'event' | 'person' } | { readonly kind: 'property'; readonly property: MeantProperty };
+
+export type Operator =
+  | 'equals'
+  | 'differs'
+  | 'contains'
+  | 'lacks'
+  | 'starts'
+  | 'ends'
+  | 'greater'
+  | 'at_least'
+  | 'less'
+  | 'at_most'
+  | 'set'
+  | 'unset';
+
+/** Which rows count. Several values are alternatives. */
+export interface Filter {
+  readonly property: MeantProperty;
+  readonly operator: Operator;
+  readonly values: readonly string[];
+}
+
+/** What a prompt asks for, as far as it has been understood. */
+export interface Draft {
+  readonly events: readonly string[];
+  readonly measures: readonly Measure[];
+  readonly breakdowns: readonly Breakdown[];
+  readonly filters: readonly Filter[];
+  readonly bucket: Bucket | null;
+  readonly period: Period | null;
+  /** Two periods side by side. */
+  readonly compared: readonly [Period, Period] | null;
+  /** Events that are to happen one after another. */
+  readonly steps: readonly string[];
+  /** An event that the same people did not do. */
+  readonly without: string | null;
+  readonly limit: number | null;
+  /** Only values that are there, the largest or the smallest number first. */
+  readonly ranked: 'most' | 'least' | null;
+  /** The rows themselves rather than numbers of them. */
+  readonly rows: boolean;
+  /** Whether it is about people rather than about what happened. */
+  readonly people: boolean;
+  readonly subject: 'persons' | 'sessions' | null;
+}
+
+/** Nothing understood yet. */
+export const emptyDraft: Draft = {
+  events: [],
+  measures: [],
+  breakdowns: [],
+  filters: [],
+  bucket: null,
+  period: null,
+  compared: null,
+  steps: [],
+  without: null,
+  limit: null,
+  ranked: null,
+  rows: false,
+  people: false,
+  subject: null,
+};
+
+/** A draft with more; null where both say something else of what there can be one of. */
+export function mergeDrafts(draft: Draft, more: Partial<Draft>): Draft | null {
+  const merged: Record<string, unknown> = { ...draft };
+  for (const [name, value] of Object.entries(more)) {
+    const own = merged[name];
+    if (name !== 'compared' && name !== 'steps' && Array.isArray(own) && Array.isArray(value))
+      merged[name] = [...(own as readonly unknown[]), ...(value as readonly unknown[])];
+    else if (own === null || own === false || (Array.isArray(own) && own.length === 0)) merged[name] = value;
+    else if (own !== value) return null;
+  }
+  return merged as unknown as Draft;
+}

@@ -1,0 +1,92 @@
+import { DateTime } from 'luxon';
+import type { Settings } from '../../config/settings.ts';
+import type { Pool } from '../../journal/database.ts';
+import { relationsOf } from '../../source/relations.ts';
+import type { SourceConnections } from '../../source/source_connection.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import { openDialectReader, type DialectReader } from '../dialect_reader.ts';
+import { readQueryProject } from '../project.ts';
+import { QueryInvalid } from '../query_errors.ts';
+import { queryTransaction } from '../query_source.ts';
+import { queryFaultOf } from '../sql_faults.ts';
+import { draftByRules } from './draft_by_rules.ts';
+import { draftByModel } from './endpoint/draft_by_model.ts';
+import { readVocabulary, type Vocabulary } from './naming/vocabulary.ts';
+import { unclear } from './unclear.ts';
+
+/** What somebody wants a query for. */
+export interface DraftRequest {
+  readonly team_id: number;
+  readonly prompt: string | null;
+  /** The query that the prompt is about, where there is one. */
+  readonly current_query: string | null;
+}
+
+/** What queries are drafted with. */
+export interface DraftDesk {
+  readonly pool: Pool;
+  readonly source: SourceConnections;
+  readonly settings: Settings;
+  readonly logger: Logger;
+}
+
+const longestPrompt = 400;
+const attr = 'prompt';
+
+/**
+ * Drafts a query of the dialect for a prompt in plain English. What it gives compiles for the project.
+ * @throws QueryInvalid `required`, `too_long`, `unclear`
+ */
+export async function draftSql(desk: DraftDesk, request: DraftRequest): Promise<string> {
+  const prompt = request.prompt?.trim() ?? '';
+  const current = request.current_query?.trim() ?? '';
+  if (prompt === '') throw new QueryInvalid('required', 'This field is required.', { attr });
+  if (prompt.length > longestPrompt)
+    throw new QueryInvalid('too_long', `A prompt has at most ${longestPrompt} characters.`, { attr });
+  const { reader, vocabulary, today } = await readProject(desk, request.team_id);
+  const about = { prompt, current_query: current === '' ? null : current, vocabulary, today };
+  const check = (sql: string): string => {
+    reader.compile(sql);
+    return sql;
+  };
+  const drafted = await draftByModel(desk, about, check);
+  if (drafted !== null) return drafted;
+  const sql = draftByRules(about);
+  try {
+    return check(sql);
+  } catch (error) {
+    if (!(error instanceof QueryInvalid)) throw error;
+    throw unclear(`No query could be drafted that fits the project's data: ${error.message}`);
+  }
+}
+
+interface DraftedFor {
+  readonly reader: DialectReader;
+  readonly vocabulary: Vocabulary;
+  /** The project's day, as `2026-11-21`. */
+  readonly today: string;
+}
+
+/** What is to be known of a project. No connection is held any more once it is known. */
+async function readProject({ pool, source, settings }: DraftDesk, teamId: number): Promise<DraftedFor> {
+  const { project, now } = await readQueryProject(pool, teamId);
+  const timeoutMs = settings.EXPORTD_DRAFT_SQL_TIMEOUT_MS;
+  try {
+    return await source.read(queryTransaction(timeoutMs), undefined, async ({ connection }) => {
+      const context = {
+        connection,
+        project,
+        now,
+        row_limit: settings.EXPORTD_QUERY_ROWS,
+        byte_limit: settings.EXPORTD_QUERY_RESULT_BYTES,
+        variables: {},
+        progress: () => undefined,
+      };
+      const reader = await openDialectReader(context, relationsOf(settings));
+      const today = DateTime.fromJSDate(now, { zone: project.timezone }).toISODate() ?? '';
+      return { reader, vocabulary: await readVocabulary(reader), today };
+    });
+  } catch (error) {
+    throw queryFaultOf(error) ?? error;
+  }
+}

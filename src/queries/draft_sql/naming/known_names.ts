@@ -1,0 +1,51 @@
+import { stemsOf } from './words.ts';
+
+/** Events that analytics libraries send by themselves, by what people call them. */
+const eventNames: Readonly<Record<string, string>> = {
+  'page view': '$pageview',
+  view: '$pageview',
+  visit: '$pageview',
+  'page visit': '$pageview',
+  'page hit': '$pageview',
+  click: '$autocapture',
+  'page leave': '$pageleave',
+  screen: '$screen',
+  'screen view': '$screen',
+  exception: '$exception',
+  error: '$exception',
+};
+
+/** Properties by what people call them; the first that a project has is meant, or the first of all. */
+const propertyKeys: Readonly<Record<string, readonly string[]>> = {
+  country: ['country', '$geoip_country_name', '$geoip_country_code'],
+  city: ['city', '$geoip_city_name'],
+  region: ['region', '$geoip_subdivision_1_name'],
+  continent: ['continent', '$geoip_continent_name'],
+  url: ['url', '$current_url'],
+  page: ['page', '$pathname', '$current_url'],
+  path: ['path', '$pathname'],
+  pathname: ['$pathname'],
+  host: ['host', '$host'],
+  browser: ['browser', '$browser'],
+  'browser version': ['$browser_version'],
+  os: ['os', '$os'],
+  'operating system': ['$os'],
+  device: ['device', '$device_type', '$device'],
+  'device type': ['$device_type'],
+  language: ['language', '$browser_language', '$language'],
+  referrer: ['referrer', '$referring_domain', '$referrer'],
+  'referring domain': ['$referring_domain'],
+  source: ['source', 'utm_source', '$utm_source'],
+  campaign: ['campaign', 'utm_campaign', '$utm_campaign'],
+  medium: ['medium', 'utm_medium', '$utm_medium'],
+  'e-mail': ['email', '$email'],
+  email: ['email', '$email'],
+};
+
+const byStems = <Meaning>(names: Readonly<Record<string, Meaning>>): ReadonlyMap<string, Meaning> =>
+  new Map(Object.entries(names).map(([name, meaning]) => [stemsOf(name).join(''), meaning]));
+
+/** By the joined stems of what people say. */
+export const knownEvents = byStems(eventNames);
+/** The same. */
+export const knownProperties = byStems(propertyKeys);

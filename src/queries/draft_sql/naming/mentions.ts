@@ -1,0 +1,32 @@
+import type { KnownProperty, PropertyOwner } from './vocabulary.ts';
+
+/** What a word or some words of a prompt stand for. */
+export type Mention =
+  | { readonly kind: 'event'; readonly said: string; readonly name: string }
+  | { readonly kind: 'property'; readonly said: string; readonly property: MeantProperty }
+  | { readonly kind: 'value'; readonly said: string; readonly text: string; readonly property: MeantProperty }
+  | { readonly kind: 'number'; readonly said: string }
+  | { readonly kind: 'date'; readonly said: string }
+  /** In quotes, or a word that means nothing else. */
+  | {
+      readonly kind: 'text';
+      readonly said: string;
+      readonly quoted: boolean;
+      /** Names of the project that have it as a part, where there are several. */
+      readonly candidates: readonly string[];
+    };
+
+/** A property and whose it can be. */
+export type MeantProperty = Pick<KnownProperty, 'key' | 'owners'>;
+
+/** A word that belongs to the rules themselves, in lower case. */
+export interface GrammarWord {
+  readonly kind: 'grammar';
+  readonly word: string;
+}
+
+/** The property of one of its owners alone. */
+export const ownedBy = (property: MeantProperty, owner: PropertyOwner): MeantProperty => ({
+  key: property.key,
+  owners: [owner],
+});

@@ -1,0 +1,94 @@
+import type { DialectReader } from '../../dialect_reader.ts';
+
+/** Whose property it is. */
+export type PropertyOwner = 'event' | 'person';
+
+/** A property that a project has. */
+export interface KnownProperty {
+  readonly key: string;
+  readonly owners: readonly PropertyOwner[];
+  /** How often it was met. */
+  readonly seen: number;
+}
+
+/** A text that a property often has. */
+export interface KnownValue {
+  readonly text: string;
+  readonly key: string;
+  readonly owner: PropertyOwner;
+}
+
+/** The names that a project's own rows have, the most frequent first. */
+export interface Vocabulary {
+  readonly events: readonly string[];
+  readonly properties: readonly KnownProperty[];
+  readonly values: readonly KnownValue[];
+}
+
+/** So many of the newest rows tell which names there are; all of a project would take too long. */
+const sampledRows = 5_000;
+const sampledEventNames = 50_000;
+const mostNames = 1_000;
+/** Values that are longer are texts rather than names. */
+const longestValue = 60;
+const mostValues = 2_000;
+
+const eventNames = `select event, count() as seen
+  from (select event from events order by inserted_at desc limit ${sampledEventNames})
+  group by event order by seen desc, event limit ${mostNames}`;
+
+const pairsOf: Readonly<Record<PropertyOwner, string>> = {
+  event: `select arrayJoin(JSONExtractKeysAndValuesRaw(properties)) as pair
+    from (select properties from events order by inserted_at desc limit ${sampledRows})`,
+  person: `select arrayJoin(JSONExtractKeysAndValuesRaw(properties)) as pair
+    from (select properties from persons limit ${sampledRows})`,
+};
+
+const keysOf = (owner: PropertyOwner): string =>
+  `select pair.1 as key, count() as seen from (${pairsOf[owner]})
+   group by key order by seen desc, key limit ${mostNames}`;
+
+const valuesOf = (owner: PropertyOwner): string =>
+  `select pair.1 as key, JSONExtractString(pair.2) as text, count() as seen from (${pairsOf[owner]})
+   where startsWith(pair.2, '"') and length(pair.2) <= ${longestValue}
+   group by key, text order by seen desc, key, text limit ${mostValues}`;
+
+type Counted = readonly [name: string, seen: number];
+
+/** Reads which names a project's newest rows have. */
+export async function readVocabulary(reader: DialectReader): Promise<Vocabulary> {
+  const rowsOf = async <Row>(query: string): Promise<readonly Row[]> =>
+    (await reader.read(query, { rows: { fallback: mostValues, most: mostValues } })).rows as readonly Row[];
+  const events = await rowsOf<Counted>(eventNames);
+  const keys: (readonly [PropertyOwner, readonly Counted[]])[] = [];
+  const values: (KnownValue & { readonly seen: number })[] = [];
+  for (const owner of ['event', 'person'] as const) {
+    keys.push([owner, await rowsOf<Counted>(keysOf(owner))]);
+    for (const [key, text, seen] of await rowsOf<readonly [string, string, number]>(valuesOf(owner)))
+      values.push({ text, key, owner, seen });
+  }
+  return {
+    events: events.map(([name]) => name),
+    properties: joinedProperties(keys),
+    values: values
+      .sort((one, other) => other.seen - one.seen)
+      .map(({ text, key, owner }) => ({ text, key, owner })),
+  };
+}
+
+/** Properties of events and of persons that have one key are one property of two owners. */
+function joinedProperties(
+  keys: readonly (readonly [PropertyOwner, readonly Counted[]])[],
+): readonly KnownProperty[] {
+  const byKey = new Map<string, KnownProperty>();
+  for (const [owner, counted] of keys)
+    for (const [key, seen] of counted) {
+      const known = byKey.get(key);
+      byKey.set(key, {
+        key,
+        owners: [...(known?.owners ?? []), owner],
+        seen: (known?.seen ?? 0) + seen,
+      });
+    }
+  return [...byKey.values()].sort((one, other) => other.seen - one.seen);
+}

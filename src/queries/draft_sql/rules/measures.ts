@@ -1,0 +1,72 @@
+import type { PropertyMeasure } from '../draft.ts';
+import { rule, rules, type Rule } from './rule.ts';
+
+const statistics: Readonly<Record<string, PropertyMeasure>> = {
+  '(?:average|avg|mean)': 'average',
+  median: 'median',
+  '(?:sum|total|total sum)': 'sum',
+  '(?:maximum|max|highest|largest|longest|greatest)': 'maximum',
+  '(?:minimum|min|lowest|smallest|shortest)': 'minimum',
+  p90: 'p90',
+  p95: 'p95',
+  p99: 'p99',
+  '(?:(?:number of |count of |how many )?(?:unique|distinct|different))': 'unique',
+};
+const one = '(?:an? |the |each |every )?';
+const perPerson = `(?:per|by each|for each|for every|each|of each) (?:unique |active )?{people}`;
+
+/** What is computed. */
+export const measureRules: readonly Rule[] = [
+  ...rules({
+    '(?:average|avg|mean) (?:duration|length|time) of (?:a |the )?sessions?': {
+      measures: [{ kind: 'session_duration' }],
+      subject: 'sessions',
+    },
+    '(?:average|avg|mean) (?:session|visit) (?:duration|length|time)': {
+      measures: [{ kind: 'session_duration' }],
+      subject: 'sessions',
+    },
+    'how long (?:are|is|do|does|was|were) (?:a |an |the )?(?:average )?sessions?(?: last)?(?: on average)?': {
+      measures: [{ kind: 'session_duration' }],
+      subject: 'sessions',
+    },
+    '(?:session )?(?:duration|length)(?: of sessions)?': {
+      measures: [{ kind: 'session_duration' }],
+      subject: 'sessions',
+    },
+    'bounce rate': { measures: [{ kind: 'bounce_rate' }], subject: 'sessions' },
+  }),
+  rule(`(?:average |avg |mean )?(?:number of |count of )?(?:events|{event}) ${perPerson}`, (found) => ({
+    measures: [{ kind: 'per_user' }],
+    events: found.word('event') === '' ? [] : [found.event()],
+  })),
+  rule(
+    `(?:average |avg |mean )?(?:number of |count of )?(?:events|{event}) (?:per|for each|each|in each) session`,
+    (found) => ({
+      measures: [{ kind: 'per_session' }],
+      events: found.word('event') === '' ? [] : [found.event()],
+    }),
+  ),
+  ...Object.entries(statistics).flatMap(([words, kind]) => [
+    rule(`${words}(?: value)?(?: of)?(?: the)? {event}(?: 's)? {property}`, (found) => ({
+      measures: [{ kind, property: found.property() }],
+      events: [found.event()],
+    })),
+    rule(
+      `${words}(?: value| values)?(?: of| for)?(?: the)? {property}(?: (?:of|per|for|in|on|from|by) ${one}{event})?`,
+      (found) => ({
+        measures: [{ kind, property: found.property() }],
+        events: found.word('event') === '' ? [] : [found.event()],
+      }),
+    ),
+  ]),
+  ...rules({
+    '(?:number of |count of |how many )?(?:unique |distinct |different )sessions': {
+      measures: [{ kind: 'sessions' }],
+    },
+    '(?:number of |count of |how many )?(?:unique |distinct |different )(?:active )?{people}': {
+      people: true,
+      measures: [{ kind: 'users' }],
+    },
+  }),
+];

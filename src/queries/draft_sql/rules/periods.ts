@@ -1,0 +1,100 @@
+import type { Period, Unit } from '../draft.ts';
+import { rule, rules, type Rule } from './rule.ts';
+
+const calendar = (unit: Unit, ago: number): Period => ({ kind: 'calendar', unit, ago });
+const days = (from: string | null, before: string | null): Period => ({ kind: 'days', from, before });
+
+/** The day behind a day, and so many months behind its first one. */
+const nextDay = (day: string): string => shifted(day, (date) => date.setUTCDate(date.getUTCDate() + 1));
+const shifted = (day: string, shift: (date: Date) => number): string => {
+  const date = new Date(`${day}T00:00:00Z`);
+  shift(date);
+  return date.toISOString().slice(0, 10);
+};
+
+const monthNames =
+  'january february march april may june july august september october november december'.split(' ');
+
+/** One month; of the year that it is of, or of the one where it was last, by the day that it is now. */
+function monthPeriod(name: string, year: number | null, today: string): Period {
+  const number = String(monthNames.indexOf(name) + 1).padStart(2, '0');
+  const thisYear = Number(today.slice(0, 4));
+  const of = year ?? (`${thisYear}-${number}` <= today.slice(0, 7) ? thisYear : thisYear - 1);
+  const from = `${of}-${number}-01`;
+  return days(
+    from,
+    shifted(from, (date) => date.setUTCMonth(date.getUTCMonth() + 1)),
+  );
+}
+
+const versus = '(?:vs|versus|and|or|against|to|with|than|(?:as )?compared (?:to|with))';
+const isYear = (number: number): boolean => Number.isInteger(number) && number >= 1970 && number <= 2100;
+
+/** Two periods side by side. */
+const comparisonRules: readonly Rule[] = [
+  rule(
+    `{in}(?:between )?(?:this|current) {unit} ${versus} (?:the )?(?:last|previous)(?: \\w+)?`,
+    (found) => ({
+      compared: [calendar(found.unit(), 0), calendar(found.unit(), 1)],
+    }),
+  ),
+  rule(
+    `{in}(?:between )?(?:the )?(?:last|previous) {unit} ${versus} (?:this|current)(?: \\w+)?`,
+    (found) => ({
+      compared: [calendar(found.unit(), 0), calendar(found.unit(), 1)],
+    }),
+  ),
+  rule(`{unit} over {same:unit}`, (found) =>
+    found.unit() === found.unit('same')
+      ? { compared: [calendar(found.unit(), 0), calendar(found.unit(), 1)] }
+      : null,
+  ),
+  ...rules({
+    [`{in}(?:between )?(?:today ${versus} yesterday|yesterday ${versus} today)`]: {
+      compared: [calendar('day', 0), calendar('day', 1)],
+    },
+  }),
+];
+
+/** Times, by the words for them. Told the day that it is now, for months without a year. */
+export const periodRules = (today: string): readonly Rule[] => [
+  ...comparisonRules,
+  rule('{in}(?:the )?(?:last|past|previous|recent) {number} {unit}', (found) =>
+    found.number() >= 1 && found.number() < 10_000 && Number.isInteger(found.number())
+      ? { period: { kind: 'last', count: found.number(), unit: found.unit() } }
+      : null,
+  ),
+  rule(
+    '(?:(?:in|over|for|during|within|from|of) )?(?:the past|past|(?:in|over|during|within) the last) {unit}',
+    (found) => ({
+      period: { kind: 'last', count: 1, unit: found.unit() },
+    }),
+  ),
+  rule('{in}(?:last|previous) {unit}', (found) => ({ period: calendar(found.unit(), 1) })),
+  rule('{in}(?:this|current) {unit}(?: so far)?', (found) => ({ period: calendar(found.unit(), 0) })),
+  rule('{unit} to date', (found) => ({ period: calendar(found.unit(), 0) })),
+  rule('{in}(?:between |from )?{date} (?:and|to|until|through) {to:date}', (found) => ({
+    period: days(found.text('date'), nextDay(found.text('to'))),
+  })),
+  rule('(?:since|from|starting|after) {date}', (found) => ({ period: days(found.text('date'), null) })),
+  rule('(?:before|until) {date}', (found) => ({ period: days(null, found.text('date')) })),
+  rule('(?:(?:on|in|for|at) )?{date}', (found) => ({
+    period: days(found.text('date'), nextDay(found.text('date'))),
+  })),
+  rule(`(?:in|during|for|of) (?<month>${monthNames.join('|')})(?: {number})?`, (found) => {
+    const year = found.word('number') === '' ? null : found.number();
+    if (year !== null && !isYear(year)) return null;
+    return { period: monthPeriod(found.word('month'), year, today) };
+  }),
+  rule('(?:in|during|for|of) {number}', (found) =>
+    isYear(found.number())
+      ? { period: days(`${found.number()}-01-01`, `${found.number() + 1}-01-01`) }
+      : null,
+  ),
+  rule('since yesterday', () => ({ period: { kind: 'calendar', unit: 'day', ago: 1 } })),
+  ...rules({
+    '{in}today': { period: calendar('day', 0) },
+    '{in}yesterday': { period: calendar('day', 1) },
+    '(?:{in}all(?: the)? time|ever|in total|overall)': { period: { kind: 'always' } },
+  }),
+];

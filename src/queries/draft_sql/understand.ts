@@ -1,0 +1,67 @@
+import { emptyDraft, mergeDrafts, type Draft } from './draft.ts';
+import { bindingWords } from './naming/grammar_words.ts';
+import type { GrammarWord, Mention } from './naming/mentions.ts';
+import { breakdownRules } from './rules/breakdowns.ts';
+import { bucketRules } from './rules/buckets.ts';
+import { conversionRules } from './rules/conversions.ts';
+import { bareValueRules, filterRules } from './rules/filters.ts';
+import { measureRules } from './rules/measures.ts';
+import { periodRules } from './rules/periods.ts';
+import { foundIn, readableText, type Rule } from './rules/rule.ts';
+import { rowRules, subjectRules } from './rules/subjects.ts';
+import { unclear } from './unclear.ts';
+
+/** Stands where words were taken away, so that what was apart does not come together. */
+const taken = '·';
+
+/** Those that need more words come before those that are content with fewer. */
+const rulesInOrder = (today: string): readonly Rule[] => [
+  ...conversionRules,
+  ...periodRules(today),
+  ...filterRules,
+  ...bucketRules,
+  ...measureRules,
+  ...breakdownRules,
+  ...rowRules,
+  ...bareValueRules,
+  ...subjectRules,
+];
+
+/**
+ * What a prompt asks for. Nothing that matters is passed over: a prompt of which something is left is refused.
+ * @param today the project's day, as `2026-11-21`
+ * @throws QueryInvalid `unclear`
+ */
+export function understand(mentions: readonly (Mention | GrammarWord)[], today: string): Draft {
+  let draft = emptyDraft;
+  let text = readableText(mentions);
+  for (const { says, means } of rulesInOrder(today))
+    for (let match = says.exec(text); match !== null; match = says.exec(text)) {
+      const more = means(foundIn(match, mentions), draft);
+      const merged = more && mergeDrafts(draft, more);
+      if (merged === null) break;
+      draft = merged;
+      text = `${text.slice(0, match.index)}${taken}${text.slice(match.index + match[0].length)}`;
+    }
+  requireNothingLeft(text, mentions);
+  return draft;
+}
+
+function requireNothingLeft(text: string, mentions: readonly (Mention | GrammarWord)[]): void {
+  const left = text.split(/[ ·]+/).flatMap((word): readonly (Mention | string)[] => {
+    const [, index] = /^<\w+:(\d+)>$/.exec(word) ?? [];
+    const mention = index === undefined ? undefined : mentions[Number(index)];
+    if (mention !== undefined && mention.kind !== 'grammar') return [mention];
+    return bindingWords.has(word) ? [word] : [];
+  });
+  if (left.length === 0) return;
+  const words = left.map((one) => `"${typeof one === 'string' ? one : one.said}"`).join(', ');
+  const candidates = left.flatMap((one) =>
+    typeof one !== 'string' && one.kind === 'text' ? one.candidates.slice(0, 5) : [],
+  );
+  const hint =
+    candidates.length > 0
+      ? `Perhaps you meant ${candidates.map((name) => `"${name}"`).join(' or ')}?`
+      : 'Name events and properties as the project has them, values in quotes, and say what to count or list.';
+  throw unclear(`It is not clear what ${words} means here. ${hint}`);
+}

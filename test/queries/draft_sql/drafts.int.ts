@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Project } from '../../../src/dialect/resolve/statement.ts';
+import { project as anyProject } from '../../dialect/project.ts';
+import { rowsOf } from '../../dialect/running.ts';
+import { openFacade, type Facade } from '../../http/facade.ts';
+import { insertShop, person } from './shop_data.ts';
+
+let facade: Facade;
+let project: Project;
+beforeAll(async () => {
+  facade = await openFacade();
+  const { pool } = facade.database;
+  await insertShop(pool, facade.projectId, facade.otherProjectId);
+  project = {
+    ...anyProject,
+    teamId: facade.projectId,
+    schema: { ...anyProject.schema, warehouse: new Map(), eventProperties: new Map() },
+  };
+});
+afterAll(() => facade.close());
+
+const draft = (parameters: Readonly<Record<string, string>>) =>
+  facade.call(
+    'GET',
+    `/api/projects/${facade.projectId}/query/draft_sql?${new URLSearchParams(parameters).toString()}`,
+  );
+
+/** The rows of what is drafted, on the Saturday that the data was written for. */
+async function rowsFor(prompt: string, more: Readonly<Record<string, string>> = {}) {
+  const { status, body, text } = await draft({ prompt, ...more });
+  if (status !== 200) throw new Error(`${prompt}: ${text}`);
+  return rowsOf(facade.database.pool, String(body.sql), project);
+}
+
+type Case = readonly [prompt: string, rows: readonly (readonly unknown[])[]];
+const [ada, bob, eve] = [person(1), person(2), person(3)];
+
+const answers: readonly Case[] = [
+  ['Signups per day in the last 7 days', [['2026-11-20T00:00:00.000Z', 1]]],
+  ['How many page views were there yesterday?', [[3]]],
+  ['unique users last week', [[2]]],
+  [
+    'weekly active users in the last 14 days',
+    [
+      ['2026-11-08', 2],
+      ['2026-11-15', 2],
+    ],
+  ],
+  [
+    'What are the top 2 browsers?',
+    [
+      ['Chrome', 5],
+      ['Safari', 3],
+    ],
+  ],
+  [
+    'pageviews by country',
+    [
+      ['Germany', 3],
+      ['France', 1],
+    ],
+  ],
+  [
+    'average amount of purchases per month',
+    [
+      ['2026-10-01', 100],
+      ['2026-11-01', 40],
+    ],
+  ],
+  [
+    'total amount by country',
+    [
+      ['France', 100],
+      ['Germany', 80],
+    ],
+  ],
+  ['conversion from signup to purchase in the last 30 days', [[2, 1, 50]]],
+  ['how many users who signed up then purchased this month', [[2, 1, 50]]],
+  ['users who signed up but never purchased', [[1]]],
+  [
+    'users by plan',
+    [
+      ['pro', 2],
+      ['free', 1],
+    ],
+  ],
+  ['persons whose email contains example.com', [[2]]],
+  ['how many persons are there', [[3]]],
+  [
+    'new users per week',
+    [
+      ['2026-11-01', 1],
+      ['2026-11-08', 1],
+      ['2026-11-15', 1],
+    ],
+  ],
+  ['average session duration', [[600]]],
+  ['How many sessions were there yesterday?', [[2]]],
+  ['bounce rate', [[0.6]]],
+  ['pageviews this week compared to last week', [[3, 1]]],
+  [
+    'compare signups and purchases per month',
+    [
+      ['2026-10-01', 1, 1],
+      ['2026-11-01', 2, 2],
+    ],
+  ],
+  ['purchases where amount is greater than 40', [[2]]],
+  ['purchases with plan pro', [[1]]],
+  ['pageviews in Germany on Chrome', [[2]]],
+  ['pageviews not in Germany', [[1]]],
+  ['pageviews per user', [[4 / 3]]],
+  ['events per session', [[8 / 5]]],
+  [
+    'most active users this month',
+    [
+      [ada, 5],
+      [bob, 2],
+      [eve, 1],
+    ],
+  ],
+  [
+    'which events are most common',
+    [
+      ['$pageview', 4],
+      ['purchase_completed', 3],
+      ['signed_up', 3],
+    ],
+  ],
+  ['signups between 2026-10-01 and 2026-10-31', [[1]]],
+  ['signups in October 2026 by browser', [['Firefox', 1]]],
+  [
+    'pageviews by hour of day',
+    [
+      [9, 2],
+      [11, 1],
+      [15, 1],
+    ],
+  ],
+  ['how many different pages were viewed in November 2026', [[2]]],
+  ['total amount of purchases over time since 2026-11-01', [['2026-11-21T00:00:00.000Z', 80]]],
+  [
+    'top country per month by signups',
+    [
+      ['2026-10-01', 'Germany', 1],
+      ['2026-11-01', 'France', 1],
+      ['2026-11-01', 'Germany', 1],
+    ],
+  ],
+];
+
+describe('Drafts of queries', () => {
+  it.each(answers)('%s', async (prompt, rows) => {
+    expect(await rowsFor(prompt)).toEqual(rows);
+  });
+
+  it('lists rows, the newest first', async () => {
+    const rows = await rowsFor('show me the latest 2 purchases');
+    expect(rows.map(([, event, distinctId, properties]) => [event, distinctId, properties])).toMatchObject([
+      ['purchase_completed', 'd1', { amount: 30 }],
+      ['purchase_completed', 'd1', { amount: 50 }],
+    ]);
+    const persons = await rowsFor('list users with plan pro');
+    expect(persons.map(([id]) => id)).toEqual([eve, ada]);
+  });
+
+  it('narrows the current query where a prompt says no more', async () => {
+    const current_query = 'select count() from events';
+    expect(await rowsFor('only in Germany', { current_query })).toEqual([[7]]);
+    expect(await rowsFor('only the last 7 days', { current_query })).toEqual([[6]]);
+    expect(await rowsFor('how many signups', { current_query })).toEqual([[3]]);
+  });
+
+  it('refuses what is missing, long, or not clear, and drafts for who may ask', async () => {
+    const refused = async (parameters: Readonly<Record<string, string>>) => {
+      const { status, body } = await draft(parameters);
+      return [status, body.code, body.attr];
+    };
+    expect(await refused({})).toEqual([400, 'required', 'prompt']);
+    expect(await refused({ prompt: '  ' })).toEqual([400, 'required', 'prompt']);
+    expect(await refused({ prompt: 'signups '.repeat(51) })).toEqual([400, 'too_long', 'prompt']);
+    for (const prompt of [
+      'hello',
+      'count',
+      'write me a poem',
+      'signups of aliens',
+      'signups except bots',
+      'rocket launched per day',
+      'events with fuel kerosene',
+      'signups per day and bounce',
+    ])
+      expect([prompt, ...(await refused({ prompt }))]).toEqual([prompt, 400, 'unclear', 'prompt']);
+    const { key } = await facade.newKey(facade.projectId, ['batch_export:read']);
+    const answer = await facade.call(
+      'GET',
+      `/api/projects/${facade.projectId}/query/draft_sql?prompt=signups`,
+      undefined,
+      { authorization: `Bearer ${key}` },
+    );
+    expect(answer.status).toBe(403);
+  });
+
+  it('says which words are not clear and what they could be', async () => {
+    const { body } = await draft({ prompt: 'completed launches per day' });
+    expect(body.detail).toContain('"launches"');
+  });
+});
