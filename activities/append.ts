@@ -20,6 +20,7 @@ import { isRefusal } from './refusals.ts';
 import type { RunStarter } from '../src/temporal/run_starter.ts';
 import type { ScheduleClient } from '../src/temporal/schedule_client.ts';
 import { failureFor, framesOf, withFailures } from './failures.ts';
+import type { PublishEmpty } from './publish_empty.ts';
 import { countOpenRun, type CountedRows } from './count.ts';
 import { startTelling, type TellingDependencies } from './start_telling.ts';
 import { readScheduleAttributes, type ScheduleAttributes } from './schedule_attributes.ts';
@@ -31,6 +32,7 @@ export interface AppendDependencies extends TellingDependencies {
   readonly runSteps: RunSteps;
   readonly source: Source;
   readonly selectionOf: SelectionOf;
+  readonly publishEmpty: PublishEmpty;
   readonly runs: RunStarter;
   readonly schedules: ScheduleClient;
   readonly backfills: BackfillClient;
@@ -154,7 +156,7 @@ function scheduleActivities(dependencies: AppendDependencies) {
 }
 
 function runActivities(dependencies: AppendDependencies) {
-  const { journal, runSteps, source, logger } = dependencies;
+  const { journal, runSteps, source, publishEmpty, logger } = dependencies;
   return withFailures(
     {
       /** One look whether a transaction of the source may still add to the run's interval; counts its rows when none may. */
@@ -179,6 +181,11 @@ function runActivities(dependencies: AppendDependencies) {
         const counted = await countOpenRun(dependencies, settled, run, cancellationSignal());
         return { ...look, held_by, counted };
       },
+
+      /** Publishes a run without rows, unless that is better left to the workers of the exports. */
+      publishEmpty: async (input: { run_id: string }): Promise<{ readonly published: boolean }> => ({
+        published: await publishEmpty(input.run_id),
+      }),
 
       /** Closes a run whose execution has sent its share, and opens the run that the next execution goes on with. */
       continueRun: (input: { run_id: string }): Promise<ContinuedRun> => continueRun(journal, input.run_id),

@@ -21,6 +21,8 @@ const rangesMaximum = 64;
 export interface CountedRows {
   readonly rows: number;
   readonly ranges: number;
+  /** Whether `publishEmpty` is to be tried; absent in what earlier versions recorded. */
+  readonly publish_empty?: boolean;
 }
 
 /**
@@ -53,7 +55,7 @@ export async function countOpenRun(
       'WARNING',
       `Gave up waiting for open transactions of the source (${input.held_by.join(', ')}); rows that they commit later are missing from this run.`,
     );
-  const counted = { rows, ranges: run.ranges.length };
+  const counted = { rows, ranges: run.ranges.length, ...(rows === 0 && { publish_empty: true }) };
   // Ranges that begin at the same time find the generation reserved.
   if (counted.ranges > 1 && !run.finished && run.generation === 0) await runSteps.reserveGeneration(run_id);
   return counted;

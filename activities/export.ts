@@ -1,5 +1,3 @@
-import { manifestOf } from '../src/destination/manifest.ts';
-import { requireActive } from '../src/domain/run.ts';
 import { currentActivity, withHeartbeats } from './activity_context.ts';
 import { lendingSlot } from './lent_slot.ts';
 import type { ExportDependencies } from './export_dependencies.ts';
@@ -11,18 +9,11 @@ import {
   type ExportOutcome,
 } from './export_interval.ts';
 import { withFailures } from './failures.ts';
-import { withDestination } from './run_destination.ts';
+import { publishManifest, type PublishOutcome } from './publish_manifest.ts';
 
 /** Which run; everything else is read from the journal, so that no config and no row enters a history. */
 export interface RunInput {
   readonly run_id: string;
-}
-
-/** What of a published manifest travels through a history. */
-export interface PublishOutcome {
-  readonly generation: number;
-  readonly rows: number;
-  readonly manifest_key: string;
 }
 
 /**
@@ -76,33 +67,4 @@ export function createExportActivities(dependencies: ExportDependencies) {
     },
     logger,
   );
-}
-
-async function publishManifest(
-  dependencies: ExportDependencies,
-  runId: string,
-  signal: AbortSignal,
-): Promise<PublishOutcome> {
-  const { runSteps, source } = dependencies;
-  const found = await runSteps.read(runId);
-  const run =
-    found.status === 'Completed'
-      ? found
-      : await runSteps.startPublish(runId, requireActive(found).generation);
-  return withDestination(dependencies, runId, run, async (destination) => {
-    const manifest_key = destination.manifestKey(run.subject);
-    const manifest = manifestOf(runId, run, source.columns(run.subject.model));
-    if (run.status !== 'Completed') {
-      const { verified } = await destination.putManifest(manifest_key, manifest, signal);
-      if (!verified)
-        await runSteps.log(
-          run,
-          runId,
-          'WARNING',
-          'The manifest could not be read back: the credentials may write to the bucket but not read from it.',
-        );
-      await runSteps.complete(runId, run.generation, manifest_key);
-    }
-    return { generation: run.generation, rows: manifest.rows, manifest_key };
-  });
 }

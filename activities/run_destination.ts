@@ -4,7 +4,7 @@ import type { ExportDependencies } from './export_dependencies.ts';
 
 /** Opens the run's destination for one activity; waits for it are told to the export's log, each kind once. */
 export async function withDestination<Result>(
-  { runSteps, openDestination, logger }: ExportDependencies,
+  { runSteps, openDestination, logger }: Pick<ExportDependencies, 'runSteps' | 'openDestination' | 'logger'>,
   runId: string,
   run: OpenedRun,
   work: (destination: Destination) => Promise<Result>,

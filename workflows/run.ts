@@ -63,10 +63,10 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
   const { run_id } = input;
   const source = proxyLocalActivities<AppendActivities>(sourcePolicy(input.limits));
   const data = proxyActivities<ExportActivities>(exportPolicy(input));
-  const { rows, ranges } =
+  const { rows, ranges, publish_empty } =
     input.rows === undefined
       ? await countSettledRows(source, input)
-      : { rows: input.rows, ranges: input.ranges ?? 1 };
+      : { rows: input.rows, ranges: input.ranges ?? 1, publish_empty: false };
   if (rows > 0) {
     showStatus('Running', `Exporting ${rows} rows${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
     const finished = ranges > 1 ? await exportRanges(data, run_id, ranges) : await exportWhole(data, run_id);
@@ -74,7 +74,10 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
   }
   setCurrentDetails(`Publishing the manifest of ${rows} rows`);
   // The journal says whether publishing may begin; once it may, a cancellation comes too late.
-  await CancellationScope.nonCancellable(() => data.publishManifest({ run_id }));
+  await CancellationScope.nonCancellable(async () => {
+    if (publish_empty === true && (await recording.publishEmpty({ run_id })).published) return;
+    await data.publishManifest({ run_id });
+  });
   return undefined;
 }
 
@@ -105,10 +108,10 @@ async function countSettledRows(
 ): Promise<CountedRows> {
   const { settled, held_by, counted: found } = await waitForTransactions(source, input);
   // Looks of earlier versions did not count.
-  const counted: { rows: number; ranges?: number } =
+  const counted: Omit<CountedRows, 'ranges'> & { ranges?: number } =
     found ?? (await source.countRows({ run_id: input.run_id, settled, held_by }));
   // Executions of earlier versions know no ranges.
-  return { rows: counted.rows, ranges: counted.ranges ?? 1 };
+  return { ...counted, ranges: counted.ranges ?? 1 };
 }
 
 /** Waits until no open transaction of the source can add to the interval any more, or for as long as is allowed. */

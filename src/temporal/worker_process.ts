@@ -3,6 +3,7 @@ import { createAppendActivities } from '../../activities/append.ts';
 import { createDestinationTestActivities } from '../../activities/destination_test.ts';
 import { createExportActivities } from '../../activities/export.ts';
 import { createNotifyActivities } from '../../activities/notify.ts';
+import { createEmptyPublisher } from '../../activities/publish_empty.ts';
 import { createQueryActivities, createQueryEndActivities } from '../../activities/query.ts';
 import { createUpkeepActivities, createUpkeepLook } from '../../activities/upkeep.ts';
 import { createKeyRing, type KeyRing } from '../config/key_ring.ts';
@@ -138,7 +139,10 @@ async function serve(
     const workers = await createWorkers({
       connection,
       workflowBundle,
-      appendActivities: createAppendActivities(control),
+      appendActivities: createAppendActivities({
+        ...control,
+        publishEmpty: createEmptyPublisher(exporting, settings),
+      }),
       destinationTestActivities: createDestinationTestActivities({
         testDestination: createDestinationTester(pool, keyRing, settings),
         logger,

@@ -142,6 +142,7 @@ export async function createControlStack(
     runSteps,
     source: data.source,
     selectionOf: () => Promise.resolve(everyRow),
+    publishEmpty: () => Promise.resolve(false),
     runs: createRunStarter(client, settings),
     schedules: createScheduleClient(client, settings),
     backfills: createBackfillClient(client, pool, settings),

@@ -1,0 +1,47 @@
+import { manifestOf } from '../src/destination/manifest.ts';
+import { requireActive } from '../src/domain/run.ts';
+import type { ExportDependencies } from './export_dependencies.ts';
+import { withDestination } from './run_destination.ts';
+
+/** What publishing works with. */
+export type PublishDependencies = Pick<
+  ExportDependencies,
+  'runSteps' | 'source' | 'openDestination' | 'logger'
+>;
+
+/** What of a published manifest travels through a history. */
+export interface PublishOutcome {
+  readonly generation: number;
+  readonly rows: number;
+  readonly manifest_key: string;
+}
+
+/** Claims publishing, puts the manifest of an exported run and completes the run. A repeat goes on where it was. */
+export async function publishManifest(
+  dependencies: PublishDependencies,
+  runId: string,
+  signal: AbortSignal,
+): Promise<PublishOutcome> {
+  const { runSteps, source } = dependencies;
+  const found = await runSteps.read(runId);
+  const run =
+    found.status === 'Completed'
+      ? found
+      : await runSteps.startPublish(runId, requireActive(found).generation);
+  return withDestination(dependencies, runId, run, async (destination) => {
+    const manifest_key = destination.manifestKey(run.subject);
+    const manifest = manifestOf(runId, run, source.columns(run.subject.model));
+    if (run.status !== 'Completed') {
+      const { verified } = await destination.putManifest(manifest_key, manifest, signal);
+      if (!verified)
+        await runSteps.log(
+          run,
+          runId,
+          'WARNING',
+          'The manifest could not be read back: the credentials may write to the bucket but not read from it.',
+        );
+      await runSteps.complete(runId, run.generation, manifest_key);
+    }
+    return { generation: run.generation, rows: manifest.rows, manifest_key };
+  });
+}

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createEmptyPublisher } from '../../activities/publish_empty.ts';
+import { runDecider } from '../../src/domain/run.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { startSilentServer, type SilentServer } from '../isolation/silent_server.ts';
+import { until } from '../setup/until.ts';
+import { createStage, interval, type Stage } from './export_stage.ts';
+import { createReader } from './reader.ts';
+
+let stage: Stage;
+let silent: SilentServer;
+beforeAll(async () => {
+  stage = await createStage();
+  silent = await startSilentServer();
+});
+afterAll(async () => {
+  await stage.close();
+  await silent.close();
+});
+
+const publisher = (patienceMs: number) =>
+  createEmptyPublisher(
+    { ...stage, logger: createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }) },
+    { EXPORTD_EMPTY_PUBLISH_PLACES: 1, EXPORTD_EMPTY_PUBLISH_MS: patienceMs },
+  );
+const openEmpty = async (config: object = {}) => {
+  const { run_id } = await stage.openRun({ config });
+  await stage.runSteps.countNone(run_id, { settled: true, encoder: 'none' });
+  return run_id;
+};
+
+describe('an interval without rows', () => {
+  it('is published where it was found to have none, once', async () => {
+    const publish = publisher(60_000);
+    const run_id = await openEmpty();
+    expect([await publish(run_id), await publish(run_id)]).toEqual([true, true]);
+    const { manifest_key } = await stage.attempt().publishManifest({ run_id });
+    const read = createReader(stage.database.pool, stage.bucket, interval);
+    expect(await read.manifestAt(manifest_key)).toMatchObject({ run_id, rows: 0, files: [], generation: 1 });
+  });
+
+  it('is left to the exports while its bucket hangs, and so is the next as long as no place is free', async () => {
+    const publish = publisher(1_500);
+    const hanging = publish(await openEmpty({ endpoint_url: silent.endpoint }));
+    await until(() => silent.taken() > 0, 'the manifest is on its way');
+    const next = await openEmpty();
+    expect(await publish(next)).toBe(false);
+    expect(await hanging).toBe(false);
+    expect(await publish(next)).toBe(true);
+  });
+
+  it('of a run that has ended is not published', async () => {
+    const run_id = await openEmpty();
+    await stage.journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(runDecider, run_id);
+      await stream.append('ended', [{ type: 'RunCancelled', data: { reason: 'a test' } }]);
+    });
+    await expect(publisher(60_000)(run_id)).rejects.toThrow('The run is Cancelled');
+  });
+});
