@@ -1,9 +1,13 @@
 import { relationsOf, type RelationSettings } from '../source/relations.ts';
 import { dialectQueryKind } from './dialect_query/index.ts';
 import { bindQueryKind, createQueryKinds, type QueryKinds } from './registry.ts';
+import { trendsQueryKind } from './trends_query/index.ts';
 
 /** Every kind of query that exportd answers: a new one is a folder beside this file and a line here. @throws BadRelationName */
 export const productQueryKinds = (settings: RelationSettings): QueryKinds => {
   const relations = relationsOf(settings);
-  return createQueryKinds([bindQueryKind(dialectQueryKind(relations))]);
+  return createQueryKinds([
+    bindQueryKind(dialectQueryKind(relations)),
+    bindQueryKind(trendsQueryKind(relations)),
+  ]);
 };

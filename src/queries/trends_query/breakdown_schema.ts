@@ -1,0 +1,78 @@
+import { z } from 'zod';
+
+/** What a breakdown can be by. Some are known and refused by name, because what they read is not stored here. */
+const breakdownTypes = [
+  ...(['event', 'person', 'session', 'group', 'hogql', 'dialect', 'event_metadata'] as const),
+  ...(['cohort', 'data_warehouse', 'data_warehouse_person_property', 'revenue_analytics'] as const),
+] as const;
+
+const typeSchema = z
+  .enum(breakdownTypes)
+  .transform((type) => (type === 'dialect' ? 'hogql' : type))
+  .nullish();
+
+const groupIndex = z.number().int().min(0).max(4).nullish();
+const bins = z.number().int().min(1).max(100).nullish();
+
+/** One of several breakdowns. */
+const breakdownSchema = z.strictObject({
+  property: z.union([z.string(), z.number()]),
+  type: typeSchema,
+  normalize_url: z.boolean().nullish(),
+  histogram_bin_count: bins,
+  group_type_index: groupIndex,
+});
+
+/** By what a query's lines are cut into more of them. */
+export const breakdownFilterSchema = z.strictObject({
+  breakdown: z.union([z.string(), z.number(), z.array(z.union([z.string(), z.number()]))]).nullish(),
+  breakdown_type: typeSchema,
+  breakdown_group_type_index: groupIndex,
+  breakdown_normalize_url: z.boolean().nullish(),
+  breakdown_histogram_bin_count: bins,
+  breakdowns: z.array(breakdownSchema).max(3, 'At most 3 breakdowns are possible.').nullish(),
+  /** How many values have a line of their own. */
+  breakdown_limit: z.number().int().min(1).max(1_000).nullish(),
+  /** Leaves out the line of all other values. */
+  breakdown_hide_other_aggregation: z.boolean().nullish(),
+  breakdown_path_cleaning: z.literal(false, 'Path cleaning rules are not stored here.').nullish(),
+});
+export type BreakdownFilter = z.infer<typeof breakdownFilterSchema>;
+
+/** One thing that lines are broken down by, in one form for both ways to write it. */
+export interface Breakdown {
+  readonly type: Exclude<NonNullable<BreakdownFilter['breakdown_type']>, 'dialect'>;
+  readonly property: string | number | readonly (string | number)[];
+  readonly normalize_url: boolean;
+  readonly bins: number | null;
+  readonly group_type_index: number | null;
+  /** Path of the member of the request that names it. */
+  readonly attr: string;
+}
+
+/** What a filter breaks down by; none where it says nothing. */
+export function breakdownsOf(filter: BreakdownFilter | null | undefined): readonly Breakdown[] {
+  if (!filter) return [];
+  const path = 'query__breakdownFilter';
+  if (filter.breakdowns?.length)
+    return filter.breakdowns.map((one, index) => ({
+      type: one.type ?? 'event',
+      property: one.property,
+      normalize_url: one.normalize_url ?? false,
+      bins: one.histogram_bin_count ?? null,
+      group_type_index: one.group_type_index ?? null,
+      attr: `${path}__breakdowns__${index}`,
+    }));
+  const { breakdown } = filter;
+  if (breakdown === null || breakdown === undefined || breakdown === '') return [];
+  return [
+    {
+      type: filter.breakdown_type ?? 'event',
+      property: breakdown,
+      normalize_url: filter.breakdown_normalize_url ?? false,
+      bins: filter.breakdown_histogram_bin_count ?? null,
+      group_type_index: filter.breakdown_group_type_index ?? null,
+      attr: `${path}__breakdown`,
+    },
+  ];
+}

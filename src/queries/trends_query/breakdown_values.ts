@@ -1,0 +1,66 @@
+import type { Expression } from '../../dialect/ast.ts';
+import { expressionOf, fieldOf } from '../../dialect/build.ts';
+import { readExpression } from '../dialect_texts.ts';
+import { QueryInvalid } from '../query_errors.ts';
+import { nullValue } from './breakdown_marks.ts';
+import type { Breakdown } from './breakdown_schema.ts';
+import { binnedValue, type Bins } from './histogram.ts';
+
+const refused = (attr: string, message: string): QueryInvalid =>
+  new QueryInvalid('not_supported', message, { attr });
+
+/** Fields of events themselves. */
+const metadata: ReadonlySet<string> = new Set([
+  ...(['event', 'distinct_id', 'uuid', 'person_id', 'timestamp', 'created_at', 'elements_chain'] as const),
+  ...(['$session_id', '$window_id', '$group_0', '$group_1', '$group_2', '$group_3', '$group_4'] as const),
+]);
+
+/** What an event is broken down by, as the source has it. @throws QueryInvalid */
+export function brokenDownBy({ type, property, group_type_index, attr }: Breakdown): Expression {
+  if (type === 'cohort')
+    throw refused(
+      attr,
+      'Breakdowns by cohort are not supported: cohorts are not stored here. Break down by an expression (breakdown_type "hogql") that holds their condition.',
+    );
+  if (typeof property === 'object')
+    throw refused(attr, 'A list of breakdowns is written in the member breakdowns.');
+  const name = String(property);
+  switch (type) {
+    case 'event':
+      return fieldOf('properties', name);
+    case 'person':
+      return fieldOf('person', 'properties', name);
+    case 'session':
+      return fieldOf('session', name);
+    case 'group':
+      if (name === '$group_key') return fieldOf(`$group_${group_type_index ?? 0}`);
+      throw refused(attr, 'Properties of groups are not stored here; break down by their key, "$group_key".');
+    case 'event_metadata':
+      if (metadata.has(name)) return fieldOf(name);
+      throw new QueryInvalid(
+        'invalid_input',
+        `Events have no field ${name}. There are: ${[...metadata].join(', ')}.`,
+        { attr },
+      );
+    case 'hogql':
+      return readExpression(name, attr);
+    default:
+      throw refused(attr, `Breakdowns of the type ${type} are not supported here.`);
+  }
+}
+
+/** An URL without what may be missing behind it: slashes, `?` and `#`. */
+const normalized = "{text} = '' ? null : ifNull(nullIf(trimRight({text}, '/?#'), ''), '/')";
+
+/**
+ * The text of an event's value, never null or empty.
+ * @param bins of a histogram: the value is the text of the one that the number lies in
+ * @throws QueryInvalid
+ */
+export function breakdownValue(breakdown: Breakdown, bins: Bins | null): Expression {
+  const value = brokenDownBy(breakdown);
+  if (bins !== null) return binnedValue(value, bins);
+  const text = expressionOf('toString({value})', { value });
+  const read = breakdown.normalize_url ? expressionOf(normalized, { text }) : text;
+  return expressionOf("ifNull(nullIf({read}, ''), {missing})", { read, missing: { value: nullValue } });
+}

@@ -1,0 +1,40 @@
+import type { Expression } from '../../dialect/ast.ts';
+import type { DialectReader } from '../dialect_reader.ts';
+import { QueryInvalid } from '../query_errors.ts';
+import { brokenDownBy } from './breakdown_values.ts';
+import { breakdownsOf } from './breakdown_schema.ts';
+import { measureOf } from './measures.ts';
+import type { TrendsQuery } from './schema.ts';
+import { selecting, tableNamed } from './selects.ts';
+
+/**
+ * Compiles the expressions of a query by themselves, so that a refusal names their member and not a statement of
+ * exportd's own. @throws QueryInvalid
+ */
+export function checkExpressions(query: TrendsQuery, reader: DialectReader): void {
+  const kindOf = (expression: Expression, attr: string): string | undefined => {
+    const alone = selecting({ value: expression }, { from: tableNamed('events') });
+    return reader.compile(alone, { attr }).columns[0]?.type.kind;
+  };
+  for (const breakdown of breakdownsOf(query.breakdownFilter))
+    kindOf(brokenDownBy(breakdown), breakdown.attr);
+  for (const [index, series] of query.series.entries()) {
+    if (series.kind !== 'EventsNode') continue;
+    const attr = `query__series__${index}`;
+    const measure = measureOf(series, attr);
+    if (measure.form !== 'whole') {
+      if (measure.direct !== null) kindOf(measure.direct, `${attr}__math_property`);
+      continue;
+    }
+    const path = `${attr}__math_hogql`;
+    const kind = kindOf(measure.direct, path) ?? 'null';
+    if (!['integer', 'float', 'decimal', 'boolean', 'null'].includes(kind))
+      throw new QueryInvalid(
+        'invalid_input',
+        'The expression has to give a number, such as sum(toFloat(properties.price)).',
+        {
+          attr: path,
+        },
+      );
+  }
+}

@@ -1,0 +1,91 @@
+import type { Expression, From, Join, Select } from '../../dialect/ast.ts';
+import { derived, expressionOf, fieldOf, joined, selectOf } from '../../dialect/build.ts';
+import { nullValue, otherValue } from './breakdown_marks.ts';
+import { selecting, tableNamed } from './selects.ts';
+import { resultColumn, valueColumns } from './value_columns.ts';
+
+const rankedName = (column: string): string => column.replace('breakdown', 'kept');
+
+/**
+ * The values that have a line of their own: those with the largest totals, equal ones in the order of their bytes;
+ * events without any value come last.
+ * @param results the results of all values: columns of values and `result`
+ * @param total of a value, over its results
+ */
+export function keptValues(results: Select, count: number, limit: number, total: Expression): Select {
+  const columns = valueColumns(count);
+  const missing = joined(
+    'and',
+    columns.map((name) =>
+      expressionOf('{value} = {missing}', { value: fieldOf(name), missing: { value: nullValue } }),
+    ),
+  );
+  return selecting(Object.fromEntries(columns.map((name) => [rankedName(name), fieldOf(name)])), {
+    from: derived(results, 'results'),
+    groupBy: columns,
+    orderBy: [
+      { by: expressionOf('{missing} ? 1 : 0', { missing: missing ?? expressionOf('true') }) },
+      { by: total, descending: true },
+      ...columns.map((name) => ({ by: fieldOf(name) })),
+    ],
+    limit,
+  });
+}
+
+/** What results are summed up to. */
+export const sumOfResults = expressionOf(`sum(ifNull(${resultColumn}, 0))`);
+
+/** Rows beside the values that are kept, which are null where a row's value is not among them. */
+export function besideKept(rows: string, kept: string, count: number): From {
+  const columns = valueColumns(count);
+  const condition = joined(
+    'and',
+    columns.map((name) =>
+      expressionOf('{own} = {kept}', { own: fieldOf(name), kept: fieldOf(rankedName(name)) }),
+    ),
+  );
+  const { from } = selectOf('select 1 from a left join b on true');
+  if (from?.kind !== 'join' || from.constraint?.kind !== 'on' || condition === null)
+    throw new Error('No join.');
+  const join: Join = {
+    ...from,
+    left: tableNamed(rows),
+    right: tableNamed(kept),
+    constraint: { ...from.constraint, condition },
+  };
+  return join;
+}
+
+/** The values of rows beside those that are kept: others are all one. */
+export function foldedValues(count: number): Readonly<Record<string, Expression>> {
+  const columns = valueColumns(count);
+  const first = fieldOf(rankedName(columns[0] ?? ''));
+  return Object.fromEntries(
+    columns.map((name) => [
+      name,
+      expressionOf('isNull({first}) ? {other} : {own}', {
+        first,
+        other: { value: otherValue },
+        own: fieldOf(name),
+      }),
+    ]),
+  );
+}
+
+/** The same for events themselves: values that are not among those of another query are all one. */
+export function foldedEvents(values: readonly Expression[], kept: Select): readonly Expression[] {
+  const [first, ...more] = values;
+  if (first === undefined) return values;
+  const row: Expression = more.length === 0 ? first : { kind: 'tuple', items: values, start: 0, end: 0 };
+  const isKept: Expression = {
+    kind: 'comparison',
+    operator: 'in',
+    left: row,
+    right: { kind: 'subquery', query: kept, start: 0, end: 0 },
+    start: 0,
+    end: 0,
+  };
+  return values.map((value) =>
+    expressionOf('{isKept} ? {value} : {other}', { isKept, value, other: { value: otherValue } }),
+  );
+}

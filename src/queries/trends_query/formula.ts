@@ -1,0 +1,151 @@
+/** What a formula computes, over the values of its series at one point. */
+export interface Formula {
+  /** Series that it reads, from zero. */
+  readonly series: readonly number[];
+  /** What cannot be divided or is too large gives 0. */
+  readonly evaluate: (valueOf: (series: number) => number) => number;
+}
+
+/** A formula that cannot be read; offsets from the start of its text. */
+export class FormulaError extends Error {
+  override readonly name = 'FormulaError';
+  readonly offset: number;
+
+  constructor(message: string, offset: number) {
+    super(message);
+    this.offset = offset;
+  }
+}
+
+type Valued = (valueOf: (series: number) => number) => number;
+interface Token {
+  readonly text: string;
+  readonly offset: number;
+}
+
+const tokenPattern = /\s*(\*\*|[-+*/%()]|\d+(?:\.\d*)?(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?|[a-z]+)/iy;
+/** So that no formula nests deeper than functions can. */
+const mostTokens = 1_000;
+
+function tokensOf(text: string): readonly Token[] {
+  const tokens: Token[] = [];
+  tokenPattern.lastIndex = 0;
+  let end = 0;
+  while (text.slice(end).trim() !== '') {
+    const match = tokenPattern.exec(text);
+    const found = match?.[1];
+    if (found === undefined) {
+      const offset = end + (text.slice(end).length - text.slice(end).trimStart().length);
+      throw new FormulaError(`\`${text.charAt(offset)}\` cannot stand in a formula.`, offset);
+    }
+    end = tokenPattern.lastIndex;
+    tokens.push({ text: found, offset: end - found.length });
+    if (tokens.length > mostTokens) throw new FormulaError('The formula is too long.', end);
+  }
+  return tokens;
+}
+
+const finite = (value: number): number => (Number.isFinite(value) ? value : 0);
+
+const operations: Readonly<Record<string, (left: number, right: number) => number>> = {
+  '+': (left, right) => left + right,
+  '-': (left, right) => left - right,
+  '*': (left, right) => left * right,
+  '/': (left, right) => finite(left / right),
+  '%': (left, right) => finite(left % right),
+  '**': (left, right) => finite(left ** right),
+};
+
+/**
+ * Arithmetic of letters and numbers, as spreadsheets and analysts write it: `A / (A + B) * 100`. Not the dialect's own
+ * parser, because `**` is none of its operators, and here it binds tighter than a sign before it.
+ */
+class FormulaParser {
+  readonly #text: string;
+  readonly #tokens: readonly Token[];
+  readonly series = new Set<number>();
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#tokens = tokensOf(text);
+  }
+
+  whole(): Valued {
+    const value = this.#sum();
+    const rest = this.#tokens[this.#at];
+    if (rest !== undefined)
+      throw new FormulaError(`An operator is missing before \`${rest.text}\`.`, rest.offset);
+    return value;
+  }
+
+  #chain(operators: readonly string[], operand: () => Valued): Valued {
+    let value = operand();
+    for (;;) {
+      const operation = operations[this.#take(operators) ?? ''];
+      if (operation === undefined) return value;
+      const [left, right] = [value, operand()];
+      value = (valueOf) => operation(left(valueOf), right(valueOf));
+    }
+  }
+
+  #sum(): Valued {
+    return this.#chain(['+', '-'], () => this.#chain(['*', '/', '%'], () => this.#signed()));
+  }
+
+  #signed(): Valued {
+    const sign = this.#take(['-', '+']);
+    if (sign === undefined) return this.#power();
+    const value = this.#signed();
+    return sign === '-' ? (valueOf) => -value(valueOf) : value;
+  }
+
+  /** From right to left: `2 ** 3 ** 2` is 512. */
+  #power(): Valued {
+    const base = this.#atom();
+    const operation = operations[this.#take(['**']) ?? ''];
+    if (operation === undefined) return base;
+    const exponent = this.#signed();
+    return (valueOf) => operation(base(valueOf), exponent(valueOf));
+  }
+
+  #atom(): Valued {
+    const token = this.#tokens[this.#at];
+    if (token === undefined) throw new FormulaError('The formula ends too early.', this.#text.length);
+    this.#at += 1;
+    if (token.text === '(') {
+      const inner = this.#sum();
+      if (this.#take([')']) === undefined) throw new FormulaError('A bracket is not closed.', token.offset);
+      return inner;
+    }
+    if (/^[\d.]/.test(token.text)) {
+      const number = finite(Number(token.text));
+      return () => number;
+    }
+    if (/^[a-z]$/i.test(token.text)) {
+      const series = token.text.toUpperCase().charCodeAt(0) - 65;
+      this.series.add(series);
+      return (valueOf) => valueOf(series);
+    }
+    throw new FormulaError(
+      /^[a-z]/i.test(token.text)
+        ? `\`${token.text}\` is no series; those are called by one letter, A for the first.`
+        : `A series or a number is missing before \`${token.text}\`.`,
+      token.offset,
+    );
+  }
+
+  #take(wanted: readonly string[]): string | undefined {
+    const found = this.#tokens[this.#at]?.text;
+    if (found === undefined || !wanted.includes(found)) return undefined;
+    this.#at += 1;
+    return found;
+  }
+}
+
+/** Reads a formula such as `(A + B) / 2`. @throws FormulaError */
+export function parseFormula(text: string): Formula {
+  const parser = new FormulaParser(text);
+  const value = parser.whole();
+  return { series: [...parser.series], evaluate: (valueOf) => finite(value(valueOf)) };
+}

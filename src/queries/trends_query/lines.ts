@@ -1,0 +1,97 @@
+import type { ResolvedRange } from '../dates/date_range.ts';
+import type { DialectRows } from '../dialect_reader.ts';
+import { nullValue, otherValue } from './breakdown_marks.ts';
+import { bucketKey, keyOfBucket } from './buckets.ts';
+
+/** One line of a series: a value for each interval of the range, or one for the whole range. */
+export interface Line {
+  /** What it is broken down by; empty without a breakdown. */
+  readonly values: readonly string[];
+  readonly data: readonly number[];
+}
+
+/** How rows of a series' statement are to be read. */
+export interface RowForm {
+  readonly range: ResolvedRange;
+  /** How many columns of values there are. */
+  readonly count: number;
+  /** Whether the range is one interval. */
+  readonly isTotal: boolean;
+  /** Whether results are changes from day to day. */
+  readonly isChange: boolean;
+}
+
+const numberOf = (value: unknown): number => {
+  const number = Number(value ?? 0);
+  return Number.isFinite(number) ? number : 0;
+};
+
+const sum = (data: readonly number[]): number => data.reduce((total, value) => total + value, 0);
+
+/** The lines of a series in their order; one of zeros where a series without breakdown has no events. */
+export function linesOf({ rows }: DialectRows, form: RowForm): readonly Line[] {
+  const { count, isTotal, range } = form;
+  const byLine = new Map<
+    string,
+    { readonly values: readonly string[]; readonly points: Map<string, number> }
+  >();
+  const found = (values: readonly string[]): Map<string, number> => {
+    const key = JSON.stringify(values);
+    const line = byLine.get(key) ?? { values, points: new Map<string, number>() };
+    byLine.set(key, line);
+    return line.points;
+  };
+  if (count === 0) found([]);
+  for (const row of rows) {
+    const first = isTotal ? 0 : 1;
+    const points = found(row.slice(first, first + count).map(String));
+    points.set(isTotal ? '' : bucketKey(row[0]), numberOf(row.at(-1)));
+  }
+  const lines = [...byLine.values()].map(({ values, points }): Line => {
+    if (isTotal) return { values, data: [points.get('') ?? 0] };
+    const data = form.isChange ? summedUp(points, range) : eachInterval(points, range);
+    return { values, data };
+  });
+  return lines.filter(isShown).sort(compareLines);
+}
+
+const eachInterval = (
+  points: ReadonlyMap<string, number>,
+  { buckets, interval }: ResolvedRange,
+): readonly number[] => buckets.map((bucket) => points.get(keyOfBucket(bucket, interval)) ?? 0);
+
+/** What changes have amounted to on the day of each interval. */
+function summedUp(changes: ReadonlyMap<string, number>, { buckets }: ResolvedRange): readonly number[] {
+  const days = [...changes].sort(([one], [other]) => (one < other ? -1 : 1));
+  let [next, active] = [0, 0];
+  return buckets.map((bucket) => {
+    const day = keyOfBucket(bucket, 'day');
+    for (let change = days[next]; change !== undefined && change[0] <= day; change = days[next]) {
+      active += change[1];
+      next += 1;
+    }
+    return active;
+  });
+}
+
+const isMissing = ({ values }: Line): boolean =>
+  values.length > 0 && values.every((value) => value === nullValue);
+export const isOther = ({ values }: Line): boolean => values[0] === otherValue;
+
+/** Events without a value have no line where there is nothing to show. */
+const isShown = (line: Line): boolean => !isMissing(line) || line.data.some((value) => value !== 0);
+
+const rank = (line: Line): number => (isOther(line) ? 2 : isMissing(line) ? 1 : 0);
+
+/** Values by their totals, equal ones by their bytes; then events without a value, then all others. */
+export function compareLines(one: Line, other: Line): number {
+  return rank(one) - rank(other) || sum(other.data) - sum(one.data) || compareTexts(one.values, other.values);
+}
+
+function compareTexts(one: readonly string[], other: readonly string[]): number {
+  for (const [index, text] of one.entries()) {
+    const order = Buffer.compare(Buffer.from(text), Buffer.from(other[index] ?? ''));
+    if (order !== 0) return order;
+  }
+  return 0;
+}

@@ -1,0 +1,45 @@
+/** How many events, or something counted over them as a whole. */
+export const countKinds = ['total', 'dau', 'weekly_active', 'monthly_active', 'unique_session'] as const;
+
+/** Statistics of a property's numbers. */
+export const propertyKinds = ['avg', 'sum', 'min', 'max', 'median', 'p75', 'p90', 'p95', 'p99'] as const;
+export type PropertyMath = (typeof propertyKinds)[number];
+
+/** Statistics of how many events a person has. */
+export const perActorKinds = [
+  ...(['avg_count_per_actor', 'min_count_per_actor', 'max_count_per_actor'] as const),
+  ...(['median_count_per_actor', 'p75_count_per_actor', 'p90_count_per_actor'] as const),
+  ...(['p95_count_per_actor', 'p99_count_per_actor'] as const),
+] as const;
+
+/** A person's first event: of all with that name, or of those that satisfy the filters too. */
+export const firstTimeKinds = ['first_time_for_user', 'first_matching_event_for_user'] as const;
+
+export const mathKinds = [
+  ...countKinds,
+  ...propertyKinds,
+  ...perActorKinds,
+  ...firstTimeKinds,
+  ...(['unique_group', 'hogql'] as const),
+] as const;
+export type MathKind = (typeof mathKinds)[number];
+
+export const isPropertyMath = (math: MathKind): math is PropertyMath =>
+  (propertyKinds as readonly string[]).includes(math);
+export const isPerActorMath = (math: MathKind): boolean =>
+  (perActorKinds as readonly string[]).includes(math);
+export const isFirstTimeMath = (math: MathKind): boolean =>
+  (firstTimeKinds as readonly string[]).includes(math);
+
+/** The statistic of the kinds whose name begins with it, in the dialect, of `{x}`. */
+export const statistics: Readonly<Record<PropertyMath, string>> = {
+  avg: 'avg({x})',
+  sum: 'sum({x})',
+  min: 'min({x})',
+  max: 'max({x})',
+  median: 'quantile(0.5)({x})',
+  p75: 'quantile(0.75)({x})',
+  p90: 'quantile(0.9)({x})',
+  p95: 'quantile(0.95)({x})',
+  p99: 'quantile(0.99)({x})',
+};

@@ -1,0 +1,71 @@
+import type { Expression, From, Select } from '../../dialect/ast.ts';
+import { derived, expressionOf, fieldOf } from '../../dialect/build.ts';
+import type { PartialMeasure } from './measures.ts';
+import { overEvents, type SeriesEvents } from './series_events.ts';
+import { sameColumns, selecting } from './selects.ts';
+import {
+  actorColumn,
+  bucketColumn,
+  keyColumns,
+  keyNames,
+  type LineKeys,
+  resultColumn,
+} from './value_columns.ts';
+
+/** Names of the columns by which rows are grouped. */
+const groupNames = (measure: PartialMeasure, keys: LineKeys): readonly string[] => [
+  ...keyNames(keys),
+  ...(measure.actor === null ? [] : [actorColumn]),
+];
+
+/** The rows of a measure: one of each group of events, or of each event. */
+export function measureRows(measure: PartialMeasure, keys: LineKeys, events: SeriesEvents): Select {
+  const { actor, parts, isGrouped } = measure;
+  const columns = {
+    ...keyColumns(keys),
+    ...(actor !== null && { [actorColumn]: actor }),
+    ...Object.fromEntries(Object.entries(parts).map(([name, { of }]) => [name, of])),
+  };
+  return overEvents(columns, events, isGrouped ? groupNames(measure, keys) : []);
+}
+
+/** Rows whose values were taken together, so that each actor has one again. */
+export function foldedRows(
+  measure: PartialMeasure,
+  keys: LineKeys,
+  values: Readonly<Record<string, Expression>>,
+  from: From,
+): Select {
+  const { actor, parts } = measure;
+  const names = actor === null ? [] : Object.entries(parts);
+  const columns = {
+    ...(keys.bucket !== null && { [bucketColumn]: fieldOf(bucketColumn) }),
+    ...values,
+    ...(actor === null ? sameColumns(Object.keys(parts)) : { [actorColumn]: fieldOf(actorColumn) }),
+    ...Object.fromEntries(names.map(([name, { merged }]) => [name, merged])),
+  };
+  return selecting(columns, { from, groupBy: actor === null ? [] : groupNames(measure, keys) });
+}
+
+/** What rows, of which each actor has one, amount to: the keys and `result`. */
+export function measureResults(measure: PartialMeasure, keys: LineKeys, rows: From): Select {
+  const names = keyNames(keys);
+  return selecting({ ...sameColumns(names), [resultColumn]: measure.value }, { from: rows, groupBy: names });
+}
+
+/** Actors counted once, in the first interval in which they have an event. */
+export function firstIntervals(keys: LineKeys, rows: From): Select {
+  const names = keyNames(keys);
+  const values = names.filter((name) => name !== bucketColumn);
+  const firsts = selecting(
+    {
+      ...sameColumns([...values, actorColumn]),
+      [bucketColumn]: expressionOf(`min(${bucketColumn})`),
+    },
+    { from: rows, groupBy: [...values, actorColumn] },
+  );
+  return selecting(
+    { ...sameColumns(names), [resultColumn]: expressionOf(`count(${actorColumn})`) },
+    { from: derived(firsts, 'firsts'), groupBy: names },
+  );
+}

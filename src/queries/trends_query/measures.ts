@@ -1,0 +1,190 @@
+import type { Expression } from '../../dialect/ast.ts';
+import { expressionOf, fieldOf } from '../../dialect/build.ts';
+import { readExpression } from '../dialect_texts.ts';
+import { QueryInvalid } from '../query_errors.ts';
+import { isFirstTimeMath, isPerActorMath, isPropertyMath, type PropertyMath, statistics } from './math.ts';
+
+import type { TrendsSeries } from './series_schema.ts';
+
+/** A column of the rows that a measure is made from. */
+export interface MeasurePart {
+  /** Of the events of a row: an aggregate where rows are groups of events. */
+  readonly of: Expression;
+  /** Of several such rows: an aggregate of the column. */
+  readonly merged: Expression;
+}
+
+/**
+ * What is counted of events, in two steps, so that values without a line of their own can be taken together without
+ * reading the events again: rows of groups of events, and the value of some rows.
+ */
+export interface PartialMeasure {
+  readonly form: 'partial';
+  /** Whoever is counted once, or has one number: a person, a group, a session. Rows have it as `actor`. */
+  readonly actor: Expression | null;
+  /** Whether a row stands for several events. */
+  readonly isGrouped: boolean;
+  readonly parts: Readonly<Record<string, MeasurePart>>;
+  /** Over rows, of which each actor has one. */
+  readonly value: Expression;
+  /** The same over the events themselves; null where that takes both steps. */
+  readonly direct: Expression | null;
+}
+
+/** An expression that only the events themselves can answer. */
+export interface WholeMeasure {
+  readonly form: 'whole';
+  readonly direct: Expression;
+}
+
+export type Measure = PartialMeasure | WholeMeasure;
+
+const part = (of: Expression, merge: string, name: string): MeasurePart => ({
+  of,
+  merged: expressionOf(`${merge}(${name})`),
+});
+const countOfEvents = expressionOf('count()');
+
+const distinct = (actor: Expression): PartialMeasure => ({
+  form: 'partial',
+  actor,
+  isGrouped: true,
+  parts: {},
+  value: expressionOf('count(actor)'),
+  direct: null,
+});
+
+/** Whom a series counts, and how. @throws QueryInvalid */
+export function measureOf(series: TrendsSeries, attr: string): Measure {
+  const { math } = series;
+  if (isPropertyMath(math)) return propertyMeasure(series, math, attr);
+  if (isPerActorMath(math)) return perActorMeasure(math.replace(/_count_per_actor$/, '') as PropertyMath);
+  if (isFirstTimeMath(math)) return distinct(fieldOf('person_id'));
+  switch (math) {
+    case 'dau':
+    case 'weekly_active':
+    case 'monthly_active':
+      return distinct(fieldOf('person_id'));
+    case 'unique_session':
+      return distinct(expressionOf("ifNull($session_id, '')"));
+    case 'unique_group':
+      return distinct(groupKey(series, attr));
+    case 'hogql':
+      return { form: 'whole', direct: hogqlMath(series, attr) };
+    default:
+      return {
+        form: 'partial',
+        actor: null,
+        isGrouped: true,
+        parts: { amount: part(countOfEvents, 'sum', 'amount') },
+        value: expressionOf('sum(amount)'),
+        direct: countOfEvents,
+      };
+  }
+}
+
+function groupKey({ math_group_type_index }: TrendsSeries, attr: string): Expression {
+  if (typeof math_group_type_index !== 'number')
+    throw new QueryInvalid('invalid_input', 'The math unique_group needs math_group_type_index.', {
+      attr: `${attr}__math_group_type_index`,
+    });
+  return expressionOf("nullIf({key}, '')", { key: fieldOf(`$group_${math_group_type_index}`) });
+}
+
+function hogqlMath({ math_hogql }: TrendsSeries, attr: string): Expression {
+  const path = `${attr}__math_hogql`;
+  if (!math_hogql)
+    throw new QueryInvalid('invalid_input', 'The math hogql needs an expression in math_hogql.', {
+      attr: path,
+    });
+  return readExpression(math_hogql, path);
+}
+
+/** What a series' numbers are multiplied by is part of them. */
+const multiplied = (number: Expression, by: number | null | undefined): Expression =>
+  by === null || by === undefined || by === 1
+    ? number
+    : expressionOf('{number} * {multiplier}', { number, multiplier: { value: by } });
+
+function propertyMeasure(series: TrendsSeries, math: PropertyMath, attr: string): PartialMeasure {
+  const { math_property: property, math_property_type: type, math_multiplier: by } = series;
+  if (!property)
+    throw new QueryInvalid('invalid_input', `The math ${math} needs math_property.`, {
+      attr: `${attr}__math_property`,
+    });
+  if (property === '$session_duration') return sessionMeasure(math, by);
+  const x = multiplied(expressionOf('toFloat({value})', { value: propertyOf(property, type, attr) }), by);
+  const direct = expressionOf(statistics[math], { x });
+  const base = { form: 'partial', actor: null, direct } as const;
+  switch (math) {
+    case 'sum':
+    case 'min':
+    case 'max':
+      return {
+        ...base,
+        isGrouped: true,
+        parts: { amount: part(direct, math, 'amount') },
+        value: expressionOf(`${math}(amount)`),
+      };
+    case 'avg':
+      return {
+        ...base,
+        isGrouped: true,
+        parts: {
+          amount: part(expressionOf('sum({x})', { x }), 'sum', 'amount'),
+          numbers: part(expressionOf('count({x})', { x }), 'sum', 'numbers'),
+        },
+        value: expressionOf('sum(amount) / nullIf(sum(numbers), 0)'),
+      };
+    default:
+      return {
+        ...base,
+        isGrouped: false,
+        parts: { amount: part(x, 'any', 'amount') },
+        value: expressionOf(statistics[math], { x: fieldOf('amount') }),
+      };
+  }
+}
+
+function propertyOf(property: string, type: string | null | undefined, attr: string): Expression {
+  switch (type ?? 'event_properties') {
+    case 'event_properties':
+    case 'event':
+    case 'numerical_event_properties':
+      return fieldOf('properties', property);
+    case 'person_properties':
+    case 'person':
+      return fieldOf('person', 'properties', property);
+    case 'session_properties':
+    case 'session':
+      return fieldOf('session', property);
+    default:
+      throw new QueryInvalid(
+        'not_supported',
+        'Numbers can be taken from event_properties, person_properties and session_properties.',
+        { attr: `${attr}__math_property_type` },
+      );
+  }
+}
+
+/** Each session has one duration in an interval, however many events it has there. */
+function sessionMeasure(math: PropertyMath, by: number | null | undefined): PartialMeasure {
+  const duration = multiplied(expressionOf('toFloat(any(session.$session_duration))'), by);
+  return {
+    form: 'partial',
+    actor: expressionOf("nullIf($session_id, '')"),
+    isGrouped: true,
+    parts: { amount: part(duration, 'any', 'amount') },
+    value: expressionOf(statistics[math], { x: fieldOf('amount') }),
+    direct: null,
+  };
+}
+
+const perActorMeasure = (statistic: PropertyMath): PartialMeasure => ({
+  form: 'partial',
+  actor: fieldOf('person_id'),
+  isGrouped: true,
+  parts: { amount: part(countOfEvents, 'sum', 'amount') },
+  value: expressionOf(statistics[statistic], { x: fieldOf('amount') }),
+  direct: null,
+});

@@ -1,0 +1,98 @@
+import { dayOf, labelOf } from '../dates/labels.ts';
+import type { ResolvedRange } from '../dates/date_range.ts';
+import { shownBreakdown } from './breakdown_marks.ts';
+import type { Line } from './lines.ts';
+import { displayFormOf, type TrendsQuery } from './schema.ts';
+import type { TrendsSeries } from './series_schema.ts';
+
+/** The range of a query or the one that it is compared with. */
+export interface Period {
+  readonly name: 'current' | 'previous';
+  readonly range: ResolvedRange;
+}
+
+/** What a line is of: a series or a formula. */
+export interface LineSource {
+  readonly order: number;
+  readonly series: TrendsSeries | null;
+  /** Of a formula. */
+  readonly label: string | null;
+}
+
+const sum = (data: readonly number[]): number => data.reduce((total, value) => total + value, 0);
+
+const eventOf = (series: TrendsSeries | null): string | null =>
+  series?.kind === 'EventsNode' ? (series.event ?? null) : null;
+
+function labelOfLine({ values }: Line, { series, label }: LineSource, several: boolean): string {
+  if (label !== null) return label;
+  const event = eventOf(series) ?? 'All events';
+  if (values.length === 0) return event;
+  return several ? `${event} - ${shownBreakdown(values)}` : shownBreakdown(values);
+}
+
+/** One element of a query's `results`. */
+export function resultOf(
+  line: Line,
+  source: LineSource,
+  period: Period,
+  query: TrendsQuery,
+): Record<string, unknown> {
+  const display = displayFormOf(query.trendsFilter?.display);
+  const isTotal = display === 'totalValue';
+  const { interval, buckets } = period.range;
+  const days = isTotal ? [] : buckets.map((bucket) => dayOf(bucket, interval));
+  const labels = isTotal ? [] : buckets.map((bucket) => labelOf(bucket, interval, period.range));
+  const data = isTotal ? [] : line.data;
+  const count = display === 'cumulative' ? (data.at(-1) ?? 0) : sum(data);
+  return {
+    action: source.series === null ? null : actionOf(source.series, source.order, days),
+    order: source.order,
+    label: labelOfLine(line, source, query.series.length > 1),
+    count,
+    data,
+    labels,
+    days,
+    ...(isTotal && { aggregated_value: line.data[0] ?? 0 }),
+    ...(line.values.length > 0 && { breakdown_value: breakdownValueOf(line, query) }),
+    ...(query.compareFilter?.compare && { compare: true, compare_label: period.name }),
+    filter: filterOf(query),
+  };
+}
+
+/** A list where the query has its breakdowns in one. */
+const breakdownValueOf = ({ values }: Line, { breakdownFilter }: TrendsQuery): unknown =>
+  breakdownFilter?.breakdowns?.length ? values : values[0];
+
+const actionOf = (series: TrendsSeries, order: number, days: readonly string[]): Record<string, unknown> => ({
+  id: eventOf(series),
+  name: series.name ?? eventOf(series) ?? 'All events',
+  custom_name: series.custom_name ?? null,
+  type: 'events',
+  order,
+  math: series.math,
+  math_property: series.math_property ?? null,
+  math_hogql: series.math_hogql ?? null,
+  math_group_type_index: series.math_group_type_index ?? null,
+  days,
+  properties: series.properties ?? [],
+});
+
+/** What the line was asked for with, in short. */
+const filterOf = ({
+  interval,
+  dateRange,
+  breakdownFilter,
+  compareFilter,
+  filterTestAccounts,
+}: TrendsQuery): Record<string, unknown> => ({
+  insight: 'TRENDS',
+  interval,
+  date_from: dateRange?.date_from ?? null,
+  date_to: dateRange?.date_to ?? null,
+  filter_test_accounts: filterTestAccounts,
+  compare: compareFilter?.compare ?? false,
+  breakdown: breakdownFilter?.breakdown ?? null,
+  breakdown_type: breakdownFilter?.breakdown_type ?? null,
+  breakdowns: breakdownFilter?.breakdowns ?? null,
+});

@@ -1,0 +1,109 @@
+import type { Relations } from '../../source/relations.ts';
+import { needsEarliest, previousRange, resolveRange, type ResolvedRange } from '../dates/date_range.ts';
+import { earliestEvent } from '../dates/earliest_event.ts';
+import { openDialectReader, type DialectReader } from '../dialect_reader.ts';
+import type { QueryAnswer, QueryContext } from '../query_kind.ts';
+import { checkExpressions } from './checked_expressions.ts';
+import { formulaLines, formulasOf } from './formulas.ts';
+import { isOther, linesOf, type Line } from './lines.ts';
+import { resultOf, type Period } from './results.ts';
+import { displayFormOf, type TrendsQuery } from './schema.ts';
+import { planSeries } from './series_plan.ts';
+import { attrOf, type SeriesPlace } from './series_events.ts';
+import { shownLine } from './shown_lines.ts';
+import { seriesStatement } from './statement.ts';
+
+/** Computes a query: the current range first, then the one that it is compared with. @throws QueryInvalid */
+export async function runTrends(
+  query: TrendsQuery,
+  context: QueryContext,
+  relations: Relations,
+): Promise<QueryAnswer> {
+  const formulas = formulasOf(query);
+  const reader = await openDialectReader(context, relations);
+  checkExpressions(query, reader);
+  const periods = await periodsOf(query, context, reader);
+  const results: Record<string, unknown>[] = [];
+  const printed: string[] = [];
+  let hasOther = false;
+  for (const period of periods) {
+    const bySeries: (readonly Line[])[] = [];
+    for (const [index, series] of query.series.entries()) {
+      const place = { query, series, index, project: context.project };
+      const read = await readSeries(place, period.range, reader);
+      printed.push(read.printed);
+      hasOther ||= read.lines.some(isOther);
+      bySeries.push(shownLines(read.lines, query));
+    }
+    const length =
+      displayFormOf(query.trendsFilter?.display) === 'totalValue' ? 1 : period.range.buckets.length;
+    if (formulas.length === 0)
+      for (const [order, lines] of bySeries.entries()) {
+        const source = { order, series: query.series[order] ?? null, label: null };
+        results.push(...lines.map((line) => resultOf(line, source, period, query)));
+      }
+    for (const [order, formula] of formulas.entries()) {
+      const source = { order, series: null, label: formula.label };
+      const lines = formulaLines(formula, bySeries, length);
+      results.push(...lines.map((line) => resultOf(line, source, period, query)));
+    }
+  }
+  const current = periods[0]?.range;
+  return {
+    results,
+    hasMore: hasOther,
+    dialect_query: printed.join(';\n'),
+    more: {
+      resolved_date_range: {
+        date_from: current?.from.toISO() ?? null,
+        date_to: current?.to.toISO() ?? null,
+      },
+    },
+  };
+}
+
+async function periodsOf(
+  query: TrendsQuery,
+  { project, now }: QueryContext,
+  reader: DialectReader,
+): Promise<readonly Period[]> {
+  const { dateRange, interval, compareFilter } = query;
+  const earliest = needsEarliest(dateRange) ? await earliestEvent(reader) : null;
+  const about = { project, now, earliest };
+  const range = resolveRange(dateRange, interval, about);
+  const current: Period = { name: 'current', range };
+  if (!compareFilter?.compare) return [current];
+  const before = previousRange(dateRange, compareFilter.compare_to ?? null, range, about);
+  return [current, { name: 'previous', range: before }];
+}
+
+async function readSeries(
+  place: SeriesPlace,
+  range: ResolvedRange,
+  reader: DialectReader,
+): Promise<{ readonly lines: readonly Line[]; readonly printed: string }> {
+  const plan = await planSeries(place, range, reader);
+  const { keys, counted, limit } = plan;
+  const days = typeof counted === 'string' ? 0 : counted.days * 2;
+  const lines = keys.values.length === 0 ? 1 : limit + 1;
+  const most = (range.buckets.length + days + 1) * lines;
+  const read = await reader.read(seriesStatement(plan), {
+    rows: { fallback: most, most },
+    attr: attrOf(place),
+  });
+  const form = {
+    range,
+    count: keys.values.length,
+    isTotal: keys.bucket === null,
+    isChange: typeof counted !== 'string',
+  };
+  return { lines: linesOf(read, form), printed: read.statement.printed };
+}
+
+/** The lines of a series as they are answered. */
+function shownLines(lines: readonly Line[], { breakdownFilter, trendsFilter }: TrendsQuery): readonly Line[] {
+  const display = displayFormOf(trendsFilter?.display);
+  return lines
+    .filter((line) => !(breakdownFilter?.breakdown_hide_other_aggregation && isOther(line)))
+    .map((line) => shownLine(line, display, trendsFilter?.smoothingIntervals));
+}

@@ -1,0 +1,78 @@
+import type { Expression, From, Query, QueryCte, Select } from '../../dialect/ast.ts';
+import { fieldOf, named, selectOf } from '../../dialect/build.ts';
+
+const nowhere = { start: 0, end: 0 };
+const empty = selectOf('select 1');
+
+/** A relation by its name: a table, or a query of WITH. */
+export const tableNamed = (name: string): From => ({
+  kind: 'table',
+  path: [{ kind: 'name', text: name, ...nowhere }],
+  alias: null,
+  final: false,
+  sample: null,
+  ...nowhere,
+});
+
+export interface SelectParts {
+  readonly from: From;
+  readonly where?: Expression | null;
+  /** Names of columns. */
+  readonly groupBy?: readonly string[];
+  readonly orderBy?: readonly { readonly by: Expression; readonly descending?: boolean }[];
+  readonly limit?: number;
+  readonly queries?: Readonly<Record<string, Query>>;
+}
+
+/** Queries of WITH, each of which may use those before it. */
+export const namedQueries = (queries: Readonly<Record<string, Query>>): readonly QueryCte[] =>
+  Object.entries(queries).map(([name, query]) => ({
+    kind: 'query_cte',
+    name: { kind: 'name', text: name, ...nowhere },
+    query,
+    ...nowhere,
+  }));
+
+/** A SELECT of columns by their names. */
+export function selecting(columns: Readonly<Record<string, Expression>>, parts: SelectParts): Select {
+  const { from, where = null, groupBy = [], orderBy = [], limit, queries = {} } = parts;
+  return {
+    ...empty,
+    ctes: namedQueries(queries),
+    columns: Object.entries(columns).map(([name, expression]) => named(expression, name)),
+    from,
+    where,
+    groupBy:
+      groupBy.length === 0
+        ? null
+        : {
+            kind: 'group_by',
+            mode: 'plain',
+            items: groupBy.map((name) => fieldOf(name)),
+            withTotals: false,
+            ...nowhere,
+          },
+    orderBy: orderBy.map(({ by, descending = false }) => ({
+      kind: 'order_item',
+      expression: by,
+      descending,
+      nulls: null,
+      fill: null,
+      ...nowhere,
+    })),
+    limit:
+      limit === undefined
+        ? null
+        : {
+            kind: 'limit',
+            count: { kind: 'number', text: String(limit), ...nowhere },
+            offset: null,
+            withTies: false,
+            ...nowhere,
+          },
+  };
+}
+
+/** Columns as they are. */
+export const sameColumns = (names: readonly string[]): Readonly<Record<string, Expression>> =>
+  Object.fromEntries(names.map((name) => [name, fieldOf(name)]));

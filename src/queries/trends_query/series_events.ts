@@ -1,0 +1,102 @@
+import type { DateTime } from 'luxon';
+import type { Expression, From } from '../../dialect/ast.ts';
+import { derived, expressionOf, joined, selectOf } from '../../dialect/build.ts';
+import { rangeCondition, type ResolvedRange } from '../dates/date_range.ts';
+import { filtersCondition, testAccountsCondition } from '../filters/condition.ts';
+import type { QueryProject } from '../query_kind.ts';
+import { seriesCondition } from '../series/condition.ts';
+import { isFirstTimeMath } from './math.ts';
+import type { TrendsQuery } from './schema.ts';
+import type { TrendsSeries } from './series_schema.ts';
+import { selecting, tableNamed } from './selects.ts';
+
+/** The events that a series counts. */
+export interface SeriesEvents {
+  readonly from: From;
+  readonly condition: Expression | null;
+}
+
+/** A series of a query and its place there. */
+export interface SeriesPlace {
+  readonly query: TrendsQuery;
+  readonly series: TrendsSeries;
+  /** From zero. */
+  readonly index: number;
+  readonly project: QueryProject;
+}
+
+export const attrOf = ({ index }: Pick<SeriesPlace, 'index'>): string => `query__series__${index}`;
+
+const events = tableNamed('events');
+
+/** What the whole query and a series ask of an event, but for its time. @throws QueryInvalid */
+function filterOf({ query, series, project, ...place }: SeriesPlace): Expression | null {
+  return joined('and', [
+    seriesCondition(series, attrOf(place)),
+    filtersCondition(query.properties, { scope: 'events', attr: 'query__properties' }),
+    query.filterTestAccounts ? testAccountsCondition(project, 'events') : null,
+  ]);
+}
+
+/** Events of a series in a range. @throws QueryInvalid */
+export function seriesEvents(place: SeriesPlace, range: ResolvedRange): SeriesEvents {
+  const filter = filterOf(place);
+  const condition = joined('and', [filter, rangeCondition(range)]);
+  if (!isFirstTimeMath(place.series.math)) return { from: events, condition };
+  return { from: firstEvents(place, filter, range), condition };
+}
+
+/** Events of a series after a moment, up to the end of a range. @throws QueryInvalid */
+export function seriesEventsSince(
+  place: SeriesPlace,
+  first: DateTime,
+  { interval, to }: ResolvedRange,
+): SeriesEvents {
+  const range = { interval, from: first, to, buckets: [] };
+  return { from: events, condition: joined('and', [filterOf(place), rangeCondition(range)]) };
+}
+
+/**
+ * Events that are the first of their person: of all with the name of the series, or of those that its filters leave.
+ * Events of the same microsecond are first together.
+ */
+function firstEvents(
+  { series, ...place }: SeriesPlace,
+  filter: Expression | null,
+  range: ResolvedRange,
+): From {
+  const isMatching = series.math === 'first_matching_event_for_user';
+  const among = isMatching
+    ? filter
+    : seriesCondition(
+        { kind: series.kind, ...('event' in series && { event: series.event }) },
+        attrOf(place),
+      );
+  // Later events are the first of nobody who has one in the range.
+  const persons = selectOf(
+    `select person_id as first_person, min(timestamp) as first_time from events
+     where {among} and timestamp <= {end} group by first_person having first_time >= {begin}`,
+    {
+      among: among ?? expressionOf('true'),
+      begin: { value: range.from.toUTC().toISO() ?? '' },
+      end: { value: range.to.plus(1).toUTC().toISO() ?? '' },
+    },
+  );
+  return joinedTo(derived(persons, 'firsts'));
+}
+
+function joinedTo(firsts: From): From {
+  const both = selectOf(
+    'select 1 from events join firsts on person_id = first_person and timestamp = first_time',
+  );
+  const { from } = both;
+  if (from?.kind !== 'join') throw new Error('Not a join.');
+  return { ...from, right: firsts };
+}
+
+/** A SELECT over the events of a series. */
+export const overEvents = (
+  columns: Readonly<Record<string, Expression>>,
+  { from, condition }: SeriesEvents,
+  groupBy: readonly string[] = [],
+) => selecting(columns, { from, where: condition, groupBy });

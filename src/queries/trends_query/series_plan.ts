@@ -1,0 +1,86 @@
+import type { Expression } from '../../dialect/ast.ts';
+import { expressionOf } from '../../dialect/build.ts';
+import type { Interval, ResolvedRange } from '../dates/date_range.ts';
+import { windowDays } from './active_windows.ts';
+import { brokenDownBy, breakdownValue } from './breakdown_values.ts';
+import { breakdownsOf, type Breakdown } from './breakdown_schema.ts';
+import { bucketOf } from './buckets.ts';
+import { binsOf, type Bins } from './histogram.ts';
+import { measureOf } from './measures.ts';
+import type { MathKind } from './math.ts';
+import { displayFormOf, type DisplayForm } from './schema.ts';
+import {
+  attrOf,
+  seriesEvents,
+  seriesEventsSince,
+  type SeriesEvents,
+  type SeriesPlace,
+} from './series_events.ts';
+import { selecting } from './selects.ts';
+import type { SeriesStatement } from './statement.ts';
+import type { DialectReader } from '../dialect_reader.ts';
+
+const usualLimit = 25;
+const worldMapLimit = 250;
+
+/** Windows that are no longer than an interval are those of the interval itself. */
+function mathIn(math: MathKind, interval: Interval, isTotal: boolean): MathKind {
+  if (isTotal) return math;
+  if (math === 'weekly_active' && (interval === 'week' || interval === 'month')) return 'dau';
+  return math === 'monthly_active' && interval === 'month' ? 'dau' : math;
+}
+
+/** Which events a series is about, those of its windows' days before the range among them. @throws QueryInvalid */
+export function eventsOf(place: SeriesPlace, range: ResolvedRange, display: DisplayForm): SeriesEvents {
+  const days = windowDays(mathIn(place.series.math, range.interval, display === 'totalValue'));
+  if (days === null) return seriesEvents(place, range);
+  if (display === 'totalValue') return seriesEventsSince(place, range.to.plus(1).minus({ days }), range);
+  const [first = range.from] = range.buckets;
+  return seriesEventsSince(place, first.startOf('day').minus({ days: days - 1 }), range);
+}
+
+/** How a series is computed. @throws QueryInvalid */
+export async function planSeries(
+  place: SeriesPlace,
+  range: ResolvedRange,
+  reader: DialectReader,
+): Promise<SeriesStatement> {
+  const { query, series } = place;
+  const display = displayFormOf(query.trendsFilter?.display);
+  const isTotal = display === 'totalValue';
+  const math = mathIn(series.math, range.interval, isTotal);
+  const days = isTotal ? null : windowDays(math);
+  const events = eventsOf(place, range, display);
+  const values: Expression[] = [];
+  for (const breakdown of breakdownsOf(query.breakdownFilter)) {
+    const bins = breakdown.bins === null ? null : await binsFor(breakdown, breakdown.bins, events, reader);
+    values.push(breakdownValue(breakdown, bins));
+  }
+  const isOnce = display === 'cumulative' && (math === 'dau' || math === 'unique_group');
+  return {
+    measure: measureOf(series, attrOf(place)),
+    keys: { bucket: isTotal ? null : bucketOf(days === null ? range.interval : 'day'), values },
+    events,
+    limit:
+      query.breakdownFilter?.breakdown_limit ??
+      (query.trendsFilter?.display === 'WorldMap' ? worldMapLimit : usualLimit),
+    counted: days !== null ? { days, range } : isOnce ? 'first interval' : 'each interval',
+  };
+}
+
+/** The bins of a histogram over the events of a series. */
+async function binsFor(
+  breakdown: Breakdown,
+  count: number,
+  { from, condition }: SeriesEvents,
+  reader: DialectReader,
+): Promise<Bins> {
+  const number = expressionOf('toFloat({value})', { value: brokenDownBy(breakdown) });
+  const edges = selecting(
+    { least: expressionOf('min({number})', { number }), largest: expressionOf('max({number})', { number }) },
+    { from, where: condition },
+  );
+  const { rows } = await reader.read(edges, { attr: breakdown.attr });
+  const [least, largest] = rows[0] ?? [];
+  return typeof least === 'number' && typeof largest === 'number' ? binsOf(least, largest, count) : [];
+}

@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { actionsNodeMembers, dataWarehouseNodeMembers, eventsNodeMembers } from '../series/schema.ts';
+import { mathKinds } from './math.ts';
+
+const mathMembers = {
+  math: z
+    .enum([...mathKinds, 'dialect'])
+    .transform((math) => (math === 'dialect' ? 'hogql' : math))
+    .nullish()
+    .transform((math) => math ?? 'total'),
+  /** The property whose numbers `avg` and its kin take; `$session_duration` is a session's seconds. */
+  math_property: z.string().nullish(),
+  math_property_type: z.string().nullish(),
+  /** What each number is multiplied by. */
+  math_multiplier: z.number().nullish(),
+  /** An expression of aggregates over the events of an interval. */
+  math_hogql: z.string().nullish(),
+  math_dialect: z.string().nullish(),
+  /** Which kind of groups `unique_group` counts. */
+  math_group_type_index: z.number().int().min(0).max(4).nullish(),
+  math_property_revenue_currency: z.null().optional(),
+};
+
+type Spelt = {
+  readonly math_hogql?: string | null | undefined;
+  readonly math_dialect?: string | null | undefined;
+};
+
+/** Both spellings of a member become one. */
+function withOneName<Node extends Spelt>({ math_dialect, ...node }: Node): Omit<Node, 'math_dialect'> {
+  return { ...node, math_hogql: node.math_hogql ?? math_dialect ?? null };
+}
+
+/** A line of a trend: which events, and what is counted of them. */
+export const trendsSeriesSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ ...eventsNodeMembers, ...mathMembers }).transform(withOneName),
+  z.strictObject({ ...actionsNodeMembers, ...mathMembers }).transform(withOneName),
+  z.strictObject({ ...dataWarehouseNodeMembers, ...mathMembers }).transform(withOneName),
+]);
+export type TrendsSeries = z.infer<typeof trendsSeriesSchema>;

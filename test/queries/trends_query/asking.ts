@@ -1,0 +1,64 @@
+import { inTransaction, type Pool } from '../../../src/journal/database.ts';
+import { trendsQueryKind } from '../../../src/queries/trends_query/index.ts';
+import type { TrendsQuery } from '../../../src/queries/trends_query/schema.ts';
+import type { QueryContext, QueryProject } from '../../../src/queries/query_kind.ts';
+import { relationsOf } from '../../../src/source/relations.ts';
+
+/** The relations that the migrations make. */
+export const relations = relationsOf({
+  EXPORTD_EVENTS_RELATION: 'public.events',
+  EXPORTD_PERSONS_RELATION: 'public.persons',
+  EXPORTD_PERSON_DISTINCT_IDS_RELATION: 'public.person_distinct_ids',
+});
+
+const kind = trendsQueryKind(relations);
+
+/** One element of `results`. */
+export interface Result {
+  readonly label: string;
+  readonly data: readonly number[];
+  readonly days: readonly string[];
+  readonly labels: readonly string[];
+  readonly count: number;
+  readonly order: number;
+  readonly aggregated_value?: number;
+  readonly breakdown_value?: string | readonly string[];
+  readonly compare_label?: 'current' | 'previous';
+  readonly action: Readonly<Record<string, unknown>> | null;
+}
+
+/** A query with its defaults, as the endpoint reads it. */
+export const trendsQuery = (query: object): TrendsQuery =>
+  kind.schema.parse({ kind: 'TrendsQuery', series: [{ kind: 'EventsNode' }], ...query });
+
+/** Something that is done as a query is: in one READ ONLY transaction. */
+export const asQuery = <Answer>(
+  pool: Pool,
+  project: QueryProject,
+  now: Date,
+  run: (context: QueryContext) => Promise<Answer>,
+): Promise<Answer> =>
+  inTransaction(pool, async (connection) => {
+    await connection.query("set transaction read only; set local statement_timeout = '20s'");
+    return run({
+      connection,
+      project,
+      now,
+      row_limit: 10_000,
+      byte_limit: 50_000_000,
+      variables: {},
+      progress: () => undefined,
+    });
+  });
+
+/** The answer of a query. */
+export async function trends(
+  pool: Pool,
+  query: object,
+  project: QueryProject,
+  now: Date,
+): Promise<{ readonly results: readonly Result[]; readonly hasMore: boolean }> {
+  const parsed = trendsQuery(query);
+  const answer = await asQuery(pool, project, now, (context) => kind.run(parsed, context));
+  return { results: answer.results as readonly Result[], hasMore: answer.hasMore ?? false };
+}
