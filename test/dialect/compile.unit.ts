@@ -148,3 +148,8 @@ it('a table reads the columns that are needed, and comparisons are plain where a
       'where (("events"."event" = $2::text) and ("events"."timestamp" > $3::timestamptz)) limit $4::int8',
   );
 });
+
+it('the newest rows come from the end of an index on their time; what may be null is last', () => {
+  expect(compile('SELECT uuid FROM events ORDER BY timestamp DESC').sql).toMatch(/order by \S+ desc limit/);
+  expect(compile('SELECT uuid FROM events ORDER BY person.created_at DESC').sql).toContain('desc nulls last');
+});

@@ -5,15 +5,22 @@ import { commaList, sql, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 import type { Compiler } from './compiler.ts';
 
-/** Nulls are last in both directions unless it is said. */
-export function direction(item: OrderItem): Sql {
+/**
+ * Nulls are last in both directions unless it is said. Of times that are never null nothing is said, so that the newest
+ * rows come from the end of an index.
+ */
+export function direction(item: OrderItem, type?: Type): Sql {
+  if (item.descending && item.nulls === null && type?.kind === 'datetime' && !type.nullable)
+    return sql` desc`;
   const down = item.descending ? sql` desc` : sql``;
   return item.nulls === 'first' ? sql`${down} nulls first` : sql`${down} nulls last`;
 }
 
-/** What rows are sorted by: texts by their bytes. */
-export const sortable = (piece: Sql, type: Type): Sql =>
-  type.kind === 'string' ? sql`(${piece}) collate "C"` : piece;
+/** What rows are sorted by: texts by their bytes. A bare `true` would have to be the number of a column. */
+export function sortable(piece: Sql, type: Type): Sql {
+  if (type.kind === 'string') return sql`(${piece}) collate "C"`;
+  return type.kind === 'boolean' ? sql`(${piece})::bool` : piece;
+}
 
 /** Items inside the brackets of an aggregate or a window. */
 export function orderItems(

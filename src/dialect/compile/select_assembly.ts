@@ -66,7 +66,7 @@ function distinctSql({ select, distinctOn, order, scope }: SelectParts): Sql {
 
 function sortSql(items: readonly { readonly piece: Sql; readonly order: Order }[]): Sql {
   if (items.length === 0) return sql``;
-  return sql` order by ${commaList(items.map(({ piece, order }) => sql`${piece}${direction(order.item)}`))}`;
+  return sql` order by ${commaList(items.map(({ piece, order }) => sql`${piece}${direction(order.item, order.value.type)}`))}`;
 }
 
 /** QUALIFY and LIMIT BY look at what window functions give, so the rows are made in an inner query. */

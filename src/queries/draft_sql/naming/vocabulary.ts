@@ -25,33 +25,37 @@ export interface Vocabulary {
   readonly values: readonly KnownValue[];
 }
 
-/** So many of the newest rows tell which names there are; all of a project would take too long. */
-const sampledRows = 5_000;
-const sampledEventNames = 50_000;
+/** So many of the newest events tell which names there are; all of a project would take too long. */
+const newestEvents = 20_000;
+/** So many of them of each name tell properties, so that rare events are heard as well. */
+const sampledOfEach = 20;
+const sampledRows = 600;
 const mostNames = 1_000;
 /** Values that are longer are texts rather than names. */
 const longestValue = 60;
 const mostValues = 2_000;
 
 const eventNames = `select event, count() as seen
-  from (select event from events order by inserted_at desc limit ${sampledEventNames})
+  from (select event from events order by inserted_at desc limit ${newestEvents})
   group by event order by seen desc, event limit ${mostNames}`;
 
-const pairsOf: Readonly<Record<PropertyOwner, string>> = {
-  event: `select arrayJoin(JSONExtractKeysAndValuesRaw(properties)) as pair
-    from (select properties from events order by inserted_at desc limit ${sampledRows})`,
-  person: `select arrayJoin(JSONExtractKeysAndValuesRaw(properties)) as pair
-    from (select properties from persons limit ${sampledRows})`,
+const newest: Readonly<Record<PropertyOwner, string>> = {
+  event: `(select properties from (
+    select event, properties from events order by inserted_at desc limit ${newestEvents})
+    limit ${sampledOfEach} by event limit ${sampledRows})`,
+  person: `(select properties from persons limit ${sampledRows})`,
 };
 
 const keysOf = (owner: PropertyOwner): string =>
-  `select pair.1 as key, count() as seen from (${pairsOf[owner]})
+  `select key, count() as seen from (select arrayJoin(JSONExtractKeys(properties)) as key from ${newest[owner]})
    group by key order by seen desc, key limit ${mostNames}`;
 
+/** JSON texts of values: to read them here costs less than in the query. */
 const valuesOf = (owner: PropertyOwner): string =>
-  `select pair.1 as key, JSONExtractString(pair.2) as text, count() as seen from (${pairsOf[owner]})
-   where startsWith(pair.2, '"') and length(pair.2) <= ${longestValue}
-   group by key, text order by seen desc, key, text limit ${mostValues}`;
+  `select pair.1 as key, pair.2 as json, count() as seen
+   from (select arrayJoin(JSONExtractKeysAndValuesRaw(properties)) as pair from ${newest[owner]})
+   where startsWith(json, '"') and length(json) <= ${longestValue}
+   group by key, json order by seen desc, key, json limit ${mostValues}`;
 
 type Counted = readonly [name: string, seen: number];
 
@@ -64,8 +68,8 @@ export async function readVocabulary(reader: DialectReader): Promise<Vocabulary>
   const values: (KnownValue & { readonly seen: number })[] = [];
   for (const owner of ['event', 'person'] as const) {
     keys.push([owner, await rowsOf<Counted>(keysOf(owner))]);
-    for (const [key, text, seen] of await rowsOf<readonly [string, string, number]>(valuesOf(owner)))
-      values.push({ text, key, owner, seen });
+    for (const [key, json, seen] of await rowsOf<readonly [string, string, number]>(valuesOf(owner)))
+      values.push({ text: String(JSON.parse(json)), key, owner, seen });
   }
   return {
     events: events.map(([name]) => name),
