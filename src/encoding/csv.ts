@@ -1,4 +1,11 @@
-import { appendJson, appendText, appendTimestamp, appendUuid } from './csv_values.ts';
+import {
+  appendDate,
+  appendDouble,
+  appendJson,
+  appendText,
+  appendTimestamp,
+  appendUuid,
+} from './csv_values.ts';
 import { appendBytes, createGrowingBuffer } from './growing_buffer.ts';
 import { appendBigint, appendBoolean, appendInteger } from './plain_values.ts';
 import type { TextFormat } from './text_format.ts';
@@ -25,9 +32,11 @@ export const csv: TextFormat = {
     uuid: appendUuid,
     text: appendText,
     timestamp: appendTimestamp,
+    date: appendDate,
     json: appendJson,
     bigint: appendBigint,
     integer: appendInteger,
+    double: appendDouble,
     boolean: appendBoolean,
   },
 };

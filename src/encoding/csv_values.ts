@@ -1,6 +1,6 @@
-import { timestampLength, writeTimestamp } from '../source/timestamp.ts';
+import { dayLength, timestampLength, writeDay, writeTimestamp } from '../source/timestamp.ts';
 import { appendBytes, reserve, type GrowingBuffer } from './growing_buffer.ts';
-import { isLineBreak, jsonTextAt, uuidLength, writeUuid } from './plain_values.ts';
+import { appendFinite, isLineBreak, jsonTextAt, uuidLength, writeUuid } from './plain_values.ts';
 import type { AppendValue } from './text_format.ts';
 
 const quote = 0x22;
@@ -80,3 +80,15 @@ export const appendTimestamp: AppendValue = (target, block, start) => {
   target.length += timestampLength;
   return true;
 };
+
+/** Appends a binary date; there is no text for the infinities and the years outside 0001 to 9999. */
+export const appendDate: AppendValue = (target, block, start) => {
+  reserve(target, dayLength);
+  if (!writeDay(target.bytes, target.length, block.readInt32BE(start))) return false;
+  target.length += dayLength;
+  return true;
+};
+
+/** Appends a number; `Infinity`, `-Infinity` and `NaN` are written as PostgreSQL has them. */
+export const appendDouble: AppendValue = (target, block, start) =>
+  appendFinite(target, block.readDoubleBE(start));

@@ -1,4 +1,4 @@
-import { appendText, appendTimestamp, appendUuid } from './json_values.ts';
+import { appendDate, appendDouble, appendText, appendTimestamp, appendUuid } from './json_values.ts';
 import { appendBigint, appendBoolean, appendInteger, appendJson } from './plain_values.ts';
 import type { TextFormat } from './text_format.ts';
 
@@ -13,9 +13,11 @@ export const jsonLines: TextFormat = {
     uuid: appendUuid,
     text: appendText,
     timestamp: appendTimestamp,
+    date: appendDate,
     json: appendJson,
     bigint: appendBigint,
     integer: appendInteger,
+    double: appendDouble,
     boolean: appendBoolean,
   },
 };

@@ -1,6 +1,6 @@
-import { timestampLength, writeTimestamp } from '../source/timestamp.ts';
+import { dayLength, timestampLength, writeDay, writeTimestamp } from '../source/timestamp.ts';
 import { appendBytes, reserve, type GrowingBuffer } from './growing_buffer.ts';
-import { hexDigits, uuidLength, writeUuid } from './plain_values.ts';
+import { appendFinite, hexDigits, uuidLength, writeUuid } from './plain_values.ts';
 import type { AppendValue } from './text_format.ts';
 
 // The Parquet encoder knows it from here.
@@ -81,5 +81,26 @@ export const appendTimestamp: AppendValue = (target, block, start) => {
   bytes[length] = quote;
   bytes[length + 1 + timestampLength] = quote;
   target.length = length + timestampLength + 2;
+  return true;
+};
+
+/** Appends a binary date; there is no text for the infinities and the years outside 0001 to 9999. */
+export const appendDate: AppendValue = (target, block, start) => {
+  reserve(target, dayLength + 2);
+  const { bytes, length } = target;
+  if (!writeDay(bytes, length + 1, block.readInt32BE(start))) return false;
+  bytes[length] = quote;
+  bytes[length + 1 + dayLength] = quote;
+  target.length = length + dayLength + 2;
+  return true;
+};
+
+const nullText = Buffer.from('null');
+
+/** JSON has no infinities and nothing for what is no number: null stands for them, as JSON.stringify has it. */
+export const appendDouble: AppendValue = (target, block, start) => {
+  const value = block.readDoubleBE(start);
+  if (Number.isFinite(value)) return appendFinite(target, value);
+  appendBytes(target, nullText, 0, nullText.length);
   return true;
 };

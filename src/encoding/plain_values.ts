@@ -22,6 +22,10 @@ export const appendBigint: AppendValue = (target, block, start) =>
 export const appendInteger: AppendValue = (target, block, start) =>
   appendAscii(target, block.readInt32BE(start).toString());
 
+/** As JavaScript writes it, which every reader of numbers reads back as the same one. Infinities have no such text. */
+export const appendFinite = (target: GrowingBuffer, value: number): true =>
+  appendAscii(target, Object.is(value, -0) ? '-0' : String(value));
+
 export const appendBoolean: AppendValue = (target, block, start) =>
   appendAscii(target, block[start] === 1 ? 'true' : 'false');
 

@@ -9,6 +9,16 @@ import { rowName, type Rows } from './rows.ts';
 import type { AppendValue, TextFormat } from './text_format.ts';
 import { appendRows } from './text_rows.ts';
 
+/** A date in JSON's usual text, or what stands for the infinities and years that have none. */
+const appendAnyDate: AppendValue = (target, block, start, end) => {
+  if (jsonLines.append.date(target, block, start, end)) return true;
+  const days = block.readInt32BE(start);
+  const text = Buffer.from(
+    days === 0x7fff_ffff ? 'infinity' : days === -0x8000_0000 ? '-infinity' : `${days} days from 2000-01-01`,
+  );
+  return appendText(target, text, 0, text.length);
+};
+
 /** A time in JSON's usual text, or as PostgreSQL prints it where there is none. */
 const appendAnyTime: AppendValue = (target, block, start, end) => {
   if (jsonLines.append.timestamp(target, block, start, end)) return true;
@@ -17,7 +27,10 @@ const appendAnyTime: AppendValue = (target, block, start, end) => {
 };
 
 /** JSON lines that hold every row. */
-const anyRow: TextFormat = { ...jsonLines, append: { ...jsonLines.append, timestamp: appendAnyTime } };
+const anyRow: TextFormat = {
+  ...jsonLines,
+  append: { ...jsonLines.append, timestamp: appendAnyTime, date: appendAnyDate },
+};
 
 /** What is told of a row that the format cannot hold. Bytes that are not UTF-8 become U+FFFD. */
 export function rejectedRow(

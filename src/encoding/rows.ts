@@ -10,8 +10,13 @@ export interface Rows {
 
 /** What people know a row by, whose tuple begins at `rowAt`: its uuid, or its distinct_id where it has none. */
 export function rowName({ block, columns }: Pick<Rows, 'block' | 'columns'>, rowAt: number): string {
-  const position = ['uuid', 'distinct_id']
-    .map((name) => columns.findIndex((column) => column.name === name))
+  const names = ['uuid', 'distinct_id'];
+  // A column that is shown may be called as it likes.
+  const isKey = columns.some(({ hidden }) => hidden)
+    ? ({ hidden }: ExportedColumn) => hidden === true
+    : () => true;
+  const position = names
+    .map((name) => columns.findIndex((column) => column.name === name && isKey(column)))
     .find((index) => index >= 0);
   if (position === undefined) return '(unnamed)';
   const { start, end } = fieldOf(block, rowAt, position);

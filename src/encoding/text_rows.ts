@@ -1,4 +1,4 @@
-import type { ColumnType } from '../source/source.ts';
+import { shownColumns, type ColumnType } from '../source/source.ts';
 import type { BadValue } from './bad_value.ts';
 import { appendFixed, fixedBytes, type GrowingBuffer } from './growing_buffer.ts';
 import { MalformedBlock } from './row_not_encodable.ts';
@@ -9,8 +9,10 @@ import type { TextFormat } from './text_format.ts';
 const sizes: Readonly<Record<ColumnType, number>> = {
   uuid: 16,
   timestamp: 8,
+  date: 4,
   bigint: 8,
   integer: 4,
+  double: 8,
   boolean: 1,
   text: -1,
   json: -1,
@@ -29,12 +31,13 @@ export function appendRows(
   onBadValue: (bad: BadValue) => void,
 ): number {
   const view = new DataView(block.buffer, block.byteOffset, block.length);
-  const prefixes = format.prefixes(columns);
-  const members = columns.map(({ name, type }, index) => ({
-    name,
-    prefix: fixedBytes(prefixes[index] ?? Buffer.alloc(0)),
-    size: sizes[type],
-    append: format.append[type],
+  const shown = shownColumns(columns);
+  const prefixes = format.prefixes(shown);
+  const members = columns.map((column) => ({
+    name: column.name,
+    prefix: fixedBytes(prefixes[shown.indexOf(column)] ?? Buffer.alloc(0)),
+    size: sizes[column.type],
+    append: column.hidden ? null : format.append[column.type],
   }));
   const nullText = fixedBytes(format.nullText);
   const rowEnd = fixedBytes(format.rowEnd);
@@ -56,6 +59,7 @@ export function appendRows(
       at = start + Math.max(0, length);
       if (!(at <= block.length) || (length >= 0 && size >= 0 && length !== size))
         throw new MalformedBlock(`Row ${tuples} of a block ends within its column ${name}.`);
+      if (append === null) continue;
       appendFixed(target, prefix);
       if (length < 0) appendFixed(target, nullText);
       else if (!append(target, block, start, at)) badColumn ??= name;

@@ -8,6 +8,8 @@ const digit = 48;
 
 /** Bytes of a timestamp's text. */
 export const timestampLength = 27;
+/** Bytes of a date's. */
+export const dayLength = 10;
 
 /** The date of the day written last: rows come in the order of time, so most share it. */
 let writtenDay = Number.NaN;
@@ -51,6 +53,20 @@ export function writeTimestamp(target: Uint8Array, at: number, source: Buffer, f
   twoDigits(target, at + 22, Math.floor(fraction / 100) % 100);
   twoDigits(target, at + 24, fraction % 100);
   target[at + 26] = 90;
+  return true;
+}
+
+/**
+ * Writes a binary date (days since 2000-01-01) as `2026-11-01`.
+ * @returns false, with nothing of use written, for the infinities and years outside 0001 to 9999
+ */
+export function writeDay(target: Uint8Array, at: number, day: number): boolean {
+  if (day < firstDay || day > lastDay) return false;
+  if (day !== writtenDay) {
+    writeDate(day);
+    writtenDay = day;
+  }
+  target.set(writtenDate.subarray(0, dayLength), at);
   return true;
 }
 

@@ -3,7 +3,7 @@ import type { ColumnType, ExportedColumn } from '../../src/source/source.ts';
 /** A field of a binary COPY tuple. */
 export type FieldBytes = Buffer | null;
 
-const int32 = (value: number): Buffer => {
+export const int32 = (value: number): Buffer => {
   const bytes = Buffer.alloc(4);
   bytes.writeInt32BE(value);
   return bytes;

@@ -45,18 +45,27 @@ export async function startDuckDb(): Promise<IndependentReader> {
            delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, new_line = '\\n',
            strict_mode = true, max_line_size = ${longestLine}, parallel = false)`,
       ),
-    parquet: (path, columns) =>
-      textsOf(
-        connection,
-        `select ${columns.map(({ name, type }) => (type === 'timestamp' ? `epoch_us("${name}")::varchar` : `"${name}"::varchar`)).join(', ')}
-         from read_parquet('${path}')`,
-      ),
+    parquet: async (path, columns) => {
+      const selected = columns.map((column) => `${parquetText(column)}::varchar`).join(', ');
+      const rows = await textsOf(connection, `select ${selected} from read_parquet('${path}')`);
+      return rows.map((row) => row.map((text, index) => numberText(text, columns[index])));
+    },
     close() {
       connection.closeSync();
       instance.closeSync();
     },
   };
 }
+
+/** Times in microseconds and dates in days since 1970. */
+function parquetText({ name, type }: ExportedColumn): string {
+  if (type === 'timestamp') return `epoch_us("${name}")`;
+  return type === 'date' ? `("${name}" - date '1970-01-01')` : `"${name}"`;
+}
+
+/** Numbers as JavaScript writes them. */
+const numberText = (text: string | null, column: ExportedColumn | undefined): string | null =>
+  text === null || column?.type !== 'double' ? text : String(Number(text.replace('inf', 'Infinity')));
 
 async function textsOf(connection: DuckDBConnection, statement: string): Promise<RowTexts[]> {
   const reader = await connection.runAndReadAll(statement);

@@ -5,8 +5,10 @@ import { jsonLines } from '../../src/encoding/json_lines.ts';
 import { MalformedBlock } from '../../src/encoding/row_not_encodable.ts';
 import { appendRows } from '../../src/encoding/text_rows.ts';
 import type { ExportedColumn } from '../../src/source/source.ts';
-import { columnsOf, copyBlock, int64, type FieldBytes } from './copy_block.ts';
+import { columnsOf, copyBlock, int32, int64, type FieldBytes } from './copy_block.ts';
 import { textOf } from './text_of.ts';
+
+const doubles = [0.1, -0, 1e300, 5e-324, -12_345_678.5] as const;
 
 const encode = (columns: readonly ExportedColumn[], ...rows: FieldBytes[][]): string =>
   textOf(jsonLines, columns, ...rows).text;
@@ -55,6 +57,28 @@ describe('JSON lines', () => {
       '{"c0":-9223372036854775808,"c1":-2,"c2":true,"c3":false,' +
         '"c4":"01234567-89ab-cdef-0123-456789abcdef","c5":"2000-01-01T00:00:00.000000Z","c6":null}\n',
     );
+  });
+
+  it('write numbers with a fraction and dates; what JSON has no number for is null', () => {
+    const rows = ([...doubles, NaN, Infinity] as const).map((value) => {
+      const bytes = Buffer.alloc(8);
+      bytes.writeDoubleBE(value);
+      return [bytes, int32(-10_957)];
+    });
+    const lines = encode(columnsOf('double', 'date'), ...rows)
+      .trim()
+      .split('\n');
+    expect(lines).toEqual(
+      ['0.1', '-0', '1e+300', '5e-324', '-12345678.5', 'null', 'null'].map(
+        (text) => `{"c0":${text},"c1":"1970-01-01"}`,
+      ),
+    );
+  });
+
+  it('leave out what is hidden', () => {
+    const [first, second, third] = columnsOf('text', 'text', 'bigint');
+    const columns = [{ ...first, hidden: true }, second, { ...third, hidden: true }] as ExportedColumn[];
+    expect(encode(columns, [Buffer.from('a'), Buffer.from('b'), int64(1n)])).toBe('{"c1":"b"}\n');
   });
 
   it('leave out a row with a time that has no text, and say where it is', () => {

@@ -2,7 +2,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import type { SortKey } from '../../src/domain/run.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { fieldOf, uuidText } from '../../src/source/sort_key.ts';
-import { timestampText } from '../../src/source/timestamp.ts';
+import { dayLength, timestampText, writeDay } from '../../src/source/timestamp.ts';
 import {
   wholeRange,
   type ColumnType,
@@ -72,6 +72,12 @@ function valueOf(block: Buffer, type: ColumnType, start: number, end: number): u
       return Number(block.readBigInt64BE(start));
     case 'integer':
       return block.readInt32BE(start);
+    case 'double':
+      return block.readDoubleBE(start);
+    case 'date': {
+      const text = Buffer.alloc(dayLength);
+      return writeDay(text, 0, block.readInt32BE(start)) ? text.toString('latin1') : undefined;
+    }
     case 'boolean':
       return block[start] === 1;
   }

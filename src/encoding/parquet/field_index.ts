@@ -2,16 +2,20 @@ import type { ColumnType, ExportedColumn } from '../../source/source.ts';
 import type { BadValue } from '../bad_value.ts';
 import { MalformedBlock } from '../row_not_encodable.ts';
 import type { ColumnValues } from './column_values.ts';
-import { fitsTimestamp } from './timestamp.ts';
+import { fitsDate, fitsTimestamp } from './timestamp.ts';
 
 /** How many bytes a value has in the block, for the types that always have as many. */
 const fixedSizes: Partial<Record<ColumnType, number>> = {
   uuid: 16,
   timestamp: 8,
+  date: 4,
   bigint: 8,
   integer: 4,
+  double: 8,
   boolean: 1,
 };
+
+const [timestamp, date] = [1, 2];
 
 /** Memory of an index, kept from block to block. */
 export interface IndexMemory {
@@ -47,7 +51,9 @@ export function createFieldIndex(
   const { positions, present } = memory;
   const view = new DataView(block.buffer, block.byteOffset, block.length);
   const sizes = Int32Array.from(columns, ({ type }) => fixedSizes[type] ?? -1);
-  const isTime = Uint8Array.from(columns, ({ type }) => (type === 'timestamp' ? 1 : 0));
+  const isTime = Uint8Array.from(columns, ({ type, hidden }) =>
+    hidden ? 0 : type === 'timestamp' ? timestamp : type === 'date' ? date : 0,
+  );
   /** The end of each column's positions; a column has room for as many as there are rows. */
   const ends = Int32Array.from(columns, (_, index) => index * rows);
   let tuples = 0;
@@ -77,7 +83,11 @@ export function createFieldIndex(
       const isPresent = length >= 0 ? 1 : 0;
       present[index * rows + row] = isPresent;
       ends[index] = next + isPresent;
-      if (isTime[index] === 1 && length >= 0 && bad < 0 && !fitsTimestamp(view, from + 4)) bad = index;
+      const time = isTime[index];
+      if (time !== 0 && length >= 0 && bad < 0) {
+        const fits = time === date ? fitsDate : fitsTimestamp;
+        if (!fits(view, from + 4)) bad = index;
+      }
       from = end;
     }
     at = from;

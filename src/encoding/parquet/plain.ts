@@ -1,7 +1,7 @@
 import { appendBytes } from '../growing_buffer.ts';
 import { reserve, type GrowingBuffer } from '../growing_buffer.ts';
 import { jsonbVersion, type ColumnValues } from './column_values.ts';
-import { epochShift } from './timestamp.ts';
+import { epochDays, epochShift } from './timestamp.ts';
 
 const epochShiftLow = epochShift % 0x1_0000_0000;
 const epochShiftHigh = Math.floor(epochShift / 0x1_0000_0000);
@@ -38,7 +38,11 @@ export function appendPlain(
     case 'bigint':
       return appendLongs(page, values, from, until, limit, range, 0, 0);
     case 'integer':
-      return appendIntegers(page, values, from, until, limit, range);
+      return appendIntegers(page, values, from, until, limit, range, 0);
+    case 'date':
+      return appendIntegers(page, values, from, until, limit, range, epochDays);
+    case 'double':
+      return appendDoubles(page, values, from, until, limit);
     case 'boolean':
       return appendBooleans(page, values, from, until, limit);
   }
@@ -134,19 +138,36 @@ function appendIntegers(
   until: number,
   limit: number,
   range: NumberRange,
+  shift: number,
 ): number {
   const end = lastFitting(page, from, until, limit, 4);
   const target = viewOf(page);
   let { min, max } = range;
   let to = page.length;
   for (let index = from; index < end; index += 1, to += 4) {
-    const value = view.getInt32((positions[index] ?? 0) + 4);
+    const value = view.getInt32((positions[index] ?? 0) + 4) + shift;
     target.setInt32(to, value, true);
     if (value < min) min = value;
     if (value > max) max = value;
   }
   range.min = min;
   range.max = max;
+  page.length = to;
+  return end;
+}
+
+function appendDoubles(
+  page: GrowingBuffer,
+  { view, positions }: ColumnValues,
+  from: number,
+  until: number,
+  limit: number,
+): number {
+  const end = lastFitting(page, from, until, limit, 8);
+  const target = viewOf(page);
+  let to = page.length;
+  for (let index = from; index < end; index += 1, to += 8)
+    target.setFloat64(to, view.getFloat64((positions[index] ?? 0) + 4), true);
   page.length = to;
   return end;
 }

@@ -54,7 +54,8 @@ export function encodeRowGroup(
   try {
     const index = createFieldIndex(block, rows, columns, memory.index, onBadValue);
     const codec = codecOf(compression);
-    const encoders = index.columns.map((values, position) =>
+    const shown = index.columns.filter(({ column }) => column.hidden !== true);
+    const encoders = shown.map((values, position) =>
       createColumnEncoder(values, codec, (memory.columns[position] ??= createColumnMemory())),
     );
     while (index.advance(batchBytes)) for (const encoder of encoders) encoder.take();

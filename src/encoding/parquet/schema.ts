@@ -11,8 +11,10 @@ const elements: Record<ColumnType, Omit<SchemaElement, 'name'>> = {
     converted_type: 'TIMESTAMP_MICROS',
     logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
   },
+  date: { type: 'INT32', converted_type: 'DATE', logical_type: { type: 'DATE' } },
   bigint: { type: 'INT64' },
   integer: { type: 'INT32' },
+  double: { type: 'DOUBLE' },
   boolean: { type: 'BOOLEAN' },
 };
 

@@ -13,3 +13,12 @@ export function fitsTimestamp(view: DataView, at: number): boolean {
   if (high > -0x7000_0000 && high < 0x7000_0000) return true;
   return high > 0 && view.getBigInt64(at) <= lastTime;
 }
+
+/** Parquet counts days from 1970, PostgreSQL from 2000. */
+export const epochDays = 10_957;
+
+/** Whether the binary date at `at` can be held: all but the infinities, which are the ends of int32. */
+export function fitsDate(view: DataView, at: number): boolean {
+  const day = view.getInt32(at);
+  return day !== 0x7fff_ffff && day !== -0x8000_0000;
+}

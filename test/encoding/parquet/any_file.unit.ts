@@ -18,7 +18,17 @@ beforeAll(async () => {
 });
 afterAll(() => files.remove());
 
-const types: ColumnType[] = ['uuid', 'text', 'timestamp', 'json', 'bigint', 'integer', 'boolean'];
+const types: ColumnType[] = [
+  'uuid',
+  'text',
+  'timestamp',
+  'date',
+  'json',
+  'bigint',
+  'integer',
+  'double',
+  'boolean',
+];
 
 /** Any value of a type. Times are those of the calendar. */
 const anySample: Record<ColumnType, fc.Arbitrary<Sample>> = {
@@ -28,6 +38,8 @@ const anySample: Record<ColumnType, fc.Arbitrary<Sample>> = {
   timestamp: fc.bigInt(times.year4714bc, times.last).map(sampleOf.timestamp),
   bigint: fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n).map(sampleOf.bigint),
   integer: fc.integer().map(sampleOf.integer),
+  date: fc.integer({ min: -719_162, max: 2_932_896 }).map(sampleOf.date),
+  double: fc.double().map((value) => sampleOf.double(Object.is(value, -0) ? 0 : value)),
   boolean: fc.boolean().map(sampleOf.boolean),
 };
 

@@ -1,18 +1,12 @@
-import { epochShift } from '../../../src/encoding/parquet/timestamp.ts';
+import { epochDays, epochShift } from '../../../src/encoding/parquet/timestamp.ts';
 import type { ColumnType } from '../../../src/source/source.ts';
-import { int64, type FieldBytes } from '../copy_block.ts';
+import { int32, int64, type FieldBytes } from '../copy_block.ts';
 
 /** A value as COPY sends it, and as a reader of the file has to give it back, as text. */
 export interface Sample {
   readonly bytes: Buffer;
   readonly text: string;
 }
-
-const int32 = (value: number): Buffer => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeInt32BE(value);
-  return bytes;
-};
 
 export const sampleOf = {
   uuid: (text: string): Sample => ({ bytes: Buffer.from(text.replaceAll('-', ''), 'hex'), text }),
@@ -26,6 +20,13 @@ export const sampleOf = {
   }),
   bigint: (value: bigint): Sample => ({ bytes: int64(value), text: String(value) }),
   integer: (value: number): Sample => ({ bytes: int32(value), text: String(value) }),
+  /** In days since 1970. */
+  date: (days: number): Sample => ({ bytes: int32(days - epochDays), text: String(days) }),
+  double: (value: number): Sample => {
+    const bytes = Buffer.alloc(8);
+    bytes.writeDoubleBE(value);
+    return { bytes, text: String(value) };
+  },
   boolean: (value: boolean): Sample => ({ bytes: Buffer.from([value ? 1 : 0]), text: String(value) }),
 };
 
@@ -72,6 +73,8 @@ export const samples: Record<ColumnType, readonly Sample[]> = {
     sampleOf.bigint,
   ),
   integer: [0, -1, 1, 2 ** 31 - 1, -(2 ** 31)].map(sampleOf.integer),
+  date: [0, -1, 1, 20_000, -719_162, 2_932_896].map(sampleOf.date),
+  double: [0, -1.5, 0.1, 1e300, -5e-324, Infinity, -Infinity, NaN].map(sampleOf.double),
   boolean: [true, false, false].map(sampleOf.boolean),
 };
 

@@ -54,6 +54,7 @@ export async function readWithHyparquet(
     compressors,
     parsers: {
       timestampFromMicroseconds: (microseconds) => microseconds,
+      dateFromDays: (days) => days,
       stringFromBytes: decode,
       jsonFromBytes: decode,
     },
