@@ -1,10 +1,9 @@
 import type { Query } from '../dialect/ast.ts';
 import { compileQuery, type CompiledStatement, type RowLimits } from '../dialect/compile/compile_query.ts';
-import { DialectError } from '../dialect/dialect_error.ts';
 import type { Placeholders } from '../dialect/resolve/placeholders.ts';
 import type { Schema } from '../dialect/schema.ts';
 import type { Relations } from '../source/relations.ts';
-import { QueryInvalid } from './query_errors.ts';
+import { namingMember } from './dialect_texts.ts';
 import type { QueryContext } from './query_kind.ts';
 import { readRows } from './read_rows.ts';
 import { valueReader } from './shown_value.ts';
@@ -50,19 +49,12 @@ export async function openDialectReader(context: QueryContext, relations: Relati
     schema,
   };
   const compile: DialectReader['compile'] = (query, { placeholders = new Map(), rows, attr = null } = {}) => {
-    try {
-      return compileQuery(query, ofProject, {
+    return namingMember(attr, () =>
+      compileQuery(query, ofProject, {
         placeholders,
         rows: rows ?? { fallback: row_limit, most: row_limit },
-      });
-    } catch (error) {
-      if (!(error instanceof DialectError)) throw error;
-      const { line, column, offset, length } = error;
-      throw new QueryInvalid('dialect_error', error.message, {
-        attr,
-        position: { line, column, offset, length },
-      });
-    }
+      }),
+    );
   };
   const read: DialectReader['read'] = async (query, options) => {
     const statement = compile(query, options);

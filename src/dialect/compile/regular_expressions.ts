@@ -18,21 +18,43 @@ export function patternOf(value: Value, node: Node, statement: Statement): Sql {
   return typeof constant === 'string' ? bind(translated(constant, node, statement), 'text') : value.sql;
 }
 
-function translated(pattern: string, node: Node, statement: Statement): string {
+/** Why a text is no regular expression that can be run, and what to write instead. */
+export interface PatternFault {
+  readonly sentence: string;
+  readonly suggestion: string | null;
+  /** Both. */
+  readonly words: string;
+}
+
+/** What is wrong with a regular expression; null where nothing is. */
+export function regularExpressionFault(pattern: string): PatternFault | null {
   const found = missing.exec(pattern);
+  const fault = (sentence: string, suggestion: string | null): PatternFault => ({
+    sentence,
+    suggestion,
+    words: suggestion === null ? sentence : `${sentence} ${suggestion}`,
+  });
   if (found !== null)
-    throw statement.error(
+    return fault(
       `This regular expression has ${found[0]}, which is not supported.`,
-      node,
       found[0].startsWith('(?')
         ? 'Flags such as (?i) stand at its beginning, groups have no names.'
         : 'Name the characters in brackets.',
     );
-  const flags = /^\(\?([imsU-]+)\)/.exec(pattern);
-  const body = flags === null ? pattern : pattern.slice(flags[0].length);
-  if (!isExpression(body)) throw statement.error('This is no regular expression.', node);
-  const written = body.replaceAll(/\\([\s\S])/g, (whole, letter: string) => otherwise[letter] ?? whole);
-  return flags?.[1]?.includes('i') === true ? `(?i)${written}` : written;
+  return isExpression(withoutFlags(pattern)) ? null : fault('This is no regular expression.', null);
+}
+
+const flagsOf = (pattern: string): RegExpExecArray | null => /^\(\?([imsU-]+)\)/.exec(pattern);
+const withoutFlags = (pattern: string): string => pattern.slice(flagsOf(pattern)?.[0].length ?? 0);
+
+function translated(pattern: string, node: Node, statement: Statement): string {
+  const fault = regularExpressionFault(pattern);
+  if (fault !== null) throw statement.error(fault.sentence, node, fault.suggestion);
+  const written = withoutFlags(pattern).replaceAll(
+    /\\([\s\S])/g,
+    (whole, letter: string) => otherwise[letter] ?? whole,
+  );
+  return flagsOf(pattern)?.[1]?.includes('i') === true ? `(?i)${written}` : written;
 }
 
 function isExpression(text: string): boolean {

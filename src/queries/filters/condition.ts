@@ -1,14 +1,17 @@
 import type { Expression } from '../../dialect/ast.ts';
+import { joined } from '../../dialect/build.ts';
+import { readExpression } from '../dialect_texts.ts';
+import { QueryInvalid } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
-import type { PropertyFilters } from './schema.ts';
-
-/** Where a filter's fields are looked up, and where in the request it stands. */
-export interface FilterPlace {
-  /** Rows of events, or of persons. */
-  readonly scope: 'events' | 'persons';
-  /** Path of the member, such as `query__series__0__properties`. */
-  readonly attr: string;
-}
+import { operatorCondition } from './operators.ts';
+import type { FilterPlace } from './place.ts';
+import {
+  propertyFilterListSchema,
+  type PropertyFilter,
+  type PropertyFilters,
+  type PropertyGroup,
+} from './schema.ts';
+import { subjectOf } from './subject.ts';
 
 /** What property filters ask of a row; null where that is nothing. @throws QueryInvalid */
 export function filtersCondition(
@@ -16,11 +19,55 @@ export function filtersCondition(
   about: FilterPlace,
 ): Expression | null {
   if (filters === null || filters === undefined) return null;
-  throw new Error(`Not built yet: ${about.attr}`);
+  if ('type' in filters) return groupCondition(filters, about, about.attr);
+  return joined(
+    'and',
+    filters.map((filter, index) => filterCondition(filter, about, `${about.attr}__${index}`)),
+  );
 }
 
-/** What leaves the project's test accounts out; null where the project says nothing. @throws QueryInvalid */
-export function testAccountsCondition(project: QueryProject, scope: FilterPlace['scope']): Expression | null {
-  if (project.test_account_filters.length === 0) return null;
-  throw new Error(`Not built yet: ${scope}`);
+/** An unfinished filter holds always, so that a group joined by OR with one in it holds always. */
+function groupCondition(
+  { type, values }: PropertyGroup,
+  about: FilterPlace,
+  attr: string,
+): Expression | null {
+  const conditions = values.map((item, index) => {
+    const place = `${attr}__values__${index}`;
+    return 'values' in item ? groupCondition(item, about, place) : filterCondition(item, about, place);
+  });
+  if (type === 'AND') return joined('and', conditions);
+  return conditions.includes(null) ? null : joined('or', conditions);
+}
+
+function filterCondition(filter: PropertyFilter, about: FilterPlace, attr: string): Expression | null {
+  const { type, key } = filter;
+  if (type === 'empty' || key === null || key === undefined || key === '') return null;
+  if (type === 'hogql') return readExpression(String(key), `${attr}__key`);
+  return operatorCondition(subjectOf(filter, about, attr), filter, attr);
+}
+
+/**
+ * What leaves the project's test accounts out; null where the project says nothing. Of persons only what it says of
+ * persons can be asked.
+ * @throws QueryInvalid
+ */
+export function testAccountsCondition(
+  { test_account_filters }: QueryProject,
+  scope: FilterPlace['scope'],
+  relation?: string,
+): Expression | null {
+  const attr = 'query__filterTestAccounts';
+  const read = propertyFilterListSchema.safeParse(test_account_filters);
+  if (!read.success)
+    throw new QueryInvalid('invalid_input', "The project's filters of test accounts cannot be read.", {
+      attr,
+    });
+  const filters = scope === 'persons' ? read.data.filter(({ type }) => type === 'person') : read.data;
+  return joined(
+    'and',
+    filters.map((filter) =>
+      filterCondition(filter, { scope, attr, ...(relation === undefined ? {} : { relation }) }, attr),
+    ),
+  );
 }

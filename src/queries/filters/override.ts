@@ -1,5 +1,9 @@
+import type { z } from 'zod';
+import { QueryInvalid } from '../query_errors.ts';
 import type { FiltersOverride } from '../query_kind.ts';
-import type { PropertyFilters } from './schema.ts';
+import { propertyFilterListSchema, propertyFiltersSchema, type PropertyFilters } from './schema.ts';
+
+const member = 'filters_override__properties';
 
 /** A query's own property filters and those of a dashboard, of which all have to hold. @throws QueryInvalid */
 export function withOverride(
@@ -7,5 +11,30 @@ export function withOverride(
   more: FiltersOverride['properties'],
 ): PropertyFilters | null {
   if (!more?.length) return own ?? null;
-  throw new Error('Not built yet.');
+  const read = propertyFilterListSchema.safeParse(more);
+  if (!read.success) throw unreadable(read.error);
+  if (own === null || own === undefined) return read.data;
+  if (!('type' in own)) return [...own, ...read.data];
+  const values = own.type === 'AND' ? own.values : [own];
+  const joined = propertyFiltersSchema.safeParse({ type: 'AND', values: [...values, ...read.data] });
+  if (joined.success) return joined.data;
+  throw new QueryInvalid(
+    'invalid_input',
+    'The property filters of this query are nested too deeply to be narrowed.',
+    {
+      attr: member,
+    },
+  );
+}
+
+function unreadable({ issues }: z.ZodError): QueryInvalid {
+  const [issue] = issues;
+  const path = [member, ...(issue?.path ?? [])].join('__');
+  return new QueryInvalid(
+    'invalid_input',
+    `This is not a property filter: ${issue?.message ?? 'unreadable'}.`,
+    {
+      attr: path,
+    },
+  );
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { either } from './either.ts';
 
 /** What a filter looks at. Some are known and refused by name, because what they read is not stored here. */
 export const filterTypes = [
@@ -24,6 +25,7 @@ export const filterOperators = [
   ...(['is_set', 'is_not_set', 'is_date_exact', 'is_date_before', 'is_date_after'] as const),
 ] as const;
 export type FilterOperator = (typeof filterOperators)[number];
+export type FilterScalar = string | number | boolean | null;
 
 const scalarValue = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
@@ -49,14 +51,25 @@ export interface PropertyGroup {
   readonly values: readonly (PropertyGroup | PropertyFilter)[];
 }
 
-const groupOf = (item: z.ZodType<PropertyGroup | PropertyFilter>): z.ZodType<PropertyGroup> =>
-  z.strictObject({ type: z.enum(['AND', 'OR']), values: z.array(item) });
+const hasValues = (item: unknown): boolean => typeof item === 'object' && item !== null && 'values' in item;
 
 /** Groups in groups; the bound keeps a request from nesting them without an end. */
 const mostLevels = 8;
 const groupSchema = (levels: number): z.ZodType<PropertyGroup> =>
-  groupOf(levels === 1 ? propertyFilterSchema : z.union([groupSchema(levels - 1), propertyFilterSchema]));
+  z.strictObject({
+    type: z.enum(['AND', 'OR']),
+    values: z.array(
+      levels === 1 ? propertyFilterSchema : either(hasValues, groupSchema(levels - 1), propertyFilterSchema),
+    ),
+  });
+
+/** Property filters of which all have to hold. */
+export const propertyFilterListSchema = z.array(propertyFilterSchema);
 
 /** Property filters: a list, of which all have to hold, or groups of them joined by AND or OR. */
-export const propertyFiltersSchema = z.union([z.array(propertyFilterSchema), groupSchema(mostLevels)]);
+export const propertyFiltersSchema = either(
+  (value) => Array.isArray(value),
+  propertyFilterListSchema,
+  groupSchema(mostLevels),
+);
 export type PropertyFilters = readonly PropertyFilter[] | PropertyGroup;

@@ -7,7 +7,14 @@ export const contextOf = (
   now: string | Date,
   week_start_day: QueryProject['week_start_day'] = 'sunday',
 ): DateContext => ({
-  project: { team_id: 1, timezone, week_start_day, test_account_filters: [] },
+  project: {
+    team_id: 1,
+    timezone,
+    week_start_day,
+    test_account_filters: [],
+    warehouse_tables: [],
+    property_definitions: [],
+  },
   now: new Date(now),
   earliest: null,
 });

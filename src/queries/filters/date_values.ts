@@ -1,0 +1,76 @@
+import type { Expression } from '../../dialect/ast.ts';
+import { expressionOf } from '../../dialect/build.ts';
+import { DateTime } from 'luxon';
+import { parseAbsoluteDate } from '../dates/absolute_date.ts';
+import { parseRelativeDate, type RelativeDate, type RelativeUnit } from '../dates/relative_date.ts';
+
+/** A date of a filter in the dialect, so that the project's zone and time are those of the query. */
+export interface DateValue {
+  /** The moment itself. */
+  readonly moment: Expression;
+  /** Where the day, or the shorter unit, begins in which the moment lies. */
+  readonly begin: Expression;
+  /** Where the next one begins. */
+  readonly next: Expression;
+  /** Whether it names a whole day, and later means after that. */
+  readonly isDay: boolean;
+}
+
+/** Reads a date of a filter's value; null for what is none. */
+export function dateValueOf(text: string): DateValue | null {
+  const absolute = parseAbsoluteDate(text);
+  if (absolute === null) {
+    const relative = parseRelativeDate(text);
+    return relative === null ? null : relativeValue(relative);
+  }
+  const { local, hasOffset, isDay } = absolute;
+  const written = (time: number): Expression => {
+    const clock = DateTime.fromMillis(time, { zone: 'utc' });
+    const value = clock.toFormat(`yyyy-MM-dd'T'HH:mm:ss.SSS${hasOffset ? "'Z'" : ''}`);
+    return expressionOf('toDateTime({value})', { value: { value } });
+  };
+  const unit = isDay ? 86_400_000 : 1000;
+  const begin = Math.floor(local / unit) * unit;
+  return { moment: written(local), begin: written(begin), next: written(begin + unit), isDay };
+}
+
+/** The dialect's functions that count a unit, and the one that cuts to the unit in which such a moment is said. */
+const functions: Readonly<Record<RelativeUnit, { readonly earlier: string; readonly start: string }>> = {
+  second: { earlier: 'subtractSeconds', start: 'toStartOfSecond' },
+  minute: { earlier: 'subtractMinutes', start: 'toStartOfMinute' },
+  hour: { earlier: 'subtractHours', start: 'toStartOfHour' },
+  day: { earlier: 'subtractDays', start: 'toStartOfDay' },
+  week: { earlier: 'subtractWeeks', start: 'toStartOfWeek' },
+  month: { earlier: 'subtractMonths', start: 'toStartOfMonth' },
+  quarter: { earlier: 'subtractWeeks', start: 'toStartOfQuarter' },
+  year: { earlier: 'subtractYears', start: 'toStartOfYear' },
+};
+const later: Readonly<Record<RelativeUnit, string>> = {
+  second: 'addSeconds',
+  minute: 'addMinutes',
+  hour: 'addHours',
+  day: 'addDays',
+  week: 'addWeeks',
+  month: 'addMonths',
+  quarter: 'addQuarters',
+  year: 'addYears',
+};
+const shorterThanDay: ReadonlySet<RelativeUnit> = new Set(['second', 'minute', 'hour']);
+
+function relativeValue({ amount, unit, position }: RelativeDate): DateValue {
+  const count = unit === 'quarter' ? 13 * amount : amount;
+  const ago = expressionOf(`${functions[unit].earlier}(now(), {count})`, { count: { value: count } });
+  const cutTo = (to: RelativeUnit, moment: Expression): Expression =>
+    expressionOf(`toDateTime(${functions[to].start}({moment}))`, { moment });
+  const after = (to: RelativeUnit, moment: Expression): Expression =>
+    expressionOf(`${later[to]}({moment}, 1)`, { moment });
+  const first = cutTo(unit, ago);
+  const moment = position === null ? ago : position === 'start' ? first : after(unit, first);
+  const shown = shorterThanDay.has(unit) ? unit : 'day';
+  // The end of a unit is the moment at which the next one begins, and lies in the day before.
+  const begin = cutTo(
+    shown,
+    position === 'end' ? expressionOf('subtractSeconds({moment}, 1)', { moment }) : moment,
+  );
+  return { moment, begin, next: after(shown, begin), isDay: false };
+}

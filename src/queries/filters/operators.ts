@@ -1,0 +1,119 @@
+import type { Expression } from '../../dialect/ast.ts';
+import { expressionOf, joined } from '../../dialect/build.ts';
+import { regularExpressionFault } from '../../dialect/compile/regular_expressions.ts';
+import { QueryInvalid } from '../query_errors.ts';
+import {
+  isAfterDate,
+  isAtDate,
+  isBeforeDate,
+  isNoneOf,
+  isOneOf,
+  isOrdered,
+  numberIn,
+  type Order,
+} from './comparison.ts';
+import type { FilterOperator, FilterScalar, PropertyFilter } from './schema.ts';
+import { textOf, type Subject } from './subject.ts';
+
+type Value = NonNullable<FilterScalar>;
+type Test = (subject: Subject, value: Value, attr: string) => Expression;
+
+/** Those of several values of which any has to hold. */
+const any: Readonly<Partial<Record<FilterOperator, Test>>> = {
+  icontains: (subject, value) => matching(subject, 'ilike', `%${String(value)}%`),
+  regex: (subject, value, attr) => matching(subject, '=~', patternIn(value, attr)),
+  gt: ordered('>'),
+  gte: ordered('>='),
+  lt: ordered('<'),
+  lte: ordered('<='),
+  min: ordered('>='),
+  max: ordered('<='),
+  is_date_exact: isAtDate,
+  is_date_before: isBeforeDate,
+  is_date_after: isAfterDate,
+};
+
+/** Those of several values of which all have to hold; they hold where there is no value to compare. */
+const all: Readonly<Partial<Record<FilterOperator, Test>>> = {
+  not_icontains: (subject, value) => matching(subject, 'not ilike', `%${String(value)}%`),
+  not_regex: (subject, value, attr) => matching(subject, '!~', patternIn(value, attr)),
+};
+
+/**
+ * What an operator and its value ask of a subject; null for a filter that somebody has not finished.
+ * @param attr path of the filter
+ * @throws QueryInvalid for values that an operator cannot compare with
+ */
+export function operatorCondition(
+  subject: Subject,
+  { operator, value }: Pick<PropertyFilter, 'operator' | 'value'>,
+  attr: string,
+): Expression | null {
+  const wanted = operator ?? 'exact';
+  if (wanted === 'is_set') return expressionOf('{value} is not null', { value: subject.value });
+  if (wanted === 'is_not_set') return expressionOf('{value} is null', { value: subject.value });
+  const values = Array.isArray(value) ? value : [value ?? null];
+  const known = values.filter((one) => one !== null);
+  if (known.length === 0) return null;
+  const place = `${attr}__value`;
+  switch (wanted) {
+    case 'exact':
+    case 'in':
+      return isOneOf(subject, values, place);
+    case 'is_not':
+    case 'not_in':
+      return isNoneOf(subject, values, place);
+    case 'between':
+    case 'not_between':
+      return within(subject, known, wanted === 'between', place);
+    case 'is_cleaned_path_exact':
+      throw new QueryInvalid('not_supported', 'Rules for cleaning paths are not stored; use regex.', {
+        attr: `${attr}__operator`,
+      });
+    default: {
+      const [test, joins] =
+        all[wanted] === undefined ? [any[wanted], 'or' as const] : [all[wanted], 'and' as const];
+      return joined(
+        joins,
+        known.map((one) => test?.(subject, one, place) ?? null),
+      );
+    }
+  }
+}
+
+function ordered(order: Order): Test {
+  return (subject, value, attr) => isOrdered(subject, order, value, attr);
+}
+
+function within(
+  subject: Subject,
+  bounds: readonly Value[],
+  isInside: boolean,
+  attr: string,
+): Expression | null {
+  const [low, high, ...more] = bounds;
+  const isRange = low !== undefined && high !== undefined && more.length === 0;
+  if (!isRange || (subject.kind !== 'time' && (numberIn(low) === null || numberIn(high) === null)))
+    throw new QueryInvalid('invalid_input', 'This field must be a list of two numbers.', { attr });
+  return isInside
+    ? joined('and', [isOrdered(subject, '>=', low, attr), isOrdered(subject, '<=', high, attr)])
+    : joined('or', [isOrdered(subject, '<', low, attr), isOrdered(subject, '>', high, attr)]);
+}
+
+function matching(
+  subject: Subject,
+  operator: 'ilike' | 'not ilike' | '=~' | '!~',
+  pattern: string,
+): Expression {
+  return expressionOf(`{subject} ${operator} {pattern}`, {
+    subject: textOf(subject),
+    pattern: { value: pattern },
+  });
+}
+
+function patternIn(value: Value, attr: string): string {
+  const pattern = String(value);
+  const fault = regularExpressionFault(pattern);
+  if (fault !== null) throw new QueryInvalid('invalid_input', fault.words, { attr });
+  return pattern;
+}

@@ -1,0 +1,109 @@
+import type { Expression } from '../../dialect/ast.ts';
+import { expressionOf, fieldOf } from '../../dialect/build.ts';
+import { QueryInvalid } from '../query_errors.ts';
+import type { FilterPlace } from './place.ts';
+import type { PropertyFilter } from './schema.ts';
+
+/** What a filter compares. */
+export interface Subject {
+  readonly value: Expression;
+  /** A property has the type that its definition says, or is text; the others are columns. */
+  readonly kind: 'property' | 'text' | 'time';
+}
+
+const textFields = [
+  'event',
+  'distinct_id',
+  'uuid',
+  'person_id',
+  'elements_chain',
+  '$session_id',
+  '$window_id',
+];
+const groupKeys = ['$group_0', '$group_1', '$group_2', '$group_3', '$group_4'];
+const timeFields = ['timestamp', 'created_at'];
+
+const insteadOfEvents = 'In this place only filters of the types person and hogql can be used.';
+const cohorts = 'Cohorts are not stored; write their condition as filters.';
+const elements = 'Filters of elements are not supported; write a filter of the type hogql on elements_chain.';
+
+/** Why filters of some types cannot be answered, and what to write instead. */
+const refused: Readonly<Record<string, string>> = {
+  element: elements,
+  cohort: cohorts,
+  'static-cohort': cohorts,
+  'precalculated-cohort': cohorts,
+  behavioral: 'Behaviours are not stored; write a query in the dialect.',
+  feature:
+    'Filters of feature flags are not supported; write a filter of the type event on the property $feature/….',
+  flag: 'Filters of feature flags are not supported; write a filter of the type event on the property $feature/….',
+  recording: 'Filters of recordings are not supported; query session_replay_events in the dialect.',
+  person_metadata: 'Filters of this type are not supported; write a filter of the type hogql.',
+};
+
+/**
+ * The value that a filter with a key looks at.
+ * @param attr path of the filter
+ * @throws QueryInvalid for what is not stored, or not known in the filter's place
+ */
+export function subjectOf(
+  { type, key, group_type_index }: PropertyFilter,
+  { scope, relation }: FilterPlace,
+  attr: string,
+): Subject {
+  const name = String(key);
+  const below = (first: string, ...more: readonly string[]): Expression =>
+    relation === undefined ? fieldOf(first, ...more) : fieldOf(relation, first, ...more);
+  const partOf = (...path: readonly [string, ...string[]]): Expression => below(...path, name);
+  const kind = type ?? 'event';
+  const reason = refused[kind];
+  if (reason !== undefined) throw new QueryInvalid('not_supported', reason, { attr: `${attr}__type` });
+  if (kind === 'person')
+    return {
+      value: scope === 'persons' ? partOf('properties') : partOf('person', 'properties'),
+      kind: 'property',
+    };
+  if (scope === 'persons')
+    throw new QueryInvalid('not_supported', insteadOfEvents, { attr: `${attr}__type` });
+  switch (kind) {
+    case 'event':
+      return { value: partOf('properties'), kind: 'property' };
+    case 'session':
+      return { value: partOf('session'), kind: 'property' };
+    case 'event_metadata':
+      if (timeFields.includes(name)) return { value: below(name), kind: 'time' };
+      if (textFields.includes(name) || groupKeys.includes(name)) return { value: below(name), kind: 'text' };
+      throw new QueryInvalid(
+        'invalid_input',
+        `Events have no such field; fields are: ${[...textFields, ...timeFields, ...groupKeys].join(', ')}.`,
+        { attr: `${attr}__key` },
+      );
+    case 'group': {
+      const group = name === '$group_key' ? `$group_${String(group_type_index ?? 0)}` : name;
+      if (groupKeys.includes(group)) return { value: below(group), kind: 'text' };
+      throw new QueryInvalid(
+        'not_supported',
+        'Properties of groups are not stored; only their keys can be filtered, such as $group_0.',
+        { attr: `${attr}__key` },
+      );
+    }
+    default:
+      throw new QueryInvalid('not_supported', `Filters of the type ${kind} are not supported.`, {
+        attr: `${attr}__type`,
+      });
+  }
+}
+
+/** A subject as text. */
+export const textOf = ({ value, kind }: Subject): Expression =>
+  kind === 'text' ? value : expressionOf('toString({value})', { value });
+
+/** A subject as a number; null where it is none. */
+export const numberOf = ({ value, kind }: Subject): Expression =>
+  expressionOf(kind === 'property' ? 'CAST({value} AS Float64)' : 'CAST(toString({value}) AS Float64)', {
+    value,
+  });
+
+/** A subject as a time; null where it is none. */
+export const timeOf = ({ value, kind }: Subject): Expression =>
+  kind === 'time' ? value : expressionOf('toDateTime({value})', { value });
