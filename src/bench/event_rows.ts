@@ -40,21 +40,32 @@ const personProperties = `'{' || ${jsonMembers({
   country: dice.oneOfJson('person', 'country', countries),
 })} || '}'`;
 
+/** Which of the rows a statement makes. */
+export interface EventRows {
+  readonly first: number;
+  /** The first that is not made. */
+  readonly end: number;
+  /** How many there are in all. */
+  readonly count: number;
+  /** How many hours they are spread over; 1 when it is not given. */
+  readonly hours?: number;
+  /** How many projects take turns, the first one's number first; 1 when it is not given. */
+  readonly projects?: number;
+}
+
 /**
  * A statement that inserts the rows `[first, end)` of `count` rows, about 445 bytes each as binary COPY, spread evenly
- * over the hour that begins at `start`, in the order in which they arrive.
+ * over the hours that begin at `start`, in the order in which they arrive.
  */
-export function insertEventRows(
-  teamId: number,
-  start: Date,
-  rows: { first: number; end: number; count: number },
-): string {
-  const spacing = 3_600_000_000 / rows.count;
+export function insertEventRows(teamId: number, start: Date, rows: EventRows): string {
+  const { hours = 1, projects = 1 } = rows;
+  const spacing = (3_600_000_000 * hours) / rows.count;
+  const team = `${String(teamId)} + (number % ${String(projects)})::int`;
   const micros = `(number * ${String(spacing)} + ${String(Math.floor(spacing))} * ${dice.fraction('number', 'arrival')})::bigint`;
   const arrived = `timestamptz '${start.toISOString()}' + interval '1 microsecond' * ${micros}`;
   return `insert into public.events (team_id, uuid, event, distinct_id, person_id, properties, person_properties,
       elements_chain, timestamp, created_at, inserted_at)
-    select ${String(teamId)}, ${dice.uuid('number', 'event id')}, ${dice.oneOf('number', 'event', names)},
+    select ${team}, ${dice.uuid('number', 'event id')}, ${dice.oneOf('number', 'event', names)},
       'user-' || person, ${dice.uuid('person', 'person id')}, (${properties})::jsonb, (${personProperties})::jsonb,
       ${dice.oneOf('number', 'elements', elements)},
       arrived - interval '1 millisecond' * (200 + ${dice.below('number', 'delay', 4_000)}),

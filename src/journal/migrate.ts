@@ -59,6 +59,13 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
 /** Months for whose events there are partitions before they begin: each costs every statement a little. */
 const monthsAhead = 6;
 
+/** Autovacuum looks at partitions alone, and without figures of all events PostgreSQL expects far too few groups. */
+const analyzeOnce = `do $$ begin
+  if exists (select from public.events) and not exists (
+    select from pg_catalog.pg_stats where schemaname = 'public' and tablename = 'events' and inherited
+  ) then analyze public.events; end if;
+end $$`;
+
 /**
  * Makes the source's relations, for an installation that has none of its own (the demo, tests), and the partitions of
  * the months to come.
@@ -68,5 +75,6 @@ export const migrateSource = (databaseUrl: string): Promise<string[]> =>
   withClient(databaseUrl, async (client) => {
     const applied = await runMigrations(client, 'source');
     await client.query('select public.exportd_add_event_months($1)', [monthsAhead]);
+    await client.query(analyzeOnce);
     return applied;
   });

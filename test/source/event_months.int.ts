@@ -99,6 +99,10 @@ describe('the plain table of events that there was', () => {
     // It had begun in the plain table.
     expect(partitions).not.toContain(`events_${month}`);
     expect(partitions).toContain('events_default');
+    const { rows } = await pool.query(
+      `select from pg_stats where tablename = 'events' and attname = 'event' and inherited`,
+    );
+    expect(rows).toHaveLength(1);
     await pool.query(insert, [['now']]);
     const read = await pool.query<{ count: number }>(
       `begin; set local role ${role}; select count(*) from public.events; commit`,

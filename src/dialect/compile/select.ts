@@ -8,6 +8,7 @@ import { cteScope } from './ctes.ts';
 import type { CompiledQuery, Compiler } from './compiler.ts';
 import { compileFrom } from './from.ts';
 import { groupSql } from './group_by.ts';
+import { narrowRelations } from './narrowing.ts';
 import { assemble } from './select_assembly.ts';
 import { collectAliases, orderOf, output, selectItems } from './select_items.ts';
 import { refuseUngrouped } from './ungrouped.ts';
@@ -44,9 +45,9 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   const joinedArrays =
     select.arrayJoin === null ? base.joinedArrays : compileArrayJoin(compiler, select.arrayJoin, named);
   const rows: Scope = { ...named, joinedArrays };
-  const conditions = [select.prewhere, select.where].flatMap((node) =>
-    node === null ? [] : [filterOf(compiler, node, { ...rows, phase: 'WHERE' })],
-  );
+  const filters = [select.prewhere, select.where].filter((node) => node !== null);
+  const filterScope: Scope = { ...rows, phase: 'WHERE' };
+  const conditions = filters.map((node) => filterOf(compiler, node, filterScope));
   const grouping = new Grouping(statement.uniqueName('grouped'));
   const groupBy = select.groupBy === null ? null : groupSql(compiler, select.groupBy, select, rows, grouping);
   const scope: Scope = { ...rows, grouping };
@@ -61,6 +62,7 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   if (having !== null && !isGrouped)
     throw statement.error('HAVING needs GROUP BY or an aggregate.', select.having ?? select, 'Write WHERE.');
   const source = (): Sql => {
+    narrowRelations(compiler, filters, filterScope);
     const joined = [from === null ? null : from.sql(), ...laterals.joins].filter((part) => part !== null);
     const tables =
       from === null && laterals.joins.length > 0 ? [sql`(select) as nothing`, ...joined] : joined;

@@ -34,6 +34,19 @@ export interface Members {
   readonly names: () => readonly string[];
 }
 
+/**
+ * A way in which conditions on a relation's rows tell which rows have to be read for it, so that what is gathered from
+ * many rows, as sessions are, is gathered for those alone that can appear.
+ */
+export interface Narrowing {
+  /** Conditions are worth something when this column is among those that they read. */
+  readonly column: Sql;
+  /** They may read these as well. */
+  readonly others: readonly Sql[];
+  /** Takes note of conditions on these columns that all rows fulfil. */
+  readonly narrow: (conditions: readonly Sql[]) => void;
+}
+
 /** Something that stands in FROM. */
 export interface Relation extends Members {
   /** What the query calls it; null for a query without a name. */
@@ -42,6 +55,8 @@ export interface Relation extends Members {
   readonly star: () => readonly string[];
   /** Its SQL, once all names have been asked for: it reads those columns and no others. */
   readonly from: () => Sql;
+  /** Asked for when all names have been asked for. */
+  readonly narrowings?: () => readonly Narrowing[];
 }
 
 export const column = (sql: Sql, type: Type, properties?: PropertyTypes): Column => ({

@@ -42,6 +42,8 @@ create index events_team_event on public.events (team_id, event, timestamp) incl
 create index events_team_person on public.events (team_id, person_id, timestamp);
 create index events_team_distinct_id on public.events (team_id, distinct_id, timestamp);
 create index events_team_session on public.events (team_id, (properties ->> '$session_id'), timestamp);
+-- How many sessions some events have, which decides whether they are looked up one by one.
+create statistics public.events_session on (properties ->> '$session_id') from public.events;
 
 -- Adds the months that are missing, from the last one to `ahead` months from now, and gives their names. Rows of other
 -- months are in the default partition, and a month stays there that has begun there.

@@ -1,6 +1,6 @@
-import { bind, sql, type Sql } from '../../sql.ts';
+import { bind, identifier, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
-import { column, type Member, type Relation } from '../relation.ts';
+import { column, type Member, type Narrowing, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
 import { type FieldDefinitions, readField, starOf } from './fields.ts';
@@ -28,12 +28,16 @@ const fromProperties: ReadonlySet<string> = new Set([
   ...['$group_0', '$group_1', '$group_2', '$group_3', '$group_4'],
 ]);
 
+/** Columns by which the events of a query tell its sessions, beside the timestamp. */
+const tellingColumns = ['event', 'distinct_id', 'person_id'].map(identifier);
+
 /** Events, with their person and their session. */
 export class EventsRelation implements Relation {
   readonly name: string | null;
   readonly #statement: Statement;
   readonly #relation: TeamRelation;
   readonly #joins = new LazyJoins();
+  #sessions: SessionsRelation | null = null;
 
   constructor(statement: Statement, name: string | null) {
     this.name = name;
@@ -63,6 +67,21 @@ export class EventsRelation implements Relation {
   ];
   readonly star = (): readonly string[] => starOf(fields);
   readonly from = (): Sql => this.#joins.around(this.#relation.from());
+
+  /** Of the sessions, those that the query's own events belong to. */
+  readonly narrowings = (): readonly Narrowing[] => {
+    const sessions = this.#sessions;
+    if (sessions === null) return [];
+    const { alias } = this.#relation;
+    const timestamp = identifier('timestamp');
+    return [
+      {
+        column: sql`${alias}.${timestamp}`,
+        others: tellingColumns.map((name) => sql`${alias}.${name}`),
+        narrow: (conditions) => sessions.narrow(alias, [timestamp, ...tellingColumns], conditions),
+      },
+    ];
+  };
 
   #property(name: string): Sql {
     return sql`(${this.#relation.column('properties')} ->> ${bind(name, 'text')})`;
@@ -113,6 +132,7 @@ export class EventsRelation implements Relation {
     const id = this.#property('$session_id');
     return this.#joins.once('session', () => {
       const relation = new SessionsRelation(this.#statement, 'session', true);
+      this.#sessions = relation;
       return { relation, condition: sql`${relation.id} = ${id}` };
     });
   }

@@ -1,6 +1,6 @@
-import { bind, commaList, identifier, ownText, sql, type Sql } from '../../sql.ts';
+import { bind, identifier, joinSql, ownText, sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalar, type Type } from '../../types.ts';
-import { column, type Relation } from '../relation.ts';
+import { column, type Narrowing, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
 
@@ -68,6 +68,7 @@ export class SessionsRelation implements Relation {
   readonly name: string | null;
   readonly #relation: TeamRelation;
   readonly #needed = new Map<string, Sql>();
+  readonly #known: Sql[] = [];
   readonly #optional: boolean;
 
   /** @param optional whether it is joined to rows that may have no session. */
@@ -99,8 +100,29 @@ export class SessionsRelation implements Relation {
     const id = property('$session_id');
     const selected = [...this.#needed].map(([name, aggregate]) => sql`${aggregate} as ${identifier(name)}`);
     const query = this.#relation.query(selected.length === 0 ? [id] : selected);
-    return sql`(${query} group by ${commaList([id])}) as ${this.#relation.alias}`;
+    return sql`(${query}${joinSql(this.#known, '')} group by ${id}) as ${this.#relation.alias}`;
   };
+
+  /** A session that begins or ends at some time has an event of that time. */
+  readonly narrowings = (): readonly Narrowing[] =>
+    ['$start_timestamp', '$end_timestamp'].map((name) => {
+      const time = sql`${timestamp} as ${identifier(name)}`;
+      return {
+        column: sql`${this.#relation.alias}.${identifier(name)}`,
+        others: [],
+        narrow: (conditions) => this.narrow(this.#relation.alias, [time], conditions),
+      };
+    });
+
+  /** Leaves out sessions without an event for which these conditions hold, which read `columns` under an alias. */
+  narrow(alias: Sql, columns: readonly Sql[], conditions: readonly Sql[]): void {
+    const id = property('$session_id');
+    const events = this.#relation.query([sql`${id} as session_id`, ...columns]);
+    const all = joinSql(conditions, ' and ');
+    this.#known.push(
+      sql` and ${id} in (select ${alias}.session_id from (${events}) as ${alias} where ${all})`,
+    );
+  }
 
   get id(): Sql {
     return this.#column('session_id', { aggregate: property('$session_id'), type: scalar('string') });
