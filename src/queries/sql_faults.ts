@@ -6,7 +6,6 @@ import { QueryInvalid } from './query_errors.ts';
  * values, and a value may be evaluated before the filter that would have left its row out.
  */
 const sentences: Readonly<Record<string, string>> = {
-  '22012': 'A division by zero.',
   '22003': 'A number is out of the range of its type.',
   '22007': 'A text could not be read as a date or time.',
   '22008': 'A date or time is out of range.',
@@ -14,6 +13,16 @@ const sentences: Readonly<Record<string, string>> = {
   '22023': 'A function does not accept the value of an argument.',
   '22P02': 'A text could not be converted to the type that it is used as.',
   '2201B': 'A regular expression is not valid.',
+  '2201E': 'The logarithm of zero or of a negative number is needed.',
+  '2201F': 'A power or a root has no real number as its result.',
+  '22012': 'A division by zero.',
+  '22013': 'A bound of the frame of a window is null or negative.',
+  '22016': 'The place in nth_value() is not a whole number from 1.',
+  '22025': 'A pattern of LIKE ends in a backslash.',
+  '22004': 'A key or a value that is needed is null.',
+  '22021': 'A text holds bytes that are no UTF-8.',
+  '22P05': 'A text holds a character that the database cannot store.',
+  '0A000': 'A function does not take such values here.',
   '21000': 'A subquery that is used as a value gives more than one row.',
   '42P19': 'A recursive query does not have the form that it needs.',
   '53400': 'The query needs more temporary space than it may have.',

@@ -27,7 +27,10 @@ function numberArithmetic(node: Arithmetic, left: Value, right: Value, scope: Sc
   const nullable = first.type.nullable || second.type.nullable;
   if (operator === '/') return derive(quotient(first, second), scalar('float', nullable), [left, right]);
   const type = withNull(commonType(first.type, second.type) ?? scalar('float'), nullable);
-  if (operator === '%') return derive(remainder(first, second, type, scope), withNull(type), [left, right]);
+  if (operator === '%') {
+    const gives = scalar(type.kind === 'integer' ? 'integer' : 'float', true);
+    return derive(remainder(first, second, type, scope), gives, [left, right]);
+  }
   const [a, b] = [coerce(first, type, scope.statement), coerce(second, type, scope.statement)];
   // Two columns of a warehouse table may be of 32 bits, and what they give need not be.
   const isWide = type.kind !== 'integer' || first.constant !== undefined || second.constant !== undefined;

@@ -1,7 +1,9 @@
-import type { Frame, FrameBound, Window } from '../ast.ts';
+import type { Expression, Frame, FrameBound, Window } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
 import type { Value } from '../resolve/value.ts';
 import { commaList, joinSql, ownText, sql, type Sql } from '../sql.ts';
+import { isNumber, withNull } from '../types.ts';
+import { coerce } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
 import { orderItems } from './order_items.ts';
 
@@ -17,7 +19,7 @@ export function windowSql(
   const parts: Sql[] = [];
   if (partitions.length > 0) parts.push(sql`partition by ${commaList(partitions.map((item) => item.sql))}`);
   if (whole.orderBy.length > 0) parts.push(sql`order by ${order.sql}`);
-  if (whole.frame !== null) parts.push(frameSql(compiler, whole.frame, scope));
+  if (whole.frame !== null) parts.push(frameSql(compiler, whole.frame, order.values, scope));
   return { sql: sql`(${joinSql(parts, ' ')})`, values: [...partitions, ...order.values] };
 }
 
@@ -37,18 +39,49 @@ function withBase(window: Window, scope: Scope, seen: readonly string[]): Window
   };
 }
 
-function frameSql(compiler: Compiler, { unit, first, last }: Frame, scope: Scope): Sql {
-  const from = boundSql(compiler, first, scope);
-  const bounds = last === null ? from : sql`between ${from} and ${boundSql(compiler, last, scope)}`;
-  return sql`${ownText(unit)} ${bounds}`;
+function frameSql(compiler: Compiler, frame: Frame, order: readonly Value[], scope: Scope): Sql {
+  const bound = (one: FrameBound): Sql => boundSql(compiler, one, frame, order, scope);
+  const from = bound(frame.first);
+  const bounds = frame.last === null ? from : sql`between ${from} and ${bound(frame.last)}`;
+  return sql`${ownText(frame.unit)} ${bounds}`;
 }
 
-function boundSql(compiler: Compiler, bound: FrameBound, scope: Scope): Sql {
-  if (bound.direction === 'current row') return sql`current row`;
-  const words = ownText(bound.direction);
-  if (bound.offset === null) return sql`unbounded ${words}`;
-  const value = compiler.value(bound.offset, { ...scope, relations: [], phase: 'LIMIT' });
-  if (value.type.kind !== 'integer' && value.type.kind !== 'interval' && value.type.kind !== 'float')
-    throw scope.statement.error('A bound of a frame is a number or an interval.', bound.offset);
+function boundSql(
+  compiler: Compiler,
+  { direction, offset }: FrameBound,
+  { unit }: Frame,
+  order: readonly Value[],
+  scope: Scope,
+): Sql {
+  if (direction === 'current row') return sql`current row`;
+  const words = ownText(direction);
+  if (offset === null) return sql`unbounded ${words}`;
+  const value = compiler.value(offset, { ...scope, relations: [], phase: 'LIMIT' });
+  if (value.type.nullable || (!isNumber(value.type) && value.type.kind !== 'interval'))
+    throw scope.statement.error('A bound of a frame is a number or an interval.', offset);
+  if (unit === 'range') return sql`${distance(value, offset, order, scope)} ${words}`;
+  if (value.type.kind !== 'integer')
+    throw scope.statement.error(`A bound of ${unit.toUpperCase()} is a whole number.`, offset);
   return sql`${value.sql} ${words}`;
+}
+
+/** How far a RANGE reaches, in the type that PostgreSQL wants for what the window is sorted by. */
+function distance(value: Value, node: Expression, order: readonly Value[], { statement }: Scope): Sql {
+  const [by, another] = order;
+  if (by !== undefined && another === undefined) {
+    if (isNumber(by.type) && isNumber(value.type) && value.type.kind !== 'float')
+      return coerce(value, withNull(by.type, false), statement);
+    if (by.type.kind === 'float' && value.type.kind === 'float') return value.sql;
+    if (by.type.kind === 'date' || by.type.kind === 'datetime') {
+      if (value.type.kind === 'interval') return value.sql;
+      return by.type.kind === 'date'
+        ? sql`make_interval(days => (${value.sql})::int4)`
+        : sql`make_interval(secs => (${value.sql})::float8)`;
+    }
+  }
+  throw statement.error(
+    'A bound of RANGE needs ORDER BY of one number or time.',
+    node,
+    'Write ROWS, or sort by one number.',
+  );
 }

@@ -65,7 +65,7 @@ const range: Emitter = (site) => {
     second === undefined ? [sql`0::int8`, bounded(first)] : [bounded(first), bounded(second)];
   return {
     sql: sql`(select coalesce(jsonb_agg(counted.n order by counted.at), '[]'::jsonb) from generate_series(${from},
-      case when ${step} > 0 then least(${to} - 1, ${from} + 100000 * ${step}) else greatest(${to} + 1, ${from} + 100000 * ${step}) end,
+      case when ${first} is null or ${second ?? first} is null then null when ${step} > 0 then least(${to} - 1, ${from} + 100000 * ${step}) else greatest(${to} + 1, ${from} + 100000 * ${step}) end,
       nullif(${step}, 0)) with ordinality as counted(n, at))`,
     type: arrayOf(scalar('integer')),
   };

@@ -41,7 +41,7 @@ function literalText(document: Sql, type: Type, depth: number): Sql {
       from jsonb_each(${document}) as ${name})`;
   if (type.kind !== 'tuple') return sql`(${document})::text`;
   const items = type.items.map((item, place) => textOf(sql`(${document} -> ${sqlPlace(place)})`, item));
-  return sql`('(' || concat_ws(',', ${commaList(items)}) || ')')`;
+  return items.length === 0 ? sql`'()'::text` : sql`('(' || concat_ws(',', ${commaList(items)}) || ')')`;
 }
 
 const sqlPlace = (place: number): Sql => bind(String(place), 'int4');
