@@ -74,18 +74,22 @@ export function foldedValues(count: number): Readonly<Record<string, Expression>
 
 /** The same for events themselves: values that are not among those of another query are all one. */
 export function foldedEvents(values: readonly Expression[], kept: Select): readonly Expression[] {
+  const isKept = isAmong(values, kept);
+  return values.map((value) =>
+    expressionOf('{isKept} ? {value} : {other}', { isKept, value, other: { value: otherValue } }),
+  );
+}
+
+/** Whether an event's values are among the rows of another query. */
+export function isAmong(values: readonly Expression[], kept: Select): Expression {
   const [first, ...more] = values;
-  if (first === undefined) return values;
-  const row: Expression = more.length === 0 ? first : { kind: 'tuple', items: values, start: 0, end: 0 };
-  const isKept: Expression = {
+  const row: Expression = { kind: 'tuple', items: values, start: 0, end: 0 };
+  return {
     kind: 'comparison',
     operator: 'in',
-    left: row,
+    left: first !== undefined && more.length === 0 ? first : row,
     right: { kind: 'subquery', query: kept, start: 0, end: 0 },
     start: 0,
     end: 0,
   };
-  return values.map((value) =>
-    expressionOf('{isKept} ? {value} : {other}', { isKept, value, other: { value: otherValue } }),
-  );
 }

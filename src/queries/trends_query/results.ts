@@ -1,15 +1,9 @@
 import { dayOf, labelOf } from '../dates/labels.ts';
-import type { ResolvedRange } from '../dates/date_range.ts';
 import { shownBreakdown } from './breakdown_marks.ts';
 import type { Line } from './lines.ts';
+import type { Period } from './periods.ts';
 import { displayFormOf, type TrendsQuery } from './schema.ts';
 import type { TrendsSeries } from './series_schema.ts';
-
-/** The range of a query or the one that it is compared with. */
-export interface Period {
-  readonly name: 'current' | 'previous';
-  readonly range: ResolvedRange;
-}
 
 /** What a line is of: a series or a formula. */
 export interface LineSource {

@@ -1,12 +1,12 @@
 import type { Relations } from '../../source/relations.ts';
-import { needsEarliest, previousRange, resolveRange, type ResolvedRange } from '../dates/date_range.ts';
-import { earliestEvent } from '../dates/earliest_event.ts';
+import type { ResolvedRange } from '../dates/date_range.ts';
 import { openDialectReader, type DialectReader } from '../dialect_reader.ts';
 import type { QueryAnswer, QueryContext } from '../query_kind.ts';
 import { checkExpressions } from './checked_expressions.ts';
 import { formulaLines, formulasOf } from './formulas.ts';
 import { isOther, linesOf, type Line } from './lines.ts';
-import { resultOf, type Period } from './results.ts';
+import { periodsOf } from './periods.ts';
+import { resultOf } from './results.ts';
 import { displayFormOf, type TrendsQuery } from './schema.ts';
 import { planSeries } from './series_plan.ts';
 import { attrOf, type SeriesPlace } from './series_events.ts';
@@ -22,7 +22,7 @@ export async function runTrends(
   const formulas = formulasOf(query);
   const reader = await openDialectReader(context, relations);
   checkExpressions(query, reader);
-  const periods = await periodsOf(query, context, reader);
+  const periods = await periodsOf(query, { ...context, reader });
   const results: Record<string, unknown>[] = [];
   const printed: string[] = [];
   let hasOther = false;
@@ -48,33 +48,18 @@ export async function runTrends(
       results.push(...lines.map((line) => resultOf(line, source, period, query)));
     }
   }
-  const current = periods[0]?.range;
+  const [{ range: current }] = periods;
   return {
     results,
     hasMore: hasOther,
     dialect_query: printed.join(';\n'),
     more: {
       resolved_date_range: {
-        date_from: current?.from.toISO() ?? null,
-        date_to: current?.to.toISO() ?? null,
+        date_from: current.from.toISO(),
+        date_to: current.to.toISO(),
       },
     },
   };
-}
-
-async function periodsOf(
-  query: TrendsQuery,
-  { project, now }: QueryContext,
-  reader: DialectReader,
-): Promise<readonly Period[]> {
-  const { dateRange, interval, compareFilter } = query;
-  const earliest = needsEarliest(dateRange) ? await earliestEvent(reader) : null;
-  const about = { project, now, earliest };
-  const range = resolveRange(dateRange, interval, about);
-  const current: Period = { name: 'current', range };
-  if (!compareFilter?.compare) return [current];
-  const before = previousRange(dateRange, compareFilter.compare_to ?? null, range, about);
-  return [current, { name: 'previous', range: before }];
 }
 
 async function readSeries(

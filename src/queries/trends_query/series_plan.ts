@@ -24,7 +24,7 @@ const usualLimit = 25;
 const worldMapLimit = 250;
 
 /** Windows that are no longer than an interval are those of the interval itself. */
-function mathIn(math: MathKind, interval: Interval, isTotal: boolean): MathKind {
+export function mathIn(math: MathKind, interval: Interval, isTotal: boolean): MathKind {
   if (isTotal) return math;
   if (math === 'weekly_active' && (interval === 'week' || interval === 'month')) return 'dau';
   return math === 'monthly_active' && interval === 'month' ? 'dau' : math;

@@ -24,25 +24,41 @@ export interface SeriesStatement {
     'each interval' | 'first interval' | { readonly days: number; readonly range: ResolvedRange };
 }
 
+const rowsName = 'trend_rows';
+const keptName = 'kept_values';
+
 /** One SELECT of the keys and `result`; of active windows, `result` is how it changes from day to day. */
 export function seriesStatement(asked: SeriesStatement): Select {
   const { measure } = asked;
   return measure.form === 'whole' ? wholeStatement(asked, measure) : partialStatement(asked, measure);
 }
 
-function wholeStatement({ keys, events, limit }: SeriesStatement, { direct }: WholeMeasure): Select {
-  const results = (values: readonly Expression[]): Select => {
-    const named = { ...keys, values };
-    return overEvents({ ...keyColumns(named), [resultColumn]: direct }, events, keyNames(keys));
-  };
+/** The values of a series that have a line of their own, as rows of one column for each breakdown. */
+export function keptOfSeries(asked: SeriesStatement): Select {
+  const { measure, keys, events, limit } = asked;
   const count = keys.values.length;
-  if (count === 0) return results([]);
-  const finite = expressionOf(`sum(isFinite(toFloat(${resultColumn})) ? toFloat(${resultColumn}) : 0)`);
-  return results(foldedEvents(keys.values, keptValues(results(keys.values), count, limit, finite)));
+  if (measure.form === 'whole')
+    return keptValues(wholeResults(asked, measure, keys.values), count, limit, sumOfFinite);
+  const rows = derived(measureRows(measure, keys, events), rowsName);
+  return keptValues(resultsOf(asked, measure, rows), count, limit, totalOf(asked));
 }
 
-const rowsName = 'trend_rows';
-const keptName = 'kept_values';
+const sumOfFinite = expressionOf(`sum(isFinite(toFloat(${resultColumn})) ? toFloat(${resultColumn}) : 0)`);
+
+function wholeResults(
+  { keys, events }: SeriesStatement,
+  { direct }: WholeMeasure,
+  values: readonly Expression[],
+): Select {
+  const columns = { ...keyColumns({ ...keys, values }), [resultColumn]: direct };
+  return overEvents(columns, events, keyNames(keys));
+}
+
+function wholeStatement(asked: SeriesStatement, measure: WholeMeasure): Select {
+  const { values } = asked.keys;
+  if (values.length === 0) return wholeResults(asked, measure, []);
+  return wholeResults(asked, measure, foldedEvents(values, keptOfSeries(asked)));
+}
 
 function partialStatement(asked: SeriesStatement, measure: PartialMeasure): Select {
   const { keys, events, limit } = asked;

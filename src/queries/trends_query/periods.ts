@@ -1,0 +1,33 @@
+import { needsEarliest, previousRange, resolveRange, type ResolvedRange } from '../dates/date_range.ts';
+import { earliestEvent } from '../dates/earliest_event.ts';
+import type { DialectReader } from '../dialect_reader.ts';
+import type { QueryProject } from '../query_kind.ts';
+import type { TrendsQuery } from './schema.ts';
+
+/** The range of a query or the one that it is compared with. */
+export interface Period {
+  readonly name: 'current' | 'previous';
+  readonly range: ResolvedRange;
+}
+
+/** What dates are read with. */
+export interface PeriodContext {
+  readonly project: QueryProject;
+  readonly now: Date;
+  readonly reader: DialectReader;
+}
+
+/** The ranges of a query, the current one first. @throws QueryInvalid */
+export async function periodsOf(
+  query: Pick<TrendsQuery, 'dateRange' | 'interval' | 'compareFilter'>,
+  { project, now, reader }: PeriodContext,
+): Promise<readonly [Period, ...Period[]]> {
+  const { dateRange, interval, compareFilter } = query;
+  const earliest = needsEarliest(dateRange) ? await earliestEvent(reader) : null;
+  const about = { project, now, earliest };
+  const range = resolveRange(dateRange, interval, about);
+  const current: Period = { name: 'current', range };
+  if (!compareFilter?.compare) return [current];
+  const before = previousRange(dateRange, compareFilter.compare_to ?? null, range, about);
+  return [current, { name: 'previous', range: before }];
+}
