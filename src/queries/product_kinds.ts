@@ -1,5 +1,6 @@
 import { relationsOf, type RelationSettings } from '../source/relations.ts';
 import { dialectQueryKind } from './dialect_query/index.ts';
+import { funnelsQueryKind } from './funnels_query/index.ts';
 import { bindQueryKind, createQueryKinds, type QueryKinds } from './registry.ts';
 import { trendsQueryKind } from './trends_query/index.ts';
 
@@ -9,5 +10,6 @@ export const productQueryKinds = (settings: RelationSettings): QueryKinds => {
   return createQueryKinds([
     bindQueryKind(dialectQueryKind(relations)),
     bindQueryKind(trendsQueryKind(relations)),
+    bindQueryKind(funnelsQueryKind(relations)),
   ]);
 };

@@ -1,0 +1,41 @@
+import type { FunnelPlan } from './plan.ts';
+import { columnsOf, windowOf, type FunnelRows } from './rows.ts';
+import { handedOn, stage } from './stage.ts';
+
+/** Bit n of `_barred` stands for step n: when the event happened, where it must not stand before that step. */
+const barredAt = (step: number): string => `if(bitAnd(r._barred, ${2 ** step}) > 0, r._at, null)`;
+
+/**
+ * Rows with the columns `_before<n>` and `_after<n>` for each step n that an exclusion can stand before: when the last one
+ * was that happened earlier than the row, and the next one that happened later. What happens at the same time as a step is
+ * neither. Rows of exclusions alone are left out behind this. Of a strict funnel, where any other event ends an attempt,
+ * there is only `_after<n>`, and only if it is the very next event.
+ */
+export function withExclusions(plan: FunnelPlan, rows: FunnelRows): FunnelRows {
+  if (plan.guarded.length === 0) return rows;
+  if (plan.order === 'strict') return withNextExclusion(plan, rows);
+  const partition = rows.keys.map((name) => `r.${name}`).join(', ');
+  const over = (direction: string): string =>
+    `over (partition by ${partition} order by r._at${direction} range between unbounded preceding and interval 1 microsecond preceding)`;
+  const names = plan.guarded.flatMap((step) => [`_before${step}`, `_after${step}`]);
+  const marked = stage(rows.select, [
+    ...handedOn(columnsOf(rows)),
+    ...plan.guarded.flatMap((step) => [
+      `max(${barredAt(step)}) ${over('')} as _before${step}`,
+      `min(${barredAt(step)}) ${over(' desc')} as _after${step}`,
+    ]),
+  ]);
+  const select = stage(marked, handedOn([...columnsOf(rows), ...names]), {
+    where: `bitAnd(r._steps, ${2 ** plan.definitions.length - 1}) > 0`,
+  });
+  return { ...rows, select, further: [...rows.further, ...names] };
+}
+
+function withNextExclusion(plan: FunnelPlan, rows: FunnelRows): FunnelRows {
+  const next = (step: number): string => `lead(${barredAt(step)}) over (${windowOf(rows)})`;
+  const select = stage(rows.select, [
+    ...handedOn(columnsOf(rows)),
+    ...plan.guarded.map((step) => `if(${next(step)} > r._at, ${next(step)}, null) as _after${step}`),
+  ]);
+  return { ...rows, select, further: [...rows.further, ...plan.guarded.map((step) => `_after${step}`)] };
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { funnelExclusionSchema } from './step_schema.ts';
+
+/** A value where the member is missing or null. */
+const orElse = <Schema extends z.ZodType>(schema: Schema, value: z.output<Schema>) =>
+  schema.nullish().transform((given): z.output<Schema> => given ?? value);
+
+const stepNumber = z.number().int().nullish();
+
+/** Members that only change how an answer looks. */
+const presentationMembers = {
+  funnelStepReference: z.enum(['total', 'previous']).nullish(),
+  layout: z.enum(['horizontal', 'vertical']).nullish(),
+  hiddenLegendBreakdowns: z.array(z.string()).nullish(),
+  resultCustomizations: z.json().nullish(),
+  goalLines: z.json().nullish(),
+  showValuesOnSeries: z.boolean().nullish(),
+  showTrendLines: z.boolean().nullish(),
+};
+export const presentationNames: ReadonlySet<string> = new Set(Object.keys(presentationMembers));
+
+const filterSchema = z
+  .strictObject({
+    funnelVizType: orElse(z.enum(['steps', 'time_to_convert', 'trends']), 'steps'),
+    funnelOrderType: orElse(z.enum(['ordered', 'strict', 'unordered']), 'ordered'),
+    funnelWindowInterval: orElse(z.number().int().min(1).max(100_000), 14),
+    funnelWindowIntervalUnit: orElse(z.enum(['second', 'minute', 'hour', 'day', 'week', 'month']), 'day'),
+    funnelFromStep: stepNumber,
+    funnelToStep: stepNumber,
+    exclusions: orElse(z.array(funnelExclusionSchema).max(20), []),
+    breakdownAttributionType: orElse(
+      z.enum(['first_touch', 'last_touch', 'all_events', 'step']),
+      'first_touch',
+    ),
+    /** Counted from 0; of the attribution `step` alone. */
+    breakdownAttributionValue: stepNumber,
+    /** What goes through the funnel instead of persons: an expression of an event. */
+    funnelAggregateByHogQL: z.string().nullish(),
+    funnelAggregateByDialect: z.string().nullish(),
+    binCount: z.number().int().nullish(),
+    ...presentationMembers,
+  })
+  .transform(({ funnelAggregateByDialect, funnelAggregateByHogQL, ...filter }) => ({
+    ...filter,
+    funnelAggregateByHogQL: funnelAggregateByHogQL ?? funnelAggregateByDialect ?? null,
+  }));
+
+/** How a funnel is walked and what is told of it. */
+export const funnelsFilterSchema = z.preprocess((filter) => filter ?? {}, filterSchema);

@@ -1,0 +1,72 @@
+import type { Select } from '../../dialect/ast.ts';
+import type { FunnelAbout } from './about.ts';
+import type { Attempts } from './attempts.ts';
+import { numbersBetween, type FunnelPlan } from './plan.ts';
+import { funnelRows } from './rows.ts';
+import { handedOn, stage } from './stage.ts';
+import { walkInAnyOrder } from './walk_in_any_order.ts';
+import { walkInOrder } from './walk_in_order.ts';
+
+/**
+ * Who went how far: one row for each actor (and value of the breakdown, and interval of a trend) that did a step, with
+ * `_actor`, `_value`, `_entrance`, `_depth` and when each step was done, `_t1`, `_t2`, …, null for those that were not.
+ * @throws QueryInvalid
+ */
+export function funnelActorRows(plan: FunnelPlan, about: FunnelAbout): Select {
+  const rows = funnelRows(plan, about);
+  const isInOrder = plan.order !== 'unordered';
+  const attempts = isInOrder ? walkInOrder(plan, rows) : walkInAnyOrder(plan, rows);
+  const best = bestAttempts(plan, attempts);
+  return isInOrder || plan.byEntrance ? best : inTimeOrder(plan, best);
+}
+
+const timesOf = ({ length }: FunnelPlan): readonly string[] =>
+  numbersBetween(1, length).map((step) => `_t${step}`);
+
+/** The first attempt that came as far as any; who has none that no exclusion stands in the way of is left out. */
+function bestAttempts(plan: FunnelPlan, { select, keys, order, further }: Attempts): Select {
+  const hasExclusions = plan.guarded.length > 0;
+  const names = [...keys, ...further, '_depth', ...timesOf(plan)];
+  const keyText = keys.map((name) => `r.${name}`).join(', ');
+  const by = [
+    'r._depth desc',
+    ...(hasExclusions ? ['r._counts desc'] : []),
+    ...order.map((name) => `r.${name}${plan.byEntrance && plan.order === 'unordered' ? ' desc' : ''}`),
+  ];
+  const best = stage(
+    select,
+    [
+      `distinct on (${keyText}) ${[...handedOn(names), ...(hasExclusions ? ['r._counts as _counts'] : [])].join(', ')}`,
+    ],
+    { rest: `order by ${[keyText, ...by].join(', ')}` },
+  );
+  return hasExclusions ? stage(best, handedOn(names), { where: 'r._counts' }) : best;
+}
+
+/** Later than any event. */
+const never = "toDateTime('9999-12-31 00:00:00')";
+
+/** The times of steps that were done in any order, sorted: rounds of exchanging neighbours. */
+function inTimeOrder(plan: FunnelPlan, best: Select): Select {
+  const times = timesOf(plan);
+  const others = ['_actor', ...(plan.attribution === null ? [] : ['_value']), '_depth'];
+  let sorted = stage(best, [
+    ...handedOn(others),
+    ...times.map((name) => `ifNull(r.${name}, ${never}) as ${name}`),
+  ]);
+  for (let round = 0; round < times.length; round += 1) {
+    const columns = times.map((name, index) => {
+      const isUpper = index % 2 === round % 2;
+      const neighbour = times[isUpper ? index + 1 : index - 1];
+      return neighbour === undefined
+        ? `r.${name} as ${name}`
+        : `${isUpper ? 'least' : 'greatest'}(r.${name}, r.${neighbour}) as ${name}`;
+    });
+    // OFFSET keeps PostgreSQL from writing each round into the next one.
+    sorted = stage(sorted, [...handedOn(others), ...columns], { rest: 'offset 0' });
+  }
+  return stage(sorted, [
+    ...handedOn(others),
+    ...times.map((name, index) => `if(r._depth > ${index}, r.${name}, null) as ${name}`),
+  ]);
+}

@@ -1,0 +1,116 @@
+import { isDeepStrictEqual } from 'node:util';
+import { breakdownsOf, type Breakdown } from '../trends_query/breakdown_schema.ts';
+import { definitionOf } from './check_funnel.ts';
+import type { FunnelsQuery } from './schema.ts';
+import type { FunnelStep } from './step_schema.ts';
+
+/** Whose value a breakdown takes: a step is counted from 1. */
+export type Attribution = 'first_touch' | 'last_touch' | 'all_events' | { readonly step: number };
+
+/** What must not happen, and before which steps, counted from 1. */
+export interface PlannedExclusion {
+  readonly node: FunnelsQuery['funnelsFilter']['exclusions'][number];
+  readonly before: readonly number[];
+  readonly attr: string;
+}
+
+/** A funnel in the form that statements are made of. Steps are counted from 1. */
+export interface FunnelPlan {
+  readonly query: FunnelsQuery;
+  readonly order: 'ordered' | 'strict' | 'unordered';
+  /** How many steps are walked; those that a trend does not ask for are left out. */
+  readonly length: number;
+  readonly windowSeconds: number;
+  /** What the steps are, each different definition once. */
+  readonly definitions: readonly { readonly node: FunnelStep; readonly attr: string }[];
+  /** Of each step, which of the definitions it is. */
+  readonly definitionOfStep: readonly number[];
+  /** Whether an event can only be of one definition, because all of them name different events. */
+  readonly isExclusive: boolean;
+  readonly optional: readonly boolean[];
+  readonly exclusions: readonly PlannedExclusion[];
+  /** Steps that an exclusion can stand before, in order. */
+  readonly guarded: readonly number[];
+  readonly breakdowns: readonly Breakdown[];
+  /** Null without a breakdown. */
+  readonly attribution: Attribution | null;
+  /** Whether persons are told apart by the interval in which they entered. */
+  readonly byEntrance: boolean;
+}
+
+const secondsOf = {
+  second: 1,
+  minute: 60,
+  hour: 3_600,
+  day: 86_400,
+  week: 604_800,
+  month: 2_678_400,
+} as const;
+
+/** Makes the plan of a funnel that has been checked. */
+export function planFunnel(query: FunnelsQuery): FunnelPlan {
+  const { funnelsFilter: filter } = query;
+  const breakdowns = breakdownsOfFunnel(query);
+  const attribution = breakdowns.length === 0 ? null : attributionOf(query);
+  const byEntrance = filter.funnelVizType === 'trends';
+  const attributed = attribution !== null && typeof attribution === 'object' ? attribution.step : 0;
+  const length = byEntrance
+    ? Math.max((filter.funnelToStep ?? query.series.length - 1) + 1, attributed)
+    : query.series.length;
+  const steps = query.series.slice(0, length);
+  const definitions: { node: FunnelStep; attr: string }[] = [];
+  const definitionOfStep = steps.map((node, index) => {
+    const known = definitions.findIndex((one) =>
+      isDeepStrictEqual(definitionOf(one.node), definitionOf(node)),
+    );
+    if (known !== -1) return known;
+    definitions.push({ node, attr: `query__series__${index}` });
+    return definitions.length - 1;
+  });
+  const exclusions = filter.exclusions.map((node, index) => ({
+    node,
+    before: numbersBetween(node.funnelFromStep + 2, Math.min(node.funnelToStep + 1, length)),
+    attr: `query__funnelsFilter__exclusions__${index}`,
+  }));
+  return {
+    query,
+    order: filter.funnelOrderType,
+    length,
+    windowSeconds: filter.funnelWindowInterval * secondsOf[filter.funnelWindowIntervalUnit],
+    definitions,
+    definitionOfStep,
+    isExclusive: areExclusive(definitions.map(({ node }) => node)),
+    optional: steps.map((step) => step.optionalInFunnel),
+    exclusions: exclusions.filter(({ before }) => before.length > 0),
+    guarded: numbersBetween(2, length).filter((step) =>
+      exclusions.some(({ before }) => before.includes(step)),
+    ),
+    breakdowns,
+    attribution,
+    byEntrance,
+  };
+}
+
+/** Whole numbers from the first to the last, both included. */
+export const numbersBetween = (first: number, last: number): readonly number[] =>
+  Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
+
+function areExclusive(nodes: readonly FunnelStep[]): boolean {
+  if (nodes.length === 1) return true;
+  const names = nodes.map((node) => (node.kind === 'EventsNode' ? (node.event ?? null) : null));
+  return !names.includes(null) && new Set(names).size === names.length;
+}
+
+/** Several properties of one breakdown are as many breakdowns of its type. */
+function breakdownsOfFunnel({ breakdownFilter }: FunnelsQuery): readonly Breakdown[] {
+  return breakdownsOf(breakdownFilter).flatMap((one) =>
+    typeof one.property === 'object' && one.type !== 'cohort'
+      ? one.property.map((property) => ({ ...one, property }))
+      : [one],
+  );
+}
+
+function attributionOf({ funnelsFilter }: FunnelsQuery): Attribution {
+  const { breakdownAttributionType: type, breakdownAttributionValue: step } = funnelsFilter;
+  return type === 'step' ? { step: (step ?? 0) + 1 } : type;
+}

@@ -1,0 +1,64 @@
+import type { Select } from '../../dialect/ast.ts';
+import type { FunnelAbout } from './about.ts';
+import { withAttribution } from './attribution.ts';
+import { withEntrances } from './entrances.ts';
+import type { FunnelPlan } from './plan.ts';
+import { readEvents } from './read_events.ts';
+import { handedOn, stage } from './stage.ts';
+
+/** Events as a walk takes them. */
+export interface FunnelRows {
+  readonly select: Select;
+  /** Columns that tell whose walk a row belongs to. */
+  readonly keys: readonly string[];
+  /** Columns that the rows of a walk are sorted by. */
+  readonly order: readonly string[];
+  /** Columns that the same rows have beside them. */
+  readonly further: readonly string[];
+}
+
+/** The events of a funnel, sorted into walks. @throws QueryInvalid */
+export function funnelRows(plan: FunnelPlan, about: FunnelAbout): FunnelRows {
+  const read = readEvents(plan, about);
+  const further = [
+    ...(plan.exclusions.length === 0 ? [] : ['_barred']),
+    ...(plan.attribution === null ? [] : ['_own']),
+    ...(plan.byEntrance ? ['_bucket'] : []),
+  ];
+  const rows: FunnelRows = plan.isExclusive
+    ? { select: read, keys: ['_actor'], order: ['_at', '_steps'], further }
+    : {
+        select: stage(read, [
+          ...handedOn(['_actor', '_at', '_steps', '_id', ...further]),
+          `r._steps = 0 ? ${2 ** plan.definitions.length} : bitAnd(r._steps, -r._steps) as _low`,
+        ]),
+        keys: ['_actor'],
+        order: ['_at', '_low', '_id'],
+        further: ['_steps', ...further],
+      };
+  const attributed = withAttribution(plan, rows);
+  // In any order, an attempt is looked at from its first event, so that rows need not be told apart by intervals.
+  return plan.byEntrance && plan.order !== 'unordered' ? withEntrances(plan, attributed) : attributed;
+}
+
+/** All columns of the rows. */
+export const columnsOf = ({ keys, order, further }: FunnelRows): readonly string[] => [
+  ...keys,
+  ...order,
+  ...further,
+];
+
+/** PARTITION BY and ORDER BY of a walk. */
+export const windowOf = ({ keys, order }: FunnelRows): string =>
+  `partition by ${keys.map((name) => `r.${name}`).join(', ')} order by ${order.map((name) => `r.${name}`).join(', ')}`;
+
+/** Whether an event is of a step, counted from 1. */
+export function matchesStep(plan: FunnelPlan, step: number): string {
+  const bit = 2 ** (plan.definitionOfStep[step - 1] ?? 0);
+  const conditions = [plan.isExclusive ? `r._steps = ${bit}` : `bitAnd(r._steps, ${bit}) > 0`];
+  const { attribution } = plan;
+  if (attribution !== null && typeof attribution === 'object' && attribution.step === step)
+    conditions.push('r._own = r._value');
+  if (step === 1 && plan.byEntrance && plan.order !== 'unordered') conditions.push('r._bucket = r._entrance');
+  return conditions.join(' and ');
+}

@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { dateRangeSchema } from '../dates/schema.ts';
+import { propertyFiltersSchema, type PropertyFilters } from '../filters/schema.ts';
+import { breakdownFilterSchema } from '../trends_query/breakdown_schema.ts';
+import { funnelsFilterSchema } from './filter_schema.ts';
+import { funnelStepSchema } from './step_schema.ts';
+
+/** More steps than people can follow; each costs one more pass over the rows. */
+const mostSteps = 20;
+
+/** A query of the kind FunnelsQuery. */
+export const funnelsQuerySchema = z.strictObject({
+  kind: z.literal('FunnelsQuery'),
+  series: z
+    .array(funnelStepSchema)
+    .min(2, 'Funnels require at least two steps.')
+    .max(mostSteps, `A funnel has at most ${mostSteps} steps.`),
+  interval: z
+    .enum(['minute', 'hour', 'day', 'week', 'month'])
+    .nullish()
+    .transform((interval) => interval ?? 'day'),
+  dateRange: dateRangeSchema.nullish(),
+  properties: propertyFiltersSchema.nullish().transform((filters): PropertyFilters | null => filters ?? null),
+  filterTestAccounts: z
+    .boolean()
+    .nullish()
+    .transform((filtered) => filtered ?? false),
+  breakdownFilter: breakdownFilterSchema.nullish(),
+  funnelsFilter: funnelsFilterSchema,
+  samplingFactor: z.literal(1, 'Every event is counted here: leave samplingFactor out.').nullish(),
+  /** Which kind of groups goes through the funnel instead of persons. */
+  aggregation_group_type_index: z.number().int().min(0).max(4).nullish(),
+  dataColorTheme: z.number().nullish(),
+  response: z.unknown().optional(),
+  name: z.string().nullish(),
+  modifiers: z.looseObject({}).nullish(),
+  tags: z.looseObject({}).nullish(),
+  version: z.number().nullish(),
+});
+export type FunnelsQuery = z.infer<typeof funnelsQuerySchema>;

@@ -1,0 +1,177 @@
+import type { Select } from '../../dialect/ast.ts';
+import type { Attempts } from './attempts.ts';
+import { withExclusions } from './exclusions.ts';
+import { numbersBetween, type FunnelPlan } from './plan.ts';
+import { columnsOf, matchesStep, windowOf, type FunnelRows } from './rows.ts';
+import { handedOn, stage } from './stage.ts';
+
+/**
+ * Walks through a funnel whose steps have an order, one SELECT for each step: at an event of step n the attempt goes on
+ * from the latest event of the step before it, if the window that began with the first step is still open. In a strict
+ * funnel it goes on only from the event right before it.
+ */
+export function walkInOrder(plan: FunnelPlan, read: FunnelRows): Attempts {
+  const rows = withExclusions(plan, read);
+  const numbered = isNumbered(plan);
+  const passed = [...columnsOf(rows), ...(numbered ? ['_number'] : [])];
+  let walked = numbered
+    ? stage(rows.select, [...handedOn(columnsOf(rows)), `row_number() over (${windowOf(rows)}) as _number`])
+    : rows.select;
+  walked = stage(walked, [...handedOn(passed), ...firstStep(plan)]);
+  for (let step = 2; step <= plan.length; step += 1) walked = nextStep(plan, { rows, passed, walked }, step);
+  return finished(plan, rows, walked);
+}
+
+/** An attempt that leaves optional steps out is told from an older one by the numbers of its rows. */
+const isNumbered = ({ order, optional }: FunnelPlan): boolean =>
+  order === 'ordered' && optional.includes(true);
+
+/** Rows that no further step needs can be dropped where only the first attempt of a depth is told of. */
+const isPruned = ({ order, optional, guarded }: FunnelPlan): boolean =>
+  order === 'ordered' && !optional.includes(true) && guarded.length === 0;
+
+function firstStep(plan: FunnelPlan): readonly string[] {
+  const isStep = matchesStep(plan, 1);
+  return [
+    `if(${isStep}, r._at, null) as _t1`,
+    ...(isNumbered(plan) ? [`if(${isStep}, r._number, null) as _n1`] : []),
+    ...(isTainted(plan) ? ['0 as _tainted'] : []),
+  ];
+}
+
+const isTainted = ({ guarded, order }: FunnelPlan): boolean => guarded.length > 0 && order === 'ordered';
+
+interface Walk {
+  readonly rows: FunnelRows;
+  readonly passed: readonly string[];
+  readonly walked: Select;
+}
+
+/** Steps that an attempt can go on from: the one before, and what is before it where that is optional. */
+function sourcesOf({ optional }: FunnelPlan, step: number): readonly number[] {
+  const required = numbersBetween(1, step - 1).findLast((one) => !optional[one - 1]) ?? 1;
+  return numbersBetween(required, step - 1).toReversed();
+}
+
+function nextStep(plan: FunnelPlan, { rows, passed, walked }: Walk, step: number): Select {
+  const { order, windowSeconds } = plan;
+  const frame = order === 'strict' ? '' : ' rows between unbounded preceding and 1 preceding';
+  const fetch = order === 'strict' ? 'lag' : 'max';
+  const source = step - 1;
+  const sources = sourcesOf(plan, step);
+  const numbered = isNumbered(plan);
+  const columns = [...handedOn(passed)];
+  const kinds = numbered ? (['t', 'n'] as const) : (['t'] as const);
+  for (const kind of kinds)
+    for (const place of numbersBetween(1, source)) {
+      const value =
+        place === source ? `r._${kind}${place}` : `if(r._t${source} is null, null, r._${kind}${place})`;
+      columns.push(`${fetch}(${value}) over w as _f${source}_${kind}${place}`);
+    }
+  for (const earlier of sources.slice(1))
+    for (const kind of kinds)
+      for (const place of numbersBetween(1, earlier))
+        columns.push(`r._f${earlier}_${kind}${place} as _f${earlier}_${kind}${place}`);
+  const open = (from: number): string => `_f${from}_t1 + interval ${windowSeconds} second >= r._at`;
+  const goesOn = sources.map((from) => {
+    const taint = taintOf(plan, from, step);
+    return { from, isOpen: `${matchesStep(plan, step)} and ${open(from)}`, taint };
+  });
+  const choose = (value: (from: number) => string, otherwise: string): string => {
+    const branches = goesOn.flatMap(({ from, isOpen, taint }) => [
+      isOpen,
+      taint === null ? value(from) : `if(${taint}, ${otherwise}, ${value(from)})`,
+    ]);
+    return `multiIf(${branches.join(', ')}, ${otherwise})`;
+  };
+  const kept = (kind: string, place: number): string =>
+    isPruned(plan)
+      ? `if(r._t${source} is not null and _f${source}_t1 is not null, null, r._${kind}${place})`
+      : `r._${kind}${place}`;
+  for (const kind of kinds) {
+    for (const place of numbersBetween(1, source))
+      columns.push(
+        `${choose((from) => (place > from ? 'null' : fetched(plan, from, kind, place)), kept(kind, place))} as _${kind}${place}`,
+      );
+    columns.push(`${choose(() => (kind === 't' ? 'r._at' : 'r._number'), 'null')} as _${kind}${step}`);
+  }
+  if (isTainted(plan)) columns.push(`${taintedText(goesOn, step)} as _tainted`);
+  const next = stage(walked, columns, { window: `${windowOf(rows)}${frame}` });
+  if (!isPruned(plan) || step === plan.length) return next;
+  const names = [...passed, ...numbersBetween(1, step).map((place) => `_t${place}`)];
+  return stage(next, handedOn(names), { where: `r._t1 is not null or ${isLater(plan, step)}` });
+}
+
+/** What an optional step left behind in an older attempt does not belong to the one at hand. */
+function fetched(plan: FunnelPlan, from: number, kind: 't' | 'n', place: number): string {
+  const value = `_f${from}_${kind}${place}`;
+  if (!isNumbered(plan) || place === from || !plan.optional[place - 1]) return value;
+  const required = numbersBetween(1, place - 1).findLast((one) => !plan.optional[one - 1]) ?? 1;
+  return `if(_f${from}_n${place} > _f${from}_n${required}, ${value}, null)`;
+}
+
+/** Whether an exclusion stands between two steps of an attempt; null where none can. */
+function taintOf(plan: FunnelPlan, from: number, step: number): string | null {
+  if (!isTainted(plan)) return null;
+  const conditions = plan.guarded
+    .filter((guarded) => guarded > from && guarded <= step)
+    .map((guarded) => `ifNull(r._before${guarded} > _f${from}_t${from}, false)`);
+  return conditions.length === 0 ? null : `(${conditions.join(' or ')})`;
+}
+
+function taintedText(
+  goesOn: readonly { readonly isOpen: string; readonly taint: string | null }[],
+  step: number,
+): string {
+  const branches = goesOn.flatMap(({ isOpen, taint }) => [
+    isOpen,
+    taint === null ? 'r._tainted' : `if(${taint}, ${step}, r._tainted)`,
+  ]);
+  return `multiIf(${branches.join(', ')}, r._tainted)`;
+}
+
+/** Whether an event is of a step behind this one. */
+function isLater({ definitionOfStep }: FunnelPlan, step: number): string {
+  const bits = new Set(definitionOfStep.slice(step).map((definition) => 2 ** definition));
+  return `bitAnd(r._steps, ${[...bits].reduce((sum, bit) => sum + bit, 0)}) > 0`;
+}
+
+function finished(plan: FunnelPlan, rows: FunnelRows, walked: Select): Attempts {
+  const { guarded, length } = plan;
+  const deepest = numbersBetween(1, length).toReversed();
+  const depth = `multiIf(${deepest.flatMap((step) => [`r._t${step} is not null`, String(step)]).join(', ')}, 0)`;
+  const further = rows.further.filter((name) => name === '_value');
+  const columns = [
+    ...handedOn([...rows.keys, ...rows.order, ...further]),
+    ...numbersBetween(1, length).map((step) => `r._t${step} as _t${step}`),
+  ];
+  if (guarded.length === 0)
+    return {
+      ...rows,
+      further,
+      select: stage(walked, [...columns, `${depth} as _depth`], { where: 'r._t1 is not null' }),
+    };
+  const reached = isTainted(plan) ? `greatest(${depth}, r._tainted)` : depth;
+  const broken = deepest.flatMap((step) => [
+    `r._t${step} is not null`,
+    `not (${isBarredBehind(plan, step)})`,
+  ]);
+  const counts = `multiIf(${isTainted(plan) ? `r._tainted > ${depth}, false, ` : ''}${broken.join(', ')}, false)`;
+  return {
+    ...rows,
+    further,
+    select: stage(walked, [...columns, `${reached} as _depth`, `${counts} as _counts`], {
+      where: `r._t1 is not null${isTainted(plan) ? ' or r._tainted > 0' : ''}`,
+    }),
+  };
+}
+
+/** Whether an exclusion follows an attempt that ended with this step, while the next one could still be done. */
+function isBarredBehind(plan: FunnelPlan, step: number): string {
+  const { guarded, optional, length, windowSeconds } = plan;
+  const required = numbersBetween(step + 1, length).find((one) => !optional[one - 1]) ?? length;
+  const conditions = guarded
+    .filter((one) => one > step && one <= required)
+    .map((one) => `ifNull(r._after${one} <= r._t1 + interval ${windowSeconds} second, false)`);
+  return conditions.length === 0 ? 'false' : conditions.join(' or ');
+}
