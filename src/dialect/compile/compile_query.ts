@@ -3,16 +3,13 @@ import { type ParseLimits } from '../limits.ts';
 import { parseQuery } from '../parser/parse.ts';
 import { printQuery } from '../print/print.ts';
 import { resolvePlaceholders, type Placeholders } from '../resolve/placeholders.ts';
-import { Laterals, type Scope } from '../resolve/scope.ts';
+import type { Scope } from '../resolve/scope.ts';
 import { type Project, Statement } from '../resolve/statement.ts';
 import { Source } from '../source.ts';
 import { commaList, renderSql, sql } from '../sql.ts';
 import { nameOfType, type Type } from '../types.ts';
-import type { CompiledQuery, Compiler } from './compiler.ts';
-import { expressionValue } from './expressions.ts';
-import { compileSelect } from './select.ts';
-import { compileSetOperation } from './set_operations.ts';
 import { wholeNumber } from './limits.ts';
+import { compileAnyQuery, compiler, topScope } from './whole_query.ts';
 
 /** How many rows a query may give. */
 export interface RowLimits {
@@ -56,17 +53,6 @@ export interface CompiledStatement {
   readonly hasExtraRow: boolean;
 }
 
-const compiler: Compiler = {
-  value: (node, scope, use = 'value') => expressionValue(compiler, node, scope, use),
-  query: (query, scope) => compileAny(query, scope),
-};
-
-function compileAny(query: Query, scope: Scope): CompiledQuery {
-  return query.kind === 'select'
-    ? compileSelect(compiler, query, scope)
-    : compileSetOperation(compiler, query, scope);
-}
-
 /**
  * Compiles a query of the dialect to one statement of PostgreSQL, whose every relation is filtered by the project's team
  * and which holds no value of a user. A tree is printed first, so that errors show where in that text something is wrong.
@@ -85,7 +71,7 @@ export function compileQuery(
   const scope = topScope(statement);
   const rows = options.rows === undefined ? defaultRowLimits : options.rows;
   const bounded = rows === null ? unbounded(resolved) : boundedQuery(resolved, rows, scope);
-  const compiled = compileAny(bounded.run, scope);
+  const compiled = compileAnyQuery(bounded.run, scope);
   const common = statement.commonTables.map((table) => sql`${table.name} as (${table.query})`);
   const whole = common.length === 0 ? compiled.sql : sql`with ${commaList(common)} ${compiled.sql}`;
   statement.checkSize(whole, resolved);
@@ -102,26 +88,6 @@ export function compileQuery(
     limit: bounded.limit,
     offset: bounded.offset,
     hasExtraRow: bounded.run !== bounded.shown,
-  };
-}
-
-function topScope(statement: Statement): Scope {
-  return {
-    statement,
-    phase: 'select',
-    aggregate: null,
-    relations: [],
-    merged: new Set(),
-    laterals: new Laterals(),
-    outerRelations: [],
-    aliases: new Map(),
-    joinedArrays: new Map(),
-    ctes: null,
-    lambdas: new Map(),
-    lambdaDepth: 0,
-    expanding: [],
-    grouping: null,
-    windows: new Map(),
   };
 }
 
