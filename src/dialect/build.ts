@@ -45,6 +45,14 @@ export const fieldOf = (...path: readonly [string, ...string[]]): Expression => 
 /** A literal of a value. */
 export const literal = (value: PlainValue): Expression => expressionOf('{value}', { value: { value } });
 
+/** A moment, written `2026-11-21T10:00:00`; without an offset it is one of the project's zone. */
+export const timeLiteral = (text: string): Expression => ({
+  kind: 'time',
+  type: 'timestamp',
+  text,
+  ...nowhere,
+});
+
 /** An expression under a name. */
 export const named = (expression: Expression, name: string): Expression => ({
   kind: 'alias',

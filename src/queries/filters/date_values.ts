@@ -1,5 +1,5 @@
 import type { Expression } from '../../dialect/ast.ts';
-import { expressionOf } from '../../dialect/build.ts';
+import { expressionOf, timeLiteral } from '../../dialect/build.ts';
 import { DateTime } from 'luxon';
 import { parseAbsoluteDate } from '../dates/absolute_date.ts';
 import { parseRelativeDate, type RelativeDate, type RelativeUnit } from '../dates/relative_date.ts';
@@ -24,11 +24,12 @@ export function dateValueOf(text: string): DateValue | null {
     return relative === null ? null : relativeValue(relative);
   }
   const { local, hasOffset, isDay } = absolute;
-  const written = (time: number): Expression => {
-    const clock = DateTime.fromMillis(time, { zone: 'utc' });
-    const value = clock.toFormat(`yyyy-MM-dd'T'HH:mm:ss.SSS${hasOffset ? "'Z'" : ''}`);
-    return expressionOf('toDateTime({value})', { value: { value } });
-  };
+  const written = (time: number): Expression =>
+    timeLiteral(
+      DateTime.fromMillis(time, { zone: 'utc' }).toFormat(
+        `yyyy-MM-dd'T'HH:mm:ss.SSS${hasOffset ? "'Z'" : ''}`,
+      ),
+    );
   const unit = isDay ? 86_400_000 : 1000;
   const begin = Math.floor(local / unit) * unit;
   return { moment: written(local), begin: written(begin), next: written(begin + unit), isDay };

@@ -110,11 +110,15 @@ export const datePartEmitters: Readonly<Record<string, Emitter>> = {
   toYYYYMM: digits('YYYYMM'),
   toYYYYMMDD: digits('YYYYMMDD'),
   toUnixTimestamp: (site) => {
+    const { sql: moment, type } = argument(site, 0);
     // A day begins at midnight of UTC here, wherever the project is, as in the engine that analysts know.
-    const zone = argument(site, 0).type.kind === 'date' ? sql`'UTC'` : zoneAt(site, 1);
+    const zone = type.kind === 'date' ? sql`'UTC'` : zoneAt(site, 1);
+    // Not by the time that clocks show, which they show twice in the hour before they are set back.
+    const seconds =
+      type.kind === 'datetime' ? moment : sql`(${localTime(site, 0, zone)} at time zone ${zone})`;
     return {
-      sql: sql`(floor(extract(epoch from (${localTime(site, 0, zone)} at time zone ${zone}))))::int8`,
-      type: scalar('integer', argument(site, 0).type.nullable),
+      sql: sql`(floor(extract(epoch from ${seconds})))::int8`,
+      type: scalar('integer', type.nullable),
     };
   },
   toWeek: week(false),

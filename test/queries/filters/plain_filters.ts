@@ -1,0 +1,103 @@
+import type { JsonValue } from '../../../src/domain/json_value.ts';
+import type {
+  FilterScalar,
+  PropertyFilter,
+  PropertyFilters,
+  PropertyGroup,
+} from '../../../src/queries/filters/schema.ts';
+
+// What filters mean, written down a second time: over rows in memory, one value after another.
+
+/** An event with the properties of its person. */
+export interface PlainEvent {
+  readonly uuid: string;
+  readonly event: string;
+  readonly distinct_id: string;
+  readonly properties: Readonly<Record<string, JsonValue>>;
+  readonly person: Readonly<Record<string, JsonValue>> | null;
+  readonly timestamp: Date;
+}
+
+/** Whether an event meets filters of the types event, person and event_metadata. */
+export function meets(event: PlainEvent, filters: PropertyFilters | null | undefined): boolean {
+  if (!filters) return true;
+  return 'type' in filters ? meetsGroup(event, filters) : filters.every((filter) => meetsOne(event, filter));
+}
+
+const meetsGroup = (event: PlainEvent, { type, values }: PropertyGroup): boolean => {
+  const answers = values.map((item) => ('values' in item ? meetsGroup(event, item) : meetsOne(event, item)));
+  if (answers.length === 0) return true;
+  return type === 'AND' ? answers.every((answer) => answer) : answers.some((answer) => answer);
+};
+
+function meetsOne(event: PlainEvent, { type, key, operator, value }: PropertyFilter): boolean {
+  if (key === undefined || key === null) return true;
+  const name = String(key);
+  const found =
+    type === 'person'
+      ? event.person?.[name]
+      : type === 'event_metadata'
+        ? (event as unknown as Record<string, JsonValue>)[name]
+        : event.properties[name];
+  const stored = found === undefined ? null : found;
+  if (operator === 'is_set') return stored !== null;
+  if (operator === 'is_not_set') return stored === null;
+  const wanted = (Array.isArray(value) ? value : [value]).filter((one) => one !== null && one !== undefined);
+  return wanted.length === 0 || holds(stored, operator ?? 'exact', wanted);
+}
+
+export const textOf = (stored: JsonValue): string | null =>
+  stored === null ? null : typeof stored === 'object' ? JSON.stringify(stored) : String(stored);
+
+const numberOf = (stored: FilterScalar | JsonValue): number | null => {
+  if (typeof stored === 'number') return stored;
+  return typeof stored === 'string' && /^[-+]?\d+(\.\d*)?$/.test(stored) ? Number(stored) : null;
+};
+
+function holds(stored: JsonValue, operator: string, wanted: readonly FilterScalar[]): boolean {
+  const text = textOf(stored);
+  const equals = (value: FilterScalar): boolean =>
+    typeof value === 'number' ? numberOf(text) === value : text === String(value);
+  const contains = (value: FilterScalar): boolean =>
+    text?.toLowerCase().includes(String(value).toLowerCase()) === true;
+  const matches = (value: FilterScalar): boolean => text !== null && new RegExp(String(value)).test(text);
+  const compare = (value: FilterScalar): number => {
+    const [left, right] =
+      numberOf(value) === null ? [text, String(value)] : [numberOf(text), numberOf(value)];
+    if (left === null || right === null) return Number.NaN;
+    return left < right ? -1 : left > right ? 1 : 0;
+  };
+  const [low, high] = wanted;
+  switch (operator) {
+    case 'exact':
+    case 'in':
+      return wanted.some(equals);
+    case 'is_not':
+    case 'not_in':
+      return !wanted.some(equals);
+    case 'icontains':
+      return wanted.some(contains);
+    case 'not_icontains':
+      return !wanted.some(contains);
+    case 'regex':
+      return wanted.some(matches);
+    case 'not_regex':
+      return !wanted.some(matches);
+    case 'gt':
+      return wanted.some((value) => compare(value) > 0);
+    case 'gte':
+    case 'min':
+      return wanted.some((value) => compare(value) >= 0);
+    case 'lt':
+      return wanted.some((value) => compare(value) < 0);
+    case 'lte':
+    case 'max':
+      return wanted.some((value) => compare(value) <= 0);
+    case 'between':
+      return compare(low ?? null) >= 0 && compare(high ?? null) <= 0;
+    case 'not_between':
+      return compare(low ?? null) < 0 || compare(high ?? null) > 0;
+    default:
+      throw new Error(`Not in this model: ${operator}`);
+  }
+}

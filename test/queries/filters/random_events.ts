@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import type { JsonValue } from '../../../src/domain/json_value.ts';
+import type { Pool } from '../../../src/journal/database.ts';
+import type { PlainEvent } from './plain_filters.ts';
+import { propertyKeys, storedValues } from './random_filters.ts';
+
+const properties = (keys: readonly string[]): fc.Arbitrary<Record<string, JsonValue>> =>
+  fc
+    .array(fc.tuple(fc.constantFrom(...keys), fc.constantFrom(...storedValues)), { maxLength: 3 })
+    .map((entries) => Object.fromEntries(entries));
+
+/** Events of a few persons, and of nobody, within four days before a moment. */
+export const randomEvents = (before: Date, count: number): readonly PlainEvent[] => {
+  const persons = fc.sample(properties(propertyKeys.slice(0, 2)), { numRuns: 6, seed: 1 });
+  const event = fc.record({
+    uuid: fc.constant(null).map(() => randomUUID()),
+    event: fc.constantFrom('signup', 'bought', '$pageview'),
+    who: fc.integer({ min: 0, max: 7 }),
+    properties: properties(propertyKeys),
+    ago: fc.integer({ min: 0, max: 4 * 86_400_000 }),
+  });
+  return fc.sample(event, { numRuns: count, seed: 2 }).map(({ who, ago, ...rest }) => ({
+    ...rest,
+    distinct_id: `d${who}`,
+    person: persons[who] ?? null,
+    timestamp: new Date(before.getTime() - ago),
+  }));
+};
+
+/** The id of the person whose distinct id it is. */
+export const personIdOf = (distinctId: string): string =>
+  `00000000-0000-0000-0000-0000000000${distinctId.slice(1).padStart(2, '0')}`;
+
+/** Inserts events with their persons; an event of another project beside each of them. */
+export async function insertEvents(pool: Pool, teamId: number, events: readonly PlainEvent[]): Promise<void> {
+  for (const { uuid, event, distinct_id, properties: own, person, timestamp } of events)
+    for (const team of [teamId, teamId + 1])
+      await pool.query(
+        `insert into public.events (team_id, uuid, event, distinct_id, person_id, properties, timestamp, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $7)`,
+        [
+          team,
+          team === teamId ? uuid : randomUUID(),
+          event,
+          distinct_id,
+          person === null ? null : personIdOf(distinct_id),
+          own,
+          timestamp,
+        ],
+      );
+  const persons = new Map(events.map(({ distinct_id, person }) => [distinct_id, person]));
+  for (const [distinctId, person] of persons)
+    if (person !== null) {
+      await pool.query(
+        `insert into public.persons (team_id, id, properties, created_at) values ($1, $2, $3, '2026-01-01Z')`,
+        [teamId, personIdOf(distinctId), person],
+      );
+      await pool.query(
+        `insert into public.person_distinct_ids (team_id, distinct_id, person_id) values ($1, $2, $3)`,
+        [teamId, distinctId, personIdOf(distinctId)],
+      );
+    }
+}
