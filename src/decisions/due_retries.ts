@@ -1,18 +1,18 @@
 import type { LiveBatchExport } from '../domain/batch_export.ts';
-import { runDecider } from '../domain/run.ts';
+import { activeStatuses, runDecider } from '../domain/run.ts';
 import type { Connection } from '../journal/database.ts';
 import { idFromCause, type JournalTransaction } from '../journal/journal.ts';
-import { activeRunOf, openRun } from './open_run.ts';
+import { openRun } from './open_run.ts';
 import type { Policies } from './policies.ts';
 import { freeSlots } from './run_slots.ts';
-import { takenBySchedule, type BackfillRun } from './runs_of_schedule.ts';
 
-interface FailedRun extends BackfillRun {
+interface FailedRun {
+  readonly id: string;
+  readonly start: string;
+  readonly end: string;
+  readonly batch_export_id: string;
   readonly backfill_id: string | null;
   readonly retry_number: number;
-  readonly retry_at: string;
-  /** Whether it belongs to a backfill that is paused or cancelled. */
-  readonly held: boolean;
 }
 
 /**
@@ -28,43 +28,63 @@ export async function openDueRetries(
   live: LiveBatchExport,
 ): Promise<Date | null> {
   const { connection, now } = transaction;
-  const retries = await waitingRetries(connection, batchExportId);
-  // Asked once for each owner: after a long outage thousands may wait.
+  const slotsAtMost = Math.max(policies.maximumConcurrentRuns, policies.backfillConcurrency);
+  // Asked once for each owner, as the runs are.
   const slots = new Map<string | null, number>();
-  for (const run of retries) {
-    if (new Date(run.retry_at) > now) continue;
+  for (const run of await dueRetries(connection, batchExportId, now, slotsAtMost)) {
     const free = slots.get(run.backfill_id) ?? (await freeSlots(connection, policies, run));
-    slots.set(run.backfill_id, free);
-    const interval = { start: run.start, end: run.end };
-    if (free <= 0 || (await activeRunOf(connection, batchExportId, interval)) !== null) continue;
     slots.set(run.backfill_id, free - 1);
+    if (free <= 0) continue;
     await openRun(transaction, live, {
       id: idFromCause('retry', run.id),
       batch_export_id: batchExportId,
-      interval,
+      interval: { start: run.start, end: run.end },
       backfill_id: run.backfill_id,
       retry_number: run.retry_number + 1,
       retry_of_run_id: run.id,
     });
   }
-  const ahead = retries.map(({ retry_at }) => new Date(retry_at)).filter((at) => at > now);
-  return ahead.length > 0 ? new Date(Math.min(...ahead.map((at) => at.getTime()))) : null;
+  return nextRetryAt(connection, batchExportId, now);
 }
 
-/** Failed runs that a retry is to follow, oldest interval first, without those that a backfill holds back. */
-async function waitingRetries(connection: Connection, batchExportId: string): Promise<FailedRun[]> {
+/** Failed runs that a retry is to follow, without those that a backfill holds back; $1 is the export. */
+const waiting = `from exportd.batch_export_runs run left join exportd.backfills backfill on backfill.id = run.backfill_id
+  where run.batch_export_id = $1 and run.retry_at is not null
+    and (run.relied_on or coalesce(backfill.status not in ('Paused', 'Cancelled'), true))`;
+
+/**
+ * Those whose retry is due and whose interval has no active run, oldest interval first. After a long outage thousands
+ * may wait: of each owner come no more than it can have slots.
+ */
+async function dueRetries(
+  connection: Connection,
+  batchExportId: string,
+  now: Date,
+  slotsAtMost: number,
+): Promise<FailedRun[]> {
   const { rows } = await connection.query<FailedRun>(
-    `select run.id, run.batch_export_id, data_interval_start as start, data_interval_end as end, backfill_id,
-       retry_number, retry_at, coalesce(backfill.status in ('Paused', 'Cancelled'), false) as held
-     from exportd.batch_export_runs run left join exportd.backfills backfill on backfill.id = run.backfill_id
-     where run.batch_export_id = $1 and retry_at is not null order by data_interval_start, run.position`,
-    [batchExportId],
+    `select id, batch_export_id, data_interval_start as start, data_interval_end as end, backfill_id, retry_number
+     from (
+       select run.*, row_number() over (partition by run.backfill_id order by run.data_interval_start, run.position) as turn
+       ${waiting} and run.retry_at <= $2 and not exists (
+         select from exportd.batch_export_runs active where active.batch_export_id = $1
+           and active.data_interval_start = run.data_interval_start
+           and active.data_interval_end = run.data_interval_end and active.status in (${active}))) due
+     where turn <= $3 order by data_interval_start, position`,
+    [batchExportId, now, slotsAtMost],
   );
-  const taken = await takenBySchedule(
-    connection,
-    rows.filter(({ held }) => held),
+  return rows;
+}
+
+const active = activeStatuses.map((status) => `'${status}'`).join(', ');
+
+/** When the next retry that is not due yet will be. */
+async function nextRetryAt(connection: Connection, batchExportId: string, now: Date): Promise<Date | null> {
+  const { rows } = await connection.query<{ retry_at: string }>(
+    `select run.retry_at ${waiting} and run.retry_at > $2 order by run.retry_at limit 1`,
+    [batchExportId, now],
   );
-  return rows.filter((run) => !run.held || taken.has(run.id));
+  return rows[0] ? new Date(rows[0].retry_at) : null;
 }
 
 /**
@@ -76,13 +96,12 @@ export async function forgoRetries(
   backfillId: string,
   cause: string,
 ): Promise<void> {
-  const { rows } = await transaction.connection.query<BackfillRun>(
-    `select id, batch_export_id, data_interval_start as start, data_interval_end as end
-     from exportd.batch_export_runs where backfill_id = $1 and retry_at is not null order by id`,
+  const { rows } = await transaction.connection.query<{ id: string }>(
+    `select id from exportd.batch_export_runs
+     where backfill_id = $1 and retry_at is not null and not relied_on order by id`,
     [backfillId],
   );
-  const taken = await takenBySchedule(transaction.connection, rows);
-  for (const { id } of rows.filter((run) => !taken.has(run.id))) {
+  for (const { id } of rows) {
     const run = await transaction.lock(runDecider, id);
     await run.append(cause, [{ type: 'RunRetryForgone', data: { reason: 'Its backfill was cancelled.' } }]);
   }

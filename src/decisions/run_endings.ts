@@ -13,7 +13,6 @@ import { writeLogLine } from '../journal/log_lines.ts';
 import type { NotificationType } from '../notifications/notification.ts';
 import { noteTrouble } from './notifications.ts';
 import type { Policies } from './policies.ts';
-import { takenBySchedule, type BackfillRun } from './runs_of_schedule.ts';
 
 /** The ways a run ends without a manifest. */
 export type RunEnding = 'Failed' | 'FailedRetryable' | 'TimedOut' | 'Terminated' | 'Cancelled';
@@ -95,14 +94,14 @@ export async function cancelRuns(
   cause: string,
   reason: string,
 ): Promise<string[]> {
-  const rows = await cancellableRuns(transaction.connection, of);
+  const ids = await cancellableRuns(transaction.connection, of);
   const cancelled: string[] = [];
-  for (const run of rows) {
-    const stream = await transaction.lock(runDecider, run.id);
+  for (const id of ids) {
+    const stream = await transaction.lock(runDecider, id);
     const state = stream.state();
     if (state.status === 'Absent' || !isActive(state.status) || state.publish_started_at !== null) continue;
     await stream.append(cause, decideCancel(state, reason));
-    cancelled.push(run.id);
+    cancelled.push(id);
   }
   return cancelled;
 }
@@ -110,21 +109,18 @@ export async function cancelRuns(
 async function cancellableRuns(
   connection: Connection,
   of: { readonly batch_export_id: string } | { readonly backfill_id: string },
-): Promise<BackfillRun[]> {
+): Promise<string[]> {
   const [condition, id] =
     'batch_export_id' in of
       ? ['batch_export_id = $1', of.batch_export_id]
       : [
-          `backfill_id = $1 and not exists (select from exportd.backfill_runs other
+          `backfill_id = $1 and not relied_on and not exists (select from exportd.backfill_runs other
              where other.run_id = run.id and other.backfill_id <> $1 and other.status is null)`,
           of.backfill_id,
         ];
-  const { rows } = await connection.query<BackfillRun>(
-    `select id, batch_export_id, data_interval_start as start, data_interval_end as end
-     from exportd.batch_export_runs run where ${condition} and status = any($2) order by id`,
+  const { rows } = await connection.query<{ id: string }>(
+    `select id from exportd.batch_export_runs run where ${condition} and status = any($2) order by id`,
     [id, activeStatuses],
   );
-  if ('batch_export_id' in of) return rows;
-  const taken = await takenBySchedule(connection, rows);
-  return rows.filter((run) => !taken.has(run.id));
+  return rows.map((run) => run.id);
 }

@@ -1,4 +1,5 @@
 import { batchExportDecider, type BatchExportEvent, type BatchExportState } from '../domain/batch_export.ts';
+import type { DataInterval } from '../domain/intervals.ts';
 import { decideNextInterval } from '../domain/next_interval.ts';
 import { pendingCommands } from '../journal/commands.ts';
 import { idFromCause, type Journal, type JournalTransaction, type LockedStream } from '../journal/journal.ts';
@@ -7,7 +8,6 @@ import { openDueRetries } from './due_retries.ts';
 import { activeRunOf, openRun } from './open_run.ts';
 import type { Policies } from './policies.ts';
 import { freeSlots } from './run_slots.ts';
-import { scheduledCause } from './runs_of_schedule.ts';
 import { pauseFailingExport } from './self_pause.ts';
 import { storeHandSignal, type ReceivedSignal } from './signals.ts';
 import { startableRun, startableRuns, type StartableRun } from './startable_runs.ts';
@@ -67,6 +67,9 @@ export async function takeScheduleStep(
     faults,
   };
 }
+
+/** The cause under which an export's stream holds what the schedule decided for an interval or a skipped range. */
+const scheduledCause = ({ start, end }: DataInterval): string => `interval:${start}/${end}`;
 
 type DueRuns = Pick<ScheduleStepResult, 'status' | 'wake_in_ms' | 'summary' | 'has_news'>;
 

@@ -139,8 +139,9 @@ describe('a run that is waited for from two sides', () => {
   it('wakes both when a person cancels it', async () => {
     const { batchExportId, command, create } = createCommander(journal, quickPolicies());
     await create();
-    const { command: first } = await command('backfill', range());
-    const { command: second } = await command('backfill', range());
+    const same = range();
+    const { command: first } = await command('backfill', same);
+    const { command: second } = await command('backfill', same);
     const [run] = await runsOf(batchExportId);
     const { step } = await command('cancelRun', { run_id: run?.id });
     expect(new Set(step.wake_backfills)).toEqual(

@@ -60,8 +60,9 @@ async function openExport(more: Record<string, string> = {}) {
     endRun(journal, policies, runId ?? '', { status, latest_error: 'Error: it went wrong.' });
   /** A backfill of so many minutes that ended before the export was made; its id and its runs. */
   const backfill = async (minutes: number) => {
-    const { start_at } = minuteBefore(20 + minutes);
-    const { command } = await commander.command('backfill', { start_at, end_at: minuteBefore(21).end_at });
+    const { end_at } = minuteBefore(20);
+    const start_at = new Date(Date.parse(end_at) - minutes * 60_000).toISOString();
+    const { command } = await commander.command('backfill', { start_at, end_at });
     const backfillId = command.outcome?.backfill_id ?? '';
     const { rows } = await database.pool.query<{ id: string }>(
       'select id from exportd.batch_export_runs where backfill_id = $1 order by position',

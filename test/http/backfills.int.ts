@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { takeBackfillStep } from '../../src/decisions/backfill_steps.ts';
 import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
 import { createRunSteps } from '../../src/decisions/run_steps.ts';
+import { rebuild } from '../../src/projections/rebuild.ts';
 import { createJournalledRuns } from '../decisions/journalled_runs.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { minuteAgo } from './behind.ts';
@@ -15,7 +17,9 @@ afterAll(() => facade.close());
 /** An export and a backfill of so many of its intervals, with every run opened. */
 async function begun(minutes: number) {
   const id = await facade.createExport();
-  const range = { start_at: minuteAgo(minutes + 1), end_at: minuteAgo(1) };
+  const end_at = minuteAgo(1);
+  // Of the same minute, should one end meanwhile.
+  const range = { start_at: new Date(Date.parse(end_at) - minutes * 60_000).toISOString(), end_at };
   const { body } = await facade.call('POST', `batch_exports/${id}/backfills/`, range);
   const path = `batch_exports/${id}/backfills/${String(body.id)}`;
   const progress = async () => (await facade.call('GET', path)).body.progress;
@@ -72,7 +76,19 @@ describe('the progress of a backfill', () => {
     };
     expect(await progress()).toMatchObject(shown);
     const { body } = await facade.call('GET', `batch_exports/${id}/backfills/`);
-    expect(body.results).toMatchObject([{ id: path.split('/').at(-1), progress: shown }]);
+    const backfillId = path.split('/').at(-1) ?? '';
+    expect(body.results).toMatchObject([{ id: backfillId, progress: shown }]);
+    // Once the backfill has noted its ended runs they are counted in its row, which says the same.
+    const before = await progress();
+    await takeBackfillStep(facade.journal, quickPolicies(), backfillId);
+    expect(await progress()).toEqual(before);
+    const { rows } = await facade.database.pool.query(
+      'select completed_runs, failed_runs, cancelled_runs from exportd.backfills where id = $1',
+      [backfillId],
+    );
+    expect(rows).toEqual([{ completed_runs: 1, failed_runs: 2, cancelled_runs: 1 }]);
+    await rebuild(facade.database.pool);
+    expect(await progress()).toEqual(before);
   });
 
   it('counts a run that was retried by itself as the last retry ended, and no retry of a person', async () => {

@@ -1,5 +1,6 @@
 import type { BackfillStatus } from '../../domain/backfill.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
+import { isNotCounted } from '../../projections/backfills/index.ts';
 import type { BackfillAnswer } from '../schemas/backfill.ts';
 
 interface BackfillRow {
@@ -23,9 +24,18 @@ interface BackfillRow {
 }
 
 // What became of a run that automatic retries followed is what became of the last of them; they are of the same backfill,
-// or of the schedule like the run, while a retry that a person asked for is a backfill of its own.
+// or of the schedule like the run, while a retry that a person asked for is a backfill of its own. The backfill's row has
+// counted the runs that ended for good: however many there were, only the others are looked at.
 const selection = `
-  select backfill.*, progress.* from exportd.backfills backfill cross join lateral (
+  select backfill.id, backfill.batch_export_id, backfill.team_id, backfill.start_at, backfill.end_at, backfill.status,
+    backfill.total_runs, backfill.retry_of_run_id, backfill.created_at, backfill.finished_at, backfill.last_updated_at,
+    backfill.completed_runs + backfill.failed_runs + backfill.cancelled_runs + open.finished_runs as finished_runs,
+    backfill.completed_runs + open.completed_runs as completed_runs,
+    backfill.failed_runs + open.failed_runs as failed_runs,
+    backfill.cancelled_runs + open.cancelled_runs as cancelled_runs,
+    backfill.records_completed + open.records_completed as records_completed,
+    backfill.records_total_count + open.records_total_count as records_total_count
+  from exportd.backfills backfill cross join lateral (
     select count(*) filter (where run.finished_at is not null) as finished_runs,
       count(*) filter (where outcome.status = 'Completed') as completed_runs,
       count(*) filter (where outcome.status in ('Failed', 'Terminated')
@@ -33,7 +43,8 @@ const selection = `
       count(*) filter (where outcome.status = 'Cancelled') as cancelled_runs,
       coalesce(sum(outcome.records_completed), 0)::bigint as records_completed,
       coalesce(sum(outcome.records_total_count), 0)::bigint as records_total_count
-    from exportd.backfill_runs opened join exportd.batch_export_runs run on run.id = opened.run_id
+    from (select * from exportd.backfill_runs where ${isNotCounted}) opened
+    join exportd.batch_export_runs run on run.id = opened.run_id
     left join lateral (
       select * from exportd.batch_export_runs retry
       where run.status in ('FailedRetryable', 'TimedOut') and retry.batch_export_id = run.batch_export_id
@@ -44,7 +55,7 @@ const selection = `
       select coalesce(retry.status, run.status) as status, coalesce(retry.retry_at, run.retry_at) as retry_at,
         coalesce(retry.records_completed, run.records_completed) as records_completed,
         coalesce(retry.records_total_count, run.records_total_count) as records_total_count) outcome
-    where opened.backfill_id = backfill.id) progress
+    where opened.backfill_id = backfill.id) open
   where backfill.batch_export_id = $1`;
 
 const answerOf = (row: BackfillRow): BackfillAnswer => ({

@@ -3,10 +3,17 @@ import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
 
-/** One row per backfill, and one for each run that it opened or waits for. */
+/** The condition on a row of backfill_runs that its run is not counted in the backfill's row. */
+export const isNotCounted = `(status is null or status in ('FailedRetryable', 'TimedOut'))`;
+
+/**
+ * One row per backfill, and one for each run that it opened or waits for. What became of a run that has ended for good is
+ * counted in the backfill's row when the backfill notes it, so that whoever shows the progress joins the others alone:
+ * the runs under way, and those that automatic retries follow.
+ */
 export const backfillsProjection: Projection = {
   name: 'backfills',
-  version: 1,
+  version: 2,
   owns: ['exportd.backfill_runs', 'exportd.backfills'],
   tables: `
     create table exportd.backfills (
@@ -18,6 +25,12 @@ export const backfillsProjection: Projection = {
       end_at timestamptz not null,
       status text not null,
       total_runs integer not null,
+      -- Of the runs whose end is noted and final.
+      completed_runs integer not null default 0,
+      failed_runs integer not null default 0,
+      cancelled_runs integer not null default 0,
+      records_completed bigint not null default 0,
+      records_total_count bigint not null default 0,
       retry_of_run_id uuid,
       created_at timestamptz not null,
       finished_at timestamptz,
@@ -32,6 +45,8 @@ export const backfillsProjection: Projection = {
       status text,
       primary key (backfill_id, run_id)
     );
+    -- Those that are not counted in the backfill's row.
+    create index backfill_runs_open on exportd.backfill_runs (backfill_id) where ${isNotCounted};
     create index backfill_runs_waiting on exportd.backfill_runs (run_id) where status is null`,
   apply: async (connection, event) => {
     if (event.stream_type === 'backfill') await fold(connection, event);
@@ -76,7 +91,16 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       return;
     case 'BackfillRunEnded':
       await connection.query(
-        'update exportd.backfill_runs set status = $3 where backfill_id = $1 and run_id = $2',
+        `with noted as (
+           update exportd.backfill_runs set status = $3 where backfill_id = $1 and run_id = $2 returning run_id)
+         update exportd.backfills backfill set
+           completed_runs = completed_runs + (run.status = 'Completed')::int,
+           failed_runs = failed_runs + (run.status in ('Failed', 'Terminated'))::int,
+           cancelled_runs = cancelled_runs + (run.status = 'Cancelled')::int,
+           records_completed = backfill.records_completed + run.records_completed,
+           records_total_count = backfill.records_total_count + coalesce(run.records_total_count, 0)
+         from noted join exportd.batch_export_runs run on run.id = noted.run_id
+         where backfill.id = $1 and $3 in ('Completed', 'Failed', 'Terminated', 'Cancelled')`,
         [id, event.data.run_id, event.data.status],
       );
       return;

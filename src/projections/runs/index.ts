@@ -10,7 +10,7 @@ const active = activeStatuses.map((status) => `'${status}'`).join(', ');
 /** One row per run as the HTTP interface shows it. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 7,
+  version: 8,
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -38,6 +38,8 @@ export const runsProjection: Projection = {
       backfill_id uuid,
       -- Whether the schedule owes the interval: it opened a run of it, or relies on a backfill's.
       of_schedule boolean not null,
+      -- Whether it is a backfill's that the schedule took for its own when the interval was due, or one in its place.
+      relied_on boolean not null,
       retry_number integer not null default 0,
       -- When the automatic retry is due; null when there is none, or when another run of the interval followed.
       retry_at timestamptz,
@@ -151,11 +153,12 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
 
 /** The schedule relies on a run that a backfill opened before. */
 async function markScheduled(connection: Connection, stored: StoredEvent): Promise<void> {
-  const { start, end } = stored.data as DataInterval;
+  const { start, end, run_id } = stored.data as DataInterval & { readonly run_id: string };
   await connection.query(
-    `update exportd.batch_export_runs set of_schedule = true
+    `update exportd.batch_export_runs set of_schedule = true, relied_on = relied_on or coalesce(
+       backfill_id = (select taken.backfill_id from exportd.batch_export_runs taken where taken.id = $4), false)
      where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
-    [stored.stream_id, start, end],
+    [stored.stream_id, start, end, run_id],
   );
 }
 
@@ -171,10 +174,13 @@ async function insert(
   );
   await connection.query(
     `insert into exportd.batch_export_runs (id, position, batch_export_id, team_id, model, config_version, status,
-       data_interval_start, data_interval_end, backfill_id, retry_number, created_at, last_updated_at, of_schedule)
-     values ($1, $2, $3, $4, $5, $6, 'Starting', $7, $8, $9, $10, $11, $11, $9::uuid is null or exists (
-       select from exportd.batch_export_runs former where former.batch_export_id = $3
-         and former.data_interval_start = $7 and former.data_interval_end = $8 and former.of_schedule))`,
+       data_interval_start, data_interval_end, backfill_id, retry_number, created_at, last_updated_at, of_schedule,
+       relied_on)
+     select $1, $2, $3, $4, $5, $6, 'Starting', $7::timestamptz, $8::timestamptz, $9::uuid, $10, $11, $11,
+       $9::uuid is null or coalesce(bool_or(former.of_schedule), false),
+       coalesce(bool_or(former.relied_on and former.backfill_id = $9), false)
+     from exportd.batch_export_runs former
+     where former.batch_export_id = $3 and former.data_interval_start = $7 and former.data_interval_end = $8`,
     [
       stored.stream_id,
       stored.global_position,
