@@ -27,6 +27,8 @@ export interface FunnelPlan {
   readonly definitionOfStep: readonly number[];
   /** Whether an event can only be of one definition, because all of them name different events. */
   readonly isExclusive: boolean;
+  /** Whether events at the same time with the same steps have to be told apart, so that an answer is always the same. */
+  readonly hasIds: boolean;
   readonly optional: readonly boolean[];
   readonly exclusions: readonly PlannedExclusion[];
   /** Steps that an exclusion can stand before, in order. */
@@ -72,6 +74,7 @@ export function planFunnel(query: FunnelsQuery): FunnelPlan {
     before: numbersBetween(node.funnelFromStep + 2, Math.min(node.funnelToStep + 1, length)),
     attr: `query__funnelsFilter__exclusions__${index}`,
   }));
+  const isExclusive = areExclusive(definitions.map(({ node }) => node));
   return {
     query,
     order: filter.funnelOrderType,
@@ -79,7 +82,12 @@ export function planFunnel(query: FunnelsQuery): FunnelPlan {
     windowSeconds: filter.funnelWindowInterval * secondsOf[filter.funnelWindowIntervalUnit],
     definitions,
     definitionOfStep,
-    isExclusive: areExclusive(definitions.map(({ node }) => node)),
+    isExclusive,
+    hasIds:
+      !isExclusive ||
+      attribution === 'first_touch' ||
+      attribution === 'last_touch' ||
+      (filter.funnelOrderType === 'strict' && exclusions.length > 0),
     optional: steps.map((step) => step.optionalInFunnel),
     exclusions: exclusions.filter(({ before }) => before.length > 0),
     guarded: numbersBetween(2, length).filter((step) =>

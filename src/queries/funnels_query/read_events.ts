@@ -25,7 +25,7 @@ export function readEvents(plan: FunnelPlan, about: FunnelAbout): Select {
     '{actor} as _actor',
     'timestamp as _at',
     `${stepsText(plan)} as _steps`,
-    ...(plan.isExclusive ? [] : ['uuid as _id']),
+    ...(plan.hasIds ? ['uuid as _id'] : []),
     ...(barring.length === 0 ? [] : [`${barredText(plan)} as _barred`]),
     ...(plan.attribution === null ? [] : ['{own} as _own']),
     ...(plan.byEntrance ? [`${bucketFunctions[query.interval]}(timestamp) as _bucket`] : []),

@@ -25,15 +25,16 @@ export function funnelRows(plan: FunnelPlan, about: FunnelAbout): FunnelRows {
     ...(plan.attribution === null ? [] : ['_own']),
     ...(plan.byEntrance ? ['_bucket'] : []),
   ];
+  const ids = plan.hasIds ? ['_id'] : [];
   const rows: FunnelRows = plan.isExclusive
-    ? { select: read, keys: ['_actor'], order: ['_at', '_steps'], further }
+    ? { select: read, keys: ['_actor'], order: ['_at', '_steps', ...ids], further }
     : {
         select: stage(read, [
-          ...handedOn(['_actor', '_at', '_steps', '_id', ...further]),
+          ...handedOn(['_actor', '_at', '_steps', ...ids, ...further]),
           `r._steps = 0 ? ${2 ** plan.definitions.length} : bitAnd(r._steps, -r._steps) as _low`,
         ]),
         keys: ['_actor'],
-        order: ['_at', '_low', '_id'],
+        order: ['_at', '_low', ...ids],
         further: ['_steps', ...further],
       };
   const attributed = withAttribution(plan, rows);

@@ -43,11 +43,16 @@ export function walkInAnyOrder(plan: FunnelPlan, read: FunnelRows): Attempts {
     ...slots.map((slot) => `${timeText(plan, slot)} as _t${slot.step}`),
   ]);
   const times = slots.map(({ step }) => `_t${step}`);
-  const counted = stage(select, [
-    ...handedOn([...columnsOf(rows), ...times]),
-    `${times.map((name) => `if(r.${name} is null, 0, 1)`).join(' + ')} as _depth`,
-  ]);
-  return finished(plan, rows, window, stage(counted, handedOn([...columnsOf(rows), ...times, '_depth'])));
+  const isAny = slots.map(({ step }) => `(${matchesStep(plan, step)})`).join(' or ');
+  const counted = stage(
+    select,
+    [
+      ...handedOn([...columnsOf(rows), ...times]),
+      `${times.map((name) => `if(r.${name} is null, 0, 1)`).join(' + ')} as _depth`,
+    ],
+    { where: typeof plan.attribution === 'object' && plan.attribution !== null ? isAny : null },
+  );
+  return finished(plan, rows, window, counted);
 }
 
 const other = ({ definition, place }: Slot): string => `_d${definition}_${place}`;

@@ -1,0 +1,43 @@
+import type { Pool } from '../../../src/journal/database.ts';
+import { funnelsQueryKind } from '../../../src/queries/funnels_query/index.ts';
+import type { FunnelsQuery } from '../../../src/queries/funnels_query/schema.ts';
+import type { AnswerResults, QueryProject } from '../../../src/queries/query_kind.ts';
+import { asQuery, relations } from '../trends_query/asking.ts';
+import type { PlainEvent } from './plain_events.ts';
+
+export { asQuery, relations };
+
+export const kind = funnelsQueryKind(relations);
+
+/** A query with its defaults, as the endpoint reads it. */
+export const funnelsQuery = (query: object): FunnelsQuery =>
+  kind.schema.parse({ kind: 'FunnelsQuery', ...query });
+
+export const projectOf = (teamId: number): QueryProject => ({
+  team_id: teamId,
+  timezone: 'Europe/Berlin',
+  week_start_day: 'monday',
+  test_account_filters: [],
+  warehouse_tables: [],
+  property_definitions: [],
+});
+
+export const now = new Date('2026-11-21T12:00:00Z');
+
+/** The `results` of a query. */
+export async function funnel(pool: Pool, teamId: number, query: object): Promise<AnswerResults> {
+  const parsed = funnelsQuery(query);
+  const { results } = await asQuery(pool, projectOf(teamId), now, (context) => kind.run(parsed, context));
+  return results;
+}
+
+/** Puts events into the source. */
+export async function insertEvents(pool: Pool, teamId: number, events: readonly PlainEvent[]): Promise<void> {
+  await pool.query(
+    `insert into public.events (team_id, uuid, event, distinct_id, person_id, properties, timestamp)
+     select $1, uuid, event, actor, actor::uuid,
+       jsonb_strip_nulls(jsonb_build_object('size', size, 'plan', plan, 'region', region)), to_timestamp(at / 1000.0)
+     from jsonb_to_recordset($2) as e(uuid uuid, event text, actor text, size text, plan text, region text, at float8)`,
+    [teamId, JSON.stringify(events)],
+  );
+}
