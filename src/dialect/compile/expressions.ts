@@ -15,11 +15,14 @@ import { intervalValue } from './intervals.ts';
 import { literalValue, stringValue } from './literals.ts';
 import { fieldValue, partOf } from './members.ts';
 import { membershipValue } from './membership.ts';
+import { stagedValue } from './staged_values.ts';
 import { subqueryOf } from './subqueries.ts';
 import { toText } from './to_text.ts';
 
 /** An expression in SQL; where the query groups, one that it groups by is the column of that key. @throws DialectError */
 export function expressionValue(compiler: Compiler, node: Expression, scope: Scope, use: Use): Value {
+  const staged = stagedValue(compiler, node, scope, use);
+  if (staged !== undefined) return staged;
   const value = compiled(compiler, node, scope, use);
   scope.statement.checkSize(value.sql, node);
   if (scope.grouping === null || value.facts.column === null || value.facts.aggregate !== null) return value;

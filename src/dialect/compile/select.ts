@@ -1,5 +1,6 @@
 import type { Expression, Select } from '../ast.ts';
 import { Grouping, Laterals, type Scope } from '../resolve/scope.ts';
+import { Staging } from '../resolve/staging.ts';
 import type { Value } from '../resolve/value.ts';
 import { commaList, joinSql, sql, type Sql } from '../sql.ts';
 import { compileArrayJoin } from './array_joins.ts';
@@ -9,8 +10,9 @@ import type { CompiledQuery, Compiler } from './compiler.ts';
 import { compileFrom } from './from.ts';
 import { groupSql } from './group_by.ts';
 import { narrowRelations } from './narrowing.ts';
-import { assemble } from './select_assembly.ts';
-import { collectAliases, orderOf, output, selectItems } from './select_items.ts';
+import { assemble, type SelectParts } from './select_assembly.ts';
+import { collectAliases, orderOf, output, type Output, selectItems } from './select_items.ts';
+import { needsStaging } from './staged_values.ts';
 import { refuseUngrouped } from './ungrouped.ts';
 
 /** One SELECT. @throws DialectError */
@@ -51,14 +53,14 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   const grouping = new Grouping(statement.uniqueName('grouped'));
   const groupBy = select.groupBy === null ? null : groupSql(compiler, select.groupBy, select, rows, grouping);
   const scope: Scope = { ...rows, grouping };
-  const outputs = selectItems(compiler, select, scope);
   const having = select.having === null ? null : filterOf(compiler, select.having, scope, true);
-  const qualify = select.qualify === null ? null : filterOf(compiler, select.qualify, scope, true);
-  const order = select.orderBy.map((item) => orderOf(compiler, item, select, outputs, scope));
-  const limitBy = select.limitBy?.by.map((node) => output(compiler, node, select, scope)) ?? [];
-  const distinctOn = select.distinctOn.map((node) => output(compiler, node, select, scope));
+  const unstaged = shownParts(compiler, select, scope);
+  const staging = isStaged(select, unstaged, scope)
+    ? new Staging(statement.uniqueName('windows'))
+    : undefined;
+  const shown = staging === undefined ? unstaged : shownParts(compiler, select, { ...scope, staging });
   const isGrouped = grouping.isUsed || groupBy !== null;
-  if (isGrouped) refuseUngrouped([...outputs, ...order, ...limitBy, ...distinctOn], having, scope);
+  if (isGrouped) refuseUngrouped(allOutputs(unstaged), having, scope);
   if (having !== null && !isGrouped)
     throw statement.error('HAVING needs GROUP BY or an aggregate.', select.having ?? select, 'Write WHERE.');
   const source = (): Sql => {
@@ -80,11 +82,44 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
     const inner = sql`select ${commaList(grouping.selected)}${source()}${groupBy ?? sql``}`;
     return sql` from (${inner}) as ${grouping.alias}${having === null ? sql`` : sql` where ${having.sql}`}`;
   };
-  const body = isGrouped ? grouped() : source();
+  const rowsOf = isGrouped ? grouped() : source();
+  const body =
+    staging === undefined
+      ? rowsOf
+      : sql` from (select ${commaList(staging.selected)}${rowsOf}) as ${staging.alias}`;
   return {
-    sql: assemble(compiler, { select, outputs, order, qualify, limitBy, distinctOn, body, scope }),
-    columns: outputs.map(({ name, value }) => ({ name, type: value.type })),
+    sql: assemble(compiler, { select, ...shown, body, scope }),
+    columns: shown.outputs.map(({ name, value }) => ({ name, type: value.type })),
   };
+}
+
+type ShownParts = Pick<SelectParts, 'outputs' | 'order' | 'qualify' | 'limitBy' | 'distinctOn'>;
+
+/** What is made of the rows, or of the groups of them. */
+function shownParts(compiler: Compiler, select: Select, scope: Scope): ShownParts {
+  const outputs = selectItems(compiler, select, scope);
+  return {
+    outputs,
+    qualify: select.qualify === null ? null : filterOf(compiler, select.qualify, scope, true),
+    order: select.orderBy.map((item) => orderOf(compiler, item, select, outputs, scope)),
+    limitBy: select.limitBy?.by.map((node) => output(compiler, node, select, scope)) ?? [],
+    distinctOn: select.distinctOn.map((node) => output(compiler, node, select, scope)),
+  };
+}
+
+const allOutputs = ({ outputs, order, limitBy, distinctOn }: ShownParts): readonly Output[] => [
+  ...outputs,
+  ...order,
+  ...limitBy,
+  ...distinctOn,
+];
+
+function isStaged(select: Select, parts: ShownParts, scope: Scope): boolean {
+  const { qualify } = parts;
+  return (
+    allOutputs(parts).some(({ node, value }) => needsStaging(node, value, scope)) ||
+    (select.qualify !== null && qualify !== null && needsStaging(select.qualify, qualify, scope))
+  );
 }
 
 function filterOf(compiler: Compiler, node: Expression, scope: Scope, mayAggregate = false): Value {

@@ -40,7 +40,9 @@ function starItems(compiler: Compiler, star: Star, scope: Scope): readonly Outpu
     if (member?.kind !== 'column') return [];
     const value = { sql: member.sql, type: member.type, facts: { ...noFacts, column: star } };
     const key = scope.grouping?.keyOf(value);
-    return [{ name, value: key === undefined ? value : { ...key, facts: noFacts }, node: star }];
+    const shown = key === undefined ? value : { ...key, facts: noFacts };
+    const staged = scope.staging === undefined ? shown : { ...shown, sql: scope.staging.column(shown.sql) };
+    return [{ name, value: staged, node: star }];
   });
 }
 

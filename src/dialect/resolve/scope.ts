@@ -2,6 +2,7 @@ import type { Expression, Query, Window } from '../ast.ts';
 import { identifier, sql, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 import type { Relation } from './relation.ts';
+import type { Staging } from './staging.ts';
 import type { Statement } from './statement.ts';
 import type { Value } from './value.ts';
 
@@ -117,4 +118,6 @@ export interface Scope {
   readonly expanding: readonly Expression[];
   readonly grouping: Grouping | null;
   readonly windows: ReadonlyMap<string, Window>;
+  /** Set where window functions are columns of an inner query. */
+  readonly staging?: Staging | undefined;
 }

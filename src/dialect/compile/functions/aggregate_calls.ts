@@ -18,11 +18,13 @@ export function aggregateValue(
   call: Call,
   definition: FunctionDefinition,
   suffix: 'If' | null,
-  scope: Scope,
+  outer: Scope,
 ): Value {
-  const { statement } = scope;
   const name = call.name.text;
   const isWindow = call.over !== null;
+  const staging = isWindow ? outer.staging : undefined;
+  const scope: Scope = staging === undefined ? outer : { ...outer, staging: undefined };
+  const { statement } = scope;
   checkPlace(call, definition, scope);
   const { rest, conditions } = splitConditions(call, suffix);
   const nodes = rest.filter((node) => node.kind !== 'star');
@@ -46,7 +48,10 @@ export function aggregateValue(
   const over = (piece: Sql, ...more: readonly Sql[]): Sql => {
     const all = [...filters.map((filter) => filter.sql), ...more];
     const filtered = all.length === 0 ? piece : sql`${piece} filter (where ${joinSql(all, ' and ')})`;
-    if (window !== null) return sql`${filtered} over ${window.sql}`;
+    if (window !== null) {
+      const whole = sql`${filtered} over ${window.sql}`;
+      return staging === undefined ? whole : staging.column(whole);
+    }
     return scope.grouping === null ? filtered : scope.grouping.aggregate(filtered);
   };
   const base: CallSite = { compiler, scope, statement, node: call, name, nodes, values, settings, gives };

@@ -116,13 +116,18 @@ const group =
   (unique: boolean): AggregateEmitter =>
   (site) => {
     const value = argument(site, 0);
-    const distinct = unique || site.distinct ? sql`distinct ` : sql``;
+    const isUnique = unique || site.distinct;
     const conditions = value.type.nullable ? [sql`${value.sql} is not null`] : [];
+    const distinct = isUnique && !site.isWindow ? sql`distinct ` : sql``;
     const list = site.over(
       sql`jsonb_agg(${distinct}${toJson(value.sql, value.type)}${site.orderBy})`,
       ...conditions,
     );
-    const whole = sql`coalesce(${list}, '[]'::jsonb)`;
+    // PostgreSQL has no DISTINCT in windows.
+    const whole =
+      isUnique && site.isWindow
+        ? sql`(select coalesce(jsonb_agg(distinct one.value), '[]'::jsonb) from jsonb_array_elements(${list}) as one)`
+        : sql`coalesce(${list}, '[]'::jsonb)`;
     const most = site.settings[0]?.constant;
     const type = arrayOf(withNull(value.type, false));
     if (typeof most !== 'bigint') return { sql: whole, type };

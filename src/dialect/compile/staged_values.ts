@@ -1,0 +1,50 @@
+import type { Expression } from '../ast.ts';
+import type { Node } from '../ast_node.ts';
+import type { Scope } from '../resolve/scope.ts';
+import type { Value } from '../resolve/value.ts';
+import { childrenOf, findNodes } from '../walk.ts';
+import type { Compiler, Use } from './compiler.ts';
+
+/** Expressions around a window function that PostgreSQL takes in the list of a SELECT as they are. */
+const plain: ReadonlySet<Node['kind']> = new Set([
+  ...(['alias', 'arithmetic', 'unary', 'logical', 'is_null', 'between', 'nullish', 'conditional'] as const),
+  ...(['case', 'branch', 'cast', 'number', 'string', 'boolean', 'null', 'name', 'type'] as const),
+]);
+
+/** Window functions whose values are put together by a query of their own. */
+const compound: ReadonlySet<string> = new Set(['groupUniqArray', 'topK']);
+
+/** Whether window functions stand inside of something that becomes a query of its own, so that they need an inner one. */
+export function needsStaging(node: Node, value: Value, scope: Scope): boolean {
+  return value.facts.window !== null && !isPlain(node, scope);
+}
+
+function isPlain(node: Node, scope: Scope): boolean {
+  if (node.kind === 'call') return node.over !== null && !compound.has(node.name.text.replace(/If$/, ''));
+  if (node.kind === 'field') {
+    const meant = node.path.length === 1 ? scope.aliases.get(node.path[0]?.text ?? '') : undefined;
+    return meant === undefined || scope.expanding.includes(meant)
+      ? true
+      : isPlain(meant, { ...scope, expanding: [...scope.expanding, meant] });
+  }
+  if (node.kind === 'comparison' && node.operator.includes('in')) return false;
+  if (node.kind !== 'comparison' && !plain.has(node.kind)) return false;
+  return childrenOf(node).every((child) => isPlain(child, scope));
+}
+
+/** An expression without window functions as a column of the inner query; undefined for one that is made outside of it. */
+export function stagedValue(compiler: Compiler, node: Expression, scope: Scope, use: Use): Value | undefined {
+  const { staging } = scope;
+  if (staging === undefined || node.kind === 'lambda' || node.kind === 'tuple' || node.kind === 'array')
+    return undefined;
+  if (scope.lambdas.size > 0 && namesParameter(node, scope)) return undefined;
+  const value = compiler.value(node, { ...scope, staging: undefined }, use);
+  if (value.facts.window !== null) return undefined;
+  if (value.constant !== undefined) return value;
+  return { sql: staging.column(value.sql), type: value.type, facts: value.facts };
+}
+
+const namesParameter = (node: Expression, { lambdas }: Scope): boolean =>
+  findNodes(node, (inner): inner is Extract<Node, { kind: 'field' }> => inner.kind === 'field').some(
+    ({ path }) => lambdas.has(path[0]?.text ?? ''),
+  );
