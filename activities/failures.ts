@@ -30,6 +30,7 @@ const ownErrors: Readonly<Record<string, { readonly permanent: boolean }>> = {
   RelationNotFound: { permanent: true },
   BadRelationName: { permanent: true },
   SelectionNotPossible: { permanent: true },
+  RowQueryFailed: { permanent: true },
   ProtocolViolated: { permanent: false },
   // After a failover the address may lead to the primary again.
   SourceIsStandby: { permanent: false },
@@ -63,7 +64,7 @@ const permanentStates: Readonly<Record<string, (server: string) => Omit<Verdict,
 const permanentClasses: Readonly<Record<string, (state: string) => Omit<Verdict, 'permanent'>>> = {
   '22': (state) => ({
     type: 'DataException',
-    message: `The source could not compute a value of a row (SQLSTATE ${state}); check the views that exportd reads.`,
+    message: `The source could not compute a value of a row (SQLSTATE ${state}); check the views that exportd reads, and the export's \`dialect_query\` if it has one.`,
   }),
   '28': () => ({
     type: 'InvalidAuthorization',

@@ -2,7 +2,9 @@ import { cutsOf, jsonColumn, parameter, type ModelQuery, type PageKeys } from '.
 import { columnTypesOf, type ColumnTypes, type Relations } from './relations.ts';
 import type { RowSelection } from './row_selection.ts';
 import { selectionConditions } from './selection_conditions.ts';
-import type { ExportedColumn } from './source.ts';
+import type { RowPlace } from './row_query/model_row.ts';
+import { hiddenKey, rowQueryStatement } from './row_query/row_query_statement.ts';
+import type { ExportedColumn, RowRange } from './source.ts';
 
 /** The columns of an export of events, whatever relation they are read from. */
 export const eventsColumns: readonly ExportedColumn[] = [
@@ -24,7 +26,7 @@ const keyOf = (bound: 'after' | 'until'): string =>
 /** The columns of the relations that events are read from. */
 export interface EventColumnTypes {
   readonly events: ColumnTypes;
-  /** Those of the persons; only where the events do not carry their person's properties. */
+  /** Those of the persons; only where they may be read. */
   readonly persons?: ColumnTypes;
 }
 
@@ -32,40 +34,64 @@ export interface EventColumnTypes {
 export async function eventColumnTypes(
   connection: Parameters<typeof columnTypesOf>[0],
   relations: Relations,
+  { query }: Pick<RowSelection, 'query'> = {},
 ): Promise<EventColumnTypes> {
   const events = await columnTypesOf(connection, relations.events);
-  if (events.has('person_properties')) return { events };
+  if (events.has('person_properties') && !query) return { events };
   return { events, persons: await columnTypesOf(connection, relations.persons) };
 }
 
-/** How the selected events are read, by the columns that the events relation has. @throws SelectionNotPossible */
+/**
+ * How the selected events are read, by the columns that the events relation has.
+ * @throws SelectionNotPossible, RowQueryFailed
+ */
 export function eventsQuery(
   relations: Relations,
   types: EventColumnTypes,
-  selection: RowSelection,
+  { team_id, selection }: Pick<RowRange, 'team_id' | 'selection'>,
 ): ModelQuery {
   const person = types.events.has('person_properties')
     ? { expression: 'e.person_properties', type: types.events.get('person_properties') }
     : { expression: joinedPersonProperties(relations), type: types.persons?.get('properties') };
   const event = { expression: 'e.properties', type: types.events.get('properties') };
-  const selected = `e.uuid::uuid, e."timestamp"::timestamptz, e.inserted_at::timestamptz, e.created_at::timestamptz,
+  const place: RowPlace = {
+    sql: (name) =>
+      name === 'person_properties'
+        ? person.expression
+        : `e."${name === '_inserted_at' ? 'inserted_at' : name}"`,
+    jsonType: (name) => (name === 'person_properties' ? person.type : event.type),
+  };
+  const chosen =
+    selection.query &&
+    rowQueryStatement('events', selection.query, team_id, {
+      selected: place,
+      filtered: place,
+      events: { relation: relations.events, columns: types.events },
+      persons: { relation: relations.persons, columns: types.persons ?? new Map<string, string>() },
+    });
+  const selected = chosen
+    ? `e.inserted_at::timestamptz, e.uuid::uuid, ${chosen.selected}`
+    : `e.uuid::uuid, e."timestamp"::timestamptz, e.inserted_at::timestamptz, e.created_at::timestamptz,
     e.event::text, ${jsonColumn(event.expression, event.type)}, e.distinct_id::text,
     e.elements_chain::text, ${jsonColumn(person.expression, person.type)}, e.person_id::uuid`;
   const conditions = selectionConditions(selection, { event: 'e.event', properties: { event, person } });
   const key = '(e.inserted_at, e.uuid)';
   // One lower bound only: the planner would take two for independent, and expect too few rows.
-  const within = ({ after, until }: PageKeys): string => `from ${relations.events} e
+  const within = (
+    { after, until }: PageKeys,
+    joins = '',
+  ): string => `from ${relations.events} e${chosen?.conditionJoins ?? ''}${joins}
     where e.team_id = ${parameter('team_id', 'int')}
     and ${after ? `${key} > ${keyOf('after')}` : `e.inserted_at >= ${parameter('start', 'timestamptz')}`}
     and e.inserted_at < ${parameter('end', 'timestamptz')} ${until ? `and ${key} <= ${keyOf('until')}` : ''}
-    ${conditions.sql}`;
+    ${conditions.sql}${chosen?.condition ?? ''}`;
   const inRange = within({ after: false, until: false });
   return {
-    columns: eventsColumns,
-    key: { inserted_at: 2, id: 0 },
+    columns: chosen ? [...hiddenKey('uuid', 'uuid'), ...chosen.columns] : eventsColumns,
+    key: chosen ? { inserted_at: 0, id: 1 } : { inserted_at: 2, id: 0 },
     // However few rows a selection seems to leave, a page is not to begin with sorting all that are left of the range.
-    settings: { enable_sort: 'off', ...conditions.settings },
-    page: (rows, keys) => `select ${selected} ${within(keys)}
+    settings: { enable_sort: 'off', ...conditions.settings, ...chosen?.settings },
+    page: (rows, keys) => `select ${selected} ${within(keys, chosen?.joins)}
       order by e.inserted_at, e.uuid fetch first ${rows} rows with ties`,
     count: () => `select count(*) as rows ${inRange}`,
     cuts: () => cutsOf(`select e.inserted_at, e.uuid as id ${inRange}`),

@@ -62,14 +62,19 @@ export function createSource({
   /** Asks for the relations' columns each time: a view may be replaced while exportd runs. */
   const queryOf = async (
     connection: ReadTransaction['connection'],
-    { model, selection }: Pick<RowRange, 'model' | 'selection'>,
+    { model, team_id, selection }: Pick<RowRange, 'model' | 'team_id' | 'selection'>,
   ): Promise<ModelQuery> =>
     model === 'events'
-      ? eventsQuery(relations, await eventColumnTypes(connection, relations), selection)
-      : personsQuery(relations, await columnTypesOf(connection, relations.persons), selection);
+      ? eventsQuery(relations, await eventColumnTypes(connection, relations, selection), {
+          team_id,
+          selection,
+        })
+      : personsQuery(relations, await columnTypesOf(connection, relations.persons), { team_id, selection });
 
   return {
-    columns: (model) => (model === 'events' ? eventsColumns : personsColumns),
+    columns: (model, { query } = {}) =>
+      query?.fields.map(({ name, type }) => ({ name, type })) ??
+      (model === 'events' ? eventsColumns : personsColumns),
     lookAtBarrier: (cut, state) =>
       primary
         ? lookAtStandbyBarrier({ primary, standby: connections }, cut, state, barrier)

@@ -1,3 +1,5 @@
+import type { RowQuery } from './row_query/row_query.ts';
+
 /** What a property filter compares with; the operators of query filters. */
 export const propertyOperators = [
   'exact',
@@ -36,12 +38,14 @@ export interface PropertyFilter {
   readonly value: FilterScalar | readonly FilterScalar[];
 }
 
-/** Which rows of an interval an export takes: all conditions have to hold. */
+/** Which rows of an interval an export takes, and what of them: all conditions have to hold. */
 export interface RowSelection {
   /** Names of events; empty for all. */
   readonly include_events: readonly string[];
   readonly exclude_events: readonly string[];
   readonly filters: readonly PropertyFilter[];
+  /** The owner's query, which chooses columns and may have a condition more; without, the model's own columns. */
+  readonly query?: RowQuery | null;
 }
 
 /** Every row. */

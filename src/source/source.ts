@@ -91,8 +91,8 @@ export interface BarrierLook {
 
 /** What exportd reads: the rows of the projects, and the transactions that may still add to an interval. */
 export interface Source {
-  /** The exported columns of a model. */
-  columns(model: Model): readonly ExportedColumn[];
+  /** The columns of a selection's files: those that its query chooses, else the model's. */
+  columns(model: Model, selection?: Pick<RowSelection, 'query'>): readonly ExportedColumn[];
   /**
    * Looks once whether every transaction that could still add rows below `cut` (ISO 8601) has ended; never waits
    * inside. Start with `{ phase: 'settling' }` and pass each answer's state to the next call.

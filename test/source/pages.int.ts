@@ -178,7 +178,10 @@ describe('pages of events', () => {
     const relations = relationsOf(readSettings({ DATABASE_URL: database.url }));
     const after = { inserted_at: '2026-11-01T10:30:00.000000Z', id: '00000000-0000-0000-0000-000000000000' };
     const plan = await inTransaction(database.pool, async (connection) => {
-      const query = eventsQuery(relations, await eventColumnTypes(connection, relations), everyRow);
+      const query = eventsQuery(relations, await eventColumnTypes(connection, relations), {
+        team_id: 1,
+        selection: everyRow,
+      });
       for (const [name, value] of Object.entries(
         statementSettings(query, { ...range, team_id: 4 }, { after }),
       ))

@@ -137,7 +137,10 @@ describe('pages of persons', () => {
     const relations = relationsOf(readSettings({ DATABASE_URL: database.url }));
     const after = { inserted_at: '2026-11-01T10:00:05.000000Z', id: 'd' };
     const plan = await inTransaction(database.pool, async (connection) => {
-      const query = personsQuery(relations, await columnTypesOf(connection, relations.persons), everyRow);
+      const query = personsQuery(relations, await columnTypesOf(connection, relations.persons), {
+        team_id: 1,
+        selection: everyRow,
+      });
       for (const [name, value] of Object.entries(
         statementSettings(query, { ...range, team_id: 3 }, { after }),
       ))

@@ -1,0 +1,218 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Model } from '../../src/domain/batch_export.ts';
+import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
+import { everyRow, type RowSelection } from '../../src/source/row_selection.ts';
+import type { ExportedColumn, RowRange, Source } from '../../src/source/source.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { blocksOf, neverAborted, rowsOf, sourceOf } from './rows.ts';
+
+const interval = { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' };
+const person = (number: number) => `00000000-0000-0000-0000-00000000000${number}`;
+const event = (number: number) => `10000000-0000-0000-0000-00000000000${number}`;
+
+let database: TestDatabase;
+/** As the migrations make the relations, and views that lack a column and have JSON as text. */
+let sources: Record<'plain' | 'views', Source>;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const { pool } = database;
+  await pool.query(
+    `insert into events (team_id, uuid, event, distinct_id, person_id, properties, person_properties, timestamp, created_at, inserted_at)
+     select team, ('10000000-0000-0000-0000-00000000000' || n)::uuid, case when n % 2 = 0 then 'bought' else '$pageview' end,
+       'Ä' || n, case when n = 4 then null else ('00000000-0000-0000-0000-00000000000' || n % 2 + 1)::uuid end,
+       jsonb_build_object('n', n, 'of', team, 'tags', jsonb_build_array('a', n), 'nothing', null),
+       case when n = 1 then '{"plan": "own"}'::jsonb end, timestamptz '2026-10-31 23:30Z' + n * interval '1 hour',
+       '2026-11-01 09:00Z', timestamptz '2026-11-01 10:00Z' + n * interval '1 minute'
+     from unnest(array[1, 2]) team, generate_series(1, 5) n`,
+  );
+  await pool.query(
+    `insert into persons (team_id, id, properties, created_at, updated_at, version, is_deleted)
+     select team, ('00000000-0000-0000-0000-00000000000' || n)::uuid, jsonb_build_object('plan', 'plan ' || n, 'of', team),
+       '2026-01-01Z', timestamptz '2026-11-01 10:10Z' + n * interval '1 minute', n, n = 3
+     from unnest(array[1, 2]) team, generate_series(1, 3) n`,
+  );
+  await pool.query(
+    `insert into person_distinct_ids (team_id, distinct_id, person_id, version, updated_at)
+     select team, d, ('00000000-0000-0000-0000-00000000000' || n)::uuid, 7, timestamptz '2026-11-01 10:20Z'
+     from unnest(array[1, 2]) team, (values ('Ä', 1), ('b', 2), ('c', 3), ('gone', 9)) as given (d, n)`,
+  );
+  await pool.query(
+    `create view text_events as select team_id, uuid, event, distinct_id, person_id, properties::text as properties,
+       elements_chain, timestamp, created_at, inserted_at from events;
+     create view json_persons as select team_id, id, properties::text::json as properties, created_at, updated_at, version,
+       is_deleted from persons`,
+  );
+  sources = {
+    plain: sourceOf(database.url, { EXPORTD_PAGE_ROWS: 2 }),
+    views: sourceOf(database.url, {
+      EXPORTD_EVENTS_RELATION: 'public.text_events',
+      EXPORTD_PERSONS_RELATION: 'public.json_persons',
+      EXPORTD_PAGE_ROWS: 2,
+    }),
+  };
+});
+afterAll(async () => {
+  await Promise.all([sources.plain.close(), sources.views.close()]);
+  await database.drop();
+});
+
+const rangeOf = (model: Model, dialect_query: string, more: Partial<RowSelection> = {}): RowRange => ({
+  model,
+  team_id: 1,
+  interval,
+  selection: {
+    ...everyRow,
+    ...more,
+    query: readRowQuery(model, { dialect_query, timezone: 'Europe/Berlin', week_start_day: 'monday' }),
+  },
+});
+
+/** What files of a query have, and that it was counted alike. */
+async function exported(range: RowRange, from: Source = sources.plain) {
+  const blocks = await blocksOf(from, range);
+  const columns = from.columns(range.model, range.selection);
+  for (const block of blocks) expect(block.columns.filter(({ hidden }) => !hidden)).toEqual(columns);
+  const rows = blocks.flatMap((block) => rowsOf({ ...block, columns: named(block.columns) }));
+  expect(await from.countRows(range, neverAborted())).toBe(rows.length);
+  return rows.map((row) => columns.map(({ name }) => row[name]));
+}
+
+/** Hidden columns may be called as shown ones are. */
+const named = (columns: readonly ExportedColumn[]): ExportedColumn[] =>
+  columns.map((column) => (column.hidden ? { ...column, name: `hidden ${column.name}` } : column));
+
+describe.each(['plain', 'views'] as const)('the query of an export of events, of %s', (name) => {
+  it('chooses columns of every type, page by page in the order of the rows', async () => {
+    const rows = await exported(
+      rangeOf(
+        'events',
+        `select uuid, upper(distinct_id) as who, properties, properties.n as n, toInt(properties.n) * 2 as twice,
+           toFloat(properties.n) / 4 as part, event = 'bought' as bought, toDate(timestamp) as day, _inserted_at,
+           properties.tags as tags, [1, toInt(properties.n)] as list, toDecimal(properties.n, 2) as exact, null as none,
+           properties.nothing ?? 'x' as missing from events as e`,
+      ),
+      sources[name],
+    );
+    expect(rows).toEqual(
+      [1, 2, 3, 4, 5].map((n) => [
+        ...[
+          event(n),
+          `Ä${n}`,
+          { n, of: 1, tags: ['a', n], nothing: null },
+          String(n),
+          n * 2,
+          n / 4,
+          n % 2 === 0,
+        ],
+        // Half past eleven in the evening is the next day in Berlin.
+        ...[
+          '2026-11-01',
+          `2026-11-01T10:0${n}:00.000000Z`,
+          `["a", ${n}]`,
+          [1, n],
+          expect.stringMatching(`^${n}`),
+        ],
+        ...[null, 'x'],
+      ]),
+    );
+  });
+
+  it('reads the person of an event, and filters beside the filters of the destination', async () => {
+    const persons = `select toInt(properties.n) as n, person.properties.plan as plan, person.id, person.created_at as since from events`;
+    const own = name === 'plain' ? 'own' : 'plan 2';
+    const rows = [
+      [1, own, person(2), '2026-01-01T00:00:00.000000Z'],
+      [2, 'plan 1', person(1), '2026-01-01T00:00:00.000000Z'],
+      [3, 'plan 2', person(2), '2026-01-01T00:00:00.000000Z'],
+      [4, null, null, null],
+      [5, 'plan 2', person(2), '2026-01-01T00:00:00.000000Z'],
+    ];
+    expect(await exported(rangeOf('events', persons), sources[name])).toEqual(rows);
+    expect(
+      await exported(
+        rangeOf('events', `${persons} where person.properties.plan = 'plan 2' and n > 1`),
+        sources[name],
+      ),
+    ).toEqual([rows[2], rows[4]]);
+    expect(
+      await exported(
+        rangeOf('events', `${persons} where n in (1, 2, 3)`, { exclude_events: ['bought'] }),
+        sources[name],
+      ),
+    ).toEqual([rows[0], rows[2]]);
+  });
+
+  it('gives what the model has with a star, and may leave some of it out', async () => {
+    const stars = rangeOf('events', 'select * except (elements_chain, person_properties) from events');
+    expect(sources[name].columns('events', stars.selection).map((column) => column.name)).toEqual([
+      ...[
+        'uuid',
+        'timestamp',
+        '_inserted_at',
+        'created_at',
+        'event',
+        'properties',
+        'distinct_id',
+        'person_id',
+      ],
+    ]);
+    expect((await exported(stars, sources[name]))[0]).toEqual([
+      ...[
+        event(1),
+        '2026-11-01T00:30:00.000000Z',
+        '2026-11-01T10:01:00.000000Z',
+        '2026-11-01T09:00:00.000000Z',
+      ],
+      ...['$pageview', { n: 1, of: 1, tags: ['a', 1], nothing: null }, 'Ä1', person(2)],
+    ]);
+  });
+});
+
+describe.each(['plain', 'views'] as const)('the query of an export of persons, of %s', (name) => {
+  it('chooses columns of their rows, one of each distinct id', async () => {
+    const rows = await exported(
+      rangeOf(
+        'persons',
+        `select lower(distinct_id) as who, id, properties.plan as plan, version + 1 as next, is_deleted, properties,
+           person_distinct_id_version as mapping, toHour(_inserted_at) as hour from persons`,
+      ),
+      sources[name],
+    );
+    expect(rows).toEqual([
+      ['b', person(2), 'plan 2', 3, false, { plan: 'plan 2', of: 1 }, 7, 11],
+      ['c', person(3), 'plan 3', 4, true, { plan: 'plan 3', of: 1 }, 7, 11],
+      ['gone', person(9), null, null, false, null, 7, 11],
+      ['Ä', person(1), 'plan 1', 2, false, { plan: 'plan 1', of: 1 }, 7, 11],
+    ]);
+  });
+
+  it('filters them', async () => {
+    const deleted = rangeOf(
+      'persons',
+      `select distinct_id from persons where is_deleted or properties.plan = 'plan 1'`,
+    );
+    expect(await exported(deleted, sources[name])).toEqual([['c'], ['Ä']]);
+  });
+});
+
+it('cuts a range and reads its stretches as it does without a query', async () => {
+  const range = rangeOf('events', `select event as uuid from events where properties.n != '3'`);
+  const cuts = await sources.plain.cuts(range, 2, neverAborted());
+  expect(cuts.map(({ id }) => id)).toEqual([event(2)]);
+  const [cut] = cuts;
+  const behind = await blocksOf(sources.plain, range, { after: cut ?? null });
+  expect(behind.map(({ rows, first }) => [rows, first.id])).toEqual([[2, event(4)]]);
+});
+
+it('binds values, whatever they hold', async () => {
+  const rows = await exported(
+    rangeOf(
+      'events',
+      String.raw`select 'it\'s "$1" \\ {x}' as text, properties['n'] as n from events where event in ('bought', '\'; drop')`,
+    ),
+  );
+  expect(rows).toEqual([
+    [`it's "$1" \\ {x}`, '2'],
+    [`it's "$1" \\ {x}`, '4'],
+  ]);
+});
