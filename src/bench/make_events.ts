@@ -9,12 +9,12 @@ const rowsPerStatement = 100_000;
 const mostSessions = 4;
 
 /**
- * Fills the events of a scratch database, in several sessions since one cannot use two cores for an insert. Afterwards
+ * Fills the events of a scratch database, spread over an hour or several, in several sessions since one cannot use two cores for an insert. Afterwards
  * nothing is left to do for the first reader: statistics are there and every row is marked as visible.
  */
 export async function makeEvents(
   databaseUrl: string,
-  rows: { readonly teamId: number; readonly start: Date; readonly count: number },
+  rows: { readonly teamId: number; readonly start: Date; readonly count: number; readonly hours?: number },
   report: Report,
   signal: AbortSignal,
 ): Promise<void> {
@@ -34,7 +34,8 @@ export async function makeEvents(
     try {
       while (next < rows.count) {
         signal.throwIfAborted();
-        const range = { first: next, end: Math.min(next + rowsPerStatement, rows.count), count: rows.count };
+        const { count, hours = 1 } = rows;
+        const range = { first: next, end: Math.min(next + rowsPerStatement, count), count, hours };
         next = range.end;
         await client.query(insertEventRows(rows.teamId, rows.start, range));
         made += range.end - range.first;

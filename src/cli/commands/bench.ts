@@ -5,6 +5,7 @@ import { dataFolderPath } from '../../embedded/stack_file.ts';
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
+import { addQueryBenchCommand } from './bench_query.ts';
 import { addScheduleBenchCommand } from './bench_schedule.ts';
 
 interface Options {
@@ -65,4 +66,5 @@ export function addBenchCommand(program: Command): void {
       });
     });
   addScheduleBenchCommand(bench);
+  addQueryBenchCommand(bench);
 }

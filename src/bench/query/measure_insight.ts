@@ -1,0 +1,79 @@
+import { isDeepStrictEqual } from 'node:util';
+import { QueryInvalid } from '../../queries/query_errors.ts';
+import type { QueryAnswer, QueryContext } from '../../queries/query_kind.ts';
+import { queryTransaction } from '../../queries/query_source.ts';
+import type { QueryKinds } from '../../queries/registry.ts';
+import type { SourceConnections } from '../../source/source_connection.ts';
+import type { Skipped } from '../document.ts';
+import { figuresOf, medianOf, rounded } from '../figures.ts';
+import type { InsightResult } from './document.ts';
+import type { Insight, InsightRange } from './insight.ts';
+
+/** What insights are measured with. */
+export interface QueryBench {
+  readonly source: SourceConnections;
+  readonly kinds: QueryKinds;
+  readonly context: Omit<QueryContext, 'connection'>;
+  readonly range: InsightRange;
+  readonly repeat: number;
+  readonly signal: AbortSignal;
+}
+
+const timeoutMs = 600_000;
+const asText = { getTypeParser: () => (text: string) => text };
+
+/** Milliseconds of some work, and what it gave. */
+async function timed<Result>(
+  work: () => Promise<Result>,
+): Promise<{ readonly ms: number; readonly result: Result }> {
+  const began = performance.now();
+  const result = await work();
+  return { ms: performance.now() - began, result };
+}
+
+/**
+ * Asks the product and the hand-written statement in turn, on the same connection and with the same settings. Each is
+ * asked once before, which also says whether their answers are the same.
+ */
+export async function measureInsight(bench: QueryBench, insight: Insight): Promise<InsightResult | Skipped> {
+  const { source, kinds, context, range, repeat, signal } = bench;
+  const request = insight.query(range);
+  const { text, values } = insight.floor(range);
+  const settings = queryTransaction(timeoutMs);
+  const product = (): Promise<QueryAnswer> =>
+    source.read(settings, signal, ({ connection }) => kinds.parse(request).run({ ...context, connection }));
+  const floor = () =>
+    source.read(settings, signal, async ({ connection }) => {
+      const query = { text, values: [...values], rowMode: 'array' as const, types: asText };
+      return (await connection.query<(string | null)[]>(query)).rows;
+    });
+
+  let answer: QueryAnswer;
+  try {
+    answer = await product();
+  } catch (error) {
+    if (error instanceof QueryInvalid) return { skipped: error.message };
+    throw error;
+  }
+  const found: unknown = JSON.parse(JSON.stringify(insight.answerOf(answer)));
+  const expected: unknown = JSON.parse(JSON.stringify(insight.expectedOf(await floor(), range)));
+  const agrees = isDeepStrictEqual(found, expected);
+
+  const floors: number[] = [];
+  const products: number[] = [];
+  for (let number = 0; number < repeat; number += 1) {
+    const measureFloor = async () => floors.push((await timed(floor)).ms);
+    const measureProduct = async () => products.push((await timed(product)).ms);
+    const inTurn = number % 2 === 0 ? [measureFloor, measureProduct] : [measureProduct, measureFloor];
+    for (const measure of inTurn) await measure();
+  }
+  return {
+    floor_ms: figuresOf(floors),
+    product_ms: figuresOf(products),
+    ratio: rounded(medianOf(products.map((ms, index) => ms / (floors[index] ?? Number.NaN)))),
+    agrees,
+    difference: agrees ? null : { floor: beginningOf(expected), product: beginningOf(found) },
+  };
+}
+
+const beginningOf = (answer: unknown): string => JSON.stringify(answer).slice(0, 300);
