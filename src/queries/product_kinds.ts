@@ -1,4 +1,5 @@
 import { relationsOf, type RelationSettings } from '../source/relations.ts';
+import { actorsQueryKind } from './actors_query/index.ts';
 import { dialectQueryKind } from './dialect_query/index.ts';
 import { funnelsQueryKind } from './funnels_query/index.ts';
 import { bindQueryKind, createQueryKinds, type QueryKinds } from './registry.ts';
@@ -8,6 +9,7 @@ import { trendsQueryKind } from './trends_query/index.ts';
 export const productQueryKinds = (settings: RelationSettings): QueryKinds => {
   const relations = relationsOf(settings);
   return createQueryKinds([
+    bindQueryKind(actorsQueryKind(relations)),
     bindQueryKind(dialectQueryKind(relations)),
     bindQueryKind(trendsQueryKind(relations)),
     bindQueryKind(funnelsQueryKind(relations)),

@@ -1,0 +1,56 @@
+import type { Relations } from '../../source/relations.ts';
+import { dialectQueryKind } from '../dialect_query/index.ts';
+import { usedVariables } from '../dialect_query/placeholders.ts';
+import { withOverride } from '../filters/override.ts';
+import { funnelsQueryKind } from '../funnels_query/index.ts';
+import type { FiltersOverride, QueryFreshness, QueryKind } from '../query_kind.ts';
+import { trendsQueryKind } from '../trends_query/index.ts';
+import { runActors } from './run.ts';
+import { actorsQuerySchema, type ActorsQuery } from './schema.ts';
+import type { ActorsSource } from './sources/schema.ts';
+
+/** Persons, all of them or those behind an answer. */
+export const actorsQueryKind = (relations: Relations): QueryKind<ActorsQuery> => {
+  const dialect = dialectQueryKind(relations);
+  const trends = trendsQueryKind(relations);
+  const funnels = funnelsQueryKind(relations);
+
+  const overrideSource = (source: ActorsSource, filters: FiltersOverride): ActorsSource => {
+    switch (source.kind) {
+      case 'DialectQuery':
+        return dialect.override(source, filters);
+      case 'InsightActorsQuery':
+        return { ...source, source: trends.override(source.source, filters) };
+      case 'FunnelsActorsQuery':
+        return { ...source, source: funnels.override(source.source, filters) };
+    }
+  };
+
+  return {
+    kind: 'ActorsQuery',
+    schema: actorsQuerySchema,
+    freshness: ({ source }, project, now) => {
+      switch (source?.kind) {
+        case 'InsightActorsQuery':
+          return trends.freshness(source.source, project, now);
+        case 'FunnelsActorsQuery':
+          return funnels.freshness(source.source, project, now);
+        default:
+          return withoutRange;
+      }
+    },
+    variables: ({ source }) => (source?.kind === 'DialectQuery' ? usedVariables(source) : []),
+    // Persons have no dates: those of a dashboard are for the source.
+    override: (query, filters) =>
+      query.source
+        ? { ...query, source: overrideSource(query.source, filters) }
+        : { ...query, properties: withOverride(query.properties, filters.properties) },
+    cacheForm: ({ source, select, search, properties, fixedProperties, orderBy, limit, offset }) => ({
+      ...{ source, select, search, properties, fixedProperties },
+      ...{ orderBy, limit, offset },
+    }),
+    run: (query, context) => runActors(query, context, relations),
+  };
+};
+
+const withoutRange: QueryFreshness = { interval: 'minute', date_to: null };

@@ -1,0 +1,103 @@
+import type { Select } from '../../dialect/ast.ts';
+import { joined, selectOf } from '../../dialect/build.ts';
+import type { Relations } from '../../source/relations.ts';
+import { withoutName } from '../aggregate_calls.ts';
+import { openDialectReader, type DialectReader, type ReadOptions } from '../dialect_reader.ts';
+import { filtersCondition } from '../filters/condition.ts';
+import type { QueryAnswer, QueryContext } from '../query_kind.ts';
+import { actorsFrom, personsName, type ActorsFrom, type SourceQuery } from './actors_source.ts';
+import { orderOf } from './order.ts';
+import type { ActorsQuery } from './schema.ts';
+import { searchCondition } from './search.ts';
+import { selectEntries, type SelectEntry } from './select_entries.ts';
+import { showActors } from './show_actors.ts';
+import { sourceQuery } from './sources/source_query.ts';
+
+const usualRows = 100;
+
+/** Lists persons, or those behind an answer. @throws QueryInvalid */
+export async function runActors(
+  query: ActorsQuery,
+  context: QueryContext,
+  relations: Relations,
+): Promise<QueryAnswer> {
+  const reader = await openDialectReader(context, relations);
+  const source = query.source ? await sourceQuery(query.source, reader, context) : null;
+  const from = actorsFrom(source?.select ?? null);
+  const entries = selectEntries(query.select?.length ? query.select : usualSelect(source), from);
+  const needsActor = entries.some(({ shows }) => shows !== 'value');
+  const select = selectActors(query, entries, from, needsActor);
+  const limit = Math.min(query.limit ?? usualRows, context.row_limit);
+  const options = { placeholders: source?.placeholders ?? new Map(), rows: { fallback: limit, most: limit } };
+  const { statement, rows, hasMore } = await readNamingEntry(reader, select, entries, options);
+  const types = statement.columns.map(({ typeName }) => typeName);
+  const shown = needsActor
+    ? await showActors(reader, entries, rows)
+    : { results: rows, missing_actors_count: null };
+  return {
+    results: shown.results,
+    columns: entries.map(({ column }) => column),
+    types: types.slice(0, entries.length),
+    hasMore,
+    limit,
+    offset: query.offset ?? 0,
+    dialect_query: statement.printed,
+    more: { missing_actors_count: shown.missing_actors_count },
+  };
+}
+
+const usualSelect = (source: SourceQuery | null): readonly string[] => [
+  ...['person', 'id', 'person.$delete'],
+  ...(source?.hasDistinctIds ? ['event_distinct_ids'] : []),
+];
+
+/** With the actor's id behind the columns, where something is shown in its place. */
+function selectActors(
+  { properties, fixedProperties, search, orderBy, offset }: ActorsQuery,
+  entries: readonly SelectEntry[],
+  from: ActorsFrom,
+  needsActor: boolean,
+): Select {
+  const isGrouped = entries.some(({ isAggregate }) => isAggregate);
+  const keys = entries.filter(({ isKey }) => isKey).map(({ expression }) => withoutName(expression));
+  const groups = needsActor ? [...keys, from.id] : keys;
+  const place = (member: string) =>
+    ({ scope: 'persons', attr: `query__${member}`, relation: personsName }) as const;
+  const shape = selectOf(
+    `select 1 from persons${isGrouped && groups.length > 0 ? ' group by 1' : ''} offset ${offset ?? 0}`,
+  );
+  return {
+    ...shape,
+    from: from.from,
+    columns: [...entries.map(({ expression }) => expression), ...(needsActor ? [from.id] : [])],
+    where: joined('and', [
+      filtersCondition(properties, place('properties')),
+      filtersCondition(fixedProperties, place('fixedProperties')),
+      searchCondition(search, from),
+    ]),
+    groupBy: shape.groupBy && { ...shape.groupBy, items: groups },
+    orderBy: orderOf(orderBy, entries, from),
+  };
+}
+
+/** A refusal names the first entry of `select` that is refused also by itself. @throws QueryInvalid */
+async function readNamingEntry(
+  reader: DialectReader,
+  select: Select,
+  entries: readonly SelectEntry[],
+  options: ReadOptions,
+): ReturnType<DialectReader['read']> {
+  try {
+    reader.compile(select, options);
+  } catch (error) {
+    for (const [index, { expression }] of entries.entries())
+      reader.compile(
+        { ...select, columns: [expression], where: null, groupBy: null, orderBy: [] },
+        { ...options, attr: `query__select__${index}` },
+      );
+    reader.compile({ ...select, orderBy: [] }, { ...options, attr: 'query__select' });
+    reader.compile(select, { ...options, attr: 'query__orderBy' });
+    throw error;
+  }
+  return reader.read(select, options);
+}

@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { propertyFiltersSchema, type PropertyFilters } from '../filters/schema.ts';
+import { actorsSourceSchema } from './sources/schema.ts';
+
+const personFilters = propertyFiltersSchema
+  .nullish()
+  .transform((filters): PropertyFilters | null => filters ?? null);
+
+/** A query of the kind ActorsQuery. */
+export const actorsQuerySchema = z.strictObject({
+  kind: z.literal('ActorsQuery'),
+  /** Who is behind an answer; all persons when it is not given. */
+  source: actorsSourceSchema.nullish(),
+  /** Expressions of the dialect, or `person`, `person_display_name`, `person.$delete`. */
+  select: z.array(z.string()).max(100).nullish(),
+  search: z.string().nullish(),
+  properties: personFilters,
+  fixedProperties: personFilters,
+  orderBy: z.array(z.string()).max(100).nullish(),
+  limit: z.number().int().min(1).nullish(),
+  offset: z.number().int().min(0).nullish(),
+  response: z.unknown().optional(),
+  name: z.string().nullish(),
+  modifiers: z.looseObject({}).nullish(),
+  tags: z.looseObject({}).nullish(),
+  version: z.number().nullish(),
+});
+export type ActorsQuery = z.infer<typeof actorsQuerySchema>;

@@ -1,0 +1,56 @@
+import type { Expression } from '../../dialect/ast.ts';
+import { literal } from '../../dialect/build.ts';
+import { hasAggregate, isConstant, withoutName } from '../aggregate_calls.ts';
+import { readSelectItem } from '../dialect_texts.ts';
+import { QueryInvalid } from '../query_errors.ts';
+import type { ActorsFrom } from './actors_source.ts';
+
+/** One column that a query asks for. */
+export interface SelectEntry {
+  /** As the answer names it. */
+  readonly column: string;
+  readonly expression: Expression;
+  /** What is shown in the place of the id that the column holds. */
+  readonly shows: 'person' | 'display_name' | 'value';
+  readonly isAggregate: boolean;
+  /** Whether rows have to be put together by it beside an aggregate. */
+  readonly isKey: boolean;
+}
+
+const notSupported = (message: string, attr: string): QueryInvalid =>
+  new QueryInvalid('not_supported', message, { attr });
+
+/** Entries that cannot be answered, and why. */
+const refused: Readonly<Record<string, string>> = {
+  group: 'Groups are not stored; only persons can be asked for.',
+  matched_recordings: 'Recordings are not matched with actors here; query session_replay_events.',
+  '*': 'Name the columns one by one.',
+};
+
+/** The entries of `select`, read one by one. @throws QueryInvalid that names the entry */
+export const selectEntries = (
+  select: readonly string[],
+  { id, inPlace }: ActorsFrom,
+): readonly SelectEntry[] =>
+  select.map((text, index) => {
+    const attr = `query__select__${index}`;
+    const name = text.replace(/\s*--.*$/, '').trim();
+    const reason = Object.hasOwn(refused, name) ? refused[name] : undefined;
+    if (reason !== undefined) throw notSupported(reason, attr);
+    const plain = { column: text, isAggregate: false, isKey: true };
+    if (name === 'person' || name === 'actor') return { ...plain, expression: id, shows: 'person' };
+    if (name === 'person_display_name') return { ...plain, expression: id, shows: 'display_name' };
+    if (name === 'person.$delete') return { ...plain, expression: literal(1), shows: 'value', isKey: false };
+    const item = readSelectItem(text, attr);
+    if (item.kind === 'star' || item.kind === 'columns')
+      throw notSupported('Name the columns one by one.', attr);
+    const expression = inPlace(item);
+    const isAggregate = hasAggregate(expression);
+    return {
+      column: item.kind === 'alias' ? item.name.text : text,
+      expression,
+      shows: 'value',
+      isAggregate,
+      isKey: !isAggregate && !isConstant(withoutName(expression)),
+    };
+  });

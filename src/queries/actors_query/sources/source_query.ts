@@ -1,0 +1,25 @@
+import type { DialectReader } from '../../dialect_reader.ts';
+import { QueryInvalid } from '../../query_errors.ts';
+import type { QueryContext } from '../../query_kind.ts';
+import type { SourceQuery } from '../actors_source.ts';
+import { dialectSource } from './dialect_source.ts';
+import type { ActorsSource } from './schema.ts';
+import { trendsSource } from './trends_source.ts';
+
+/** Whom a source tells of. @throws QueryInvalid */
+export async function sourceQuery(
+  source: ActorsSource,
+  reader: DialectReader,
+  context: QueryContext,
+): Promise<SourceQuery> {
+  switch (source.kind) {
+    case 'DialectQuery':
+      return dialectSource(source, reader, context.variables);
+    case 'InsightActorsQuery':
+      return trendsSource(source, reader, context);
+    case 'FunnelsActorsQuery':
+      throw new QueryInvalid('not_supported', 'Actors of funnels are not supported yet.', {
+        attr: 'query__source__kind',
+      });
+  }
+}

@@ -1,0 +1,30 @@
+import type { DialectReader } from '../../dialect_reader.ts';
+import { QueryInvalid } from '../../query_errors.ts';
+import type { QueryContext } from '../../query_kind.ts';
+import { trendsActors } from '../../trends_query/actors.ts';
+import type { SourceQuery } from '../actors_source.ts';
+import type { InsightActorsQuery } from './schema.ts';
+
+/** Who is behind a point of trends. @throws QueryInvalid */
+export async function trendsSource(
+  { source, day, series, breakdown, compare }: InsightActorsQuery,
+  reader: DialectReader,
+  { project, now }: QueryContext,
+): Promise<SourceQuery> {
+  const index = series ?? 0;
+  if (source.series[index]?.math === 'unique_group')
+    throw new QueryInvalid('not_supported', 'Groups are not stored; only persons can be asked for.', {
+      attr: `query__source__source__series__${index}__math`,
+    });
+  const select = await trendsActors(
+    source,
+    {
+      day: day === null || day === undefined ? null : String(day),
+      series: index,
+      breakdown: breakdown ?? null,
+      compare: compare ?? null,
+    },
+    { reader, project, now, attr: 'query__source' },
+  );
+  return { select, placeholders: new Map(), hasDistinctIds: true };
+}

@@ -1,0 +1,43 @@
+import type { Pool } from '../../../src/journal/database.ts';
+import { actorsQueryKind } from '../../../src/queries/actors_query/index.ts';
+import type { QueryAnswer, QueryProject } from '../../../src/queries/query_kind.ts';
+import { asQuery, relations } from '../trends_query/asking.ts';
+import type { PlainPerson } from './plain_persons.ts';
+
+const kind = actorsQueryKind(relations);
+
+export const now = new Date('2026-11-21T12:00:00Z');
+
+export const projectOf = (teamId: number): QueryProject => ({
+  team_id: teamId,
+  timezone: 'UTC',
+  week_start_day: 'monday',
+  test_account_filters: [],
+  warehouse_tables: [],
+  property_definitions: [],
+});
+
+/** The answer of an ActorsQuery. */
+export const actors = (pool: Pool, teamId: number, query: object): Promise<QueryAnswer> => {
+  const parsed = kind.schema.parse({ kind: 'ActorsQuery', ...query });
+  return asQuery(pool, projectOf(teamId), now, (context) => kind.run(parsed, context));
+};
+
+/** Puts persons with their distinct ids into the source. */
+export async function insertPersons(
+  pool: Pool,
+  teamId: number,
+  persons: readonly PlainPerson[],
+): Promise<void> {
+  await pool.query(
+    `with given as (
+       select * from jsonb_to_recordset($2)
+         as x(id uuid, properties jsonb, created_at timestamptz, is_deleted boolean, distinct_ids text[])),
+     mapped as (
+       insert into public.person_distinct_ids (team_id, distinct_id, person_id)
+       select $1, unnest(distinct_ids), id from given)
+     insert into public.persons (team_id, id, properties, created_at, is_deleted)
+     select $1, id, properties, created_at, is_deleted from given`,
+    [teamId, JSON.stringify(persons)],
+  );
+}

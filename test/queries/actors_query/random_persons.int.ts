@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { actors, insertPersons } from './asking.ts';
+import {
+  columnNames,
+  orderNames,
+  plainActors,
+  plainCounts,
+  type PlainPerson,
+  type PlainQuery,
+} from './plain_persons.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+let teams = 0;
+
+const persons: fc.Arbitrary<readonly PlainPerson[]> = fc
+  .array(
+    fc.record({
+      properties: fc.record(
+        {
+          plan: fc.constantFrom('pro', 'free', '', 'Pro', null, 7),
+          email: fc.constantFrom('ada@x.org', 'BOB@x.org', 'eve_1@y.org', 'eve%@y.org', ''),
+          name: fc.constantFrom('Ada', 'Zoë', null, 'bob'),
+        },
+        { requiredKeys: [] },
+      ),
+      day: fc.integer({ min: 1, max: 28 }),
+      is_deleted: fc.integer({ min: 0, max: 5 }).map((number) => number === 0),
+      distinct_ids: fc.integer({ min: 0, max: 2 }),
+    }),
+    { maxLength: 25 },
+  )
+  .map((drawn) =>
+    drawn.map(({ day, distinct_ids: count, ...person }, index) => ({
+      ...person,
+      id: `${String((index * 7) % 10)}0000000-0000-0000-0000-${String(index).padStart(12, '0')}`,
+      created_at: new Date(Date.UTC(2026, 9, day)).toISOString(),
+      distinct_ids: Array.from({ length: count }, (_, number) => `d${index}_${number === 0 ? 'Z' : 'A'}`),
+    })),
+  );
+
+const filterOf = fc.record({
+  type: fc.constant('person' as const),
+  key: fc.constantFrom('plan', 'email', 'name'),
+  operator: fc.constantFrom(
+    'exact' as const,
+    'is_not' as const,
+    'icontains' as const,
+    'is_set' as const,
+    'is_not_set' as const,
+  ),
+  value: fc.constantFrom('pro', 'ada', '7', 'org'),
+});
+
+const queries: fc.Arbitrary<PlainQuery> = fc.record({
+  select: fc.uniqueArray(fc.constantFrom(...columnNames), { minLength: 1, maxLength: 5 }),
+  search: fc.option(fc.constantFrom('ada', 'X.ORG', '_1', 'e%', 'd1', '0000', 'nobody'), { freq: 2 }),
+  properties: fc.option(fc.array(filterOf, { maxLength: 2 })),
+  orderBy: fc.option(
+    fc.uniqueArray(
+      fc
+        .tuple(fc.constantFrom(...orderNames), fc.constantFrom('', ' ASC', ' DESC'))
+        .map(([name, direction]) => `${name}${direction}`),
+      { minLength: 1, maxLength: 2 },
+    ),
+  ),
+  limit: fc.constantFrom(1, 3, 10, 100),
+  offset: fc.constantFrom(0, 0, 2),
+});
+
+describe('Random queries of random persons', () => {
+  it('have the rows that going through all persons gives', async () => {
+    await fc.assert(
+      fc.asyncProperty(persons, fc.array(queries, { minLength: 5, maxLength: 5 }), async (all, asked) => {
+        teams += 1;
+        await insertPersons(database.pool, teams, all);
+        for (const query of asked) {
+          const { results, hasMore, columns } = await actors(database.pool, teams, query);
+          expect({ query, columns, results, hasMore }).toEqual({
+            query,
+            columns: query.select,
+            ...plainActors(all, query),
+          });
+          const counted = await actors(database.pool, teams, {
+            ...query,
+            select: ['properties.plan', 'count()'],
+            orderBy: ['count() DESC', 'properties.plan'],
+            limit: 100,
+            offset: 0,
+          });
+          expect(counted.results).toEqual(plainCounts(all, query));
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
