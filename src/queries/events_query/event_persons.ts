@@ -1,0 +1,70 @@
+import type { DialectReader } from '../dialect_reader.ts';
+
+/** A person as answers about events show it. */
+export interface EventPerson {
+  readonly uuid: string;
+  readonly created_at: string;
+  readonly properties: Readonly<Record<string, unknown>>;
+}
+
+/** Whom an event is of: its distinct id, and the person that it names. */
+export type EventActor = readonly [distinctId: string, personId: string | null];
+
+/** So many are looked up by one statement. */
+const atOnce = 2000;
+
+/** The persons of events by their distinct ids: whose the distinct id is, else who the event says. */
+export async function eventPersons(
+  reader: DialectReader,
+  actors: readonly EventActor[],
+): Promise<ReadonlyMap<string, EventPerson>> {
+  const found = new Map<string, EventPerson>();
+  const distinctIds = [...new Set(actors.map(([distinctId]) => distinctId))];
+  const ofDistinctId = await lookUp(
+    reader,
+    `select distinct_id, person.id, person.created_at, person.properties
+     from person_distinct_ids where distinct_id in {ids}`,
+    distinctIds,
+  );
+  for (const [distinctId, person] of ofDistinctId) found.set(distinctId, person);
+  const others = actors.filter(([distinctId]) => !found.has(distinctId));
+  const ids = [...new Set(others.flatMap(([, id]) => (id === null ? [] : [id])))];
+  const named = new Map(
+    await lookUp(
+      reader,
+      'select toString(id), id, created_at, properties from persons where id in {ids}',
+      ids,
+    ),
+  );
+  for (const [distinctId, id] of others) {
+    const person = id === null ? undefined : named.get(id);
+    if (person !== undefined) found.set(distinctId, person);
+  }
+  return found;
+}
+
+type Row = readonly [
+  key: string,
+  uuid: string,
+  createdAt: string | null,
+  properties: EventPerson['properties'] | null,
+];
+
+/** Persons by what they were looked up by; those that are gone have no time. */
+async function lookUp(
+  reader: DialectReader,
+  query: string,
+  ids: readonly string[],
+): Promise<readonly (readonly [string, EventPerson])[]> {
+  const found: (readonly [string, EventPerson])[] = [];
+  for (let at = 0; at < ids.length; at += atOnce) {
+    const value = ids.slice(at, at + atOnce);
+    const { rows } = await reader.read(query, {
+      placeholders: new Map([['ids', { kind: 'value', value }]]),
+      rows: { fallback: value.length, most: value.length },
+    });
+    for (const [key, uuid, created_at, properties] of rows as unknown as readonly Row[])
+      if (created_at !== null) found.push([key, { uuid, created_at, properties: properties ?? {} }]);
+  }
+  return found;
+}

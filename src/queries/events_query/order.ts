@@ -1,0 +1,75 @@
+import type { Expression, OrderItem } from '../../dialect/ast.ts';
+import { expressionOf, fieldOf } from '../../dialect/build.ts';
+import { parseOrderItem } from '../../dialect/parser/parse.ts';
+import { withoutName } from '../aggregate_calls.ts';
+import { readOrderItem } from '../dialect_texts.ts';
+import { displayProperties } from '../persons/display_name.ts';
+import { QueryInvalid } from '../query_errors.ts';
+import type { EventEntry } from './select_entries.ts';
+
+const item = (expression: Expression, descending: boolean): OrderItem => ({
+  ...parseOrderItem('1'),
+  expression,
+  descending,
+});
+
+/**
+ * What rows are sorted by: `orderBy`, else the number of events or the first aggregate, largest first, else the time,
+ * latest first, else the first entry. Rows that are equal in that come in an order of their own, so that pages do not
+ * overlap.
+ * @throws QueryInvalid that names the entry of `orderBy`
+ */
+export function orderOf(
+  orderBy: readonly string[] | null | undefined,
+  entries: readonly EventEntry[],
+  isGrouped: boolean,
+): readonly OrderItem[] {
+  const wanted = orderBy?.length ? orderBy.map((text, at) => readItem(text, at, entries)) : usual(entries);
+  const rest = isGrouped
+    ? entries.flatMap(({ keys, shows }) => (shows === 'event' ? [] : keys))
+    : [fieldOf('events', 'uuid')];
+  return [...wanted, ...rest.map((expression) => item(expression, false))];
+}
+
+function readItem(text: string, at: number, entries: readonly EventEntry[]): OrderItem {
+  const attr = `query__orderBy__${at}`;
+  const order = readOrderItem(text, attr);
+  const { expression } = order;
+  if (expression.kind === 'number') {
+    const entry = entries[Number(expression.text) - 1];
+    if (entry !== undefined) return { ...order, expression: withoutName(entry.expressions[0]) };
+    throw new QueryInvalid('invalid_input', `There is no entry ${expression.text} in select.`, { attr });
+  }
+  const isPerson =
+    expression.kind === 'field' &&
+    expression.path.length === 1 &&
+    ['person', 'person_display_name'].includes(expression.path[0]?.text ?? '');
+  return isPerson ? { ...order, expression: shownName() } : order;
+}
+
+/** What a person is shown by, as far as the statement can tell. */
+const shownName = (): Expression => {
+  const names = displayProperties.map((name) => `nullIf(toString(events.person.properties.${name}), '')`);
+  return expressionOf(`coalesce(${names.join(', ')}, events.distinct_id)`);
+};
+
+function usual(entries: readonly EventEntry[]): readonly OrderItem[] {
+  const counted = entries.find(({ expressions: [first] }) => isCount(withoutName(first)));
+  const aggregate = counted ?? entries.find(({ isAggregate }) => isAggregate);
+  if (aggregate) return [item(withoutName(aggregate.expressions[0]), true)];
+  const time = entries.find(
+    ({ shows, expressions: [first] }) => shows === 'value' && isTime(withoutName(first)),
+  );
+  if (time) return [item(withoutName(time.expressions[0]), true)];
+  const first = entries.find(({ keys }) => keys.length > 0);
+  return first ? [item(withoutName(first.expressions[0]), false)] : [];
+}
+
+const isCount = (expression: Expression): boolean =>
+  expression.kind === 'call' &&
+  expression.name.text.toLowerCase() === 'count' &&
+  expression.arguments.length === 0 &&
+  expression.over === null;
+
+const isTime = (expression: Expression): boolean =>
+  expression.kind === 'field' && expression.path.length === 1 && expression.path[0]?.text === 'timestamp';

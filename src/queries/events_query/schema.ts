@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { propertyFiltersSchema, type PropertyFilters } from '../filters/schema.ts';
+
+const filters = propertyFiltersSchema.nullish().transform((given): PropertyFilters | null => given ?? null);
+const date = z
+  .string()
+  .transform((text) => (text === '' ? null : text))
+  .nullish();
+const expressions = z.array(z.string()).max(100);
+
+/** A query of the kind EventsQuery. */
+export const eventsQuerySchema = z.strictObject({
+  kind: z.literal('EventsQuery'),
+  /** Expressions of the dialect, or `*`, `person`, `person_display_name`; `*` alone where the list is empty. */
+  select: expressions.transform((select) => (select.length === 0 ? ['*'] : select)),
+  /** Conditions, of which all have to hold. */
+  where: expressions.nullish(),
+  properties: filters,
+  fixedProperties: filters,
+  filterTestAccounts: z.boolean().nullish(),
+  /** The event's name. */
+  event: z.string().nullish(),
+  actionId: z.number().nullish(),
+  personId: z.string().nullish(),
+  /** Bounds of time that are no part of it, absolute or relative; `all` for no lower bound. */
+  after: date,
+  before: date,
+  orderBy: expressions.nullish(),
+  limit: z.number().int().min(1).nullish(),
+  offset: z.number().int().min(0).nullish(),
+  /** The events behind a point of an insight. */
+  source: z.looseObject({ kind: z.string() }).nullish(),
+  response: z.unknown().optional(),
+  name: z.string().nullish(),
+  modifiers: z.looseObject({}).nullish(),
+  tags: z.looseObject({}).nullish(),
+  version: z.number().nullish(),
+});
+export type EventsQuery = z.infer<typeof eventsQuerySchema>;

@@ -1,0 +1,72 @@
+import type { Expression } from '../../dialect/ast.ts';
+import { expressionOf, fieldOf } from '../../dialect/build.ts';
+import { hasAggregate, isConstant, withoutName } from '../aggregate_calls.ts';
+import { readSelectItem } from '../dialect_texts.ts';
+import { QueryInvalid } from '../query_errors.ts';
+import { starColumns } from './star.ts';
+
+/** One column that a query asks for. */
+export interface EventEntry {
+  /** As the answer names it. */
+  readonly column: string;
+  readonly shows: 'value' | 'event' | 'person' | 'display_name';
+  /** What the statement selects for it, at least one. */
+  readonly expressions: readonly [Expression, ...Expression[]];
+  readonly isAggregate: boolean;
+  /** What rows are put together by beside an aggregate. */
+  readonly keys: readonly Expression[];
+}
+
+const distinctId = fieldOf('events', 'distinct_id');
+
+/** The person of an event is found by its distinct id, else by the person that the event names. */
+const personEntry = (column: string, shows: 'person' | 'display_name', isGrouped: boolean): EventEntry => ({
+  column,
+  shows,
+  expressions: [distinctId, expressionOf(isGrouped ? 'any(events.person_id)' : 'events.person_id')],
+  isAggregate: false,
+  keys: [distinctId],
+});
+
+/**
+ * The entries of `select`, read one by one.
+ * @param isGroupedAnyway whether a condition is about many rows
+ * @throws QueryInvalid that names the entry
+ */
+export function selectEntries(select: readonly string[], isGroupedAnyway: boolean): readonly EventEntry[] {
+  const items = select.map((text, index) => ({
+    text,
+    attr: `query__select__${index}`,
+    item: readSelectItem(text, `query__select__${index}`),
+  }));
+  const isGrouped = isGroupedAnyway || items.some(({ item }) => hasAggregate(item));
+  return items.map(({ text, attr, item }) => entryOf(text, item, attr, isGrouped));
+}
+
+function entryOf(text: string, item: Expression, attr: string, isGrouped: boolean): EventEntry {
+  const column = item.kind === 'alias' ? item.name.text : text;
+  const expression = withoutName(item);
+  if (expression.kind === 'star' && isPlain(expression)) {
+    const [first, ...more] = starColumns;
+    if (first === undefined) throw new Error('An event has columns.');
+    return { column, shows: 'event', expressions: [first, ...more], isAggregate: false, keys: starColumns };
+  }
+  if (expression.kind === 'star' || expression.kind === 'columns')
+    throw new QueryInvalid('not_supported', 'Write `*` alone, or name the columns one by one.', { attr });
+  if (expression.kind === 'field' && expression.path.length === 1) {
+    const name = expression.path[0]?.text;
+    if (name === 'person') return personEntry(column, 'person', isGrouped);
+    if (name === 'person_display_name') return personEntry(column, 'display_name', isGrouped);
+  }
+  const isAggregate = hasAggregate(expression);
+  return {
+    column,
+    shows: 'value',
+    expressions: [item],
+    isAggregate,
+    keys: isAggregate || isConstant(expression) ? [] : [expression],
+  };
+}
+
+const isPlain = ({ table, exclude, replace }: Extract<Expression, { kind: 'star' }>): boolean =>
+  table.length === 0 && exclude.length === 0 && replace.length === 0;
