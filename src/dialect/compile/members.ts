@@ -101,13 +101,7 @@ const orDefault = (item: Sql, type: Type): Sql =>
 
 function jsonPart({ document, keys }: JsonPath, key: Value, from: readonly Value[]): Value {
   const isPlace = key.type.kind === 'integer';
-  const next = isPlace
-    ? typeof key.constant === 'bigint'
-      ? bind(String(key.constant > 0n ? key.constant - 1n : key.constant), 'int4')
-      : sql`(${zeroBased(key.sql)})::int4`
-    : key.type.kind === 'string'
-      ? key.sql
-      : sql`(${key.sql})::text`;
+  const next = isPlace ? zeroBased(key) : key.type.kind === 'string' ? key.sql : sql`(${key.sql})::text`;
   const path = [...keys, next];
   const before = path.slice(0, -1);
   const inner = before.length === 0 ? document : sql`${document} -> ${joinSql(before, ' -> ')}`;
@@ -119,17 +113,23 @@ function jsonPart({ document, keys }: JsonPath, key: Value, from: readonly Value
   };
 }
 
-const zeroBased = (index: Sql): Sql => sql`case when ${index} > 0 then ${index} - 1 else ${index} end`;
+const farthest = 2_147_483_647n;
+
+/** A place from one, or from the end, as PostgreSQL counts; nothing is at 0, nor beyond what 32 bits hold. */
+function zeroBased({ constant, sql: index }: Value): Sql {
+  if (typeof constant !== 'bigint')
+    return sql`(case when ${index} > 0 then least(${index}, 2147483647) - 1 when ${index} < 0 then greatest(${index}, -2147483647) end)::int4`;
+  if (constant === 0n) return sql`null::int4`;
+  const place = constant > 0n ? constant - 1n : constant;
+  return bind(String(place > farthest ? farthest : place < -farthest ? -farthest : place), 'int4');
+}
 
 function arrayPart(value: Value, item: Type, key: Value, node: Node, scope: Scope): Value {
   if (key.type.kind !== 'integer')
     throw scope.statement.error(`The place in an array is an integer, found ${nameOfType(key.type)}.`, node);
   if (key.constant === 0n)
     throw scope.statement.error('SQL indexes start from one, not from zero. E.g: array[1]', node);
-  const place =
-    typeof key.constant === 'bigint'
-      ? bind(String(key.constant > 0n ? key.constant - 1n : key.constant), 'int4')
-      : sql`(${zeroBased(key.sql)})::int4`;
+  const place = zeroBased(key);
   const piece = fromJson(sql`(${value.sql} -> ${place})`, sql`(${value.sql} ->> ${place})`, item);
   return derive(orDefault(piece, item), item, [value, key]);
 }

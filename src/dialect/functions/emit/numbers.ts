@@ -58,9 +58,9 @@ const twoFloats =
 const power = twoFloats(
   (x, y) => sql`(case when ${x} = 0 and ${y} < 0 then 'Infinity'::float8
     when ${x} < 0 and ${y} <> trunc(${y}) then 'NaN'::float8
-    when ${x} <> 0 and abs(${x}) < 'Infinity' and abs(${y}) < 'Infinity' and ${y} * ln(abs(${x})) > 709.78
+    when ${x} <> 0 and abs(${x}) < 'Infinity' and abs(${y}) < 'Infinity' and greatest(least(${y}, 1e300), -1e300) * ln(abs(${x})) > 709.78
       then case when ${x} < 0 and (${y} / 2) <> trunc(${y} / 2) then '-Infinity'::float8 else 'Infinity'::float8 end
-    when ${x} <> 0 and abs(${x}) < 'Infinity' and abs(${y}) < 'Infinity' and ${y} * ln(abs(${x})) < -744 then 0::float8
+    when ${x} <> 0 and abs(${x}) < 'Infinity' and abs(${y}) < 'Infinity' and greatest(least(${y}, 1e300), -1e300) * ln(abs(${x})) < -744 then 0::float8
     else power(${x}, ${y}) end)`,
 );
 

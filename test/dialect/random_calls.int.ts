@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { compileQuery, type CompiledStatement } from '../../src/dialect/compile/compile_query.ts';
+import { inTransaction } from '../../src/journal/database.ts';
+import { queryFaultOf } from '../../src/queries/sql_faults.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { RandomCalls } from './random_calls.ts';
+import { insertRubbish, rubbishProject } from './rubbish_data.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await insertRubbish(database.pool);
+});
+afterAll(() => database.drop());
+
+function compiled(query: string): CompiledStatement | undefined {
+  try {
+    return compileQuery(query, rubbishProject);
+  } catch (error) {
+    if (Error.isError(error) && error.name === 'DialectError') return undefined;
+    throw error;
+  }
+}
+
+const asText = { getTypeParser: () => (text: string) => text };
+
+/** How a statement ended: `rows`, or the code and sentence that a caller is told; what he is not told is thrown. */
+async function ending({ sql, parameters }: CompiledStatement): Promise<string> {
+  try {
+    await inTransaction(database.pool, async (connection) => {
+      await connection.query(`set transaction read only; set local statement_timeout = '1s'`);
+      await connection.query({ text: sql, values: [...parameters], rowMode: 'array', types: asText });
+    });
+    return 'rows';
+  } catch (error) {
+    // The time that a query may take has its own answer.
+    if (Error.isError(error) && 'code' in error && error.code === '57014') return 'timeout';
+    const fault = queryFaultOf(error);
+    if (fault === undefined) throw error;
+    return fault.message;
+  }
+}
+
+describe('random calls of all functions with values at the edges of their types', () => {
+  it('give rows or are refused in a sentence that holds no value', async () => {
+    const found = { rows: 0, refused: 0 };
+    await fc.assert(
+      fc.asyncProperty(fc.gen(), async (draw) => {
+        const calls = new RandomCalls((bound) => draw(fc.nat, { max: bound - 1 }));
+        const statement = compiled(calls.query());
+        if (statement === undefined) return;
+        const end = await ending(statement);
+        found[end === 'rows' ? 'rows' : 'refused'] += 1;
+        if (end !== 'rows' && end !== 'timeout')
+          expect(end).toMatch(/^[A-Z][^"]+\. \(SQLSTATE [0-9A-Z]{5}\)$/);
+      }),
+      { numRuns: 400 },
+    );
+    expect(found.rows).toBeGreaterThan(100);
+    expect(found.rows).toBeGreaterThan(found.refused);
+  });
+
+  it.each([
+    ['SELECT i + i FROM rubbish', 'A number is out of the range of its type. (SQLSTATE 22003)'],
+    ['SELECT f * f FROM rubbish', 'A number is out of the range of its type. (SQLSTATE 22003)'],
+    ["SELECT match('a', s) FROM rubbish", 'A regular expression is not valid. (SQLSTATE 2201B)'],
+    ["SELECT 'a' LIKE s FROM rubbish", 'A pattern of LIKE ends in a backslash. (SQLSTATE 22025)'],
+    ['SELECT toStartOfMonth(d) FROM rubbish', 'A date or time is out of range. (SQLSTATE 22008)'],
+    ['SELECT toInt(t) FROM rubbish', 'A function does not take such values here. (SQLSTATE 0A000)'],
+    [
+      'SELECT map(s, i) FROM rubbish',
+      'A function does not accept the value of an argument. (SQLSTATE 22023)',
+    ],
+    [
+      'SELECT sum(i) OVER (ORDER BY id ROWS -1 PRECEDING) FROM rubbish',
+      'A bound of the frame of a window is null or negative. (SQLSTATE 22013)',
+    ],
+  ])('%s', async (query, sentence) => {
+    const statement = compiled(query);
+    expect(statement && (await ending(statement))).toBe(sentence);
+  });
+
+  it.each([
+    'SELECT log(f), ln(i), sqrt(f), pow(f, f), pow(i, 0.5), exp(f), factorial(i), intDiv(i, 0), i % 0, f / 0 FROM rubbish',
+    'SELECT toInt(s), toFloat(s), toDate(s), toDateTime(s), toUUID(s), toBool(s), JSONExtractInt(s, s) FROM rubbish',
+    'SELECT j.a, j.a.b, j[1], JSONExtractFloat(j, 1), JSONLength(j), JSONType(j) FROM rubbish',
+    'SELECT substring(s, i, i), left(s, i), repeat(s, i), leftPad(s, 5, s), s || toString(i) FROM rubbish',
+    'SELECT arrayElement([1, 2], i), range(i % 5), arraySlice([1, 2, 3], i, i), [i, i][i] FROM rubbish',
+    'SELECT decodeURLComponent(s), domain(s), path(s), port(s), extractURLParameter(s, s), base64Decode(s) FROM rubbish',
+  ])('never fail: %s', async (query) => {
+    const statement = compiled(query);
+    expect(statement && (await ending(statement))).toBe('rows');
+  });
+});

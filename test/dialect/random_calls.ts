@@ -1,0 +1,255 @@
+import { functionDefinitions } from '../../src/dialect/functions/registry.ts';
+import type { FunctionDefinition, Parameter } from '../../src/dialect/functions/definition.ts';
+
+/** A whole number from 0 up to before `bound`. */
+export type Draw = (bound: number) => number;
+
+/** What an expression gives, so far as calls are put together by it. */
+type Kind =
+  | 'string'
+  | 'integer'
+  | 'float'
+  | 'boolean'
+  | 'date'
+  | 'datetime'
+  | 'interval'
+  | 'uuid'
+  | 'json'
+  | 'array(integer)'
+  | 'array(float)'
+  | 'array(string)'
+  | 'array(array(integer))'
+  | 'tuple'
+  | 'map';
+
+/** Columns of the table `rubbish` and literals, ordinary and extreme, of each kind. */
+const leaves: Readonly<Record<Kind, readonly string[]>> = {
+  string: [
+    's',
+    's',
+    's',
+    "'a'",
+    "''",
+    "'%Y-%m-%d'",
+    "'day'",
+    "'UTC'",
+    "'['",
+    '\'{"a": [1, 2]}\'',
+    "'a'",
+    'NULL',
+  ],
+  integer: ['i', 'i', 'i', '0', '1', '-1', '3', '64', '9223372036854775807', 'NULL'],
+  float: ['f', 'f', 'f', 'n', 'n', '0.5', '-1.5', '1e300', '0.0', 'toFloat(i)'],
+  boolean: ['b', 'b', 'true', 'i > 0', 's = s', 'f < 1', 'NULL'],
+  date: ['d', 'd', 'toDate(t)', "toDate('2026-02-28')"],
+  datetime: ['t', 't', 'now()', "toDateTime('2026-11-01 01:30:00')", 'toDateTime(s)'],
+  interval: ['INTERVAL 1 DAY', 'toIntervalHour(i)', 'toIntervalMonth(f)', 'INTERVAL 1 MONTH'],
+  uuid: ['u', 'toUUID(s)'],
+  json: ['j', 'j', 's'],
+  'array(integer)': ['[1, 2, 3]', '[i, i]', '[]', 'range(3)', '[i, 0, NULL]'],
+  'array(float)': ['[f, 1.5]', '[n, f]', '[1.5]', '[f]'],
+  'array(string)': ["['a', 'b']", '[s, s]', "splitByChar(',', s)", '[]'],
+  'array(array(integer))': ['[[1, 2], [i]]', '[[], [3]]'],
+  tuple: ['(1, 2)', '(i, s)', '(f, f)'],
+  map: ["map('a', 1)", 'map(s, i)', "map('b', f)"],
+};
+
+const ofKinds: Readonly<Record<string, readonly Kind[]>> = {
+  string: ['string'],
+  number: ['integer', 'float'],
+  integer: ['integer'],
+  float: ['float', 'integer'],
+  decimal: ['float', 'integer'],
+  boolean: ['boolean'],
+  date: ['date'],
+  datetime: ['datetime'],
+  date_or_datetime: ['date', 'datetime'],
+  interval: ['interval'],
+  uuid: ['uuid'],
+  json: ['json'],
+  tuple: ['tuple'],
+  map: ['map'],
+  'array(any)': ['array(integer)', 'array(string)', 'array(float)'],
+  'array(T)': ['array(integer)', 'array(string)', 'array(float)'],
+  'array(integer)': ['array(integer)'],
+  'array(number)': ['array(integer)', 'array(float)'],
+  'array(float)': ['array(float)'],
+  'array(string)': ['array(string)'],
+  'array(array(T))': ['array(array(integer))'],
+};
+
+const allKinds = Object.keys(leaves) as readonly Kind[];
+/** What `any` and a letter for a type stand for most often. */
+const usualKinds: readonly Kind[] = ['string', 'integer', 'float', 'boolean', 'date', 'datetime'];
+
+const bare = (parameter: Parameter): string => parameter.replace(/\?$|\.\.\.$/, '');
+
+/** Makes random calls of all functions, of columns and literals that are often extreme; not all of them compile. */
+export class RandomCalls {
+  readonly #draw: Draw;
+
+  constructor(draw: Draw) {
+    this.#draw = draw;
+  }
+
+  /** A query over the table `rubbish`. */
+  query(): string {
+    const choice = this.#draw(10);
+    if (choice < 6) return `SELECT ${this.#call(this.#one(scalars), 2)} AS x FROM rubbish LIMIT 1000`;
+    if (choice < 8) {
+      const call = this.#call(this.#one(aggregates), 1);
+      const suffixed = this.#draw(4) === 0 ? call.replace(/^(\w+)(.*)\)$/s, '$1If$2, i > 0)') : call;
+      return `SELECT ${suffixed} AS x FROM rubbish${this.#draw(2) === 0 ? ' GROUP BY b' : ''} LIMIT 1000`;
+    }
+    if (choice === 8) {
+      const call = this.#call(this.#one([...windows, ...aggregates]), 1);
+      return `SELECT ${this.#wrapped(`${call} OVER (${this.#window()})`)} AS x FROM rubbish LIMIT 1000`;
+    }
+    return `SELECT id FROM rubbish WHERE ${this.expression('boolean', 3)} ORDER BY ${this.#any(2)} LIMIT 1000`;
+  }
+
+  /** An expression of a kind, so far as the table of functions says. */
+  expression(kind: Kind, depth: number): string {
+    const choice = this.#draw(10);
+    if (depth <= 0 || choice < 3) return this.#one(leaves[kind]);
+    if (choice < 5) return this.#operation(kind, depth - 1);
+    const fitting = scalars.filter(({ gives }) => ofKinds[gives]?.includes(kind) === true);
+    return fitting.length === 0 ? this.#one(leaves[kind]) : this.#call(this.#one(fitting), depth - 1);
+  }
+
+  #operation(kind: Kind, depth: number): string {
+    const inner = (other: Kind): string => `(${this.expression(other, depth)})`;
+    switch (kind) {
+      case 'integer':
+        return `${inner('integer')} ${this.#one(['+', '-', '*', '%'])} ${inner('integer')}`;
+      case 'float':
+        return `${inner('float')} ${this.#one(['+', '-', '*', '/', '%'])} ${inner('float')}`;
+      case 'string':
+        return this.#one([
+          `${inner('string')} || ${inner('string')}`,
+          `CAST(${this.#any(depth)} AS String)`,
+          `j.${this.#one(['a', 'b', '`1`'])}`,
+        ]);
+      case 'datetime':
+        return `${inner('datetime')} ${this.#one(['+', '-'])} ${this.#one([inner('interval'), inner('integer')])}`;
+      case 'date':
+        return `${inner('date')} ${this.#one(['+', '-'])} ${this.#one([inner('interval'), inner('integer')])}`;
+      case 'interval':
+        return `${inner('interval')} ${this.#one(['+', '-'])} ${inner('interval')}`;
+      case 'boolean': {
+        const of = this.#one(usualKinds);
+        return this.#one([
+          `${inner(of)} ${this.#one(['=', '!=', '<', '<=', '>', '>='])} ${inner(of)}`,
+          `${inner('string')} ${this.#one(['LIKE', 'NOT LIKE', 'ILIKE', '=~', '!~', '=~*'])} ${inner('string')}`,
+          `${inner(of)} ${this.#one(['IN', 'NOT IN'])} (${inner(of)}, ${inner(of)})`,
+          `${inner('boolean')} ${this.#one(['AND', 'OR'])} NOT ${inner('boolean')}`,
+          `${inner(of)} IS NOT NULL`,
+          `${inner(of)} BETWEEN ${inner(of)} AND ${inner(of)}`,
+        ]);
+      }
+      default:
+        return this.#one([
+          `if(${inner('boolean')}, ${inner(kind)}, ${inner(kind)})`,
+          `CASE WHEN ${inner('boolean')} THEN ${inner(kind)} END`,
+          `${inner(kind)} ?? ${inner(kind)}`,
+        ]);
+    }
+  }
+
+  #call(definition: FunctionDefinition, depth: number): string {
+    const settings = definition.settings.length === 0 ? '' : `(${this.#settings(definition)})`;
+    const { parameters } = definition;
+    const given = parameters.flatMap((parameter) =>
+      parameter.endsWith('...')
+        ? Array.from({ length: this.#draw(3) }, () => parameter)
+        : parameter.endsWith('?') && this.#draw(2) === 0
+          ? []
+          : [parameter],
+    );
+    const shared = this.#one(usualKinds);
+    const lambdas = given.some((parameter) => bare(parameter) === 'lambda');
+    const values = given.map((parameter) => this.#argument(bare(parameter), shared, depth));
+    const lambda = this.#lambda(Math.max(1, values.length - 1), depth);
+    const written = lambdas ? [lambda, ...values.slice(1)] : values;
+    return `${definition.name}${settings}(${written.join(', ')})`;
+  }
+
+  #argument(parameter: string, shared: Kind, depth: number): string {
+    if (parameter === 'any') return this.#any(depth);
+    if (parameter === 'T' || parameter === 'U') return this.expression(shared, depth);
+    const shaped = parameter === 'array(T)' ? (`array(${shared})` as Kind) : undefined;
+    if (shaped !== undefined && shaped in leaves) return this.expression(shaped, depth);
+    return this.expression(this.#one(ofKinds[parameter] ?? usualKinds), depth);
+  }
+
+  #lambda(parameters: number, depth: number): string {
+    const names = ['x', 'y', 'z'].slice(0, parameters);
+    const body = this.#one([
+      'x',
+      'x > 1',
+      'x * x',
+      'toFloat(x) / 0',
+      'toString(x)',
+      `x = ${this.#one(leaves.integer)}`,
+      `concat(toString(x), ${this.expression('string', depth - 1)})`,
+      `x + ${this.expression('integer', depth - 1)}`,
+    ]);
+    return names.length === 1 ? `x -> ${body}` : `(${names.join(', ')}) -> ${body}`;
+  }
+
+  #settings({ settings }: FunctionDefinition): string {
+    return settings
+      .slice(0, 1 + this.#draw(settings.length))
+      .map((setting) =>
+        bare(setting).startsWith('float')
+          ? this.#one(['0.5', '0', '1', '0.99'])
+          : this.#one(['1', '3', '100']),
+      )
+      .join(', ');
+  }
+
+  #window(): string {
+    const partition = this.#one(['', 'PARTITION BY b ', 'PARTITION BY s ']);
+    const frame = this.#one([
+      '',
+      ' ROWS BETWEEN 1 PRECEDING AND CURRENT ROW',
+      ' ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING',
+      ' RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING',
+      ' GROUPS CURRENT ROW',
+    ]);
+    return `${partition}ORDER BY ${this.#one(['id', 'i', 'f', 's', 't', 'd'])}${frame}`;
+  }
+
+  /** A window function inside of something else, now and then. */
+  #wrapped(call: string): string {
+    return this.#one([
+      call,
+      call,
+      `toString(${call})`,
+      `coalesce(${call}, ${call})`,
+      `(${call}, 1)`,
+      `[${call}]`,
+      `has([1, 2], ${call})`,
+      `length(${call})`,
+      `arrayMap(x -> x, ${call})`,
+      `if(${call} = ${call}, 1, 2)`,
+    ]);
+  }
+
+  #any(depth: number): string {
+    return this.expression(this.#draw(4) === 0 ? this.#one(allKinds) : this.#one(usualKinds), depth);
+  }
+
+  #one<Item>(choices: readonly Item[]): Item {
+    const chosen = choices[this.#draw(choices.length)];
+    if (chosen === undefined) throw new Error('There is nothing to choose from.');
+    return chosen;
+  }
+}
+
+const ofKind = (...kinds: readonly FunctionDefinition['kind'][]): readonly FunctionDefinition[] =>
+  functionDefinitions.filter(({ kind, refused }) => kinds.includes(kind) && refused === null);
+
+const scalars = ofKind('scalar', 'higher_order');
+const aggregates = ofKind('aggregate');
+const windows = ofKind('window');
