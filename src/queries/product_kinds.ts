@@ -1,6 +1,7 @@
 import { relationsOf, type RelationSettings } from '../source/relations.ts';
 import { actorsQueryKind } from './actors_query/index.ts';
 import { dialectQueryKind } from './dialect_query/index.ts';
+import { eventsQueryKind } from './events_query/index.ts';
 import { funnelsQueryKind } from './funnels_query/index.ts';
 import { bindQueryKind, createQueryKinds, type QueryKinds } from './registry.ts';
 import { trendsQueryKind } from './trends_query/index.ts';
@@ -11,6 +12,7 @@ export const productQueryKinds = (settings: RelationSettings): QueryKinds => {
   return createQueryKinds([
     bindQueryKind(actorsQueryKind(relations)),
     bindQueryKind(dialectQueryKind(relations)),
+    bindQueryKind(eventsQueryKind(relations)),
     bindQueryKind(trendsQueryKind(relations)),
     bindQueryKind(funnelsQueryKind(relations)),
   ]);
