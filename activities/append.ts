@@ -10,6 +10,7 @@ import type { RunSteps } from '../src/decisions/run_steps.ts';
 import { takeScheduleStep, type ScheduleStepResult } from '../src/decisions/schedule_step.ts';
 import type { ReceivedSignal } from '../src/decisions/signals.ts';
 import { startableRun, startableRuns } from '../src/decisions/startable_runs.ts';
+import type { BackfillStatus } from '../src/domain/backfill.ts';
 import type { RunStatus } from '../src/domain/run.ts';
 import type { SelectionOf } from '../src/destination/row_selections.ts';
 import type { Journal } from '../src/journal/journal.ts';
@@ -56,6 +57,8 @@ export interface BackfillStepOutcome {
   readonly ended: boolean;
   /** Absent in what earlier versions recorded. */
   readonly paused?: boolean;
+  /** The same. */
+  readonly status?: BackfillStatus | 'Absent';
   readonly opened: number;
   readonly total: number;
   readonly busy: number;
@@ -81,10 +84,13 @@ function scheduleActivities(dependencies: AppendDependencies) {
       takeScheduleStep: async (input: {
         batch_export_id: string;
         signals: readonly ReceivedSignal[];
+        /** Those that name a command which should be stored; absent where an earlier version asks. */
+        named?: readonly ReceivedSignal[];
         /** Absent where an earlier version asks. */
         most_commands?: number;
       }): Promise<ScheduleStepOutcome> => {
-        const { batch_export_id, signals, most_commands } = input;
+        const { batch_export_id, most_commands } = input;
+        const signals = [...input.signals, ...(input.named ?? [])];
         const step = await takeScheduleStep(journal, policies, batch_export_id, signals, most_commands);
         for (const fault of step.faults)
           logger.error(
@@ -131,9 +137,10 @@ function scheduleActivities(dependencies: AppendDependencies) {
       /** Moves a backfill on and starts the executions of its open runs. */
       takeBackfillStep: async (input: { backfill_id: string }): Promise<BackfillStepOutcome> => {
         const step = await takeBackfillStep(journal, policies, input.backfill_id);
-        const { ended, paused, opened, total, start_runs } = step;
+        const { ended, status, opened, total, start_runs } = step;
         if (step.has_news) await startTelling(dependencies, step.batch_export_id);
-        return { ended, paused, opened, total, busy: await runs.startAll(start_runs), continue_after };
+        const busy = await runs.startAll(start_runs);
+        return { ended, status, paused: status === 'Paused', opened, total, busy, continue_after };
       },
 
       /** Ends a run that did not complete; one that has a terminal status keeps it. */

@@ -5,11 +5,13 @@ import {
   proxyLocalActivities,
   setCurrentDetails,
   setDefaultSignalHandler,
+  upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { AppendActivities } from '../activities/append.ts';
 import { isId, type BackfillInput } from './messages.ts';
 import { busyIntervalMs, longestSleepMs, recordingPolicy } from './policies.ts';
+import { searchAttributes } from './search_attributes.ts';
 
 const activities = proxyLocalActivities<AppendActivities>(recordingPolicy);
 
@@ -17,7 +19,8 @@ const activities = proxyLocalActivities<AppendActivities>(recordingPolicy);
  * Walks a backfill through its intervals: as many runs at once as its concurrency allows, the next as soon as one
  * reports its end. Like the schedule it decides and holds nothing. Ends when the backfill has ended.
  */
-export async function batchExportBackfill({ backfill_id }: BackfillInput): Promise<void> {
+export async function batchExportBackfill(input: BackfillInput | undefined): Promise<void> {
+  const backfill_id = input?.backfill_id;
   // May have been started by hand with anything.
   if (!isId(backfill_id))
     throw ApplicationFailure.nonRetryable('The input has to name a backfill.', 'InvalidInput');
@@ -25,10 +28,17 @@ export async function batchExportBackfill({ backfill_id }: BackfillInput): Promi
   setDefaultSignalHandler(() => {
     woken = true;
   });
+  const { typedSearchAttributes } = workflowInfo();
+  let shown = typedSearchAttributes.get(searchAttributes.status);
   for (let steps = 1; ; steps += 1) {
     woken = false;
     const step = await activities.takeBackfillStep({ backfill_id });
     setCurrentDetails(`${step.opened} of ${step.total} intervals begun${step.paused ? ', paused' : ''}`);
+    // Steps of earlier versions did not say it.
+    const { status = shown } = step;
+    if (status !== undefined && status !== shown)
+      upsertSearchAttributes([{ key: searchAttributes.status, value: status }]);
+    shown = status;
     if (step.ended) return;
     if (workflowInfo().continueAsNewSuggested || steps >= step.continue_after)
       await continueAsNew<typeof batchExportBackfill>({ backfill_id });

@@ -1,17 +1,17 @@
 import type { ReceivedSignal } from '../src/decisions/signals.ts';
-import { wakeSignal } from './messages.ts';
+import { commandIdOf, wakeSignal } from './messages.ts';
 
 /** Numbers the signals of a schedule's chain of executions in the order of their arrival. */
 export interface SignalCounter {
   /** How many the chain has received. */
   ordinal(): number;
-  /**
-   * Counts one signal in.
-   * @returns it as one that was sent by hand; undefined for a wake-up and for one that names a stored command, neither
-   * of which needs a place in a queue, since every step reads the stored commands.
-   */
-  receive(name: string, input: unknown): ReceivedSignal | undefined;
+  /** Counts one signal in. */
+  receive(name: string, input: unknown): CountedSignal;
 }
+
+/** What a signal is: a wake-up, one that names a command which should be stored, or a command that was sent by hand. */
+export type CountedSignal =
+  { readonly is: 'wake' } | { readonly is: 'named' | 'command'; readonly signal: ReceivedSignal };
 
 /**
  * Begins where the former execution of the chain ended. The workflow counts with it, and so does whoever reads the
@@ -23,14 +23,17 @@ export function createSignalCounter(chain: string, carried: number | undefined):
     ordinal: () => ordinal,
     receive: (name, input) => {
       ordinal += 1;
-      if (name === wakeSignal || namesCommand(input)) return undefined;
-      return { name, ordinal, chain, input: input ?? null };
+      if (name === wakeSignal) return { is: 'wake' };
+      const command_id = commandIdOf(input);
+      return command_id === undefined
+        ? { is: 'command', signal: { name, ordinal, chain, input: input ?? null } }
+        : {
+            is: 'named',
+            signal: { name, ordinal, chain, input: { command_id: command_id.slice(0, longestId) } },
+          };
     },
   };
 }
 
-const namesCommand = (input: unknown): boolean =>
-  typeof input === 'object' &&
-  input !== null &&
-  'command_id' in input &&
-  typeof input.command_id === 'string';
+/** More of what should be an id says nothing. */
+const longestId = 100;

@@ -1,7 +1,8 @@
 import { setDefaultSignalHandler, workflowInfo } from '@temporalio/workflow';
 import type { ReceivedSignal } from '../src/decisions/signals.ts';
 import { createSignalCounter } from './hand_signals.ts';
-import { wakeSignal, type ScheduleInput } from './messages.ts';
+import { commandIdOf, wakeSignal, type ScheduleInput } from './messages.ts';
+import { carriedNamed } from './policies.ts';
 
 /** The signals of a schedule workflow, in the order of their arrival. */
 export interface Inbox {
@@ -11,6 +12,8 @@ export interface Inbox {
   arrived(): number;
   /** Up to `limit` signals sent by hand, oldest first; the rest stays. */
   take(limit: number): ReceivedSignal[];
+  /** Up to `limit` signals that name a stored command, oldest first. None of them waits to be acted on. */
+  takeNamed(limit: number): ReceivedSignal[];
   /** How many signals sent by hand wait. */
   waiting(): number;
   /** How many commands this execution has received. */
@@ -24,7 +27,8 @@ export interface Inbox {
  * execution starts.
  */
 export function openInbox(carried: Pick<ScheduleInput, 'ordinal' | 'signals'>): Inbox {
-  const queue = [...(carried.signals ?? [])];
+  const queue = (carried.signals ?? []).filter(({ input }) => commandIdOf(input) === undefined);
+  const named = (carried.signals ?? []).filter(({ input }) => commandIdOf(input) !== undefined);
   // What a reset keeps, so that a repeated signal is recognised in the new execution.
   const counter = createSignalCounter(workflowInfo().firstExecutionRunId, carried.ordinal);
   let commands = 0;
@@ -32,8 +36,9 @@ export function openInbox(carried: Pick<ScheduleInput, 'ordinal' | 'signals'>): 
   setDefaultSignalHandler((name, ...inputs) => {
     arrived += 1;
     if (name !== wakeSignal) commands += 1;
-    const signal = counter.receive(name, inputs[0]);
-    if (signal) queue.push(signal);
+    const received = counter.receive(name, inputs[0]);
+    if (received.is === 'command') queue.push(received.signal);
+    if (received.is === 'named') named.push(received.signal);
   });
   return {
     hasNews: () => arrived > 0 || queue.length > 0,
@@ -42,8 +47,9 @@ export function openInbox(carried: Pick<ScheduleInput, 'ordinal' | 'signals'>): 
       arrived = 0;
       return queue.splice(0, limit);
     },
+    takeNamed: (limit) => named.splice(0, limit),
     waiting: () => queue.length,
     commands: () => commands,
-    carry: () => ({ ordinal: counter.ordinal(), signals: queue }),
+    carry: () => ({ ordinal: counter.ordinal(), signals: [...queue, ...named.slice(0, carriedNamed)] }),
   };
 }

@@ -7,6 +7,8 @@ export interface ScheduleInput {
   readonly ordinal?: number;
   /** Signals sent by hand that were received and not yet stored. */
   readonly signals?: readonly ReceivedSignal[];
+  /** Whether it continues as new in the midst of a flood. */
+  readonly flood?: boolean;
 }
 
 /** Waits of a run, in milliseconds; fixed when it starts, so that a history replays under other settings. */
@@ -98,6 +100,30 @@ export const workflowTypes = {
 /** Whether a value is an id as exportd makes them; a workflow that is started by hand gets anything. */
 export const isId = (value: unknown): value is string =>
   typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value);
+
+/** Whether a value is what a schedule starts with, or goes on with; one that is started by hand gets anything. */
+export const isScheduleInput = (value: unknown): value is ScheduleInput =>
+  isObject(value) &&
+  isId(value.batch_export_id) &&
+  (value.ordinal === undefined || Number.isSafeInteger(value.ordinal)) &&
+  (value.signals === undefined || (Array.isArray(value.signals) && value.signals.every(isReceivedSignal)));
+
+/** The same of a run. */
+export const isRunInput = (value: unknown): value is RunInput =>
+  isObject(value) && isId(value.run_id) && isObject(value.limits);
+
+const isReceivedSignal = (value: unknown): value is ReceivedSignal =>
+  isObject(value) &&
+  typeof value.name === 'string' &&
+  Number.isSafeInteger(value.ordinal) &&
+  typeof value.chain === 'string';
+
+/** The command that a signal names, as the facade's do; undefined for one that was sent by hand without. */
+export const commandIdOf = (input: unknown): string | undefined =>
+  isObject(input) && typeof input.command_id === 'string' ? input.command_id : undefined;
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null;
 
 /** The signal that says nothing but "look again". */
 export const wakeSignal = 'wake';

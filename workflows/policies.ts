@@ -102,6 +102,12 @@ export const barrierPollMs = (asked: number, waited: number): number =>
 /** How many signals sent by hand go into one step, each of at most a few kilobytes. */
 export const signalsPerStep = 50;
 
+/** With no more of them waiting a schedule continues as new in a flood: Temporal takes 2 MB of input at most. */
+export const carriedSignals = 200;
+
+/** Signals that name a command go on with it at most so many: all but a few name one that is stored, and need nothing. */
+export const carriedNamed = 1_000;
+
 /** As many signals since the last step announce a flood: far fewer than the 100 that the server keeps for an open task. */
 export const floodSignals = 10;
 

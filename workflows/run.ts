@@ -16,7 +16,7 @@ import type { CountedRows } from '../activities/count.ts';
 import type { ContinuedRun } from '../src/decisions/continue_run.ts';
 import type { BarrierLook } from '../src/source/source.ts';
 import { exportRanges, type ExportActivities } from './export_ranges.ts';
-import { isId, type RunInput } from './messages.ts';
+import { isRunInput, type RunInput } from './messages.ts';
 import { barrierPollMs, exportPolicy, recordingPolicy, sourcePolicy } from './policies.ts';
 import { endingOf } from './run_ending.ts';
 import { searchAttributes } from './search_attributes.ts';
@@ -30,10 +30,10 @@ const recording = proxyLocalActivities<AppendActivities>(recordingPolicy);
  * parts is handed over to a fresh execution, and a fresh row, from time to time.
  */
 export async function batchExportRun(input: RunInput): Promise<void> {
-  let { run_id } = input;
   // May have been started by hand with anything.
-  if (!isId(run_id) || typeof input.limits !== 'object')
+  if (!isRunInput(input))
     throw ApplicationFailure.nonRetryable('The input has to name a run and its limits.', 'InvalidInput');
+  let { run_id } = input;
   let continued: ContinuedRun | undefined;
   let failure: unknown;
   let ending: ReturnType<typeof endingOf>;

@@ -11,9 +11,10 @@ import {
 } from '@temporalio/workflow';
 import type { AppendActivities, ScheduleStepOutcome } from '../activities/append.ts';
 import { openInbox } from './inbox.ts';
-import { isId, type ScheduleInput } from './messages.ts';
+import { isScheduleInput, type ScheduleInput } from './messages.ts';
 import {
   busyIntervalMs,
+  carriedSignals,
   commandsPerLocalStep,
   commandsPerRemoteStep,
   floodSignals,
@@ -40,13 +41,16 @@ const remote = proxyActivities<ScheduleActivities>(remoteRecordingPolicy);
  * may end, restart or be reset at any time. Ends when the export is deleted, or was never created.
  */
 export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
-  const { batch_export_id } = input;
   // May have been started by hand with anything.
-  if (!isId(batch_export_id))
-    throw ApplicationFailure.nonRetryable('The input has to name a batch export.', 'InvalidInput');
+  if (!isScheduleInput(input))
+    throw ApplicationFailure.nonRetryable(
+      'The input has to name a batch export; its other members are what one execution hands to the next.',
+      'InvalidInput',
+    );
+  const { batch_export_id } = input;
   const inbox = openInbox(input);
   const show = createShow();
-  let more = false;
+  let more = input.flood === true;
   for (;;) {
     const mayBeMany = more || inbox.waiting() > 0 || inbox.arrived() >= floodSignals;
     const isRemote = mayBeMany && patched('remote steps');
@@ -55,6 +59,7 @@ export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
     const step: ScheduleStepOutcome = await activities.takeScheduleStep({
       batch_export_id,
       signals,
+      named: inbox.takeNamed(signalsPerStep),
       most_commands: isRemote ? commandsPerRemoteStep : commandsPerLocalStep,
     });
     show(step);
@@ -64,10 +69,17 @@ export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
       ? await activities.startAndCancelRuns({ batch_export_id, cancel_run_ids, wake_backfill_ids })
       : { busy: 0 };
     more = step.more === true || inbox.waiting() > signalsPerStep;
-    if (more) continue;
-    if (step.status !== 'live' && !inbox.hasNews()) return;
-    if (workflowInfo().continueAsNewSuggested || inbox.commands() >= step.continue_after)
-      await continueAsNew<typeof batchExportSchedule>({ batch_export_id, ...inbox.carry() });
+    const isLong = workflowInfo().continueAsNewSuggested || inbox.commands() >= step.continue_after;
+    // A flood may last, so its end is not waited for; but what waits has to fit into the input of the next execution.
+    const mayContinue = inbox.waiting() <= carriedSignals;
+    if (more && !(isLong && mayContinue && patched('continue in a flood'))) continue;
+    if (!more && step.status !== 'live' && !inbox.hasNews()) return;
+    if (isLong)
+      await continueAsNew<typeof batchExportSchedule>({
+        batch_export_id,
+        ...inbox.carry(),
+        ...(more && { flood: true }),
+      });
     const sleepMs = Math.min(
       step.wake_in_ms ?? longestSleepMs.schedule,
       busy > 0 ? busyIntervalMs : longestSleepMs.schedule,

@@ -23,8 +23,7 @@ export interface BackfillStep {
   readonly batch_export_id: string;
   /** True when nothing more will be opened and nothing is waited for. */
   readonly ended: boolean;
-  /** Whether it is paused, by a person or by itself. */
-  readonly paused: boolean;
+  readonly status: BackfillState['status'];
   readonly start_runs: readonly StartableRun[];
   /** How many intervals were opened so far, of how many; for the line in the Temporal UI. */
   readonly opened: number;
@@ -39,10 +38,10 @@ export async function takeBackfillStep(
   policies: Policies,
   backfillId: string,
 ): Promise<BackfillStep> {
-  const step = await journal.transaction(async (transaction) => {
+  const step = await journal.transaction(async (transaction): Promise<Omit<BackfillStep, 'start_runs'>> => {
     const batchExportId = await exportOf(transaction.connection, backfillId);
     if (batchExportId === undefined)
-      return { batch_export_id: '', ended: true, paused: false, opened: 0, total: 0, has_news: false };
+      return { batch_export_id: '', ended: true, status: 'Absent', opened: 0, total: 0, has_news: false };
     const batchExport = await transaction.lock(batchExportDecider, batchExportId);
     const backfill = await transaction.lock(backfillDecider, backfillId);
     await noteEndedRuns(transaction.connection, backfill);
@@ -53,7 +52,7 @@ export async function takeBackfillStep(
     return {
       batch_export_id: batchExportId,
       ended: state.status === 'Completed' || state.status === 'Cancelled' || state.status === 'Absent',
-      paused: state.status === 'Paused',
+      status: state.status,
       opened: state.status === 'Absent' ? 0 : state.opened,
       total: state.status === 'Absent' ? 0 : state.subject.total_runs,
       has_news: hasNews,

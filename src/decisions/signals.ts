@@ -1,4 +1,6 @@
+import { commandIdOf, isId } from '../../workflows/messages.ts';
 import { commandBodies, settleCommand } from '../journal/commands.ts';
+import type { Pool } from '../journal/database.ts';
 import { idFromCause, type Journal } from '../journal/journal.ts';
 import { writeLogLine } from '../journal/log_lines.ts';
 
@@ -15,21 +17,17 @@ export interface ReceivedSignal {
 
 const isHandName = (name: string): name is keyof typeof commandBodies => Object.hasOwn(commandBodies, name);
 
-const commandIdOf = (input: unknown): string | undefined =>
-  typeof input === 'object' && input !== null && 'command_id' in input && typeof input.command_id === 'string'
-    ? input.command_id
-    : undefined;
-
 /**
- * Stores a signal that was sent by hand as a command of its own; nonsense is stored too, as refused. A signal that
- * names a stored command, or that only wakes the workflow, needs nothing here.
+ * Stores a signal that was sent by hand as a command of its own; nonsense is stored too, as refused, and so is one that
+ * names a command which the export does not have. A signal that names a stored one needs nothing here.
  */
 export async function storeHandSignal(
   journal: Journal,
   batchExportId: string,
   signal: ReceivedSignal,
 ): Promise<void> {
-  if (signal.name === 'wake' || commandIdOf(signal.input) !== undefined) return;
+  const named = commandIdOf(signal.input);
+  if (named !== undefined && (await hasCommand(journal.pool, batchExportId, named))) return;
   const id = idFromCause('signal', batchExportId, signal.chain, signal.ordinal);
   await journal.transaction(async ({ connection }) => {
     const { rows } = await connection.query<{ team_id: number }>(
@@ -38,9 +36,10 @@ export async function storeHandSignal(
     );
     const teamId = rows[0]?.team_id;
     if (teamId === undefined) return;
-    const parsed = isHandName(signal.name)
-      ? commandBodies[signal.name].safeParse(signal.input ?? {})
-      : undefined;
+    const parsed =
+      isHandName(signal.name) && named === undefined
+        ? commandBodies[signal.name].safeParse(signal.input ?? {})
+        : undefined;
     // A name that is no command is kept as it came, but for what PostgreSQL cannot hold: it is refused right below.
     const name = signal.name.replaceAll('\0', '').slice(0, 100);
     const { rowCount } = await connection.query(
@@ -50,9 +49,12 @@ export async function storeHandSignal(
     );
     if (rowCount === 0 || parsed?.success) return;
     const issue = parsed?.error.issues[0];
-    const detail = issue
-      ? `${issue.path.join('.') || 'The payload'}: ${issue.message}`
-      : `There is no signal "${name}".`;
+    const detail =
+      named !== undefined
+        ? `The batch export has no command "${named.replaceAll('\0', '')}".`
+        : issue
+          ? `${issue.path.join('.') || 'The payload'}: ${issue.message}`
+          : `There is no signal "${name}".`;
     await settleCommand(connection, id, 'rejected', { code: 'invalid_input', detail, attr: null });
     await writeLogLine(connection, {
       team_id: teamId,
@@ -62,4 +64,13 @@ export async function storeHandSignal(
       message: `A signal sent by hand was refused: ${detail}`,
     });
   });
+}
+
+async function hasCommand(pool: Pool, batchExportId: string, id: string): Promise<boolean> {
+  if (!isId(id)) return false;
+  const { rows } = await pool.query('select from exportd.commands where id = $1 and batch_export_id = $2', [
+    id,
+    batchExportId,
+  ]);
+  return rows.length > 0;
 }

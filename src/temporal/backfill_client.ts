@@ -27,6 +27,9 @@ interface BackfillRow {
   readonly team_id: number;
   readonly start_at: string;
   readonly end_at: string;
+  readonly status: string;
+  readonly model: string;
+  readonly destination_type: string;
 }
 
 /** Starts and wakes backfill workflows. */
@@ -37,7 +40,8 @@ export function createBackfillClient(
 ): BackfillClient {
   const optionsOf = async (backfillId: string) => {
     const { rows } = await pool.query<BackfillRow>(
-      `select batch_export_id, export.name, backfill.team_id, backfill.start_at, backfill.end_at
+      `select batch_export_id, export.name, backfill.team_id, backfill.start_at, backfill.end_at, backfill.status,
+         export.model, export.destination_type
        from exportd.backfills backfill join exportd.batch_exports export on export.id = batch_export_id
        where backfill.id = $1`,
       [backfillId],
@@ -53,7 +57,10 @@ export function createBackfillClient(
       typedSearchAttributes: [
         { key: searchAttributes.batchExport, value: row.batch_export_id },
         { key: searchAttributes.project, value: String(row.team_id) },
+        { key: searchAttributes.model, value: row.model },
+        { key: searchAttributes.destination, value: row.destination_type },
         { key: searchAttributes.backfill, value: backfillId },
+        { key: searchAttributes.status, value: row.status },
       ],
       staticSummary: backfillSummary(row),
     };

@@ -5,7 +5,7 @@ import type { Settings } from '../config/settings.ts';
 import { storeHandSignal, type ReceivedSignal } from '../decisions/signals.ts';
 import type { Journal } from '../journal/journal.ts';
 import { createSignalCounter } from '../../workflows/hand_signals.ts';
-import { isId, workflowTypes, type ScheduleInput } from '../../workflows/messages.ts';
+import { isScheduleInput, workflowTypes, type ScheduleInput } from '../../workflows/messages.ts';
 import { tamed } from '../../workflows/tame_signals.ts';
 import { taskQueues } from './task_queues.ts';
 
@@ -47,8 +47,8 @@ export function createLostSignals(
         try {
           const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
           const { batch_export_id, signals } = signalsIn(events ?? []);
-          // One that was started by hand may name anything.
-          if (isId(batch_export_id))
+          // One that was started by hand may name nothing.
+          if (batch_export_id !== undefined)
             for (const signal of signals) await storeHandSignal(journal, batch_export_id, signal);
           read.add(runId);
         } catch (error) {
@@ -74,16 +74,17 @@ function signalsIn(events: readonly HistoryEvent[]): {
     if (!signaled) return [];
     const { name, payload } = tamed(signaled.signalName ?? '', signaled.input?.payloads ?? []);
     const value: unknown = payload && defaultPayloadConverter.fromPayload(payload);
-    return counter.receive(name, value) ?? [];
+    const counted = counter.receive(name, value);
+    return counted.is === 'wake' ? [] : [counted.signal];
   });
   return { batch_export_id: input?.batch_export_id, signals: [...(input?.signals ?? []), ...received] };
 }
 
 /** What a schedule was started with; undefined when that was by hand, with something else. */
-function inputOf(payload: temporal.api.common.v1.IPayload | undefined): Partial<ScheduleInput> | undefined {
+function inputOf(payload: temporal.api.common.v1.IPayload | undefined): ScheduleInput | undefined {
   try {
     const value: unknown = payload && defaultPayloadConverter.fromPayload(payload);
-    return typeof value === 'object' && value !== null ? value : undefined;
+    return isScheduleInput(value) ? value : undefined;
   } catch {
     return undefined;
   }

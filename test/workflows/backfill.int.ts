@@ -51,7 +51,16 @@ describe('the backfill workflow', () => {
     expect(runs.map(({ status }) => status)).toEqual(Array.from({ length: 24 }, () => 'Completed'));
     expect(new Set(runs.map((run) => run.data_interval_start)).size).toBe(24);
     expect(most).toBeLessThanOrEqual(stack.settings.EXPORTD_BACKFILL_CONCURRENCY);
-    const { raw } = await handle.describe();
+    const { raw, typedSearchAttributes } = await handle.describe();
+    const shown = typedSearchAttributes.getAll().map(({ key, value }) => [key.name, value]);
+    expect(Object.fromEntries(shown)).toMatchObject({
+      ExportdProject: '1',
+      ExportdBatchExport: id,
+      ExportdModel: 'events',
+      ExportdDestination: 'S3',
+      ExportdBackfill: backfillId,
+      ExportdStatus: 'Completed',
+    });
     expect(raw.workflowExecutionInfo?.firstRunId).not.toBe(raw.workflowExecutionInfo?.execution?.runId);
   });
 

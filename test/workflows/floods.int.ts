@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Worker, type ReplayHistoriesIterable } from '@temporalio/worker';
 import { createLogger } from '../../src/telemetry/logger.ts';
+import type { ScheduleInput } from '../../workflows/messages.ts';
 import { until } from '../setup/until.ts';
 import { createControlStack, sharedBundle, type ControlStack } from '../temporal/control_stack.ts';
 
@@ -93,6 +94,22 @@ describe('300 signals, while the workflow continues as new after every 50', () =
     await Promise.all(times.map((last_paused_at) => scheduleOf(id).signal('pause', { last_paused_at })));
     const commands = await decided(id, 300);
     expect(commands.map(({ body }) => body.last_paused_at).toSorted()).toEqual(times);
+    expect(new Set(await replayed(id))).toEqual(new Set(['replayed']));
+  });
+
+  it('by hand, all before a worker runs: it continues as new in their midst, and keeps their order', async () => {
+    const id = await stack.createExport();
+    await stack.stopWorker();
+    const few = times.slice(0, 260);
+    for (const last_paused_at of few) await scheduleOf(id).signal('pause', { last_paused_at });
+    await stack.startWorker();
+    const commands = await decided(id, few.length);
+    expect(commands.map(({ body }) => body.last_paused_at)).toEqual(few);
+    const [, second] = await chainOf(id);
+    const { events } = await fetchHistory(id, second ?? '');
+    const [input] = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
+    const { flood, signals } = JSON.parse(Buffer.from(input?.data ?? []).toString()) as ScheduleInput;
+    expect([flood, signals?.length]).toEqual([true, 160]);
     expect(new Set(await replayed(id))).toEqual(new Set(['replayed']));
   });
 

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { temporal } from '@temporalio/proto';
+import { taskQueues } from '../../src/temporal/task_queues.ts';
+import { workflowTypes } from '../../workflows/messages.ts';
 import { until } from '../setup/until.ts';
 import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
 
@@ -96,6 +98,8 @@ describe('the schedule workflow', () => {
       ['zero\u0000character', json({})],
       ['__temporal_reserved', json({})],
       ['__proto__', json({})],
+      ['pause', json({ command_id: randomUUID() })],
+      ['pause', json({ command_id: 'no id' })],
     ];
     for (const [signalName, payloads] of nonsense)
       await stack.client.workflowService.signalWorkflowExecution({
@@ -108,6 +112,18 @@ describe('the schedule workflow', () => {
     const rejected = async () => (await decidedOf(id)).filter((line) => line.endsWith('rejected')).length;
     await until(async () => (await rejected()) === nonsense.length, 'every refusal');
     expect(await decidedOf(id)).toHaveLength(nonsense.length + 2);
+    const { rows } = await stack.pool.query<{ message: string }>(
+      `select message from exportd.log_lines where batch_export_id = $1 and message like '%has no command%' order by id`,
+      [id],
+    );
+    expect(rows).toEqual([
+      {
+        message: expect.stringMatching(
+          /^A signal sent by hand was refused: .* no command "[0-9a-f-]{36}"\.$/,
+        ),
+      },
+      { message: 'A signal sent by hand was refused: The batch export has no command "no id".' },
+    ]);
   });
 
   it('continues as new without losing or doubling a signal', async () => {
@@ -128,6 +144,21 @@ describe('the schedule workflow', () => {
     const id = await stack.createExport();
     await scheduleOf(id).terminate('by hand');
     expect((await stack.command(id, 'pause')).status).toBe('applied');
+  });
+
+  it.each([
+    [workflowTypes.schedule, null],
+    [workflowTypes.schedule, { batch_export_id: randomUUID(), signals: [5] }],
+    [workflowTypes.schedule, { batch_export_id: randomUUID(), signals: 'pause' }],
+    [workflowTypes.backfill, null],
+    [workflowTypes.run, null],
+  ])('and its like fail at once when they are started by hand with rubbish: %s %j', async (type, input) => {
+    const started = stack.client.workflow.execute(type, {
+      workflowId: `rubbish-${randomUUID()}`,
+      taskQueue: taskQueues(stack.settings).control,
+      args: [input],
+    });
+    await expect(started).rejects.toMatchObject({ cause: { type: 'InvalidInput' } });
   });
 
   it('ends at once when the create command was refused', async () => {
