@@ -19,7 +19,7 @@ export function withEntrances(plan: FunnelPlan, rows: FunnelRows): FunnelRows {
   const read = selectOf(
     `with entered as (select 1) select ${handedOn(columnsOf(rows)).join(', ')}, e._entrance as _entrance
       from entered as r inner join (select 1) as e on ${same}
-        and r._at >= e._first and r._at <= e._last + interval ${plan.windowSeconds} second`,
+        and r._at >= e._first and r._at <= e._last + ${plan.windowSeconds}`,
   );
   if (read.from?.kind !== 'join') return rows;
   const select = withNamed(reading(read, { ...read.from, right: derived(entrances, 'e') }), rows.select);

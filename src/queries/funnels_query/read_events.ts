@@ -40,13 +40,24 @@ export function readEvents(plan: FunnelPlan, about: FunnelAbout): Select {
         rangeCondition(range),
         expressionOf('{actor} is not null', { actor }),
         isText(plan) ? expressionOf("{actor} != ''", { actor }) : null,
-        plan.order === 'strict' ? null : joined('or', [...met, ...barring]),
+        ...(plan.order === 'strict' ? [] : [isNamed(plan), joined('or', [...met, ...barring])]),
         filtersCondition(query.properties, { scope: 'events', attr: 'query__properties' }),
         query.filterTestAccounts ? testAccountsCondition(about.project, 'events') : null,
       ]) ?? expressionOf('true'),
   };
   // OFFSET keeps PostgreSQL from computing the columns only behind the sort, which would carry whole events.
   return selectOf(`select ${columns.join(', ')} from events where {wanted} offset 0`, parts);
+}
+
+/** That an event has one of the names that are asked for, which an index finds; null where any name will do. */
+function isNamed({ definitions, exclusions }: FunnelPlan): Expression | null {
+  const names = [...definitions, ...exclusions].map(({ node }) =>
+    node.kind === 'EventsNode' ? (node.event ?? null) : null,
+  );
+  if (names.includes(null)) return null;
+  const different = [...new Set(names)];
+  const parts = Object.fromEntries(different.map((value, index) => [`name${index}`, { value }]));
+  return expressionOf(`event in (${different.map((_, index) => `{name${index}}`).join(', ')})`, parts);
 }
 
 /** The first moment of an interval, in the project's zone. */

@@ -53,13 +53,18 @@ export const columnsOf = ({ keys, order, further }: FunnelRows): readonly string
 export const windowOf = ({ keys, order }: FunnelRows): string =>
   `partition by ${keys.map((name) => `r.${name}`).join(', ')} order by ${order.map((name) => `r.${name}`).join(', ')}`;
 
+/** Whether a step is only done by events of the walk's value. In any order, equal steps are not told apart. */
+function isAttributed({ attribution, order, definitionOfStep }: FunnelPlan, step: number): boolean {
+  if (attribution === null || typeof attribution === 'string') return false;
+  if (order !== 'unordered') return attribution.step === step;
+  return definitionOfStep[attribution.step - 1] === definitionOfStep[step - 1];
+}
+
 /** Whether an event is of a step, counted from 1. */
 export function matchesStep(plan: FunnelPlan, step: number): string {
   const bit = 2 ** (plan.definitionOfStep[step - 1] ?? 0);
   const conditions = [plan.isExclusive ? `r._steps = ${bit}` : `bitAnd(r._steps, ${bit}) > 0`];
-  const { attribution } = plan;
-  if (attribution !== null && typeof attribution === 'object' && attribution.step === step)
-    conditions.push('r._own = r._value');
+  if (isAttributed(plan, step)) conditions.push('r._own = r._value');
   if (step === 1 && plan.byEntrance && plan.order !== 'unordered') conditions.push('r._bucket = r._entrance');
   return conditions.join(' and ');
 }

@@ -75,7 +75,7 @@ function windowOfDirection({ byEntrance }: FunnelPlan, { keys, order }: FunnelRo
 /** When the slot's event was, the row's own among them; null outside of the window. */
 function timeText(plan: FunnelPlan, slot: Slot): string {
   const time = `if(${matchesStep(plan, slot.step)}, ${eventBefore(slot)}, r.${other(slot)})`;
-  const window = `interval ${plan.windowSeconds} second`;
+  const window = String(plan.windowSeconds);
   const isOpen = plan.byEntrance ? `${time} <= r._at + ${window}` : `${time} + ${window} >= r._at`;
   return `if(${isOpen}, ${time}, null)`;
 }
@@ -106,7 +106,7 @@ function finished(plan: FunnelPlan, rows: FunnelRows, window: string, select: At
     };
   }
   const own = times.map((name) => `ifNull(r.${name}, r._at)`).join(', ');
-  const open = `+ interval ${windowSeconds} second`;
+  const open = `+ ${windowSeconds}`;
   const isBroken = byEntrance
     ? `if(r._depth = ${length}, r._after${guard} < greatest(${own}), r._after${guard} <= r._at ${open})`
     : `r._before${guard} > least(${own}) or r._depth < ${length} and r._after${guard} <= least(${own}) ${open}`;

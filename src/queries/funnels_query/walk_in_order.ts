@@ -72,7 +72,7 @@ function nextStep(plan: FunnelPlan, { rows, passed, walked }: Walk, step: number
     for (const kind of kinds)
       for (const place of numbersBetween(1, earlier))
         columns.push(`r._f${earlier}_${kind}${place} as _f${earlier}_${kind}${place}`);
-  const open = (from: number): string => `_f${from}_t1 + interval ${windowSeconds} second >= r._at`;
+  const open = (from: number): string => `_f${from}_t1 + ${windowSeconds} >= r._at`;
   const goesOn = sources.map((from) => {
     const taint = taintOf(plan, from, step);
     return { from, isOpen: `${matchesStep(plan, step)} and ${open(from)}`, taint };
@@ -172,6 +172,6 @@ function isBarredBehind(plan: FunnelPlan, step: number): string {
   const required = numbersBetween(step + 1, length).find((one) => !optional[one - 1]) ?? length;
   const conditions = guarded
     .filter((one) => one > step && one <= required)
-    .map((one) => `ifNull(r._after${one} <= r._t1 + interval ${windowSeconds} second, false)`);
+    .map((one) => `ifNull(r._after${one} <= r._t1 + ${windowSeconds}, false)`);
   return conditions.length === 0 ? 'false' : conditions.join(' or ');
 }

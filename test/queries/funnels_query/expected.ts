@@ -1,0 +1,77 @@
+import type { StepResult } from '../../../src/queries/funnels_query/steps_answer.ts';
+import type { FunnelTrend } from '../../../src/queries/funnels_query/trends_answer.ts';
+import { plainRates, plainSteps, plainTimes, rankedValues } from './plain_answers.ts';
+import type { PlainEvent, PlainFunnel } from './plain_events.ts';
+import { plainActors, type PlainActor } from './plain_funnels.ts';
+import { firstTime, type RandomFunnel } from './random_funnels.ts';
+
+const hour = 3_600_000;
+const bucketOf = (event: PlainEvent): number => Math.floor(event.at / hour) * hour;
+/** Hours of the range, the one that is there twice among them. */
+const buckets = Array.from({ length: 9 }, (_, index) => firstTime + index * hour);
+const isInRange = ({ at }: PlainEvent): boolean => at >= firstTime && at < firstTime + 9 * hour;
+
+const shown = (funnel: PlainFunnel, value: string | null): readonly string[] => {
+  if (value === null) return ['Other'];
+  return value === '' ? funnel.breakdowns.map(() => '') : (JSON.parse(value) as string[]);
+};
+
+const rounded = (value: number | null): number | null =>
+  value === null ? null : Math.round(value * 1e6) / 1e6;
+
+const ofSteps = (steps: readonly StepResult[]) =>
+  steps.map((step) => [
+    step.count,
+    rounded(step.average_conversion_time),
+    rounded(step.median_conversion_time),
+  ]);
+const plainOfSteps = (funnel: PlainFunnel, actors: readonly PlainActor[]) =>
+  plainSteps(funnel, actors).map((step) => [step.count, rounded(step.average), rounded(step.median)]);
+
+/** What a funnel gives, by a walk event by event. */
+export function expectedOf(
+  { funnel, viz, from, to, binCount }: RandomFunnel,
+  events: readonly PlainEvent[],
+): unknown {
+  const seen = events.filter(isInRange);
+  if (viz === 'trends') {
+    const attributed =
+      typeof funnel.attribution === 'object' && funnel.breakdowns.length > 0 ? funnel.attribution.step : 0;
+    const length = Math.max(to, attributed) + 1;
+    const walked: PlainFunnel = {
+      ...funnel,
+      steps: funnel.steps.slice(0, length),
+      exclusions: funnel.exclusions.filter((one) => one.from + 1 < length),
+    };
+    const actors = plainActors(walked, seen, bucketOf);
+    if (funnel.breakdowns.length === 0) return [plainRates(actors, { from, to, buckets })];
+    return rankedValues(funnel, actors, (own) => [own.filter(({ depth }) => depth > from).length]).map(
+      (one) => [shown(funnel, one.value), plainRates(one.actors, { from, to, buckets })],
+    );
+  }
+  const actors = plainActors(funnel, seen, null);
+  if (viz === 'time_to_convert') {
+    const times = plainTimes(actors, { from, to, binCount });
+    return { ...times, average_conversion_time: rounded(times.average_conversion_time) };
+  }
+  if (funnel.breakdowns.length === 0) return actors.length === 0 ? [] : plainOfSteps(funnel, actors);
+  const depths = funnel.steps.map((_, index) => index).toReversed();
+  return rankedValues(funnel, actors, (own) =>
+    depths.map((index) => own.filter(({ depth }) => depth > index).length),
+  ).map((one) => [shown(funnel, one.value), plainOfSteps(funnel, one.actors)]);
+}
+
+/** An answer in the form in which it is compared. */
+export function answered({ funnel, viz }: RandomFunnel, results: unknown): unknown {
+  const isBrokenDown = funnel.breakdowns.length > 0;
+  if (viz === 'time_to_convert') {
+    const times = results as ReturnType<typeof plainTimes>;
+    return { ...times, average_conversion_time: rounded(times.average_conversion_time) };
+  }
+  if (viz === 'trends')
+    return (results as FunnelTrend[]).map(({ data, breakdown_value }) =>
+      isBrokenDown ? [breakdown_value, data] : data,
+    );
+  if (!isBrokenDown) return ofSteps(results as StepResult[]);
+  return (results as StepResult[][]).map((steps) => [steps[0]?.breakdown_value, ofSteps(steps)]);
+}
