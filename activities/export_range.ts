@@ -33,7 +33,7 @@ export async function exportRange(
   const { runSteps, source, encoders } = dependencies;
   if (loaded.ranges[position]?.finished) return { run: loaded, done: true };
   const begun = await runSteps.beginExport(runId, position);
-  const columns = source.columns(begun.subject.model);
+  const columns = source.columns(begun.subject.model, work.selection);
   const encoder = encoders.fileEncoder(destination.encoding, columns);
   const attempt = { ...work, position, encoder };
   const { run, resumed } = await takeUp(attempt, begun);

@@ -6,7 +6,7 @@ import { withDestination } from './run_destination.ts';
 /** What publishing works with. */
 export type PublishDependencies = Pick<
   ExportDependencies,
-  'runSteps' | 'source' | 'openDestination' | 'logger'
+  'runSteps' | 'source' | 'openDestination' | 'selectionOf' | 'logger'
 >;
 
 /** What of a published manifest travels through a history. */
@@ -22,7 +22,7 @@ export async function publishManifest(
   runId: string,
   signal: AbortSignal,
 ): Promise<PublishOutcome> {
-  const { runSteps, source } = dependencies;
+  const { runSteps, source, selectionOf } = dependencies;
   const found = await runSteps.read(runId);
   const run =
     found.status === 'Completed'
@@ -30,7 +30,8 @@ export async function publishManifest(
       : await runSteps.startPublish(runId, requireActive(found).generation);
   return withDestination(dependencies, runId, run, async (destination) => {
     const manifest_key = destination.manifestKey(run.subject);
-    const manifest = manifestOf(runId, run, source.columns(run.subject.model));
+    const columns = source.columns(run.subject.model, await selectionOf(run.subject));
+    const manifest = manifestOf(runId, run, columns);
     if (run.status !== 'Completed') {
       const { verified } = await destination.putManifest(manifest_key, manifest, signal);
       if (!verified)

@@ -58,7 +58,7 @@ async function* rejectedRows(
   stretch: { after: SortKey | null; until: SortKey | null },
 ): AsyncGenerator<RejectedRow> {
   const { source, encoders } = dependencies;
-  const encoder = encoders.fileEncoder(destination.encoding, source.columns(run.subject.model));
+  const encoder = encoders.fileEncoder(destination.encoding, source.columns(run.subject.model, selection));
   const options = { blockBytes: encoder.blockBytes, signal };
   for await (const block of source.blocks(rowRangeOf(run, selection), stretch, options))
     yield* (await encoder.encode(block)).rejected;

@@ -1,5 +1,6 @@
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Connection, Pool } from '../journal/database.ts';
+import type { RowQuery } from '../source/row_query/row_query.ts';
 import {
   mergeSealed,
   openSealed,
@@ -8,6 +9,12 @@ import {
   type PublicConfig,
   type SealedConfig,
 } from './sealed_config.ts';
+
+/** A stored version with its secrets as they are stored. */
+export interface StoredConfig extends SealedConfig {
+  /** The owner's query, which chooses the columns of the files; null for the model's own columns. */
+  readonly row_query: RowQuery | null;
+}
 
 /** There is no such version of an export's config. */
 export class ConfigMissing extends Error {
@@ -24,10 +31,16 @@ export class ConfigMissing extends Error {
 export async function storeConfig(
   connection: Connection,
   store: ConfigStore,
-  given: { batch_export_id: string; destination_type: string; config: unknown },
+  given: {
+    batch_export_id: string;
+    destination_type: string;
+    config: unknown;
+    row_query?: RowQuery | null;
+  },
 ): Promise<number> {
-  const { batch_export_id } = given;
-  return insertVersion(connection, batch_export_id, sealConfig(store, batch_export_id, given));
+  const { batch_export_id, row_query = null } = given;
+  const sealed = sealConfig(store, batch_export_id, given);
+  return insertVersion(connection, batch_export_id, { ...sealed, row_query });
 }
 
 /**
@@ -38,11 +51,19 @@ export async function storeConfig(
 export async function mergeConfig(
   connection: Connection,
   store: ConfigStore,
-  given: { batch_export_id: string; base_version: number; config: Readonly<Record<string, unknown>> },
+  given: {
+    batch_export_id: string;
+    base_version: number;
+    config: Readonly<Record<string, unknown>>;
+    /** The older version's when it is not given. */
+    row_query?: RowQuery | null | undefined;
+  },
 ): Promise<number> {
   const { batch_export_id, base_version, config } = given;
-  const base = await readSealedConfig(connection, batch_export_id, base_version);
-  return insertVersion(connection, batch_export_id, mergeSealed(store, batch_export_id, base, config));
+  const base = await readStoredConfig(connection, batch_export_id, base_version);
+  const { row_query = base.row_query } = given;
+  const merged = mergeSealed(store, batch_export_id, base, config);
+  return insertVersion(connection, batch_export_id, { ...merged, row_query });
 }
 
 /** A version without its secrets, for answers of the interface. @throws ConfigMissing */
@@ -50,9 +71,9 @@ export async function readPublicConfig(
   database: Pool | Connection,
   batchExportId: string,
   version: number,
-): Promise<PublicConfig> {
-  const { destination_type, config } = await readSealedConfig(database, batchExportId, version);
-  return { destination_type, config };
+): Promise<PublicConfig & Pick<StoredConfig, 'row_query'>> {
+  const { destination_type, config, row_query } = await readStoredConfig(database, batchExportId, version);
+  return { destination_type, config, row_query };
 }
 
 /** A version with its secrets in clear. Only activities call this. @throws ConfigMissing, SecretUnreadable */
@@ -62,17 +83,17 @@ export async function readConfig(
   batchExportId: string,
   version: number,
 ): Promise<PublicConfig> {
-  return openSealed(keyRing, batchExportId, await readSealedConfig(database, batchExportId, version));
+  return openSealed(keyRing, batchExportId, await readStoredConfig(database, batchExportId, version));
 }
 
 /** A version with its secrets as they are stored. @throws ConfigMissing */
-export async function readSealedConfig(
+export async function readStoredConfig(
   database: Pool | Connection,
   batchExportId: string,
   version: number,
-): Promise<SealedConfig> {
-  const { rows } = await database.query<SealedConfig>(
-    `select destination_type, config, secrets from exportd.destination_configs
+): Promise<StoredConfig> {
+  const { rows } = await database.query<StoredConfig>(
+    `select destination_type, config, secrets, row_query from exportd.destination_configs
      where batch_export_id = $1 and version = $2`,
     [batchExportId, version],
   );
@@ -85,18 +106,24 @@ export async function readSealedConfig(
 async function insertVersion(
   connection: Connection,
   batchExportId: string,
-  row: SealedConfig,
+  row: StoredConfig,
 ): Promise<number> {
   // Two writers of one export take turns; the statement after the lock sees what the other one committed.
   await connection.query(`select pg_advisory_xact_lock(hashtextextended('destination_configs/' || $1, 0))`, [
     batchExportId,
   ]);
   const { rows } = await connection.query<{ version: number }>(
-    `insert into exportd.destination_configs (batch_export_id, version, destination_type, config, secrets)
-     select $1::uuid, coalesce(max(version), 0) + 1, $2, $3, $4
+    `insert into exportd.destination_configs (batch_export_id, version, destination_type, config, secrets, row_query)
+     select $1::uuid, coalesce(max(version), 0) + 1, $2, $3, $4, $5
      from exportd.destination_configs where batch_export_id = $1::uuid
      returning version`,
-    [batchExportId, row.destination_type, JSON.stringify(row.config), JSON.stringify(row.secrets)],
+    [
+      batchExportId,
+      row.destination_type,
+      JSON.stringify(row.config),
+      JSON.stringify(row.secrets),
+      row.row_query && JSON.stringify(row.row_query),
+    ],
   );
   return rows[0]?.version ?? 0;
 }

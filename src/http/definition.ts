@@ -1,6 +1,5 @@
 import type { BatchExportDefinition } from '../domain/batch_export.ts';
 import { hasOffsets, requireConsistent } from '../domain/definition_rules.ts';
-import { invalid } from './api_error.ts';
 import type { UpdateBody } from './schemas/batch_export.ts';
 
 /** The members of a definition that a body writes directly; the destination has versions of its own. */
@@ -24,7 +23,7 @@ export const utc = (time: string): string => new Date(time).toISOString();
 /**
  * The definition that a body makes of another one: absent keeps, null resets to the default, and an offset that the
  * new interval has no use for is reset with it.
- * @throws CommandRefused when the members do not fit each other, ApiError 400 for what is not supported.
+ * @throws CommandRefused when the members do not fit each other.
  */
 export function definitionFrom(base: WrittenDefinition, body: UpdateBody): WrittenDefinition {
   const interval = body.interval ?? base.interval;
@@ -41,12 +40,10 @@ export function definitionFrom(base: WrittenDefinition, body: UpdateBody): Writt
     offset_day: orDefault(body.offset_day, keptDay, 0),
     start_at: timeOr(body.start_at, base.start_at),
     end_at: timeOr(body.end_at, base.end_at),
-    dialect_query: orDefault(body.dialect_query, base.dialect_query, null),
+    dialect_query: textOr(body.dialect_query, base.dialect_query),
   };
   requireConsistent(wanted, body);
-  if (wanted.dialect_query !== null && wanted.dialect_query !== '')
-    throw invalid('Exports of a query are not supported yet; leave `dialect_query` out.', 'dialect_query');
-  return { ...wanted, dialect_query: null };
+  return wanted;
 }
 
 const orDefault = <Value>(given: Value | null | undefined, kept: Value, fallback: Value): Value =>
@@ -54,3 +51,7 @@ const orDefault = <Value>(given: Value | null | undefined, kept: Value, fallback
 
 const timeOr = (given: string | null | undefined, kept: string | null): string | null =>
   given === undefined ? kept : given === null ? null : utc(given);
+
+/** A query without text is none. */
+const textOr = (given: string | null | undefined, kept: string | null): string | null =>
+  given === undefined ? kept : given === '' ? null : given;

@@ -2,13 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import { mergeConfig } from '../destination/config_versions.ts';
 import type { ConfigStore } from '../destination/sealed_config.ts';
 import type { Connection } from '../journal/database.ts';
+import type { RowQuery } from '../source/row_query/row_query.ts';
 import { invalid } from './api_error.ts';
 import type { BatchExportRow } from './reading/batch_exports.ts';
 import type { UpdateBody } from './schemas/batch_export.ts';
 
 /**
  * The version of the export's config that an update leads to: the one in force when the body changes none of its
- * members, else a new one, merged.
+ * members and not the query of its rows (`rowQuery`, undefined where that stays), else a new one, merged.
  * @returns undefined when nothing changes.
  * @throws ApiError or CommandRefused when the destination is not acceptable.
  */
@@ -16,19 +17,27 @@ export async function updatedConfigVersion(
   connection: Connection,
   store: ConfigStore,
   current: BatchExportRow,
-  destination: UpdateBody['destination'],
+  {
+    destination,
+    rowQuery,
+  }: { destination: UpdateBody['destination']; rowQuery: RowQuery | null | undefined },
   awaitedVersion: number | null,
 ): Promise<number | undefined> {
   refuseTypeChange(current, destination?.type);
-  const config = destination?.config;
-  if (config === undefined || config === null) return undefined;
+  const config = destination?.config ?? {};
+  if (!destination?.config && rowQuery === undefined) return undefined;
   // An update that is still under way has a newer version: what it changed must survive this one.
   const base = Math.max(current.config_version, awaitedVersion ?? 0);
   const differing = Object.entries(config).filter(
     ([member, value]) => !isDeepStrictEqual(value, current.config[member]),
   );
-  if (differing.length === 0 && base === current.config_version) return undefined;
-  return mergeConfig(connection, store, { batch_export_id: current.id, base_version: base, config });
+  if (differing.length === 0 && rowQuery === undefined && base === current.config_version) return undefined;
+  return mergeConfig(connection, store, {
+    batch_export_id: current.id,
+    base_version: base,
+    config,
+    row_query: rowQuery,
+  });
 }
 
 /** A destination keeps its type for good. @throws ApiError 400 */

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { Settings } from '../config/settings.ts';
-import { destinationTypeOf } from '../destination/registry.ts';
+import { storedSelection } from '../destination/row_selections.ts';
 import { requireBackfillRange } from '../domain/backfill_request.ts';
 import { requireLive, type BatchExportState } from '../domain/batch_export.ts';
 import type { Pool } from '../journal/database.ts';
@@ -45,7 +45,7 @@ export async function dryRun(
     model: batchExport.model,
     team_id,
     interval: { start, end },
-    selection: destinationTypeOf(batchExport.destination_type).selectionOf(batchExport.config),
+    selection: storedSelection(batchExport),
   });
   return { dry_run: true, start_at: start, end_at: end, intervals, ...counted };
 }

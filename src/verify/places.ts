@@ -8,6 +8,7 @@ import { openBucketReader, type BucketReader } from '../destination/s3/reading.t
 import type { Model } from '../domain/batch_export.ts';
 import { CommandRefused } from '../domain/errors.ts';
 import type { Pool } from '../journal/database.ts';
+import type { RowQuery } from '../source/row_query/row_query.ts';
 import { CannotVerify, type Note } from './report.ts';
 
 /** An export as it was defined, for whoever looks at what it wrote. */
@@ -24,6 +25,7 @@ export interface ConfigVersion {
   readonly version: number;
   readonly destination_type: string;
   readonly config: Readonly<Record<string, unknown>>;
+  readonly row_query: RowQuery | null;
 }
 
 /** A bucket that the export wrote to under some version of its config. */
@@ -58,7 +60,7 @@ export async function readDefinition(pool: Pool, batchExportId: string): Promise
 /** Every version of an export's config, oldest first. */
 async function readVersions(pool: Pool, batchExportId: string): Promise<ConfigVersion[]> {
   const { rows } = await pool.query<ConfigVersion>(
-    `select version, destination_type, config from exportd.destination_configs
+    `select version, destination_type, config, row_query from exportd.destination_configs
      where batch_export_id = $1 order by version`,
     [batchExportId],
   );

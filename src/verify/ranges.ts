@@ -1,9 +1,9 @@
 import type { Manifest } from '../destination/manifest.ts';
-import { destinationTypeOf } from '../destination/registry.ts';
+import { storedSelection } from '../destination/row_selections.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RowRange } from '../source/source.ts';
-import { everyRow, type RowSelection } from '../source/row_selection.ts';
-import type { ConfigVersion, ExportDefinition, FindVersion } from './places.ts';
+import { everyRow } from '../source/row_selection.ts';
+import type { ExportDefinition, FindVersion } from './places.ts';
 import type { Tally } from './tally.ts';
 
 /** The interval of a manifest. */
@@ -36,7 +36,7 @@ export async function rangeOfManifest(
       name,
       `The export's config has no version ${manifest.config_version}.`,
     );
-  return { ...range, model: manifest.model, selection: version ? selectionOf(version) : range.selection };
+  return { ...range, model: manifest.model, selection: version ? storedSelection(version) : range.selection };
 }
 
 /** The rows of the source that the export would take of an interval now. */
@@ -46,8 +46,5 @@ export async function currentRange(
 ): Promise<RowRange> {
   const { model, team_id, config_version } = definition;
   const version = await findVersion(config_version);
-  return { model, team_id, interval, selection: version ? selectionOf(version) : everyRow };
+  return { model, team_id, interval, selection: version ? storedSelection(version) : everyRow };
 }
-
-const selectionOf = ({ destination_type, config }: ConfigVersion): RowSelection =>
-  destinationTypeOf(destination_type).selectionOf(config);

@@ -84,7 +84,7 @@ const refused: readonly [Method, string, unknown, string | null, RegExp][] = [
   ],
   ['POST', 'batch_exports', exportBody({ interval: 'day', offset_hour: 24 }), 'offset_hour', /23/],
   ['POST', 'batch_exports', exportBody({ interval: 'week', offset_day: 7 }), 'offset_day', /6/],
-  ['POST', 'batch_exports', exportBody({ dialect_query: 'select 1' }), 'dialect_query', /not supported yet/],
+  ['POST', 'batch_exports', exportBody({ dialect_query: 'select 1' }), 'dialect_query', /FROM is missing/],
   [
     'POST',
     'batch_exports',
@@ -153,7 +153,7 @@ describe('a request that is not valid', () => {
     const answer = await facade.call(method, url, body, headers);
     expect([answer.status, answer.body.type, answer.body.attr]).toEqual([400, 'validation_error', attr]);
     expect(answer.body.detail).toMatch(words);
-    expect(answer.body.code).toMatch(/^(required|invalid_input|parse_error)$/);
+    expect(answer.body.code).toMatch(/^(required|invalid_input|parse_error|dialect_error)$/);
   });
 
   it.each([

@@ -1,6 +1,7 @@
 import type { BatchExportDefinition, Model } from '../../domain/batch_export.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
 import { destinationTypeOf } from '../../destination/registry.ts';
+import type { RowQuery } from '../../source/row_query/row_query.ts';
 import { notFound } from '../api_error.ts';
 import type { BatchExportAnswer } from '../schemas/batch_export.ts';
 import { readLags } from './lag.ts';
@@ -16,6 +17,7 @@ export interface BatchExportRow extends BatchExportDefinition {
   readonly last_updated_at: string;
   readonly last_paused_at: string | null;
   readonly config: Record<string, unknown>;
+  readonly row_query: RowQuery | null;
 }
 
 const latestRunsShown = 10;
@@ -24,7 +26,7 @@ const selection = `
   select export.id, export.team_id, export.name, export.model, export.destination_type, export.config_version,
     export.interval, export.timezone, export.offset_hour, export.offset_day, export.start_at, export.end_at,
     export.dialect_query, export.paused, export.created_at, export.last_updated_at, export.last_paused_at,
-    version.config
+    version.config, version.row_query
   from exportd.batch_exports export
   join exportd.destination_configs version
     on version.batch_export_id = export.id and version.version = export.config_version
@@ -95,8 +97,14 @@ export async function batchExportAnswers(
       end_at: row.end_at,
       latest_runs: runs.filter((run) => run.batch_export_id === row.id).map((run) => runAnswer(run, linkOf)),
       dialect_query: row.dialect_query,
-      schema: null,
+      schema: row.row_query && schemaOf(row.row_query),
       lag,
     };
   });
 }
+
+/** The columns that a query chooses, as they are resolved. */
+const schemaOf = ({ fields, printed }: RowQuery): BatchExportAnswer['schema'] => ({
+  fields: fields.map(({ name, type, expression }) => ({ alias: name, expression, type })),
+  dialect_query: printed,
+});

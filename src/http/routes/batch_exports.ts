@@ -13,6 +13,7 @@ import {
 } from '../context.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
 import { batchExportAnswers, listBatchExports, requireBatchExport } from '../reading/batch_exports.ts';
+import { rowQueryOf, updatedRowQuery } from '../row_query.ts';
 import { listQuery } from '../schemas/backfill.ts';
 import {
   batchExportPath,
@@ -74,6 +75,7 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
           batch_export_id: batchExportId,
           destination_type: body.destination.type,
           config: body.destination.config ?? {},
+          row_query: await rowQueryOf(connection, teamOf(request), definition),
         });
         return {
           batch_export_id: batchExportId,
@@ -123,7 +125,10 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
         const awaited = await lockAwaitedConfigVersion(connection, id);
         const current = await requireBatchExport(connection, teamOf(request), id);
         const definition = definitionFrom(current, body);
-        const version = await updatedConfigVersion(connection, context, current, body.destination, awaited);
+        const isAwaited = awaited !== null;
+        const rowQuery = await updatedRowQuery(connection, current, definition, { body, isAwaited });
+        const change = { destination: body.destination, rowQuery };
+        const version = await updatedConfigVersion(connection, context, current, change, awaited);
         const changed = Object.entries(definition).filter(
           ([member, value]) => member in body || value !== current[member as keyof typeof definition],
         );

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readSealedConfig } from '../../destination/config_versions.ts';
+import { readStoredConfig } from '../../destination/config_versions.ts';
 import { destinationTypeOf } from '../../destination/registry.ts';
 import { refuseSelectionForModel } from '../../destination/row_selection_members.ts';
 import { mergeSealed, sealConfig, type SealedConfig } from '../../destination/sealed_config.ts';
@@ -59,7 +59,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       const { destination, model } = request.body;
       const current = await requireBatchExport(context.pool, teamOf(request), id);
       refuseTypeChange(current, destination?.type);
-      const base = await readSealedConfig(context.pool, id, current.config_version);
+      const base = await readStoredConfig(context.pool, id, current.config_version);
       const sealed = mergeSealed(context, id, base, destination?.config ?? {});
       checkSelection(sealed, model ?? current.model);
       return { steps: [...(await testDestination(context, id, sealed))] };

@@ -32,7 +32,13 @@ export const batchExportSchema = z
     end_at: timestamp.nullable(),
     latest_runs: z.array(runSchema).describe('The 10 newest.'),
     dialect_query: z.string().nullable(),
-    schema: z.record(z.string(), z.unknown()).nullable(),
+    schema: z
+      .object({
+        fields: z.array(z.object({ alias: z.string(), expression: z.string(), type: z.string() })),
+        dialect_query: z.string(),
+      })
+      .nullable()
+      .describe("The columns that `dialect_query` chooses; null where they are the model's own."),
     lag: lagSchema,
   })
   .meta({ id: 'BatchExport' });
@@ -71,7 +77,11 @@ const schedule = {
   last_paused_at: instant.nullish(),
   start_at: instant.nullish(),
   end_at: instant.nullish(),
-  dialect_query: z.string().nullish(),
+  dialect_query: z
+    .string()
+    .max(65_536, 'At most 65,536 characters.')
+    .nullish()
+    .describe('A SELECT over the model, which chooses the columns of the files.'),
 };
 
 const readOnlyMembers = {

@@ -23,3 +23,6 @@ create table exportd.property_definitions (
   last_updated_at timestamptz not null default clock_timestamp(),
   primary key (team_id, scope, name)
 );
+
+-- The query in the dialect that chooses the columns of an export's rows: text, columns and all that its meaning depends on.
+alter table exportd.destination_configs add column row_query json;

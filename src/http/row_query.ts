@@ -1,0 +1,49 @@
+import type { Connection } from '../journal/database.ts';
+import { readRowQuery } from '../source/row_query/read_row_query.ts';
+import type { RowQuery } from '../source/row_query/row_query.ts';
+import { ApiError } from './api_error.ts';
+import type { WrittenDefinition } from './definition.ts';
+
+type QueryMembers = Pick<WrittenDefinition, 'model' | 'dialect_query'>;
+
+/**
+ * The query of a definition, with the columns that it chooses and the project's settings of now, by which its dates are
+ * read for good; null where there is none.
+ * @throws ApiError 400 that shows where in the query something is wrong.
+ */
+export async function rowQueryOf(
+  connection: Connection,
+  teamId: number,
+  { model, dialect_query }: QueryMembers,
+): Promise<RowQuery | null> {
+  if (dialect_query === null) return null;
+  const { rows } = await connection.query<Pick<RowQuery, 'timezone' | 'week_start_day'>>(
+    'select timezone, week_start_day from exportd.projects where id = $1',
+    [teamId],
+  );
+  const [settings] = rows;
+  if (!settings) throw new Error(`There is no project ${teamId}.`);
+  try {
+    return readRowQuery(model, { dialect_query, ...settings });
+  } catch (error) {
+    if (!Error.isError(error) || error.name !== 'DialectError') throw error;
+    throw new ApiError(400, 'dialect_error', error.message, { attr: 'dialect_query' });
+  }
+}
+
+/**
+ * The query that an update leads to; undefined where it stays. An update of the export that is still to be decided may
+ * change it too: then nothing can be said to stay.
+ * @throws ApiError 400
+ */
+export async function updatedRowQuery(
+  connection: Connection,
+  current: QueryMembers & { readonly team_id: number; readonly row_query: RowQuery | null },
+  wanted: QueryMembers,
+  { body, isAwaited }: { readonly body: object; readonly isAwaited: boolean },
+): Promise<RowQuery | null | undefined> {
+  const stored = current.row_query?.dialect_query ?? null;
+  const stays = wanted.dialect_query === stored && wanted.model === current.model && !isAwaited;
+  if (stays || !('dialect_query' in body || 'model' in body)) return undefined;
+  return rowQueryOf(connection, current.team_id, wanted);
+}
