@@ -24,7 +24,7 @@ export function activeChanges(rows: From, days: number, count: number): Select {
   const columns = sameColumns(values);
   const following = selecting(
     { ...columns, first_day: fieldOf(bucketColumn), next_day: nextDay(values) },
-    { from: rows, where: expressionOf(`isNotNull(${actorColumn})`) },
+    { from: rows },
   );
   const endDay = 'next_day is null or next_day > first_day + {days} ? first_day + {days} : next_day';
   const spans = selecting(

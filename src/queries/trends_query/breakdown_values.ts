@@ -50,7 +50,7 @@ export function brokenDownBy({ type, property, group_type_index, attr }: Breakdo
 }
 
 /** An URL without what may be missing behind it: slashes, `?` and `#`. */
-const normalized = "{text} = '' ? null : ifNull(nullIf(trimRight({text}, '/?#'), ''), '/')";
+const normalized = "isNull({text}) or {text} = '' ? null : ifNull(nullIf(trimRight({text}, '/?#'), ''), '/')";
 
 /**
  * The text of an event's value, never null or empty.

@@ -1,6 +1,6 @@
 import { QueryInvalid } from '../query_errors.ts';
 import { FormulaError, parseFormula, type Formula } from './formula.ts';
-import { compareLines, type Line } from './lines.ts';
+import { sortedLines, type Line } from './lines.ts';
 import type { TrendsQuery } from './schema.ts';
 
 /** A formula of a query under the name that its lines have. */
@@ -50,11 +50,13 @@ function readFormula(text: string, count: number, attr: string): Formula {
  * A formula's lines over those of the series: one for each value that any series in it has; a series without that
  * value counts as 0.
  * @param length of each line
+ * @param totalOf what lines are sorted by
  */
 export function formulaLines(
   { series, evaluate }: Formula,
   linesBySeries: readonly (readonly Line[])[],
   length: number,
+  totalOf: (data: readonly number[]) => number,
 ): readonly Line[] {
   const used = series.length === 0 ? linesBySeries.map((_, index) => index) : series;
   const byValues = new Map<string, Map<number, Line>>();
@@ -71,5 +73,5 @@ export function formulaLines(
     );
     return { values, data };
   });
-  return lines.sort(compareLines);
+  return sortedLines(lines, totalOf);
 }

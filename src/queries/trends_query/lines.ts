@@ -26,7 +26,8 @@ const numberOf = (value: unknown): number => {
   return Number.isFinite(number) ? number : 0;
 };
 
-const sum = (data: readonly number[]): number => data.reduce((total, value) => total + value, 0);
+/** All points of a line. */
+export const sum = (data: readonly number[]): number => data.reduce((total, value) => total + value, 0);
 
 /** The lines of a series in their order; one of zeros where a series without breakdown has no events. */
 export function linesOf({ rows }: DialectRows, form: RowForm): readonly Line[] {
@@ -52,7 +53,7 @@ export function linesOf({ rows }: DialectRows, form: RowForm): readonly Line[] {
     const data = form.isChange ? summedUp(points, range) : eachInterval(points, range);
     return { values, data };
   });
-  return lines.filter(isShown).sort(compareLines);
+  return sortedLines(lines.filter(isShown));
 }
 
 const eachInterval = (
@@ -83,10 +84,20 @@ const isShown = (line: Line): boolean => !isMissing(line) || line.data.some((val
 
 const rank = (line: Line): number => (isOther(line) ? 2 : isMissing(line) ? 1 : 0);
 
-/** Values by their totals, equal ones by their bytes; then events without a value, then all others. */
-export function compareLines(one: Line, other: Line): number {
-  return rank(one) - rank(other) || sum(other.data) - sum(one.data) || compareTexts(one.values, other.values);
-}
+/**
+ * Lines in the order of an answer: values by their totals, equal ones by their bytes; then events without a value, then
+ * all others.
+ */
+export const sortedLines = (
+  lines: readonly Line[],
+  totalOf: (data: readonly number[]) => number = sum,
+): readonly Line[] =>
+  [...lines].sort(
+    (one, other) =>
+      rank(one) - rank(other) ||
+      totalOf(other.data) - totalOf(one.data) ||
+      compareTexts(one.values, other.values),
+  );
 
 function compareTexts(one: readonly string[], other: readonly string[]): number {
   for (const [index, text] of one.entries()) {

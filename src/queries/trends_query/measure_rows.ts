@@ -1,5 +1,5 @@
 import type { Expression, From, Select } from '../../dialect/ast.ts';
-import { derived, expressionOf, fieldOf } from '../../dialect/build.ts';
+import { derived, expressionOf, fieldOf, joined } from '../../dialect/build.ts';
 import type { PartialMeasure } from './measures.ts';
 import { overEvents, type SeriesEvents } from './series_events.ts';
 import { sameColumns, selecting } from './selects.ts';
@@ -26,8 +26,17 @@ export function measureRows(measure: PartialMeasure, keys: LineKeys, events: Ser
     ...(actor !== null && { [actorColumn]: actor }),
     ...Object.fromEntries(Object.entries(parts).map(([name, { of }]) => [name, of])),
   };
-  return overEvents(columns, events, isGrouped ? groupNames(measure, keys) : []);
+  return overEvents(columns, ofSomebody(events, actor), isGrouped ? groupNames(measure, keys) : []);
 }
+
+/** Events that belong to an actor, where actors are counted. */
+const ofSomebody = (events: SeriesEvents, actor: Expression | null): SeriesEvents =>
+  actor === null
+    ? events
+    : {
+        ...events,
+        condition: joined('and', [events.condition, expressionOf('isNotNull({actor})', { actor })]),
+      };
 
 /** Rows whose values were taken together, so that each actor has one again. */
 export function foldedRows(

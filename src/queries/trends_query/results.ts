@@ -1,8 +1,8 @@
 import { dayOf, labelOf } from '../dates/labels.ts';
 import { shownBreakdown } from './breakdown_marks.ts';
-import type { Line } from './lines.ts';
+import { type Line, sum } from './lines.ts';
 import type { Period } from './periods.ts';
-import { displayFormOf, type TrendsQuery } from './schema.ts';
+import { type DisplayForm, displayFormOf, type TrendsQuery } from './schema.ts';
 import type { TrendsSeries } from './series_schema.ts';
 
 /** What a line is of: a series or a formula. */
@@ -13,7 +13,9 @@ export interface LineSource {
   readonly label: string | null;
 }
 
-const sum = (data: readonly number[]): number => data.reduce((total, value) => total + value, 0);
+/** What a line amounts to: its last point where each holds all before it. */
+export const countOf = (display: DisplayForm, data: readonly number[]): number =>
+  display === 'cumulative' ? (data.at(-1) ?? 0) : sum(data);
 
 const eventOf = (series: TrendsSeries | null): string | null =>
   series?.kind === 'EventsNode' ? (series.event ?? null) : null;
@@ -38,12 +40,11 @@ export function resultOf(
   const days = isTotal ? [] : buckets.map((bucket) => dayOf(bucket, interval));
   const labels = isTotal ? [] : buckets.map((bucket) => labelOf(bucket, interval, period.range));
   const data = isTotal ? [] : line.data;
-  const count = display === 'cumulative' ? (data.at(-1) ?? 0) : sum(data);
   return {
     action: source.series === null ? null : actionOf(source.series, source.order, days),
     order: source.order,
     label: labelOfLine(line, source, query.series.length > 1),
-    count,
+    count: countOf(display, data),
     data,
     labels,
     days,

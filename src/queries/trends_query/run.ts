@@ -6,7 +6,7 @@ import { checkExpressions } from './checked_expressions.ts';
 import { formulaLines, formulasOf } from './formulas.ts';
 import { isOther, linesOf, type Line } from './lines.ts';
 import { periodsOf } from './periods.ts';
-import { resultOf } from './results.ts';
+import { countOf, resultOf } from './results.ts';
 import { displayFormOf, type TrendsQuery } from './schema.ts';
 import { planSeries } from './series_plan.ts';
 import { attrOf, type SeriesPlace } from './series_events.ts';
@@ -20,6 +20,7 @@ export async function runTrends(
   relations: Relations,
 ): Promise<QueryAnswer> {
   const formulas = formulasOf(query);
+  const display = displayFormOf(query.trendsFilter?.display);
   const reader = await openDialectReader(context, relations);
   checkExpressions(query, reader);
   const periods = await periodsOf(query, { ...context, reader });
@@ -35,8 +36,7 @@ export async function runTrends(
       hasOther ||= read.lines.some(isOther);
       bySeries.push(shownLines(read.lines, query));
     }
-    const length =
-      displayFormOf(query.trendsFilter?.display) === 'totalValue' ? 1 : period.range.buckets.length;
+    const length = display === 'totalValue' ? 1 : period.range.buckets.length;
     if (formulas.length === 0)
       for (const [order, lines] of bySeries.entries()) {
         const source = { order, series: query.series[order] ?? null, label: null };
@@ -44,7 +44,7 @@ export async function runTrends(
       }
     for (const [order, formula] of formulas.entries()) {
       const source = { order, series: null, label: formula.label };
-      const lines = formulaLines(formula, bySeries, length);
+      const lines = formulaLines(formula, bySeries, length, (data) => countOf(display, data));
       results.push(...lines.map((line) => resultOf(line, source, period, query)));
     }
   }

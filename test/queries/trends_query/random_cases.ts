@@ -1,0 +1,200 @@
+import fc from 'fast-check';
+import { DateTime } from 'luxon';
+import type { PlainEvent } from './plain_math.ts';
+import type { PlainBreakdown, PlainQuery, PlainSeries } from './plain_trends.ts';
+
+export const now = new Date('2026-11-05T12:00:00Z');
+const personIds = [1, 2, 3, 4].map((number) => `00000000-0000-0000-0000-00000000000${number}`);
+
+/** What the persons of every case are like. */
+export const personsOfCases = personIds.map((id, index) => ({
+  id,
+  properties: { country: ['de', 'fr', '', null][index] },
+}));
+
+const plans = ['x', 'y', 'Zoë', '', null, true, 5];
+
+const eventOf = (timezone: string): fc.Arbitrary<PlainEvent> =>
+  fc.record({
+    event: fc.constantFrom('a', 'b', 'c'),
+    distinct_id: fc.constantFrom('d1', 'd2'),
+    person_id: fc.constantFrom(...personIds, null),
+    properties: fc.record(
+      {
+        plan: fc.constantFrom(...plans),
+        price: fc.constantFrom(0, 1, 2, 5, -3, '7', 'dear', null),
+        url: fc.constantFrom('https://ex.com', 'https://ex.com/', 'https://ex.com/#?', '/', ''),
+        $session_id: fc.constantFrom('s1', 's2', 's3', ''),
+        $group_0: fc.constantFrom('g1', 'g2', ''),
+      },
+      { requiredKeys: [] },
+    ),
+    // Seconds from the middle of September, half of them in the last weeks, in which clocks are set.
+    time: fc
+      .oneof(fc.integer({ min: 0, max: 4_400_000 }), fc.integer({ min: 3_300_000, max: 4_400_000 }))
+      .map((seconds) => DateTime.fromISO('2026-09-15T00:00:00Z').plus({ seconds }).setZone(timezone)),
+  });
+
+/** Some events of a project in a zone. */
+export const eventsOf = (timezone: string): fc.Arbitrary<readonly PlainEvent[]> =>
+  fc.array(eventOf(timezone), { minLength: 0, maxLength: 60 });
+
+const textOf = (value: unknown): string | null =>
+  value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value);
+
+function normalized(text: string | null): string | null {
+  if (text === null || text === '') return null;
+  return text.replace(/[/?#]+$/, '') || '/';
+}
+
+/** A breakdown as a request has it and as it is read. */
+interface CaseBreakdown {
+  readonly member: object;
+  readonly read: PlainBreakdown;
+}
+
+const countries = new Map(personsOfCases.map(({ id, properties }) => [id, properties.country ?? null]));
+const breakdowns: readonly CaseBreakdown[] = [
+  { member: { property: 'plan' }, read: ({ properties }) => textOf(properties.plan) },
+  { member: { property: 'plan', type: 'event' }, read: ({ properties }) => textOf(properties.plan) },
+  {
+    member: { property: 'url', normalize_url: true },
+    read: ({ properties }) => normalized(textOf(properties.url)),
+  },
+  { member: { property: 'event', type: 'event_metadata' }, read: ({ event }) => event },
+  {
+    member: { property: '$group_key', type: 'group', group_type_index: 0 },
+    read: ({ properties }) => textOf(properties.$group_0),
+  },
+  {
+    member: { property: 'country', type: 'person' },
+    read: ({ person_id }) => countries.get(person_id ?? '') ?? null,
+  },
+  {
+    member: { property: "concat(event, '-', distinct_id)", type: 'hogql' },
+    read: ({ event, distinct_id }) => `${event}-${distinct_id}`,
+  },
+];
+
+/** Maths whose values are the same whatever order numbers are added in. */
+const maths: readonly Omit<PlainSeries, 'event' | 'plan'>[] = [
+  ...['total', 'dau', 'weekly_active', 'monthly_active', 'unique_session', 'first_time_for_user'].map(
+    (math) => ({ math }),
+  ),
+  ...[
+    'first_matching_event_for_user',
+    'max_count_per_actor',
+    'median_count_per_actor',
+    'p75_count_per_actor',
+  ].map((math) => ({ math })),
+  ...['sum', 'min', 'max', 'median', 'p75'].map((math) => ({ math, math_property: 'price' })),
+  { math: 'sum', math_property: 'price', math_multiplier: -2 },
+  { math: 'max', math_property: '$session_duration' },
+  { math: 'sum', math_property: '$session_duration' },
+  { math: 'unique_group', math_group_type_index: 0 },
+  { math: 'hogql', math_hogql: "count() * 2 + countIf(event = 'a')" },
+];
+
+/** Those whose last digits depend on it. */
+const inexactMaths: readonly Omit<PlainSeries, 'event' | 'plan'>[] = [
+  ...['avg', 'p90', 'p95', 'p99'].map((math) => ({ math, math_property: 'price' })),
+  ...['avg', 'p90', 'p95', 'p99'].map((math) => ({ math: `${math}_count_per_actor` })),
+  { math: 'avg', math_property: '$session_duration' },
+];
+
+const seriesOf = (kinds: readonly Omit<PlainSeries, 'event' | 'plan'>[]): fc.Arbitrary<PlainSeries> =>
+  fc
+    .record({
+      math: fc.constantFrom(...kinds),
+      event: fc.constantFrom('a', 'b', null),
+      plan: fc.option(fc.constantFrom('x', 'y'), { freq: 3 }),
+    })
+    .map(({ math, event, plan }) => ({ ...math, event, plan }));
+
+const ranges: readonly (readonly [string, object])[] = [
+  ['day', {}],
+  ['day', { date_from: '-14d', date_to: '-2d' }],
+  ['day', { date_from: '2026-10-20', date_to: '2026-10-27' }],
+  ['day', { date_from: 'all' }],
+  ['week', { date_from: '-40d' }],
+  ['week', { date_from: '2026-10-01', date_to: '2026-10-31' }],
+  ['month', { date_from: '-2m' }],
+  ['month', { date_from: 'yStart', date_to: '2026-10-10' }],
+  ['hour', { date_from: '2026-10-24', date_to: '2026-10-26' }],
+  ['hour', { date_from: '-3d' }],
+  ['minute', { date_from: '2026-10-25T00:00:00', date_to: '2026-10-25T04:00:00' }],
+  ['day', { date_from: '2026-10-20T10:00:00', date_to: '2026-10-25T09:00:00', explicitDate: true }],
+];
+
+const formulas: readonly (readonly [string, (values: readonly number[]) => number])[] = [
+  ['A + B', ([a = 0, b = 0]) => a + b],
+  ['A / B * 100', ([a = 0, b = 0]) => (b === 0 ? 0 : (a / b) * 100)],
+  ['-(a - B) ** 2 % 7', ([a = 0, b = 0]) => -((a - b) ** 2) % 7],
+];
+
+/** A query as a request has it, and what the plain one needs to know of it. */
+export interface TrendsCase {
+  readonly request: {
+    readonly interval: string;
+    readonly dateRange: object;
+    readonly compareFilter: object | null;
+  };
+  readonly query: object;
+  readonly plain: PlainQuery;
+}
+
+/** @param exact whether values are equal in all digits, so that sums of them can be compared */
+export const trendsCase = (exact: boolean): fc.Arbitrary<TrendsCase> =>
+  fc
+    .record({
+      series: fc.array(seriesOf(exact ? maths : inexactMaths), { minLength: 1, maxLength: exact ? 3 : 1 }),
+      range: fc.constantFrom(...ranges),
+      display: fc.constantFrom(
+        'ActionsLineGraph',
+        'ActionsLineGraph',
+        'ActionsLineGraphCumulative',
+        'BoldNumber',
+      ),
+      breakdowns: fc.uniqueArray(fc.constantFrom(...breakdowns), { minLength: 0, maxLength: exact ? 3 : 0 }),
+      limit: fc.constantFrom(1, 2, 4, 25),
+      hideOther: fc.boolean(),
+      smoothing: fc.constantFrom(1, 1, 3),
+      formula: fc.option(fc.constantFrom(...formulas), { freq: 3 }),
+      compare: fc.constantFrom(null, null, { compare: true }, { compare: true, compare_to: '-1w' }),
+    })
+    .map(({ series, range: [interval, dateRange], display, compare, ...one }) => {
+      const formula = series.length > 1 && exact ? one.formula : null;
+      const smoothing = exact ? one.smoothing : 1;
+      const request = { interval, dateRange, compareFilter: compare };
+      const query = {
+        ...request,
+        series: series.map(({ plan, ...members }) => ({
+          kind: 'EventsNode',
+          ...members,
+          ...(plan !== null && {
+            properties: [{ type: 'event', key: 'plan', operator: 'exact', value: plan }],
+          }),
+        })),
+        breakdownFilter: {
+          ...(one.breakdowns.length > 0 && { breakdowns: one.breakdowns.map(({ member }) => member) }),
+          breakdown_limit: one.limit,
+          breakdown_hide_other_aggregation: one.hideOther,
+        },
+        trendsFilter: { display, smoothingIntervals: smoothing, ...(formula && { formula: formula[0] }) },
+      };
+      const forms = {
+        ActionsLineGraph: 'timeSeries',
+        ActionsLineGraphCumulative: 'cumulative',
+        BoldNumber: 'totalValue',
+      } as const;
+      const plain: PlainQuery = {
+        series,
+        display: forms[display],
+        breakdowns: one.breakdowns.map(({ read }) => read),
+        limit: one.limit,
+        hideOther: one.hideOther,
+        smoothing,
+        formula: formula?.[1] ?? null,
+      };
+      return { request, query, plain };
+    });

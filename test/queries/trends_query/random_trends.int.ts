@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { previousRange, resolveRange, type Interval } from '../../../src/queries/dates/date_range.ts';
+import type { QueryProject } from '../../../src/queries/query_kind.ts';
+import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { trends } from './asking.ts';
+import type { PlainEvent } from './plain_math.ts';
+import { PlainTrends } from './plain_trends.ts';
+import { eventsOf, now, personsOfCases, trendsCase, type TrendsCase } from './random_cases.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+const projects = [
+  { timezone: 'UTC', week_start_day: 'monday' },
+  { timezone: 'Europe/Berlin', week_start_day: 'sunday' },
+] as const;
+let teams = 0;
+
+/** Each set of events is a project of its own. */
+async function projectWith(
+  events: readonly PlainEvent[],
+  settings: (typeof projects)[number],
+): Promise<QueryProject> {
+  teams += 1;
+  await database.pool.query(
+    `insert into public.events (team_id, uuid, event, distinct_id, person_id, properties, timestamp)
+     select $1, gen_random_uuid(), event, distinct_id, person_id, properties, timestamp
+     from jsonb_to_recordset($2) as x(event text, distinct_id text, person_id uuid, properties jsonb, timestamp timestamptz)`,
+    [teams, JSON.stringify(events.map(({ time, ...event }) => ({ ...event, timestamp: time.toISO() })))],
+  );
+  await database.pool.query(
+    `insert into public.persons (team_id, id, properties)
+     select $1, id, properties from jsonb_to_recordset($2) as x(id uuid, properties jsonb)`,
+    [teams, JSON.stringify(personsOfCases)],
+  );
+  return {
+    team_id: teams,
+    ...settings,
+    test_account_filters: [],
+    warehouse_tables: [],
+    property_definitions: [],
+  };
+}
+
+/** What the answer has to be: compared, breakdown and points of each line. */
+function expected(
+  { request, plain }: TrendsCase,
+  events: readonly PlainEvent[],
+  project: QueryProject,
+): unknown[] {
+  const times = events.map(({ time }) => time.toMillis());
+  const earliest = times.length === 0 ? null : new Date(Math.min(...times));
+  const about = { project, now, earliest };
+  const { dateRange, compareFilter, interval } = request;
+  const range = resolveRange(dateRange, interval as Interval, about);
+  const compareTo = (compareFilter as { compare_to?: string } | null)?.compare_to ?? null;
+  const ranges =
+    compareFilter === null ? [range] : [range, previousRange(dateRange, compareTo, range, about)];
+  return ranges.flatMap((one, index) =>
+    new PlainTrends(events, plain, one).lines().flatMap((lines, order) =>
+      lines.map(({ values, data }) => ({
+        ...(compareFilter !== null && { compared: index === 0 ? 'current' : 'previous' }),
+        order,
+        values,
+        data,
+      })),
+    ),
+  );
+}
+
+async function answered({ query, plain }: TrendsCase, project: QueryProject): Promise<unknown[]> {
+  const { results } = await trends(database.pool, query, project, now);
+  return results.map(({ compare_label, order, breakdown_value, data, aggregated_value = 0 }) => ({
+    ...(compare_label && { compared: compare_label }),
+    order,
+    values: breakdown_value ?? [],
+    data: plain.display === 'totalValue' ? [aggregated_value] : data,
+  }));
+}
+
+/** As JSON has them: there is one zero. */
+const asJson = (lines: readonly unknown[]): unknown => JSON.parse(JSON.stringify(lines));
+
+/** The same with nine digits of each number. */
+const rounded = (lines: readonly unknown[]): unknown =>
+  JSON.parse(
+    JSON.stringify(lines, (_, value: unknown) =>
+      typeof value === 'number' ? Number(value.toPrecision(9)) : value,
+    ),
+  );
+
+describe('random queries of random events have the answer that going through all events gives', () => {
+  it.each(projects)('in $timezone', async (settings) => {
+    await fc.assert(
+      fc.asyncProperty(
+        eventsOf(settings.timezone),
+        fc.array(trendsCase(true), { minLength: 4, maxLength: 4 }),
+        trendsCase(false),
+        async (events, cases, inexact) => {
+          const project = await projectWith(events, settings);
+          for (const one of cases)
+            expect(asJson(await answered(one, project))).toEqual(asJson(expected(one, events, project)));
+          expect(rounded(await answered(inexact, project))).toEqual(
+            rounded(expected(inexact, events, project)),
+          );
+        },
+      ),
+      { numRuns: 15, endOnFailure: true },
+    );
+  });
+});
