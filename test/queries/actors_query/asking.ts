@@ -17,9 +17,10 @@ export const projectOf = (teamId: number): QueryProject => ({
   property_definitions: [],
 });
 
-/** The answer of an ActorsQuery. */
+/** The answer of an ActorsQuery, which is parsed again as a worker does. */
 export const actors = (pool: Pool, teamId: number, query: object): Promise<QueryAnswer> => {
-  const parsed = kind.schema.parse({ kind: 'ActorsQuery', ...query });
+  const given = kind.schema.parse({ kind: 'ActorsQuery', ...query });
+  const parsed = kind.schema.parse(JSON.parse(JSON.stringify(given)));
   return asQuery(pool, projectOf(teamId), now, (context) => kind.run(parsed, context));
 };
 

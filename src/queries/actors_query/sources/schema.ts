@@ -70,7 +70,7 @@ function bySourceKind<Of extends Schemas>(schemas: Of): z.ZodType<z.infer<Of[key
     }
     const parsed = schema.safeParse(given);
     if (parsed.success) return parsed.data as z.infer<Of[keyof Of]>;
-    for (const issue of parsed.error.issues) context.addIssue({ ...issue } as never);
+    for (const issue of parsed.error.issues) context.addIssue({ ...issue });
     return z.NEVER;
   });
 }

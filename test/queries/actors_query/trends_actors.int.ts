@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { trends, type Result } from '../trends_query/asking.ts';
+import { eventsOf, personsOfCases } from '../trends_query/random_cases.ts';
+import { actors, now, projectOf } from './asking.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+let teams = 0;
+
+const queries = fc.record({
+  math: fc.constantFrom('total', 'dau', 'weekly_active'),
+  event: fc.constantFrom('a', null),
+  range: fc.constantFrom(
+    { interval: 'day', dateRange: { date_from: '2026-10-20', date_to: '2026-11-04' } },
+    { interval: 'week', dateRange: { date_from: '2026-09-20', date_to: '2026-11-04' } },
+    { interval: 'month', dateRange: { date_from: '2026-09-20', date_to: '2026-11-04' } },
+  ),
+  display: fc.constantFrom('ActionsLineGraph', 'BoldNumber'),
+  breakdown: fc.constantFrom(null, { breakdowns: [{ property: 'plan' }], breakdown_limit: 2 }),
+  compareFilter: fc.constantFrom(null, { compare: true }),
+});
+
+/** A few points of a line: those with numbers first. */
+const pointsOf = ({ days, data, aggregated_value }: Result): readonly (readonly [string | null, number])[] =>
+  aggregated_value === undefined
+    ? days
+        .map((day, index) => [day, data[index] ?? 0] as const)
+        .sort(([, one], [, other]) => other - one)
+        .slice(0, 3)
+    : [[null, aggregated_value]];
+
+describe('The actors of points of random trends', () => {
+  it('are as many as the point says, or did as much', async () => {
+    let checked = 0;
+    await fc.assert(
+      fc.asyncProperty(eventsOf('UTC'), queries, async (drawn, { math, event, range, display, ...more }) => {
+        teams += 1;
+        const events = drawn.filter(({ person_id }) => person_id !== null);
+        await database.pool.query(
+          `insert into public.events (team_id, uuid, event, distinct_id, person_id, properties, timestamp)
+           select $1, gen_random_uuid(), event, distinct_id, person_id, properties, timestamp from jsonb_to_recordset($2)
+             as x(event text, distinct_id text, person_id uuid, properties jsonb, timestamp timestamptz)`,
+          [teams, JSON.stringify(events.map(({ time, ...one }) => ({ ...one, timestamp: time.toISO() })))],
+        );
+        const known = personsOfCases.slice(1).map(({ id }) => id);
+        await database.pool.query('insert into public.persons (team_id, id) select $1, unnest($2::uuid[])', [
+          teams,
+          known,
+        ]);
+        const source = {
+          kind: 'TrendsQuery',
+          ...range,
+          series: [{ kind: 'EventsNode', event, math }],
+          breakdownFilter: more.breakdown,
+          compareFilter: more.compareFilter,
+          trendsFilter: { display },
+        };
+        const { results } = await trends(database.pool, source, projectOf(teams), now);
+        for (const line of results)
+          for (const [day, number] of pointsOf(line)) {
+            const answer = await actors(database.pool, teams, {
+              select: ['person', 'id', 'event_count'],
+              orderBy: ['event_count DESC'],
+              source: {
+                kind: 'InsightActorsQuery',
+                source,
+                day,
+                breakdown: line.breakdown_value ?? null,
+                compare: line.compare_label ?? null,
+              },
+            });
+            const rows = answer.results as unknown as readonly (readonly [object, string, number])[];
+            const counts = rows.map(([, , count]) => count);
+            const sum = counts.reduce((total, count) => total + count, 0);
+            expect(math === 'total' ? sum : rows.length).toBe(number);
+            expect(counts).toEqual([...counts].sort((one, other) => other - one));
+            const missing = rows.filter(([, id]) => !known.includes(id));
+            expect(answer.more).toEqual({ missing_actors_count: missing.length });
+            for (const [person, id] of missing) expect(person).toEqual({ id });
+            checked += 1;
+          }
+      }),
+      { numRuns: 25 },
+    );
+    expect(checked).toBeGreaterThan(5);
+  });
+});
