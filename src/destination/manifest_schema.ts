@@ -31,7 +31,9 @@ export const manifestSchema = z
       .describe('False when a transaction that could still add rows was open when the read began'),
     columns: z
       .array(z.object({ name: z.string(), type: z.string() }))
-      .describe('In the order of the files; types are uuid, text, timestamp, date, json, bigint, integer, double, boolean'),
+      .describe(
+        'In the order of the files; types are uuid, text, timestamp, date, json, bigint, integer, double, boolean',
+      ),
     rows: count.describe('Of all files together'),
     bytes: count.describe('Of all files together'),
     source_rows: count.describe('Rows of the interval in the source right after the last one was read'),
