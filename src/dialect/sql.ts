@@ -62,6 +62,16 @@ export function sql(texts: TemplateStringsArray, ...pieces: readonly Sql[]): Sql
   return new Sql(parts);
 }
 
+/** `count(distinct …)` of all rows of a group, known as such since there is a quicker way to ask for it. */
+export class DistinctCount extends Sql {
+  readonly counted: Sql;
+
+  constructor(counted: Sql) {
+    super(sql`count(distinct ${counted})`.parts);
+    this.counted = counted;
+  }
+}
+
 /** A value, as text that PostgreSQL reads as `type`. */
 export const bind = (value: string, type: BoundType): Sql => new Sql([{ value, type }]);
 

@@ -153,3 +153,12 @@ it('the newest rows come from the end of an index on their time; what may be nul
   expect(compile('SELECT uuid FROM events ORDER BY timestamp DESC').sql).toMatch(/order by \S+ desc limit/);
   expect(compile('SELECT uuid FROM events ORDER BY person.created_at DESC').sql).toContain('desc nulls last');
 });
+
+it('different values are groups of their own where nothing else is asked of the rows', () => {
+  const isSorted = (query: string) => compile(query).sql.includes('count(distinct');
+  expect(isSorted('SELECT uniq(person_id) FROM events')).toBe(false);
+  expect(isSorted('SELECT event, uniq(person_id) AS n FROM events GROUP BY event HAVING n > 1')).toBe(false);
+  expect(isSorted('SELECT uniq(person_id), count() FROM events')).toBe(true);
+  expect(isSorted("SELECT uniqIf(person_id, event = 'a') FROM events")).toBe(true);
+  expect(isSorted('SELECT event, uniq(person_id) FROM events GROUP BY ROLLUP(event)')).toBe(true);
+});

@@ -165,6 +165,16 @@ export const goldenQueries: readonly Golden[] = [
     ],
   ],
   ['SELECT x FROM (SELECT [] AS e, 1 AS one) LEFT ARRAY JOIN e AS x', [[null]]],
+  ['SELECT uniq(person_id) FROM events', [[2]]],
+  ["SELECT uniq(distinct_id) FROM events WHERE event = 'none'", [[0]]],
+  [
+    'SELECT event, count(DISTINCT person_id) AS n FROM events GROUP BY event HAVING n < 9 ORDER BY n DESC, event',
+    [
+      ['$pageview', 2],
+      ['signup', 1],
+    ],
+  ],
+  ['SELECT uniq(event), 1 + uniq(event) FROM events GROUP BY properties.none', [[2, 3]]],
   [
     'SELECT event, arraySort(groupArray(distinct_id)), groupUniqArray(event) FROM events GROUP BY event ORDER BY event',
     [

@@ -9,6 +9,7 @@ import { cteScope } from './ctes.ts';
 import type { CompiledQuery, Compiler } from './compiler.ts';
 import { compileFrom } from './from.ts';
 import { groupSql } from './group_by.ts';
+import { groupedRows } from './grouped_rows.ts';
 import { narrowRelations } from './narrowing.ts';
 import { assemble, type SelectParts } from './select_assembly.ts';
 import { collectAliases, orderOf, output, type Output, selectItems } from './select_items.ts';
@@ -79,7 +80,7 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
     return sql`${read}${where}`;
   };
   const grouped = (): Sql => {
-    const inner = sql`select ${commaList(grouping.selected)}${source()}${groupBy ?? sql``}`;
+    const inner = groupedRows(grouping, source(), select.groupBy, groupBy);
     return sql` from (${inner}) as ${grouping.alias}${having === null ? sql`` : sql` where ${having.sql}`}`;
   };
   const rowsOf = isGrouped ? grouped() : source();

@@ -1,5 +1,5 @@
 import type { Expression, Query, Window } from '../ast.ts';
-import { identifier, sql, type Sql } from '../sql.ts';
+import { DistinctCount, identifier, sql, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 import type { Relation } from './relation.ts';
 import type { Staging } from './staging.ts';
@@ -50,6 +50,17 @@ export class Grouping {
 
   get isUsed(): boolean {
     return this.#keys.size + this.#aggregates.size > 0;
+  }
+
+  /** What is counted, where nothing is asked of the groups but how many different values of one expression they have. */
+  get counted(): {
+    readonly keys: readonly { readonly name: Sql; readonly sql: Sql }[];
+    readonly value: Sql;
+    readonly name: Sql;
+  } | null {
+    const [only, another] = [...this.#aggregates.values()];
+    if (only === undefined || another !== undefined || !(only.sql instanceof DistinctCount)) return null;
+    return { keys: [...this.#keys.values()], value: only.sql.counted, name: only.name };
   }
 
   /** The select list of the inner query, keys first. */

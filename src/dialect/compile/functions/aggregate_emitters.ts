@@ -1,6 +1,6 @@
 import { listAggregateEmitters } from '../../functions/emit/list_aggregates.ts';
 import { statisticEmitters } from '../../functions/emit/statistics.ts';
-import { bind, commaList, sql, type Sql } from '../../sql.ts';
+import { bind, commaList, DistinctCount, sql, type Sql } from '../../sql.ts';
 import { arrayOf, isComposite, scalar, type Type, withNull } from '../../types.ts';
 import { defaultOf, toJson } from '../json_values.ts';
 import {
@@ -24,9 +24,13 @@ function orEmpty(site: AggregateSite, value: Sql, type: Type, empty: Sql): Emitt
 const distinctWord = (site: AggregateSite): Sql => (site.distinct ? sql`distinct ` : sql``);
 
 const count: AggregateEmitter = (site) => {
-  const call = site.values.length === 0 ? sql`count(*)` : sql`count(${distinctWord(site)}${rowOf(site)})`;
+  if (site.values.length === 0) return { sql: site.over(sql`count(*)`), type: scalar('integer') };
+  const call = site.distinct ? distinctCount(site) : sql`count(${rowOf(site)})`;
   return { sql: site.over(call), type: scalar('integer') };
 };
+
+const distinctCount = (site: AggregateSite): Sql =>
+  site.values.length === 1 ? new DistinctCount(piece(site, 0)) : sql`count(distinct ${rowOf(site)})`;
 
 const rowOf = (site: AggregateSite): Sql =>
   site.values.length === 1 ? piece(site, 0) : sql`(${pieces(site)})`;
@@ -38,7 +42,7 @@ const countDistinct: AggregateEmitter = (site) => {
       site.node,
       'Count in a subquery.',
     );
-  return { sql: site.over(sql`count(distinct ${rowOf(site)})`), type: scalar('integer') };
+  return { sql: site.over(distinctCount(site)), type: scalar('integer') };
 };
 
 const sum: AggregateEmitter = (site) => {

@@ -1,0 +1,34 @@
+import type { GroupBy } from '../ast.ts';
+import type { Grouping } from '../resolve/scope.ts';
+import { commaList, identifier, ownText, sql, type Sql } from '../sql.ts';
+
+/**
+ * The inner query of one that groups: its keys and aggregates as columns. Where only different values are counted, each
+ * is a group of an inner query first: PostgreSQL would sort all rows for `count(distinct …)`, and it hashes groups.
+ * @param source FROM and WHERE
+ * @param groupSql GROUP BY with its words
+ */
+export function groupedRows(
+  grouping: Grouping,
+  source: Sql,
+  groupBy: GroupBy | null,
+  groupSql: Sql | null,
+): Sql {
+  const { counted } = grouping;
+  if (counted === null || (groupBy !== null && groupBy.mode !== 'plain'))
+    return sql`select ${commaList(grouping.selected)}${source}${groupSql ?? sql``}`;
+  const { keys, value, name } = counted;
+  const selected = [
+    ...keys.map((key) => sql`${key.sql} as ${key.name}`),
+    sql`${value} as ${identifier('v')}`,
+  ];
+  const places = (count: number): Sql =>
+    commaList(Array.from({ length: count }, (_, index) => ownText(String(index + 1))));
+  const values = sql`select ${commaList(selected)}${source} group by ${places(selected.length)}`;
+  const columns = [
+    ...keys.map((key) => sql`seen.${key.name} as ${key.name}`),
+    sql`count(seen.${identifier('v')}) as ${name}`,
+  ];
+  const groups = keys.length === 0 ? sql`` : sql` group by ${places(keys.length)}`;
+  return sql`select ${commaList(columns)} from (${values}) as seen${groups}`;
+}
