@@ -136,6 +136,11 @@ const schema = z.object({
   EXPORTD_RANGE_ROWS: count(10_000_000),
   /** With `on_bad_row: reject`, a run fails once more rows than this had to be left out. */
   EXPORTD_REJECTED_ROWS_MAX: count(10_000, 0),
+  /**
+   * How many executions of workflows a worker keeps in memory, each of about half a megabyte; one more is read from its
+   * history when it goes on. As many as a tenth of the memory holds when it is not set, 200 to 2,000.
+   */
+  EXPORTD_CACHED_WORKFLOWS: z.coerce.number().int().min(2).optional(),
   /** How many intervals, or ranges of them, a worker exports at once. */
   EXPORTD_EXPORT_SLOTS: count(4),
   /** An attempt that has not got on for this long lends its slot to another: it waits for a server. */

@@ -8,6 +8,7 @@ import type { QueryActivities, QueryEndActivities } from '../../activities/query
 import type { UpkeepActivities, UpkeepLook } from '../../activities/upkeep.ts';
 import { deliveriesAtOnce, upkeepTasksAtOnce } from '../../workflows/policies.ts';
 import type { Settings } from '../config/settings.ts';
+import { cachedWorkflows } from './cached_workflows.ts';
 import type { ExportSlots } from './export_slots.ts';
 import { taskQueues } from './task_queues.ts';
 
@@ -29,6 +30,7 @@ export interface WorkerDependencies {
     | 'TEMPORAL_NAMESPACE'
     | 'EXPORTD_TASK_QUEUE'
     | 'EXPORTD_HEARTBEAT_TIMEOUT_MS'
+    | 'EXPORTD_CACHED_WORKFLOWS'
     | 'EXPORTD_QUERY_SLOTS'
     | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS'
   >;
@@ -71,6 +73,7 @@ export async function createWorkers(dependencies: WorkerDependencies): Promise<W
   } as const;
   const queues = taskQueues(settings);
   const maxHeartbeatThrottleInterval = heartbeatIntervalMs(settings.EXPORTD_HEARTBEAT_TIMEOUT_MS);
+  const maxCachedWorkflows = cachedWorkflows(settings);
   const control = await Worker.create({
     ...shared,
     taskQueue: queues.control,
@@ -81,7 +84,9 @@ export async function createWorkers(dependencies: WorkerDependencies): Promise<W
       ...dependencies.upkeepLook,
       ...dependencies.queryEndActivities,
     },
-    maxConcurrentWorkflowTaskExecutions: workflowTasksAtOnce,
+    maxCachedWorkflows,
+    // The SDK takes no more at once than it keeps.
+    maxConcurrentWorkflowTaskExecutions: Math.min(workflowTasksAtOnce, maxCachedWorkflows),
     maxConcurrentLocalActivityExecutions: workflowTasksAtOnce,
     // Every activity of this worker is local, but for the steps of a schedule with signals sent by hand or with very many.
     maxConcurrentActivityTaskPolls: 1,
