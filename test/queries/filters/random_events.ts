@@ -10,7 +10,7 @@ const properties = (keys: readonly string[]): fc.Arbitrary<Record<string, JsonVa
     .array(fc.tuple(fc.constantFrom(...keys), fc.constantFrom(...storedValues)), { maxLength: 3 })
     .map((entries) => Object.fromEntries(entries));
 
-/** Events of a few persons, and of nobody, within four days before a moment. */
+/** Events of a few persons, and of nobody, within four days before a moment, at whole seconds. */
 export const randomEvents = (before: Date, count: number): readonly PlainEvent[] => {
   const persons = fc.sample(properties(propertyKeys.slice(0, 2)), { numRuns: 6, seed: 1 });
   const event = fc.record({
@@ -18,13 +18,13 @@ export const randomEvents = (before: Date, count: number): readonly PlainEvent[]
     event: fc.constantFrom('signup', 'bought', '$pageview'),
     who: fc.integer({ min: 0, max: 7 }),
     properties: properties(propertyKeys),
-    ago: fc.integer({ min: 0, max: 4 * 86_400_000 }),
+    ago: fc.integer({ min: 0, max: 4 * 86_400 }),
   });
   return fc.sample(event, { numRuns: count, seed: 2 }).map(({ who, ago, ...rest }) => ({
     ...rest,
     distinct_id: `d${who}`,
     person: persons[who] ?? null,
-    timestamp: new Date(before.getTime() - ago),
+    timestamp: new Date(before.getTime() - ago * 1000),
   }));
 };
 

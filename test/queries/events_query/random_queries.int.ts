@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { inTransaction } from '../../../src/journal/database.ts';
+import { eventsQueryKind } from '../../../src/queries/events_query/index.ts';
+import { eventsQuerySchema, type EventsQuery } from '../../../src/queries/events_query/schema.ts';
+import type { QueryAnswer } from '../../../src/queries/query_kind.ts';
+import { relationsOf } from '../../../src/source/relations.ts';
+import { readSettings } from '../../../src/config/settings.ts';
+import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { contextOf } from '../dates/context.ts';
+import { insertEvents, randomEvents } from '../filters/random_events.ts';
+import { randomFilters } from '../filters/random_filters.ts';
+import {
+  plainAggregates,
+  plainAnswer,
+  plainColumns,
+  plainConditions,
+  type PlainQuery,
+} from './plain_events_query.ts';
+
+const now = new Date('2026-11-21T12:00:00Z');
+const events = randomEvents(now, 60);
+const { project } = contextOf('UTC', now);
+let database: TestDatabase;
+let kind: ReturnType<typeof eventsQueryKind>;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  kind = eventsQueryKind(relationsOf(readSettings({ DATABASE_URL: database.url })));
+  await insertEvents(database.pool, project.team_id, events);
+});
+afterAll(() => database.drop());
+
+const run = (query: EventsQuery): Promise<QueryAnswer> =>
+  inTransaction(database.pool, async (connection) => {
+    await connection.query('set transaction read only');
+    return kind.run(query, {
+      connection,
+      project,
+      now,
+      row_limit: 10_000,
+      byte_limit: 10_000_000,
+      variables: {},
+      progress: () => undefined,
+    });
+  });
+
+const namesOf = <Name extends string>(table: Readonly<Record<Name, unknown>>): readonly Name[] =>
+  Object.keys(table) as Name[];
+const some = <Name extends string>(table: Readonly<Record<Name, unknown>>, maxLength: number) =>
+  fc.uniqueArray(fc.constantFrom(...namesOf(table)), { maxLength });
+const moment = fc.integer({ min: 0, max: 5 * 86_400_000 }).map((ago) => new Date(now.getTime() - ago));
+
+const drawn: fc.Arbitrary<PlainQuery> = fc
+  .record({
+    columns: some(plainColumns, 3),
+    aggregates: fc.oneof(fc.constant([]), some(plainAggregates, 2)),
+    conditions: fc.oneof(fc.constant([]), some(plainConditions, 2)),
+    isOften: fc.boolean(),
+    properties: fc.oneof(fc.constant(null), randomFilters),
+    event: fc.constantFrom(null, null, 'bought', 'nothing'),
+    after: moment,
+    before: moment,
+    limit: fc.integer({ min: 1, max: 30 }),
+    offset: fc.constantFrom(0, 0, 3),
+  })
+  .filter(
+    ({ columns, aggregates, isOften }) =>
+      columns.length + aggregates.length > 0 && !(isOften && columns.length === 0),
+  );
+
+const asked = (query: PlainQuery): unknown => ({
+  kind: 'EventsQuery',
+  select: [...query.columns, ...query.aggregates],
+  where: [...query.conditions, ...(query.isOften ? ['count() > 1'] : [])],
+  properties: query.properties,
+  event: query.event,
+  after: query.after.toISOString(),
+  before: query.before.toISOString(),
+  limit: query.limit,
+  offset: query.offset,
+});
+
+describe('random queries of events', () => {
+  it('have the rows that a look at each event gives', async () => {
+    await fc.assert(
+      fc.asyncProperty(drawn, async (query) => {
+        const parsed = eventsQuerySchema.parse(asked(query));
+        expect(eventsQuerySchema.parse(JSON.parse(JSON.stringify(parsed)))).toEqual(parsed);
+        const { results, hasMore } = await run(parsed);
+        expect({ results, hasMore }).toEqual(plainAnswer(events, query));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('have the person of each event', async () => {
+    const query = eventsQuerySchema.parse({ kind: 'EventsQuery', select: ['uuid', 'person'], after: 'all' });
+    const { results } = await run(query);
+    const expected = [...events]
+      .sort((one, other) => (one.uuid < other.uuid ? -1 : 1))
+      .map(({ uuid, person, distinct_id }) => [
+        uuid,
+        person === null ? { distinct_id } : expect.objectContaining({ properties: person, distinct_id }),
+      ]);
+    expect(results).toEqual(expected);
+  });
+});
