@@ -1,6 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { arityOf } from '../../src/dialect/functions/definition.ts';
-import { findFunction, functionDefinitions, suggestFunction } from '../../src/dialect/functions/registry.ts';
+import {
+  findFunction,
+  functionDefinitions,
+  refusedCombinator,
+  suggestFunction,
+} from '../../src/dialect/functions/registry.ts';
 import { listedFunctions } from './listed_functions.ts';
 
 describe('the table of functions', () => {
@@ -47,10 +52,31 @@ describe('finding a function', () => {
   });
 
   it('takes If behind an aggregate only', () => {
-    expect(findFunction('sumIf')).toMatchObject({ definition: { name: 'sum' }, suffix: 'If' });
-    expect(findFunction('multiIf')).toMatchObject({ definition: { name: 'multiIf' }, suffix: null });
+    expect(findFunction('sumIf')).toMatchObject({ definition: { name: 'sum' }, combinators: ['If'] });
+    expect(findFunction('multiIf')).toMatchObject({ definition: { name: 'multiIf' }, combinators: [] });
     expect(findFunction('lowerIf')).toBeUndefined();
   });
+
+  it('takes several combinators, each once', () => {
+    expect(findFunction('avgOrNullIf')).toMatchObject({
+      definition: { name: 'avg' },
+      combinators: ['OrNull', 'If'],
+    });
+    expect(findFunction('sumDistinct')).toMatchObject({
+      definition: { name: 'sum' },
+      combinators: ['Distinct'],
+    });
+    expect(findFunction('groupUniqArray')?.combinators).toEqual([]);
+    expect(findFunction('sumIfIf')).toBeUndefined();
+    expect(findFunction('sumState')).toBeUndefined();
+  });
+
+  it.each(['sumForEach', 'uniqState', 'sumMerge', 'avgMergeIf', 'maxArgMax', 'countMap', 'sumIfState'])(
+    'says what to write instead of %s',
+    (name) => {
+      expect(refusedCombinator(name)).toMatch(/[.]$/);
+    },
+  );
 
   it.each([
     'pg_sleep',

@@ -11,8 +11,8 @@ const plain: ReadonlySet<Node['kind']> = new Set([
   ...(['case', 'branch', 'cast', 'number', 'string', 'boolean', 'null', 'name', 'type'] as const),
 ]);
 
-/** Window functions whose values are put together by a query of their own. */
-const compound: ReadonlySet<string> = new Set(['groupUniqArray', 'topK']);
+/** Window functions whose values are put together by a query of their own: `groupUniqArray`, `sumArray`, `topK`. */
+const compound = /Array|^topK/;
 
 /** Whether window functions stand inside of something that becomes a query of its own, so that they need an inner one. */
 export function needsStaging(node: Node, value: Value, scope: Scope): boolean {
@@ -20,7 +20,7 @@ export function needsStaging(node: Node, value: Value, scope: Scope): boolean {
 }
 
 function isPlain(node: Node, scope: Scope): boolean {
-  if (node.kind === 'call') return node.over !== null && !compound.has(node.name.text.replace(/If$/, ''));
+  if (node.kind === 'call') return node.over !== null && !compound.test(node.name.text);
   if (node.kind === 'field') {
     const meant = node.path.length === 1 ? scope.aliases.get(node.path[0]?.text ?? '') : undefined;
     return meant === undefined || scope.expanding.includes(meant)

@@ -1,6 +1,7 @@
 import { nearestName } from '../nearest_name.ts';
 import { aggregates, windowFunctions } from './aggregates.ts';
 import { arrayFunctions } from './arrays.ts';
+import { type Combinator, combinators, refusedCombinators } from './combinators.ts';
 import { conditionFunctions } from './conditions.ts';
 import { conversionFunctions } from './conversions.ts';
 import { dateFunctions } from './dates.ts';
@@ -57,16 +58,30 @@ const otherNames: Readonly<Record<string, string>> = {
 /** A function as a call means it. */
 export interface FoundFunction {
   readonly definition: FunctionDefinition;
-  /** What the name ends in beyond the definition's: `sumIf` takes a condition as its last argument. */
-  readonly suffix: 'If' | null;
+  /** What the name of an aggregate ends in beyond the definition's: `sumIf` takes a condition as its last argument. */
+  readonly combinators: readonly Combinator[];
 }
 
 /** The function of a name as it is written in a call, or undefined. */
 export function findFunction(name: string): FoundFunction | undefined {
-  const plain = definitionOf(name);
-  if (plain !== undefined) return { definition: plain, suffix: null };
-  const stem = name.endsWith('If') ? definitionOf(name.slice(0, -2)) : undefined;
-  return stem?.kind === 'aggregate' ? { definition: stem, suffix: 'If' } : undefined;
+  const definition = definitionOf(name);
+  if (definition !== undefined) return { definition, combinators: [] };
+  for (const combinator of combinators) {
+    const stem = name.endsWith(combinator) ? findFunction(name.slice(0, -combinator.length)) : undefined;
+    if (stem?.definition.kind === 'aggregate' && !stem.combinators.includes(combinator))
+      return { definition: stem.definition, combinators: [...stem.combinators, combinator] };
+  }
+  return undefined;
+}
+
+/** What to write instead of an aggregate with a combinator that is not to be had; null for other names. */
+export function refusedCombinator(name: string): string | null {
+  if (name.endsWith('If')) return refusedCombinator(name.slice(0, -2));
+  for (const [combinator, instead] of Object.entries(refusedCombinators)) {
+    const stem = name.endsWith(combinator) ? findFunction(name.slice(0, -combinator.length)) : undefined;
+    if (stem?.definition.kind === 'aggregate') return instead;
+  }
+  return null;
 }
 
 function definitionOf(name: string): FunctionDefinition | undefined {

@@ -1,10 +1,14 @@
 import type { Call, Expression, Name, Window } from '../../ast.ts';
+import type { Combinator } from '../../functions/combinators.ts';
 import type { FunctionDefinition, Parameter } from '../../functions/definition.ts';
+import type { FoundFunction } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import { mergeFacts, noFacts, type Value } from '../../resolve/value.ts';
 import { joinSql, sql, Sql } from '../../sql.ts';
+import { type Type, withNull } from '../../types.ts';
 import { condition } from '../coerce.ts';
 import type { Compiler } from '../compiler.ts';
+import { defaultOf } from '../json_values.ts';
 import { orderItems } from '../order_items.ts';
 import { windowSql } from '../windows.ts';
 import { aggregateEmitters } from './aggregate_emitters.ts';
@@ -16,8 +20,7 @@ import type { AggregateSite, CallSite, Emitted } from './site.ts';
 export function aggregateValue(
   compiler: Compiler,
   call: Call,
-  definition: FunctionDefinition,
-  suffix: 'If' | null,
+  { definition, combinators }: FoundFunction,
   outer: Scope,
 ): Value {
   const name = call.name.text;
@@ -26,12 +29,13 @@ export function aggregateValue(
   const scope: Scope = staging === undefined ? outer : { ...outer, staging: undefined };
   const { statement } = scope;
   checkPlace(call, definition, scope);
-  const { rest, conditions } = splitConditions(call, suffix);
+  const hasIf = combinators.includes('If');
+  const { rest, conditions } = splitConditions(call, hasIf);
   const nodes = rest.filter((node) => node.kind !== 'star');
-  const ofIf = suffix === null ? 0 : 1;
-  const parameters: readonly Parameter[] =
-    suffix === null ? definition.parameters : ['boolean', ...definition.parameters];
-  checkArity(name, parameters, nodes.length + ofIf, call, statement);
+  const parameters: readonly Parameter[] = hasIf
+    ? ['boolean', ...definition.parameters]
+    : definition.parameters;
+  checkArity(name, parameters, nodes.length + (hasIf ? 1 : 0), call, statement);
   const inner: Scope = isWindow ? scope : { ...scope, phase: 'aggregate', aggregate: name, grouping: null };
   const written = nodes.map((node) => compiler.value(node, inner));
   const filters = conditions.map((node) => {
@@ -57,16 +61,58 @@ export function aggregateValue(
   const base: CallSite = { compiler, scope, statement, node: call, name, nodes, values, settings, gives };
   const site: AggregateSite = {
     ...base,
-    distinct: call.distinct,
+    distinct: call.distinct || combinators.includes('Distinct'),
     mayBeEmpty: isWindow || filters.length > 0 || scope.grouping?.keyCount === 0,
     orderBy: order === null ? sql`` : sql` order by ${order.sql}`,
     isWindow,
     over,
   };
-  const emitted = emit(site, definition);
+  checkDistinct(site, definition);
+  const emitted = orNothing(emit(site, definition), site, combinators);
   const parts = [...written, ...filters, ...(window?.values ?? []), ...(order?.values ?? [])];
   const facts = isWindow ? { ...mergeFacts(parts), window: call } : { ...noFacts, aggregate: call };
-  return emitted instanceof Sql ? { sql: emitted, type: gives, facts } : { ...emitted, facts };
+  return { ...emitted, facts };
+}
+
+const takingDistinct: ReadonlySet<string> = new Set([
+  ...['count', 'countDistinct', 'uniq', 'uniqExact', 'uniqHLL12', 'sum', 'min', 'max', 'any', 'anyLast'],
+  ...['groupArray', 'groupUniqArray', 'array_agg', 'string_agg'],
+]);
+const unchangedByDistinct = /^(min|max|any|anyLast|group.*|array_agg)$/;
+
+function checkDistinct(
+  { distinct, isWindow, statement, name, node }: AggregateSite,
+  { name: known }: FunctionDefinition,
+): void {
+  if (!distinct) return;
+  if (!takingDistinct.has(known))
+    throw statement.error(
+      `Function '${name}' takes no DISTINCT.`,
+      node,
+      'Select the different rows in a subquery.',
+    );
+  if (isWindow && !unchangedByDistinct.test(known))
+    throw statement.error(
+      `Function '${name}' takes no DISTINCT with OVER.`,
+      node,
+      'Write length(groupUniqArray(…) OVER (…)).',
+    );
+}
+
+/** Null, or the default of the type, where there was no row for the aggregate; of a nullable argument it is null. */
+function orNothing(
+  emitted: Emitted,
+  site: AggregateSite,
+  combinators: readonly Combinator[],
+): { readonly sql: Sql; readonly type: Type } {
+  const made = emitted instanceof Sql ? { sql: emitted, type: site.gives } : emitted;
+  const isNull = combinators.includes('OrNull');
+  const isDefault = combinators.includes('OrDefault') && !site.values.some(({ type }) => type.nullable);
+  if (!isNull && !isDefault) return made;
+  const given = site.values.filter(({ type }) => type.nullable).map((value) => sql`${value.sql} is not null`);
+  const some = sql`${site.over(sql`count(*)`, ...given)} > 0`;
+  const type = withNull(made.type, isNull);
+  return { sql: sql`(case when ${some} then ${made.sql} else ${defaultOf(type)} end)`, type };
 }
 
 function emit(site: AggregateSite, definition: FunctionDefinition): Emitted {
@@ -83,11 +129,11 @@ function emit(site: AggregateSite, definition: FunctionDefinition): Emitted {
 /** The conditions of `sumIf(x, c)` and FILTER, and the arguments without them. */
 function splitConditions(
   call: Call,
-  suffix: 'If' | null,
+  hasIf: boolean,
 ): { readonly rest: readonly Expression[]; readonly conditions: readonly Expression[] } {
   const filters = call.filter === null ? [] : [call.filter];
   const last = call.arguments.at(-1);
-  if (suffix === null || last === undefined) return { rest: call.arguments, conditions: filters };
+  if (!hasIf || last === undefined) return { rest: call.arguments, conditions: filters };
   return { rest: call.arguments.slice(0, -1), conditions: [last, ...filters] };
 }
 

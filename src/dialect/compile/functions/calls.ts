@@ -1,6 +1,6 @@
 import type { Call } from '../../ast.ts';
 import type { FunctionDefinition } from '../../functions/definition.ts';
-import { findFunction, suggestFunction } from '../../functions/registry.ts';
+import { findFunction, refusedCombinator, suggestFunction } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import { derive, mergeFacts, type Value } from '../../resolve/value.ts';
 import { sql, Sql } from '../../sql.ts';
@@ -8,6 +8,7 @@ import type { Type } from '../../types.ts';
 import type { Compiler, Use } from '../compiler.ts';
 import { postgresType } from '../json_values.ts';
 import { aggregateValue } from './aggregate_calls.ts';
+import { aggregateOfItems } from './item_aggregates.ts';
 import { scalarEmitters } from './emitters.ts';
 import { higherOrderValue } from './higher_order.ts';
 import { checkArity, applySignature } from './signature.ts';
@@ -23,12 +24,18 @@ export function callValue(compiler: Compiler, call: Call, scope: Scope, use: Use
   if (special !== undefined) return special;
   const found = findFunction(name);
   if (found === undefined)
-    throw statement.error(`Unsupported function call '${name}(...)'.`, call.name, suggestFunction(name));
-  const { definition, suffix } = found;
+    throw statement.error(
+      `Unsupported function call '${name}(...)'.`,
+      call.name,
+      refusedCombinator(name) ?? suggestFunction(name),
+    );
+  const { definition, combinators } = found;
   if (definition.refused !== null)
     throw statement.error(`Function '${name}' is not supported.`, call.name, definition.refused);
   if (definition.kind === 'aggregate' || definition.kind === 'window' || call.over !== null)
-    return aggregateValue(compiler, call, definition, suffix, scope);
+    return combinators.includes('Array')
+      ? compiler.value(aggregateOfItems(call, found, statement), scope)
+      : aggregateValue(compiler, call, found, scope);
   refuseAggregateParts(call, scope);
   checkArity(name, definition.parameters, call.arguments.length, call, statement);
   if (definition.kind === 'higher_order') return higherOrderValue(compiler, call, definition.name, scope);
