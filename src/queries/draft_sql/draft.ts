@@ -16,9 +16,11 @@ export type Period =
 
 /** What is computed. */
 export type Measure =
-  | { readonly kind: 'count' | 'users' | 'sessions' | 'per_user' | 'per_session' }
-  | { readonly kind: 'session_duration' | 'bounce_rate' }
+  | { readonly kind: 'count' | 'users' | 'sessions' | 'per_user' | 'per_session' | 'sessions_per_user' }
+  | { readonly kind: SessionMeasure }
   | { readonly kind: PropertyMeasure; readonly property: MeantProperty };
+export type SessionMeasure =
+  'session_duration' | 'session_median' | 'session_longest' | 'session_shortest' | 'bounce_rate';
 export type PropertyMeasure =
   'average' | 'sum' | 'minimum' | 'maximum' | 'median' | 'p90' | 'p95' | 'p99' | 'unique';
 
@@ -61,6 +63,8 @@ export interface Draft {
   readonly steps: readonly string[];
   /** An event that the same people did not do. */
   readonly without: string | null;
+  /** How many times people did it. */
+  readonly times: { readonly operator: 'more' | 'at_least' | 'less'; readonly count: number } | null;
   readonly limit: number | null;
   /** Only values that are there, the largest or the smallest number first. */
   readonly ranked: 'most' | 'least' | null;
@@ -68,7 +72,7 @@ export interface Draft {
   readonly rows: boolean;
   /** Whether it is about people rather than about what happened. */
   readonly people: boolean;
-  readonly subject: 'persons' | 'sessions' | null;
+  readonly subject: 'events' | 'persons' | 'sessions' | null;
 }
 
 /** Nothing understood yet. */
@@ -82,6 +86,7 @@ export const emptyDraft: Draft = {
   compared: null,
   steps: [],
   without: null,
+  times: null,
   limit: null,
   ranked: null,
   rows: false,

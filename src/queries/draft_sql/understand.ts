@@ -15,7 +15,7 @@ import { unclear } from './unclear.ts';
 const taken = '·';
 
 /** Those that need more words come before those that are content with fewer. */
-const rulesInOrder = (today: string): readonly Rule[] => [
+export const rulesInOrder = (today: string): readonly Rule[] => [
   ...conversionRules,
   ...periodRules(today),
   ...filterRules,

@@ -147,6 +147,27 @@ const answers: readonly Case[] = [
       ['2026-11-01', 'Germany', 1],
     ],
   ],
+  ['users with more than 1 purchase', [[1]]],
+  [
+    'average session duration per day',
+    [
+      ['2026-11-12T00:00:00.000Z', 0],
+      ['2026-11-20T00:00:00.000Z', 600],
+      ['2026-11-21T00:00:00.000Z', 1800],
+    ],
+  ],
+  ['sessions longer than 10 minutes', [[2]]],
+  [
+    'sessions by browser',
+    [
+      ['Chrome', 2],
+      ['Safari', 2],
+      ['Firefox', 1],
+    ],
+  ],
+  ['funnel: page view, signup, purchase', [[3, 1, 1, 33.33]]],
+  ['where path is /pricing, how many page views per day', [['2026-11-20T00:00:00.000Z', 1]]],
+  ['number of purchases by country, order by count desc, limit 1', [['Germany', 2]]],
 ];
 
 describe('Drafts of queries', () => {

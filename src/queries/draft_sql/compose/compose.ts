@@ -1,8 +1,9 @@
 import type { Select } from '../../../dialect/ast.ts';
 import type { Draft } from '../draft.ts';
 import { unclear } from '../unclear.ts';
-import { conversionQuery, withoutQuery } from './conversions.ts';
+import { conversionQuery } from './conversions.ts';
 import { numbersQuery } from './numbers.ts';
+import { peopleQuery } from './people.ts';
 import { rowsQuery } from './rows.ts';
 
 /** The query that a draft asks for. @throws QueryInvalid `unclear` */
@@ -14,7 +15,7 @@ export function composeQuery(draft: Draft): Select {
   if (draft.limit !== null && (draft.limit < 1 || draft.limit > 10_000 || !Number.isInteger(draft.limit)))
     throw unclear('A query lists between 1 and 10,000 rows.');
   if (draft.steps.length > 0) return conversionQuery(draft);
-  if (draft.without !== null) return withoutQuery(draft);
+  if (draft.without !== null || draft.times !== null) return peopleQuery(draft);
   return draft.rows && draft.breakdowns.every(({ kind }) => kind === 'property')
     ? rowsQuery(draft)
     : numbersQuery(draft);

@@ -10,7 +10,8 @@ import { periodCondition } from './times.ts';
 /** The seconds that people have from the first step to the last: 14 days, as funnels have by default. */
 const windowSeconds = 14 * 24 * 60 * 60;
 
-const conditionOf = (draft: Draft, events: readonly string[]) => {
+/** Events of these names that the draft is about, of people who are known. */
+export const peopleCondition = (draft: Draft, events: readonly string[]) => {
   const subject = subjectOf(draft);
   return conjunction([
     eventsCondition(events),
@@ -20,8 +21,8 @@ const conditionOf = (draft: Draft, events: readonly string[]) => {
   ]);
 };
 
-/** What a conversion cannot be put together with. @throws QueryInvalid `unclear` */
-function requirePlain(draft: Draft): void {
+/** That people are not put together by anything. @throws QueryInvalid `unclear` */
+export function requirePlain(draft: Draft): void {
   if (
     draft.bucket !== null ||
     draft.breakdowns.length > 0 ||
@@ -29,7 +30,7 @@ function requirePlain(draft: Draft): void {
     draft.measures.length > 0
   )
     throw unclear(
-      'A conversion is drafted for all people together; leave out what it is put together by, or use a FunnelsQuery.',
+      'This is drafted for all people together; leave out what it is put together by, or use a FunnelsQuery.',
     );
 }
 
@@ -48,34 +49,9 @@ export function conversionQuery(draft: Draft): Select {
   const persons: Select = {
     ...selectOf('select person_id from events group by person_id'),
     columns: [fieldOf('person_id'), named(reached, 'steps')],
-    where: conditionOf(draft, [...new Set(steps)]),
+    where: peopleCondition(draft, [...new Set(steps)]),
   };
   const counts = steps.map((_, index) => `countIf(steps >= ${index + 1}) as step_${index + 1}`);
   const rate = `round(100 * countIf(steps >= ${steps.length}) / nullIf(countIf(steps >= 1), 0), 2) as conversion_rate`;
   return reading(selectOf(`select ${counts.join(', ')}, ${rate} from events`), derived(persons, 'persons'));
 }
-
-/** The people who did one event and not another, or how many they are. */
-export function withoutQuery(draft: Draft): Select {
-  requirePlain(draft);
-  const [first] = draft.events;
-  const { without } = draft;
-  if (first === undefined || without === null || draft.events.length > 1)
-    throw unclear('Name one event that people did and one that they did not do.');
-  const having = expressionOf('countIf({did}) > 0 and countIf({missed}) = 0', {
-    did: eventsCondition([first]) ?? literal(true),
-    missed: eventsCondition([without]) ?? literal(true),
-  });
-  const persons: Select = {
-    ...selectOf('select person_id, max(timestamp) as last_time from events group by person_id'),
-    where: conditionOf(draft, [first, without]),
-    having,
-  };
-  if (draft.rows) return { ...persons, ...rowOrder(draft.limit) };
-  return reading(selectOf('select count() as users from events'), derived(persons, 'persons'));
-}
-
-const rowOrder = (limit: number | null): Pick<Select, 'orderBy' | 'limit'> =>
-  selectOf(
-    `select 1 from events order by last_time desc, person_id${limit === null ? '' : ` limit ${limit}`}`,
-  );

@@ -19,6 +19,12 @@ const ofNumber = (name: string, call: string): Template => {
   };
 };
 
+const ofSession = (name: string, aggregate: string): Template => ({
+  name,
+  plain: `${aggregate}($session_duration)`,
+  conditional: `${aggregate}If($session_duration, {condition})`,
+});
+
 const templates: Readonly<Record<Measure['kind'], Template>> = {
   count: { name: 'total', plain: 'count()', conditional: 'countIf({condition})' },
   users: { name: 'users', plain: 'uniq(person_id)', conditional: 'uniqIf(person_id, {condition})' },
@@ -38,11 +44,16 @@ const templates: Readonly<Record<Measure['kind'], Template>> = {
     conditional:
       'countIf($session_id is not null and {condition}) / nullIf(uniqIf($session_id, {condition}), 0)',
   },
-  session_duration: {
-    name: 'average_seconds',
-    plain: 'avg($session_duration)',
-    conditional: 'avgIf($session_duration, {condition})',
+  sessions_per_user: {
+    name: 'sessions_per_user',
+    plain: 'uniq($session_id) / nullIf(uniqIf(person_id, $session_id is not null), 0)',
+    conditional:
+      'uniqIf($session_id, {condition}) / nullIf(uniqIf(person_id, $session_id is not null and {condition}), 0)',
   },
+  session_duration: ofSession('average_seconds', 'avg'),
+  session_median: ofSession('median_seconds', 'median'),
+  session_longest: ofSession('longest_seconds', 'max'),
+  session_shortest: ofSession('shortest_seconds', 'min'),
   bounce_rate: {
     name: 'bounce_rate',
     plain: 'countIf($is_bounce) / nullIf(count(), 0)',

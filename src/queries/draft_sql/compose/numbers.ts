@@ -82,7 +82,10 @@ interface MeasureColumn {
 
 /** A column for each measure; where events or periods are compared, for each of them. */
 function measureColumns(draft: Draft, subject: Subject, names: ColumnNames): readonly MeasureColumn[] {
-  const measures = draft.measures.length > 0 ? draft.measures : [usualMeasure(draft, subject)];
+  const measures = (draft.measures.length > 0 ? draft.measures : [usualMeasure(draft, subject)]).map(
+    (measure): Measure =>
+      subject.table === 'persons' && measure.kind === 'users' ? { kind: 'count' } : measure,
+  );
   const byEvent = draft.breakdowns.some(({ kind }) => kind === 'event');
   const compared: readonly (readonly [name: string, condition: Expression | null])[] = draft.compared
     ? draft.compared.map((period) => [nameOfPeriod(period), periodCondition(period, subject.time)] as const)

@@ -16,7 +16,7 @@ export function rowsQuery(draft: Draft): Select {
   if (subject.table === 'sessions')
     return listed(draft, subject, sessionColumns, '$start_timestamp', 'session_id');
   if (subject.table === 'persons') return listed(draft, subject, personColumns(draft), 'created_at', 'id');
-  if (draft.people) return peopleOfEvents(draft, subject);
+  if (draft.people && draft.subject !== 'events') return peopleOfEvents(draft, subject);
   return listed(draft, subject, eventColumns(draft, subject), 'timestamp', 'uuid');
 }
 

@@ -28,8 +28,9 @@ const persons: Subject = {
   },
 };
 
-/** Where a session began, which is all that is known of its properties. */
+/** What is known of a session: how long it was, and where it began. */
 const sessionFields: Readonly<Record<string, string>> = {
+  $session_duration: '$session_duration',
   $current_url: '$entry_current_url',
   $pathname: '$entry_pathname',
   $host: '$entry_hostname',
@@ -62,8 +63,12 @@ export function subjectOf(draft: Draft): Subject {
     'property' in part ? [part.property] : [],
   );
   if (draft.subject === 'persons') return persons;
+  const hasOther = draft.breakdowns.some(({ kind }) => kind === 'event' || kind === 'person');
+  if (draft.subject === 'events') return events;
   if (draft.subject === 'sessions')
-    return draft.events.length === 0 && properties.every(({ key }) => Object.hasOwn(sessionFields, key))
+    return draft.events.length === 0 &&
+      !hasOther &&
+      properties.every(({ key }) => Object.hasOwn(sessionFields, key))
       ? sessions
       : events;
   const isAboutEvents =
@@ -72,7 +77,8 @@ export function subjectOf(draft: Draft): Subject {
     draft.bucket !== null ||
     draft.period !== null ||
     draft.compared !== null ||
-    draft.breakdowns.some(({ kind }) => kind === 'event' || kind === 'person');
+    draft.measures.some(({ kind }) => kind !== 'count' && kind !== 'users') ||
+    hasOther;
   const areOfPersons = properties.every(({ owners }) => owners.includes('person'));
   return draft.people && !isAboutEvents && areOfPersons ? persons : events;
 }

@@ -3,7 +3,7 @@ const list = (text: string): readonly string[] => text.trim().split(/\s+/);
 /** Words that change nothing where no rule has used them. */
 export const idleWords: ReadonlySet<string> = new Set(
   list(`
-    a about all also am an and any are as at be been being by can chart could count counts data did do does
+    a about all go went so far either display happen occur kinds types raw use via come coming often asc desc second seconds also am an and any are as at be been being by can chart could count counts data did do does
     done draft each event events every find for from fetch get give graph had happened has have having how i in is it
     its just let like list made make many me much my named names need number numbers of on only our out over per please
     plot query report result results return select show sort sorted sql statistics stats table tell than that the
@@ -17,7 +17,9 @@ export const idleWords: ReadonlySet<string> = new Set(
 /** Words of the rules that must not be left over: an answer that leaves them out would be another one. */
 export const bindingWords: ReadonlySet<string> = new Set(
   list(`
-    above active actors after ago average avg before below between bottom bounce but common compared contain
+    above active fewer converts yet throughout overall if filtered filter known differs includes begins beginning
+    higher bigger longer exceeding lower summed bucketed long greatest important commonest biggest rarest segmented divided
+    created funnels limit limited shorter rows actors after ago average avg before below between bottom bounce but common compared contain
     containing contains conversion conversions convert converted current customer customers daily date day days
     different distinct duration ends ended empty equal equals except exactly exceeds excluding exist exists
     fewest first frequent funnel greater highest hour hourly hours include larger largest last latest least length

@@ -1,4 +1,4 @@
-import { stemsOf } from './words.ts';
+import { keysOf } from './words.ts';
 
 /** Events that analytics libraries send by themselves, by what people call them. */
 const eventNames: Readonly<Record<string, string>> = {
@@ -43,9 +43,11 @@ const propertyKeys: Readonly<Record<string, readonly string[]>> = {
 };
 
 const byStems = <Meaning>(names: Readonly<Record<string, Meaning>>): ReadonlyMap<string, Meaning> =>
-  new Map(Object.entries(names).map(([name, meaning]) => [stemsOf(name).join(''), meaning]));
+  new Map(
+    Object.entries(names).flatMap(([name, meaning]) => keysOf(name).map((key) => [key, meaning] as const)),
+  );
 
-/** By the joined stems of what people say. */
+/** By the keys of what people say. */
 export const knownEvents = byStems(eventNames);
 /** The same. */
 export const knownProperties = byStems(propertyKeys);

@@ -1,7 +1,7 @@
 import { knownEvents, knownProperties } from './known_names.ts';
 import type { Mention } from './mentions.ts';
 import type { KnownProperty, Vocabulary } from './vocabulary.ts';
-import { stemsOf } from './words.ts';
+import { keysOf, stemsOf } from './words.ts';
 
 /** Finds the name that some words stand for. */
 export interface NameIndex {
@@ -11,19 +11,24 @@ export interface NameIndex {
   parts(said: string): readonly Mention[];
 }
 
-const keyOf = (name: string): string => stemsOf(name).join('');
-
 /** The first of names that have the same key stays: they come by their frequency. */
-const firstByKey = <Item>(items: readonly Item[], keyed: (item: Item) => string): ReadonlyMap<string, Item> =>
-  new Map(items.toReversed().map((item) => [keyed(item), item]));
+const firstByKey = <Item>(
+  items: readonly Item[],
+  keyed: (item: Item) => readonly string[],
+): ReadonlyMap<string, Item> =>
+  new Map(items.toReversed().flatMap((item) => keyed(item).map((key) => [key, item] as const)));
+
+/** What the first key that has something stands for. */
+const firstOf = <Item>(keys: readonly string[], map: ReadonlyMap<string, Item>): Item | undefined =>
+  keys.map((key) => map.get(key)).find((item) => item !== undefined);
 
 /** An index of a project's names and those that analytics libraries give. */
 export function createNameIndex({ events, properties, values }: Vocabulary): NameIndex {
-  const eventsByKey = firstByKey(events, keyOf);
+  const eventsByKey = firstByKey(events, keysOf);
   const exactEvents = new Set(events);
-  const propertiesByKey = firstByKey(properties, ({ key }) => keyOf(key));
+  const propertiesByKey = firstByKey(properties, ({ key }) => keysOf(key));
   const propertiesByName = new Map(properties.map((property) => [property.key, property]));
-  const valuesByText = firstByKey(values, ({ text }) => text.toLowerCase());
+  const valuesByText = firstByKey(values, ({ text }) => [text.toLowerCase()]);
 
   const event = (said: string, name: string): Mention => ({ kind: 'event', said, name });
   const property = (said: string, { key, owners }: KnownProperty): Mention => ({
@@ -31,8 +36,10 @@ export function createNameIndex({ events, properties, values }: Vocabulary): Nam
     said,
     property: { key, owners },
   });
-  const eventOf = (said: string, key: string): string | undefined =>
-    exactEvents.has(said) ? said : (eventsByKey.get(key) ?? knownEvents.get(key) ?? reordered(said));
+  const eventOf = (said: string, keys: readonly string[]): string | undefined =>
+    exactEvents.has(said)
+      ? said
+      : (firstOf(keys, eventsByKey) ?? firstOf(keys, knownEvents) ?? reordered(said));
   /** `completed orders` is `order_completed`. */
   const reordered = (said: string): string | undefined => {
     const stems = [...stemsOf(said)].sort().join(' ');
@@ -40,23 +47,20 @@ export function createNameIndex({ events, properties, values }: Vocabulary): Nam
       ? events.find((name) => [...stemsOf(name)].sort().join(' ') === stems)
       : undefined;
   };
-  const propertyOf = (said: string, key: string): KnownProperty | undefined => {
-    const own = propertiesByName.get(said) ?? propertiesByKey.get(key);
+  const propertyOf = (said: string, keys: readonly string[]): KnownProperty | undefined => {
+    const own = propertiesByName.get(said) ?? firstOf(keys, propertiesByKey);
     if (own) return own;
-    const known = knownProperties.get(key);
-    const [first] = known ?? [];
-    if (!known || first === undefined) return undefined;
-    const there = known.flatMap((name) => propertiesByName.get(name) ?? []);
-    return there[0];
+    const known = firstOf(keys, knownProperties) ?? [];
+    return known.flatMap((name) => propertiesByName.get(name) ?? [])[0];
   };
 
   return {
     exact: (said) => {
-      const key = keyOf(said);
-      if (key === '') return undefined;
-      const name = eventOf(said, key);
+      const keys = keysOf(said);
+      if (keys.length === 0) return undefined;
+      const name = eventOf(said, keys);
       if (name !== undefined) return event(said, name);
-      const found = propertyOf(said, key);
+      const found = propertyOf(said, keys);
       if (found) return property(said, found);
       const value = valuesByText.get(said.toLowerCase());
       return (

@@ -12,7 +12,7 @@ const pieces = [
   String.raw`(?<date>\d{4}-\d\d-\d\d)(?!\d)`,
   String.raw`(?<number>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)(?![\p{L}\d_])`,
   String.raw`(?<sign>->|→|>=|<=|!=|=|>|<)`,
-  String.raw`(?<word>[$\p{L}\p{N}_](?:[\p{L}\p{N}_$@/'’]|[.:+-](?=[\p{L}\p{N}_$]))*)`,
+  String.raw`(?<word>[$/\p{L}\p{N}_](?:[\p{L}\p{N}_$@/'’]|[.:+-](?=[\p{L}\p{N}_$]))*)`,
 ];
 const piece = new RegExp(pieces.join('|'), 'gu');
 
@@ -36,7 +36,7 @@ export function wordsOf(prompt: string): readonly Word[] {
 const endings: readonly (readonly [RegExp, string])[] = [
   [/(?<=...)ies$/, 'y'],
   [/(?<=ss|x|ch|sh)es$/, ''],
-  [/(?<=..[^sui])s$/, ''],
+  [/(?<=.[^sui])s$/, ''],
   [/(?<=...)ing$/, ''],
   [/(?<=...)ed$/, ''],
   [/(?<=...)e$/, ''],
@@ -47,10 +47,19 @@ const endings: readonly (readonly [RegExp, string])[] = [
 export const stemOf = (word: string): string =>
   endings.reduce((stem, [ending, instead]) => stem.replace(ending, instead), word.toLowerCase());
 
-/** The stems of a name's parts: `$pageLeave` and `page_leave` are `page` and `leav`. */
-export const stemsOf = (name: string): readonly string[] =>
+const partsOf = (name: string): readonly string[] =>
   name
     .replaceAll(/(?<=[\p{Ll}\p{N}])(?=\p{Lu})/gu, ' ')
     .split(/[^\p{L}\p{N}]+/u)
-    .filter((part) => part !== '')
-    .map(stemOf);
+    .filter((part) => part !== '');
+
+/** The stems of a name's parts: `$pageLeave` and `page_leave` are `pag` and `leav`. */
+export const stemsOf = (name: string): readonly string[] => partsOf(name).map(stemOf);
+
+/** Names that have one of these in common are one: `page views` and `$pageview`, `signed up` and `signup`. */
+export const keysOf = (name: string): readonly string[] => {
+  const parts = partsOf(name).map((part) => part.toLowerCase());
+  const last = parts.at(-1);
+  if (last === undefined) return [];
+  return [...new Set([parts.map(stemOf).join(''), [...parts.slice(0, -1), stemOf(last)].join('')])];
+};

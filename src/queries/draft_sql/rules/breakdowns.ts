@@ -4,8 +4,8 @@ import { rule, rules, type Found, type Rule } from './rule.ts';
 const by =
   '(?:by|per|for each|for every|of each|in each|across|(?:grouped|broken down|split|segmented|divided) (?:by|into|per)|breakdown (?:by|of|per)) (?:the |their |different )?';
 const most =
-  '(?:most (?:common|frequent|popular|used|visited|viewed|active|important)|commonest|top|biggest|largest|highest)';
-const least = '(?:least (?:common|frequent|popular|used|visited|viewed|active)|rarest|bottom|fewest)';
+  '(?:most (?:common|frequent|popular|used|active|important)|commonest|top|biggest|largest|highest)';
+const least = '(?:least (?:common|frequent|popular|used|active)|rarest|bottom|fewest)';
 
 const property = (found: Found, place?: string): Breakdown => ({
   kind: 'property',

@@ -9,8 +9,27 @@ const stepsOf = (found: Found): readonly string[] => [
   ...(found.word('third') === '' ? [] : [found.event('third')]),
 ];
 
-/** Events one after another, and events that did not follow. */
+const enough = '(?<least>at least)|(?<less>less than|fewer than)|more than|over';
+
+/** Events one after another, and events that did not follow, or that somebody did so many times. */
 export const conversionRules: readonly Rule[] = [
+  rule(
+    `(?:{people} )?(?:(?:who|that|with|have|has|having|had|did|do|made) )*(?:${enough}) {number} {event}`,
+    (found) => ({
+      events: [found.event()],
+      people: true,
+      times: {
+        operator: found.word('least') !== '' ? 'at_least' : found.word('less') !== '' ? 'less' : 'more',
+        count: found.number(),
+      },
+    }),
+  ),
+  rule(
+    '(?:a |the )?(?:conversion )?funnel(?: (?:of|with|from|for))? {first:event}(?: then| to)? {second:event}(?:(?: then| to)? {third:event})?',
+    (found) => ({
+      steps: stepsOf(found),
+    }),
+  ),
   rule(
     `(?:what is )?(?:the )?(?:conversions?|funnel|conversion rate|conversion funnel)(?: of)?(?: {people})?(?: (?:from|between|of|with|for))? ${did}{first:event} ${then} ${did}{second:event}(?: ${then} ${did}{third:event})?`,
     (found) => ({ steps: stepsOf(found) }),

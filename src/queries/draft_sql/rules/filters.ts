@@ -25,6 +25,8 @@ const operators: readonly (readonly [words: string, operator: Operator])[] = [
 ];
 const ofNumbers: ReadonlySet<Operator> = new Set<Operator>(['at_least', 'at_most', 'greater', 'less']);
 
+const secondsOf: Readonly<Record<string, number>> = { minute: 60, hour: 3_600, day: 86_400 };
+
 /** Conditions on properties that are said with an operator. */
 export const filterRules: readonly Rule[] = [
   rule(`${where}{property} (?:${is} )?between {low:number} and {high:number}`, (found) => ({
@@ -37,7 +39,7 @@ export const filterRules: readonly Rule[] = [
     `${where}{property} (?:(?:${is} )?(?:not set|missing|unknown|empty|null|unset)|(?:does|do|did) not exist)`,
     (found) => ({ filters: [{ property: found.property(), operator: 'unset', values: [] }] }),
   ),
-  rule(`(?:with|and) no {property}|without(?: an?| any)? {bare:property}`, (found) => ({
+  rule(`(?:with|and|have|has|having) no {property}|without(?: an?| any)? {bare:property}`, (found) => ({
     filters: [
       {
         property: found.property(found.word('property') === '' ? 'bare' : 'property'),
@@ -74,6 +76,16 @@ export const filterRules: readonly Rule[] = [
   })),
   rule('(?:with|where|whose|for|on|from|in|having|and) (?:the )?{property} {value}', (found) => ({
     filters: [{ property: found.property(), operator: 'equals', values: [found.value().text] }],
+  })),
+  rule('(?:sessions )?(?:(?<more>longer|more)|shorter|less) than {number} {unit}', (found) => ({
+    subject: 'sessions',
+    filters: [
+      {
+        property: { key: '$session_duration', owners: [] },
+        operator: found.word('more') === '' ? 'less' : 'greater',
+        values: [String(found.number() * (secondsOf[found.unit()] ?? 1))],
+      },
+    ],
   })),
   rule('(?:with|who have|that have|having) (?:an? |the )?{property}', (found) => ({
     filters: [{ property: found.property(), operator: 'set', values: [] }],

@@ -1,4 +1,4 @@
-import type { PropertyMeasure } from '../draft.ts';
+import type { PropertyMeasure, SessionMeasure } from '../draft.ts';
 import { rule, rules, type Rule } from './rule.ts';
 
 const statistics: Readonly<Record<string, PropertyMeasure>> = {
@@ -15,21 +15,35 @@ const statistics: Readonly<Record<string, PropertyMeasure>> = {
 const one = '(?:an? |the |each |every )?';
 const perPerson = `(?:per|by each|for each|for every|each|of each) (?:unique |active )?{people}`;
 
+const ofSessions: Readonly<Record<string, SessionMeasure>> = {
+  '(?:average|avg|mean)': 'session_duration',
+  median: 'session_median',
+  '(?:maximum|max|longest)': 'session_longest',
+  '(?:minimum|min|shortest)': 'session_shortest',
+};
+
 /** What is computed. */
 export const measureRules: readonly Rule[] = [
+  ...Object.entries(ofSessions).flatMap(([words, kind]) =>
+    rules({
+      [`${words} session (?:duration|length|time)`]: { measures: [{ kind }], subject: 'sessions' },
+      [`${words} (?:duration|length|time) of (?:a |the )?sessions?`]: {
+        measures: [{ kind }],
+        subject: 'sessions',
+      },
+    }),
+  ),
+  rule(`(?:average |avg |mean )?(?:number of |count of |how many )?sessions ${perPerson}`, () => ({
+    measures: [{ kind: 'sessions_per_user' }],
+  })),
   ...rules({
-    '(?:average|avg|mean) (?:duration|length|time) of (?:a |the )?sessions?': {
-      measures: [{ kind: 'session_duration' }],
-      subject: 'sessions',
-    },
-    '(?:average|avg|mean) (?:session|visit) (?:duration|length|time)': {
-      measures: [{ kind: 'session_duration' }],
-      subject: 'sessions',
-    },
     'how long (?:are|is|do|does|was|were) (?:a |an |the )?(?:average )?sessions?(?: last)?(?: on average)?': {
       measures: [{ kind: 'session_duration' }],
       subject: 'sessions',
     },
+    'how often(?: did| do| does)?(?: {people})?': { measures: [{ kind: 'count' }] },
+  }),
+  ...rules({
     '(?:session )?(?:duration|length)(?: of sessions)?': {
       measures: [{ kind: 'session_duration' }],
       subject: 'sessions',

@@ -7,16 +7,19 @@ const show = '(?:list|show(?: me)?|give(?: me)?|get|display|find)(?: me)?(?: all
 export const rowRules: readonly Rule[] = [
   rule(`(?:the )?${newest} {number} (?:{event}|events)`, (found) => ({
     rows: true,
+    subject: 'events',
     limit: found.number(),
     events: found.word('event') === '' ? [] : [found.event()],
   })),
   rule(`(?:the )?{number} ${newest} (?:{event}|events)`, (found) => ({
     rows: true,
+    subject: 'events',
     limit: found.number(),
     events: found.word('event') === '' ? [] : [found.event()],
   })),
   rule(`(?:the )?${newest} (?:{event}|events)`, (found) => ({
     rows: true,
+    subject: 'events',
     events: found.word('event') === '' ? [] : [found.event()],
   })),
   rule(`(?:the )?(?:${newest} {number}|{number2:number} ${newest}) {people}`, (found) => ({
@@ -26,13 +29,14 @@ export const rowRules: readonly Rule[] = [
   })),
   rule(`(?:list|show raw|raw) (?:all )?(?:the |of )*(?:{event}|events)`, (found) => ({
     rows: true,
+    subject: 'events',
     events: found.word('event') === '' ? [] : [found.event()],
   })),
   ...rules({
     [`(?:the )?${newest} {people}`]: { rows: true, subject: 'persons' },
     [`${show} {people}`]: { rows: true, people: true },
     '(?:which|what) {people}': { rows: true, people: true },
-    'who(?= )': { rows: true, people: true },
+    '^who': { rows: true, people: true },
   }),
 ];
 
@@ -45,11 +49,15 @@ export const subjectRules: readonly Rule[] = [
     active: { people: true },
     sessions: { subject: 'sessions' },
   }),
-  rule('(?:and |or |vs |versus |, )?{event}', (found, draft) =>
+  rule('(?:(?:and|or|vs|versus) )?(?:new )?{event}', (found, draft) =>
     draft.events.includes(found.event()) ? {} : { events: [found.event()] },
   ),
   rule('(?:first|limit(?: to)?|limited to|only|top) {number}(?: rows| results)?', (found) => ({
     limit: found.number(),
   })),
-  ...rules({ '(?:compare|compared|comparison|vs|versus|against)(?: (?:to|with|of))?': {} }),
+  ...rules({
+    '(?:all )?events': { subject: 'events' },
+    '(?:ordered|order|sorted|sort) by(?: (?:the )?(?:count|number|total|totals))?(?: desc(?:ending)?)?': {},
+    '(?:compare|compared|comparison|vs|versus|against)(?: (?:to|with|of))?': {},
+  }),
 ];

@@ -1,0 +1,50 @@
+import { expect, it } from '@jest/globals';
+import { isGrammarWord } from '../../../src/queries/draft_sql/naming/grammar_words.ts';
+import { keysOf, wordsOf } from '../../../src/queries/draft_sql/naming/words.ts';
+import { rulesInOrder } from '../../../src/queries/draft_sql/understand.ts';
+
+it('every word that a rule says is one of the rules, and no name of a project', () => {
+  const words = rulesInOrder('2026-11-21').flatMap(({ says }) =>
+    says.source
+      .replaceAll(/\(\?<\w+>|<[^>]*>|\\[a-z]\+?|\(\?[:<!=]*|\[\^ \]/g, ' ')
+      .split(/[^a-z0-9]+/)
+      .filter((word) => /[a-z]/.test(word)),
+  );
+  // An `s` alone is the ending that words may have.
+  const unknown = [...new Set(words)].filter(
+    (word) => word !== 's' && !isGrammarWord(word) && !isGrammarWord(`${word}s`),
+  );
+  expect(unknown).toEqual([]);
+});
+
+it('words are told by quotes, signs and numbers', () => {
+  expect(
+    wordsOf(`Ada's "plan b" isn't >= 1,000 or $pageview, since 2026-11-21. /a/b?`).map(
+      ({ text, kind }) => `${kind} ${text}`,
+    ),
+  ).toEqual([
+    'word Ada',
+    'quoted plan b',
+    'word is',
+    'word not',
+    'sign >=',
+    'number 1000',
+    'word or',
+    'word $pageview',
+    'word since',
+    'date 2026-11-21',
+    'word /a/b',
+  ]);
+});
+
+it.each([
+  ['purchases', 'purchased'],
+  ['sign ups', 'signed_up'],
+  ['page views', '$pageview'],
+  ['countries', 'country'],
+  ['classes', 'class'],
+  ['planned', 'plan'],
+  ['created', 'creates'],
+])('%s and %s are one name', (one, other) => {
+  expect(keysOf(one).filter((key) => keysOf(other).includes(key))).not.toEqual([]);
+});
