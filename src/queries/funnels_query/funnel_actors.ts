@@ -44,7 +44,7 @@ function bestAttempts(plan: FunnelPlan, { select, keys, order, further }: Attemp
 }
 
 /** Later than any event. */
-const never = "toDateTime('9999-12-31 00:00:00')";
+const never = "TIMESTAMP '9999-12-31 00:00:00'";
 
 /** The times of steps that were done in any order, sorted: rounds of exchanging neighbours. */
 function inTimeOrder(plan: FunnelPlan, best: Select): Select {

@@ -28,7 +28,7 @@ export function readEvents(plan: FunnelPlan, about: FunnelAbout): Select {
     ...(plan.hasIds ? ['uuid as _id'] : []),
     ...(barring.length === 0 ? [] : [`${barredText(plan)} as _barred`]),
     ...(plan.attribution === null ? [] : ['{own} as _own']),
-    ...(plan.byEntrance ? [`${bucketFunctions[query.interval]}(timestamp) as _bucket`] : []),
+    ...(plan.byEntrance ? [`${bucketTexts[query.interval]} as _bucket`] : []),
   ];
   const parts: TemplateParts = {
     actor,
@@ -61,12 +61,12 @@ function isNamed({ definitions, exclusions }: FunnelPlan): Expression | null {
 }
 
 /** The first moment of an interval, in the project's zone. */
-const bucketFunctions = {
-  minute: 'toStartOfMinute',
-  hour: 'toStartOfHour',
-  day: 'toStartOfDay',
-  week: 'toStartOfWeek',
-  month: 'toStartOfMonth',
+const bucketTexts = {
+  minute: 'toStartOfMinute(timestamp)',
+  hour: 'toStartOfHour(timestamp)',
+  day: 'toStartOfDay(timestamp)',
+  week: 'toDateTime(toStartOfWeek(timestamp))',
+  month: 'toDateTime(toStartOfMonth(timestamp))',
 } as const;
 
 const isText = ({ query }: FunnelPlan): boolean =>

@@ -1,7 +1,7 @@
 import type { Select } from '../../dialect/ast.ts';
 import { seriesName } from '../series/condition.ts';
 import { numbersBetween, type FunnelPlan } from './plan.ts';
-import { rankedByDepth } from './ranked_values.ts';
+import { depthMeasures, withPlaces } from './ranked_values.ts';
 import { shownValue } from './shown_value.ts';
 import { stage } from './stage.ts';
 
@@ -34,7 +34,10 @@ export function stepsSelect(plan: FunnelPlan, actors: Select): Select {
     ...times.map((time, index) => `median(${time}) as _median${index + 2}`),
   ];
   if (!isBrokenDown) return stage(actors, columns);
-  return stage(rankedByDepth(plan, actors), columns, { rest: 'group by r._shown order by min(r._place)' });
+  const names = ['_depth', ...steps.map((step) => `_t${step}`)];
+  return stage(withPlaces(plan, actors, names, depthMeasures(plan)), columns, {
+    rest: 'group by r._shown order by min(r._place)',
+  });
 }
 
 /** Whether an actor did a step, or what it stands before, where it had to be done. */

@@ -4,7 +4,7 @@ import { resolveRange } from '../dates/date_range.ts';
 import { dayOf, labelOf } from '../dates/labels.ts';
 import type { FunnelAbout } from './about.ts';
 import type { FunnelPlan } from './plan.ts';
-import { rankedByEntrance } from './ranked_values.ts';
+import { withPlaces } from './ranked_values.ts';
 import { shownValue } from './shown_value.ts';
 import { stage } from './stage.ts';
 
@@ -42,7 +42,7 @@ export function trendsSelect(plan: FunnelPlan, actors: Select): Select {
   );
   if (!isBrokenDown) return counts;
   return stage(
-    rankedByEntrance(plan, counts),
+    withPlaces(plan, counts, ['_entrance', '_entered', '_converted'], ['sum(r._entered)']),
     [
       'r._shown as _shown',
       'r._entrance as _at',

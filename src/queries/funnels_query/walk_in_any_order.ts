@@ -19,45 +19,31 @@ interface Slot {
 export function walkInAnyOrder(plan: FunnelPlan, read: FunnelRows): Attempts {
   const rows = withExclusions(plan, read);
   const slots = slotsOf(plan);
-  const window = windowOfDirection(plan, rows);
-  let select = rows.select;
-  let names = columnsOf(rows);
-  for (const place of numbersBetween(1, Math.max(...slots.map((slot) => slot.place)))) {
-    const layer = slots.filter((slot) => slot.place === place);
-    const nearest = plan.byEntrance ? 'min' : 'max';
-    select = stage(
-      select,
-      [
-        ...handedOn(names),
-        ...layer.map(
-          (slot) =>
-            `${nearest}(if(${matchesStep(plan, slot.step)}, ${eventBefore(slot)}, null)) over w as ${other(slot)}`,
-        ),
-      ],
-      { window: `${window} rows between unbounded preceding and 1 preceding` },
-    );
-    names = [...names, ...layer.map(other)];
-  }
-  select = stage(select, [
-    ...handedOn(columnsOf(rows)),
+  const names = columnsOf(rows);
+  const nearest = nearestEvents(plan, rows, slots);
+  const timed = stage(nearest, [
+    ...handedOn(names),
     ...slots.map((slot) => `${timeText(plan, slot)} as _t${slot.step}`),
   ]);
   const times = slots.map(({ step }) => `_t${step}`);
   const isAny = slots.map(({ step }) => `(${matchesStep(plan, step)})`).join(' or ');
   const counted = stage(
-    select,
+    timed,
     [
-      ...handedOn([...columnsOf(rows), ...times]),
+      ...handedOn([...names, ...times]),
       `${times.map((name) => `if(r.${name} is null, 0, 1)`).join(' + ')} as _depth`,
     ],
     { where: typeof plan.attribution === 'object' && plan.attribution !== null ? isAny : null },
   );
-  return finished(plan, rows, window, counted);
+  const further = rows.further.filter((name) => name === '_value');
+  const columns = [
+    ...handedOn([...rows.keys, ...rows.order, ...further, ...times, '_depth']),
+    ...(plan.byEntrance ? ['r._bucket as _entrance'] : []),
+    ...countsText(plan, times),
+  ];
+  const keys = plan.byEntrance ? [...rows.keys, '_entrance'] : rows.keys;
+  return { select: stage(counted, columns), keys, order: rows.order, further };
 }
-
-const other = ({ definition, place }: Slot): string => `_d${definition}_${place}`;
-const eventBefore = (slot: Slot): string =>
-  slot.place === 1 ? 'r._at' : `r.${other({ ...slot, place: slot.place - 1 })}`;
 
 function slotsOf({ definitionOfStep }: FunnelPlan): readonly Slot[] {
   return definitionOfStep.map((definition, index) => ({
@@ -67,53 +53,57 @@ function slotsOf({ definitionOfStep }: FunnelPlan): readonly Slot[] {
   }));
 }
 
-function windowOfDirection({ byEntrance }: FunnelPlan, { keys, order }: FunnelRows): string {
-  const direction = byEntrance ? ' desc' : '';
-  return `partition by ${keys.map((name) => `r.${name}`).join(', ')} order by ${order.map((name) => `r.${name}${direction}`).join(', ')}`;
+const nearestName = ({ definition, place }: Slot): string => `_d${definition}_${place}`;
+const earlierName = ({ definition, place }: Slot): string => `_e${definition}_${place}`;
+
+/** Adds, for each slot, when the event was that does it at this row, the row's own among them. */
+function nearestEvents(plan: FunnelPlan, rows: FunnelRows, slots: readonly Slot[]): Attempts['select'] {
+  const direction = plan.byEntrance ? ' desc' : '';
+  const window = `partition by ${rows.keys.map((name) => `r.${name}`).join(', ')} order by ${rows.order.map((name) => `r.${name}${direction}`).join(', ')}`;
+  const nearest = plan.byEntrance ? 'min' : 'max';
+  let { select } = rows;
+  let names = columnsOf(rows);
+  for (const place of numbersBetween(1, Math.max(...slots.map((slot) => slot.place)))) {
+    const layer = slots.filter((slot) => slot.place === place);
+    const repeated = layer.filter(({ definition }) =>
+      slots.some((slot) => slot.definition === definition && slot.place > place),
+    );
+    // The nearest event but one is what was nearest when the row before this one was met.
+    const done = (slot: Slot): string => {
+      const time = place === 1 ? 'r._at' : `r.${earlierName({ ...slot, place: place - 1 })}`;
+      return `if(${matchesStep(plan, slot.step)}, ${time}, null)`;
+    };
+    const rest = `over (${window} rows between unbounded preceding and 1 preceding)`;
+    select = stage(
+      select,
+      [
+        ...handedOn(names),
+        ...layer.map((slot) => `${nearest}(${done(slot)}) over w as ${nearestName(slot)}`),
+        ...repeated.map((slot) => `${nearest}(${done(slot)}) ${rest} as ${earlierName(slot)}`),
+      ],
+      { window: `${window} rows between unbounded preceding and current row` },
+    );
+    names = [...names, ...layer.map(nearestName), ...repeated.map(earlierName)];
+  }
+  return select;
 }
 
-/** When the slot's event was, the row's own among them; null outside of the window. */
-function timeText(plan: FunnelPlan, slot: Slot): string {
-  const time = `if(${matchesStep(plan, slot.step)}, ${eventBefore(slot)}, r.${other(slot)})`;
-  const window = String(plan.windowSeconds);
-  const isOpen = plan.byEntrance ? `${time} <= r._at + ${window}` : `${time} + ${window} >= r._at`;
+/** When the slot's event was; null outside of the window. */
+function timeText({ byEntrance, windowSeconds }: FunnelPlan, slot: Slot): string {
+  const time = `r.${nearestName(slot)}`;
+  const isOpen = byEntrance ? `${time} <= r._at + ${windowSeconds}` : `${time} + ${windowSeconds} >= r._at`;
   return `if(${isOpen}, ${time}, null)`;
 }
 
-function finished(plan: FunnelPlan, rows: FunnelRows, window: string, select: Attempts['select']): Attempts {
+/** Whether no exclusion stands between the events of an attempt, or follows one that is not finished. */
+function countsText(plan: FunnelPlan, times: readonly string[]): readonly string[] {
   const { byEntrance, guarded, length, windowSeconds } = plan;
-  const keys = byEntrance ? [...rows.keys, '_entrance'] : rows.keys;
-  const further = rows.further.filter((name) => name === '_value');
-  const times = numbersBetween(1, length).map((step) => `_t${step}`);
-  const columns = [
-    ...handedOn([...rows.keys, ...rows.order, ...further, ...times, '_depth']),
-    ...(byEntrance ? ['r._bucket as _entrance'] : []),
-  ];
   const [guard] = guarded;
-  if (guard === undefined) {
-    if (byEntrance) return { select: stage(select, columns), keys, order: rows.order, further };
-    // Only rows at which more steps are done than ever before can be an actor's deepest attempt.
-    const compared = stage(select, [...columns, 'max(r._depth) over w as _most'], {
-      window: `${window} rows between unbounded preceding and 1 preceding`,
-    });
-    return {
-      select: stage(compared, handedOn([...rows.keys, ...rows.order, ...further, ...times, '_depth']), {
-        where: 'r._depth > r._most',
-      }),
-      keys,
-      order: rows.order,
-      further,
-    };
-  }
+  if (guard === undefined) return [];
   const own = times.map((name) => `ifNull(r.${name}, r._at)`).join(', ');
   const open = `+ ${windowSeconds}`;
   const isBroken = byEntrance
     ? `if(r._depth = ${length}, r._after${guard} < greatest(${own}), r._after${guard} <= r._at ${open})`
     : `r._before${guard} > least(${own}) or r._depth < ${length} and r._after${guard} <= least(${own}) ${open}`;
-  return {
-    select: stage(select, [...columns, `not ifNull(${isBroken}, false) as _counts`]),
-    keys,
-    order: rows.order,
-    further,
-  };
+  return [`not ifNull(${isBroken}, false) as _counts`];
 }

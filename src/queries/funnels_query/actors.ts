@@ -1,0 +1,94 @@
+import { DateTime } from 'luxon';
+import type { Select } from '../../dialect/ast.ts';
+import { resolveRange } from '../dates/date_range.ts';
+import { QueryInvalid } from '../query_errors.ts';
+import type { FunnelAbout } from './about.ts';
+import { checkFunnel } from './check_funnel.ts';
+import { funnelActorRows } from './funnel_actors.ts';
+import { numbersBetween, planFunnel, type FunnelPlan } from './plan.ts';
+import { depthMeasures, withPlaces } from './ranked_values.ts';
+import type { FunnelsQuery } from './schema.ts';
+import { otherName, storedValue } from './shown_value.ts';
+import { stage } from './stage.ts';
+import { isReached } from './steps_answer.ts';
+import { trendSteps } from './trends_answer.ts';
+
+/** Whose actors are asked for: members of a FunnelsActorsQuery. */
+export interface FunnelPoint {
+  /** From 1: who did the step; -n: who did step n - 1 and not step n, from -2. */
+  readonly funnelStep?: number | null | undefined;
+  /** A value of the breakdown as answers show it. */
+  readonly funnelStepBreakdown?: string | number | readonly (string | number)[] | null | undefined;
+  /** Of a trend: who did not convert, instead of who did. */
+  readonly funnelTrendsDropOff?: boolean | null | undefined;
+  /** Of a trend: the interval, by its first moment as a day or a time of the project. */
+  readonly funnelTrendsEntrancePeriodStart?: string | null | undefined;
+}
+
+/**
+ * The actors behind a point of a funnel, one row each with the column `actor_id`: as many as the point counts.
+ * @throws QueryInvalid
+ */
+export function funnelActors(query: FunnelsQuery, point: FunnelPoint, about: FunnelAbout): Select {
+  checkFunnel(query);
+  const plan = planFunnel(query);
+  const actors = funnelActorRows(plan, about);
+  const condition = plan.byEntrance ? trendCondition(plan, point) : stepCondition(plan, point);
+  const entrance = plan.byEntrance ? { entrance: { value: entranceOf(plan, point, about) } } : {};
+  const value = point.funnelStepBreakdown;
+  const columns = ['distinct r._actor as actor_id'];
+  if (value == null || plan.attribution === null)
+    return stage(actors, columns, { where: condition, parts: entrance });
+  if (!isOther(value)) {
+    const parts = { ...entrance, value: { value: storedValue(plan, value) } };
+    return stage(actors, columns, { where: `${condition} and r._value = {value}`, parts });
+  }
+  const names = [
+    '_actor',
+    '_depth',
+    ...(plan.byEntrance ? ['_entrance'] : numbersBetween(1, plan.length).map((step) => `_t${step}`)),
+  ];
+  const measures = plan.byEntrance ? [`countIf(r._depth >= ${trendSteps(plan).from})`] : depthMeasures(plan);
+  const parts = { ...entrance, other: { value: otherName } };
+  return stage(withPlaces(plan, actors, names, measures), columns, {
+    where: `${condition} and ifNull(r._shown, {other}) = {other}`,
+    parts,
+  });
+}
+
+const isOther = (value: NonNullable<FunnelPoint['funnelStepBreakdown']>): boolean =>
+  typeof value === 'object' ? value.length === 1 && value[0] === otherName : value === otherName;
+
+const refuse = (message: string, attr: string): QueryInvalid =>
+  new QueryInvalid('invalid_input', message, { attr: `query__source__${attr}` });
+
+function stepCondition(plan: FunnelPlan, { funnelStep }: FunnelPoint): string {
+  if (funnelStep == null) throw refuse('funnelStep is needed for the actors of a funnel.', 'funnelStep');
+  const step = Math.abs(funnelStep);
+  if (!Number.isInteger(funnelStep) || step < 1 || step > plan.length || funnelStep === -1)
+    throw refuse(
+      `funnelStep is a step from 1 to ${plan.length}, or for those who did not go on to a step from -2 to -${plan.length}.`,
+      'funnelStep',
+    );
+  if (funnelStep > 0) return isReached(plan, step);
+  return `${isReached(plan, step - 1)} and not (${isReached(plan, step)})`;
+}
+
+function trendCondition(plan: FunnelPlan, { funnelTrendsDropOff }: FunnelPoint): string {
+  const { from, to } = trendSteps(plan);
+  const reached = funnelTrendsDropOff ? `r._depth >= ${from} and r._depth < ${to}` : `r._depth >= ${to}`;
+  return `r._entrance = {entrance} and ${reached}`;
+}
+
+/** The first moment of the interval that a text names. */
+function entranceOf(plan: FunnelPlan, point: FunnelPoint, about: FunnelAbout): string {
+  const attr = 'funnelTrendsEntrancePeriodStart';
+  const text = point.funnelTrendsEntrancePeriodStart;
+  const { interval, dateRange } = plan.query;
+  const moment = DateTime.fromISO(text?.replace(' ', 'T') ?? '', { zone: about.project.timezone });
+  if (!moment.isValid) throw refuse(`${attr} is needed for the actors of a trend, such as 2026-11-21.`, attr);
+  const { buckets } = resolveRange(dateRange, interval, about);
+  const bucket = buckets.findLast((one) => one <= moment);
+  if (bucket === undefined) throw refuse(`${attr} lies before the query's range of dates.`, attr);
+  return bucket.toUTC().toISO() ?? '';
+}
