@@ -16,6 +16,7 @@ export function compileArrayJoin(
 ): ReadonlyMap<string, Value> {
   const arrays = arrayJoin.items.map((item) => ({
     name: columnName(item) ?? printExpression(item),
+    node: item,
     ...arrayOf(compiler, item, { ...scope, phase: 'ARRAY JOIN' }),
   }));
   const rows = commaList(arrays.map(({ value }) => sql`jsonb_array_elements(${value.sql})`));
@@ -29,10 +30,10 @@ export function compileArrayJoin(
         : sql` cross join lateral rows from (${rows}) as ${name}(${names})`,
   );
   return new Map(
-    arrays.map(({ name, value, item }, index) => [
-      name,
-      element(sql`${alias}.${identifier(`v${index + 1}`)}`, item, value, arrayJoin.left),
-    ]),
+    arrays.map(({ name, value, item, node }, index) => {
+      const made = element(sql`${alias}.${identifier(`v${index + 1}`)}`, item, value, arrayJoin.left);
+      return [name, { ...made, facts: { ...made.facts, column: node } }];
+    }),
   );
 }
 

@@ -1,5 +1,5 @@
 import type { From, Join, Table, TableFunction } from '../ast.ts';
-import { optionalRelation, queryRelation } from '../resolve/query_relation.ts';
+import { optionalRelation, queryRelation, sortedRelation } from '../resolve/query_relation.ts';
 import type { Relation } from '../resolve/relation.ts';
 import type { CteScope, NamedQuery, Scope } from '../resolve/scope.ts';
 import { tableRelation } from '../resolve/tables/tables.ts';
@@ -29,7 +29,9 @@ function compileRelation(compiler: Compiler, from: Exclude<From, Join>, scope: S
   const query = compiler.query(from.query, scope);
   const name = from.alias?.text ?? null;
   const alias = scope.statement.uniqueName(name ?? 'query');
-  return queryRelation(name, sql`(${query.sql}) as ${alias}`, alias, query.columns);
+  return from.query.orderBy.length > 0
+    ? sortedRelation(name, sql`(${query.sql})`, alias, query.columns)
+    : queryRelation(name, sql`(${query.sql}) as ${alias}`, alias, query.columns);
 }
 
 function compileTable(compiler: Compiler, table: Table, scope: Scope): Relation {
@@ -42,7 +44,9 @@ function compileTable(compiler: Compiler, table: Table, scope: Scope): Relation 
   const common = commonTable(compiler, named, first?.text ?? '', scope);
   const name = table.alias?.text ?? first?.text ?? null;
   const alias = statement.uniqueName(name ?? 'query');
-  return queryRelation(name, sql`${common.name} as ${alias}`, alias, common.columns);
+  return named.query.orderBy.length > 0
+    ? sortedRelation(name, common.name, alias, common.columns)
+    : queryRelation(name, sql`${common.name} as ${alias}`, alias, common.columns);
 }
 
 function findCte(name: string, ctes: CteScope | null): NamedQuery | undefined {
@@ -84,7 +88,8 @@ function numbersRelation(compiler: Compiler, from: TableFunction, scope: Scope):
   const name = from.alias?.text ?? 'numbers';
   const alias = statement.uniqueName(name);
   const rows = sql`(select generate_series(${start}, ${start} + ${count.sql} - 1) as c1) as ${alias}`;
-  return queryRelation(name, rows, alias, [{ name: 'number', type: scalar('integer') }]);
+  const relation = queryRelation(name, rows, alias, [{ name: 'number', type: scalar('integer') }]);
+  return { ...relation, ordinal: () => sql`${alias}.c1` };
 }
 
 function compileJoin(compiler: Compiler, join: Join, scope: Scope): CompiledFrom {

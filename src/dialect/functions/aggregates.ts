@@ -105,7 +105,7 @@ export const windowFunctions: readonly FunctionDefinition[] = [
     'T',
     'The value some rows behind, within the frame.',
   ),
-  windowFunction('first_value', ['T'], 'T', 'The first value of the frame.', 'first_value($1)'),
-  windowFunction('last_value', ['T'], 'T', 'The last value of the frame.', 'last_value($1)'),
+  windowFunction('first_value', ['T'], 'T', 'The first value of the frame that is not null.'),
+  windowFunction('last_value', ['T'], 'T', 'The last value of the frame that is not null.'),
   windowFunction('nth_value', ['T', 'integer'], 'T', 'The value of a row of the frame.'),
 ];

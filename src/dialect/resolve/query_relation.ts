@@ -22,6 +22,28 @@ export function queryRelation(
   };
 }
 
+/** A query that sorts its rows. They are numbered when that is asked for, since PostgreSQL would forget their order. */
+export function sortedRelation(
+  name: string | null,
+  rows: Sql,
+  alias: Sql,
+  columns: readonly { readonly name: string; readonly type: Type }[],
+): Relation {
+  const ordinal = identifier('ordinal');
+  let isNumbered = false;
+  return {
+    ...queryRelation(name, rows, alias, columns),
+    from: () =>
+      isNumbered
+        ? sql`(select *, row_number() over () as ${ordinal} from ${rows} as ${alias}) as ${alias}`
+        : sql`${rows} as ${alias}`,
+    ordinal: () => {
+      isNumbered = true;
+      return sql`${alias}.${ordinal}`;
+    },
+  };
+}
+
 /** A relation on the side of an outer join that may have no row. */
 export function optionalRelation(relation: Relation): Relation {
   const optional = (member: Member | undefined): Member | undefined => {

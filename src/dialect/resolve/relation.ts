@@ -55,6 +55,8 @@ export interface Relation extends Members {
   readonly star: () => readonly string[];
   /** Its SQL, once all names have been asked for: it reads those columns and no others. */
   readonly from: () => Sql;
+  /** The number of a row, where the rows have an order: arrays of values are put together in it. */
+  readonly ordinal?: () => Sql;
   /** Asked for when all names have been asked for. */
   readonly narrowings?: () => readonly Narrowing[];
 }

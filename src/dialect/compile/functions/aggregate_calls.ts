@@ -3,6 +3,7 @@ import type { Combinator } from '../../functions/combinators.ts';
 import type { FunctionDefinition, Parameter } from '../../functions/definition.ts';
 import type { FoundFunction } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
+import type { Statement } from '../../resolve/statement.ts';
 import { mergeFacts, noFacts, type Value } from '../../resolve/value.ts';
 import { joinSql, sql, Sql } from '../../sql.ts';
 import { type Type, withNull } from '../../types.ts';
@@ -63,15 +64,33 @@ export function aggregateValue(
     ...base,
     distinct: call.distinct || combinators.includes('Distinct'),
     mayBeEmpty: isWindow || filters.length > 0 || scope.grouping?.keyCount === 0,
-    orderBy: order === null ? sql`` : sql` order by ${order.sql}`,
+    orderBy: order === null ? givenOrder(call, definition, combinators, scope) : sql` order by ${order.sql}`,
     isWindow,
     over,
   };
   checkDistinct(site, definition);
+  checkNulls(call, definition, statement);
   const emitted = orNothing(emit(site, definition), site, combinators);
   const parts = [...written, ...filters, ...(window?.values ?? []), ...(order?.values ?? [])];
   const facts = isWindow ? { ...mergeFacts(parts), window: call } : { ...noFacts, aggregate: call };
   return { ...emitted, facts };
+}
+
+const ordered: ReadonlySet<string> = new Set([
+  ...['groupArray', 'groupArraySample', 'groupArrayMovingAvg', 'array_agg', 'string_agg', 'deltaSum'],
+]);
+
+/** The order in which the query below gives its rows, as the engine that analysts know keeps it. */
+function givenOrder(
+  { over, distinct }: Call,
+  { name }: FunctionDefinition,
+  combinators: readonly Combinator[],
+  { relations }: Scope,
+): Sql {
+  const [only, another] = relations;
+  const isSet = over !== null || distinct || combinators.includes('Distinct');
+  if (isSet || !ordered.has(name) || another !== undefined || only?.ordinal === undefined) return sql``;
+  return sql` order by ${only.ordinal()}`;
 }
 
 const takingDistinct: ReadonlySet<string> = new Set([
@@ -97,6 +116,17 @@ function checkDistinct(
       node,
       'Write length(groupUniqArray(…) OVER (…)).',
     );
+}
+
+/** Aggregates leave null out without being told. */
+function checkNulls({ nulls, name }: Call, definition: FunctionDefinition, statement: Statement): void {
+  if (nulls === null || definition.name === 'first_value' || definition.name === 'last_value') return;
+  if (definition.kind === 'window' ? nulls === 'respect' : nulls === 'ignore') return;
+  throw statement.error(
+    `Function '${name.text}' takes no ${nulls.toUpperCase()} NULLS.`,
+    name,
+    definition.kind === 'window' ? 'Leave null out in a subquery.' : 'Write argMin(tuple(x), time).1.',
+  );
 }
 
 /** Null, or the default of the type, where there was no row for the aggregate; of a nullable argument it is null. */

@@ -1,3 +1,4 @@
+import { frameValueEmitters } from '../../functions/emit/frame_values.ts';
 import { listAggregateEmitters } from '../../functions/emit/list_aggregates.ts';
 import { statisticEmitters } from '../../functions/emit/statistics.ts';
 import { bind, commaList, DistinctCount, sql, type Sql } from '../../sql.ts';
@@ -250,6 +251,7 @@ export const aggregateEmitters: ReadonlyMap<string, AggregateEmitter> = new Map(
     lagInFrame: neighbour('lag'),
     leadInFrame: neighbour('lead'),
     nth_value: nthValue,
+    ...frameValueEmitters,
     ...statisticEmitters,
     ...listAggregateEmitters,
   }),

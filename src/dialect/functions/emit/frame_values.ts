@@ -1,0 +1,31 @@
+import { type AggregateEmitter, type AggregateSite, argument } from '../../compile/functions/site.ts';
+import { isComposite, withNull } from '../../types.ts';
+import { sql, type Sql } from '../../sql.ts';
+
+/** Null is no value of a frame, unless RESPECT NULLS is said; PostgreSQL has no words for that. */
+function valueOf(site: AggregateSite, plain: Sql, pick: (values: Sql) => Sql): ReturnType<AggregateEmitter> {
+  const value = argument(site, 0);
+  const type = withNull(site.gives);
+  if (!value.type.nullable) return { sql: site.over(plain), type };
+  if (site.node.nulls === 'respect') return { sql: site.over(plain), type };
+  const listed =
+    isComposite(value.type) || value.type.kind === 'json' ? sql`(${value.sql})::jsonb` : value.sql;
+  const values = site.over(sql`array_agg(${listed})`, sql`${value.sql} is not null`);
+  return { sql: pick(values), type };
+}
+
+const firstValue: AggregateEmitter = (site) =>
+  valueOf(site, sql`first_value(${argument(site, 0).sql})`, (values) => sql`(${values})[1]`);
+
+const lastValue: AggregateEmitter = (site) =>
+  valueOf(
+    site,
+    sql`last_value(${argument(site, 0).sql})`,
+    (values) => sql`(${values})[cardinality(${values})]`,
+  );
+
+/** The first and the last value of a window's frame. */
+export const frameValueEmitters: Readonly<Record<string, AggregateEmitter>> = {
+  first_value: firstValue,
+  last_value: lastValue,
+};
