@@ -37,7 +37,7 @@ export function funnelActors(query: FunnelsQuery, point: FunnelPoint, about: Fun
   const entrance = plan.byEntrance ? { entrance: { value: entranceOf(plan, point, about) } } : {};
   const value = point.funnelStepBreakdown;
   const columns = ['distinct r._actor as actor_id'];
-  if (value == null || plan.attribution === null)
+  if (value === null || value === undefined || plan.attribution === null)
     return stage(actors, columns, { where: condition, parts: entrance });
   if (!isOther(value)) {
     const parts = { ...entrance, value: { value: storedValue(plan, value) } };
@@ -63,7 +63,8 @@ const refuse = (message: string, attr: string): QueryInvalid =>
   new QueryInvalid('invalid_input', message, { attr: `query__source__${attr}` });
 
 function stepCondition(plan: FunnelPlan, { funnelStep }: FunnelPoint): string {
-  if (funnelStep == null) throw refuse('funnelStep is needed for the actors of a funnel.', 'funnelStep');
+  if (funnelStep === null || funnelStep === undefined)
+    throw refuse('funnelStep is needed for the actors of a funnel.', 'funnelStep');
   const step = Math.abs(funnelStep);
   if (!Number.isInteger(funnelStep) || step < 1 || step > plan.length || funnelStep === -1)
     throw refuse(

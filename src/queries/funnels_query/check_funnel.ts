@@ -10,7 +10,7 @@ const refuse = (message: string, attr: string): QueryInvalid =>
 
 /** What a schema cannot say of a funnel: its members among each other. @throws QueryInvalid */
 export function checkFunnel(query: FunnelsQuery): void {
-  if (query.aggregation_group_type_index != null && query.funnelsFilter.funnelAggregateByHogQL !== null)
+  if (query.aggregation_group_type_index !== null && query.funnelsFilter.funnelAggregateByHogQL !== null)
     throw refuse(
       'A funnel goes by groups or by an expression; leave one of both out.',
       'query__aggregation_group_type_index',
@@ -31,7 +31,7 @@ function checkStepRange({ series, funnelsFilter: { funnelFromStep, funnelToStep 
       `funnelFromStep is out of bounds. It must be between 0 and ${last - 1}.`,
       `${filterPath}__funnelFromStep`,
     );
-  if (funnelToStep == null) return;
+  if (funnelToStep === null) return;
   const attr = `${filterPath}__funnelToStep`;
   if (funnelToStep < 1 || funnelToStep > last)
     throw refuse(`funnelToStep is out of bounds. It must be between 1 and ${last}.`, attr);
@@ -101,7 +101,9 @@ export const definitionOf = (node: Definition): unknown => ({
 });
 
 const filled = (filters: Definition['properties']): unknown =>
-  filters == null || (Array.isArray(filters) && filters.length === 0) ? null : filters;
+  filters === null || filters === undefined || (Array.isArray(filters) && filters.length === 0)
+    ? null
+    : filters;
 
 /** Whether every event of `one` is seen to be one of `other`: the same event, with the same filters and perhaps more. */
 function holds(one: Definition, other: Definition): boolean {

@@ -5,7 +5,12 @@ import { funnelExclusionSchema } from './step_schema.ts';
 const orElse = <Schema extends z.ZodType>(schema: Schema, value: z.output<Schema>) =>
   schema.nullish().transform((given): z.output<Schema> => given ?? value);
 
-const stepNumber = z.number().int().nullish();
+/** A whole number, or null. */
+const wholeNumber = z
+  .number()
+  .int()
+  .nullish()
+  .transform((number) => number ?? null);
 
 /** Members that only change how an answer looks. */
 const presentationMembers = {
@@ -25,19 +30,19 @@ const filterSchema = z
     funnelOrderType: orElse(z.enum(['ordered', 'strict', 'unordered']), 'ordered'),
     funnelWindowInterval: orElse(z.number().int().min(1).max(100_000), 14),
     funnelWindowIntervalUnit: orElse(z.enum(['second', 'minute', 'hour', 'day', 'week', 'month']), 'day'),
-    funnelFromStep: stepNumber,
-    funnelToStep: stepNumber,
+    funnelFromStep: wholeNumber,
+    funnelToStep: wholeNumber,
     exclusions: orElse(z.array(funnelExclusionSchema).max(20), []),
     breakdownAttributionType: orElse(
       z.enum(['first_touch', 'last_touch', 'all_events', 'step']),
       'first_touch',
     ),
     /** Counted from 0; of the attribution `step` alone. */
-    breakdownAttributionValue: stepNumber,
+    breakdownAttributionValue: wholeNumber,
     /** What goes through the funnel instead of persons: an expression of an event. */
     funnelAggregateByHogQL: z.string().nullish(),
     funnelAggregateByDialect: z.string().nullish(),
-    binCount: z.number().int().nullish(),
+    binCount: wholeNumber,
     ...presentationMembers,
   })
   .transform(({ funnelAggregateByDialect, funnelAggregateByHogQL, ...filter }) => ({

@@ -3,10 +3,11 @@ import { closedEnd, needsEarliest, resolveRange } from '../dates/date_range.ts';
 import { earliestEvent } from '../dates/earliest_event.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import { withOverride } from '../filters/override.ts';
-import type { AnswerResults, QueryKind } from '../query_kind.ts';
+import type { AnswerResults, QueryFreshness, QueryKind, QueryProject } from '../query_kind.ts';
 import type { FunnelAbout } from './about.ts';
+import { checkExpressions } from './checked_expressions.ts';
+import { cacheFormOf } from './cache_form.ts';
 import { checkFunnel } from './check_funnel.ts';
-import { presentationNames } from './filter_schema.ts';
 import { funnelActorRows } from './funnel_actors.ts';
 import { planFunnel, type FunnelPlan } from './plan.ts';
 import { funnelsQuerySchema, type FunnelsQuery } from './schema.ts';
@@ -23,22 +24,19 @@ const mostRows = 1_000_000;
 export const funnelsQueryKind = (relations: Relations): QueryKind<FunnelsQuery> => ({
   kind: 'FunnelsQuery',
   schema: funnelsQuerySchema,
-  freshness: (query, project, now) => ({
-    interval: query.interval,
-    date_to: closedEnd(query.dateRange, query.interval, project, now),
-    next_refresh_ms: isShort(query, { project, now, earliest: null }) ? 3 * minute : 15 * minute,
-  }),
+  freshness: freshnessOf,
   variables: () => [],
   override: (query, { date_from, date_to, properties }) => ({
     ...query,
     ...((date_from ?? date_to ?? null) !== null && { dateRange: { date_from, date_to } }),
     properties: withOverride(query.properties, properties),
   }),
-  cacheForm,
+  cacheForm: cacheFormOf,
   run: async (query, context) => {
     checkFunnel(query);
     const plan = planFunnel(query);
     const reader = await openDialectReader(context, relations);
+    checkExpressions(plan, reader);
     const { project, now } = context;
     const earliest = needsEarliest(query.dateRange) ? await earliestEvent(reader) : null;
     const about: FunnelAbout = { project, now, earliest };
@@ -46,7 +44,12 @@ export const funnelsQueryKind = (relations: Relations): QueryKind<FunnelsQuery> 
     const { statement, rows } = await reader.read(form.select(plan, funnelActorRows(plan, about)), {
       rows: { fallback: mostRows, most: mostRows },
     });
-    return { results: form.answer(plan, about, rows), dialect_query: statement.printed };
+    const { from, to } = resolveRange(query.dateRange, query.interval, about);
+    return {
+      results: form.answer(plan, about, rows),
+      dialect_query: statement.printed,
+      more: { resolved_date_range: { date_from: from.toISO(), date_to: to.toISO() } },
+    };
   },
 });
 
@@ -68,28 +71,26 @@ const answerForms: Readonly<Record<FunnelsQuery['funnelsFilter']['funnelVizType'
   trends: { select: trendsSelect, answer: trendsAnswer },
 };
 
-/** Hours, and ranges of a week at most, change so fast that clients may ask again sooner. */
-function isShort(query: FunnelsQuery, about: FunnelAbout): boolean {
-  if (query.interval === 'hour' || query.interval === 'minute') return true;
-  if (needsEarliest(query.dateRange)) return false;
+function freshnessOf(query: FunnelsQuery, project: QueryProject, now: Date): QueryFreshness {
+  const { interval, dateRange } = query;
   try {
-    const { from, to } = resolveRange(query.dateRange, query.interval, about);
-    return to.diff(from).toMillis() <= week;
-  } catch {
-    return false;
+    return {
+      interval,
+      date_to: closedEnd(dateRange, interval, project, now),
+      next_refresh_ms: nextRefreshMs(query, project, now),
+    };
+  } catch (error) {
+    // A date that cannot be read is refused when the query runs.
+    if (!Error.isError(error) || error.name !== 'QueryInvalid') throw error;
+    return { interval, date_to: null };
   }
 }
 
-/** A query without what changes nothing of its answer. */
-function cacheForm(query: FunnelsQuery): unknown {
-  const {
-    name: _name,
-    tags: _tags,
-    version: _version,
-    response: _response,
-    dataColorTheme: _theme,
-    ...asked
-  } = query;
-  const filter = Object.entries(query.funnelsFilter).filter(([member]) => !presentationNames.has(member));
-  return { ...asked, funnelsFilter: Object.fromEntries(filter) };
+/** Longer for long ranges, whose answers change slowly and cost much. */
+function nextRefreshMs({ interval, dateRange }: FunnelsQuery, project: QueryProject, now: Date): number {
+  if (interval === 'minute') return minute;
+  if (interval === 'hour') return 3 * minute;
+  if (needsEarliest(dateRange)) return 15 * minute;
+  const { from, to } = resolveRange(dateRange, interval, { project, now, earliest: null });
+  return to.toMillis() - from.toMillis() <= week ? 3 * minute : 15 * minute;
 }

@@ -70,12 +70,12 @@ const bucketTexts = {
 } as const;
 
 const isText = ({ query }: FunnelPlan): boolean =>
-  query.aggregation_group_type_index != null || query.funnelsFilter.funnelAggregateByHogQL !== null;
+  query.aggregation_group_type_index !== null || query.funnelsFilter.funnelAggregateByHogQL !== null;
 
 /** Who goes through the funnel. */
-function actorOf({ query }: FunnelPlan): Expression {
+export function actorOf({ query }: FunnelPlan): Expression {
   const { aggregation_group_type_index: group } = query;
-  if (group != null) return fieldOf(`$group_${group}`);
+  if (group !== null) return fieldOf(`$group_${group}`);
   const text = query.funnelsFilter.funnelAggregateByHogQL;
   if (text === null) return fieldOf('person_id');
   const expression = readExpression(text, 'query__funnelsFilter__funnelAggregateByHogQL');

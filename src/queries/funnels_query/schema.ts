@@ -29,7 +29,13 @@ export const funnelsQuerySchema = z.strictObject({
   funnelsFilter: funnelsFilterSchema,
   samplingFactor: z.literal(1, 'Every event is counted here: leave samplingFactor out.').nullish(),
   /** Which kind of groups goes through the funnel instead of persons. */
-  aggregation_group_type_index: z.number().int().min(0).max(4).nullish(),
+  aggregation_group_type_index: z
+    .number()
+    .int()
+    .min(0)
+    .max(4)
+    .nullish()
+    .transform((index) => index ?? null),
   dataColorTheme: z.number().nullish(),
   response: z.unknown().optional(),
   name: z.string().nullish(),

@@ -20,7 +20,7 @@ export function timeToConvertSelect(plan: FunnelPlan, actors: Select): Select {
   const from = (funnelFromStep ?? 0) + 1;
   const to = (funnelToStep ?? plan.length - 1) + 1;
   const bins =
-    binCount == null
+    binCount === null
       ? `least(${mostBins.usual}, greatest(1, toInt(ceil(cbrt(count() over ())))))`
       : String(Math.min(mostBins.asked, Math.max(1, binCount)));
   const times = stage(actors, [`r._t${to} - r._t${from} as _seconds`], { where: `r._depth >= ${to}` });
@@ -55,7 +55,7 @@ export function timeToConvertAnswer(
   rows: readonly (readonly unknown[])[],
 ): TimeToConvert {
   const asked = query.funnelsFilter.binCount;
-  const bins = asked == null ? 1 : Math.min(mostBins.asked, Math.max(1, asked));
+  const bins = asked === null ? 1 : Math.min(mostBins.asked, Math.max(1, asked));
   const [first = [0, 0, 0, usualWidth, bins, null]] = rows;
   const [from = 0, width = usualWidth, count = bins] = first.slice(2, 5) as readonly number[];
   const people = new Map(rows.map((row) => [row[0], row[1] as number]));

@@ -1,0 +1,28 @@
+import type { Expression } from '../../dialect/ast.ts';
+import { selectOf } from '../../dialect/build.ts';
+import type { DialectReader } from '../dialect_reader.ts';
+import { QueryInvalid } from '../query_errors.ts';
+import { brokenDownBy } from '../trends_query/breakdown_values.ts';
+import type { FunnelPlan } from './plan.ts';
+import { actorOf } from './read_events.ts';
+
+/**
+ * Compiles the expressions of a query by themselves, so that a refusal names their member and not a statement of
+ * exportd's own. @throws QueryInvalid
+ */
+export function checkExpressions(plan: FunnelPlan, reader: DialectReader): void {
+  const check = (value: Expression, attr: string): void => {
+    reader.compile(selectOf('select {value} from events', { value }), { attr });
+  };
+  if (plan.query.funnelsFilter.funnelAggregateByHogQL !== null)
+    check(actorOf(plan), 'query__funnelsFilter__funnelAggregateByHogQL');
+  for (const breakdown of plan.breakdowns) {
+    if (breakdown.bins !== null)
+      throw new QueryInvalid(
+        'not_supported',
+        'Funnels are not broken down by bins of a histogram: leave the number of bins out, or break down by an expression that rounds.',
+        { attr: breakdown.attr },
+      );
+    check(brokenDownBy(breakdown), breakdown.attr);
+  }
+}
