@@ -3,7 +3,6 @@ import type { Combinator } from '../../functions/combinators.ts';
 import type { FunctionDefinition, Parameter } from '../../functions/definition.ts';
 import type { FoundFunction } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
-import type { Statement } from '../../resolve/statement.ts';
 import { mergeFacts, noFacts, type Value } from '../../resolve/value.ts';
 import { joinSql, sql, Sql } from '../../sql.ts';
 import { type Type, withNull } from '../../types.ts';
@@ -12,6 +11,7 @@ import type { Compiler } from '../compiler.ts';
 import { defaultOf } from '../json_values.ts';
 import { orderItems } from '../order_items.ts';
 import { windowSql } from '../windows.ts';
+import { checkDistinct, checkNulls, checkPlace, refuseNested } from './aggregate_checks.ts';
 import { aggregateEmitters } from './aggregate_emitters.ts';
 import { fromTemplate } from './templates.ts';
 import { applySignature, checkArity } from './signature.ts';
@@ -93,42 +93,6 @@ function givenOrder(
   return sql` order by ${only.ordinal()}`;
 }
 
-const takingDistinct: ReadonlySet<string> = new Set([
-  ...['count', 'countDistinct', 'uniq', 'uniqExact', 'uniqHLL12', 'sum', 'min', 'max', 'any', 'anyLast'],
-  ...['groupArray', 'groupUniqArray', 'array_agg', 'string_agg'],
-]);
-const unchangedByDistinct = /^(min|max|any|anyLast|group.*|array_agg)$/;
-
-function checkDistinct(
-  { distinct, isWindow, statement, name, node }: AggregateSite,
-  { name: known }: FunctionDefinition,
-): void {
-  if (!distinct) return;
-  if (!takingDistinct.has(known))
-    throw statement.error(
-      `Function '${name}' takes no DISTINCT.`,
-      node,
-      'Select the different rows in a subquery.',
-    );
-  if (isWindow && !unchangedByDistinct.test(known))
-    throw statement.error(
-      `Function '${name}' takes no DISTINCT with OVER.`,
-      node,
-      'Write length(groupUniqArray(…) OVER (…)).',
-    );
-}
-
-/** Aggregates leave null out without being told. */
-function checkNulls({ nulls, name }: Call, definition: FunctionDefinition, statement: Statement): void {
-  if (nulls === null || definition.name === 'first_value' || definition.name === 'last_value') return;
-  if (definition.kind === 'window' ? nulls === 'respect' : nulls === 'ignore') return;
-  throw statement.error(
-    `Function '${name.text}' takes no ${nulls.toUpperCase()} NULLS.`,
-    name,
-    definition.kind === 'window' ? 'Leave null out in a subquery.' : 'Write argMin(tuple(x), time).1.',
-  );
-}
-
 /** Null, or the default of the type, where there was no row for the aggregate; of a nullable argument it is null. */
 function orNothing(
   emitted: Emitted,
@@ -165,38 +129,6 @@ function splitConditions(
   const last = call.arguments.at(-1);
   if (!hasIf || last === undefined) return { rest: call.arguments, conditions: filters };
   return { rest: call.arguments.slice(0, -1), conditions: [last, ...filters] };
-}
-
-function checkPlace(call: Call, definition: FunctionDefinition, scope: Scope): void {
-  const { statement, phase } = scope;
-  const name = call.name.text;
-  if (definition.kind === 'window' && call.over === null)
-    throw statement.error(
-      `Function '${name}' needs OVER (...).`,
-      call,
-      `Write ${name}(...) OVER (ORDER BY ...).`,
-    );
-  if (definition.kind === 'scalar' || definition.kind === 'higher_order')
-    throw statement.error(`Function '${name}' is no aggregate and takes no OVER.`, call);
-  if (phase === 'select') return;
-  const what = call.over === null ? 'Aggregation' : 'Window function';
-  if (phase === 'aggregate')
-    throw statement.error(
-      `${what} '${name}' cannot be nested inside another aggregation '${scope.aggregate ?? ''}'.`,
-      call,
-    );
-  if (phase === 'lambda') throw statement.error(`${what} '${name}' cannot stand inside a lambda.`, call);
-  const instead = call.over !== null ? 'Write QUALIFY.' : phase === 'WHERE' ? 'Write HAVING.' : null;
-  throw statement.error(`${what} '${name}' cannot stand in ${phase}.`, call, instead);
-}
-
-function refuseNested(call: Call, parts: readonly Value[], isWindow: boolean, scope: Scope): void {
-  const { aggregate, window } = mergeFacts(parts);
-  if (window !== null || (aggregate !== null && !isWindow))
-    throw scope.statement.error(
-      `${isWindow ? 'Window functions' : 'Aggregations'} cannot be nested.`,
-      window ?? aggregate ?? call,
-    );
 }
 
 function windowOf(

@@ -205,7 +205,7 @@ const zip: Emitter = (site) => {
 const withConstant: Emitter = (site) => {
   const value = argument(site, 1);
   return {
-    sql: sql`(select coalesce(jsonb_agg(${toJsonItem(value.sql, value.type)} order by copy.n), '[]'::jsonb) from generate_series(1, least(${piece(site, 0)}, 100000)) as copy(n))`,
+    sql: sql`(select coalesce(jsonb_agg(${toJsonItem(value.sql, value.type)} order by copy.n), '[]'::jsonb) from generate_series(1, least(coalesce(${piece(site, 0)}, 0), 100000)) as copy(n))`,
     type: arrayOf(value.type),
   };
 };

@@ -1,0 +1,81 @@
+import type { Call } from '../../ast.ts';
+import type { FunctionDefinition } from '../../functions/definition.ts';
+import type { Scope } from '../../resolve/scope.ts';
+import type { Statement } from '../../resolve/statement.ts';
+import { mergeFacts, type Value } from '../../resolve/value.ts';
+import type { AggregateSite } from './site.ts';
+
+const takingDistinct: ReadonlySet<string> = new Set([
+  ...['count', 'countDistinct', 'uniq', 'uniqExact', 'uniqHLL12', 'sum', 'min', 'max', 'any', 'anyLast'],
+  ...['groupArray', 'groupUniqArray', 'array_agg', 'string_agg'],
+]);
+const unchangedByDistinct = /^(min|max|any|anyLast|group.*|array_agg)$/;
+
+/** @throws DialectError where DISTINCT cannot be computed. */
+export function checkDistinct(
+  { distinct, isWindow, statement, name, node }: AggregateSite,
+  { name: known }: FunctionDefinition,
+): void {
+  if (!distinct) return;
+  if (!takingDistinct.has(known))
+    throw statement.error(
+      `Function '${name}' takes no DISTINCT.`,
+      node,
+      'Select the different rows in a subquery.',
+    );
+  if (isWindow && !unchangedByDistinct.test(known))
+    throw statement.error(
+      `Function '${name}' takes no DISTINCT with OVER.`,
+      node,
+      'Write length(groupUniqArray(…) OVER (…)).',
+    );
+}
+
+/** Aggregates leave null out without being told. @throws DialectError */
+export function checkNulls(
+  { nulls, name }: Call,
+  definition: FunctionDefinition,
+  statement: Statement,
+): void {
+  if (nulls === null || definition.name === 'first_value' || definition.name === 'last_value') return;
+  if (definition.kind === 'window' ? nulls === 'respect' : nulls === 'ignore') return;
+  throw statement.error(
+    `Function '${name.text}' takes no ${nulls.toUpperCase()} NULLS.`,
+    name,
+    definition.kind === 'window' ? 'Leave null out in a subquery.' : 'Write argMin(tuple(x), time).1.',
+  );
+}
+
+/** @throws DialectError for a call that cannot stand where it does. */
+export function checkPlace(call: Call, definition: FunctionDefinition, scope: Scope): void {
+  const { statement, phase } = scope;
+  const name = call.name.text;
+  if (definition.kind === 'window' && call.over === null)
+    throw statement.error(
+      `Function '${name}' needs OVER (...).`,
+      call,
+      `Write ${name}(...) OVER (ORDER BY ...).`,
+    );
+  if (definition.kind === 'scalar' || definition.kind === 'higher_order')
+    throw statement.error(`Function '${name}' is no aggregate and takes no OVER.`, call);
+  if (phase === 'select') return;
+  const what = call.over === null ? 'Aggregation' : 'Window function';
+  if (phase === 'aggregate')
+    throw statement.error(
+      `${what} '${name}' cannot be nested inside another aggregation '${scope.aggregate ?? ''}'.`,
+      call,
+    );
+  if (phase === 'lambda') throw statement.error(`${what} '${name}' cannot stand inside a lambda.`, call);
+  const instead = call.over !== null ? 'Write QUALIFY.' : phase === 'WHERE' ? 'Write HAVING.' : null;
+  throw statement.error(`${what} '${name}' cannot stand in ${phase}.`, call, instead);
+}
+
+/** @throws DialectError for aggregates in aggregates, and windows in windows. */
+export function refuseNested(call: Call, parts: readonly Value[], isWindow: boolean, scope: Scope): void {
+  const { aggregate, window } = mergeFacts(parts);
+  if (window !== null || (aggregate !== null && !isWindow))
+    throw scope.statement.error(
+      `${isWindow ? 'Window functions' : 'Aggregations'} cannot be nested.`,
+      window ?? aggregate ?? call,
+    );
+}
