@@ -1,9 +1,9 @@
-import type { Expression, Placeholder, Query, Span } from '../ast.ts';
+import type { Expression, From, Placeholder, Query, Select, Span, Table } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
 import { DialectError } from '../dialect_error.ts';
 import { nearestName } from '../nearest_name.ts';
 import type { Source } from '../source.ts';
-import { transform } from '../walk.ts';
+import { transform, walk } from '../walk.ts';
 import { suggest } from './fields.ts';
 
 /** A value as JSON has it. */
@@ -14,8 +14,16 @@ export type PlainValue =
 export type PlaceholderValue =
   | { readonly kind: 'expression'; readonly expression: Expression }
   | { readonly kind: 'value'; readonly value: PlainValue }
+  /** A condition on the rows that the SELECT around it reads, which has to read one of the tables. */
+  | { readonly kind: 'rows'; readonly conditionOf: (rows: PlaceholderRows) => Expression }
   /** The comparison that it stands in is true. */
   | { readonly kind: 'unset' };
+
+/** A table that a SELECT reads, and its name there. */
+export interface PlaceholderRows {
+  readonly table: 'events' | 'sessions';
+  readonly name: string;
+}
 
 /** By their paths: `filters`, `filters.dateRange.from`, `variables.country`, `name`. */
 export type Placeholders = ReadonlyMap<string, PlaceholderValue>;
@@ -23,6 +31,7 @@ export type Placeholders = ReadonlyMap<string, PlaceholderValue>;
 /** The query with its placeholders replaced. `{filters}` without filters is true. @throws DialectError */
 export function resolvePlaceholders(query: Query, placeholders: Placeholders, source: Source): Query {
   const unset = new Set<Node>();
+  const selects = selectsAround(query);
   const replaced = transform(query, (node) => {
     if (node.kind === 'comparison' && (unset.has(node.left) || unset.has(node.right)))
       return { kind: 'boolean', value: true, start: node.start, end: node.end };
@@ -32,6 +41,8 @@ export function resolvePlaceholders(query: Query, placeholders: Placeholders, so
     if (value === undefined) throw unresolved(node, path, placeholders, source);
     if (value.kind === 'expression') return placedAt(value.expression, node);
     if (value.kind === 'value') return literalOf(value.value, node);
+    if (value.kind === 'rows')
+      return placedAt(value.conditionOf(rowsOf(selects.get(node) ?? null, node, path, source)), node);
     const nothing: Node = { kind: 'null', start: node.start, end: node.end };
     unset.add(nothing);
     return nothing;
@@ -63,6 +74,39 @@ function unresolved(
       : `Unresolved placeholder: {${path}}`;
   const suggestion = suggest(nearestName(path, placeholders.keys()));
   return new DialectError(source, sentence, { start: node.start, end: node.end, suggestion });
+}
+
+/** The SELECT that each placeholder stands in, the innermost one. */
+function selectsAround(query: Query): ReadonlyMap<Node, Select> {
+  const found = new Map<Node, Select>();
+  walk(query, {
+    enter: (node, parents) => {
+      const around =
+        node.kind === 'placeholder' ? parents.findLast((one) => one.kind === 'select') : undefined;
+      if (around !== undefined) found.set(node, around);
+      return true;
+    },
+  });
+  return found;
+}
+
+function rowsOf(select: Select | null, node: Placeholder, path: string, source: Source): PlaceholderRows {
+  const tables = select?.from ? tablesOf(select.from) : [];
+  const named = (wanted: PlaceholderRows['table']): PlaceholderRows | undefined => {
+    const found = tables.find((table) => table.path.map(({ text }) => text).join('.') === wanted);
+    return found && { table: wanted, name: found.alias?.text ?? wanted };
+  };
+  const rows = named('events') ?? named('sessions');
+  if (rows !== undefined) return rows;
+  throw new DialectError(source, `Cannot use {${path}} in a SELECT that reads neither events nor sessions.`, {
+    start: node.start,
+    end: node.end,
+  });
+}
+
+function tablesOf(from: From): readonly Table[] {
+  if (from.kind === 'join') return [...tablesOf(from.left), ...tablesOf(from.right)];
+  return from.kind === 'table' ? [from] : [];
 }
 
 /** An expression of another text, all of it at the place of the placeholder. */

@@ -1,5 +1,7 @@
 import type { Relations } from '../../source/relations.ts';
+import { withOverriddenDates } from '../dates/override.ts';
 import { openDialectReader } from '../dialect_reader.ts';
+import { withOverride } from '../filters/override.ts';
 import type { QueryKind } from '../query_kind.ts';
 import { placeholdersOf, usedVariables } from './placeholders.ts';
 import { dialectQuerySchema, type DialectQuery } from './schema.ts';
@@ -15,20 +17,20 @@ export const dialectQueryKind = (relations: Relations): QueryKind<DialectQuery> 
   // As analysts know it: without a range of dates that could be read off, a query changes from day to day.
   freshness: () => ({ interval: 'day', date_to: null }),
   variables: usedVariables,
-  override: (query, { date_from, date_to, properties }) => ({
+  override: (query, override) => ({
     ...query,
     filters: {
       ...query.filters,
-      ...((date_from ?? date_to ?? null) !== null && { dateRange: { date_from, date_to } }),
-      properties: [...(query.filters?.properties ?? []), ...(properties ?? [])],
+      dateRange: withOverriddenDates(query.filters?.dateRange, override),
+      properties: withOverride(query.filters?.properties, override.properties),
     },
   }),
   cacheForm: ({ query, values, variables, filters }) => ({ query, values, variables, filters }),
   run: async (query, context) => {
-    const { row_limit, variables } = context;
+    const { row_limit } = context;
     const reader = await openDialectReader(context, relations);
     const { statement, rows, hasMore } = await reader.read(query.query, {
-      placeholders: placeholdersOf(query, variables),
+      placeholders: placeholdersOf(query, context),
       rows: { fallback: Math.min(usualRows, row_limit), most: row_limit },
       attr: 'query__query',
     });

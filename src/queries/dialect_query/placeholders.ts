@@ -3,8 +3,8 @@ import { parseQuery } from '../../dialect/parser/parse.ts';
 import type { PlaceholderValue, Placeholders } from '../../dialect/resolve/placeholders.ts';
 import { findNodes } from '../../dialect/walk.ts';
 import type { JsonValue } from '../../domain/json_value.ts';
-import { QueryInvalid } from '../query_errors.ts';
 import type { UsedVariable } from '../query_kind.ts';
+import { filterPlaceholders, type FilterContext } from './filter_placeholders.ts';
 import type { DialectQuery } from './schema.ts';
 
 type Placeholder = Extract<Node, { kind: 'placeholder' }>;
@@ -34,25 +34,26 @@ export function usedVariables({ query, variables }: DialectQuery): readonly Used
   });
 }
 
-/** What stands in the place of the placeholders of a query. @throws QueryInvalid */
-export function placeholdersOf(
+/** What the placeholders of a query stand for, besides the query itself. */
+export type PlaceholderContext = FilterContext & {
+  /** Values of the variables that the query reads, by code name. */
+  readonly variables: Readonly<Record<string, JsonValue>>;
+};
+
+/**
+ * What stands in the place of the placeholders of a query.
+ * @param attr path of the query
+ * @throws QueryInvalid for filters that cannot be applied, some of them not before it is known where they stand
+ */
+export const placeholdersOf = (
   { values, filters }: DialectQuery,
-  variables: Readonly<Record<string, JsonValue>>,
-): Placeholders {
-  const { dateRange, properties, filterTestAccounts } = filters ?? {};
-  if (dateRange?.date_from || dateRange?.date_to || properties?.length || filterTestAccounts)
-    throw new QueryInvalid(
-      'not_supported',
-      'Filters of a DialectQuery cannot be applied yet; write them into the text.',
-      { attr: 'query__filters' },
-    );
-  const unset: PlaceholderValue = { kind: 'unset' };
-  return new Map<string, PlaceholderValue>([
-    ['filters.dateRange.from', unset],
-    ['filters.dateRange.to', unset],
+  context: PlaceholderContext,
+  attr = 'query',
+): Placeholders =>
+  new Map<string, PlaceholderValue>([
+    ...filterPlaceholders(filters, context, `${attr}__filters`),
     ...Object.entries(values ?? {}).map(([name, value]) => [name, { kind: 'value', value }] as const),
-    ...Object.entries(variables).map(
+    ...Object.entries(context.variables).map(
       ([name, value]) => [`variables.${name}`, { kind: 'value', value }] as const,
     ),
   ]);
-}

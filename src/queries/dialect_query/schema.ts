@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { JsonValue } from '../../domain/json_value.ts';
+import { dateRangeSchema } from '../dates/schema.ts';
+import { propertyFiltersSchema } from '../filters/schema.ts';
 
 const json: z.ZodType<JsonValue> = z.json();
 
@@ -24,14 +26,8 @@ export const dialectQuerySchema = z.strictObject({
   /** What `{filters}` stands for in the text. */
   filters: z
     .strictObject({
-      dateRange: z
-        .strictObject({
-          date_from: z.string().nullish(),
-          date_to: z.string().nullish(),
-          explicitDate: z.boolean().nullish(),
-        })
-        .nullish(),
-      properties: z.array(json).nullish(),
+      dateRange: dateRangeSchema.nullish(),
+      properties: propertyFiltersSchema.nullish(),
       filterTestAccounts: z.boolean().nullish(),
     })
     .nullish(),

@@ -1,8 +1,7 @@
 import { DateTime } from 'luxon';
 import { parseAbsoluteDate } from '../dates/absolute_date.ts';
-import { parseRelativeDate } from '../dates/relative_date.ts';
+import { checkedDate } from '../dates/override.ts';
 import { withOverride } from '../filters/override.ts';
-import { QueryInvalid } from '../query_errors.ts';
 import type { FiltersOverride } from '../query_kind.ts';
 import type { EventsQuery } from './schema.ts';
 
@@ -12,18 +11,10 @@ export const overrideEvents = (
   { date_from, date_to, properties }: FiltersOverride,
 ): EventsQuery => ({
   ...query,
-  ...(date_from ? { after: checked(date_from, 'filters_override__date_from') } : {}),
-  ...(date_to ? { before: dayAfter(checked(date_to, 'filters_override__date_to')) } : {}),
+  ...(date_from ? { after: checkedDate(date_from, 'date_from') } : {}),
+  ...(date_to ? { before: dayAfter(checkedDate(date_to, 'date_to')) } : {}),
   properties: withOverride(query.properties, properties),
 });
-
-function checked(text: string, attr: string): string {
-  if (text === 'all' && attr.endsWith('date_from')) return text;
-  if (parseAbsoluteDate(text) !== null || parseRelativeDate(text) !== null) return text;
-  throw new QueryInvalid('invalid_input', 'This is not a date: write for example 2026-11-21 or -7d.', {
-    attr,
-  });
-}
 
 /** A day at the end of a range is part of it, and `before` is not. */
 function dayAfter(text: string): string {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { propertyFiltersSchema, type PropertyFilters } from '../filters/schema.ts';
+import { propertyFiltersSchema } from '../filters/schema.ts';
 
-const filters = propertyFiltersSchema.nullish().transform((given): PropertyFilters | null => given ?? null);
+const filters = propertyFiltersSchema.nullish();
 const date = z
   .string()
   .transform((text) => (text === '' ? null : text))

@@ -49,7 +49,7 @@ function filterCondition(filter: PropertyFilter, about: FilterPlace, attr: strin
 
 /**
  * What leaves the project's test accounts out; null where the project says nothing. Of persons only what it says of
- * persons can be asked.
+ * persons is asked.
  * @throws QueryInvalid
  */
 export function testAccountsCondition(

@@ -1,7 +1,7 @@
 /** Where a filter's fields are looked up, and where in the request it stands. */
 export interface FilterPlace {
-  /** Rows of events, or of persons. */
-  readonly scope: 'events' | 'persons';
+  /** Rows of events, of persons, or of sessions. */
+  readonly scope: 'events' | 'persons' | 'sessions';
   /** Path of the member, such as `query__series__0__properties`. */
   readonly attr: string;
   /** The name of the relation in FROM, where names of SELECT could be taken for its columns. */

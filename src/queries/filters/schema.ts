@@ -67,9 +67,9 @@ const groupSchema = (levels: number): z.ZodType<PropertyGroup> =>
 export const propertyFilterListSchema = z.array(propertyFilterSchema);
 
 /** Property filters: a list, of which all have to hold, or groups of them joined by AND or OR. */
-export const propertyFiltersSchema = either(
+export type PropertyFilters = readonly PropertyFilter[] | PropertyGroup;
+export const propertyFiltersSchema: z.ZodType<PropertyFilters> = either(
   (value) => Array.isArray(value),
   propertyFilterListSchema,
   groupSchema(mostLevels),
 );
-export type PropertyFilters = readonly PropertyFilter[] | PropertyGroup;

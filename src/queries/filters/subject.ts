@@ -23,7 +23,11 @@ const textFields = [
 const groupKeys = ['$group_0', '$group_1', '$group_2', '$group_3', '$group_4'];
 const timeFields = ['timestamp', 'created_at'];
 
-const insteadOfEvents = 'In this place only filters of the types person and hogql can be used.';
+/** Filters that can be asked of rows that are no events. */
+const instead = {
+  persons: 'In this place only filters of the types person and hogql can be used.',
+  sessions: 'In this place only filters of the types session and hogql can be used.',
+} as const;
 const cohorts = 'Cohorts are not stored; write their condition as filters.';
 const elements = 'Filters of elements are not supported; write a filter of the type hogql on elements_chain.';
 
@@ -58,13 +62,13 @@ export function subjectOf(
   const kind = type ?? 'event';
   const reason = refused[kind];
   if (reason !== undefined) throw new QueryInvalid('not_supported', reason, { attr: `${attr}__type` });
-  if (kind === 'person')
+  if (kind === 'person' && scope !== 'sessions')
     return {
       value: scope === 'persons' ? partOf('properties') : partOf('person', 'properties'),
       kind: 'property',
     };
-  if (scope === 'persons')
-    throw new QueryInvalid('not_supported', insteadOfEvents, { attr: `${attr}__type` });
+  if (kind === 'session' && scope === 'sessions') return { value: below(name), kind: 'property' };
+  if (scope !== 'events') throw new QueryInvalid('not_supported', instead[scope], { attr: `${attr}__type` });
   switch (kind) {
     case 'event':
       return { value: partOf('properties'), kind: 'property' };

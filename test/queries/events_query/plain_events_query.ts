@@ -1,5 +1,6 @@
+import type { JsonValue } from '../../../src/domain/json_value.ts';
 import type { PropertyFilters } from '../../../src/queries/filters/schema.ts';
-import { meets, type PlainEvent } from '../filters/plain_filters.ts';
+import { meets, textOf as textOfValue, type PlainEvent } from '../filters/plain_filters.ts';
 
 // What the kind EventsQuery means, written down a second time: over rows in memory.
 
@@ -114,10 +115,9 @@ function compare(one: Cell, other: Cell, isDescending = false): number {
   return one < other === isDescending ? 1 : -1;
 }
 
-const textOf = (value: unknown): string | null =>
-  value === null || value === undefined ? null : String(value as string | number | boolean);
+const textOf = (value: JsonValue | undefined): string | null => textOfValue(value ?? null);
 
-const numberOf = (value: unknown): number | null => {
+const numberOf = (value: JsonValue | undefined): number | null => {
   const text = textOf(value);
   return text !== null && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : null;
 };

@@ -51,7 +51,7 @@ describe('random filters', () => {
         const expected = events.filter((event) => meets(event, filters)).map(({ uuid }) => uuid);
         expect(await select(filters)).toEqual(expected.sort());
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 });

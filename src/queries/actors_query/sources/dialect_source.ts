@@ -1,9 +1,8 @@
 import type { Query } from '../../../dialect/ast.ts';
 import { derived, fieldOf, named, selectOf } from '../../../dialect/build.ts';
 import { parseQuery } from '../../../dialect/parser/parse.ts';
-import type { JsonValue } from '../../../domain/json_value.ts';
 import type { DialectReader } from '../../dialect_reader.ts';
-import { placeholdersOf } from '../../dialect_query/placeholders.ts';
+import { placeholdersOf, type PlaceholderContext } from '../../dialect_query/placeholders.ts';
 import type { DialectQuery } from '../../dialect_query/schema.ts';
 import { namingMember } from '../../dialect_texts.ts';
 import { QueryInvalid } from '../../query_errors.ts';
@@ -16,9 +15,9 @@ const idNames = ['group_key', 'actor_id', 'person_id'];
 export function dialectSource(
   source: DialectQuery,
   reader: DialectReader,
-  variables: Readonly<Record<string, JsonValue>>,
+  context: PlaceholderContext,
 ): SourceQuery {
-  const placeholders = placeholdersOf(source, variables);
+  const placeholders = placeholdersOf(source, context, 'query__source');
   const query: Query = namingMember(attr, () => parseQuery(source.query));
   const names = reader.compile(query, { placeholders, attr }).columns.map(({ name }) => name);
   const id = names.find((name) => idNames.includes(name)) ?? names.find((name) => name.includes('id'));

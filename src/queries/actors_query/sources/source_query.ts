@@ -1,8 +1,8 @@
 import type { DialectReader } from '../../dialect_reader.ts';
-import { QueryInvalid } from '../../query_errors.ts';
 import type { QueryContext } from '../../query_kind.ts';
 import type { SourceQuery } from '../actors_source.ts';
 import { dialectSource } from './dialect_source.ts';
+import { funnelsSource } from './funnels_source.ts';
 import type { ActorsSource } from './schema.ts';
 import { trendsSource } from './trends_source.ts';
 
@@ -14,12 +14,10 @@ export async function sourceQuery(
 ): Promise<SourceQuery> {
   switch (source.kind) {
     case 'DialectQuery':
-      return dialectSource(source, reader, context.variables);
+      return dialectSource(source, reader, context);
     case 'InsightActorsQuery':
       return trendsSource(source, reader, context);
     case 'FunnelsActorsQuery':
-      throw new QueryInvalid('not_supported', 'Actors of funnels are not supported yet.', {
-        attr: 'query__source__kind',
-      });
+      return funnelsSource(source, reader, context);
   }
 }

@@ -3,6 +3,7 @@ import { QueryInvalid } from '../../query_errors.ts';
 import type { QueryContext } from '../../query_kind.ts';
 import { trendsActors } from '../../trends_query/actors.ts';
 import type { SourceQuery } from '../actors_source.ts';
+import { inSource } from './in_source.ts';
 import type { InsightActorsQuery } from './schema.ts';
 
 /** Who is behind a point of trends. @throws QueryInvalid */
@@ -16,15 +17,17 @@ export async function trendsSource(
     throw new QueryInvalid('not_supported', 'Groups are not stored; only persons can be asked for.', {
       attr: `query__source__source__series__${index}__math`,
     });
-  const select = await trendsActors(
-    source,
-    {
-      day: day === null || day === undefined ? null : String(day),
-      series: index,
-      breakdown: breakdown ?? null,
-      compare: compare ?? null,
-    },
-    { reader, project, now, attr: 'query__source' },
+  const select = await inSource(() =>
+    trendsActors(
+      source,
+      {
+        day: day === null || day === undefined ? null : String(day),
+        series: index,
+        breakdown: breakdown ?? null,
+        compare: compare ?? null,
+      },
+      { reader, project, now, attr: 'query__source' },
+    ),
   );
   return { select, placeholders: new Map(), hasDistinctIds: true };
 }

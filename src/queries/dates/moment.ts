@@ -1,0 +1,34 @@
+import { DateTime } from 'luxon';
+import type { Expression } from '../../dialect/ast.ts';
+import { timeLiteral } from '../../dialect/build.ts';
+import { QueryInvalid } from '../query_errors.ts';
+import type { QueryProject } from '../query_kind.ts';
+import { momentOfDate, parseAbsoluteDate } from './absolute_date.ts';
+import { momentBefore, parseRelativeDate } from './relative_date.ts';
+
+/**
+ * The moment that a date means, without rounding it to anything; the end of a day is where the next one begins.
+ * @throws QueryInvalid for what is no date
+ */
+export function momentIn(
+  text: string,
+  { project, now }: { readonly project: QueryProject; readonly now: Date },
+  attr: string,
+): DateTime {
+  const present = DateTime.fromJSDate(now, { zone: project.timezone });
+  const absolute = parseAbsoluteDate(text);
+  if (absolute !== null) return momentOfDate(absolute, present.zone, 'first');
+  const relative = parseRelativeDate(text);
+  const moment = relative && momentBefore(present, relative, project);
+  if (moment?.isValid === true && moment.year >= 1000)
+    return relative?.position === 'end' ? moment.plus(1) : moment;
+  throw new QueryInvalid(
+    'invalid_input',
+    'This is not a date: write one of ISO 8601, such as 2026-11-21, or a relative one, such as -7d.',
+    { attr },
+  );
+}
+
+/** A moment in the dialect. */
+export const momentLiteral = (moment: DateTime): Expression =>
+  timeLiteral(moment.toUTC().toFormat("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"));

@@ -1,0 +1,62 @@
+import type { Expression } from '../../dialect/ast.ts';
+import { expressionOf, fieldOf, joined, literal } from '../../dialect/build.ts';
+import type { PlaceholderRows, PlaceholderValue } from '../../dialect/resolve/placeholders.ts';
+import { momentIn, momentLiteral } from '../dates/moment.ts';
+import { filtersCondition, testAccountsCondition } from '../filters/condition.ts';
+import { QueryInvalid } from '../query_errors.ts';
+import type { QueryContext } from '../query_kind.ts';
+import type { DialectQuery } from './schema.ts';
+
+/** What the dates of filters are relative to. */
+export type FilterContext = Pick<QueryContext, 'project' | 'now'>;
+
+/** `{filters}`, and the bounds of its dates alone, whose comparisons are true where there is no such bound. */
+export function filterPlaceholders(
+  filters: DialectQuery['filters'],
+  context: FilterContext,
+  attr: string,
+): readonly (readonly [string, PlaceholderValue])[] {
+  const { date_from, date_to } = filters?.dateRange ?? {};
+  const bound = (text: string | null | undefined, member: string): Expression | null =>
+    text ? momentLiteral(momentIn(text, context, `${attr}__dateRange__${member}`)) : null;
+  const bounds = {
+    from: date_from === 'all' ? null : bound(date_from, 'date_from'),
+    to: bound(date_to, 'date_to'),
+  };
+  return [
+    ['filters.dateRange.from', orUnset(bounds.from)],
+    ['filters.dateRange.to', orUnset(bounds.to)],
+    ['filters', { kind: 'rows', conditionOf: (rows) => condition(filters, bounds, rows, context, attr) }],
+  ];
+}
+
+const orUnset = (expression: Expression | null): PlaceholderValue =>
+  expression === null ? { kind: 'unset' } : { kind: 'expression', expression };
+
+/** The upper bound is no part of the range, as analysts know it of this placeholder. */
+function condition(
+  filters: DialectQuery['filters'],
+  bounds: { readonly from: Expression | null; readonly to: Expression | null },
+  { table, name }: PlaceholderRows,
+  { project }: FilterContext,
+  attr: string,
+): Expression {
+  const time = fieldOf(name, table === 'events' ? 'timestamp' : '$start_timestamp');
+  const tests = filters?.filterTestAccounts === true;
+  if (tests && table === 'sessions')
+    throw new QueryInvalid(
+      'not_supported',
+      'Test accounts can only be left out of events, not of sessions.',
+      {
+        attr: `${attr}__filterTestAccounts`,
+      },
+    );
+  return (
+    joined('and', [
+      bounds.from && expressionOf('{time} >= {bound}', { time, bound: bounds.from }),
+      bounds.to && expressionOf('{time} < {bound}', { time, bound: bounds.to }),
+      filtersCondition(filters?.properties, { scope: table, relation: name, attr: `${attr}__properties` }),
+      tests ? testAccountsCondition(project, 'events', name) : null,
+    ]) ?? literal(true)
+  );
+}

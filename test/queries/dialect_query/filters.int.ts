@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openFacade, type Facade } from '../../http/facade.ts';
+
+let facade: Facade;
+// Four events of two days in Berlin: the third is half past midnight there.
+beforeAll(async () => {
+  facade = await openFacade();
+  const { pool } = facade.database;
+  await pool.query(
+    `update exportd.projects set timezone = 'Europe/Berlin', test_account_filters = $2 where id = $1`,
+    [facade.projectId, JSON.stringify([{ type: 'event', key: 'plan', operator: 'is_not', value: 'staff' }])],
+  );
+  await pool.query(
+    `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp)
+     select team, gen_random_uuid(), name, 'd', properties::jsonb, at::timestamptz
+     from unnest(array[$1, $2]::integer[]) as team,
+       (values ('a', '{"plan": "pro", "$session_id": "s1"}', '2026-11-19T10:00:00Z'),
+               ('b', '{"plan": "free", "$session_id": "s1"}', '2026-11-19T10:02:00Z'),
+               ('c', '{"plan": "pro", "$session_id": "s2"}', '2026-11-19T23:30:00Z'),
+               ('d', '{"plan": "staff", "$session_id": "s3"}', '2026-11-20T12:00:00Z')) as rows (name, properties, at)`,
+    [facade.projectId, facade.otherProjectId],
+  );
+});
+afterAll(() => facade.close());
+
+const ask = (query: string, filters?: object, members: object = {}) =>
+  facade.call('POST', `/api/projects/${facade.projectId}/query/`, {
+    query: { kind: 'DialectQuery', query, ...(filters && { filters }) },
+    ...members,
+  });
+const namesOf = async (query: string, filters?: object, members: object = {}): Promise<string> => {
+  const { status, body } = await ask(query, filters, members);
+  expect([status, body.detail]).toEqual([200, undefined]);
+  return (body.results as readonly (readonly unknown[])[]).map(([name]) => String(name)).join('');
+};
+
+const all = 'select event from events where {filters} order by timestamp';
+const pro = { key: 'plan', value: 'pro' };
+
+describe('{filters}', () => {
+  it.each([
+    [undefined, 'abcd'],
+    [{}, 'abcd'],
+    [{ dateRange: { date_from: '2026-11-20' } }, 'cd'],
+    [{ dateRange: { date_to: '2026-11-20' } }, 'ab'],
+    [{ dateRange: { date_from: '2026-11-19T10:02:00Z', date_to: '2026-11-20T12:00:00Z' } }, 'bc'],
+    [{ dateRange: { date_from: 'all' } }, 'abcd'],
+    [{ dateRange: { date_from: '-1y' } }, 'abcd'],
+    [{ dateRange: { date_to: '-9y' } }, ''],
+    [{ properties: [pro] }, 'ac'],
+    [
+      { properties: { type: 'OR', values: [pro, { type: 'event_metadata', key: 'event', value: 'd' }] } },
+      'acd',
+    ],
+    [{ properties: [{ type: 'session', key: '$session_duration', operator: 'gt', value: 60 }] }, 'ab'],
+    [{ filterTestAccounts: true }, 'abc'],
+    [{ dateRange: { date_from: '2026-11-20' }, properties: [pro], filterTestAccounts: true }, 'c'],
+  ])('%j', async (filters, names) => {
+    expect(await namesOf(all, filters)).toBe(names);
+  });
+
+  it.each([
+    // Names of SELECT, of other tables and of queries inside do not change what it means.
+    ["select 'x' as timestamp, event as properties from events where {filters}", 'xx'],
+    [
+      'select e.event from events as e join sessions as s on s.session_id = e.$session_id where {filters} order by 1',
+      'ac',
+    ],
+    [
+      'with of_two as (select event from events where {filters}) select event from of_two order by event',
+      'ac',
+    ],
+    [
+      'select event from events where {filters} and event in (select event from events where {filters}) order by 1',
+      'ac',
+    ],
+    ['select count() from events where {filters} union all select 7 from events where event = {name}', '27'],
+  ])('%s', async (query, names) => {
+    const { status, body } = await facade.call('POST', `/api/projects/${facade.projectId}/query/`, {
+      query: { kind: 'DialectQuery', query, values: { name: 'b' }, filters: { properties: [pro] } },
+    });
+    expect([
+      status,
+      body.detail,
+      String((body.results as unknown[][]).map(([name]) => name).join('')),
+    ]).toEqual([200, undefined, names]);
+  });
+
+  it('is about the begin of sessions, where those are read', async () => {
+    const query = 'select session_id from sessions where {filters} order by session_id';
+    expect(await namesOf(query, { dateRange: { date_from: '2026-11-20' } })).toBe('s2s3');
+    expect(
+      await namesOf(query, {
+        properties: [{ type: 'session', key: '$session_duration', operator: 'gt', value: 60 }],
+      }),
+    ).toBe('s1');
+  });
+
+  it('has its bounds alone, too, and a comparison with one that is not set is true', async () => {
+    const query =
+      'select event from events where timestamp >= {filters.dateRange.from} and timestamp < {filters.dateRange.to} order by event';
+    expect(await namesOf(query)).toBe('abcd');
+    expect(await namesOf(query, { dateRange: { date_from: '2026-11-20' } })).toBe('cd');
+    expect(await namesOf(query, { dateRange: { date_from: 'all', date_to: '2026-11-20T00:30:00' } })).toBe(
+      'ab',
+    );
+  });
+
+  it("is narrowed by a dashboard's filters, whose dates stand in the place of its own", async () => {
+    const own = { dateRange: { date_from: '2026-11-20' }, properties: [pro] };
+    const plans = (value: string) => [{ type: 'event', key: 'plan', value }];
+    expect(await namesOf(all, own, { filters_override: { date_to: '2026-11-20' } })).toBe('a');
+    expect(await namesOf(all, own, { filters_override: { properties: plans('free') } })).toBe('');
+    expect(
+      await namesOf(all, own, { filters_override: { date_from: 'all', properties: plans('pro') } }),
+    ).toBe('ac');
+  });
+
+  it.each([
+    ['select 1 from persons where {filters}', {}, {}, 'dialect_error', 'query__query'],
+    [all, { dateRange: { date_from: 'soon' } }, {}, 'invalid_input', 'query__filters__dateRange__date_from'],
+    [all, { dateRange: { date_to: 'all' } }, {}, 'invalid_input', 'query__filters__dateRange__date_to'],
+    [
+      all,
+      { properties: [pro, { type: 'cohort', key: 'id', value: 1 }] },
+      {},
+      'not_supported',
+      'query__filters__properties__1__type',
+    ],
+    [
+      all,
+      { properties: [{ key: 'plan', operator: 'likes' }] },
+      {},
+      'invalid_input',
+      'query__filters__properties__0__operator',
+    ],
+    [all, {}, { filters_override: { date_to: 'soon' } }, 'invalid_input', 'filters_override__date_to'],
+    [
+      all,
+      {},
+      { filters_override: { properties: [{ key: 5, operator: 'likes' }] } },
+      'invalid_input',
+      'filters_override__properties__0__operator',
+    ],
+    [
+      'select 1 from sessions where {filters}',
+      { filterTestAccounts: true },
+      {},
+      'not_supported',
+      'query__filters__filterTestAccounts',
+    ],
+    [
+      'select 1 from sessions where {filters}',
+      { properties: [pro] },
+      {},
+      'not_supported',
+      'query__filters__properties__0__type',
+    ],
+  ])('refuses by name: %s with %j and %j', async (query, filters, members, code, attr) => {
+    const { status, body } = await ask(query, filters, members);
+    expect([status, body]).toMatchObject([400, { code, attr }]);
+  });
+});
