@@ -8,6 +8,7 @@ import type { Source } from '../src/source/source.ts';
 import type { ExportSlots } from '../src/temporal/export_slots.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 import type { ActivityContext } from './activity_context.ts';
+import type { ExportTurns } from './export_turns.ts';
 
 /** What the export activities work with. */
 export interface ExportDependencies {
@@ -18,6 +19,7 @@ export interface ExportDependencies {
   readonly memory: ByteBudget;
   /** The slots of the worker that they run on. */
   readonly slots: Pick<ExportSlots, 'lend'>;
+  readonly turns: ExportTurns;
   readonly openDestination: OpenDestination;
   readonly selectionOf: SelectionOf;
   readonly logger: Logger;

@@ -59,11 +59,19 @@ async function withWork<Result>(
   { dependencies, runId, progress, signal }: ExportCall,
   work: (work: RangeWork, loaded: OpenedRun) => Promise<Result>,
 ): Promise<Result> {
-  const loaded = await dependencies.runSteps.load(runId);
-  return withDestination(dependencies, runId, loaded, async (destination) => {
-    const selection = await dependencies.selectionOf(loaded.subject);
-    return work({ dependencies, runId, destination, selection, progress, signal }, loaded);
-  });
+  const { runSteps, turns, selectionOf } = dependencies;
+  const { subject } = await runSteps.load(runId);
+  const giveBack = await turns.take(subject.batch_export_id, signal);
+  try {
+    // What became of the run while it waited for its turn.
+    const loaded = await runSteps.load(runId);
+    return await withDestination(dependencies, runId, loaded, async (destination) => {
+      const selection = await selectionOf(loaded.subject);
+      return work({ dependencies, runId, destination, selection, progress, signal }, loaded);
+    });
+  } finally {
+    giveBack();
+  }
 }
 
 function outcomeOf(run: OpenedRun, finished: boolean): ExportOutcome {

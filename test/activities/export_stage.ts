@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { ActivityContext } from '../../activities/activity_context.ts';
 import { createExportActivities } from '../../activities/export.ts';
 import type { ExportDependencies } from '../../activities/export_dependencies.ts';
+import { createExportTurns, turnsPerExport } from '../../activities/export_turns.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { createRunSteps } from '../../src/decisions/run_steps.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
@@ -14,6 +15,7 @@ import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { inTransaction, type Pool } from '../../src/journal/database.ts';
 import { createJournal } from '../../src/journal/journal.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
+import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
 import { createExportSlots } from '../../src/temporal/export_slots.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { configOf, s3Settings } from '../destination/s3/bucket_requests.ts';
@@ -66,6 +68,7 @@ export async function createStage() {
       encoders,
       memory,
       slots: createExportSlots(settings),
+      turns: createExportTurns(turnsPerExport(settings), createExportSlots(settings)),
       openDestination,
       selectionOf,
       logger,
@@ -78,7 +81,13 @@ export async function createStage() {
 
   /** Opens a run of the interval, or of another one, under a config of its own. */
   const openRun = async (
-    more: { config?: object; batchExportId?: string; model?: Model; of?: typeof interval } = {},
+    more: {
+      config?: object;
+      batchExportId?: string;
+      model?: Model;
+      of?: typeof interval;
+      query?: string | undefined;
+    } = {},
   ) => {
     const { batchExportId = randomUUID(), of = interval } = more;
     const config_version = await inTransaction(database.pool, (connection) =>
@@ -89,6 +98,7 @@ export async function createStage() {
           batch_export_id: batchExportId,
           destination_type: 'S3',
           config: configOf(bucket, { prefix: `${batchExportId}/{year}`, ...more.config }),
+          row_query: rowQueryOf(more),
         },
       ),
     );
@@ -136,3 +146,9 @@ export async function createStage() {
 }
 
 export type Stage = Awaited<ReturnType<typeof createStage>>;
+
+/** A query of an export as the facade stores it. */
+const rowQueryOf = ({ model = 'events', query }: { model?: Model; query?: string | undefined }) =>
+  query === undefined
+    ? null
+    : readRowQuery(model, { dialect_query: query, timezone: 'UTC', week_start_day: 'sunday' });

@@ -22,7 +22,12 @@ beforeAll(async () => {
   stack = await startStack(
     'ranges',
     // Half of the ranges fit into one worker.
-    { EXPORTD_RANGE_ROWS: String(rows / ranges), EXPORTD_EXPORT_SLOTS: String(ranges / 2) },
+    {
+      EXPORTD_RANGE_ROWS: String(rows / ranges),
+      EXPORTD_EXPORT_SLOTS: String(ranges / 2),
+      // All of them: the ranges of one export are to be under way at once, on both workers.
+      EXPORTD_SLOTS_PER_EXPORT: String(ranges / 2),
+    },
     { bucket: { ...bucket, endpoint: proxy.endpoint } },
   );
   await stack.startWorker();
