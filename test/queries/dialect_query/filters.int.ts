@@ -79,11 +79,11 @@ describe('{filters}', () => {
     const { status, body } = await facade.call('POST', `/api/projects/${facade.projectId}/query/`, {
       query: { kind: 'DialectQuery', query, values: { name: 'b' }, filters: { properties: [pro] } },
     });
-    expect([
-      status,
-      body.detail,
-      String((body.results as unknown[][]).map(([name]) => name).join('')),
-    ]).toEqual([200, undefined, names]);
+    expect([status, body.detail, (body.results as unknown[][]).map(([name]) => name).join('')]).toEqual([
+      200,
+      undefined,
+      names,
+    ]);
   });
 
   it('is about the begin of sessions, where those are read', async () => {
