@@ -85,7 +85,7 @@ export interface FileEncoder {
 
 /** The encoder threads of a process, shared by all its runs. */
 export interface EncoderPool {
-  /** An encoder for files with these columns. */
+  /** An encoder for files with these columns; blocks may have hidden ones beside them. */
   fileEncoder(options: EncodingOptions, columns: readonly ExportedColumn[]): FileEncoder;
   close(): Promise<void>;
 }

@@ -10,8 +10,8 @@ export function createEncoderPool({ threads }: { threads: number }): EncoderPool
     fileEncoder(options, columns) {
       return {
         ...(options.file_format === 'Parquet' ? parquetFiles(options, columns) : textFiles(options, columns)),
-        async encode({ block, rows, first, last }) {
-          const encoded = await running.run({ options, columns, block, rows });
+        async encode({ columns: read, block, rows, first, last }) {
+          const encoded = await running.run({ options, columns: read, block, rows });
           return {
             bytes: Buffer.from(encoded.bytes.buffer),
             rows: encoded.rows,

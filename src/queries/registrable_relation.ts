@@ -3,13 +3,7 @@ import { isDialectTable } from '../dialect/resolve/tables/names.ts';
 import { quoteRelation, type Relations } from '../source/relations.ts';
 import { sessionReplayEvents } from './source_schema.ts';
 import { WarehouseRefused } from './warehouse_refused.ts';
-
-/** A relation of the source that may be registered, by its full name. */
-export interface RegistrableRelation {
-  readonly schema: string;
-  readonly name: string;
-  readonly team_column: string | null;
-}
+import type { RegistrableRelation } from './warehouse_tables.ts';
 
 /** What a project asks for. */
 export interface WarehouseRequest {

@@ -1,5 +1,4 @@
 import { inTransaction, type Pool } from '../journal/database.ts';
-import type { RegistrableRelation } from './registrable_relation.ts';
 import { WarehouseRefused } from './warehouse_refused.ts';
 
 /** A relation of the source that a project's queries may read under a name of its own. */
@@ -12,6 +11,13 @@ export interface WarehouseTable {
   /** The column that tells whose a row is; null where every row is the project's. */
   readonly team_column: string | null;
   readonly created_at: string;
+}
+
+/** A relation of the source that may be registered, by its full name. */
+export interface RegistrableRelation {
+  readonly schema: string;
+  readonly name: string;
+  readonly team_column: string | null;
 }
 
 const columns = 'team_id, name, relation_schema, relation_name, team_column, created_at';

@@ -1,23 +1,10 @@
 import type { Model } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { SortKey } from '../domain/run.ts';
+import type { ExportedColumn } from './columns.ts';
 import type { RowSelection } from './row_selection.ts';
 
-/** How a column leaves the source in binary COPY, and so how an encoder has to read it. */
-export type ColumnType =
-  'uuid' | 'text' | 'timestamp' | 'date' | 'json' | 'bigint' | 'integer' | 'double' | 'boolean';
-
-/** A column of an export, in the order of the file. */
-export interface ExportedColumn {
-  readonly name: string;
-  readonly type: ColumnType;
-  /** Read beside the others for the order of the rows; no file has it. */
-  readonly hidden?: true;
-}
-
-/** The columns that files have. */
-export const shownColumns = (columns: readonly ExportedColumn[]): readonly ExportedColumn[] =>
-  columns.filter(({ hidden }) => hidden !== true);
+export { shownColumns, type ColumnType, type ExportedColumn } from './columns.ts';
 
 /** Which rows: one model of one project in one interval of insertion time, `[start, end)`, as far as they are selected. */
 export interface RowRange {

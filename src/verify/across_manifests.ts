@@ -1,4 +1,5 @@
-import { checkedRowsAgain, type CheckContext, type ManifestCheck } from './check_manifest.ts';
+import { checkedRowsAgain } from './check_manifest.ts';
+import type { CheckContext, ManifestCheck } from './manifest_check.ts';
 import { intervalOf } from './ranges.ts';
 import { rowsInBoth } from './compare_rows.ts';
 import { coverageOf } from './coverage.ts';
@@ -34,11 +35,10 @@ export async function findOverlaps(
   return findings;
 }
 
-/** Whether two manifests have rows of one model, which are in order or few enough to be sorted. */
+/** Whether two manifests have rows of one model that are known by their keys, and in order or few enough to be sorted. */
 const canBeCompared = (one: ManifestCheck, other: ManifestCheck): boolean =>
   one.found.manifest.model === other.found.manifest.model &&
-  one.source_rows !== null &&
-  other.source_rows !== null;
+  [one, other].every(({ source_rows, hasKeys }) => source_rows !== null && hasKeys);
 
 /** Looks for rows of other intervals in the manifests where they belong: a row that is there too is doubled. */
 export async function judgeStrays(

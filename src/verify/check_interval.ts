@@ -1,5 +1,6 @@
 import type { DataInterval } from '../domain/intervals.ts';
-import { checkManifest, type CheckContext, type ManifestCheck } from './check_manifest.ts';
+import { checkManifest } from './check_manifest.ts';
+import type { CheckContext, ManifestCheck } from './manifest_check.ts';
 import { intervalOf } from './ranges.ts';
 import { readManifest, type FoundManifest, type NamedInterval } from './manifests.ts';
 import { createTally } from './tally.ts';

@@ -1,6 +1,9 @@
 import type { Manifest } from '../destination/manifest.ts';
 import { checkedRows, type FileReading } from './checked_files.ts';
 import { differences } from './compare_rows.ts';
+import type { CheckContext, ManifestCheck } from './manifest_check.ts';
+import { checkUnkeyed } from './check_unkeyed.ts';
+import { counted } from './counted_rows.ts';
 import { endingsOf } from './files/read_rows.ts';
 import { createEventJudge, createPersonJudge } from './judge.ts';
 import { checkSums } from './manifest_sums.ts';
@@ -8,30 +11,9 @@ import type { FoundManifest } from './manifests.ts';
 import { readRejectedRows } from './rejected_rows.ts';
 import { createRepeatedIds, type RepeatedIds } from './repeated_ids.ts';
 import { inOrder, OutOfOrder, sorted, sortableRows, within } from './row_order.ts';
-import { intervalOf, rangeOfManifest, type RangeContext } from './ranges.ts';
+import { intervalOf, rangeOfManifest } from './ranges.ts';
 import type { RowShape, VerifiedRow } from './row.ts';
-import type { SourceRows } from './source_rows.ts';
 import { createTally, type Tally } from './tally.ts';
-
-/** What checking manifests needs. */
-export interface CheckContext extends RangeContext {
-  readonly source: SourceRows;
-  readonly deep: boolean;
-  readonly signal: AbortSignal;
-}
-
-/** What was found behind a manifest. */
-export interface ManifestCheck {
-  readonly found: FoundManifest;
-  readonly tally: Tally;
-  readonly rows: number;
-  readonly bytes: number;
-  readonly source_rows: number | null;
-  /** Whether the rows of its files have to be sorted before they can be compared. */
-  readonly disordered: boolean;
-  /** Rows that belong to another interval. */
-  readonly strays: readonly VerifiedRow[];
-}
 
 /** Rows of other intervals that are looked for where they belong; further ones are only counted. */
 const straysMaximum = 10_000;
@@ -62,20 +44,22 @@ async function checkRows(
   const totals = { rows: 0, bytes: 0 };
   const reading: FileReading = { reader: place.reader, tally, totals, signal };
   const rejected = await readRejectedRows(reading, manifest);
+  const hasKeys = await source.hasKeys(range);
   const shape: RowShape = {
-    id: idColumnOf(manifest),
+    id: hasKeys ? idColumnOf(manifest) : null,
     columns: deep ? await source.comparedColumns(range, manifest.columns) : [],
   };
+  if (!hasKeys) return checkUnkeyed(context, { found, range, reading, shape, rejected });
   const strays: VerifiedRow[] = [];
   const onStray = (row: VerifiedRow) => {
     if (strays.length < straysMaximum) strays.push(row);
     else tally.row('unexpected', row.id);
   };
   const ids = manifest.model === 'persons' ? createRepeatedIds() : undefined;
-  const read = noting(checkedRows(reading, manifest.files, shape), ids);
+  const read = counted(checkedRows(reading, manifest.files, shape), (row) => ids?.add(row.id));
   const fileRows = within((disordered ? sorted : inOrder)(read), range.interval, onStray);
   let source_rows: number | null = 0;
-  const sourceRows = counting(source.rows(range, shape), () => (source_rows = (source_rows ?? 0) + 1));
+  const sourceRows = counted(source.rows(range, shape), () => (source_rows = (source_rows ?? 0) + 1));
   const judge = ids
     ? createPersonJudge(tally, rejected, (ids) => source.personStates(range.team_id, ids))
     : createEventJudge(tally, rejected);
@@ -93,7 +77,7 @@ async function checkRows(
     tally.note(`Its rows were not compared: more than ${sortableRows} would have to be sorted first.`);
   }
   if (ids) await nameRepeated(ids, checkedRowsAgain(reading, manifest), tally);
-  return { found, tally, ...totals, source_rows, disordered, strays };
+  return { found, tally, ...totals, source_rows, hasKeys, disordered, strays };
 }
 
 /** The rows of a manifest's files once more, by their keys alone; what is wrong with the files is known already. */
@@ -118,22 +102,5 @@ async function nameRepeated(
     if (!mayBeRepeated(id)) continue;
     if (seen.has(id)) tally.row('doubled', id);
     seen.add(id);
-  }
-}
-
-async function* noting(
-  rows: AsyncIterable<VerifiedRow>,
-  ids: RepeatedIds | undefined,
-): AsyncGenerator<VerifiedRow> {
-  for await (const row of rows) {
-    ids?.add(row.id);
-    yield row;
-  }
-}
-
-async function* counting(rows: AsyncIterable<VerifiedRow>, onRow: () => void): AsyncGenerator<VerifiedRow> {
-  for await (const row of rows) {
-    onRow();
-    yield row;
   }
 }

@@ -52,8 +52,7 @@ async function* checkedFile(
   try {
     for await (const row of readRows(file.key, measuring(object.chunks, measure), shape)) {
       rows += 1;
-      if ((file.first && compareKeys(row, file.first) < 0) || (file.last && compareKeys(row, file.last) > 0))
-        outside += 1;
+      if (shape.id !== null && isOutside(row, file)) outside += 1;
       yield row;
     }
   } catch (error) {
@@ -77,6 +76,9 @@ async function* checkedFile(
       outside,
     );
 }
+
+const isOutside = (row: VerifiedRow, { first, last }: ManifestFile): boolean =>
+  (first !== null && compareKeys(row, first) < 0) || (last !== null && compareKeys(row, last) > 0);
 
 /** How an object differs from what its manifest says of its bytes; undefined when it does not. */
 async function changeOf(

@@ -1,3 +1,4 @@
+import type { CompactValue } from './compact_value.ts';
 import { compareKeys, type ComparedColumn, type VerifiedRow } from './row.ts';
 
 /** Where a file and the source differ. */
@@ -109,11 +110,29 @@ function pairs(
 const byValues = (one: VerifiedRow, other: VerifiedRow): number =>
   JSON.stringify(one.values) < JSON.stringify(other.values) ? -1 : 1;
 
-function sameValue(
-  file: string | null | undefined,
-  source: string | null | undefined,
+const sameValue = (
+  file: CompactValue | undefined,
+  source: CompactValue | undefined,
+  column: ComparedColumn,
+  options: CompareOptions,
+): boolean => file === source || canonical(file, column, options) === canonical(source, column, options);
+
+/** A row's values with one text for what files and PostgreSQL write differently. */
+export const canonicalValues = (
+  values: VerifiedRow['values'],
+  options: CompareOptions,
+): readonly (CompactValue | undefined)[] =>
+  options.columns.map((column, index) => canonical(values[index], column, options));
+
+/** JSON lines have null for what JSON has no number for, and for the JSON value null. */
+function canonical(
+  value: CompactValue | undefined,
   { type }: ComparedColumn,
   { jsonNullIsNull }: CompareOptions,
-): boolean {
-  return file === source || (jsonNullIsNull && type === 'json' && file === null && source === 'null');
+): CompactValue | undefined {
+  if (value === null || value === undefined) return value;
+  if (type === 'json') return jsonNullIsNull && value === 'null' ? null : value;
+  if (type !== 'double') return value;
+  const number = Number(value);
+  return jsonNullIsNull && !Number.isFinite(number) ? null : String(number);
 }

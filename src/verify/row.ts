@@ -18,10 +18,17 @@ export interface ComparedColumn {
 
 /** What is read of a file: where each row belongs, and the columns that are compared. */
 export interface RowShape {
-  /** Name of the column with the row's id. */
-  readonly id: string;
+  /** Name of the column with the row's id; null where files do not say when a row was inserted or which one it is. */
+  readonly id: string | null;
   readonly columns: readonly ComparedColumn[];
 }
+
+/** A row whose file does not tell its key. */
+export const withoutKey = (values: VerifiedRow['values']): VerifiedRow => ({
+  inserted_at: '',
+  id: '',
+  values,
+});
 
 export type RowKey = Pick<VerifiedRow, 'inserted_at' | 'id'>;
 

@@ -6,7 +6,8 @@ import type { RowRange } from '../source/source.ts';
 import type { CompactValue } from './compact_value.ts';
 import { CannotVerify } from './report.ts';
 import type { ComparedColumn, RowKey, RowShape, VerifiedRow } from './row.ts';
-import { newestStates, statementsFor, type SourceTypes, type Statement } from './source_statements.ts';
+import { newestStates, statementsFor, type Statement } from './source_statements.ts';
+import type { SourceTypes } from './source_types.ts';
 
 /** Rows of a page with all values, and with keys alone. Long values are digests, so a page is some MB at most. */
 const defaultPageRows = { deep: 10_000, shallow: 50_000 };
@@ -22,6 +23,8 @@ export interface PersonState {
 export interface SourceRows {
   /** Those of a manifest's columns that can be compared: not what is joined as of reading. */
   comparedColumns(range: RowRange, columns: readonly ComparedColumn[]): Promise<ComparedColumn[]>;
+  /** Whether the files of a range tell of each row which it is, and when it was inserted. */
+  hasKeys(range: RowRange): Promise<boolean>;
   /** The rows of a range in the order of their keys; one short transaction per page. */
   rows(range: RowRange, shape: RowShape): AsyncGenerator<VerifiedRow>;
   count(range: RowRange): Promise<number>;
@@ -36,11 +39,7 @@ export function createSourceRows(
   pageRows = defaultPageRows,
 ): SourceRows {
   const statementsOf = async (range: RowRange) =>
-    statementsFor(
-      range,
-      relations,
-      await readTypes(range.model, connections, relations, signal).catch(refuse),
-    );
+    statementsFor(range, relations, await readTypes(range, connections, relations, signal).catch(refuse));
   const query = ({ text, values, settings }: Statement): Promise<CompactValue[][]> =>
     connections
       .read(settings, signal, async ({ connection }) => {
@@ -67,6 +66,7 @@ export function createSourceRows(
       const { columns: known } = await statementsOf(range);
       return columns.filter(({ name }) => known.has(name));
     },
+    hasKeys: async (range) => (await statementsOf(range)).hasKeys,
     rows,
     async count(range) {
       const [row] = await query((await statementsOf(range)).count());
@@ -86,7 +86,7 @@ export function createSourceRows(
 
 /** The columns of the relations that a model is read from. */
 const readTypes = (
-  model: Model,
+  { model, selection }: Pick<RowRange, 'model' | 'selection'>,
   connections: SourceConnections,
   relations: Relations,
   signal: AbortSignal,
@@ -95,7 +95,9 @@ const readTypes = (
     const typesOf = (name: Model) => columnTypesOf(connection, relations[name]);
     if (model === 'persons') return { persons: await typesOf('persons') };
     const events = await typesOf('events');
-    return events.has('person_properties') ? { events } : { events, persons: await typesOf('persons') };
+    return events.has('person_properties') && !selection.query
+      ? { events }
+      : { events, persons: await typesOf('persons') };
   });
 
 /** Errors of a database and of the way to it carry a code; the control database has other words for them. */

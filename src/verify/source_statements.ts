@@ -1,8 +1,10 @@
-import type { ColumnTypes, Relations } from '../source/relations.ts';
+import type { Relations } from '../source/relations.ts';
 import { selectionConditions } from '../source/selection_conditions.ts';
 import type { RowRange } from '../source/source.ts';
-import { compactSql } from './compact_value.ts';
+import { chosenColumns } from './chosen_columns.ts';
+import { json, plain, text, time } from './comparable_values.ts';
 import type { ComparedColumn, RowKey } from './row.ts';
+import type { SourceTypes } from './source_types.ts';
 
 /** A statement with its parameters, and the settings of its transaction that hold further values. */
 export interface Statement {
@@ -15,34 +17,13 @@ export interface Statement {
 export interface RangeStatements {
   /** Columns of the model's files that can be compared, each with its value in SQL, long ones as digests. */
   readonly columns: ReadonlyMap<string, string>;
+  /** Whether the files tell of each row which it is, and when it was inserted. */
+  readonly hasKeys: boolean;
   /** Rows behind a key in the order of keys, at least `limit` if there are so many: time, id, then the columns. */
   page(columns: readonly ComparedColumn[], after: RowKey | null, limit: number): Statement;
   /** One row with the number of rows. */
   count(): Statement;
 }
-
-/** The columns of the relations that are read; persons for events only where those do not carry their person. */
-export interface SourceTypes {
-  readonly events?: ColumnTypes;
-  readonly persons?: ColumnTypes;
-}
-
-/** What stands for a text of any length. */
-const text = (expression: string): string => compactSql(plain(expression));
-
-/** What stands for JSON as it was stored, without the line breaks that lay it out, which `jsonb` never has. */
-const json = (expression: string, type: string | undefined): string =>
-  compactSql(
-    type === 'jsonb' ? plain(expression) : `replace(replace(${plain(expression)}, E'\\n', ''), E'\\r', '')`,
-  );
-
-/** A value of a short text. */
-const plain = (expression: string): string => `(${expression})::text`;
-
-/** A time as files have it; what has no such text (infinity, years before 1 or after 9999) as PostgreSQL prints it. */
-const time = (expression: string): string =>
-  `case when ${expression} >= '0001-01-01 00:00:00+00' and ${expression} < '10000-01-01 00:00:00+00'
-     then to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') else (${expression})::text end`;
 
 /** The statements for a range, by the columns that the relations have. @throws SelectionNotPossible */
 export const statementsFor = (range: RowRange, relations: Relations, types: SourceTypes): RangeStatements =>
@@ -50,13 +31,20 @@ export const statementsFor = (range: RowRange, relations: Relations, types: Sour
     ? eventStatements(range, relations, types)
     : personStatements(range, relations, types);
 
-function eventStatements(
-  { team_id, interval, selection }: RowRange,
-  relations: Relations,
-  types: SourceTypes,
-): RangeStatements {
+function eventStatements(range: RowRange, relations: Relations, types: SourceTypes): RangeStatements {
+  const { team_id, interval, selection } = range;
   const carriesPerson = types.events?.has('person_properties') ?? false;
-  const columns = new Map([
+  const person = carriesPerson
+    ? { expression: 'e.person_properties', type: types.events?.get('person_properties') }
+    : { expression: personOfEvent(relations), type: types.persons?.get('properties') };
+  const chosen = chosenColumns(range, relations, types, {
+    sql: (name) =>
+      name === 'person_properties'
+        ? person.expression
+        : `e."${name === '_inserted_at' ? 'inserted_at' : name}"`,
+    jsonType: (name) => (name === 'person_properties' ? person.type : types.events?.get('properties')),
+  });
+  const ownColumns = new Map([
     ['uuid', plain('e.uuid')],
     ['timestamp', time('e."timestamp"')],
     ['_inserted_at', time('e.inserted_at')],
@@ -71,20 +59,22 @@ function eventStatements(
       ? [['person_properties', json('e.person_properties', types.events?.get('person_properties'))] as const]
       : []),
   ]);
-  const { sql, settings } = selectionConditions(selection, {
+  const selected = selectionConditions(selection, {
     event: 'e.event',
     properties: {
       event: { expression: 'e.properties', type: types.events?.get('properties') },
-      person: carriesPerson
-        ? { expression: 'e.person_properties', type: types.events?.get('person_properties') }
-        : { expression: personOfEvent(relations), type: types.persons?.get('properties') },
+      person,
     },
   });
-  const selectedRows = `from ${relations.events} e
-    where e.team_id = $1::int and e.inserted_at >= $2::timestamptz and e.inserted_at < $3::timestamptz ${sql}`;
+  const columns = chosen?.columns ?? ownColumns;
+  const settings = { ...selected.settings, ...chosen?.settings };
+  const selectedRows = `from ${relations.events} e${chosen?.joins ?? ''}
+    where e.team_id = $1::int and e.inserted_at >= $2::timestamptz and e.inserted_at < $3::timestamptz
+      ${selected.sql}${chosen?.condition ?? ''}`;
   const values = [team_id, interval.start, interval.end];
   return {
     columns,
+    hasKeys: chosen?.hasKeys ?? true,
     page: (compared, after, limit) => ({
       text: `select ${time('e.inserted_at')}, ${plain('e.uuid')}${valuesOf(columns, compared)} ${selectedRows}
         ${after ? 'and (e.inserted_at, e.uuid) > ($4::timestamptz, $5::uuid)' : ''}
@@ -104,6 +94,18 @@ const personOfEvent = ({ persons, person_distinct_ids: mappings }: Relations): s
 
 const insertedAt = 'greatest(p.updated_at, m.updated_at)';
 
+const stateColumns: Readonly<Record<string, string>> = {
+  team_id: 'm.team_id',
+  distinct_id: 'm.distinct_id',
+  person_id: 'm.person_id',
+  properties: 'p.properties',
+  person_distinct_id_version: 'm.version',
+  person_version: 'p.version',
+  created_at: 'p.created_at',
+  _inserted_at: insertedAt,
+  is_deleted: '(m.is_deleted or coalesce(p.is_deleted, false))',
+};
+
 const mappedPersons = ({ persons, person_distinct_ids }: Relations): string =>
   `${person_distinct_ids} m left join ${persons} p on p.team_id = m.team_id and p.id = m.person_id`;
 
@@ -119,12 +121,13 @@ export const newestStates = (
   settings: {},
 });
 
-function personStatements(
-  { team_id, interval, selection }: RowRange,
-  relations: Relations,
-  types: SourceTypes,
-): RangeStatements {
-  const columns = new Map([
+function personStatements(range: RowRange, relations: Relations, types: SourceTypes): RangeStatements {
+  const { team_id, interval, selection } = range;
+  const chosen = chosenColumns(range, relations, types, {
+    sql: (name) => stateColumns[name] ?? 'null',
+    jsonType: () => types.persons?.get('properties'),
+  });
+  const ownColumns = new Map([
     ['team_id', plain('m.team_id')],
     ['distinct_id', text('m.distinct_id')],
     ['person_id', plain('m.person_id')],
@@ -136,12 +139,15 @@ function personStatements(
     ['is_deleted', plain('m.is_deleted or coalesce(p.is_deleted, false)')],
   ]);
   const person = { expression: 'p.properties', type: types.persons?.get('properties') };
-  const { sql, settings } = selectionConditions(selection, { properties: { person } });
-  const states = (values: string) => statesOf(relations, values, sql);
+  const selected = selectionConditions(selection, { properties: { person } });
+  const columns = chosen?.columns ?? ownColumns;
+  const settings = { ...selected.settings, ...chosen?.settings };
+  const states = (values: string) => statesOf(relations, values, `${selected.sql}${chosen?.condition ?? ''}`);
   const aliased = (compared: readonly ComparedColumn[]) =>
     valuesOf(columns, compared, (index) => ` as value_${index}`);
   return {
     columns,
+    hasKeys: chosen?.hasKeys ?? true,
     page: (compared, after, limit) => ({
       text: `select ${time('state.at')}, state.id${compared.map((_, index) => `, state.value_${index}`).join('')}
         from (${states(aliased(compared))}) state

@@ -1,6 +1,6 @@
 import type { DataInterval } from '../domain/intervals.ts';
 import type { IntervalCheck } from './check_interval.ts';
-import { type ManifestCheck } from './check_manifest.ts';
+import type { ManifestCheck } from './manifest_check.ts';
 import { intervalOf } from './ranges.ts';
 import type { Finding, FindingKind, IntervalReport, Note, VerificationReport } from './report.ts';
 

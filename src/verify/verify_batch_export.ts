@@ -3,7 +3,7 @@ import { relationsOf } from '../source/relations.ts';
 import { connectToSource, type SourceConnections } from '../source/source_connection.ts';
 import { findOverlaps, findSharedFiles, judgeStrays } from './across_manifests.ts';
 import { checkInterval, type IntervalCheck } from './check_interval.ts';
-import type { CheckContext } from './check_manifest.ts';
+import type { CheckContext } from './manifest_check.ts';
 import { coverageOf, sortIntervals, type TimeRange } from './coverage.ts';
 import { listManifests, type NamedInterval } from './manifests.ts';
 import {

@@ -74,8 +74,9 @@ describe('the encoder pool', () => {
   });
 
   it('goes on with another thread after an error that no block is to blame for', async () => {
-    const unknown = pool.fileEncoder(jsonLines, [{ name: 'c0', type: 'unknown' as 'text' }]);
-    await expect(unknown.encode(blockOf('a'))).rejects.toThrow(EncoderThreadLost);
+    const columns = [{ name: 'c0', type: 'unknown' as 'text' }];
+    const unknown = pool.fileEncoder(jsonLines, columns);
+    await expect(unknown.encode({ ...blockOf('a'), columns })).rejects.toThrow(EncoderThreadLost);
     await expect(encoderOf(jsonLines).encode(blockOf('b'))).resolves.toMatchObject({ rows: 1 });
   });
 

@@ -119,11 +119,13 @@ export async function createVerifyStage(eventsPerHour = 100) {
     });
 
   /** Exports the three hours. */
-  const exportHours = async (more: { model?: Model; config?: object } = {}): Promise<Exported> => {
-    const { model = 'events', config = {} } = more;
+  const exportHours = async (
+    more: { model?: Model; config?: object; query?: string } = {},
+  ): Promise<Exported> => {
+    const { model = 'events', config = {}, query } = more;
     const batchExportId = await createExport(model);
     const keys: string[] = [];
-    for (const of of hours) keys.push(await exportHour({ batchExportId, model, config, of }));
+    for (const of of hours) keys.push(await exportHour({ batchExportId, model, config, of, query }));
     const manifestKey = (hour: number): string => keys[hour] ?? '';
     const manifest = async (hour: number): Promise<Manifest> => {
       const read = parseManifest((await getObject(manifestKey(hour))).toString());
@@ -136,7 +138,7 @@ export async function createVerifyStage(eventsPerHour = 100) {
       batchExportId,
       verify: (options) => verify({ batchExportId, ...options }),
       exportAgain: async (hour, changed = config) => {
-        keys[hour] = await exportHour({ batchExportId, model, config: changed, of: hourAt(hour) });
+        keys[hour] = await exportHour({ batchExportId, model, config: changed, of: hourAt(hour), query });
       },
       putInForce: (version) => putInForce(batchExportId, version),
       manifestKey,

@@ -1,14 +1,11 @@
 import type { Command } from 'commander';
 import { createPool, type Pool } from '../../journal/database.ts';
-import {
-  findRegistrable,
-  type RegistrableRelation,
-  type WarehouseRequest,
-} from '../../queries/registrable_relation.ts';
+import { findRegistrable, type WarehouseRequest } from '../../queries/registrable_relation.ts';
 import {
   addWarehouseTable,
   listWarehouseTables,
   removeWarehouseTable,
+  type RegistrableRelation,
   type WarehouseTable,
 } from '../../queries/warehouse_tables.ts';
 import { relationsOf } from '../../source/relations.ts';

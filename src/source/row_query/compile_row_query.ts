@@ -12,7 +12,7 @@ import type { SourceRelation } from '../../dialect/schema.ts';
 import { Source } from '../../dialect/source.ts';
 import { joinSql, sql, type Sql } from '../../dialect/sql.ts';
 import type { Model } from '../../domain/batch_export.ts';
-import type { ColumnType } from '../source.ts';
+import type { ColumnType } from '../columns.ts';
 import { createEventRow } from './event_row.ts';
 import { exportedValue } from './exported_values.ts';
 import type { ModelRow, RowPlace } from './model_row.ts';
@@ -29,6 +29,8 @@ export interface CompiledField {
   readonly expression: string;
   /** The model's column that it is, as it is; null for anything else. */
   readonly column: string | null;
+  /** Whether it is of the row's person as it is when the row is read, so that another reading may give another value. */
+  readonly readsPerson: boolean;
 }
 
 /** An export's query as pieces of a statement over the rows of its model. */
@@ -148,6 +150,7 @@ function fieldsOf(query: Select, row: ModelRow, scope: Scope, statement: Stateme
       ...exportedValue(value, plain?.sql),
       expression: expressionText(output),
       column: plain?.name ?? null,
+      readsPerson: row.readsPerson(value.sql),
     };
   });
 }

@@ -77,6 +77,11 @@ export function createEventRow(statement: Statement, name: string, place: RowPla
     star: () => row.shown,
     from: () => sql``,
     plainColumn: row.plainColumn,
+    // Of events that do not carry their person every statement reads it in place.
+    readsPerson: (expression) =>
+      person.isIn(expression) ||
+      (!statement.project.schema.events.columns.has('person_properties') &&
+        expression.key.includes(place.sql('person_properties'))),
     joins: () => person.joins(),
   };
 }

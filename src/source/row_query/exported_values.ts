@@ -2,7 +2,7 @@ import { postgresType } from '../../dialect/compile/json_values.ts';
 import type { Value } from '../../dialect/resolve/value.ts';
 import { sql, type Sql } from '../../dialect/sql.ts';
 import type { Kind } from '../../dialect/types.ts';
-import type { ColumnType } from '../source.ts';
+import type { ColumnType } from '../columns.ts';
 
 /** What files have for a type of the dialect. Of decimals every digit counts, so they are text. */
 const columnTypes: Readonly<Record<Kind, ColumnType>> = {

@@ -27,6 +27,8 @@ export interface RowPlace {
 export interface ModelRow extends Relation {
   /** The model's column that an expression is, as it is: `properties`, but not `properties.plan`. */
   readonly plainColumn: (expression: Sql) => { readonly name: string; readonly sql: Sql } | undefined;
+  /** Whether an expression is of the person as it is when the row is read. */
+  readonly readsPerson: (expression: Sql) => boolean;
   /** What stands behind the relation in FROM, once all names have been asked for. */
   readonly joins: () => readonly Sql[];
 }
@@ -99,6 +101,10 @@ export class PersonOfRow {
   column(name: 'properties' | 'created_at'): Sql {
     this.#wanted.set(name, this.#person.column(name));
     return sql`${this.#alias}.${ownText(`"${name}"`)}`;
+  }
+
+  isIn(expression: Sql): boolean {
+    return expression.key.includes(`${this.#alias.key}.`);
   }
 
   joins(): readonly Sql[] {

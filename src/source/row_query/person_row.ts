@@ -30,6 +30,7 @@ export function createPersonRow(name: string, place: RowPlace): ModelRow {
     star: () => row.shown,
     from: () => sql``,
     plainColumn: row.plainColumn,
+    readsPerson: () => false,
     joins: () => [],
   };
 }

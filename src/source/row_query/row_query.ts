@@ -1,4 +1,4 @@
-import type { ColumnType } from '../source.ts';
+import type { ColumnType } from '../columns.ts';
 
 /** A column that an export's query chooses. */
 export interface RowQueryField {

@@ -1,5 +1,5 @@
 import type { Model } from '../../domain/batch_export.ts';
-import type { ExportedColumn } from '../source.ts';
+import type { ExportedColumn } from '../columns.ts';
 import { compileRowQuery, type RowPlaces } from './compile_row_query.ts';
 import type { RowQuery } from './row_query.ts';
 import { createSettingsSql } from './settings_sql.ts';

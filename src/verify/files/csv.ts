@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { compactBytes, compactText, withoutLineBreaks, type CompactValue } from '../compact_value.ts';
-import { FileUnreadable, type RowShape, type VerifiedRow } from '../row.ts';
+import { FileUnreadable, type RowShape, type VerifiedRow, withoutKey } from '../row.ts';
 
 type Fields = readonly (string | null)[];
 
@@ -17,14 +17,19 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>, shape: RowShape): 
     if (!places) {
       const placeOf = (name: string) => fields.indexOf(name);
       const columns = shape.columns.map(({ name }) => placeOf(name));
-      places = { inserted_at: placeOf('_inserted_at'), id: placeOf(shape.id), columns };
+      const id = shape.id === null ? -1 : placeOf(shape.id);
+      places = { inserted_at: placeOf('_inserted_at'), id, columns };
+      continue;
+    }
+    const values = places.columns.map((place, index) => valueOf(fields[place], shape.columns[index]?.type));
+    if (shape.id === null) {
+      yield withoutKey(values);
       continue;
     }
     const inserted_at = fields[places.inserted_at];
     const id = fields[places.id];
     if (typeof inserted_at !== 'string' || typeof id !== 'string')
       throw new FileUnreadable(`record ${number} has no _inserted_at or no ${shape.id}`);
-    const values = places.columns.map((place, index) => valueOf(fields[place], shape.columns[index]?.type));
     yield { inserted_at, id, values };
   }
 }

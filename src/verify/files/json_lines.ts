@@ -1,5 +1,5 @@
 import { compactBytes, compactText, withoutLineBreaks, type CompactValue } from '../compact_value.ts';
-import { FileUnreadable, type RowShape, type VerifiedRow } from '../row.ts';
+import { FileUnreadable, type RowShape, type VerifiedRow, withoutKey } from '../row.ts';
 import { skipSpace, skipString, skipValue } from './json_text.ts';
 
 const lineFeed = 0x0a;
@@ -17,15 +17,21 @@ export async function* readJsonLines(
   chunks: AsyncIterable<Buffer>,
   shape: RowShape,
 ): AsyncGenerator<VerifiedRow> {
-  const names = ['_inserted_at', shape.id, ...shape.columns.map(({ name }) => name)];
+  const { id: idName } = shape;
+  const key = idName === null ? [] : ['_inserted_at', idName];
+  const names = [...key, ...shape.columns.map(({ name }) => name)];
   let number = 0;
   for await (const members of readMembers(chunks, names)) {
     number += 1;
-    const inserted_at = textOf(members.get('_inserted_at'));
-    const id = textOf(members.get(shape.id));
-    if (inserted_at === undefined || id === undefined)
-      throw new FileUnreadable(`line ${number} has no _inserted_at or no ${shape.id}`);
     const values = shape.columns.map(({ name, type }) => valueOf(members.get(name), type));
+    if (idName === null) {
+      yield withoutKey(values);
+      continue;
+    }
+    const inserted_at = textOf(members.get('_inserted_at'));
+    const id = textOf(members.get(idName));
+    if (inserted_at === undefined || id === undefined)
+      throw new FileUnreadable(`line ${number} has no _inserted_at or no ${idName}`);
     yield { inserted_at, id, values };
   }
 }

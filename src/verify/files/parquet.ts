@@ -10,7 +10,7 @@ import {
 } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 import { compactBytes, compactText, withoutLineBreaks, type CompactValue } from '../compact_value.ts';
-import { FileUnreadable, type ComparedColumn, type RowShape, type VerifiedRow } from '../row.ts';
+import { FileUnreadable, type ComparedColumn, type RowShape, type VerifiedRow, withoutKey } from '../row.ts';
 import { openTemporaryFile } from './temporary_file.ts';
 
 /**
@@ -46,11 +46,11 @@ async function readRange(
   shape: RowShape,
   range: { rowStart: number; rowEnd: number },
 ): Promise<readonly Row[]> {
-  const wanted = new Set(['_inserted_at', shape.id, ...shape.columns.map(({ name }) => name)]);
-  const columns = metadata.schema
-    .slice(1)
-    .map(({ name }) => name)
-    .filter((name) => wanted.has(name));
+  const key = shape.id === null ? [] : ['_inserted_at', shape.id];
+  const wanted = new Set([...key, ...shape.columns.map(({ name }) => name)]);
+  const names = metadata.schema.slice(1).map(({ name }) => name);
+  // Rows of which nothing is wanted are counted all the same.
+  const columns = wanted.size === 0 ? names.slice(0, 1) : names.filter((name) => wanted.has(name));
   let rows: readonly Row[] = [];
   const onComplete = (read: readonly Row[]): void => void (rows = read);
   const options = { file, metadata, columns, compressors: decompressors, parsers, ...range };
@@ -59,10 +59,12 @@ async function readRange(
 }
 
 function rowOf(row: Row, shape: RowShape): VerifiedRow {
+  const values = shape.columns.map((column) => valueOf(row, column));
+  if (shape.id === null) return withoutKey(values);
   const { _inserted_at: inserted_at, [shape.id]: id } = row;
   if (typeof inserted_at !== 'string' || typeof id !== 'string')
     throw new FileUnreadable(`a row has no _inserted_at or no ${shape.id}`);
-  return { inserted_at, id, values: shape.columns.map((column) => valueOf(row, column)) };
+  return { inserted_at, id, values };
 }
 
 function valueOf(row: Row, { name, type }: ComparedColumn): CompactValue | undefined {
@@ -78,6 +80,10 @@ const scalarText = (value: unknown): string =>
   typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean'
     ? String(value)
     : typeof value;
+
+const microsecondsPerDay = 86_400_000_000n;
+/** Of `2026-11-01`. */
+const dayLength = 10;
 
 const textOf = (bytes: Uint8Array | undefined): string | undefined =>
   bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
@@ -96,6 +102,7 @@ const parsers: Partial<ParquetParsers> = {
   timestampFromMilliseconds: (milliseconds) => timeOf(milliseconds * 1_000n),
   timestampFromMicroseconds: timeOf,
   timestampFromNanoseconds: (nanoseconds) => timeOf(nanoseconds / 1_000n),
+  dateFromDays: (days) => timeOf(BigInt(days) * microsecondsPerDay).slice(0, dayLength),
   stringFromBytes: textOf,
   jsonFromBytes: textOf,
 };

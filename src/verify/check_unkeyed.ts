@@ -1,0 +1,71 @@
+import type { RowRange } from '../source/source.ts';
+import type { CheckContext, ManifestCheck } from './manifest_check.ts';
+import { checkedRows, type FileReading } from './checked_files.ts';
+import { unkeyedDifferences } from './compare_unkeyed.ts';
+import { endingsOf } from './files/read_rows.ts';
+import { createEventJudge } from './judge.ts';
+import type { FoundManifest } from './manifests.ts';
+import type { RejectedRows } from './rejected_rows.ts';
+import { OutOfOrder, sortableRows } from './row_order.ts';
+import type { RowShape, VerifiedRow } from './row.ts';
+import { counted } from './counted_rows.ts';
+
+/** A manifest whose files hold what the owner's query chooses, and not what tells rows apart. */
+export interface UnkeyedManifest {
+  readonly found: FoundManifest;
+  readonly range: RowRange;
+  readonly reading: FileReading;
+  readonly shape: RowShape;
+  readonly rejected: RejectedRows;
+}
+
+/**
+ * Compares the rows of such a manifest by their values alone. Persons change, and nothing tells which of them a row is:
+ * their files are read and counted, no more.
+ */
+export async function checkUnkeyed(
+  { source }: Pick<CheckContext, 'source'>,
+  { found, range, reading, shape, rejected }: UnkeyedManifest,
+): Promise<ManifestCheck> {
+  const { tally, totals } = reading;
+  const files = checkedRows(reading, found.manifest.files, shape);
+  const result = (source_rows: number | null): ManifestCheck => ({
+    found,
+    tally,
+    ...totals,
+    source_rows,
+    hasKeys: false,
+    disordered: false,
+    strays: [],
+  });
+  if (range.model === 'persons') {
+    tally.note(
+      'Its files have not both _inserted_at and distinct_id: their rows were not compared with the source.',
+    );
+    await readAll(files);
+    return result(null);
+  }
+  const rows = { source: 0 };
+  const judge = createEventJudge(tally, rejected);
+  try {
+    const sourceRows = counted(source.rows(range, shape), () => (rows.source += 1));
+    const jsonNullIsNull = found.manifest.files.some(({ key }) => endingsOf(key).format === 'jsonl');
+    for await (const difference of unkeyedDifferences(files, sourceRows, {
+      columns: shape.columns,
+      jsonNullIsNull,
+    }))
+      await judge.see(difference);
+    await judge.finish();
+  } catch (error) {
+    if (!(error instanceof OutOfOrder)) throw error;
+    tally.note(
+      `Its rows were not compared: more than ${sortableRows} of them are not where the source has them.`,
+    );
+    return result(null);
+  }
+  return result(rows.source);
+}
+
+async function readAll(rows: AsyncGenerator<VerifiedRow>): Promise<void> {
+  while (!(await rows.next()).done);
+}

@@ -1,0 +1,71 @@
+import type { Relations } from '../source/relations.ts';
+import { compileRowQuery, type CompiledField } from '../source/row_query/compile_row_query.ts';
+import type { RowPlace } from '../source/row_query/model_row.ts';
+import { createSettingsSql } from '../source/row_query/settings_sql.ts';
+import type { RowRange } from '../source/source.ts';
+import { date, json, plain, text, time } from './comparable_values.ts';
+import type { SourceTypes } from './source_types.ts';
+
+/** What the query of an export makes of the rows that are compared. */
+export interface ChosenColumns {
+  /** Those that can be compared, each with its value in SQL; what is read of the persons of now is not. */
+  readonly columns: ReadonlyMap<string, string>;
+  readonly hasKeys: boolean;
+  readonly joins: string;
+  /** Each condition after an `and`. */
+  readonly condition: string;
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** Compiles the query of a range's selection; undefined where it has none. @throws DialectError */
+export function chosenColumns(
+  { model, team_id, selection: { query } }: RowRange,
+  relations: Relations,
+  types: SourceTypes,
+  place: RowPlace,
+): ChosenColumns | undefined {
+  if (!query) return undefined;
+  const { fields, condition, conditionJoins } = compileRowQuery(model, query, team_id, {
+    selected: place,
+    filtered: place,
+    events: { relation: relations.events, columns: types.events ?? new Map<string, string>() },
+    persons: { relation: relations.persons, columns: types.persons ?? new Map<string, string>() },
+  });
+  const { text: rendered, settings } = createSettingsSql();
+  const isLasting = ({ readsPerson }: CompiledField): boolean => !readsPerson;
+  return {
+    columns: new Map(
+      fields
+        .filter(isLasting)
+        .map((field) => [
+          field.name,
+          comparable(field, rendered(field.sql), place.jsonType(field.column ?? '')),
+        ]),
+    ),
+    hasKeys: ['_inserted_at', model === 'events' ? 'uuid' : 'distinct_id'].every((name) =>
+      fields.some((field) => field.name === name && field.column === name),
+    ),
+    joins: conditionJoins.map(rendered).join(''),
+    condition: condition === null ? '' : ` and ${rendered(condition)}`,
+    settings,
+  };
+}
+
+function comparable(
+  { type, column }: CompiledField,
+  expression: string,
+  jsonType: string | undefined,
+): string {
+  switch (type) {
+    case 'text':
+      return text(expression);
+    case 'json':
+      return json(expression, column === null ? 'jsonb' : jsonType);
+    case 'timestamp':
+      return time(expression);
+    case 'date':
+      return date(expression);
+    default:
+      return plain(expression);
+  }
+}

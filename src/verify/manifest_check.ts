@@ -1,0 +1,27 @@
+import type { FoundManifest } from './manifests.ts';
+import type { RangeContext } from './ranges.ts';
+import type { VerifiedRow } from './row.ts';
+import type { SourceRows } from './source_rows.ts';
+import type { Tally } from './tally.ts';
+
+/** What checking manifests needs. */
+export interface CheckContext extends RangeContext {
+  readonly source: SourceRows;
+  readonly deep: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** What was found behind a manifest. */
+export interface ManifestCheck {
+  readonly found: FoundManifest;
+  readonly tally: Tally;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly source_rows: number | null;
+  /** Whether its files tell of each row which it is. */
+  readonly hasKeys: boolean;
+  /** Whether the rows of its files have to be sorted before they can be compared. */
+  readonly disordered: boolean;
+  /** Rows that belong to another interval. */
+  readonly strays: readonly VerifiedRow[];
+}

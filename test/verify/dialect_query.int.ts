@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { VerificationReport } from '../../src/verify/report.ts';
+import { createVerifyStage, hours, teamId, type VerifyStage } from './verify_stage.ts';
+
+const eventsPerHour = 60;
+let stage: VerifyStage;
+beforeAll(async () => {
+  stage = await createVerifyStage(eventsPerHour);
+  await stage.database.pool.query(
+    `update events set properties = jsonb_build_object('n', number, 'text', repeat('ä', number::int)),
+       timestamp = case when number % 7 = 0 then timestamptz '0001-01-01Z' else timestamp end
+     from (select ctid as place, row_number() over (order by inserted_at, uuid) as number from events) numbered
+     where events.ctid = place`,
+  );
+});
+afterAll(() => stage.close());
+
+const kindsOf = ({ findings }: VerificationReport) => findings.map(({ kind, count }) => [kind, count]);
+
+/** Columns of every type; some numbers are infinite and none. */
+const columns = `upper(event) as name, properties, properties.text as text, toInt(properties.n) as n,
+  toInt(properties.n) / 3 as third, 1 / (toInt(properties.n) % 5) as quotient, toDate(timestamp) as day, timestamp,
+  toInt(properties.n) > 50 as late, [toInt(properties.n)] as list, toDecimal(properties.n, 3) as exact, person_id`;
+
+const formats = [
+  { file_format: 'JSONLines', compression: 'gzip' },
+  { file_format: 'CSV', compression: null },
+  { file_format: 'Parquet', compression: 'zstd' },
+];
+
+describe.each(formats)('an export of a query to $file_format', (config) => {
+  it('is compared value by value, by keys where its files have them, else in the order of the rows', async () => {
+    for (const query of [
+      `select uuid, _inserted_at, ${columns} from events where toInt(properties.n) % 4 != 0`,
+      `select ${columns} from events where toInt(properties.n) % 4 != 0`,
+    ]) {
+      const exported = await stage.exportHours({ config, query });
+      expect(await exported.verify({ deep: true })).toMatchObject({ ok: true, findings: [], notes: [] });
+      expect(await exported.verify()).toMatchObject({
+        ok: true,
+        totals: { rows: (eventsPerHour * hours.length * 3) / 4 },
+      });
+    }
+  });
+});
+
+describe('files of a query without keys', () => {
+  it('are told from the source when rows are lost, others or changed', async () => {
+    const exported = await stage.exportHours({ query: `select properties.n as n, event from events` });
+    await exported.rewrite(1, (lines) => [
+      ...lines.slice(0, 10),
+      ...lines.slice(12, 30),
+      (lines[30] ?? '').replace(/"n":"(\d+)"/, '"n":"$1000"'),
+      ...lines.slice(31),
+    ]);
+    const report = await exported.verify({ deep: true });
+    expect(kindsOf(report)).toEqual([
+      ['lost', 3],
+      ['unexpected', 1],
+    ]);
+    const { rows } = await stage.database.pool.query<{ uuid: string }>(
+      `select uuid from events where team_id = $1 and inserted_at >= $2 order by inserted_at, uuid offset 10 limit 2`,
+      [teamId, hours[1]?.start],
+    );
+    expect(report.findings[0]?.rows.slice(0, 2).map(({ id }) => id)).toEqual(rows.map(({ uuid }) => uuid));
+    expect(report.findings[1]?.rows).toEqual([{ id: 'row 29 of its files' }]);
+    expect(kindsOf(await exported.verify())).toEqual([['lost', 2]]);
+  });
+});
+
+describe('an export of a query over persons', () => {
+  it('is compared where its files have keys, and counted where they have none', async () => {
+    await stage.database.pool.query(
+      `insert into persons (team_id, id, properties, updated_at)
+         select $1, md5(n::text)::uuid, jsonb_build_object('n', n), timestamptz '2026-01-01 10:30Z' from generate_series(1, 5) n`,
+      [teamId],
+    );
+    await stage.database.pool.query(
+      `insert into person_distinct_ids (team_id, distinct_id, person_id, updated_at)
+         select $1, 'd' || n, md5(n::text)::uuid, timestamptz '2026-01-01 10:20Z' from generate_series(1, 5) n`,
+      [teamId],
+    );
+    const keyed = await stage.exportHours({
+      model: 'persons',
+      query: `select _inserted_at, distinct_id, properties.n as n from persons where properties.n != '2'`,
+    });
+    expect(await keyed.verify({ deep: true })).toMatchObject({
+      ok: true,
+      findings: [],
+      notes: [],
+      totals: { rows: 4 },
+    });
+    const plain = await stage.exportHours({
+      model: 'persons',
+      query: `select properties.n as n from persons`,
+    });
+    const report = await plain.verify({ deep: true });
+    expect(report).toMatchObject({ ok: true, totals: { rows: 5 } });
+    expect(report.notes[0]?.detail).toMatch(/not compared with the source/);
+  });
+});
