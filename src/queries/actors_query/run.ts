@@ -37,7 +37,7 @@ export async function runActors(
   return {
     results: shown.results,
     columns: entries.map(({ column }) => column),
-    types: types.slice(0, entries.length),
+    types: entries.map(({ shows }, index) => typeOf[shows] ?? types[index] ?? ''),
     hasMore,
     limit,
     offset: query.offset ?? 0,
@@ -45,6 +45,12 @@ export async function runActors(
     more: { missing_actors_count: shown.missing_actors_count },
   };
 }
+
+/** What is shown in the place of an id has a type of its own. */
+const typeOf: Readonly<Partial<Record<SelectEntry['shows'], string>>> = {
+  person: 'JSON',
+  display_name: 'Tuple(display_name String, id UUID)',
+};
 
 const usualSelect = (source: SourceQuery | null): readonly string[] => [
   ...['person', 'id', 'person.$delete'],

@@ -27,6 +27,14 @@ const resultsOf = async (query: object, more: object = {}) => {
 };
 
 const [ada, bob, eve] = [person(1), person(2), person(3)];
+const funnel = {
+  kind: 'FunnelsQuery',
+  series: [
+    { kind: 'EventsNode', event: 'signed_up' },
+    { kind: 'EventsNode', event: 'purchase_completed' },
+  ],
+  dateRange: { date_from: '2026-11-10', date_to: '2026-11-21' },
+};
 const sql = (query: string) => ({ kind: 'HogQLQuery', query });
 
 describe('ActorsQuery', () => {
@@ -49,7 +57,7 @@ describe('ActorsQuery', () => {
         [{ id: eve, distinct_ids: ['d3'] }, eve, 1],
       ],
       columns: ['person', 'id', 'person.$delete'],
-      types: ['UUID', 'UUID', 'Int64'],
+      types: ['JSON', 'UUID', 'Int64'],
       hasMore: false,
       limit: 100,
       offset: 0,
@@ -144,6 +152,20 @@ describe('ActorsQuery', () => {
     expect(await resultsOf({ source, select: ['count()', 'sum(event_count)'] })).toEqual([[2, 3]]);
   });
 
+  it('takes the actors of a step of a funnel', async () => {
+    const of = (funnelStep: number) =>
+      resultsOf({
+        source: { kind: 'FunnelsActorsQuery', source: funnel, funnelStep },
+        select: ['id', 'properties.plan'],
+      });
+    expect(await of(1)).toEqual([
+      [ada, 'pro'],
+      [bob, 'free'],
+    ]);
+    expect(await of(2)).toEqual([[ada, 'pro']]);
+    expect(await of(-2)).toEqual([[bob, 'free']]);
+  });
+
   it.each<readonly [string, object, string]>([
     ['an unknown member', { elements: 1 }, 'query__elements'],
     ['a bad expression', { select: ['id', 'propertys.x'] }, 'query__select__1'],
@@ -183,6 +205,33 @@ describe('ActorsQuery', () => {
       'query__source__day',
     ],
     ['no rows', { limit: 0 }, 'query__limit'],
+    [
+      'an insight that is wrong',
+      {
+        source: {
+          kind: 'InsightActorsQuery',
+          day: '2026-11-20',
+          source: { kind: 'TrendsQuery', series: [{ kind: 'ActionsNode', id: 1 }] },
+        },
+      },
+      'query__source__source__series__0__id',
+    ],
+    [
+      'a funnel without a step',
+      { source: { kind: 'FunnelsActorsQuery', source: funnel } },
+      'query__source__funnelStep',
+    ],
+    [
+      'groups of a funnel',
+      {
+        source: {
+          kind: 'FunnelsActorsQuery',
+          funnelStep: 1,
+          source: { ...funnel, aggregation_group_type_index: 0 },
+        },
+      },
+      'query__source__source__aggregation_group_type_index',
+    ],
   ])('refuses %s by the name of the member', async (_, query, attr) => {
     const { status, body } = await ask(query);
     expect([status, body.attr]).toEqual([400, attr]);

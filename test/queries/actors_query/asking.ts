@@ -18,10 +18,15 @@ export const projectOf = (teamId: number): QueryProject => ({
 });
 
 /** The answer of an ActorsQuery, which is parsed again as a worker does. */
-export const actors = (pool: Pool, teamId: number, query: object): Promise<QueryAnswer> => {
+export const actors = (
+  pool: Pool,
+  teamId: number,
+  query: object,
+  project = projectOf(teamId),
+): Promise<QueryAnswer> => {
   const given = kind.schema.parse({ kind: 'ActorsQuery', ...query });
   const parsed = kind.schema.parse(JSON.parse(JSON.stringify(given)));
-  return asQuery(pool, projectOf(teamId), now, (context) => kind.run(parsed, context));
+  return asQuery(pool, project, now, (context) => kind.run(parsed, context));
 };
 
 /** Puts persons with their distinct ids into the source. */

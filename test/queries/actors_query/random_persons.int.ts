@@ -96,7 +96,7 @@ describe('Random queries of random persons', () => {
           expect(counted.results).toEqual(plainCounts(all, query));
         }
       }),
-      { numRuns: 30 },
+      { numRuns: 15 },
     );
   });
 });

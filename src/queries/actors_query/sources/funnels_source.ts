@@ -1,0 +1,24 @@
+import { needsEarliest } from '../../dates/date_range.ts';
+import { earliestEvent } from '../../dates/earliest_event.ts';
+import type { DialectReader } from '../../dialect_reader.ts';
+import { funnelActors } from '../../funnels_query/actors.ts';
+import { QueryInvalid } from '../../query_errors.ts';
+import type { QueryContext } from '../../query_kind.ts';
+import type { SourceQuery } from '../actors_source.ts';
+import { inSource } from './in_source.ts';
+import type { FunnelsActorsQuery } from './schema.ts';
+
+/** Who is behind a number of a funnel. @throws QueryInvalid */
+export async function funnelsSource(
+  { source, ...point }: FunnelsActorsQuery,
+  reader: DialectReader,
+  { project, now }: QueryContext,
+): Promise<SourceQuery> {
+  if (source.aggregation_group_type_index !== null)
+    throw new QueryInvalid('not_supported', 'Groups are not stored; only persons can be asked for.', {
+      attr: 'query__source__source__aggregation_group_type_index',
+    });
+  const earliest = needsEarliest(source.dateRange) ? await earliestEvent(reader) : null;
+  const select = await inSource(() => funnelActors(source, point, { project, now, earliest }));
+  return { select, placeholders: new Map(), hasDistinctIds: false };
+}
