@@ -66,18 +66,22 @@ const weeklyUsers: Insight = {
     series: [{ ...pageviews, math: 'weekly_active' }],
     dateRange: lastDays(range, days).dateRange,
   }),
-  // A day of a person counts for itself and the six days that follow, each of them once.
+  // A person is active from each of its days until seven days later or its next day. Equal spans are counted first, then
+  // what begins less what ends is summed up.
   floor: (range) => ({
-    text: `select counted::date, count(*) from (
-        select day, person_id, lead(day) over (partition by person_id order by day) as next_day from (
-          select date_trunc('day', timestamp)::date as day, person_id from public.events
-          where team_id = $1 and event = '$pageview' and timestamp >= $2::timestamptz - interval '6 days' and timestamp < $3
-            and person_id is not null
-          group by 1, 2
-        ) as seen
-      ) as days, generate_series(greatest(day, $2::timestamptz::date)::timestamp,
-        least(day + 6, next_day - 1, $3::timestamptz::date - 1)::timestamp, interval '1 day') as counted
-      group by 1`,
+    text: `with spans as (
+        select day, least(day + 7, next_day) as end_day, count(*) as persons from (
+          select day, person_id, lead(day) over (partition by person_id order by day) as next_day from (
+            select date_trunc('day', timestamp)::date as day, person_id from public.events
+            where team_id = $1 and event = '$pageview' and timestamp >= $2::timestamptz - interval '6 days' and timestamp < $3
+              and person_id is not null
+            group by 1, 2
+          ) as seen
+        ) as active group by 1, 2
+      )
+      select at, (sum(sum(change)) over (order by at))::bigint from (
+        select day as at, persons as change from spans union all select end_day, -persons from spans
+      ) as changes group by at`,
     values: [range.teamId, lastDays(range, days).from, lastDays(range, days).end],
   }),
   answerOf: dataOf,
