@@ -148,6 +148,8 @@ const answers: readonly Case[] = [
     ],
   ],
   ['users with more than 1 purchase', [[1]]],
+  ['how many different emails are there', [[3]]],
+  ['top 1 email by signups', [['ada@example.com', 1]]],
   [
     'average session duration per day',
     [

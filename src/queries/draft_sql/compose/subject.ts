@@ -1,6 +1,6 @@
 import type { Expression } from '../../../dialect/ast.ts';
 import { fieldOf } from '../../../dialect/build.ts';
-import type { Draft } from '../draft.ts';
+import type { Breakdown, Draft, Filter, Measure } from '../draft.ts';
 import type { MeantProperty } from '../naming/mentions.ts';
 import { unclear } from '../unclear.ts';
 
@@ -59,26 +59,32 @@ export const subjects: readonly Subject[] = [events, persons, sessions];
 
 /** Which table a draft is about. */
 export function subjectOf(draft: Draft): Subject {
-  const properties = [...draft.filters, ...draft.breakdowns].flatMap((part) =>
-    'property' in part ? [part.property] : [],
-  );
   if (draft.subject === 'persons') return persons;
-  const hasOther = draft.breakdowns.some(({ kind }) => kind === 'event' || kind === 'person');
   if (draft.subject === 'events') return events;
-  if (draft.subject === 'sessions')
-    return draft.events.length === 0 &&
-      !hasOther &&
-      properties.every(({ key }) => Object.hasOwn(sessionFields, key))
-      ? sessions
-      : events;
-  const isAboutEvents =
-    draft.events.length > 0 ||
-    draft.steps.length > 0 ||
-    draft.bucket !== null ||
-    draft.period !== null ||
-    draft.compared !== null ||
-    draft.measures.some(({ kind }) => kind !== 'count' && kind !== 'users') ||
-    hasOther;
-  const areOfPersons = properties.every(({ owners }) => owners.includes('person'));
-  return draft.people && !isAboutEvents && areOfPersons ? persons : events;
+  if (draft.subject === 'sessions') return areOfSessions(draft) ? sessions : events;
+  return areOfPersons(draft) ? persons : events;
 }
+
+const isOfEvents = ({ kind }: Breakdown): boolean => kind !== 'property';
+
+/** Of filters and breakdowns that are not of sessions, the sessions are counted by their events. */
+const areOfSessions = ({ events: named, filters, breakdowns }: Draft): boolean =>
+  named.length === 0 &&
+  !breakdowns.some(isOfEvents) &&
+  propertiesOf([...filters, ...breakdowns]).every(({ key }) => Object.hasOwn(sessionFields, key));
+
+/** Where nothing is said of what happened, people are counted themselves, and so is what only they have. */
+function areOfPersons(draft: Draft): boolean {
+  const isAboutEvents =
+    [draft.events, draft.steps].some(({ length }) => length > 0) ||
+    [draft.bucket, draft.period, draft.compared].some((part) => part !== null) ||
+    draft.measures.some((one) => !('property' in one) && one.kind !== 'count' && one.kind !== 'users') ||
+    draft.breakdowns.some(isOfEvents);
+  const properties = propertiesOf([...draft.filters, ...draft.breakdowns, ...draft.measures]);
+  const areTheirs = properties.every(({ owners }) => owners.includes('person'));
+  const areTheirsAlone = properties.length > 0 && properties.every(({ owners }) => !owners.includes('event'));
+  return !isAboutEvents && areTheirs && (draft.people || areTheirsAlone);
+}
+
+const propertiesOf = (parts: readonly (Filter | Breakdown | Measure)[]): readonly MeantProperty[] =>
+  parts.flatMap((part) => ('property' in part ? [part.property] : []));
