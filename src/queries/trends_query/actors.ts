@@ -10,7 +10,7 @@ import { measureOf } from './measures.ts';
 import { periodsOf, type PeriodContext } from './periods.ts';
 import { displayFormOf, type TrendsQuery } from './schema.ts';
 import { attrOf, seriesEventsSince, type SeriesEvents, type SeriesPlace } from './series_events.ts';
-import { mathIn, planSeries } from './series_plan.ts';
+import { eventsOf, mathIn, planSeries } from './series_plan.ts';
 import { selecting } from './selects.ts';
 import { keptOfSeries, type SeriesStatement } from './statement.ts';
 
@@ -32,8 +32,7 @@ export interface TrendsActorsContext extends PeriodContext {
 
 /**
  * Who is behind a point of an answer: `actor_id` (a person's id; of the math unique_group the group's key),
- * `event_count` and `event_distinct_ids`. Events without a person are nobody's. A point of a cumulative display is all
- * of the range up to it, one of weekly or monthly active users the days that it looks back on.
+ * `event_count` and `event_distinct_ids`. Events without a person are nobody's.
  * @throws QueryInvalid that names the member of the point
  */
 export async function trendsActors(
@@ -41,6 +40,35 @@ export async function trendsActors(
   point: TrendsPoint,
   about: TrendsActorsContext,
 ): Promise<Select> {
+  const { place, from, condition } = await trendsPointEvents(query, point, about);
+  const { series } = place;
+  const measure = measureOf(series, attrOf(place));
+  const isGroup = series.math === 'unique_group' && measure.form === 'partial' && measure.actor !== null;
+  const actor = isGroup ? measure.actor : fieldOf('person_id');
+  return selecting(
+    {
+      actor_id: actor,
+      event_count: expressionOf('count()'),
+      event_distinct_ids: expressionOf('groupUniqArray(distinct_id)'),
+    },
+    {
+      from,
+      where: joined('and', [condition, expressionOf('isNotNull({actor})', { actor })]),
+      groupBy: ['actor_id'],
+    },
+  );
+}
+
+/**
+ * The events of a point of an answer, whoever they are of. A point of a cumulative display is all of the range up to
+ * it, one of weekly or monthly active users the days that it looks back on.
+ * @throws QueryInvalid that names the member of the point
+ */
+export async function trendsPointEvents(
+  query: TrendsQuery,
+  point: TrendsPoint,
+  about: TrendsActorsContext,
+): Promise<SeriesEvents & { readonly place: SeriesPlace }> {
   const series = query.series[point.series];
   if (series === undefined)
     throw invalid(about, 'series', `The query has ${query.series.length} series, counted from 0.`);
@@ -48,23 +76,8 @@ export async function trendsActors(
   const [current, previous = current] = await periodsOf(query, about);
   const { range } = point.compare === 'previous' ? previous : current;
   const plan = await planSeries(place, range, about.reader);
-  const events = eventsOfPoint(place, plan, range, point, about);
-  const measure = measureOf(series, attrOf(place));
-  const isGroup = series.math === 'unique_group' && measure.form === 'partial' && measure.actor !== null;
-  const actor = isGroup ? measure.actor : fieldOf('person_id');
-  const condition = joined('and', [
-    events.condition,
-    expressionOf('isNotNull({actor})', { actor }),
-    valuesCondition(plan, point, about),
-  ]);
-  return selecting(
-    {
-      actor_id: actor,
-      event_count: expressionOf('count()'),
-      event_distinct_ids: expressionOf('groupUniqArray(distinct_id)'),
-    },
-    { from: events.from, where: condition, groupBy: ['actor_id'] },
-  );
+  const { from, condition } = eventsOfPoint(place, range, point, about);
+  return { place, from, condition: joined('and', [condition, valuesCondition(plan, point, about)]) };
 }
 
 const invalid = ({ attr }: TrendsActorsContext, member: string, message: string): QueryInvalid =>
@@ -72,12 +85,12 @@ const invalid = ({ attr }: TrendsActorsContext, member: string, message: string)
 
 function eventsOfPoint(
   place: SeriesPlace,
-  { events }: SeriesStatement,
   range: ResolvedRange,
   { day }: TrendsPoint,
   about: TrendsActorsContext,
 ): SeriesEvents {
   const display = displayFormOf(place.query.trendsFilter?.display);
+  const events = eventsOf(place, range, display);
   if (display === 'totalValue') {
     if (day === null) return events;
     throw invalid(about, 'day', 'A display of one value for the whole range has no days.');

@@ -1,5 +1,6 @@
 import type { Relations } from '../../source/relations.ts';
 import { closedEnd, needsEarliest, resolveRange } from '../dates/date_range.ts';
+import { withOverriddenDates } from '../dates/override.ts';
 import { withOverride } from '../filters/override.ts';
 import type { QueryFreshness, QueryKind, QueryProject } from '../query_kind.ts';
 import { cacheFormOf } from './cache_form.ts';
@@ -15,10 +16,10 @@ export const trendsQueryKind = (relations: Relations): QueryKind<TrendsQuery> =>
   schema: trendsQuerySchema,
   freshness: freshnessOf,
   variables: () => [],
-  override: (query, { date_from, date_to, properties }) => ({
+  override: (query, filters) => ({
     ...query,
-    ...((date_from ?? date_to ?? null) !== null && { dateRange: { date_from, date_to } }),
-    properties: withOverride(query.properties, properties),
+    dateRange: withOverriddenDates(query.dateRange, filters),
+    properties: withOverride(query.properties, filters.properties),
   }),
   cacheForm: cacheFormOf,
   run: (query, context) => runTrends(query, context, relations),

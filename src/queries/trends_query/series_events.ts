@@ -1,6 +1,7 @@
 import type { DateTime } from 'luxon';
-import type { Expression, From } from '../../dialect/ast.ts';
-import { derived, expressionOf, joined, selectOf } from '../../dialect/build.ts';
+import type { Expression, From, Select } from '../../dialect/ast.ts';
+import { derived, expressionOf, fieldOf, joined, selectOf } from '../../dialect/build.ts';
+import { printExpression } from '../../dialect/print/print.ts';
 import { rangeCondition, type ResolvedRange } from '../dates/date_range.ts';
 import { filtersCondition, testAccountsCondition } from '../filters/condition.ts';
 import type { QueryProject } from '../query_kind.ts';
@@ -56,24 +57,19 @@ export function seriesEventsSince(
   return { from: events, condition: joined('and', [filterOf(place), rangeCondition(range)]) };
 }
 
-/**
- * Events that are the first of their person: of all with the name of the series, or of those that its filters leave.
- * Events of the same microsecond are first together.
- */
-function firstEvents(
-  { series, ...place }: SeriesPlace,
-  filter: Expression | null,
-  range: ResolvedRange,
-): From {
-  const isMatching = series.math === 'first_matching_event_for_user';
-  const among = isMatching
-    ? filter
-    : seriesCondition(
-        { kind: series.kind, ...('event' in series && { event: series.event }) },
-        attrOf(place),
-      );
+/** The condition on events among which those of `first_time_for_user` are the first. */
+function firstAmong({ series, ...place }: SeriesPlace, filter: Expression | null): Expression | null {
+  if (series.math === 'first_matching_event_for_user') return filter;
+  return seriesCondition(
+    { kind: series.kind, ...('event' in series && { event: series.event }) },
+    attrOf(place),
+  );
+}
+
+/** When the first event of each person was, of those for whom it lies in the range. */
+const firstTimes = (among: Expression | null, range: ResolvedRange): Select =>
   // Later events are the first of nobody who has one in the range.
-  const persons = selectOf(
+  selectOf(
     `select person_id as first_person, min(timestamp) as first_time from events
      where {among} and timestamp <= {end} group by first_person having first_time >= {begin}`,
     {
@@ -82,7 +78,28 @@ function firstEvents(
       end: { value: range.to.plus(1).toUTC().toISO() ?? '' },
     },
   );
-  return joinedTo(derived(persons, 'firsts'));
+
+/**
+ * Events that are the first of their person: of all with the name of the series, or of those that its filters leave.
+ * Events of the same microsecond are first together.
+ */
+const firstEvents = (place: SeriesPlace, filter: Expression | null, range: ResolvedRange): From =>
+  joinedTo(derived(firstTimes(firstAmong(place, filter), range), 'firsts'));
+
+/**
+ * The persons of first events with their times alone, as `person_id` and `timestamp`, which need no second look at the
+ * events; null where the first event also has to satisfy filters.
+ */
+export function firstEventTimes(place: SeriesPlace, range: ResolvedRange): SeriesEvents | null {
+  const filter = filterOf(place);
+  const among = firstAmong(place, filter);
+  const isSame = (among && printExpression(among)) === (filter && printExpression(filter));
+  if (!isFirstTimeMath(place.series.math) || !isSame) return null;
+  const times = selecting(
+    { person_id: fieldOf('first_person'), timestamp: fieldOf('first_time') },
+    { from: derived(firstTimes(among, range), 'firsts') },
+  );
+  return { from: derived(times, 'first_events'), condition: rangeCondition(range) };
 }
 
 function joinedTo(firsts: From): From {

@@ -11,6 +11,7 @@ import type { MathKind } from './math.ts';
 import { displayFormOf, type DisplayForm } from './schema.ts';
 import {
   attrOf,
+  firstEventTimes,
   seriesEvents,
   seriesEventsSince,
   type SeriesEvents,
@@ -60,7 +61,7 @@ export async function planSeries(
   return {
     measure: measureOf(series, attrOf(place)),
     keys: { bucket: isTotal ? null : bucketOf(days === null ? range.interval : 'day'), values },
-    events,
+    events: values.length === 0 ? (firstEventTimes(place, range) ?? events) : events,
     limit:
       query.breakdownFilter?.breakdown_limit ??
       (query.trendsFilter?.display === 'WorldMap' ? worldMapLimit : usualLimit),

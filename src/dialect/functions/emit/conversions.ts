@@ -48,13 +48,17 @@ const integerOf = (value: Value): Sql =>
       when ${text} ~ '^[-+]?[0-9]{1,40}$' then case when (${text})::numeric between -9223372036854775808 and 9223372036854775807 then (${text})::int8 end end)`,
   );
 
-/** What is too large is infinite and what is too small is zero; a cast of PostgreSQL would refuse both. */
+/**
+ * What is too large is infinite and what is too small is zero; a cast of PostgreSQL would refuse both. Usual numbers and
+ * texts without digits are told first, because a pattern that counts digits takes ten times as long.
+ */
 export const floatOfText = (value: Value): Sql =>
   once(
     [value],
     (
       text = sql``,
-    ) => sql`(case when ${text} ~ '^[-+]?([0-9]{1,200}([.][0-9]{0,200})?|[.][0-9]{1,200})([eE][-+]?[0-9]{1,5})?$' then
+    ) => sql`(case when ${text} ~ '^[-+]?[0-9]+[.]?[0-9]*$' and length(${text}) <= 200 then (${text})::float8
+      when ${text} ~ '[0-9]' and ${text} ~ '^[-+]?([0-9]{1,200}([.][0-9]{0,200})?|[.][0-9]{1,200})([eE][-+]?[0-9]{1,5})?$' then
       case when ${text} !~ '[eE]' and length(${text}) < 300 then (${text})::float8
       when abs((substring(lower(${text}) from 'e(.*)$'))::int4) < 100 and length(${text}) < 150 then (${text})::float8
       when (split_part(lower(${text}), 'e', 1))::float8 = 0 then 0
