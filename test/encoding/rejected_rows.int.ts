@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import type { EncodedBlock, EncodingOptions } from '../../src/encoding/encoder.ts';
-import { everyRow } from '../../src/source/row_selection.ts';
+import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
+import { everyRow, type RowSelection } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, sourceOf } from '../source/rows.ts';
@@ -52,8 +53,12 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function encode(model: Model, options: EncodingOptions): Promise<EncodedBlock> {
-  const range = { model, team_id: 1, interval, selection: everyRow };
+async function encode(
+  model: Model,
+  options: EncodingOptions,
+  selection: RowSelection = everyRow,
+): Promise<EncodedBlock> {
+  const range = { model, team_id: 1, interval, selection };
   const [block, ...others] = await blocksOf(source, range);
   if (!block || others.length > 0) throw new Error('The rows are not in one block.');
   return pool.fileEncoder(options, block.columns).encode(block);
@@ -97,6 +102,20 @@ describe.each(formats)('%s', (file_format, badTimes, reason) => {
       column: 'timestamp',
       reason,
     });
+  });
+
+  it("names an event by its uuid whatever a query chooses, and tells the query's columns", async () => {
+    const dialect_query = 'select event as uuid, toDate(timestamp) as day from events';
+    const query = readRowQuery('events', { dialect_query, timezone: 'UTC', week_start_day: 'sunday' });
+    const options = { file_format, compression: null, on_bad_row: 'reject' } as const;
+    const { rows, rejected } = await encode('events', options, { ...everyRow, query });
+    // Parquet counts the days of any year.
+    const bad = file_format === 'Parquet' ? infinite.slice(0, 2) : badTimes;
+    expect(rows).toBe(eventUuids.length - bad.length);
+    expect(rejected.map(({ id, column }) => [id, column])).toEqual(
+      bad.map((_, index) => [eventUuids[index * 2 + 1], 'day']),
+    );
+    expect(JSON.parse(rejected[0]?.row ?? '')).toEqual({ uuid: 'e', day: 'infinity' });
   });
 
   it('names a person by its distinct id', async () => {

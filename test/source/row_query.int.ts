@@ -3,6 +3,11 @@ import type { Model } from '../../src/domain/batch_export.ts';
 import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
 import { everyRow, type RowSelection } from '../../src/source/row_selection.ts';
 import type { ExportedColumn, RowRange, Source } from '../../src/source/source.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { inTransaction } from '../../src/journal/database.ts';
+import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts';
+import { statementSettings } from '../../src/source/pages.ts';
+import { relationsOf } from '../../src/source/relations.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, neverAborted, rowsOf, sourceOf } from './rows.ts';
 
@@ -27,7 +32,7 @@ beforeAll(async () => {
   );
   await pool.query(
     `insert into persons (team_id, id, properties, created_at, updated_at, version, is_deleted)
-     select team, ('00000000-0000-0000-0000-00000000000' || n)::uuid, jsonb_build_object('plan', 'plan ' || n, 'of', team),
+     select team, ('00000000-0000-0000-0000-00000000000' || n)::uuid, jsonb_build_object('plan', case team when 1 then 'plan ' || n else 'other team' end, 'of', team),
        '2026-01-01Z', timestamptz '2026-11-01 10:10Z' + n * interval '1 minute', n, n = 3
      from unnest(array[1, 2]) team, generate_series(1, 3) n`,
   );
@@ -215,4 +220,35 @@ it('binds values, whatever they hold', async () => {
     [`it's "$1" \\ {x}`, '2'],
     [`it's "$1" \\ {x}`, '4'],
   ]);
+});
+
+it('is read by the index on the time of insertion, without sorting and person by person', async () => {
+  await database.pool.query(`
+    insert into events (team_id, uuid, event, distinct_id, person_id, timestamp, inserted_at)
+    select 4, gen_random_uuid(), 'e', 'd', gen_random_uuid(), t, t from generate_series(1, 30000) n,
+      lateral (select timestamptz '2026-11-01Z' + n * interval '3 seconds' as t) times;
+    insert into persons (team_id, id) select 4, gen_random_uuid() from generate_series(1, 5000);
+    analyze events; analyze persons`);
+  const relations = relationsOf(readSettings({ DATABASE_URL: database.url }));
+  const range = {
+    ...rangeOf('events', `select person.properties.plan as plan, event from events where event = 'e'`),
+    team_id: 4,
+  };
+  const after = { inserted_at: '2026-11-01T10:30:00.000000Z', id: '00000000-0000-0000-0000-000000000000' };
+  const plan = await inTransaction(database.pool, async (connection) => {
+    const query = eventsQuery(
+      relations,
+      await eventColumnTypes(connection, relations, range.selection),
+      range,
+    );
+    for (const [name, value] of Object.entries(statementSettings(query, range, { after })))
+      await connection.query('select set_config($1, $2, true)', [name, value]);
+    const { rows } = await connection.query<{ 'QUERY PLAN': string }>(
+      `explain ${query.page(100, { after: true, until: false })}`,
+    );
+    return rows.map((row) => row['QUERY PLAN']).join('\n');
+  });
+  expect(plan).toMatch(/Index Scan using .*(inserted).* on events/);
+  expect(plan).toMatch(/Index Scan using .* on persons/);
+  expect(plan).not.toMatch(/-> +(Sort|Seq Scan)/);
 });

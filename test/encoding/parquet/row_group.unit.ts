@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parquetCompressions } from '../../../src/encoding/encoder.ts';
-import type { ColumnType } from '../../../src/source/source.ts';
+import { shownColumns, type ColumnType } from '../../../src/source/source.ts';
 import { columnsOf } from '../copy_block.ts';
 import { sampleOf, samples, textsOf, times, type SampleRow } from './samples.ts';
 import {
@@ -18,7 +18,9 @@ beforeAll(async () => {
 });
 afterAll(() => files.remove());
 
-const types: ColumnType[] = ['uuid', 'text', 'timestamp', 'json', 'bigint', 'integer', 'boolean'];
+const types: ColumnType[] = [
+  ...(['uuid', 'text', 'timestamp', 'date', 'json', 'bigint', 'integer', 'double', 'boolean'] as const),
+];
 const everyType = columnsOf(...types);
 
 /** As many rows as there are values of the type with the most, and some more so that values come again. */
@@ -41,6 +43,24 @@ describe.each([null, ...parquetCompressions])('a file, compression %s', (compres
     const expected = groups.flat().map(textsOf);
     expect(await readWithHyparquet(file, everyType)).toEqual(expected);
     expect(await files.readWithDuckDb(file, everyType)).toEqual(expected);
+  });
+
+  it('has none of what is hidden', async () => {
+    const columns = columnsOf('timestamp', 'text', 'uuid', 'double');
+    const hidden = columns.map((column, index) =>
+      index % 2 === 0 ? { ...column, hidden: true as const } : column,
+    );
+    const rows: SampleRow[] = [sampleOf.text('a'), null, sampleOf.text('b')].map((text, row) => [
+      null,
+      text,
+      samples.uuid[row] ?? null,
+      sampleOf.double(row / 2),
+    ]);
+    const shown = shownColumns(hidden);
+    const file = fileOf(shown, compression, [rowGroupOf(hidden, compression, rows)]);
+    const expected = rows.map((row) => textsOf([row[1] ?? null, row[3] ?? null]));
+    expect(await readWithHyparquet(file, shown)).toEqual(expected);
+    expect(await files.readWithDuckDb(file, shown)).toEqual(expected);
   });
 
   it('holds values that are larger than a page', async () => {
