@@ -2,6 +2,7 @@ import type { Relations } from '../../source/relations.ts';
 import { closedEnd, needsEarliest, resolveRange } from '../dates/date_range.ts';
 import { earliestEvent } from '../dates/earliest_event.ts';
 import { openDialectReader } from '../dialect_reader.ts';
+import { withOverriddenDates } from '../dates/override.ts';
 import { withOverride } from '../filters/override.ts';
 import type { AnswerResults, QueryFreshness, QueryKind, QueryProject } from '../query_kind.ts';
 import type { FunnelAbout } from './about.ts';
@@ -26,10 +27,10 @@ export const funnelsQueryKind = (relations: Relations): QueryKind<FunnelsQuery> 
   schema: funnelsQuerySchema,
   freshness: freshnessOf,
   variables: () => [],
-  override: (query, { date_from, date_to, properties }) => ({
+  override: (query, filters) => ({
     ...query,
-    ...((date_from ?? date_to ?? null) !== null && { dateRange: { date_from, date_to } }),
-    properties: withOverride(query.properties, properties),
+    dateRange: withOverriddenDates(query.dateRange, filters),
+    properties: withOverride(query.properties, filters.properties),
   }),
   cacheForm: cacheFormOf,
   run: async (query, context) => {

@@ -8,7 +8,7 @@ import { runTrends } from './run.ts';
 import { trendsQuerySchema, type TrendsQuery } from './schema.ts';
 
 const minute = 60_000;
-const week = 7 * 24 * 60 * minute;
+const day = 24 * 60 * minute;
 
 /** Numbers of events over time. */
 export const trendsQueryKind = (relations: Relations): QueryKind<TrendsQuery> => ({
@@ -46,5 +46,6 @@ function nextRefreshMs({ interval, dateRange }: TrendsQuery, project: QueryProje
   if (interval === 'hour') return 3 * minute;
   if (needsEarliest(dateRange)) return 15 * minute;
   const { from, to } = resolveRange(dateRange, interval, { project, now, earliest: null });
-  return to.toMillis() - from.toMillis() <= week ? 3 * minute : 15 * minute;
+  const wholeDays = Math.floor((to.toMillis() - from.toMillis()) / day);
+  return wholeDays <= 7 ? 3 * minute : 15 * minute;
 }
