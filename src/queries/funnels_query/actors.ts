@@ -11,7 +11,7 @@ import type { FunnelsQuery } from './schema.ts';
 import { otherName, storedValue } from './shown_value.ts';
 import { stage } from './stage.ts';
 import { isReached } from './steps_answer.ts';
-import { trendSteps } from './trends_answer.ts';
+import { askedSteps } from './walk_back_to_entrances.ts';
 
 /** Whose actors are asked for: members of a FunnelsActorsQuery. */
 export interface FunnelPoint {
@@ -48,7 +48,7 @@ export function funnelActors(query: FunnelsQuery, point: FunnelPoint, about: Fun
     '_depth',
     ...(plan.byEntrance ? ['_entrance'] : numbersBetween(1, plan.length).map((step) => `_t${step}`)),
   ];
-  const measures = plan.byEntrance ? [`countIf(r._depth >= ${trendSteps(plan).from})`] : depthMeasures(plan);
+  const measures = plan.byEntrance ? [`countIf(r._depth >= ${askedSteps(plan).from})`] : depthMeasures(plan);
   const parts = { ...entrance, other: { value: otherName } };
   return stage(withPlaces(plan, actors, names, measures), columns, {
     where: `${condition} and ifNull(r._shown, {other}) = {other}`,
@@ -76,7 +76,7 @@ function stepCondition(plan: FunnelPlan, { funnelStep }: FunnelPoint): string {
 }
 
 function trendCondition(plan: FunnelPlan, { funnelTrendsDropOff }: FunnelPoint): string {
-  const { from, to } = trendSteps(plan);
+  const { from, to } = askedSteps(plan);
   const reached = funnelTrendsDropOff ? `r._depth >= ${from} and r._depth < ${to}` : `r._depth >= ${to}`;
   return `r._entrance = {entrance} and ${reached}`;
 }

@@ -23,7 +23,7 @@ export function withAttribution(plan: FunnelPlan, rows: FunnelRows): FunnelRows 
 
 /** A walk of each value of the step's events, in which that step is of this value alone; '' for who never did it. */
 function byStep(plan: FunnelPlan, rows: FunnelRows, step: number): FunnelRows {
-  const isStep = matchesStep({ ...plan, attribution: null, byEntrance: false }, step);
+  const isStep = matchesStep({ ...plan, attribution: null, walksByEntrance: false }, step);
   const values = selectOf(
     `select distinct r._actor as _actor, r._own as _value from attributed as r where ${isStep}`,
   );

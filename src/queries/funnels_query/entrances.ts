@@ -10,7 +10,7 @@ import { handedOn } from './stage.ts';
  */
 export function withEntrances(plan: FunnelPlan, rows: FunnelRows): FunnelRows {
   const keys = rows.keys.map((name) => `r.${name}`);
-  const isFirst = matchesStep({ ...plan, byEntrance: false }, 1);
+  const isFirst = matchesStep({ ...plan, walksByEntrance: false }, 1);
   const entrances = selectOf(
     `select ${[...handedOn(rows.keys), 'r._bucket as _entrance'].join(', ')}, min(r._at) as _first, max(r._at) as _last
       from entered as r where ${isFirst} group by ${[...keys, 'r._bucket'].join(', ')}`,

@@ -4,6 +4,7 @@ import type { Attempts } from './attempts.ts';
 import { numbersBetween, type FunnelPlan } from './plan.ts';
 import { funnelRows } from './rows.ts';
 import { handedOn, stage } from './stage.ts';
+import { walkBackToEntrances } from './walk_back_to_entrances.ts';
 import { walkInAnyOrder } from './walk_in_any_order.ts';
 import { walkInOrder } from './walk_in_order.ts';
 
@@ -15,6 +16,7 @@ import { walkInOrder } from './walk_in_order.ts';
 export function funnelActorRows(plan: FunnelPlan, about: FunnelAbout): Select {
   const rows = funnelRows(plan, about);
   const isInOrder = plan.order !== 'unordered';
+  if (plan.byEntrance && isInOrder && !plan.walksByEntrance) return walkBackToEntrances(plan, rows);
   const attempts = isInOrder ? walkInOrder(plan, rows) : walkInAnyOrder(plan, rows);
   const best = bestAttempts(plan, attempts);
   return isInOrder || plan.byEntrance ? best : inTimeOrder(plan, best);

@@ -38,6 +38,8 @@ export interface FunnelPlan {
   readonly attribution: Attribution | null;
   /** Whether persons are told apart by the interval in which they entered. */
   readonly byEntrance: boolean;
+  /** Whether each of those intervals has a walk of its own. */
+  readonly walksByEntrance: boolean;
 }
 
 const secondsOf = {
@@ -74,6 +76,9 @@ export function planFunnel(query: FunnelsQuery): FunnelPlan {
     before: numbersBetween(node.funnelFromStep + 2, Math.min(node.funnelToStep + 1, length)),
     attr: `query__funnelsFilter__exclusions__${index}`,
   }));
+  const guarded = numbersBetween(2, length).filter((step) =>
+    exclusions.some(({ before }) => before.includes(step)),
+  );
   const isExclusive = areExclusive(definitions.map(({ node }) => node));
   return {
     query,
@@ -85,17 +90,15 @@ export function planFunnel(query: FunnelsQuery): FunnelPlan {
     isExclusive,
     hasIds:
       !isExclusive ||
-      attribution === 'first_touch' ||
-      attribution === 'last_touch' ||
+      (attribution !== null && attribution !== 'all_events') ||
       (filter.funnelOrderType === 'strict' && exclusions.length > 0),
     optional: steps.map((step) => step.optionalInFunnel),
     exclusions: exclusions.filter(({ before }) => before.length > 0),
-    guarded: numbersBetween(2, length).filter((step) =>
-      exclusions.some(({ before }) => before.includes(step)),
-    ),
+    guarded,
     breakdowns,
     attribution,
     byEntrance,
+    walksByEntrance: byEntrance && filter.funnelOrderType !== 'unordered' && guarded.length > 0,
   };
 }
 

@@ -38,8 +38,7 @@ export function funnelRows(plan: FunnelPlan, about: FunnelAbout): FunnelRows {
         further: ['_steps', ...further],
       };
   const attributed = withAttribution(plan, rows);
-  // In any order, an attempt is looked at from its first event, so that rows need not be told apart by intervals.
-  return plan.byEntrance && plan.order !== 'unordered' ? withEntrances(plan, attributed) : attributed;
+  return plan.walksByEntrance ? withEntrances(plan, attributed) : attributed;
 }
 
 /** All columns of the rows. */
@@ -65,6 +64,6 @@ export function matchesStep(plan: FunnelPlan, step: number): string {
   const bit = 2 ** (plan.definitionOfStep[step - 1] ?? 0);
   const conditions = [plan.isExclusive ? `r._steps = ${bit}` : `bitAnd(r._steps, ${bit}) > 0`];
   if (isAttributed(plan, step)) conditions.push('r._own = r._value');
-  if (step === 1 && plan.byEntrance && plan.order !== 'unordered') conditions.push('r._bucket = r._entrance');
+  if (step === 1 && plan.walksByEntrance) conditions.push('r._bucket = r._entrance');
   return conditions.join(' and ');
 }

@@ -27,7 +27,10 @@ export const funnelsQuerySchema = z.strictObject({
     .transform((filtered) => filtered ?? false),
   breakdownFilter: breakdownFilterSchema.nullish(),
   funnelsFilter: funnelsFilterSchema,
-  samplingFactor: z.literal(1, 'Every event is counted here: leave samplingFactor out.').nullish(),
+  samplingFactor: z
+    .number()
+    .refine((factor) => factor === 1, 'Every event is counted here: leave samplingFactor out.')
+    .nullish(),
   /** Which kind of groups goes through the funnel instead of persons. */
   aggregation_group_type_index: z
     .number()

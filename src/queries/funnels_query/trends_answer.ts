@@ -7,6 +7,7 @@ import type { FunnelPlan } from './plan.ts';
 import { withPlaces } from './ranked_values.ts';
 import { shownValue } from './shown_value.ts';
 import { stage } from './stage.ts';
+import { askedSteps } from './walk_back_to_entrances.ts';
 
 /** How many of those who entered in each interval converted. */
 export interface FunnelTrend {
@@ -19,15 +20,9 @@ export interface FunnelTrend {
   readonly breakdown_value?: string | readonly string[];
 }
 
-/** Steps between which a trend counts conversions, from 1. */
-export function trendSteps({ query }: FunnelPlan): { readonly from: number; readonly to: number } {
-  const { funnelFromStep, funnelToStep } = query.funnelsFilter;
-  return { from: (funnelFromStep ?? 0) + 1, to: (funnelToStep ?? query.series.length - 1) + 1 };
-}
-
 /** Who entered and who converted, by interval and value of the breakdown. */
 export function trendsSelect(plan: FunnelPlan, actors: Select): Select {
-  const { from, to } = trendSteps(plan);
+  const { from, to } = askedSteps(plan);
   const isBrokenDown = plan.attribution !== null;
   const keys = isBrokenDown ? ['_value', '_entrance'] : ['_entrance'];
   const grouped = `group by ${keys.map((name) => `r.${name}`).join(', ')}`;

@@ -27,6 +27,6 @@ it('random funnels over random events give what a walk event by event gives', as
         }
       },
     ),
-    { numRuns: 30 },
+    { numRuns: 20 },
   );
 });

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
+import { funnelActors, type FunnelPoint } from '../../../src/queries/funnels_query/actors.ts';
+import type { StepResult } from '../../../src/queries/funnels_query/steps_answer.ts';
+import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { asQuery, funnel as ask, funnelsQuery, insertEvents, now, projectOf, relations } from './asking.ts';
+import { eventsArb, funnelArb, queryOf } from './random_funnels.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+async function actorsOf(team: number, query: object, point: FunnelPoint): Promise<readonly unknown[]> {
+  const project = projectOf(team);
+  const rows = await asQuery(database.pool, project, now, async (context) => {
+    const reader = await openDialectReader(context, relations);
+    const about = { project, now, earliest: null };
+    return (await reader.read(funnelActors(funnelsQuery(query), point, about))).rows;
+  });
+  return rows.map(([actor]) => actor);
+}
+
+const stepsOf = (results: unknown): readonly (readonly StepResult[])[] => {
+  const list = results as readonly (StepResult | readonly StepResult[])[];
+  return list.length > 0 && Array.isArray(list[0])
+    ? (list as readonly (readonly StepResult[])[])
+    : [list as readonly StepResult[]];
+};
+
+let team = 5_000;
+
+it('the actors of a step are as many as it counts, with those that did not go on', async () => {
+  const ofSteps = funnelArb.filter(
+    ({ viz, funnel }) =>
+      viz === 'steps' && (funnel.breakdowns.length === 0 || funnel.attribution === 'first_touch'),
+  );
+  await fc.assert(
+    fc.asyncProperty(eventsArb, ofSteps, async (events, random) => {
+      team += 1;
+      await insertEvents(database.pool, team, events);
+      const query = queryOf(random);
+      for (const steps of stepsOf(await ask(database.pool, team, query)))
+        for (const [index, step] of steps.entries()) {
+          const funnelStepBreakdown = step.breakdown_value ?? null;
+          const done = await actorsOf(team, query, { funnelStep: index + 1, funnelStepBreakdown });
+          expect(done).toHaveLength(step.count);
+          expect(new Set(done).size).toBe(done.length);
+          const before = steps[index - 1];
+          if (before === undefined || random.funnel.steps.some(({ optional }) => optional)) continue;
+          const lost = await actorsOf(team, query, { funnelStep: -index - 1, funnelStepBreakdown });
+          expect(lost).toHaveLength(before.count - step.count);
+        }
+    }),
+    { numRuns: 10 },
+  );
+});
+
+it('the actors of a point of a trend are those that entered then', async () => {
+  const person = '00000000-0000-0000-0000-000000000001';
+  const at = Date.UTC(2026, 10, 10, 8, 30);
+  const event = { actor: person, size: 's', plan: 'pro', region: null };
+  team += 1;
+  await insertEvents(database.pool, team, [
+    { ...event, uuid: '10000000-0000-0000-0000-000000000001', event: 'a', at },
+    { ...event, uuid: '10000000-0000-0000-0000-000000000002', event: 'b', at: at + 1_000 },
+    { ...event, uuid: '10000000-0000-0000-0000-000000000003', event: 'a', at: at + 86_400_000 },
+  ]);
+  for (const interval of ['hour', 'day', 'week', 'month']) {
+    const query = {
+      series: ['a', 'b'].map((name) => ({ kind: 'EventsNode', event: name })),
+      interval,
+      dateRange: { date_from: '2026-11-01', date_to: '2026-11-20' },
+      funnelsFilter: { funnelVizType: 'trends' },
+      breakdownFilter: { breakdown: 'plan', breakdown_limit: 1 },
+    };
+    const point = { funnelTrendsEntrancePeriodStart: '2026-11-10 09:30:00', funnelStepBreakdown: ['pro'] };
+    expect(await actorsOf(team, query, point)).toEqual([person]);
+    expect(await actorsOf(team, query, { ...point, funnelTrendsDropOff: true })).toEqual([]);
+    expect(await actorsOf(team, query, { ...point, funnelStepBreakdown: 'Other' })).toEqual([]);
+  }
+});
