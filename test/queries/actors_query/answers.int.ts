@@ -166,6 +166,16 @@ describe('ActorsQuery', () => {
     expect(await of(-2)).toEqual([[bob, 'free']]);
   });
 
+  it("takes a dashboard's filters for its source, or for persons", async () => {
+    const properties = [{ type: 'event', key: '$browser', value: 'Safari' }];
+    const refused = await ask({}, { filters_override: { properties } });
+    expect([refused.status, refused.body.attr]).toEqual([400, 'filters_override__properties__0__type']);
+    const source = { kind: 'FunnelsActorsQuery', source: funnel, funnelStep: 1 };
+    expect(await resultsOf({ source, select: ['id'] }, { filters_override: { properties } })).toEqual([
+      [bob],
+    ]);
+  });
+
   it.each<readonly [string, object, string]>([
     ['an unknown member', { elements: 1 }, 'query__elements'],
     ['a bad expression', { select: ['id', 'propertys.x'] }, 'query__select__1'],
