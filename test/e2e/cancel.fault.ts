@@ -20,11 +20,11 @@ const answeredAt = new Map<string, number>();
 beforeAll(async () => {
   const bucket = await createBucket();
   proxy = await createS3Proxy(bucket.endpoint);
-  // Nobody who cancels waits for a quarter of this.
+  // Nobody who cancels waits for half of this.
   const settings = {
     EXPORTD_HEARTBEAT_TIMEOUT_MS: '30000',
     EXPORTD_PAGE_BYTES: '4000000',
-    EXPORTD_COMMAND_TIMEOUT_MS: '10000',
+    EXPORTD_COMMAND_TIMEOUT_MS: '15000',
   };
   stack = await startStack('cancel', settings, { bucket: { ...bucket, endpoint: proxy.endpoint } });
   for (const hour of [3, 4]) await insertLargeEvents(stack, hourAgo(hour), rows);
@@ -72,7 +72,7 @@ const writesBelow = (prefix: string, since = 0): ProxiedRequest[] =>
 async function readingStatements(): Promise<string[]> {
   const { rows: found } = await stack.pool.query<{ query: string }>(
     `select query from pg_stat_activity where datname = current_database() and application_name = 'exportd'
-       and state <> 'idle' and query like 'copy %'`,
+       and backend_type = 'client backend' and state = 'active' and query like 'copy %'`,
   );
   return found.map(({ query }) => query);
 }

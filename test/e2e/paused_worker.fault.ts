@@ -64,7 +64,7 @@ async function lookAtEverything(): Promise<Visible> {
 async function noTransactionIsOpen(): Promise<boolean> {
   const { rows: open } = await stack.pool.query(
     `select from pg_stat_activity where datname = current_database() and application_name = 'exportd'
-       and xact_start is not null and pid <> pg_backend_pid()`,
+       and backend_type = 'client backend' and xact_start is not null and pid <> pg_backend_pid()`,
   );
   return open.length === 0;
 }

@@ -29,7 +29,8 @@ const completed = (id: string) =>
 const waitingStatements = async () =>
   (
     await stack.pool.query(
-      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      `select from pg_stat_activity where datname = current_database() and backend_type = 'client backend'
+         and wait_event_type = 'Lock'`,
     )
   ).rows.length;
 

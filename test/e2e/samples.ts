@@ -45,7 +45,8 @@ function residentBytes(pid: number): number {
 async function oldestTransaction(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ age: number }>(
     `select coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::float8 as age from pg_stat_activity
-     where datname = current_database() and application_name = 'exportd' and pid <> pg_backend_pid()`,
+     where datname = current_database() and application_name = 'exportd' and pid <> pg_backend_pid()
+       and backend_type = 'client backend'`,
   );
   return rows[0]?.age ?? 0;
 }

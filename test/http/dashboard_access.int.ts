@@ -170,7 +170,8 @@ describe('a change that waits for another', () => {
     const renamed = grace.call('PATCH', path, { name: 'Too late' });
     await until(async () => {
       const { rows } = await pool.query(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        `select from pg_stat_activity where datname = current_database() and backend_type = 'client backend'
+           and wait_event_type = 'Lock'`,
       );
       return rows.length > 0;
     }, 'the update waits for the lock');

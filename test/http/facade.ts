@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { createKeyRing } from '../../src/config/key_ring.ts';
-import { readSettings } from '../../src/config/settings.ts';
+import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { policiesOf } from '../../src/decisions/policies.ts';
 import { takeScheduleStep } from '../../src/decisions/schedule_step.ts';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
@@ -138,8 +138,7 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
   const source = createSource({ sourceUrl: settings.SOURCE_DATABASE_URL ?? database.url, settings });
   const logger = createLogger('test', settings);
   const querySource = connectQueriesToSource(settings);
-  const app = await createApp({
-    settings,
+  const parts = {
     pool,
     source,
     signaller,
@@ -161,12 +160,20 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     destinationTests,
     webhookTests,
     countPollers: () => Promise.resolve(1),
-    metrics: new Registry(),
-  });
-  await app.ready();
+  };
+  const makeApp = async (appSettings: Settings) => {
+    const made = await createApp({ ...parts, settings: appSettings, metrics: new Registry() });
+    await made.ready();
+    return made;
+  };
+  // What is decided at once is waited for in patience, however busy the machine is; what nobody decides need not be.
+  const app = await makeApp({ ...settings, EXPORTD_COMMAND_TIMEOUT_MS: 60_000 });
+  let impatient: ReturnType<typeof makeApp> | undefined;
+  const appFor = (mode: SignalMode) => (mode === 'decide' ? app : (impatient ??= makeApp(settings)));
 
   const call: Facade['call'] = async (method, path, body, headers = {}) => {
-    const response = await app.inject({
+    const asked = await appFor(state.mode);
+    const response = await asked.inject({
       method,
       url: path.startsWith('/') ? path : `/api/environments/${project.id}/${path}`,
       headers: { authorization: `Bearer ${key}`, ...headers },
@@ -211,6 +218,7 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
     close: async () => {
       await app.close();
+      await (await impatient)?.close();
       await Promise.all([source.close(), querySource.close()]);
       await database.drop();
     },

@@ -227,7 +227,7 @@ describe('a page under way', () => {
     (
       await database.pool.query<{ pid: number; state: string }>(
         `select pid, state from pg_stat_activity where datname = current_database() and query like '%slow_events%' and query not like '%pg_cancel%'
-         and pid <> pg_backend_pid() and state <> 'idle'`,
+         and pid <> pg_backend_pid() and state <> 'idle' and backend_type = 'client backend'`,
       )
     ).rows;
   const outcome = (reading: Promise<unknown>): Promise<unknown> => reading.catch((error: unknown) => error);
