@@ -162,3 +162,9 @@ it('different values are groups of their own where nothing else is asked of the 
   expect(isSorted("SELECT uniqIf(person_id, event = 'a') FROM events")).toBe(true);
   expect(isSorted('SELECT event, uniq(person_id) FROM events GROUP BY ROLLUP(event)')).toBe(true);
 });
+
+it('hours elapse, also beside a window function; days end at the same time of the day', () => {
+  const last = 'ifNull(max(timestamp) OVER (), now())';
+  expect(compile(`SELECT ${last} + INTERVAL 2 HOUR FROM events`).sql).not.toContain('at time zone');
+  expect(compile(`SELECT ${last} + INTERVAL 2 DAY FROM events`).sql).toContain('at time zone');
+});

@@ -41,6 +41,8 @@ export function stagedValue(compiler: Compiler, node: Expression, scope: Scope, 
   const value = compiler.value(node, { ...scope, staging: undefined }, use);
   if (value.facts.window !== null) return undefined;
   if (value.constant !== undefined) return value;
+  // What an interval is made of says whether it elapses on the clock or in days, which a column of it would hide.
+  if (value.type.kind === 'interval') return undefined;
   return { sql: staging.column(value.sql), type: value.type, facts: value.facts };
 }
 
