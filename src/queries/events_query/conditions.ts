@@ -34,17 +34,11 @@ export function memberConditions(
   query: EventsQuery,
   context: Pick<QueryContext, 'project' | 'now'>,
 ): Expression | null {
-  const { event, actionId, personId, properties, fixedProperties, filterTestAccounts, source } = query;
+  const { event, actionId, personId, properties, fixedProperties, filterTestAccounts } = query;
   if (actionId !== null && actionId !== undefined)
     throw new QueryInvalid('invalid_input', 'Action does not exist. Filter by its events instead.', {
       attr: 'query__actionId',
     });
-  if (source)
-    throw new QueryInvalid(
-      'not_supported',
-      'The events behind a point of an insight cannot be asked for; filter by its events, dates and properties.',
-      { attr: 'query__source' },
-    );
   const place = (member: string) =>
     ({ scope: 'events', relation: 'events', attr: `query__${member}` }) as const;
   return joined('and', [

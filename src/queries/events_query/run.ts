@@ -1,6 +1,7 @@
 import type { Relations } from '../../source/relations.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import type { QueryAnswer, QueryContext } from '../query_kind.ts';
+import { pointCondition } from './point_events.ts';
 import type { EventsQuery } from './schema.ts';
 import { showRows, shownTypes } from './show_rows.ts';
 import { eventsStatement, readEvents } from './statement.ts';
@@ -14,7 +15,7 @@ export async function runEvents(
   relations: Relations,
 ): Promise<QueryAnswer> {
   const reader = await openDialectReader(context, relations);
-  const planned = eventsStatement(query, context);
+  const planned = eventsStatement(query, context, await pointCondition(query.source, reader, context));
   const { entries } = planned;
   const limit = Math.min(query.limit ?? usualRows, context.row_limit);
   const { statement, rows, hasMore } = await readEvents(reader, planned, {

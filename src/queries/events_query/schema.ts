@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { insightActorsSchema } from '../actors_query/sources/schema.ts';
 import { propertyFiltersSchema } from '../filters/schema.ts';
 
 const filters = propertyFiltersSchema.nullish();
@@ -22,14 +23,17 @@ export const eventsQuerySchema = z.strictObject({
   event: z.string().nullish(),
   actionId: z.number().nullish(),
   personId: z.string().nullish(),
-  /** Bounds of time that are no part of it, absolute or relative; `all` for no lower bound. */
+  /**
+   * Bounds of time that are no part of it, absolute or relative; `all` for no lower bound. Up to the last day where
+   * nothing is said, and up to all of the point where there is one.
+   */
   after: date,
   before: date,
   orderBy: expressions.nullish(),
   limit: z.number().int().min(1).nullish(),
   offset: z.number().int().min(0).nullish(),
   /** The events behind a point of an insight. */
-  source: z.looseObject({ kind: z.string() }).nullish(),
+  source: insightActorsSchema.nullish(),
   response: z.unknown().optional(),
   name: z.string().nullish(),
   modifiers: z.looseObject({}).nullish(),

@@ -17,16 +17,20 @@ export interface EventsStatement {
   readonly pieces: readonly { readonly attr: string; readonly select: Select }[];
 }
 
-/** @throws QueryInvalid that names the member at fault */
+/**
+ * @param ofPoint what the point of an insight asks of an event
+ * @throws QueryInvalid that names the member at fault
+ */
 export function eventsStatement(
   query: EventsQuery,
   context: Pick<QueryContext, 'project' | 'now'>,
+  ofPoint: Expression | null,
 ): EventsStatement {
   const { ofEvents, ofRows } = writtenConditions(query.where);
   const entries = selectEntries(query.select, ofRows.length > 0);
   const isGrouped = ofRows.length > 0 || entries.some(({ isAggregate }) => isAggregate);
   const keys = isGrouped ? entries.flatMap((entry) => entry.keys) : [];
-  const members = memberConditions(query, context);
+  const members = joined('and', [memberConditions(query, context), ofPoint]);
   const where = joined('and', [members, ...ofEvents.map(({ condition }) => condition)]);
   const shape = selectOf(
     `select 1 from events${keys.length > 0 ? ' group by 1' : ''} offset ${query.offset ?? 0}`,

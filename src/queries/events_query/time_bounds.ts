@@ -13,10 +13,10 @@ const aheadMs = 5000;
 
 /** That an event lies between `after` and `before`, which are no part of it. @throws QueryInvalid */
 export function timeCondition(
-  { after, before }: Pick<EventsQuery, 'after' | 'before'>,
+  { after, before, source }: Pick<EventsQuery, 'after' | 'before' | 'source'>,
   context: Pick<QueryContext, 'project' | 'now'>,
 ): Expression | null {
-  const lower = after ?? usualAfter;
+  const lower = after ?? (source ? 'all' : usualAfter);
   const upper = before
     ? momentIn(before, context, 'query__before')
     : DateTime.fromJSDate(context.now, { zone: 'utc' }).plus(aheadMs);

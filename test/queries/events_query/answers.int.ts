@@ -290,6 +290,40 @@ describe('EventsQuery', () => {
     expect([status, body]).toMatchObject([400, { code, attr }]);
   });
 
+  const point = (more: object, ofTrends: object = {}) => ({
+    kind: 'InsightActorsQuery',
+    source: {
+      kind: 'TrendsQuery',
+      series: [{ kind: 'EventsNode', event: 'bought' }],
+      dateRange: { date_from: '-7d' },
+      trendsFilter: { display: 'BoldNumber' },
+      ...ofTrends,
+    },
+    ...more,
+  });
+
+  it('answers the events behind a point of trends, also those of nobody and of more than a day ago', async () => {
+    const select = ['uuid', 'distinct_id'];
+    expect(await resultsOf({ select, source: point({}) })).toEqual([
+      [uuid(2), 'carl-1'],
+      [uuid(3), 'anonymous'],
+      [uuid(4), 'ada-2'],
+    ]);
+    const breakdownFilter = { breakdown: '$browser', breakdown_type: 'event' };
+    const source = point({ breakdown: 'Firefox' }, { breakdownFilter });
+    expect(await resultsOf({ select, source, after: '-24h' })).toEqual([[uuid(3), 'anonymous']]);
+  });
+
+  it.each([
+    [point({ day: '2026-01-01' }), 'query__source__day'],
+    [point({ series: 3 }), 'query__source__series'],
+    [point({}, { dateRange: { date_from: 'soon' } }), 'query__source__source__dateRange__date_from'],
+    [{ kind: 'InsightActorsQuery', source: { kind: 'LifecycleQuery' } }, 'query__source__source__kind'],
+  ])('refuses a point that is none: %j', async (source, attr) => {
+    const { status, body } = await ask({ select: ['uuid'], source });
+    expect([status, body]).toMatchObject([400, { attr }]);
+  });
+
   it('refuses the filters of a dashboard by name', async () => {
     const { status, body } = await ask({ select: ['uuid'] }, { filters_override: { date_from: 'soon' } });
     expect([status, body]).toMatchObject([400, { attr: 'filters_override__date_from' }]);

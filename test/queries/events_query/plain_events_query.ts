@@ -97,13 +97,15 @@ function groupsOf(
     group.members.push(event);
     groups.set(JSON.stringify(keys), group);
   }
-  const counted = aggregates.indexOf('count()');
-  const by = columns.length + Math.max(counted, 0);
+  const counted = Math.max(aggregates.indexOf('count()'), 0);
+  const time = columns.indexOf('timestamp');
+  const by = aggregates.length > 0 ? columns.length + counted : Math.max(time, 0);
+  const isDescending = aggregates.length > 0 || time !== -1;
   return [...groups.values()]
     .filter(({ members }) => !isOften || members.length > 1)
     .map(({ keys, members }) => [...keys, ...aggregates.map((name) => plainAggregates[name](members))])
     .sort((one, other) => {
-      const first = aggregates.length === 0 ? 0 : compare(one[by] ?? null, other[by] ?? null, true);
+      const first = compare(one[by] ?? null, other[by] ?? null, isDescending);
       return first || columns.reduce((less, _, at) => less || compare(one[at] ?? null, other[at] ?? null), 0);
     });
 }

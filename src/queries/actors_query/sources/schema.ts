@@ -17,7 +17,7 @@ const members = {
 const breakdownValue = z.union([z.string(), z.number()]);
 
 /** Who is behind one point of an answer of trends. */
-const insightActorsSchema = z.strictObject({
+export const insightActorsSchema = z.strictObject({
   kind: z.literal('InsightActorsQuery'),
   source: bySourceKind({ TrendsQuery: trendsQuerySchema }),
   /** One of `days` of the answer; not of a display that has one value for the whole range. */
