@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { actors, insertPersons } from './asking.ts';
+import type { QueryProject } from '../../../src/queries/query_kind.ts';
+import { actors, insertPersons, projectOf } from './asking.ts';
 import {
   columnNames,
   orderNames,
@@ -73,8 +74,8 @@ const queries: fc.Arbitrary<PlainQuery> = fc.record({
   offset: fc.constantFrom(0, 0, 2),
 });
 
-describe('Random queries of random persons', () => {
-  it('have the rows that going through all persons gives', async () => {
+describe('Queries of persons', () => {
+  it('have the rows that going through all persons gives, by random queries of random persons', async () => {
     await fc.assert(
       fc.asyncProperty(persons, fc.array(queries, { minLength: 5, maxLength: 5 }), async (all, asked) => {
         teams += 1;
@@ -98,5 +99,29 @@ describe('Random queries of random persons', () => {
       }),
       { numRuns: 15 },
     );
+  });
+
+  it('read properties as their definitions say, also beside a source', async () => {
+    teams += 1;
+    const [id, other] = ['1', '2'].map((digit) => `${digit}0000000-0000-0000-0000-000000000000`);
+    const known = { id: String(id), created_at: '2026-11-01T00:00:00Z', is_deleted: false, distinct_ids: [] };
+    await insertPersons(database.pool, teams, [{ ...known, properties: { seats: '3' } }]);
+    const project: QueryProject = {
+      ...projectOf(teams),
+      property_definitions: [{ scope: 'person', name: 'seats', type: 'numeric' }],
+    };
+    const select = ['id', 'properties.seats + 1', 'person.properties.seats'];
+    const of = async (query: object) =>
+      (await actors(database.pool, teams, { select, ...query }, project)).results;
+    expect(await of({})).toEqual([[id, 4, 3]]);
+    const query = `select arrayJoin(['${id}', '${other}']) as person_id, properties.seats as seats from persons`;
+    expect(await of({ source: { kind: 'DialectQuery', query } })).toEqual([
+      [id, 4, 3],
+      [other, null, null],
+    ]);
+    expect(await of({ source: { kind: 'DialectQuery', query }, select: ['id', 'seats'] })).toEqual([
+      [id, 3],
+      [other, 3],
+    ]);
   });
 });
