@@ -22,7 +22,8 @@ const sentences: Readonly<Record<string, string>> = {
   '22004': 'A key or a value that is needed is null.',
   '22021': 'A text holds bytes that are no UTF-8.',
   '22P05': 'A text holds a character that the database cannot store.',
-  '0A000': 'A function does not take such values here.',
+  '0A000':
+    'The database cannot compute this: a FULL JOIN needs an equality of both sides, and few functions take an infinite time.',
   '21000': 'A subquery that is used as a value gives more than one row.',
   '42P19': 'A recursive query does not have the form that it needs.',
   '53400': 'The query needs more temporary space than it may have.',

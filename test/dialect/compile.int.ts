@@ -34,18 +34,20 @@ describe('days and weeks are those of the project', () => {
 });
 
 describe('another project', () => {
-  it('is never seen by random queries', async () => {
+  const other = { ...project, teamId: project.teamId + 1 };
+
+  it('is never seen by random queries, nor sees this one', async () => {
     await fc.assert(
       fc.asyncProperty(fc.gen(), async (draw) => {
         const query = new RandomQueries(draw).query();
         expect(JSON.stringify(await rowsOf(database.pool, query, project))).not.toContain(secret);
+        expect(JSON.stringify(await rowsOf(database.pool, query, other))).not.toMatch(/@ex\.com|signup|pageview/);
       }),
       { numRuns: 250 },
     );
   });
 
   it('has rows of its own', async () => {
-    const other = { ...project, teamId: project.teamId + 1 };
     expect(await rowsOf(database.pool, 'SELECT DISTINCT event FROM events', other)).toEqual([[secret]]);
   });
 });

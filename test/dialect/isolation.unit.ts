@@ -1,10 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
+import type { Project } from '../../src/dialect/resolve/statement.ts';
 import { grammar } from './grammar.ts';
+import { functionsOf } from './functions_of.ts';
 import { project, teamId } from './project.ts';
+import { RandomCalls } from './random_calls.ts';
 import { RandomQueries } from './random_queries.ts';
 import { relationsOf } from './relations_of.ts';
+import { rubbishProject } from './rubbish_data.ts';
 
 /** The relations of the source, and the one table that belongs to the project as a whole. */
 const ofTeams = new Set(
@@ -23,9 +27,9 @@ async function expectIsolated(query: string): Promise<void> {
   }
 }
 
-const compiles = (query: string): boolean => {
+const compiles = (query: string, of: Project = project): boolean => {
   try {
-    compileQuery(query, project);
+    compileQuery(query, of);
     return true;
   } catch (error) {
     if (Error.isError(error) && error.name === 'DialectError') return false;
@@ -52,7 +56,7 @@ describe('the team filter', () => {
     const { query } = grammar(vocabulary, 2);
     const made: string[] = [];
     // Of what the grammar makes about one in a hundred means something.
-    while (made.length <= 5) made.push(...fc.sample(query, 200).filter(compiles));
+    while (made.length <= 5) made.push(...fc.sample(query, 200).filter((one) => compiles(one)));
     for (const one of made) await expectIsolated(one);
     expect(made.length).toBeGreaterThan(5);
   });
@@ -66,12 +70,39 @@ describe('the team filter', () => {
     'SELECT p.* FROM (SELECT * FROM persons) AS p RIGHT JOIN session_replay_events AS r ON r.person_id = p.id',
     'SELECT DISTINCT ON (event) event FROM events ORDER BY event',
     'SELECT event FROM events GROUP BY ROLLUP(event) LIMIT 1 BY event',
+    'SELECT arrayMap(x -> x, groupArray(person.properties.email) OVER (ORDER BY session.$session_duration)) FROM events',
+    "SELECT item, count() FROM events LEFT ARRAY JOIN splitByChar('a', event) AS item GROUP BY item",
+    'SELECT groupArray(e) FROM (SELECT event AS e FROM events ORDER BY timestamp)',
+    'WITH e AS (SELECT event AS e FROM events ORDER BY timestamp) SELECT groupArray(e) FROM e WHERE e IN (SELECT name FROM plans)',
+    'SELECT count() FROM events WHERE person_id IN (SELECT person_id FROM events WHERE exists(SELECT 1 FROM persons))',
+    'SELECT person.properties.email FROM session_replay_events UNION ALL SELECT $entry_current_url FROM sessions',
+    'SELECT o.id FROM events AS e FULL JOIN warehouse.orders AS o USING (distinct_id)',
     'SELECT 1 FROM events WHERE distinct_id IN (SELECT distinct_id FROM `warehouse.orders`)'.replaceAll(
       '`',
       '',
     ),
   ])('stands at every relation of %s', async (query) => {
     await expectIsolated(query);
+  });
+});
+
+describe('the functions of PostgreSQL', () => {
+  const harmful =
+    /^pg_(?!catalog)|^lo_|dblink|^set_|setting|_to_xml|_to_json$|^txid|^inet_|^version$|nextval|setval|currval|file|sleep|notify|lock/;
+
+  it('that statements call read nothing of the server and change nothing', async () => {
+    const called = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(fc.gen(), async (draw) => {
+        const calls = new RandomCalls((bound) => draw(fc.nat, { max: bound - 1 }));
+        const query = calls.query();
+        if (!compiles(query, rubbishProject)) return;
+        for (const name of await functionsOf(compileQuery(query, rubbishProject).sql)) called.add(name);
+      }),
+      { numRuns: 1_000 },
+    );
+    expect(called.size).toBeGreaterThan(60);
+    expect([...called].filter((name) => harmful.test(name))).toEqual([]);
   });
 });
 
@@ -134,6 +165,42 @@ describe('what a query may not do', () => {
     'INSERT INTO events SELECT * FROM events',
     'UPDATE events SET event = 1',
     'SELECT 1; SELECT 2',
+    'SELECT 1;; SELECT 2',
+    'SELECT 1 /* ; */ ; DELETE FROM events',
+    'SELECT 1 -- ;\n; DROP TABLE events',
+    "SELECT * FROM dblink('host=x', 'select 1')",
+    "SELECT * FROM s3('http://a')",
+    'SELECT * FROM pg_stat_activity',
+    'SELECT * FROM "pg_catalog"."pg_user"',
+    'SELECT * FROM `public.events`',
+    'SELECT * FROM "events; drop table events"',
+    'SELECT events.ctid, events.tableoid FROM events',
+    'SELECT properties::regclass FROM events',
+    "SELECT 'pg_class'::regclass",
+    "SELECT CAST('1' AS oid)",
+    "SELECT nextval('x')",
+    'SELECT pg_terminate_backend(1)',
+    'SELECT pg_advisory_lock(1)',
+    "SELECT pg_notify('a', 'b')",
+    'SELECT sleep(3), sleepEachRow(1)',
+    "SELECT url('http://a', 'CSV')",
+    'SELECT current_user',
+    'SELECT session_user',
+    'SELECT current_database()',
+    'WITH x AS (DELETE FROM events RETURNING *) SELECT * FROM x',
+    'WITH RECURSIVE x AS (SELECT 1) SELECT * FROM x',
+    'SELECT * FROM events LIMIT ALL',
+    'VALUES (1)',
+    'TABLE events',
+    'BEGIN',
+    'ALTER TABLE events DROP COLUMN team_id',
+    'CREATE TABLE x (a int)',
+    'TRUNCATE events',
+    'GRANT ALL ON events TO public',
+    'VACUUM events',
+    'DO $$ BEGIN END $$',
+    'LISTEN x',
+    'PREPARE x AS SELECT 1',
     'SELECT 1; DROP TABLE events',
     'SELECT * FROM events FOR UPDATE',
     'SELECT * INTO copied FROM events',

@@ -67,7 +67,10 @@ describe('random calls of all functions with values at the edges of their types'
     ["SELECT match('a', s) FROM rubbish", 'A regular expression is not valid. (SQLSTATE 2201B)'],
     ["SELECT 'a' LIKE s FROM rubbish", 'A pattern of LIKE ends in a backslash. (SQLSTATE 22025)'],
     ['SELECT toStartOfMonth(d) FROM rubbish', 'A date or time is out of range. (SQLSTATE 22008)'],
-    ['SELECT toInt(t) FROM rubbish', 'A function does not take such values here. (SQLSTATE 0A000)'],
+    [
+      'SELECT toInt(t) FROM rubbish',
+      'The database cannot compute this: a FULL JOIN needs an equality of both sides, and few functions take an infinite time. (SQLSTATE 0A000)',
+    ],
     [
       'SELECT map(s, i) FROM rubbish',
       'A function does not accept the value of an argument. (SQLSTATE 22023)',

@@ -18,7 +18,7 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   plans: ['name'],
 };
 
-/** Makes random queries over all tables that compile: joins, subqueries, names, unions, groups, lambdas. */
+/** Makes random queries over all tables that compile: joins, subqueries, names, unions, groups, lambdas, windows, arrays. */
 export class RandomQueries {
   readonly #draw: GeneratorValue;
   #aliases = 0;
@@ -53,7 +53,10 @@ export class RandomQueries {
     const columns = [first, second].flatMap((from) =>
       from === undefined ? [] : from.columns.map((name) => `${from.alias}.${name}`),
     );
-    const chosen = Array.from({ length: width }, () => this.#text(this.#one(columns), depth));
+    const isGrouped = this.#maybe(3);
+    const chosen = Array.from({ length: width }, () =>
+      !isGrouped && this.#maybe(5) ? this.#window(columns) : this.#text(this.#one(columns), depth),
+    );
     const join =
       second === undefined
         ? ''
@@ -61,15 +64,24 @@ export class RandomQueries {
             first.columns.map((name) => `${first.alias}.${name}`),
           )} = ${this.#one(second.columns.map((name) => `${second.alias}.${name}`))}`;
     const where = this.#maybe(2) ? ` WHERE ${this.#condition(columns, depth)}` : '';
-    const named = chosen.map((text, index) => `${text} AS v${index}`).join(', ');
+    const array = this.#maybe(4)
+      ? ` ${this.#one(['', 'LEFT '])}ARRAY JOIN splitByChar('a', coalesce(${this.#one(columns)}, '')) AS item`
+      : '';
+    if (array !== '') chosen.push('item');
+    const rows = `${first.from}${join}${array}${where}`;
+    const named = chosen
+      .slice(-width)
+      .map((text, index) => `${text} AS v${index}`)
+      .join(', ');
+    const sorted = this.#maybe(4) ? ` ORDER BY ${this.#one(columns)}` : '';
     const tail = this.#maybe(4) ? ` LIMIT 3 BY v0 LIMIT 1000` : ' LIMIT 1000';
-    if (!this.#maybe(3)) return `SELECT ${named} FROM ${first.from}${join}${where}${tail}`;
-    const aggregate = this.#one(['max', 'min', 'any', 'argMax']);
-    const values = chosen.map((text) =>
-      aggregate === 'argMax' ? `argMax(${text}, ${text})` : `${aggregate}(${text})`,
-    );
+    if (!isGrouped) return `SELECT ${named} FROM ${rows}${sorted}${tail}`;
+    const aggregate = this.#one(['max', 'min', 'any', 'argMax', 'maxOrNull']);
+    const values = chosen
+      .slice(-width)
+      .map((text) => (aggregate === 'argMax' ? `argMax(${text}, ${text})` : `${aggregate}(${text})`));
     const grouped = values.map((text, index) => `${text} AS v${index}`).join(', ');
-    return `SELECT ${grouped} FROM ${first.from}${join}${where} GROUP BY ${this.#one(columns)}${tail}`;
+    return `SELECT ${grouped} FROM ${rows} GROUP BY ${this.#one(columns)}${tail}`;
   }
 
   #source(depth: number): Tables & { readonly from: string } {
@@ -89,6 +101,17 @@ export class RandomQueries {
       `if(${column} = 'a', ${column}, 'b')`,
       `arrayMap(x -> concat(x, ${column}), ['p', 'q'])[1]`,
       `CASE WHEN ${column} IS NULL THEN 'null' ELSE ${column} END`,
+    ]);
+  }
+
+  /** What a window function makes of a column, inside of other functions. */
+  #window(columns: readonly string[]): string {
+    const [column, by] = [this.#one(columns), this.#one(columns)];
+    return this.#one([
+      `last_value(${column}) OVER (ORDER BY ${by})`,
+      `lag(${column}) OVER (PARTITION BY ${by} ORDER BY ${column})`,
+      `arrayStringConcat(groupArray(${column}) OVER (PARTITION BY ${by}), ',')`,
+      `arrayMap(x -> concat(x, ${column}), groupUniqArray(${column}) OVER (PARTITION BY ${by}))[1]`,
     ]);
   }
 
