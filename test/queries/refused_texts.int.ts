@@ -97,7 +97,7 @@ describe('over HTTP', () => {
   it.each([
     ["SELECT match('a', properties.text) FROM events", '2201B'],
     ["SELECT toInt('9223372036854775807') + length(properties.text) FROM events", '22003'],
-    ['SELECT timestamp + toIntervalYear(294000) FROM events', '22008'],
+    ['SELECT toDate(timestamp) - 9000000 FROM events', '22008'],
     ['SELECT count() FROM events AS a FULL JOIN events AS b ON a.event != b.event', '0A000'],
   ])('a failure shows no value of a row: %s', async (query, code) => {
     const { status, body } = await ask(query);
