@@ -1,4 +1,4 @@
-import type { DateTime } from 'luxon';
+import { DateTime, type Zone } from 'luxon';
 import type { QueryProject } from '../query_kind.ts';
 import {
   daysLater,
@@ -15,7 +15,7 @@ export type Interval = 'minute' | 'hour' | 'day' | 'week' | 'month';
 type WeekStart = QueryProject['week_start_day'];
 
 /** More intervals than any chart shows, and few enough to be counted quickly. */
-export const mostBuckets = 50_000;
+export const mostBuckets = 20_000;
 
 const shortest: Readonly<Record<Interval, number>> = {
   minute: 60_000,
@@ -59,16 +59,7 @@ export function bucketsOf(
 ): readonly DateTime[] {
   const buckets: DateTime[] = [];
   if (from > to) return buckets;
-  if (interval === 'minute' || interval === 'hour') {
-    // Each is cut anew from a moment inside of it, since clocks may be set by less than an hour.
-    let inside = from;
-    while (inside <= to) {
-      const start = startOfClockUnit(inside, interval);
-      buckets.push(start);
-      inside = start.plus(shortest[interval]);
-    }
-    return buckets;
-  }
+  if (interval === 'minute' || interval === 'hour') return clockBuckets(from, to, shortest[interval]);
   const last = localOf(to);
   let local = localStart(from, interval, weekStart);
   while (local <= last) {
@@ -76,6 +67,32 @@ export function bucketsOf(
     local = nextLocal(local, interval);
   }
   return buckets;
+}
+
+function clockBuckets(from: DateTime, to: DateTime, length: number): readonly DateTime[] {
+  const { zone } = from;
+  const offsetAt = offsetsOf(zone);
+  const buckets: DateTime[] = [];
+  // Each is cut anew from a moment inside of it, since clocks may be set by less than an hour.
+  for (let inside = from.toMillis(); inside <= to.toMillis();) {
+    const local = inside + offsetAt(inside) * shortest.minute;
+    const start = inside - (((local % length) + length) % length);
+    buckets.push(DateTime.fromMillis(start, { zone }));
+    inside = start + length;
+  }
+  return buckets;
+}
+
+/** Offsets of a zone in minutes, of moments that go forward; looked up once a day, which is slow, unless clocks are set. */
+function offsetsOf(zone: Zone): (moment: number) => number {
+  const day = 86_400_000;
+  let known = { from: 0, to: 0, offset: 0 };
+  return (moment) => {
+    if (moment >= known.from && moment < known.to) return known.offset;
+    const offset = zone.offset(moment);
+    if (zone.offset(moment + day) === offset) known = { from: moment, to: moment + day, offset };
+    return offset;
+  };
 }
 
 function localStart(moment: DateTime, interval: 'day' | 'week' | 'month', weekStart: WeekStart): number {
