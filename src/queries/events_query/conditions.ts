@@ -53,14 +53,14 @@ export function memberConditions(
 
 const isUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** By the distinct ids that are the person's, and by the person that an event names. */
+/** By the distinct ids that are the person's now, whoever an event names. */
 function ofPerson(personId: string): Expression {
   if (!isUuid.test(personId))
     throw new QueryInvalid('invalid_input', 'This field must be the UUID of a person.', {
       attr: 'query__personId',
     });
   return expressionOf(
-    `events.distinct_id in (select distinct_id from person_distinct_ids where person_id = {person})`,
+    'events.distinct_id in (select distinct_id from person_distinct_ids where person_id = {person})',
     { person: { value: personId } },
   );
 }
