@@ -1,8 +1,7 @@
 import { derived, reading, selectOf } from '../../dialect/build.ts';
-import type { Query, Select } from '../../dialect/ast.ts';
 import type { FunnelPlan } from './plan.ts';
 import { columnsOf, matchesStep, type FunnelRows } from './rows.ts';
-import { handedOn, stage } from './stage.ts';
+import { handedOn, stage, withNamed } from './stage.ts';
 
 /** Rows with the column `_value`: the breakdown's value that their walk counts for. */
 export function withAttribution(plan: FunnelPlan, rows: FunnelRows): FunnelRows {
@@ -36,9 +35,3 @@ function byStep(plan: FunnelPlan, rows: FunnelRows, step: number): FunnelRows {
   const select = withNamed(reading(read, { ...read.from, right: derived(values, 'v') }), rows.select);
   return { ...rows, select, keys: [...rows.keys, '_value'] };
 }
-
-/** A SELECT whose only WITH stands for another query. */
-export const withNamed = (select: Select, query: Query): Select => ({
-  ...select,
-  ctes: select.ctes.map((cte) => (cte.kind === 'query_cte' ? { ...cte, query } : cte)),
-});

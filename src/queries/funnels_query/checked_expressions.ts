@@ -12,7 +12,8 @@ import { actorOf } from './read_events.ts';
  */
 export function checkExpressions(plan: FunnelPlan, reader: DialectReader): void {
   const check = (value: Expression, attr: string): void => {
-    reader.compile(selectOf('select {value} from events', { value }), { attr });
+    // In WHERE, where aggregates cannot stand: a value is of one event.
+    reader.compile(selectOf('select 1 from events where {value} is not null', { value }), { attr });
   };
   if (plan.query.funnelsFilter.funnelAggregateByHogQL !== null)
     check(actorOf(plan), 'query__funnelsFilter__funnelAggregateByHogQL');

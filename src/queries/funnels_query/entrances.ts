@@ -1,8 +1,7 @@
 import { derived, reading, selectOf } from '../../dialect/build.ts';
-import { withNamed } from './attribution.ts';
 import type { FunnelPlan } from './plan.ts';
 import { columnsOf, matchesStep, type FunnelRows } from './rows.ts';
-import { handedOn } from './stage.ts';
+import { handedOn, withNamed } from './stage.ts';
 
 /**
  * Rows once for each interval in which their person entered and from which they can still be reached, with the column

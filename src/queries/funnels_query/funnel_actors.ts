@@ -1,8 +1,9 @@
 import type { Select } from '../../dialect/ast.ts';
 import type { FunnelAbout } from './about.ts';
 import type { Attempts } from './attempts.ts';
+import { funnelRows } from './funnel_rows.ts';
 import { numbersBetween, type FunnelPlan } from './plan.ts';
-import { funnelRows } from './rows.ts';
+
 import { handedOn, stage } from './stage.ts';
 import { walkBackToEntrances } from './walk_back_to_entrances.ts';
 import { walkInAnyOrder } from './walk_in_any_order.ts';

@@ -26,3 +26,9 @@ export function stage(inner: Query, columns: readonly string[], clauses: StageCl
 /** Columns that are handed on as they are. */
 export const handedOn = (names: readonly string[]): readonly string[] =>
   names.map((name) => `r.${name} as ${name}`);
+
+/** A SELECT whose only WITH stands for another query. */
+export const withNamed = (select: Select, query: Query): Select => ({
+  ...select,
+  ctes: select.ctes.map((cte) => (cte.kind === 'query_cte' ? { ...cte, query } : cte)),
+});

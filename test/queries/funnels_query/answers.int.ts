@@ -32,6 +32,10 @@ const events: readonly PlainEvent[] = story.map(([person, event, minutes, plan],
 beforeAll(async () => {
   facade = await openFacade();
   await insertEvents(facade.database.pool, facade.projectId, events);
+  await facade.database.pool.query(
+    `insert into public.persons (team_id, id, properties) values ($1, $2, '{"city": "Ulm"}')`,
+    [facade.projectId, events[0]?.actor],
+  );
   await insertEvents(
     facade.database.pool,
     facade.otherProjectId,
@@ -183,6 +187,36 @@ describe('FunnelsQuery', () => {
     ]);
   });
 
+  it('breaks down by persons, sessions, expressions and what events are', async () => {
+    const values = async (breakdown_type: string, breakdown: string) => {
+      const { body } = await ask({ breakdownFilter: { breakdown, breakdown_type } });
+      return (body.results as { breakdown_value: unknown; count: number }[][]).map(([first]) => [
+        first?.breakdown_value,
+        first?.count,
+      ]);
+    };
+    expect(await values('person', 'city')).toEqual([
+      [['Ulm'], 1],
+      [[''], 2],
+    ]);
+    expect(await values('session', 'id')).toEqual([['', 3]]);
+    expect(await values('dialect', 'upper(properties.size)')).toEqual([['S', 3]]);
+    expect(await values('event_metadata', 'event')).toEqual([['view', 3]]);
+  });
+
+  it('begins with the first event, and leaves test accounts out, where that is asked for', async () => {
+    const all = await ask({ dateRange: { date_from: 'all', date_to: '2026-11-12' } });
+    expect([counts(all.body.results), all.body.resolved_date_range]).toMatchObject([
+      [3, 2, 1],
+      { date_from: expect.stringMatching(/^2026-11-10T00:00:00/) },
+    ]);
+    await facade.database.pool.query(
+      `update exportd.projects set test_account_filters = '[{"type": "person", "key": "city", "value": "Ulm", "operator": "is_not"}]' where id = $1`,
+      [facade.projectId],
+    );
+    expect(counts((await ask({ filterTestAccounts: true })).body.results)).toEqual([2, 1, 0]);
+  });
+
   it('takes the filters of a dashboard', async () => {
     const { body } = await ask({}, { filters_override: { date_from: '2026-11-11', date_to: '2026-11-12' } });
     expect(counts(body.results)).toEqual([1, 0, 0]);
@@ -206,6 +240,16 @@ const refused: readonly (readonly [what: object, attr: string, detail: RegExp])[
     { breakdownFilter: { breakdown: 'nothing(', breakdown_type: 'hogql' } },
     'query__breakdownFilter__breakdown',
     /line 1/,
+  ],
+  [
+    { breakdownFilter: { breakdown: 'count()', breakdown_type: 'hogql' } },
+    'query__breakdownFilter__breakdown',
+    /cannot stand in WHERE/,
+  ],
+  [
+    { breakdownFilter: { breakdown: 'price', breakdown_histogram_bin_count: 4 } },
+    'query__breakdownFilter__breakdown',
+    /bins of a histogram/,
   ],
   [
     filterOf({ funnelAggregateByHogQL: 'missing_field' }),
