@@ -20,12 +20,7 @@ const displays = {
 
 export type DisplayForm = keyof typeof displays;
 
-const displaySchema = z.enum([
-  ...displays.timeSeries,
-  ...displays.cumulative,
-  ...displays.totalValue,
-  'CalendarHeatmap',
-]);
+const displaySchema = z.enum([...displays.timeSeries, ...displays.cumulative, ...displays.totalValue]);
 
 /** What the answer of a query holds. */
 export function displayFormOf(display: z.infer<typeof displaySchema> | null | undefined): DisplayForm {

@@ -1,4 +1,6 @@
 import { inTransaction, type Pool } from '../../../src/journal/database.ts';
+import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
+import { trendsActors, type TrendsPoint } from '../../../src/queries/trends_query/actors.ts';
 import { trendsQueryKind } from '../../../src/queries/trends_query/index.ts';
 import type { TrendsQuery } from '../../../src/queries/trends_query/schema.ts';
 import type { QueryContext, QueryProject } from '../../../src/queries/query_kind.ts';
@@ -61,4 +63,20 @@ export async function trends(
   const parsed = trendsQuery(query);
   const answer = await asQuery(pool, project, now, (context) => kind.run(parsed, context));
   return { results: answer.results as readonly Result[], hasMore: answer.hasMore ?? false };
+}
+
+/** Who is behind a point of an answer, with how many events each. */
+export async function actorsOf(
+  pool: Pool,
+  query: object,
+  point: TrendsPoint,
+  project: QueryProject,
+  now: Date,
+): Promise<readonly { readonly id: unknown; readonly events: number }[]> {
+  return asQuery(pool, project, now, async (context) => {
+    const reader = await openDialectReader(context, relations);
+    const about = { project, now, reader, attr: 'query__source' };
+    const { rows } = await reader.read(await trendsActors(trendsQuery(query), point, about));
+    return rows.map(([id, events]) => ({ id, events: Number(events) }));
+  });
 }

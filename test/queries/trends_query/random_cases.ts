@@ -139,7 +139,15 @@ export interface TrendsCase {
     readonly dateRange: object;
     readonly compareFilter: object | null;
   };
-  readonly query: object;
+  readonly query: {
+    readonly series: readonly {
+      readonly kind: string;
+      readonly math?: string;
+      readonly event?: string | null;
+      readonly properties?: readonly object[];
+    }[];
+    readonly trendsFilter: { readonly display: string };
+  };
   readonly plain: PlainQuery;
 }
 
@@ -198,3 +206,19 @@ export const trendsCase = (exact: boolean): fc.Arbitrary<TrendsCase> =>
       };
       return { request, query, plain };
     });
+
+/** The same case with one math for all series, and lines as they are computed. */
+export function withMath({ request, query, plain }: TrendsCase, math: string): TrendsCase {
+  const { series, trendsFilter, ...rest } = query;
+  const { event, properties } = series[0] ?? {};
+  const { display } = trendsFilter;
+  return {
+    request,
+    query: {
+      ...rest,
+      series: [{ kind: 'EventsNode', event, math, ...(properties && { properties }) }],
+      trendsFilter: { display },
+    },
+    plain,
+  };
+}

@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { previousRange, resolveRange, type Interval } from '../../../src/queries/dates/date_range.ts';
 import type { QueryProject } from '../../../src/queries/query_kind.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { trends } from './asking.ts';
+import { actorsOf, trends, type Result } from './asking.ts';
 import type { PlainEvent } from './plain_math.ts';
 import { PlainTrends } from './plain_trends.ts';
-import { eventsOf, now, personsOfCases, trendsCase, type TrendsCase } from './random_cases.ts';
+import { eventsOf, now, personsOfCases, trendsCase, withMath, type TrendsCase } from './random_cases.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -112,4 +112,54 @@ describe('random queries of random events have the answer that going through all
       { numRuns: 15, endOnFailure: true },
     );
   });
+});
+
+/** The actors of a point of a line. */
+const actorsBehind = (query: object, line: Result, day: string | null, project: QueryProject) =>
+  actorsOf(
+    database.pool,
+    query,
+    {
+      day,
+      series: line.order,
+      breakdown: line.breakdown_value ?? null,
+      compare: line.compare_label ?? null,
+    },
+    project,
+    now,
+  );
+
+describe('the actors of a point', () => {
+  it.each(projects)(
+    'are as many as it counts, and their events add up to it, in $timezone',
+    async (settings) => {
+      await fc.assert(
+        fc.asyncProperty(
+          eventsOf(settings.timezone),
+          trendsCase(true),
+          fc.nat(),
+          async (events, one, seed) => {
+            const ofSomebody = events.filter(({ person_id }) => person_id !== null);
+            const project = await projectWith(ofSomebody, settings);
+            for (const math of ['dau', 'weekly_active', 'first_time_for_user', 'total']) {
+              const { query, plain } = withMath(one, math);
+              const isRunning = math !== 'dau' && math !== 'total' && plain.display === 'cumulative';
+              if (isRunning) continue;
+              const { results } = await trends(database.pool, query, project, now);
+              const line = results[seed % Math.max(results.length, 1)];
+              if (line === undefined) continue;
+              const point = seed % Math.max(line.days.length, 1);
+              const day = line.days[point] ?? null;
+              const actors = await actorsBehind(query, line, day, project);
+              const counted =
+                math === 'total' ? actors.reduce((sum, actor) => sum + actor.events, 0) : actors.length;
+              expect(counted).toBe(day === null ? line.aggregated_value : line.data[point]);
+              expect(new Set(actors.map(({ id }) => id)).size).toBe(actors.length);
+            }
+          },
+        ),
+        { numRuns: 12, endOnFailure: true },
+      );
+    },
+  );
 });
