@@ -27,11 +27,13 @@ export function expressionValue(compiler: Compiler, node: Expression, scope: Sco
   scope.statement.checkSize(value.sql, node);
   if (scope.grouping === null || value.facts.column === null || value.facts.aggregate !== null) return value;
   const { grouping } = scope;
-  // A condition that a key is equal to may have been written for a filter.
+  // A condition that a key is equal to may have been written for a filter, and a key may be a part of another one.
   const isFilter = use !== 'value' && grouping.keyCount > 0;
+  const ungrouped = (): Value => compiled(compiler, node, { ...scope, grouping: null }, 'value');
   const key =
     grouping.keyOf(value) ??
-    (isFilter ? grouping.keyOf(compiled(compiler, node, scope, 'value')) : undefined);
+    (isFilter ? grouping.keyOf(compiled(compiler, node, scope, 'value')) : undefined) ??
+    (grouping.keyCount > 1 && node.kind !== 'field' ? grouping.keyOf(ungrouped()) : undefined);
   if (key === undefined) return value;
   return { sql: key.sql, type: key.type, facts: { ...value.facts, column: null } };
 }
