@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
 import { DialectError } from '../../src/dialect/dialect_error.ts';
 import { parseExpression, parseQuery } from '../../src/dialect/parser/parse.ts';
-import type { Placeholders } from '../../src/dialect/resolve/placeholders.ts';
+import type { Placeholders, PlaceholderValue } from '../../src/dialect/resolve/placeholders.ts';
 import { project } from './project.ts';
 import { refusedQueries } from './refused_queries.ts';
 
@@ -80,6 +80,17 @@ describe('limits', () => {
 });
 
 describe('placeholders', () => {
+  const ofRows: PlaceholderValue = {
+    kind: 'rows',
+    conditionOf: ({ table, name }) => parseExpression(`${name}.event = '${table}'`),
+  };
+
+  it('of rows are refused where a SELECT reads no such rows', () => {
+    expect(() => compile('SELECT 1 FROM persons WHERE {filters}', new Map([['filters', ofRows]]))).toThrow(
+      'Cannot use {filters} in a SELECT that reads neither events nor sessions.',
+    );
+  });
+
   it.each<readonly [string, Placeholders, string]>([
     ['SELECT 1 WHERE {filters}', new Map(), 'SELECT 1 WHERE true LIMIT 100'],
     [
@@ -91,6 +102,16 @@ describe('placeholders', () => {
       'SELECT 1 FROM events WHERE timestamp >= {filters.dateRange.from} AND true',
       new Map([['filters.dateRange.from', { kind: 'unset' }]]),
       'SELECT 1 FROM events WHERE true AND true LIMIT 100',
+    ],
+    [
+      'SELECT 1 FROM persons AS p JOIN events AS e ON e.person_id = p.id WHERE {filters}',
+      new Map([['filters', ofRows]]),
+      "SELECT 1 FROM persons AS p INNER JOIN events AS e ON e.person_id = p.id WHERE e.event = 'events' LIMIT 100",
+    ],
+    [
+      'SELECT event FROM (SELECT event FROM events WHERE {filters})',
+      new Map([['filters', ofRows]]),
+      "SELECT event FROM (SELECT event FROM events WHERE events.event = 'events') LIMIT 100",
     ],
     ['SELECT {variables.n}', new Map([['variables.n', { kind: 'value', value: -3 }]]), 'SELECT -3 LIMIT 100'],
     ['SELECT 1 LIMIT {n}', new Map([['n', { kind: 'value', value: 5 }]]), 'SELECT 1 LIMIT 5'],
