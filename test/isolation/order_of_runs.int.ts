@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { runWorkflowId } from '../../workflows/messages.ts';
 import { until } from '../setup/until.ts';
 import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
 import { createBehind } from './behind.ts';
@@ -27,13 +28,16 @@ it('a scheduled run comes before those of a backfill that have waited for longer
   };
   const backlog = await stack.createExport();
   await stack.command(backlog, 'backfill', lastHours(8));
+  /** How many runs have handed their export to Temporal, which keeps it for a worker. */
   const waiting = async (id: string) => {
-    const { rows } = await stack.pool.query<{ waiting: number }>(
-      `select count(*)::int as waiting from exportd.batch_export_runs
-       where batch_export_id = $1 and records_total_count is not null`,
-      [id],
+    const pending = await Promise.all(
+      (await stack.runsOf(id)).map(async (run) => {
+        const handle = stack.client.workflow.getHandle(runWorkflowId(run));
+        const described = await handle.describe().catch(() => undefined);
+        return described?.raw.pendingActivities?.length ?? 0;
+      }),
     );
-    return rows[0]?.waiting ?? 0;
+    return pending.filter((activities) => activities > 0).length;
   };
   await until(async () => order.length === 1 && (await waiting(backlog)) === 8, 'the backlog');
   const { id } = await createBehind(stack, 1);

@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Context } from '@temporalio/activity';
 import { randomUUID } from 'node:crypto';
-import { runWorkflowId } from '../../workflows/messages.ts';
+import { runWorkflowId, workflowTypes } from '../../workflows/messages.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { endRun } from '../../src/decisions/run_endings.ts';
+import { startableRun } from '../../src/decisions/startable_runs.ts';
 import { readCommand } from '../../src/journal/commands.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createReconciler } from '../../src/temporal/reconciler.ts';
+import { runInput } from '../../src/temporal/run_limits.ts';
+import { taskQueues } from '../../src/temporal/task_queues.ts';
 import { createBehind } from '../decisions/behind.ts';
 import { until } from '../setup/until.ts';
 import { createControlStack, lastHours, type Behaviour, type ControlStack } from './control_stack.ts';
@@ -15,7 +18,6 @@ let stack: ControlStack;
 let usual: Behaviour;
 beforeAll(async () => {
   stack = await createControlStack({
-    EXPORTD_RUN_TIMEOUT_MS: '6000',
     EXPORTD_RETRY_INITIAL_MS: '100',
     EXPORTD_MAX_CONCURRENT_RUNS: '1',
     EXPORTD_RECONCILE_INTERVAL_MS: '100',
@@ -78,15 +80,19 @@ describe('the reconciler', () => {
     const id = await stack.createExport();
     await stack.command(id, 'backfill', lastHours(1));
     const run = await stack.runIn(id, 'Starting');
+    const startable = await startableRun(stack.pool, run.id);
+    if (!startable) throw new Error('The run is gone.');
+    // The same, but for how long it may take: every other run of this file may take as long as a busy machine needs.
+    await stack.client.workflow.start(workflowTypes.run, {
+      workflowId: runWorkflowId(run),
+      taskQueue: taskQueues(stack.settings).control,
+      args: [runInput(startable, stack.settings)],
+      memo: { run_id: run.id },
+      workflowExecutionTimeout: '1s',
+      workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+    });
     const handle = stack.client.workflow.getHandle(runWorkflowId(run));
-    await until(
-      () =>
-        handle.describe().then(
-          ({ status }) => status.name === 'TIMED_OUT',
-          () => false,
-        ),
-      'the time-out',
-    );
+    await until(async () => (await handle.describe()).status.name === 'TIMED_OUT', 'the time-out');
     Object.assign(stack.behaviour, usual);
     await stack.reconcile();
     expect(await stack.runIn(id, 'TimedOut')).toMatchObject({ id: run.id });
