@@ -143,7 +143,7 @@ export interface TrendsCase {
     readonly series: readonly {
       readonly kind: string;
       readonly math?: string;
-      readonly event?: string | null;
+      readonly event?: string | null | undefined;
       readonly properties?: readonly object[];
     }[];
     readonly trendsFilter: { readonly display: string };
