@@ -13,7 +13,7 @@ let stack: Stack;
 
 beforeAll(async () => {
   stack = await startStack('late-rows', {
-    EXPORTD_RECHECK_FIRST_MS: recheckMs(30),
+    EXPORTD_RECHECK_FIRST_MS: recheckMs(20),
     // Where the machine is slow, the first count is due before the rows have come, or even the run has completed.
     EXPORTD_RECHECK_SECOND_MS: recheckMs(150),
     EXPORTD_GRACE_MS: '0',

@@ -35,6 +35,7 @@ export interface ShownRun {
   readonly manifest_key: string | null;
   readonly cursor: string | null;
   readonly backfill_id: string | null;
+  readonly created_at: string;
 }
 
 /** A worker process. */
