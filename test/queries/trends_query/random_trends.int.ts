@@ -109,7 +109,7 @@ describe('random queries of random events have the answer that going through all
           );
         },
       ),
-      { numRuns: 15, endOnFailure: true },
+      { numRuns: 10, endOnFailure: true },
     );
   });
 });
@@ -158,7 +158,7 @@ describe('the actors of a point', () => {
             }
           },
         ),
-        { numRuns: 12, endOnFailure: true },
+        { numRuns: 6, endOnFailure: true },
       );
     },
   );
