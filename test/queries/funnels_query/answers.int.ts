@@ -16,6 +16,7 @@ const story: readonly (readonly [person: number, event: string, minutes: number,
   [2, 'signup', 20, ''],
   [2, 'help', 25, ''],
   [3, 'view', 60 * 24, 'team'],
+  [3, 'chat', 60 * 24 + 2, 'team'],
   [3, 'bought', 60 * 24 + 5, 'team'],
 ];
 
@@ -125,6 +126,12 @@ describe('FunnelsQuery', () => {
     const help = { kind: 'EventsNode', event: 'help', funnelFromStep: 1, funnelToStep: 2 };
     const excluded = await ask({ funnelsFilter: { exclusions: [help] } });
     expect(counts(excluded.body.results)).toEqual([2, 1, 1]);
+    const chat = { kind: 'EventsNode', event: 'chat', funnelFromStep: 0, funnelToStep: 1 };
+    const both = await ask({
+      series: [view, { ...signup, optionalInFunnel: true }, bought],
+      funnelsFilter: { exclusions: [chat] },
+    });
+    expect(counts(both.body.results)).toEqual([2, 2, 1]);
   });
 
   it('breaks down, with a list for each value', async () => {
