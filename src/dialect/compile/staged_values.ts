@@ -46,7 +46,8 @@ export function stagedValue(compiler: Compiler, node: Expression, scope: Scope, 
   return { sql: staging.column(value.sql), type: value.type, facts: value.facts };
 }
 
-const namesParameter = (node: Expression, { lambdas }: Scope): boolean =>
+/** Whether a parameter of a lambda around is read in it. */
+export const namesParameter = (node: Expression, { lambdas }: Pick<Scope, 'lambdas'>): boolean =>
   findNodes(node, (inner): inner is Extract<Node, { kind: 'field' }> => inner.kind === 'field').some(
     ({ path }) => lambdas.has(path[0]?.text ?? ''),
   );

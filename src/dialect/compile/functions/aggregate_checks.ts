@@ -3,6 +3,7 @@ import type { FunctionDefinition } from '../../functions/definition.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import { mergeFacts, type Value } from '../../resolve/value.ts';
+import { namesParameter } from '../staged_values.ts';
 import type { AggregateSite } from './site.ts';
 
 const takingDistinct: ReadonlySet<string> = new Set([
@@ -65,6 +66,9 @@ export function checkPlace(call: Call, definition: FunctionDefinition, scope: Sc
       `${what} '${name}' cannot be nested inside another aggregation '${scope.aggregate ?? ''}'.`,
       call,
     );
+  // An aggregate over nothing of the lambda is a column of the groups like any other.
+  const isOfGroup = phase === 'lambda' && scope.grouping !== null && call.over === null;
+  if (isOfGroup && !namesParameter(call, scope)) return;
   if (phase === 'lambda') throw statement.error(`${what} '${name}' cannot stand inside a lambda.`, call);
   const instead = call.over !== null ? 'Write QUALIFY.' : phase === 'WHERE' ? 'Write HAVING.' : null;
   throw statement.error(`${what} '${name}' cannot stand in ${phase}.`, call, instead);
