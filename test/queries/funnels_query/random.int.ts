@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { funnel as ask, insertEvents } from './asking.ts';
+import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
+import { funnelActorRows } from '../../../src/queries/funnels_query/funnel_actors.ts';
+import { planFunnel } from '../../../src/queries/funnels_query/plan.ts';
+import { asQuery, funnel as ask, funnelsQuery, insertEvents, now, projectOf, relations } from './asking.ts';
 import { answered, expectedOf } from './expected.ts';
 import { eventsArb, funnelArb, queryOf } from './random_funnels.ts';
 
@@ -30,3 +33,24 @@ it('random funnels over random events give what a walk event by event gives', as
     { numRuns: 20 },
   );
 });
+
+it.each(['ordered', 'strict'])(
+  'PostgreSQL sorts the events of an %s funnel once for all steps',
+  async (order) => {
+    const series = ['a', 'b', 'c', 'd'].map((event) => ({ kind: 'EventsNode', event }));
+    const plan = planFunnel(funnelsQuery({ series, funnelsFilter: { funnelOrderType: order } }));
+    const project = projectOf(1);
+    const lines = await asQuery(database.pool, project, now, async (context) => {
+      const reader = await openDialectReader(context, relations);
+      const { sql, parameters } = reader.compile(funnelActorRows(plan, { project, now, earliest: null }));
+      const explained = await context.connection.query<{ 'QUERY PLAN': string }>(
+        `explain (costs off) ${sql}`,
+        [...parameters],
+      );
+      return explained.rows.map((row) => row['QUERY PLAN']);
+    });
+    expect(lines.filter((line) => line.includes('WindowAgg'))).toHaveLength(3);
+    // The second one sorts the few attempts that are left, of which each person's best is taken.
+    expect(lines.filter((line) => line.includes('Sort Key'))).toHaveLength(2);
+  },
+);
