@@ -27,6 +27,4 @@ export const queryTransaction = (timeoutMs: number): Readonly<Record<string, str
   statement_timeout: String(timeoutMs + serverGraceMs),
   // Of a process that was killed, PostgreSQL notices within this time that nobody waits for the rows.
   client_connection_check_interval: '1s',
-  // Rows are fetched to the end, so a plan that is quick to its first rows alone is none.
-  cursor_tuple_fraction: '1',
 });

@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import pg from 'pg';
 import { QueryInvalid } from './query_errors.ts';
 import type { QueryContext } from './query_kind.ts';
 
@@ -15,9 +15,8 @@ export interface ReadRows {
   readonly columns: readonly { readonly name: string; readonly type_id: number }[];
 }
 
-/** Few enough that a block of wide rows does not fill the memory before it is measured. */
-const rowsPerFetch = 500;
-const cursor = 'exportd_query';
+/** How many rows are read between two reports of progress. */
+const rowsPerReport = 500;
 
 /** The rows of an answer are too many bytes. */
 export const tooLarge = (bytes: number): QueryInvalid =>
@@ -27,10 +26,11 @@ export const tooLarge = (bytes: number): QueryInvalid =>
   );
 
 /**
- * Reads at most `mostRows` rows of a SELECT, block by block, so that an answer that is too large is found out before it
- * is in memory; how many were read is told as the query's progress.
+ * Reads at most `mostRows` rows of a SELECT and measures each as it comes, so that an answer that is too large is found
+ * out before it is in memory; how many were read is told as the query's progress. Without a cursor, for which
+ * PostgreSQL uses one process only; so the statement itself has to have a LIMIT that is not far from `mostRows`.
  * @param types how values are read from their texts; the PostgreSQL client's own ways when it is not given
- * @throws QueryInvalid `result_too_large`
+ * @throws QueryInvalid `result_too_large`; the connection, on which rows are still on their way, is then of no more use
  */
 export async function readRows(
   { connection, byte_limit, progress }: Pick<QueryContext, 'connection' | 'byte_limit' | 'progress'>,
@@ -38,34 +38,31 @@ export async function readRows(
   mostRows: number,
   types?: pg.CustomTypesConfig,
 ): Promise<ReadRows> {
-  const declaration: pg.QueryConfig & { readonly queryMode: 'extended' } = {
-    text: `declare ${cursor} no scroll cursor for ${text}`,
+  const config: pg.QueryConfig & { readonly queryMode: 'extended'; readonly rowMode: 'array' } = {
+    text,
     values: [...values],
     // Even without values, so that PostgreSQL refuses a text of several statements.
     queryMode: 'extended',
+    rowMode: 'array',
+    ...(types && { types }),
   };
-  await connection.query(declaration);
   const rows: unknown[][] = [];
   let bytes = 0;
-  for (;;) {
-    const wanted = Math.min(rowsPerFetch, mostRows - rows.length);
-    const fetched = await connection.query<unknown[]>({
-      text: `fetch ${wanted} from ${cursor}`,
-      rowMode: 'array',
-      ...(types && { types }),
-    });
-    for (const row of fetched.rows) {
-      bytes += bytesOf(row);
-      if (bytes > byte_limit) throw tooLarge(byte_limit);
-      rows.push(row);
-    }
-    progress({ rows_read: rows.length, bytes_read: bytes });
-    if (fetched.rows.length < wanted || rows.length >= mostRows) {
-      await connection.query(`close ${cursor}`);
-      const columns = fetched.fields.map(({ name, dataTypeID }) => ({ name, type_id: dataTypeID }));
-      return { rows, columns };
-    }
-  }
+  const { promise, resolve, reject } = Promise.withResolvers<readonly pg.FieldDef[]>();
+  const query = new pg.Query<unknown[]>(config, (error, result) =>
+    error ? reject(error) : resolve(result.fields),
+  );
+  query.on('row', (row) => {
+    if (rows.length === mostRows || bytes > byte_limit) return;
+    bytes += bytesOf(row);
+    if (bytes > byte_limit) reject(tooLarge(byte_limit));
+    else rows.push(row);
+    if (rows.length % rowsPerReport === 0) progress({ rows_read: rows.length, bytes_read: bytes });
+  });
+  connection.query(query);
+  const fields = await promise;
+  progress({ rows_read: rows.length, bytes_read: bytes });
+  return { rows, columns: fields.map(({ name, dataTypeID }) => ({ name, type_id: dataTypeID })) };
 }
 
 const bytesOf = (row: readonly unknown[]): number => Buffer.byteLength(JSON.stringify(row));

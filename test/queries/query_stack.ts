@@ -42,7 +42,7 @@ export interface QueryStack {
   readonly server: QueryServer;
   /** Starts one more server on the same database. */
   addServer(more?: Record<string, string>): Promise<QueryServer>;
-  /** How many statements of queries are under way, seen by PostgreSQL itself. */
+  /** How many statements of queries are under way, which sleep or wait for a table, seen by PostgreSQL itself. */
   statements(): Promise<number>;
   /** Waits until so many are, one when nothing is said. */
   running(count?: number): Promise<void>;
@@ -128,7 +128,7 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
   const statements: QueryStack['statements'] = async () => {
     const { rows } = await pool.query<{ count: number }>(
       `select count(*) as count from pg_stat_activity
-       where state = 'active' and datname = current_database() and query ~ '^(declare|fetch) '`,
+       where state = 'active' and datname = current_database() and wait_event in ('PgSleep', 'relation')`,
     );
     return rows[0]?.count ?? 0;
   };
