@@ -1,9 +1,9 @@
 import type { DateTime } from 'luxon';
-import type { Expression, From, Select, SetOperation } from '../../dialect/ast.ts';
+import type { Expression, From, Select } from '../../dialect/ast.ts';
 import { derived, expressionOf, fieldOf } from '../../dialect/build.ts';
 import type { ResolvedRange } from '../dates/date_range.ts';
 import type { MathKind } from './math.ts';
-import { sameColumns, selecting, tableNamed } from './selects.ts';
+import { sameColumns, selecting, tableNamed, unionOf } from './selects.ts';
 import { actorColumn, bucketColumn, resultColumn, valueColumns } from './value_columns.ts';
 
 /** Days over which a math looks back from each day, that day among them; null for others. */
@@ -42,15 +42,7 @@ export function activeChanges(rows: From, days: number, count: number): Select {
       { from: tableNamed('active_spans') },
     );
   const begun = change('first_day', 'actors');
-  const both: SetOperation = {
-    kind: 'set_operation',
-    operator: 'union all',
-    operands: [begun, change('end_day', '-actors')],
-    orderBy: [],
-    limit: null,
-    start: 0,
-    end: 0,
-  };
+  const both = unionOf([begun, change('end_day', '-actors')]);
   const keys = [bucketColumn, ...values];
   return selecting(
     { ...sameColumns(keys), [resultColumn]: expressionOf(`sum(${resultColumn})`) },

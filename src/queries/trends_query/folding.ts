@@ -35,8 +35,11 @@ export function keptValues(results: Select, count: number, limit: number, total:
 /** What results are summed up to. */
 export const sumOfResults = expressionOf(`sum(ifNull(${resultColumn}, 0))`);
 
-/** Rows beside the values that are kept, which are null where a row's value is not among them. */
-export function besideKept(rows: string, kept: string, count: number): From {
+/**
+ * Rows beside the values that are kept: all of them, with null where a row's value is not among those (`left`), or only
+ * rows whose value is (`inner`).
+ */
+export function besideKept(type: 'left' | 'inner', rows: string, kept: string, count: number): From {
   const columns = valueColumns(count);
   const condition = joined(
     'and',
@@ -49,6 +52,7 @@ export function besideKept(rows: string, kept: string, count: number): From {
     throw new Error('No join.');
   const join: Join = {
     ...from,
+    type,
     left: tableNamed(rows),
     right: tableNamed(kept),
     constraint: { ...from.constraint, condition },
@@ -58,19 +62,18 @@ export function besideKept(rows: string, kept: string, count: number): From {
 
 /** The values of rows beside those that are kept: others are all one. */
 export function foldedValues(count: number): Readonly<Record<string, Expression>> {
-  const columns = valueColumns(count);
-  const first = fieldOf(rankedName(columns[0] ?? ''));
+  const parts = { isNotKept: isNotKept(), other: { value: otherValue } };
   return Object.fromEntries(
-    columns.map((name) => [
+    valueColumns(count).map((name) => [
       name,
-      expressionOf('isNull({first}) ? {other} : {own}', {
-        first,
-        other: { value: otherValue },
-        own: fieldOf(name),
-      }),
+      expressionOf('{isNotKept} ? {other} : {own}', { ...parts, own: fieldOf(name) }),
     ]),
   );
 }
+
+/** That a row beside the values that are kept has none of them. */
+export const isNotKept = (): Expression =>
+  expressionOf('isNull({first})', { first: fieldOf(rankedName(valueColumns(1)[0] ?? '')) });
 
 /** The same for events themselves: values that are not among those of another query are all one. */
 export function foldedEvents(values: readonly Expression[], kept: Select): readonly Expression[] {

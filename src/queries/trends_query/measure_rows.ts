@@ -38,22 +38,36 @@ const ofSomebody = (events: SeriesEvents, actor: Expression | null): SeriesEvent
         condition: joined('and', [events.condition, expressionOf('isNotNull({actor})', { actor })]),
       };
 
-/** Rows whose values were taken together, so that each actor has one again. */
-export function foldedRows(
-  measure: PartialMeasure,
-  keys: LineKeys,
+/** Rows as they are, of those of a relation. */
+export const sameRows = (measure: PartialMeasure, keys: LineKeys, from: From): Select =>
+  selecting(sameColumns([...groupNames(measure, keys), ...Object.keys(measure.parts)]), { from });
+
+/** Rows with other values, as many as there were. */
+export const renamedRows = (
+  { parts }: PartialMeasure,
+  { bucket }: LineKeys,
   values: Readonly<Record<string, Expression>>,
   from: From,
+): Select =>
+  selecting(
+    { ...sameColumns(bucket === null ? [] : [bucketColumn]), ...values, ...sameColumns(Object.keys(parts)) },
+    { from },
+  );
+
+/** Rows whose values are taken together, so that each actor has one again. */
+export function mergedRows(
+  measure: PartialMeasure,
+  keys: LineKeys,
+  value: Expression,
+  { from, where }: { readonly from: From; readonly where: Expression },
 ): Select {
-  const { actor, parts } = measure;
-  const names = actor === null ? [] : Object.entries(parts);
+  const names = keyNames(keys);
   const columns = {
-    ...(keys.bucket !== null && { [bucketColumn]: fieldOf(bucketColumn) }),
-    ...values,
-    ...(actor === null ? sameColumns(Object.keys(parts)) : { [actorColumn]: fieldOf(actorColumn) }),
-    ...Object.fromEntries(names.map(([name, { merged }]) => [name, merged])),
+    ...Object.fromEntries(names.map((name) => [name, name === bucketColumn ? fieldOf(name) : value])),
+    [actorColumn]: fieldOf(actorColumn),
+    ...Object.fromEntries(Object.entries(measure.parts).map(([name, { merged }]) => [name, merged])),
   };
-  return selecting(columns, { from, groupBy: actor === null ? [] : groupNames(measure, keys) });
+  return selecting(columns, { from, where, groupBy: groupNames(measure, keys) });
 }
 
 /** What rows, of which each actor has one, amount to: the keys and `result`. */

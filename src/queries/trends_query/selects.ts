@@ -1,4 +1,4 @@
-import type { Expression, From, Query, QueryCte, Select } from '../../dialect/ast.ts';
+import type { Expression, From, Query, QueryCte, Select, SetOperation } from '../../dialect/ast.ts';
 import { fieldOf, named, selectOf } from '../../dialect/build.ts';
 
 const nowhere = { start: 0, end: 0 };
@@ -72,6 +72,16 @@ export function selecting(columns: Readonly<Record<string, Expression>>, parts: 
           },
   };
 }
+
+/** All rows of several queries. */
+export const unionOf = (operands: readonly Select[]): SetOperation => ({
+  kind: 'set_operation',
+  operator: 'union all',
+  operands,
+  orderBy: [],
+  limit: null,
+  ...nowhere,
+});
 
 /** Columns as they are. */
 export const sameColumns = (names: readonly string[]): Readonly<Record<string, Expression>> =>

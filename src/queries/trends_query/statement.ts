@@ -1,12 +1,20 @@
-import type { Expression, From, Select } from '../../dialect/ast.ts';
+import type { Expression, From, Query, Select } from '../../dialect/ast.ts';
 import { derived, expressionOf } from '../../dialect/build.ts';
 import type { ResolvedRange } from '../dates/date_range.ts';
 import { activeChanges, sumOfChanges } from './active_windows.ts';
-import { besideKept, foldedEvents, foldedValues, keptValues, sumOfResults } from './folding.ts';
-import { firstIntervals, foldedRows, measureResults, measureRows } from './measure_rows.ts';
+import { besideKept, foldedEvents, foldedValues, isNotKept, keptValues, sumOfResults } from './folding.ts';
+import {
+  firstIntervals,
+  measureResults,
+  measureRows,
+  mergedRows,
+  renamedRows,
+  sameRows,
+} from './measure_rows.ts';
+import { otherValue } from './breakdown_marks.ts';
 import type { Measure, PartialMeasure, WholeMeasure } from './measures.ts';
 import { overEvents, type SeriesEvents } from './series_events.ts';
-import { namedQueries, tableNamed } from './selects.ts';
+import { namedQueries, tableNamed, unionOf } from './selects.ts';
 import { keyColumns, keyNames, type LineKeys, resultColumn } from './value_columns.ts';
 
 /** What one statement computes: all lines of one series. */
@@ -27,8 +35,8 @@ export interface SeriesStatement {
 const rowsName = 'trend_rows';
 const keptName = 'kept_values';
 
-/** One SELECT of the keys and `result`; of active windows, `result` is how it changes from day to day. */
-export function seriesStatement(asked: SeriesStatement): Select {
+/** One query of the keys and `result`; of active windows, `result` is how it changes from day to day. */
+export function seriesStatement(asked: SeriesStatement): Query {
   const { measure } = asked;
   return measure.form === 'whole' ? wholeStatement(asked, measure) : partialStatement(asked, measure);
 }
@@ -60,7 +68,7 @@ function wholeStatement(asked: SeriesStatement, measure: WholeMeasure): Select {
   return wholeResults(asked, measure, foldedEvents(values, keptOfSeries(asked)));
 }
 
-function partialStatement(asked: SeriesStatement, measure: PartialMeasure): Select {
+function partialStatement(asked: SeriesStatement, measure: PartialMeasure): Query {
   const { keys, events, limit } = asked;
   const count = keys.values.length;
   if (count === 0 && measure.direct !== null && asked.counted === 'each interval')
@@ -68,10 +76,23 @@ function partialStatement(asked: SeriesStatement, measure: PartialMeasure): Sele
   const rows = measureRows(measure, keys, events);
   if (count === 0) return resultsOf(asked, measure, derived(rows, rowsName));
   const kept = keptValues(resultsOf(asked, measure, tableNamed(rowsName)), count, limit, totalOf(asked));
-  const folded = foldedRows(measure, keys, foldedValues(count), besideKept(rowsName, keptName, count));
-  const statement = resultsOf(asked, measure, derived(folded, 'folded_rows'));
+  const beside = (type: 'left' | 'inner'): From => besideKept(type, rowsName, keptName, count);
+  const results = (made: Select): Select => resultsOf(asked, measure, derived(made, 'rows_of_lines'));
+  const isActors = measure.actor !== null;
+  const first = results(
+    isActors
+      ? sameRows(measure, keys, beside('inner'))
+      : renamedRows(measure, keys, foldedValues(count), beside('left')),
+  );
   const queries = namedQueries({ [rowsName]: rows, [keptName]: kept });
-  return { ...statement, ctes: [...queries, ...statement.ctes] };
+  const named = { ...first, ctes: [...queries, ...first.ctes] };
+  if (!isActors) return named;
+  // Only actors of other values can have several rows there, so that the others need not be grouped again.
+  const others = mergedRows(measure, keys, expressionOf('{other}', { other: { value: otherValue } }), {
+    from: beside('left'),
+    where: isNotKept(),
+  });
+  return unionOf([named, results(others)]);
 }
 
 function resultsOf({ counted, keys }: SeriesStatement, measure: PartialMeasure, rows: From): Select {
