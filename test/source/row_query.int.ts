@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { failureFor } from '../../activities/failures.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
 import { everyRow, type RowSelection } from '../../src/source/row_selection.ts';
@@ -207,6 +208,20 @@ it('cuts a range and reads its stretches as it does without a query', async () =
   const [cut] = cuts;
   const behind = await blocksOf(sources.plain, range, { after: cut ?? null });
   expect(behind.map(({ rows, first }) => [rows, first.id])).toEqual([[2, event(4)]]);
+});
+
+it('fails for good where a stored query does not give what it gave', async () => {
+  const range = rangeOf('events', 'select event from events');
+  const { query } = range.selection;
+  if (!query) throw new Error('There is no query.');
+  const fails = async (changed: Partial<RowRange>, message: RegExp) => {
+    const failure = await blocksOf(sources.plain, { ...range, ...changed }).then(() => undefined, failureFor);
+    expect(failure).toMatchObject({ type: 'RowQueryFailed', nonRetryable: true });
+    expect(failure?.message).toMatch(message);
+  };
+  await fails({ model: 'persons' }, /does not fit its persons: .*The table `events` cannot be read/);
+  const fields = query.fields.map((field) => ({ ...field, type: 'bigint' as const }));
+  await fails({ selection: { ...everyRow, query: { ...query, fields } } }, /save the query again/);
 });
 
 it('binds values, whatever they hold', async () => {
