@@ -10,13 +10,23 @@ export type SelectionOf = (
   subject: Pick<RunSubject, 'batch_export_id' | 'config_version'>,
 ) => Promise<RowSelection>;
 
-/** Reads selections from the stored configs; no secret is opened. */
-export const createSelectionReader =
-  (pool: Pool): SelectionOf =>
-  async ({ batch_export_id, config_version }) => {
-    const stored = await readPublicConfig(pool, batch_export_id, config_version);
-    return storedSelection(stored);
+/** Selections that a process remembers: of each export the newest version is asked for, in every step of a run. */
+const remembered = 1_000;
+
+/** Reads selections from the stored configs; no secret is opened. What a version says never changes, so it is read once. */
+export function createSelectionReader(pool: Pool): SelectionOf {
+  const selections = new Map<string, RowSelection>();
+  return async ({ batch_export_id, config_version }) => {
+    const key = `${batch_export_id}/${config_version}`;
+    const known = selections.get(key);
+    if (known) return known;
+    const selection = storedSelection(await readPublicConfig(pool, batch_export_id, config_version));
+    selections.set(key, selection);
+    const [oldest] = selections.keys();
+    if (selections.size > remembered && oldest !== undefined) selections.delete(oldest);
+    return selection;
   };
+}
 
 /** The selection that a stored version of a config makes. */
 export const storedSelection = ({

@@ -1,0 +1,27 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { createSelectionReader } from '../../src/destination/row_selections.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+it('a version of a config is read once in a process, however many steps ask for its selection', async () => {
+  const batch_export_id = randomUUID();
+  for (const [version, event] of ['one', 'two'].entries())
+    await database.pool.query(
+      `insert into exportd.destination_configs (batch_export_id, version, destination_type, config)
+       values ($1, $2, 'S3', $3)`,
+      [batch_export_id, version + 1, { include_events: [event] }],
+    );
+  const selectionOf = createSelectionReader(database.pool);
+  const query = jest.spyOn(database.pool, 'query');
+  const first = await selectionOf({ batch_export_id, config_version: 1 });
+  expect(await selectionOf({ batch_export_id, config_version: 1 })).toBe(first);
+  expect(query).toHaveBeenCalledTimes(1);
+  expect(await selectionOf({ batch_export_id, config_version: 2 })).not.toEqual(first);
+  query.mockRestore();
+});
