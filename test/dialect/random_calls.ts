@@ -98,7 +98,11 @@ export class RandomCalls {
     if (choice < 6) return `SELECT ${this.#call(this.#one(scalars), 2)} AS x FROM rubbish LIMIT 1000`;
     if (choice < 8) {
       const call = this.#call(this.#one(aggregates), 1);
-      const suffixed = this.#draw(4) === 0 ? call.replace(/^(\w+)(.*)\)$/s, '$1If$2, i > 0)') : call;
+      const suffix = this.#one(['', '', 'If', 'OrNull', 'OrDefault', 'Distinct', 'Array', 'OrNullIf']);
+      const suffixed = call.replace(
+        /^(\w+)(.*)\)$/s,
+        `$1${suffix}$2${suffix.endsWith('If') ? ', i > 0' : ''})`,
+      );
       return `SELECT ${suffixed} AS x FROM rubbish${this.#draw(2) === 0 ? ' GROUP BY b' : ''} LIMIT 1000`;
     }
     if (choice === 8) {
