@@ -1,5 +1,5 @@
 import type { Expression, From, Join, Select } from '../../dialect/ast.ts';
-import { derived, expressionOf, fieldOf, joined, selectOf } from '../../dialect/build.ts';
+import { expressionOf, fieldOf, joined, selectOf } from '../../dialect/build.ts';
 import { nullValue, otherValue } from './breakdown_marks.ts';
 import { selecting, tableNamed } from './selects.ts';
 import { resultColumn, valueColumns } from './value_columns.ts';
@@ -9,10 +9,10 @@ const rankedName = (column: string): string => column.replace('breakdown', 'kept
 /**
  * The values that have a line of their own: those with the largest totals, equal ones in the order of their bytes;
  * events without any value come last.
- * @param results the results of all values: columns of values and `result`
+ * @param results of all values: columns of values and `result`
  * @param total of a value, over its results
  */
-export function keptValues(results: Select, count: number, limit: number, total: Expression): Select {
+export function keptValues(results: From, count: number, limit: number, total: Expression): Select {
   const columns = valueColumns(count);
   const missing = joined(
     'and',
@@ -21,7 +21,7 @@ export function keptValues(results: Select, count: number, limit: number, total:
     ),
   );
   return selecting(Object.fromEntries(columns.map((name) => [rankedName(name), fieldOf(name)])), {
-    from: derived(results, 'results'),
+    from: results,
     groupBy: columns,
     orderBy: [
       { by: expressionOf('{missing} ? 1 : 0', { missing: missing ?? expressionOf('true') }) },
@@ -58,17 +58,6 @@ export function besideKept(type: 'left' | 'inner', rows: string, kept: string, c
     constraint: { ...from.constraint, condition },
   };
   return join;
-}
-
-/** The values of rows beside those that are kept: others are all one. */
-export function foldedValues(count: number): Readonly<Record<string, Expression>> {
-  const parts = { isNotKept: isNotKept(), other: { value: otherValue } };
-  return Object.fromEntries(
-    valueColumns(count).map((name) => [
-      name,
-      expressionOf('{isNotKept} ? {other} : {own}', { ...parts, own: fieldOf(name) }),
-    ]),
-  );
 }
 
 /** That a row beside the values that are kept has none of them. */

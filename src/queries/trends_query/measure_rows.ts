@@ -1,5 +1,7 @@
 import type { Expression, From, Select } from '../../dialect/ast.ts';
 import { derived, expressionOf, fieldOf, joined } from '../../dialect/build.ts';
+import { otherValue } from './breakdown_marks.ts';
+import { isNotKept } from './folding.ts';
 import type { PartialMeasure } from './measures.ts';
 import { overEvents, type SeriesEvents } from './series_events.ts';
 import { sameColumns, selecting } from './selects.ts';
@@ -38,36 +40,21 @@ const ofSomebody = (events: SeriesEvents, actor: Expression | null): SeriesEvent
         condition: joined('and', [events.condition, expressionOf('isNotNull({actor})', { actor })]),
       };
 
-/** Rows as they are, of those of a relation. */
-export const sameRows = (measure: PartialMeasure, keys: LineKeys, from: From): Select =>
-  selecting(sameColumns([...groupNames(measure, keys), ...Object.keys(measure.parts)]), { from });
-
-/** Rows with other values, as many as there were. */
-export const renamedRows = (
-  { parts }: PartialMeasure,
-  { bucket }: LineKeys,
-  values: Readonly<Record<string, Expression>>,
-  from: From,
-): Select =>
-  selecting(
-    { ...sameColumns(bucket === null ? [] : [bucketColumn]), ...values, ...sameColumns(Object.keys(parts)) },
-    { from },
+/**
+ * Rows of all values that have no line of their own, taken together, so that each actor has one again.
+ * @param rows beside the values that are kept
+ */
+export function otherRows(measure: PartialMeasure, keys: LineKeys, rows: From): Select {
+  const { actor, parts } = measure;
+  const other = expressionOf('{other}', { other: { value: otherValue } });
+  const own = Object.fromEntries(
+    keyNames(keys).map((name) => [name, name === bucketColumn ? fieldOf(name) : other]),
   );
-
-/** Rows whose values are taken together, so that each actor has one again. */
-export function mergedRows(
-  measure: PartialMeasure,
-  keys: LineKeys,
-  value: Expression,
-  { from, where }: { readonly from: From; readonly where: Expression },
-): Select {
-  const names = keyNames(keys);
-  const columns = {
-    ...Object.fromEntries(names.map((name) => [name, name === bucketColumn ? fieldOf(name) : value])),
-    [actorColumn]: fieldOf(actorColumn),
-    ...Object.fromEntries(Object.entries(measure.parts).map(([name, { merged }]) => [name, merged])),
-  };
-  return selecting(columns, { from, where, groupBy: groupNames(measure, keys) });
+  const from = { from: rows, where: isNotKept() };
+  if (actor === null) return selecting({ ...own, ...sameColumns(Object.keys(parts)) }, from);
+  const merged = Object.entries(parts).map(([name, part]) => [name, part.merged] as const);
+  const columns = { ...own, [actorColumn]: fieldOf(actorColumn), ...Object.fromEntries(merged) };
+  return selecting(columns, { ...from, groupBy: groupNames(measure, keys) });
 }
 
 /** What rows, of which each actor has one, amount to: the keys and `result`. */

@@ -2,19 +2,11 @@ import type { Expression, From, Query, Select } from '../../dialect/ast.ts';
 import { derived, expressionOf } from '../../dialect/build.ts';
 import type { ResolvedRange } from '../dates/date_range.ts';
 import { activeChanges, sumOfChanges } from './active_windows.ts';
-import { besideKept, foldedEvents, foldedValues, isNotKept, keptValues, sumOfResults } from './folding.ts';
-import {
-  firstIntervals,
-  measureResults,
-  measureRows,
-  mergedRows,
-  renamedRows,
-  sameRows,
-} from './measure_rows.ts';
-import { otherValue } from './breakdown_marks.ts';
+import { besideKept, foldedEvents, keptValues, sumOfResults } from './folding.ts';
+import { firstIntervals, measureResults, measureRows, otherRows } from './measure_rows.ts';
 import type { Measure, PartialMeasure, WholeMeasure } from './measures.ts';
 import { overEvents, type SeriesEvents } from './series_events.ts';
-import { namedQueries, tableNamed, unionOf } from './selects.ts';
+import { sameColumns, selecting, tableNamed, unionOf } from './selects.ts';
 import { keyColumns, keyNames, type LineKeys, resultColumn } from './value_columns.ts';
 
 /** What one statement computes: all lines of one series. */
@@ -33,6 +25,7 @@ export interface SeriesStatement {
 }
 
 const rowsName = 'trend_rows';
+const resultsName = 'results_of_values';
 const keptName = 'kept_values';
 
 /** One query of the keys and `result`; of active windows, `result` is how it changes from day to day. */
@@ -46,9 +39,14 @@ export function keptOfSeries(asked: SeriesStatement): Select {
   const { measure, keys, events, limit } = asked;
   const count = keys.values.length;
   if (measure.form === 'whole')
-    return keptValues(wholeResults(asked, measure, keys.values), count, limit, sumOfFinite);
+    return keptValues(
+      derived(wholeResults(asked, measure, keys.values), resultsName),
+      count,
+      limit,
+      sumOfFinite,
+    );
   const rows = derived(measureRows(measure, keys, events), rowsName);
-  return keptValues(resultsOf(asked, measure, rows), count, limit, totalOf(asked));
+  return keptValues(derived(resultsOf(asked, measure, rows), resultsName), count, limit, totalOf(asked));
 }
 
 const sumOfFinite = expressionOf(`sum(isFinite(toFloat(${resultColumn})) ? toFloat(${resultColumn}) : 0)`);
@@ -75,24 +73,14 @@ function partialStatement(asked: SeriesStatement, measure: PartialMeasure): Quer
     return overEvents({ ...keyColumns(keys), [resultColumn]: measure.direct }, events, keyNames(keys));
   const rows = measureRows(measure, keys, events);
   if (count === 0) return resultsOf(asked, measure, derived(rows, rowsName));
-  const kept = keptValues(resultsOf(asked, measure, tableNamed(rowsName)), count, limit, totalOf(asked));
-  const beside = (type: 'left' | 'inner'): From => besideKept(type, rowsName, keptName, count);
-  const results = (made: Select): Select => resultsOf(asked, measure, derived(made, 'rows_of_lines'));
-  const isActors = measure.actor !== null;
-  const first = results(
-    isActors
-      ? sameRows(measure, keys, beside('inner'))
-      : renamedRows(measure, keys, foldedValues(count), beside('left')),
-  );
-  const queries = namedQueries({ [rowsName]: rows, [keptName]: kept });
-  const named = { ...first, ctes: [...queries, ...first.ctes] };
-  if (!isActors) return named;
-  // Only actors of other values can have several rows there, so that the others need not be grouped again.
-  const others = mergedRows(measure, keys, expressionOf('{other}', { other: { value: otherValue } }), {
-    from: beside('left'),
-    where: isNotKept(),
+  const results = resultsOf(asked, measure, tableNamed(rowsName));
+  const kept = keptValues(tableNamed(resultsName), count, limit, totalOf(asked));
+  const ofKept = selecting(sameColumns([...keyNames(keys), resultColumn]), {
+    from: besideKept('inner', resultsName, keptName, count),
+    queries: { [rowsName]: rows, [resultsName]: results, [keptName]: kept },
   });
-  return unionOf([named, results(others)]);
+  const others = otherRows(measure, keys, besideKept('left', rowsName, keptName, count));
+  return unionOf([ofKept, resultsOf(asked, measure, derived(others, 'other_rows'))]);
 }
 
 function resultsOf({ counted, keys }: SeriesStatement, measure: PartialMeasure, rows: From): Select {
