@@ -1,5 +1,4 @@
-import type { ReceivedSignal } from '../src/decisions/signals.ts';
-import { commandIdOf, wakeSignal } from './messages.ts';
+import { commandIdOf, wakeSignal, type ReceivedSignal } from './messages.ts';
 
 /** Numbers the signals of a schedule's chain of executions in the order of their arrival. */
 export interface SignalCounter {

@@ -1,7 +1,6 @@
 import { setDefaultSignalHandler, workflowInfo } from '@temporalio/workflow';
-import type { ReceivedSignal } from '../src/decisions/signals.ts';
 import { createSignalCounter } from './hand_signals.ts';
-import { commandIdOf, wakeSignal, type ScheduleInput } from './messages.ts';
+import { commandIdOf, wakeSignal, type ReceivedSignal, type ScheduleInput } from './messages.ts';
 import { carriedNamed } from './policies.ts';
 
 /** The signals of a schedule workflow, in the order of their arrival. */

@@ -1,4 +1,13 @@
-import type { ReceivedSignal } from '../src/decisions/signals.ts';
+/** A signal as a schedule workflow received it. */
+export interface ReceivedSignal {
+  readonly name: string;
+  /** Place among all signals of the workflow's chain of executions, so that a repeat is recognised. */
+  readonly ordinal: number;
+  /** Identity of the chain: the first execution's run id, which a reset keeps. */
+  readonly chain: string;
+  /** What was sent with it: anything, when it was sent by hand. */
+  readonly input: unknown;
+}
 
 /** What a schedule workflow starts with; members beside the id are what one execution hands to the next. */
 export interface ScheduleInput {

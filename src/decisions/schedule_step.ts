@@ -1,3 +1,4 @@
+import type { ReceivedSignal } from '../../workflows/messages.ts';
 import { batchExportDecider, type BatchExportEvent, type BatchExportState } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { decideNextInterval } from '../domain/next_interval.ts';
@@ -9,7 +10,7 @@ import { activeRunOf, openRun } from './open_run.ts';
 import type { Policies } from './policies.ts';
 import { freeSlots } from './run_slots.ts';
 import { pauseFailingExport } from './self_pause.ts';
-import { storeHandSignal, type ReceivedSignal } from './signals.ts';
+import { storeHandSignal } from './signals.ts';
 import { startableRun, startableRuns, type StartableRun } from './startable_runs.ts';
 
 /** What a schedule workflow does after a step. */

@@ -1,19 +1,8 @@
-import { commandIdOf, isId } from '../../workflows/messages.ts';
+import { commandIdOf, isId, type ReceivedSignal } from '../../workflows/messages.ts';
 import { commandBodies, settleCommand } from '../journal/commands.ts';
 import type { Pool } from '../journal/database.ts';
 import { idFromCause, type Journal } from '../journal/journal.ts';
 import { writeLogLine } from '../journal/log_lines.ts';
-
-/** A signal as a schedule workflow received it. */
-export interface ReceivedSignal {
-  readonly name: string;
-  /** Place among all signals of the workflow's chain of executions, so that a repeat is recognised. */
-  readonly ordinal: number;
-  /** Identity of the chain: the first execution's run id, which a reset keeps. */
-  readonly chain: string;
-  /** What was sent with it: anything, when it was sent by hand. */
-  readonly input: unknown;
-}
 
 const isHandName = (name: string): name is keyof typeof commandBodies => Object.hasOwn(commandBodies, name);
 

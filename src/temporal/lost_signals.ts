@@ -2,10 +2,15 @@ import { isGrpcServiceError, ServiceError, type Client } from '@temporalio/clien
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
 import type { Settings } from '../config/settings.ts';
-import { storeHandSignal, type ReceivedSignal } from '../decisions/signals.ts';
+import { storeHandSignal } from '../decisions/signals.ts';
 import type { Journal } from '../journal/journal.ts';
 import { createSignalCounter } from '../../workflows/hand_signals.ts';
-import { isScheduleInput, workflowTypes, type ScheduleInput } from '../../workflows/messages.ts';
+import {
+  isScheduleInput,
+  workflowTypes,
+  type ReceivedSignal,
+  type ScheduleInput,
+} from '../../workflows/messages.ts';
 import { tamed } from '../../workflows/tame_signals.ts';
 import { taskQueues } from './task_queues.ts';
 
