@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import pg from 'pg';
 import type { Report } from '../embedded/report.ts';
-import { insertEventRows } from './event_rows.ts';
+import { insertEventRows, type EventRows } from './event_rows.ts';
 import { benchApplicationName, sessionOptions } from './exported_rows.ts';
 
 /** Rows that one statement inserts; a line of progress follows each. */
@@ -14,7 +14,7 @@ const mostSessions = 4;
  */
 export async function makeEvents(
   databaseUrl: string,
-  rows: { readonly teamId: number; readonly start: Date; readonly count: number; readonly hours?: number },
+  rows: Pick<EventRows, 'count' | 'hours' | 'projects'> & { readonly teamId: number; readonly start: Date },
   report: Report,
   signal: AbortSignal,
 ): Promise<void> {
@@ -34,8 +34,8 @@ export async function makeEvents(
     try {
       while (next < rows.count) {
         signal.throwIfAborted();
-        const { count, hours = 1 } = rows;
-        const range = { first: next, end: Math.min(next + rowsPerStatement, count), count, hours };
+        const { count } = rows;
+        const range = { ...rows, first: next, end: Math.min(next + rowsPerStatement, count) };
         next = range.end;
         await client.query(insertEventRows(rows.teamId, rows.start, range));
         made += range.end - range.first;

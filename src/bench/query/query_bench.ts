@@ -13,6 +13,7 @@ import type { QueryBenchDocument } from './document.ts';
 import type { InsightRange } from './insight.ts';
 import { insights } from './insights/insights.ts';
 import { measureInsight } from './measure_insight.ts';
+import { keepPlans, plansOf } from './plans.ts';
 import { makeQueryData } from './query_data.ts';
 
 export interface QueryBenchOptions {
@@ -25,7 +26,15 @@ export interface QueryBenchOptions {
   /** Folder of the scratch servers' data; removed afterwards. */
   readonly folder: string;
   readonly useEnvironment: boolean;
+  /**
+   * Where the plans of the product's statements are kept, over events that many projects share; nothing is measured
+   * then. Not kept when it is not given.
+   */
+  readonly plansFolder?: string | undefined;
 }
+
+/** Of one project alone, a month that a query needs whole is rightly read from its beginning to its end. */
+const projectsOfPlans = 20;
 
 const hourMs = 3_600_000;
 
@@ -48,8 +57,10 @@ export async function runQueryBench(
     const { teamId } = await createBenchAccount(pool);
     const now = new Date(Math.floor(began.getTime() / hourMs) * hourMs);
     const range: InsightRange = { teamId, now };
-    const { events, days, repeat, only = '' } = options;
-    const persons = await makeQueryData(stack.databaseUrl, { ...range, events, days }, report, signal);
+    const { events, days, repeat, only = '', plansFolder } = options;
+    const projects = plansFolder === undefined ? 1 : projectsOfPlans;
+    const data = { ...range, events, days, projects };
+    const persons = await makeQueryData(stack.databaseUrl, data, report, signal);
     const { project } = await readQueryProject(pool, teamId);
     const context = {
       project,
@@ -63,6 +74,14 @@ export async function runQueryBench(
     const loadBefore = loadavg()[0] ?? 0;
     const results: QueryBenchDocument['insights'][number][] = [];
     for (const insight of insights.filter(({ name }) => name.includes(only))) {
+      if (plansFolder !== undefined) {
+        const plans = await source.read({}, signal, ({ connection }) =>
+          plansOf(insight, range, kinds, { ...context, connection }),
+        );
+        const shared = `${events.toLocaleString('en')} events of ${days} days in ${projects} projects`;
+        keepPlans(plansFolder, insight, shared, plans);
+        continue;
+      }
       const result = await measureInsight({ source, kinds, context, range, repeat, signal }, insight);
       report(
         'skipped' in result

@@ -10,6 +10,8 @@ export interface QueryData {
   readonly days: number;
   /** Whole hour before which all events lie. */
   readonly now: Date;
+  /** How many projects share the events, the team's the first; 1 when it is not given. */
+  readonly projects?: number | undefined;
 }
 
 /**
@@ -18,13 +20,13 @@ export interface QueryData {
  */
 export async function makeQueryData(
   databaseUrl: string,
-  { teamId, events, days, now }: QueryData,
+  { teamId, events, days, now, projects = 1 }: QueryData,
   report: Report,
   signal: AbortSignal,
 ): Promise<number> {
   const hours = days * 24;
   const start = new Date(now.getTime() - hours * 3_600_000);
-  await makeEvents(databaseUrl, { teamId, start, count: events, hours }, report, signal);
+  await makeEvents(databaseUrl, { teamId, start, count: events, hours, projects }, report, signal);
   const client = new pg.Client({
     connectionString: databaseUrl,
     application_name: benchApplicationName,

@@ -11,6 +11,7 @@ interface Options {
   readonly days: number;
   readonly repeat: number;
   readonly only?: string;
+  readonly plans?: string;
   readonly useEnvironment?: boolean;
   readonly folder?: string;
   readonly json?: boolean;
@@ -25,6 +26,10 @@ export function addQueryBenchCommand(bench: Command): void {
     .option('--days <number>', 'how many days they are spread over', parseId, 180)
     .option('--repeat <number>', 'how often each is measured', parseId, 5)
     .option('--only <text>', 'measure the insights whose names hold this')
+    .option(
+      '--plans <folder>',
+      'keep the plans of the statements there instead, of events that 20 projects share',
+    )
     .option(
       '--use-environment',
       'use the servers of DATABASE_URL, TEMPORAL_ADDRESS and S3_ENDPOINT where set',
@@ -49,6 +54,7 @@ export function addQueryBenchCommand(bench: Command): void {
       const found = await runQueryBench(
         {
           ...options,
+          plansFolder: options.plans && resolve(options.plans),
           folder: join(resolve(options.folder ?? dataFolderPath()), 'exportd-bench'),
           useEnvironment: options.useEnvironment ?? false,
         },

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { insertEventRows } from '../../../src/bench/event_rows.ts';
+import type { InsightRange } from '../../../src/bench/query/insight.ts';
+import { insights } from '../../../src/bench/query/insights/insights.ts';
+import { plansOf } from '../../../src/bench/query/plans.ts';
+import { readSettings } from '../../../src/config/settings.ts';
+import { productQueryKinds } from '../../../src/queries/product_kinds.ts';
+import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+
+const range: InsightRange = { teamId: 1, now: new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000) };
+/** So many share the events that those of one are a small part of each page, as in a large installation. */
+const projects = 40;
+const days = 120;
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const start = new Date(range.now.getTime() - days * 86_400_000);
+  const rows = { first: 0, end: 30_000, count: 30_000, hours: days * 24, projects };
+  await database.pool.query(insertEventRows(range.teamId, start, rows));
+  await database.pool.query(`
+    insert into public.persons (team_id, id) select distinct team_id, person_id from public.events;
+    insert into public.person_distinct_ids (team_id, distinct_id, person_id)
+      select distinct team_id, distinct_id, person_id from public.events;
+    analyze public.events, public.persons, public.person_distinct_ids`);
+});
+afterAll(() => database.drop());
+
+const project = {
+  team_id: range.teamId,
+  timezone: 'UTC',
+  week_start_day: 'sunday',
+  test_account_filters: [],
+  warehouse_tables: [],
+  property_definitions: [],
+} as const;
+
+/** The plans of all insights' statements, after some statement that is undone again. */
+async function plansAfter(before: string): Promise<ReadonlyMap<string, string>> {
+  const kinds = productQueryKinds(readSettings({ DATABASE_URL: database.url }));
+  const bounds = { row_limit: 10_000, byte_limit: 10_000_000, variables: {}, progress: () => undefined };
+  const connection = await database.pool.connect();
+  try {
+    await connection.query(`begin; set local jit = off; ${before}`);
+    const found = new Map<string, string>();
+    for (const insight of insights) {
+      const context = { ...bounds, connection, project, now: range.now };
+      const plans = await plansOf(insight, range, kinds, context);
+      found.set(insight.name, plans.map(({ plan }) => plan).join('\n'));
+    }
+    return found;
+  } finally {
+    await connection.query('rollback');
+    connection.release();
+  }
+}
+
+/** Sequential scans of partitions that hold rows; of an empty one nothing else is quicker. */
+async function scansOf(all: ReadonlyMap<string, string>): Promise<readonly string[]> {
+  const { rows } = await database.pool.query<{ name: string }>(
+    `select relid::regclass::text as name from pg_partition_tree('public.events')
+     join pg_class on oid = relid where isleaf and reltuples > 0`,
+  );
+  const filled = new Set(rows.map(({ name }) => name));
+  expect(filled.size).toBeGreaterThan(1);
+  return [...all]
+    .filter(([, plan]) => [...plan.matchAll(/Seq Scan on (\w+)/g)].some(([, name = '']) => filled.has(name)))
+    .map(([name]) => name);
+}
+
+describe('the statements of typical insights', () => {
+  it('read no partition of events from its beginning to its end', async () => {
+    const all = await plansAfter('select');
+    expect(all.size).toBe(insights.length);
+    expect(await scansOf(all)).toEqual([]);
+  });
+
+  it('would, were it not for the indexes', async () => {
+    const names = ['inserted', 'timestamp', 'event', 'person', 'distinct_id', 'session'];
+    const all = await plansAfter(
+      `drop index ${names.map((name) => `public.events_team_${name}`).join(', ')}`,
+    );
+    // But for the one that reads persons.
+    expect(await scansOf(all)).toHaveLength(insights.length - 1);
+  });
+});
