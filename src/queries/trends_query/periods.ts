@@ -1,5 +1,5 @@
-import { needsEarliest, previousRange, resolveRange, type ResolvedRange } from '../dates/date_range.ts';
-import { earliestEvent } from '../dates/earliest_event.ts';
+import { previousRange, resolveRange, type ResolvedRange } from '../dates/date_range.ts';
+import { earliestFor } from '../dates/earliest_event.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import type { QueryProject } from '../query_kind.ts';
 import type { TrendsQuery } from './schema.ts';
@@ -23,7 +23,7 @@ export async function periodsOf(
   { project, now, reader }: PeriodContext,
 ): Promise<readonly [Period, ...Period[]]> {
   const { dateRange, interval, compareFilter } = query;
-  const earliest = needsEarliest(dateRange) ? await earliestEvent(reader) : null;
+  const earliest = await earliestFor(dateRange, reader);
   const about = { project, now, earliest };
   const range = resolveRange(dateRange, interval, about);
   const current: Period = { name: 'current', range };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { dateRangeSchema } from '../dates/schema.ts';
-import { propertyFiltersSchema, type PropertyFilters } from '../filters/schema.ts';
+import { insightMembers } from '../insight_members.ts';
+import { unreadMembers } from '../unread_members.ts';
 import { breakdownFilterSchema } from './breakdown_schema.ts';
 import { presentationMembers } from './presentation.ts';
 import { trendsSeriesSchema } from './series_schema.ts';
@@ -48,16 +48,7 @@ export const trendsQuerySchema = z.strictObject({
     .array(trendsSeriesSchema)
     .min(1, 'At least one series is needed.')
     .max(26, 'At most 26 series are possible.'),
-  interval: z
-    .enum(['minute', 'hour', 'day', 'week', 'month'])
-    .nullish()
-    .transform((interval) => interval ?? 'day'),
-  dateRange: dateRangeSchema.nullish(),
-  properties: propertyFiltersSchema.nullish().transform((filters): PropertyFilters | null => filters ?? null),
-  filterTestAccounts: z
-    .boolean()
-    .nullish()
-    .transform((filtered) => filtered ?? false),
+  ...insightMembers,
   breakdownFilter: breakdownFilterSchema.nullish(),
   compareFilter: z
     .strictObject({ compare: z.boolean().nullish(), compare_to: z.string().nullish() })
@@ -68,11 +59,6 @@ export const trendsQuerySchema = z.strictObject({
     .null('Groups are counted by the math unique_group with math_group_type_index.')
     .optional(),
   conversionGoal: z.null('Conversion goals are not supported in trends.').optional(),
-  dataColorTheme: z.number().nullish(),
-  response: z.unknown().optional(),
-  name: z.string().nullish(),
-  modifiers: z.looseObject({}).nullish(),
-  tags: z.looseObject({}).nullish(),
-  version: z.number().nullish(),
+  ...unreadMembers,
 });
 export type TrendsQuery = z.infer<typeof trendsQuerySchema>;

@@ -25,7 +25,7 @@ export interface SelectParts {
 }
 
 /** Queries of WITH, each of which may use those before it. */
-export const namedQueries = (queries: Readonly<Record<string, Query>>): readonly QueryCte[] =>
+const namedQueries = (queries: Readonly<Record<string, Query>>): readonly QueryCte[] =>
   Object.entries(queries).map(([name, query]) => ({
     kind: 'query_cte',
     name: { kind: 'name', text: name, ...nowhere },
