@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { propertyFiltersSchema, type PropertyFilters } from '../filters/schema.ts';
+import { unreadMembers } from '../unread_members.ts';
 import { actorsSourceSchema } from './sources/schema.ts';
 
 const personFilters = propertyFiltersSchema
@@ -19,10 +20,6 @@ export const actorsQuerySchema = z.strictObject({
   orderBy: z.array(z.string()).max(100).nullish(),
   limit: z.number().int().min(1).nullish(),
   offset: z.number().int().min(0).nullish(),
-  response: z.unknown().optional(),
-  name: z.string().nullish(),
-  modifiers: z.looseObject({}).nullish(),
-  tags: z.looseObject({}).nullish(),
-  version: z.number().nullish(),
+  ...unreadMembers,
 });
 export type ActorsQuery = z.infer<typeof actorsQuerySchema>;

@@ -1,8 +1,14 @@
 import { selectOf } from '../../dialect/build.ts';
 import type { DialectReader } from '../dialect_reader.ts';
+import { needsEarliest } from './date_range.ts';
+import type { DateRange } from './schema.ts';
 
-/** When the project's first event was; null without any. */
-export async function earliestEvent(reader: DialectReader): Promise<Date | null> {
+/** When the project's first event was, for a range that begins with it; null for any other, or without events. */
+export async function earliestFor(
+  range: DateRange | null | undefined,
+  reader: DialectReader,
+): Promise<Date | null> {
+  if (!needsEarliest(range)) return null;
   const { rows } = await reader.read(selectOf('select min(toNullable(timestamp)) from events'));
   const earliest = rows[0]?.[0];
   return typeof earliest === 'string' ? new Date(earliest) : null;

@@ -1,4 +1,5 @@
 import type { DialectReader } from '../dialect_reader.ts';
+import { readByIds } from '../persons/read_by_ids.ts';
 
 /** A person as answers about events show it. */
 export interface EventPerson {
@@ -9,9 +10,6 @@ export interface EventPerson {
 
 /** Whom an event is of: its distinct id, and the person that it names. */
 export type EventActor = readonly [distinctId: string, personId: string | null];
-
-/** So many are looked up by one statement. */
-const atOnce = 2000;
 
 /** The persons of events by their distinct ids: whose the distinct id is, else who the event says. */
 export async function eventPersons(
@@ -56,15 +54,8 @@ async function lookUp(
   query: string,
   ids: readonly string[],
 ): Promise<readonly (readonly [string, EventPerson])[]> {
-  const found: (readonly [string, EventPerson])[] = [];
-  for (let at = 0; at < ids.length; at += atOnce) {
-    const value = ids.slice(at, at + atOnce);
-    const { rows } = await reader.read(query, {
-      placeholders: new Map([['ids', { kind: 'value', value }]]),
-      rows: { fallback: value.length, most: value.length },
-    });
-    for (const [key, uuid, created_at, properties] of rows as unknown as readonly Row[])
-      if (created_at !== null) found.push([key, { uuid, created_at, properties: properties ?? {} }]);
-  }
-  return found;
+  const rows = (await readByIds(reader, query, ids)) as unknown as readonly Row[];
+  return rows.flatMap(([key, uuid, created_at, properties]): (readonly [string, EventPerson])[] =>
+    created_at === null ? [] : [[key, { uuid, created_at, properties: properties ?? {} }]],
+  );
 }

@@ -1,12 +1,10 @@
 import type { Relations } from '../../source/relations.ts';
 import type { QueryKind } from '../query_kind.ts';
+import { unreadNames } from '../unread_members.ts';
 import { overrideEvents } from './override.ts';
 import { runEvents } from './run.ts';
 import { eventsQuerySchema, type EventsQuery } from './schema.ts';
 import { freshnessOf } from './time_bounds.ts';
-
-/** Members that no answer depends on. */
-const asides = new Set(['name', 'tags', 'version', 'response', 'modifiers']);
 
 /** Events, or what they have in common. */
 export const eventsQueryKind = (relations: Relations): QueryKind<EventsQuery> => ({
@@ -15,6 +13,7 @@ export const eventsQueryKind = (relations: Relations): QueryKind<EventsQuery> =>
   freshness: freshnessOf,
   variables: () => [],
   override: overrideEvents,
-  cacheForm: (query) => Object.fromEntries(Object.entries(query).filter(([member]) => !asides.has(member))),
+  cacheForm: (query) =>
+    Object.fromEntries(Object.entries(query).filter(([member]) => !unreadNames.has(member))),
   run: (query, context) => runEvents(query, context, relations),
 });

@@ -1,6 +1,7 @@
 import type { Expression } from '../../dialect/ast.ts';
 import { expressionOf, selectOf } from '../../dialect/build.ts';
 import { inSource } from '../actors_query/sources/in_source.ts';
+import { trendsPoint } from '../actors_query/sources/trends_point.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import type { QueryContext } from '../query_kind.ts';
 import { trendsPointEvents } from '../trends_query/actors.ts';
@@ -13,18 +14,8 @@ export async function pointCondition(
   { project, now }: Pick<QueryContext, 'project' | 'now'>,
 ): Promise<Expression | null> {
   if (!point) return null;
-  const { source, day, series, breakdown, compare } = point;
   const { from, condition } = await inSource(() =>
-    trendsPointEvents(
-      source,
-      {
-        day: day === null || day === undefined ? null : String(day),
-        series: series ?? 0,
-        breakdown: breakdown ?? null,
-        compare: compare ?? null,
-      },
-      { reader, project, now, attr: 'query__source' },
-    ),
+    trendsPointEvents(point.source, trendsPoint(point), { reader, project, now, attr: 'query__source' }),
   );
   const among = expressionOf('events.uuid in (select uuid from events)');
   if (among.kind !== 'comparison' || among.right.kind !== 'subquery') throw new Error('Not a subquery.');

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { insightActorsSchema } from '../actors_query/sources/schema.ts';
 import { propertyFiltersSchema } from '../filters/schema.ts';
+import { unreadMembers } from '../unread_members.ts';
 
 const filters = propertyFiltersSchema.nullish();
 const date = z
@@ -34,10 +35,6 @@ export const eventsQuerySchema = z.strictObject({
   offset: z.number().int().min(0).nullish(),
   /** The events behind a point of an insight. */
   source: insightActorsSchema.nullish(),
-  response: z.unknown().optional(),
-  name: z.string().nullish(),
-  modifiers: z.looseObject({}).nullish(),
-  tags: z.looseObject({}).nullish(),
-  version: z.number().nullish(),
+  ...unreadMembers,
 });
 export type EventsQuery = z.infer<typeof eventsQuerySchema>;

@@ -1,14 +1,10 @@
+import { unreadNames } from '../unread_members.ts';
 import { presentationNames } from './filter_schema.ts';
 import type { FunnelsQuery } from './schema.ts';
 
-/** Members of a query that only label it. */
-const labels: ReadonlySet<string> = new Set([
-  ...(['name', 'tags', 'version', 'response', 'dataColorTheme'] as const),
-]);
-
 /** What of a query decides its answer, in which steps have their names. */
 export function cacheFormOf(query: FunnelsQuery): unknown {
-  const asked = Object.entries(query).filter(([name]) => !labels.has(name));
+  const asked = Object.entries(query).filter(([name]) => !unreadNames.has(name) && name !== 'dataColorTheme');
   const filter = Object.entries(query.funnelsFilter).filter(([name]) => !presentationNames.has(name));
   return said({ ...Object.fromEntries(asked), funnelsFilter: Object.fromEntries(filter) });
 }

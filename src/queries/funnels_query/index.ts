@@ -1,10 +1,11 @@
 import type { Relations } from '../../source/relations.ts';
-import { closedEnd, needsEarliest, resolveRange } from '../dates/date_range.ts';
-import { earliestEvent } from '../dates/earliest_event.ts';
+import { resolveRange } from '../dates/date_range.ts';
+import { earliestFor } from '../dates/earliest_event.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import { withOverriddenDates } from '../dates/override.ts';
+import { rangeFreshness } from '../dates/range_freshness.ts';
 import { withOverride } from '../filters/override.ts';
-import type { AnswerResults, QueryFreshness, QueryKind, QueryProject } from '../query_kind.ts';
+import type { AnswerResults, QueryKind } from '../query_kind.ts';
 import type { FunnelAbout } from './about.ts';
 import { checkExpressions } from './checked_expressions.ts';
 import { cacheFormOf } from './cache_form.ts';
@@ -16,8 +17,6 @@ import { stepsAnswer, stepsSelect } from './steps_answer.ts';
 import { timeToConvertAnswer, timeToConvertSelect } from './time_to_convert.ts';
 import { trendsAnswer, trendsSelect } from './trends_answer.ts';
 
-const minute = 60_000;
-const week = 7 * 24 * 60 * minute;
 /** More than any answer has: intervals times values of a breakdown. */
 const mostRows = 1_000_000;
 
@@ -25,7 +24,7 @@ const mostRows = 1_000_000;
 export const funnelsQueryKind = (relations: Relations): QueryKind<FunnelsQuery> => ({
   kind: 'FunnelsQuery',
   schema: funnelsQuerySchema,
-  freshness: freshnessOf,
+  freshness: rangeFreshness,
   variables: () => [],
   override: (query, filters) => ({
     ...query,
@@ -39,7 +38,7 @@ export const funnelsQueryKind = (relations: Relations): QueryKind<FunnelsQuery> 
     const reader = await openDialectReader(context, relations);
     checkExpressions(plan, reader);
     const { project, now } = context;
-    const earliest = needsEarliest(query.dateRange) ? await earliestEvent(reader) : null;
+    const earliest = await earliestFor(query.dateRange, reader);
     const about: FunnelAbout = { project, now, earliest };
     const form = answerForms[query.funnelsFilter.funnelVizType];
     const { statement, rows } = await reader.read(form.select(plan, funnelActorRows(plan, about)), {
@@ -71,27 +70,3 @@ const answerForms: Readonly<Record<FunnelsQuery['funnelsFilter']['funnelVizType'
   },
   trends: { select: trendsSelect, answer: trendsAnswer },
 };
-
-function freshnessOf(query: FunnelsQuery, project: QueryProject, now: Date): QueryFreshness {
-  const { interval, dateRange } = query;
-  try {
-    return {
-      interval,
-      date_to: closedEnd(dateRange, interval, project, now),
-      next_refresh_ms: nextRefreshMs(query, project, now),
-    };
-  } catch (error) {
-    // A date that cannot be read is refused when the query runs.
-    if (!Error.isError(error) || error.name !== 'QueryInvalid') throw error;
-    return { interval, date_to: null };
-  }
-}
-
-/** Longer for long ranges, whose answers change slowly and cost much. */
-function nextRefreshMs({ interval, dateRange }: FunnelsQuery, project: QueryProject, now: Date): number {
-  if (interval === 'minute') return minute;
-  if (interval === 'hour') return 3 * minute;
-  if (needsEarliest(dateRange)) return 15 * minute;
-  const { from, to } = resolveRange(dateRange, interval, { project, now, earliest: null });
-  return to.toMillis() - from.toMillis() <= week ? 3 * minute : 15 * minute;
-}

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { dateRangeSchema } from '../dates/schema.ts';
-import { propertyFiltersSchema, type PropertyFilters } from '../filters/schema.ts';
+import { insightMembers } from '../insight_members.ts';
 import { breakdownFilterSchema } from '../trends_query/breakdown_schema.ts';
+import { unreadMembers } from '../unread_members.ts';
 import { funnelsFilterSchema } from './filter_schema.ts';
 import { funnelStepSchema } from './step_schema.ts';
 
@@ -15,16 +15,7 @@ export const funnelsQuerySchema = z.strictObject({
     .array(funnelStepSchema)
     .min(2, 'Funnels require at least two steps.')
     .max(mostSteps, `A funnel has at most ${mostSteps} steps.`),
-  interval: z
-    .enum(['minute', 'hour', 'day', 'week', 'month'])
-    .nullish()
-    .transform((interval) => interval ?? 'day'),
-  dateRange: dateRangeSchema.nullish(),
-  properties: propertyFiltersSchema.nullish().transform((filters): PropertyFilters | null => filters ?? null),
-  filterTestAccounts: z
-    .boolean()
-    .nullish()
-    .transform((filtered) => filtered ?? false),
+  ...insightMembers,
   breakdownFilter: breakdownFilterSchema.nullish(),
   funnelsFilter: funnelsFilterSchema,
   samplingFactor: z
@@ -39,11 +30,6 @@ export const funnelsQuerySchema = z.strictObject({
     .max(4)
     .nullish()
     .transform((index) => index ?? null),
-  dataColorTheme: z.number().nullish(),
-  response: z.unknown().optional(),
-  name: z.string().nullish(),
-  modifiers: z.looseObject({}).nullish(),
-  tags: z.looseObject({}).nullish(),
-  version: z.number().nullish(),
+  ...unreadMembers,
 });
 export type FunnelsQuery = z.infer<typeof funnelsQuerySchema>;

@@ -1,4 +1,5 @@
-import type { DialectReader, ReadOptions } from '../dialect_reader.ts';
+import type { DialectReader } from '../dialect_reader.ts';
+import { readByIds } from './read_by_ids.ts';
 
 /** A person as answers show it. */
 export interface ShownPerson {
@@ -10,9 +11,6 @@ export interface ShownPerson {
   readonly distinct_ids: readonly string[];
 }
 
-/** So many are looked up by one statement. */
-const personsAtOnce = 2_000;
-
 const personsOfIds = 'select id, properties, created_at from persons where id in {ids}';
 const distinctIdsOfIds = `select person_id, arraySort(groupArray(distinct_id)) from person_distinct_ids
   where person_id in {ids} group by person_id`;
@@ -22,28 +20,23 @@ export async function findPersons(
   reader: DialectReader,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, ShownPerson>> {
-  const found = new Map<string, ShownPerson>();
   const wanted = [...new Set(ids)];
-  for (let at = 0; at < wanted.length; at += personsAtOnce) {
-    const value = wanted.slice(at, at + personsAtOnce);
-    // A value is put in behind the parser, which would read so many of them slowly.
-    const options: ReadOptions = {
-      placeholders: new Map([['ids', { kind: 'value', value }]]),
-      rows: { fallback: value.length, most: value.length },
-    };
-    const persons = await reader.read(personsOfIds, options);
-    const distinctIds = await reader.read(distinctIdsOfIds, options);
-    const ofPerson = new Map(distinctIds.rows as readonly (readonly [string, readonly string[]])[]);
-    for (const row of persons.rows) {
+  const persons = await readByIds(reader, personsOfIds, wanted);
+  const distinctIds = await readByIds(reader, distinctIdsOfIds, wanted);
+  const ofPerson = new Map(distinctIds as readonly (readonly [string, readonly string[]])[]);
+  return new Map(
+    persons.map((row) => {
       const [id, properties, created_at] = row as readonly [string, Record<string, unknown> | null, string];
-      found.set(id, {
+      return [
         id,
-        properties: properties ?? {},
-        is_identified: null,
-        created_at,
-        distinct_ids: ofPerson.get(id) ?? [],
-      });
-    }
-  }
-  return found;
+        {
+          id,
+          properties: properties ?? {},
+          is_identified: null,
+          created_at,
+          distinct_ids: ofPerson.get(id) ?? [],
+        },
+      ];
+    }),
+  );
 }

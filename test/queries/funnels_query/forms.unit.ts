@@ -49,6 +49,8 @@ it('an answer is fresh as its interval and its range are', () => {
     next_refresh_ms: 180_000,
   });
   expect(freshnessOf({ dateRange: { date_from: '-3d' } }).next_refresh_ms).toBe(180_000);
+  // Seven days and the part of today that has passed.
+  expect(freshnessOf({ dateRange: { date_from: '-7d' } }).next_refresh_ms).toBe(180_000);
   expect(freshnessOf({ dateRange: { date_from: 'soon' } })).toEqual({ interval: 'day', date_to: null });
 });
 

@@ -1,5 +1,4 @@
-import { needsEarliest } from '../../dates/date_range.ts';
-import { earliestEvent } from '../../dates/earliest_event.ts';
+import { earliestFor } from '../../dates/earliest_event.ts';
 import type { DialectReader } from '../../dialect_reader.ts';
 import { funnelActors } from '../../funnels_query/actors.ts';
 import { QueryInvalid } from '../../query_errors.ts';
@@ -18,7 +17,7 @@ export async function funnelsSource(
     throw new QueryInvalid('not_supported', 'Groups are not stored; only persons can be asked for.', {
       attr: 'query__source__source__aggregation_group_type_index',
     });
-  const earliest = needsEarliest(source.dateRange) ? await earliestEvent(reader) : null;
+  const earliest = await earliestFor(source.dateRange, reader);
   const select = await inSource(() => funnelActors(source, point, { project, now, earliest }));
   return { select, placeholders: new Map(), hasDistinctIds: false };
 }

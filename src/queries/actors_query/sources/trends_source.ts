@@ -5,29 +5,22 @@ import { trendsActors } from '../../trends_query/actors.ts';
 import type { SourceQuery } from '../actors_source.ts';
 import { inSource } from './in_source.ts';
 import type { InsightActorsQuery } from './schema.ts';
+import { trendsPoint } from './trends_point.ts';
 
 /** Who is behind a point of trends. @throws QueryInvalid */
 export async function trendsSource(
-  { source, day, series, breakdown, compare }: InsightActorsQuery,
+  query: InsightActorsQuery,
   reader: DialectReader,
   { project, now }: QueryContext,
 ): Promise<SourceQuery> {
-  const index = series ?? 0;
-  if (source.series[index]?.math === 'unique_group')
+  const { source } = query;
+  const point = trendsPoint(query);
+  if (source.series[point.series]?.math === 'unique_group')
     throw new QueryInvalid('not_supported', 'Groups are not stored; only persons can be asked for.', {
-      attr: `query__source__source__series__${index}__math`,
+      attr: `query__source__source__series__${point.series}__math`,
     });
   const select = await inSource(() =>
-    trendsActors(
-      source,
-      {
-        day: day === null || day === undefined ? null : String(day),
-        series: index,
-        breakdown: breakdown ?? null,
-        compare: compare ?? null,
-      },
-      { reader, project, now, attr: 'query__source' },
-    ),
+    trendsActors(source, point, { reader, project, now, attr: 'query__source' }),
   );
   return { select, placeholders: new Map(), hasDistinctIds: true };
 }

@@ -1,0 +1,39 @@
+import { QueryInvalid } from '../query_errors.ts';
+import type { QueryFreshness, QueryProject } from '../query_kind.ts';
+import { closedEnd, needsEarliest, resolveRange, type Interval } from './date_range.ts';
+import type { DateRange } from './schema.ts';
+
+const minute = 60_000;
+const day = 24 * 60 * minute;
+
+/** What of a query tells how fast its answer changes. */
+export interface FreshRange {
+  readonly interval: Interval;
+  readonly dateRange?: DateRange | null | undefined;
+}
+
+/** How old the answer of an insight over a range of dates may be. */
+export function rangeFreshness(range: FreshRange, project: QueryProject, now: Date): QueryFreshness {
+  const { interval, dateRange } = range;
+  try {
+    return {
+      interval,
+      date_to: closedEnd(dateRange, interval, project, now),
+      next_refresh_ms: nextRefreshMs(range, project, now),
+    };
+  } catch (error) {
+    // A date that cannot be read is refused when the query runs.
+    if (!(error instanceof QueryInvalid)) throw error;
+    return { interval, date_to: null };
+  }
+}
+
+/** Longer for long ranges, whose answers change slowly and cost much. */
+function nextRefreshMs({ interval, dateRange }: FreshRange, project: QueryProject, now: Date): number {
+  if (interval === 'minute') return minute;
+  if (interval === 'hour') return 3 * minute;
+  if (needsEarliest(dateRange)) return 15 * minute;
+  const { from, to } = resolveRange(dateRange, interval, { project, now, earliest: null });
+  const wholeDays = Math.floor((to.toMillis() - from.toMillis()) / day);
+  return wholeDays <= 7 ? 3 * minute : 15 * minute;
+}
