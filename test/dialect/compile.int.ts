@@ -41,7 +41,9 @@ describe('another project', () => {
       fc.asyncProperty(fc.gen(), async (draw) => {
         const query = new RandomQueries(draw).query();
         expect(JSON.stringify(await rowsOf(database.pool, query, project))).not.toContain(secret);
-        expect(JSON.stringify(await rowsOf(database.pool, query, other))).not.toMatch(/@ex\.com|signup|pageview/);
+        expect(JSON.stringify(await rowsOf(database.pool, query, other))).not.toMatch(
+          /@ex\.com|signup|pageview/,
+        );
       }),
       { numRuns: 250 },
     );
