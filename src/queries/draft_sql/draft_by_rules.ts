@@ -5,6 +5,7 @@ import { createNameIndex } from './naming/name_index.ts';
 import { nameMentions } from './naming/name_mentions.ts';
 import type { Vocabulary } from './naming/vocabulary.ts';
 import { wordsOf } from './naming/words.ts';
+import { unclear } from './unclear.ts';
 import { understand } from './understand.ts';
 
 /** What a query is drafted from. */
@@ -16,6 +17,8 @@ export interface DraftedFrom {
   readonly today: string;
 }
 
+const mostRows = 10_000;
+
 /**
  * The query of the dialect that a prompt asks for, by rules and a project's own names. A prompt that only narrows
  * something narrows the current query.
@@ -23,6 +26,9 @@ export interface DraftedFrom {
  */
 export function draftByRules({ prompt, current_query, vocabulary, today }: DraftedFrom): string {
   const draft = understand(nameMentions(wordsOf(prompt), createNameIndex(vocabulary)), today);
+  const { limit } = draft;
+  if (limit !== null && (limit < 1 || limit > mostRows || !Number.isInteger(limit)))
+    throw unclear('A query lists between 1 and 10,000 rows.');
   return printQuery(
     current_query !== null && isRefinement(draft) ? refinedQuery(current_query, draft) : composeQuery(draft),
   );

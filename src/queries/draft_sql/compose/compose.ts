@@ -12,8 +12,6 @@ export function composeQuery(draft: Draft): Select {
     throw unclear(
       'It is not clear what to count or list: name an event, a property, or say users, persons or sessions.',
     );
-  if (draft.limit !== null && (draft.limit < 1 || draft.limit > 10_000 || !Number.isInteger(draft.limit)))
-    throw unclear('A query lists between 1 and 10,000 rows.');
   if (draft.steps.length > 0) return conversionQuery(draft);
   if (draft.without !== null || draft.times !== null) return peopleQuery(draft);
   return draft.rows && draft.breakdowns.every(({ kind }) => kind === 'property')

@@ -29,25 +29,27 @@ const persons: Subject = {
 };
 
 /** What is known of a session: how long it was, and where it began. */
-const sessionFields: Readonly<Record<string, string>> = {
-  $session_duration: '$session_duration',
-  $current_url: '$entry_current_url',
-  $pathname: '$entry_pathname',
-  $host: '$entry_hostname',
-  $referring_domain: '$entry_referring_domain',
-  ...Object.fromEntries(
-    ['source', 'medium', 'campaign', 'term', 'content'].flatMap((name) => [
-      [`utm_${name}`, `$entry_utm_${name}`],
-      [`$utm_${name}`, `$entry_utm_${name}`],
-    ]),
-  ),
-};
+const sessionFields: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    $session_duration: '$session_duration',
+    $current_url: '$entry_current_url',
+    $pathname: '$entry_pathname',
+    $host: '$entry_hostname',
+    $referring_domain: '$entry_referring_domain',
+    ...Object.fromEntries(
+      ['source', 'medium', 'campaign', 'term', 'content'].flatMap((name) => [
+        [`utm_${name}`, `$entry_utm_${name}`],
+        [`$utm_${name}`, `$entry_utm_${name}`],
+      ]),
+    ),
+  }),
+);
 
 const sessions: Subject = {
   table: 'sessions',
   time: fieldOf('$start_timestamp'),
   property: ({ key }) => {
-    const field = sessionFields[key];
+    const field = sessionFields.get(key);
     if (field === undefined)
       throw unclear(`Sessions are not known by "${key}"; count the sessions of an event instead.`);
     return fieldOf(field);
@@ -71,7 +73,7 @@ const isOfEvents = ({ kind }: Breakdown): boolean => kind !== 'property';
 const areOfSessions = ({ events: named, filters, breakdowns }: Draft): boolean =>
   named.length === 0 &&
   !breakdowns.some(isOfEvents) &&
-  propertiesOf([...filters, ...breakdowns]).every(({ key }) => Object.hasOwn(sessionFields, key));
+  propertiesOf([...filters, ...breakdowns]).every(({ key }) => sessionFields.has(key));
 
 /** Where nothing is said of what happened, people are counted themselves, and so is what only they have. */
 function areOfPersons(draft: Draft): boolean {

@@ -1,7 +1,7 @@
 const list = (text: string): readonly string[] => text.trim().split(/\s+/);
 
 /** Words that change nothing where no rule has used them. */
-export const idleWords: ReadonlySet<string> = new Set(
+const idleWords: ReadonlySet<string> = new Set(
   list(`
     a about all go went so far either display happen occur kinds types raw use via come coming often asc desc second seconds also am an and any are as at be been being by can chart could count counts data did do does
     done draft each event events every find for from fetch get give graph had happened has have having how i in is it

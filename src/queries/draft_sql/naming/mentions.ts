@@ -1,4 +1,4 @@
-import type { KnownProperty, PropertyOwner } from './vocabulary.ts';
+import type { KnownProperty } from './vocabulary.ts';
 
 /** What a word or some words of a prompt stand for. */
 export type Mention =
@@ -24,9 +24,3 @@ export interface GrammarWord {
   readonly kind: 'grammar';
   readonly word: string;
 }
-
-/** The property of one of its owners alone. */
-export const ownedBy = (property: MeantProperty, owner: PropertyOwner): MeantProperty => ({
-  key: property.key,
-  owners: [owner],
-});

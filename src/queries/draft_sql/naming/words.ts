@@ -1,3 +1,5 @@
+import { DateTime } from 'luxon';
+
 /** A word of a prompt, or what stands in quotes in it. */
 export interface Word {
   /** As it is written, without quotes. */
@@ -18,13 +20,16 @@ const piece = new RegExp(pieces.join('|'), 'gu');
 
 const numberWords = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
 
+/** No calendar has `2026-02-30`, so nothing can be asked of it. */
+const isDay = (text: string): boolean => DateTime.fromISO(text, { zone: 'utc' }).isValid;
+
 /** The words of a prompt. Punctuation is left out, `isn't` is two words, `person's` is `person`. */
 export function wordsOf(prompt: string): readonly Word[] {
   const text = prompt.replaceAll(/n['’]t(?![\p{L}\p{N}])/gu, ' not');
   return [...text.matchAll(piece)].map(({ groups = {} }): Word => {
     const quoted = groups.quoted ?? groups.single ?? groups.ticks;
     if (quoted !== undefined) return { text: quoted.trim(), kind: 'quoted' };
-    if (groups.date !== undefined) return { text: groups.date, kind: 'date' };
+    if (groups.date !== undefined) return { text: groups.date, kind: isDay(groups.date) ? 'date' : 'word' };
     if (groups.sign !== undefined) return { text: groups.sign, kind: 'sign' };
     if (groups.number !== undefined) return { text: groups.number.replaceAll(',', ''), kind: 'number' };
     const word = (groups.word ?? '').replace(/['’]s?$/u, '');
@@ -44,7 +49,7 @@ const endings: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** A word without the endings of plural and past, so that `purchases` and `purchased` are the same. */
-export const stemOf = (word: string): string =>
+const stemOf = (word: string): string =>
   endings.reduce((stem, [ending, instead]) => stem.replace(ending, instead), word.toLowerCase());
 
 const partsOf = (name: string): readonly string[] =>
