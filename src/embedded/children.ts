@@ -18,6 +18,8 @@ export interface Program {
   readonly gid?: number;
   /** What asks it to end in good order. */
   readonly stopSignal: NodeJS.Signals;
+  /** Removes what it left behind where it was killed. */
+  readonly beforeRestart?: () => Promise<void>;
 }
 
 /** A process that was started. */

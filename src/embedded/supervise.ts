@@ -39,7 +39,8 @@ export async function supervise(
     }
     report(`${child.program.name} ${how}: starting it again`);
     await delay(Math.min(firstDelayMs * 2 ** (ends - 1), longestDelayMs));
-    // It may have changed during the wait, which the type checker does not see.
+    await child.program.beforeRestart?.();
+    // It may have changed meanwhile, which the type checker does not see.
     if (isStopping(children)) return;
     child = children.start(child.program);
     options.onRestart?.(child);

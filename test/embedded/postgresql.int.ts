@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { createChildren } from '../../src/embedded/children.ts';
+import { createChildren, type Child } from '../../src/embedded/children.ts';
 import { keepPorts } from '../../src/embedded/ports.ts';
 import { untilReady } from '../../src/embedded/ready.ts';
 import {
@@ -9,6 +9,8 @@ import {
   postgresqlProgram,
   postgresqlUrl,
 } from '../../src/embedded/servers/postgresql.ts';
+import { supervise } from '../../src/embedded/supervise.ts';
+import { until } from '../setup/until.ts';
 import { temporaryFolder } from './data_folder.ts';
 
 describe('PostgreSQL on this machine', () => {
@@ -26,6 +28,8 @@ describe('PostgreSQL on this machine', () => {
 
   async function ask(url: string, statement: string): Promise<unknown> {
     const client = new pg.Client(url);
+    // The statement that is lost with it fails as well.
+    client.on('error', () => undefined);
     await client.connect();
     try {
       return (await client.query<Record<string, unknown>>(statement)).rows;
@@ -44,5 +48,32 @@ describe('PostgreSQL on this machine', () => {
     writeFileSync(file, readFileSync(file, 'utf8').replace(/^\d+/, String(process.pid)));
     const second = await start();
     await expect(ask(second.url, 'select * from kept')).resolves.toEqual([{ number: 1 }]);
+    process.kill(second.child.pid, 'SIGINT');
+    await second.child.exited;
+  });
+
+  it('starts again after kill -9 in the middle of a statement, whose session does not see it', async () => {
+    const { child, url } = await start();
+    let again: Child | undefined;
+    void supervise(children, child, () => undefined, { onRestart: (next) => (again = next) });
+    const busy = ask(url, 'select count(*) from generate_series(1, 100000000000)').catch(() => 'lost');
+    await until(
+      async () =>
+        JSON.stringify(
+          await ask(url, "select count(*) from pg_stat_activity where state = 'active'"),
+        ).includes('2'),
+      'the statement runs',
+    );
+    process.kill(child.pid, 'SIGKILL');
+    await expect(busy).resolves.toBe('lost');
+    await until(
+      () =>
+        ask(url, 'select from kept').then(
+          () => true,
+          () => false,
+        ),
+      'it answers again',
+    );
+    expect(again?.pid).not.toBe(child.pid);
   });
 });

@@ -6,6 +6,7 @@ import pg from 'pg';
 import type { Program } from '../children.ts';
 import { asDiskFull, type DataFolder } from '../data_folder.ts';
 import { LaunchError } from '../launch_error.ts';
+import { endOrphanedBackends } from './orphaned_backends.ts';
 import { findUnprivileged, type Unprivileged } from './unprivileged.ts';
 
 const databaseName = 'exportd';
@@ -65,16 +66,19 @@ async function initialise(
 }
 
 /**
- * Removes what a killed server left behind. PostgreSQL does so too, unless its old process id belongs to somebody else
- * by now. Whoever calls this holds the folder's lock and has ended the recorded processes.
+ * Removes what a killed server left behind: its sessions, and its process file. PostgreSQL removes that too, unless its
+ * old process id belongs to somebody else by now. Whoever calls this holds the folder's lock and has ended the recorded
+ * processes.
  */
-function removeStaleProcessFile(data: string): void {
+async function removeLeftovers(data: string): Promise<void> {
   const file = join(data, 'postmaster.pid');
   if (!existsSync(file)) return;
   const pid = Number(readFileSync(file, 'utf8').split('\n')[0]);
   const commandFile = `/proc/${String(pid)}/cmdline`;
   const isServer = existsSync(commandFile) && readFileSync(commandFile, 'utf8').includes(data);
-  if (!isServer && existsSync('/proc/self/cmdline')) rmSync(file);
+  if (isServer || !existsSync('/proc/self/cmdline')) return;
+  await endOrphanedBackends(data);
+  rmSync(file, { force: true });
 }
 
 /** Whether the package has what counts statements, for the bench of schedules; PostgreSQL would not start without. */
@@ -116,14 +120,15 @@ export async function postgresqlProgram(
   const data = folder.inside('postgresql');
   const user = findUnprivileged(server, folder.path);
   if (!existsSync(data)) await initialise(folder, user, password, durable);
-  removeStaleProcessFile(data);
+  const beforeRestart = (): Promise<void> => removeLeftovers(data);
+  await beforeRestart();
   const settings = Object.entries(serverSettings(durable)).flatMap(([name, value]) => [
     '-c',
     `${name}=${value}`,
   ]);
   const [command = '', ...args] = [...user.prefix, server, '-D', data, '-p', String(port), ...settings];
   // Fast shutdown: open sessions are ended.
-  return { name: 'postgresql', command, args, stopSignal: 'SIGINT', ...user.spawn };
+  return { name: 'postgresql', command, args, stopSignal: 'SIGINT', beforeRestart, ...user.spawn };
 }
 
 /** Address of a database of the server on that port. */
