@@ -41,8 +41,20 @@ export function parseInterval(name: string): Unit | undefined {
   return match && 60 % minutes === 0 ? { kind: 'minutes', minutes } : undefined;
 }
 
-/** True when the runtime knows the IANA time zone. */
-export const isTimeZone = (name: string): boolean => IANAZone.isValidZone(name);
+/** Three letters mean the same zone to the runtime and to PostgreSQL only here: CST, for one, has no summer there. */
+const shortNames = new Set([
+  ...['UTC', 'UCT', 'GMT', 'CET', 'EET', 'MET', 'WET'],
+  ...['EST', 'MST', 'HST', 'PRC', 'ROC', 'ROK'],
+]);
+
+/**
+ * True when the runtime knows the IANA time zone. An offset such as +05:00 is none: the runtime takes it, and PostgreSQL
+ * too, but with the other sign.
+ */
+export const isTimeZone = (name: string): boolean =>
+  IANAZone.isValidZone(name) &&
+  !/^[+-]/.test(name) &&
+  (name.length !== 3 || shortNames.has(name.toUpperCase()));
 
 /** Nominal length of an interval in milliseconds; a month counts 30 days. For time-outs, never for boundaries. */
 export function nominalLengthMs(name: string): number {

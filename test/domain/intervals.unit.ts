@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import {
   intervalContaining,
   intervalFrom,
+  isTimeZone,
   nextBoundary,
   parseInterval,
   previousBoundary,
@@ -178,4 +179,27 @@ describe('boundaries', () => {
       );
     });
   });
+});
+
+describe('time zones', () => {
+  it.each([
+    'UTC',
+    'utc',
+    'Europe/Berlin',
+    'US/Pacific',
+    'Japan',
+    'EST',
+    'EST5EDT',
+    'Etc/GMT+5',
+    'Asia/Calcutta',
+  ])('%s is one', (name) => {
+    expect(isTimeZone(name)).toBe(true);
+  });
+
+  it.each(['+05:00', '-0500', '+05', 'CST', 'IST', 'Mars/Base', '', 'Europe/Berlin; drop'])(
+    '%s is none',
+    (name) => {
+      expect(isTimeZone(name)).toBe(false);
+    },
+  );
 });

@@ -3,14 +3,18 @@ import type { Value } from '../resolve/value.ts';
 import { sql, type Sql } from '../sql.ts';
 import { jsonText } from './coerce.ts';
 
-/** A value as text, as analysts see it: times of the project's zone, without an offset. */
-export function toText({ sql: piece, type }: Value, statement: Statement): Sql {
+/** A value as text, as analysts see it: times as clocks show them, of the project's zone or another, without an offset. */
+export function toText(
+  { sql: piece, type }: Value,
+  statement: Statement,
+  zone: Sql = statement.timezone,
+): Sql {
   switch (type.kind) {
     case 'string':
     case 'null':
       return piece;
     case 'datetime':
-      return sql`regexp_replace(to_char(${piece} at time zone ${statement.timezone}, 'YYYY-MM-DD HH24:MI:SS.US'), '[.]000000$', '')`;
+      return sql`regexp_replace(to_char(${piece} at time zone ${zone}, 'YYYY-MM-DD HH24:MI:SS.US'), '[.]000000$', '')`;
     case 'date':
       return sql`to_char(${piece}, 'YYYY-MM-DD')`;
     case 'json':

@@ -17,6 +17,7 @@ import { textOfBytes } from './bytes.ts';
 import { once } from './once.ts';
 import { shownText } from './shown_text.ts';
 import { typeOfText } from './type_texts.ts';
+import { zoneAt } from './zones.ts';
 
 /** A value as another type, or null. */
 function convert(site: CallSite, value: Value, to: Type): Value {
@@ -118,7 +119,7 @@ const toBoolean: Emitter = (site) => {
 
 const toStringOf: Emitter = (site) => {
   const value = argument(site, 0);
-  return { sql: shownText(site, value), type: scalar('string', value.type.nullable) };
+  return { sql: shownText(site, value, zoneAt(site, null)), type: scalar('string', value.type.nullable) };
 };
 
 const toUuid: Emitter = (site) => {

@@ -5,8 +5,11 @@ import { bind, commaList, sql, type Sql } from '../../sql.ts';
 import { isNumber, type Type } from '../../types.ts';
 import { once } from './once.ts';
 
-/** Numbers as the engine that analysts know writes them: exponents from 1e21 on and below 1e-6. */
-export function shownText(site: CallSite, value: Value): Sql {
+/**
+ * A value as text: numbers as the engine that analysts know writes them, with exponents from 1e21 on and below 1e-6,
+ * and times as clocks of a zone show them.
+ */
+export function shownText(site: CallSite, value: Value, zone: Sql = site.statement.timezone): Sql {
   if (value.type.kind === 'float')
     return once(
       [value],
@@ -18,7 +21,7 @@ export function shownText(site: CallSite, value: Value): Sql {
     );
   if (value.type.kind === 'array' || value.type.kind === 'tuple' || value.type.kind === 'map')
     return literalText(value.sql, value.type, 0);
-  return toText(value, site.statement);
+  return toText(value, site.statement, zone);
 }
 
 /** Arrays, tuples and maps as they are written in a query: `['a',1]`. */

@@ -14,6 +14,7 @@ import { once } from './once.ts';
 import { textSearchEmitters } from './text_search.ts';
 import { textSplitEmitters } from './text_splits.ts';
 import { urlEmitters } from './urls.ts';
+import { zoneAt } from './zones.ts';
 
 const nullableText = (site: CallSite): Type =>
   scalar(
@@ -112,14 +113,14 @@ const concat: Emitter = (site) => ({
   sql:
     site.values.length === 0
       ? sql`''::text`
-      : sql`concat(${commaList(site.values.map((value) => shownText(site, value)))})`,
+      : sql`concat(${commaList(site.values.map((value, place) => shownText(site, value, zoneAt(site, null, place))))})`,
   type: scalar('string'),
 });
 
 const concatWithSeparator: Emitter = (site) => {
   const [separator, ...others] = site.values;
   if (separator === undefined || others.length === 0) return { sql: sql`''::text`, type: scalar('string') };
-  const texts = others.map((value) => shownText(site, value));
+  const texts = others.map((value, place) => shownText(site, value, zoneAt(site, null, place + 1)));
   return {
     sql: sql`(${texts.slice(1).reduce((joined, text) => sql`${joined} || ${separator.sql} || ${text}`, texts[0] ?? sql``)})`,
     type: nullableText(site),

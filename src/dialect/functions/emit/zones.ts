@@ -1,6 +1,6 @@
-import { IANAZone } from 'luxon';
 import type { Expression } from '../../ast.ts';
 import { argument, type CallSite, nodeAt } from '../../compile/functions/site.ts';
+import { isTimeZone } from '../../../domain/intervals.ts';
 import { bind, sql, type Sql } from '../../sql.ts';
 
 /** Functions whose last argument names the zone that their times are shown in. */
@@ -24,9 +24,14 @@ function zoneInside(node: Expression | undefined): string | null {
 }
 
 function zoneNamed(site: CallSite, name: unknown, place: number): Sql {
-  if (typeof name !== 'string' || !IANAZone.isValidZone(name))
+  if (typeof name !== 'string')
     throw site.statement.error(
       "The time zone is a text that is written out, such as 'Europe/Berlin'.",
+      nodeAt(site, place),
+    );
+  if (!isTimeZone(name))
+    throw site.statement.error(
+      "There is no time zone of this name. Write one of a place, such as 'Europe/Berlin'.",
       nodeAt(site, place),
     );
   return bind(name, 'text');
