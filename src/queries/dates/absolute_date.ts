@@ -3,6 +3,8 @@ import { localOf, momentOfLocal } from './local_time.ts';
 
 const isoLike = /^\d{4}/;
 const hasOffset = /[T ].*(z|[+-]\d{2}(:?\d{2})?)$/i;
+/** No clock on Earth is further than 14 hours from UTC. */
+const noOffset = /[T ].*[+-](1[5-9]|[2-9]\d|\d{2}:?[6-9]\d)(:?\d{2})?$/i;
 
 /** A date of a calendar, or a time of it. */
 export interface AbsoluteDate {
@@ -16,7 +18,7 @@ export interface AbsoluteDate {
 /** Reads ISO 8601, also with a blank in place of the T and without leading zeros of days; null for anything else. */
 export function parseAbsoluteDate(text: string): AbsoluteDate | null {
   const trimmed = text.trim();
-  if (!isoLike.test(trimmed)) return null;
+  if (!isoLike.test(trimmed) || noOffset.test(trimmed)) return null;
   const iso = DateTime.fromISO(trimmed.replace(' ', 'T'), { zone: 'utc' });
   const time = iso.isValid ? iso : DateTime.fromFormat(trimmed, 'yyyy-M-d', { zone: 'utc' });
   if (!time.isValid || time.year < 1000 || time.year > 9999) return null;

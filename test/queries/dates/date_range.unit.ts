@@ -91,6 +91,8 @@ describe('the bounds of a range', () => {
     [{ date_from: 'yesterday' }, 'query__dateRange__date_from'],
     [{ date_from: '-d' }, 'query__dateRange__date_from'],
     [{ date_from: '2026-02-30' }, 'query__dateRange__date_from'],
+    [{ date_from: '2026-11-20T10:00:00+99:00' }, 'query__dateRange__date_from'],
+    [{ date_from: '2026-11-20 10:00-05:75' }, 'query__dateRange__date_from'],
     [{ date_from: '-9999999y' }, 'query__dateRange__date_from'],
     [{ date_to: '-7d; drop table events' }, 'query__dateRange__date_to'],
     [{ date_from: 'all' }, 'query__dateRange'],
