@@ -185,6 +185,7 @@ const schema = z.object({
   EXPORTD_DRAFT_SQL_URL: z.url({ protocol: /^https?$/ }).optional(),
   /** The model that is asked there. */
   EXPORTD_DRAFT_SQL_MODEL: z.string().min(1).default('default'),
+  /** The key that is sent there as a bearer token; none when it is not set. */
   EXPORTD_DRAFT_SQL_API_KEY: z.string().min(1).optional(),
   /** How long reading a project's names may take, and each request to the model. */
   EXPORTD_DRAFT_SQL_TIMEOUT_MS: milliseconds(20 * second, 100),

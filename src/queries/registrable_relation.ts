@@ -19,7 +19,7 @@ const longestName = 200;
 const teamColumnTypes: ReadonlySet<string> = new Set(['smallint', 'integer', 'bigint']);
 
 /** @throws WarehouseRefused for a name that queries cannot use or that means something else to them. */
-export function checkTableName(name: string): void {
+function checkTableName(name: string): void {
   if (!tableName.test(name) || name.length > longestName)
     throw new WarehouseRefused(
       `"${name}" is no name for a table: expected letters, digits and _, up to five parts joined by dots, such as stripe.charges.`,

@@ -20,9 +20,6 @@ export interface KeyBounds {
   readonly until: SortKey | null;
 }
 
-/** A whole range. */
-export const wholeRange: KeyBounds = { after: null, until: null };
-
 /**
  * Neighbouring rows in the order `(inserted_at, id)`, never cut between equal keys; several make a page, which is read
  * whole in one short transaction. The memory of `block` belongs to it alone, so that it can be handed to a thread.

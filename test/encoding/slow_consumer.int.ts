@@ -3,10 +3,10 @@ import { createByteBudget, type ByteAccount } from '../../src/encoding/byte_budg
 import { encodeBlocks, type EncodedInMemory } from '../../src/encoding/encode_blocks.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { everyRow } from '../../src/source/row_selection.ts';
-import { wholeRange, type RowRange, type Source } from '../../src/source/source.ts';
+import type { RowRange, Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
-import { sourceOf } from '../source/rows.ts';
+import { sourceOf, wholeRange } from '../source/rows.ts';
 
 const rowCount = 12_000;
 const pageBytes = 100_000;

@@ -7,10 +7,10 @@ import { RelationNotFound, relationsOf } from '../../src/source/relations.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { everyRow } from '../../src/source/row_selection.ts';
-import { wholeRange, type RowRange } from '../../src/source/source.ts';
+import type { RowRange } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
-import { blocksOf, rowsOf, sourceOf } from './rows.ts';
+import { blocksOf, rowsOf, sourceOf, wholeRange } from './rows.ts';
 
 const range: RowRange = {
   model: 'events',

@@ -3,13 +3,7 @@ import type { SortKey } from '../../src/domain/run.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { fieldOf, uuidText } from '../../src/source/sort_key.ts';
 import { dayLength, timestampText, writeDay } from '../../src/source/timestamp.ts';
-import {
-  wholeRange,
-  type ColumnType,
-  type RowBlock,
-  type RowRange,
-  type Source,
-} from '../../src/source/source.ts';
+import type { ColumnType, KeyBounds, RowBlock, RowRange, Source } from '../../src/source/source.ts';
 
 /** A source with settings of its own. */
 export const sourceOf = (url: string, settings: Record<string, string | number> = {}): Source =>
@@ -21,6 +15,9 @@ export const sourceOf = (url: string, settings: Record<string, string | number> 
       ...Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, String(value)])),
     }),
   });
+
+/** A whole range. */
+export const wholeRange: KeyBounds = { after: null, until: null };
 
 export const neverAborted = (): AbortSignal => new AbortController().signal;
 

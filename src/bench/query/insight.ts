@@ -28,7 +28,7 @@ export interface Insight {
 const dayMs = 86_400_000;
 
 /** The beginning of a day in UTC, some days before now. */
-export const dayBefore = ({ now }: InsightRange, days: number): Date =>
+const dayBefore = ({ now }: InsightRange, days: number): Date =>
   new Date(Math.floor(now.getTime() / dayMs) * dayMs - days * dayMs);
 
 /** Days, today the last of them, as a request names them and as bounds of a statement. */

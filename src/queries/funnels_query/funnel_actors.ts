@@ -3,7 +3,6 @@ import type { FunnelAbout } from './about.ts';
 import type { Attempts } from './attempts.ts';
 import { funnelRows } from './funnel_rows.ts';
 import { numbersBetween, type FunnelPlan } from './plan.ts';
-
 import { handedOn, stage } from './stage.ts';
 import { walkBackToEntrances } from './walk_back_to_entrances.ts';
 import { walkInAnyOrder } from './walk_in_any_order.ts';

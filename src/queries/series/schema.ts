@@ -18,10 +18,10 @@ export const eventsNodeMembers = {
   ...sharedMembers,
 };
 
-/** Members of a series of an action, without those of its kind of query. */
+/** The same of an action: read, so that it can be refused by name. */
 export const actionsNodeMembers = { kind: z.literal('ActionsNode'), id: z.number(), ...sharedMembers };
 
-/** Members of a series of rows of a warehouse table, without those of its kind of query. */
+/** The same of rows of a warehouse table: read, so that it can be refused by name. */
 export const dataWarehouseNodeMembers = {
   kind: z.literal('DataWarehouseNode'),
   id: z.string(),
@@ -31,11 +31,3 @@ export const dataWarehouseNodeMembers = {
   distinct_id_field: z.string(),
   ...sharedMembers,
 };
-
-/** A series. Those of actions and warehouse tables are read, so that they can be refused by name. */
-export const seriesNodeSchema = z.discriminatedUnion('kind', [
-  z.strictObject(eventsNodeMembers),
-  z.strictObject(actionsNodeMembers),
-  z.strictObject(dataWarehouseNodeMembers),
-]);
-export type SeriesNode = z.infer<typeof seriesNodeSchema>;

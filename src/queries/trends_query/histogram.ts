@@ -18,7 +18,7 @@ export function binsOf(least: number, largest: number, count: number): Bins {
 const shown = (low: number, high: number): string => `[${low},${high}]`;
 
 /** The bins as they are shown, `[0,12.5]`. */
-export const binTexts = (bins: Bins): readonly string[] =>
+const binTexts = (bins: Bins): readonly string[] =>
   bins.slice(1).map((high, index) => shown(bins[index] ?? high, high));
 
 /** The text of the bin that a number lies in, found by halving. */

@@ -1,19 +1,19 @@
 /** How many events, or something counted over them as a whole. */
-export const countKinds = ['total', 'dau', 'weekly_active', 'monthly_active', 'unique_session'] as const;
+const countKinds = ['total', 'dau', 'weekly_active', 'monthly_active', 'unique_session'] as const;
 
 /** Statistics of a property's numbers. */
-export const propertyKinds = ['avg', 'sum', 'min', 'max', 'median', 'p75', 'p90', 'p95', 'p99'] as const;
+const propertyKinds = ['avg', 'sum', 'min', 'max', 'median', 'p75', 'p90', 'p95', 'p99'] as const;
 export type PropertyMath = (typeof propertyKinds)[number];
 
 /** Statistics of how many events a person has. */
-export const perActorKinds = [
+const perActorKinds = [
   ...(['avg_count_per_actor', 'min_count_per_actor', 'max_count_per_actor'] as const),
   ...(['median_count_per_actor', 'p75_count_per_actor', 'p90_count_per_actor'] as const),
   ...(['p95_count_per_actor', 'p99_count_per_actor'] as const),
 ] as const;
 
 /** A person's first event: of all with that name, or of those that satisfy the filters too. */
-export const firstTimeKinds = ['first_time_for_user', 'first_matching_event_for_user'] as const;
+const firstTimeKinds = ['first_time_for_user', 'first_matching_event_for_user'] as const;
 
 export const mathKinds = [
   ...countKinds,

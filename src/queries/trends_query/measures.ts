@@ -3,7 +3,6 @@ import { expressionOf, fieldOf } from '../../dialect/build.ts';
 import { readExpression } from '../dialect_texts.ts';
 import { QueryInvalid } from '../query_errors.ts';
 import { isFirstTimeMath, isPerActorMath, isPropertyMath, type PropertyMath, statistics } from './math.ts';
-
 import type { TrendsSeries } from './series_schema.ts';
 
 /** A column of the rows that a measure is made from. */

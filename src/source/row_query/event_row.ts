@@ -1,5 +1,6 @@
 import { column, type Member, type Members } from '../../dialect/resolve/relation.ts';
 import type { Statement } from '../../dialect/resolve/statement.ts';
+import { propertyColumns } from '../../dialect/resolve/tables/property_columns.ts';
 import { bind, sql, type Sql } from '../../dialect/sql.ts';
 import { scalar } from '../../dialect/types.ts';
 import {
@@ -25,11 +26,6 @@ const columns: ReadonlyMap<string, RowColumn> = new Map<string, RowColumn>([
   ['team_id', { kind: 'integer', hidden: true }],
   ['inserted_at', { kind: 'datetime', hidden: true }],
 ]);
-
-const fromProperties: readonly string[] = [
-  ...['$session_id', '$window_id'],
-  ...['$group_0', '$group_1', '$group_2', '$group_3', '$group_4'],
-];
 
 /** An event, with its person. */
 export function createEventRow(statement: Statement, name: string, place: RowPlace): ModelRow {
@@ -58,7 +54,7 @@ export function createEventRow(statement: Statement, name: string, place: RowPla
     },
   };
   const member = (wanted: string): Member | undefined => {
-    if (fromProperties.includes(wanted))
+    if (propertyColumns.has(wanted))
       return column(sql`(${known('properties')} ->> ${bind(wanted, 'text')})`, scalar('string', true));
     if (wanted === 'person' || wanted === 'poe') return { kind: 'nested', members };
     if (wanted === 'session')
@@ -73,7 +69,7 @@ export function createEventRow(statement: Statement, name: string, place: RowPla
   return {
     name,
     member,
-    names: () => [...row.names, ...fromProperties, 'person'],
+    names: () => [...row.names, ...propertyColumns, 'person'],
     star: () => row.shown,
     from: () => sql``,
     plainColumn: row.plainColumn,

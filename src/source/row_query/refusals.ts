@@ -1,6 +1,5 @@
-import type { Call, Expression, From, Select } from '../../dialect/ast.ts';
+import type { Call, Expression, From, Query, Select } from '../../dialect/ast.ts';
 import type { Node } from '../../dialect/ast_node.ts';
-import type { Query } from '../../dialect/ast.ts';
 import { DialectError } from '../../dialect/dialect_error.ts';
 import type { Source } from '../../dialect/source.ts';
 import { findNodes } from '../../dialect/walk.ts';

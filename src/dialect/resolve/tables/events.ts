@@ -7,6 +7,7 @@ import { type FieldDefinitions, readField, starOf } from './fields.ts';
 import { LazyJoins } from './joins.ts';
 import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
 import { personOf, PersonsRelation } from './persons.ts';
+import { propertyColumns } from './property_columns.ts';
 import { SessionsRelation } from './sessions.ts';
 
 const fields: FieldDefinitions = {
@@ -21,12 +22,6 @@ const fields: FieldDefinitions = {
   team_id: { column: 'team_id', kind: 'integer', hidden: true },
   inserted_at: { column: 'inserted_at', kind: 'datetime', hidden: true },
 };
-
-/** Columns that other installations keep beside the properties that they are taken from. */
-const fromProperties: ReadonlySet<string> = new Set([
-  ...['$session_id', '$window_id'],
-  ...['$group_0', '$group_1', '$group_2', '$group_3', '$group_4'],
-]);
 
 /** Columns by which the events of a query tell its sessions, beside the timestamp. */
 const tellingColumns = ['event', 'distinct_id', 'person_id'].map(identifier);
@@ -46,7 +41,7 @@ export class EventsRelation implements Relation {
   }
 
   readonly member: Relation['member'] = (name) => {
-    if (fromProperties.has(name)) return column(this.#property(name), scalar('string', true));
+    if (propertyColumns.has(name)) return column(this.#property(name), scalar('string', true));
     if (name === 'person') return this.#person();
     if (name === 'poe') return this.#personOnEvent();
     if (name === 'session') return { kind: 'nested', members: this.#session() };
@@ -62,7 +57,7 @@ export class EventsRelation implements Relation {
 
   readonly names = (): readonly string[] => [
     ...Object.keys(fields),
-    ...fromProperties,
+    ...propertyColumns,
     ...['person', 'session', 'pdi', 'poe'],
   ];
   readonly star = (): readonly string[] => starOf(fields);
