@@ -2,7 +2,7 @@ import type { Expression } from '../../dialect/ast.ts';
 import { selectOf } from '../../dialect/build.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import { QueryInvalid } from '../query_errors.ts';
-import { brokenDownBy } from '../trends_query/breakdown_values.ts';
+import { brokenDownBy } from '../breakdowns/broken_down_by.ts';
 import type { FunnelPlan } from './plan.ts';
 import { actorOf } from './read_events.ts';
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { breakdownsOf, type Breakdown } from '../trends_query/breakdown_schema.ts';
+import { breakdownsOf, type Breakdown } from '../breakdowns/schema.ts';
 import { definitionOf } from './check_funnel.ts';
 import type { FunnelsQuery } from './schema.ts';
 import type { FunnelStep } from './step_schema.ts';

@@ -4,7 +4,7 @@ import { rangeCondition, resolveRange } from '../dates/date_range.ts';
 import { filtersCondition, testAccountsCondition } from '../filters/condition.ts';
 import { seriesCondition } from '../series/condition.ts';
 import { readExpression } from '../dialect_texts.ts';
-import { brokenDownBy } from '../trends_query/breakdown_values.ts';
+import { brokenDownBy, normalizedUrl } from '../breakdowns/broken_down_by.ts';
 import type { FunnelAbout } from './about.ts';
 import type { FunnelPlan } from './plan.ts';
 
@@ -99,14 +99,13 @@ function barredText({ exclusions }: FunnelPlan): string {
     .reduce((one, other) => `bitOr(${one}, ${other})`);
 }
 
-/** An URL without what may be missing behind it: slashes, `?` and `#`. */
-const normalized = "{text} = '' ? '' : ifNull(nullIf(trimRight({text}, '/?#'), ''), '/')";
-
 /** One value as text; several as a JSON list, or '' where all of them are. */
 function ownValue({ breakdowns }: FunnelPlan): Expression {
   const values = breakdowns.map((breakdown) => {
     const text = expressionOf("ifNull(toString({value}), '')", { value: brokenDownBy(breakdown) });
-    return breakdown.normalize_url ? expressionOf(normalized, { text }) : text;
+    return breakdown.normalize_url
+      ? expressionOf("{text} = '' ? '' : {url}", { text, url: normalizedUrl(text) })
+      : text;
   });
   const [first, ...others] = values;
   if (first !== undefined && others.length === 0) return first;

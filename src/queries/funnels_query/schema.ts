@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { insightMembers } from '../insight_members.ts';
-import { breakdownFilterSchema } from '../trends_query/breakdown_schema.ts';
+import { breakdownFilterSchema } from '../breakdowns/schema.ts';
 import { unreadMembers } from '../unread_members.ts';
 import { funnelsFilterSchema } from './filter_schema.ts';
 import { funnelStepSchema } from './step_schema.ts';

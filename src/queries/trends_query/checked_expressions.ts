@@ -1,8 +1,8 @@
 import type { Expression } from '../../dialect/ast.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import { QueryInvalid } from '../query_errors.ts';
-import { brokenDownBy } from './breakdown_values.ts';
-import { breakdownsOf } from './breakdown_schema.ts';
+import { brokenDownBy } from '../breakdowns/broken_down_by.ts';
+import { breakdownsOf } from '../breakdowns/schema.ts';
 import { measureOf } from './measures.ts';
 import type { TrendsQuery } from './schema.ts';
 import { selecting, tableNamed } from './selects.ts';

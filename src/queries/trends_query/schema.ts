@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { insightMembers } from '../insight_members.ts';
 import { unreadMembers } from '../unread_members.ts';
-import { breakdownFilterSchema } from './breakdown_schema.ts';
+import { breakdownFilterSchema } from '../breakdowns/schema.ts';
 import { presentationMembers } from './presentation.ts';
 import { trendsSeriesSchema } from './series_schema.ts';
 

@@ -1,9 +1,10 @@
 import type { Expression } from '../../dialect/ast.ts';
 import { expressionOf } from '../../dialect/build.ts';
+import { brokenDownBy } from '../breakdowns/broken_down_by.ts';
+import { breakdownsOf, type Breakdown } from '../breakdowns/schema.ts';
 import type { Interval, ResolvedRange } from '../dates/date_range.ts';
 import { windowDays } from './active_windows.ts';
-import { brokenDownBy, breakdownValue } from './breakdown_values.ts';
-import { breakdownsOf, type Breakdown } from './breakdown_schema.ts';
+import { breakdownValue } from './breakdown_value.ts';
 import { bucketOf } from './buckets.ts';
 import { binsOf, type Bins } from './histogram.ts';
 import { measureOf } from './measures.ts';

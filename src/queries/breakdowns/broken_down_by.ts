@@ -2,9 +2,7 @@ import type { Expression } from '../../dialect/ast.ts';
 import { expressionOf, fieldOf } from '../../dialect/build.ts';
 import { readExpression } from '../dialect_texts.ts';
 import { QueryInvalid } from '../query_errors.ts';
-import { nullValue } from './breakdown_marks.ts';
-import type { Breakdown } from './breakdown_schema.ts';
-import { binnedValue, type Bins } from './histogram.ts';
+import type { Breakdown } from './schema.ts';
 
 const refused = (attr: string, message: string): QueryInvalid =>
   new QueryInvalid('not_supported', message, { attr });
@@ -49,18 +47,6 @@ export function brokenDownBy({ type, property, group_type_index, attr }: Breakdo
   }
 }
 
-/** An URL without what may be missing behind it: slashes, `?` and `#`. */
-const normalized = "isNull({text}) or {text} = '' ? null : ifNull(nullIf(trimRight({text}, '/?#'), ''), '/')";
-
-/**
- * The text of an event's value, never null or empty.
- * @param bins of a histogram: the value is the text of the one that the number lies in
- * @throws QueryInvalid
- */
-export function breakdownValue(breakdown: Breakdown, bins: Bins | null): Expression {
-  const value = brokenDownBy(breakdown);
-  if (bins !== null) return binnedValue(value, bins);
-  const text = expressionOf('toString({value})', { value });
-  const read = breakdown.normalize_url ? expressionOf(normalized, { text }) : text;
-  return expressionOf("ifNull(nullIf({read}, ''), {missing})", { read, missing: { value: nullValue } });
-}
+/** An URL, which is not empty, without what may be missing behind it: slashes, `?` and `#`. */
+export const normalizedUrl = (text: Expression): Expression =>
+  expressionOf("ifNull(nullIf(trimRight({text}, '/?#'), ''), '/')", { text });
