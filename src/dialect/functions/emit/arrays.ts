@@ -15,6 +15,7 @@ import {
 } from '../../types.ts';
 import { arrayCutEmitters } from './array_cuts.ts';
 import { itemTypeOf, numbered } from './array_items.ts';
+import { itemsOfRange, mostItems, within, writtenNumber } from './bounds.ts';
 import { mapEmitters } from './maps.ts';
 import { shownText } from './shown_text.ts';
 
@@ -65,7 +66,7 @@ const range: Emitter = (site) => {
     second === undefined ? [sql`0::int8`, bounded(first)] : [bounded(first), bounded(second)];
   return {
     sql: sql`(select coalesce(jsonb_agg(counted.n order by counted.at), '[]'::jsonb) from generate_series(${from},
-      case when ${first} is null or ${second ?? first} is null then null when ${step} > 0 then least(${to} - 1, ${from} + 100000 * ${step}) else greatest(${to} + 1, ${from} + 100000 * ${step}) end,
+      case when ${first} is null or ${second ?? first} is null then null when ${step} > 0 then least(${to} - 1, ${from} + 99999 * ${step}) else greatest(${to} + 1, ${from} + 99999 * ${step}) end,
       nullif(${step}, 0)) with ordinality as counted(n, at))`,
     type: arrayOf(scalar('integer')),
   };
@@ -248,7 +249,7 @@ export const arrayEmitters: Readonly<Record<string, Emitter>> = {
   ...arrayCutEmitters,
   ...mapEmitters,
   array,
-  range,
+  range: within(mostItems, 'items', itemsOfRange, range),
   has,
   hasAll: among(true),
   hasAny: among(false),
@@ -263,7 +264,7 @@ export const arrayEmitters: Readonly<Record<string, Emitter>> = {
   arrayFlatten: flatten,
   arrayCompact: compact,
   arrayZip: zip,
-  arrayWithConstant: withConstant,
+  arrayWithConstant: within(mostItems, 'items', (site) => writtenNumber(site, 0), withConstant),
   arrayEnumerate: (site) => ({
     sql: sql`(select coalesce(jsonb_agg(each.at order by each.at), '[]'::jsonb) from ${numbered(piece(site, 0))})`,
     type: arrayOf(scalar('integer')),

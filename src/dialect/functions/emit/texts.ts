@@ -6,6 +6,7 @@ import {
   optionalPiece,
   piece,
 } from '../../compile/functions/site.ts';
+import { mostCharacters, within, writtenNumber } from './bounds.ts';
 import { textOfBytes } from './bytes.ts';
 import { bind, commaList, joinSql, sql, type Sql } from '../../sql.ts';
 import { nameOfType, scalar, type Type } from '../../types.ts';
@@ -184,15 +185,20 @@ export const textEmitters: Readonly<Record<string, Emitter>> = {
       sql`right(${text}, (least(greatest(${number}, -1000000000), 1000000000))::int4)`,
   ),
   reverse,
-  repeat: textOf(
-    (text = sql``, number = sql``) =>
-      sql`repeat(${text}, (least(greatest(${number}, 0), 1000000 / greatest(octet_length(${text}), 1)))::int4)`,
+  repeat: within(
+    mostCharacters,
+    'characters',
+    (site) => writtenNumber(site, 1),
+    textOf(
+      (text = sql``, number = sql``) =>
+        sql`repeat(${text}, (least(greatest(${number}, 0), 1000000 / greatest(octet_length(${text}), 1)))::int4)`,
+    ),
   ),
   trim: trimmed(sql`btrim`),
   trimLeft: trimmed(sql`ltrim`),
   trimRight: trimmed(sql`rtrim`),
-  leftPad: padded(sql`lpad`),
-  rightPad: padded(sql`rpad`),
+  leftPad: within(mostCharacters, 'characters', (site) => writtenNumber(site, 1), padded(sql`lpad`)),
+  rightPad: within(mostCharacters, 'characters', (site) => writtenNumber(site, 1), padded(sql`rpad`)),
   empty: emptiness(sql`=`),
   notEmpty: emptiness(sql`<>`),
   format,
