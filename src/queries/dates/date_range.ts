@@ -6,6 +6,7 @@ import type { QueryProject } from '../query_kind.ts';
 import { momentOfDate, parseAbsoluteDate } from './absolute_date.ts';
 import { beginForInterval, endForInterval, type Interval } from './intervals.ts';
 import { firstOfDay, startOfClockUnit } from './local_time.ts';
+import { notADate } from './not_a_date.ts';
 import { isShort, momentBefore, parseRelativeDate } from './relative_date.ts';
 import { rangeBetween, type DateContext, type ResolvedRange } from './resolved_range.ts';
 import type { DateRange } from './schema.ts';
@@ -53,7 +54,7 @@ function fromOf(
   const absolute = parseAbsoluteDate(text === 'all' ? withoutEvents : text);
   if (absolute !== null) return widened(momentOfDate(absolute, present.zone, 'first'));
   const relative = parseRelativeDate(text);
-  if (relative === null) throw unreadable(attr);
+  if (relative === null) throw notADate(attr);
   const moment = checked(momentBefore(present, relative, project), attr);
   if (isExplicit || (interval === 'minute' && relative.position === null)) return moment;
   if (isShort(relative)) return startOfClockUnit(moment, relative.unit === 'hour' ? 'hour' : 'minute');
@@ -71,7 +72,7 @@ function toOf(
   const present = DateTime.fromJSDate(now, { zone: project.timezone });
   const absolute = text ? parseAbsoluteDate(text) : null;
   const relative = text ? parseRelativeDate(text) : null;
-  if (text && absolute === null && relative === null) throw unreadable(attr);
+  if (text && absolute === null && relative === null) throw notADate(attr);
   const moment =
     absolute !== null
       ? momentOfDate(absolute, present.zone, 'last')
@@ -83,13 +84,6 @@ function toOf(
     ? moment
     : endForInterval(moment, interval);
 }
-
-const unreadable = (attr: string): QueryInvalid =>
-  new QueryInvalid(
-    'invalid_input',
-    'This is not a date: write one of ISO 8601, such as 2026-11-21, or a relative one, such as -7d or mStart.',
-    { attr },
-  );
 
 function checked(moment: DateTime, attr: string): DateTime {
   if (moment.isValid && moment.year >= 1000) return moment;

@@ -1,9 +1,9 @@
 import { DateTime } from 'luxon';
 import type { Expression } from '../../dialect/ast.ts';
 import { timeLiteral } from '../../dialect/build.ts';
-import { QueryInvalid } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
 import { momentOfDate, parseAbsoluteDate } from './absolute_date.ts';
+import { notADate } from './not_a_date.ts';
 import { momentBefore, parseRelativeDate } from './relative_date.ts';
 
 /**
@@ -22,11 +22,7 @@ export function momentIn(
   const moment = relative && momentBefore(present, relative, project);
   if (moment?.isValid === true && moment.year >= 1000)
     return relative?.position === 'end' ? moment.plus(1) : moment;
-  throw new QueryInvalid(
-    'invalid_input',
-    'This is not a date: write one of ISO 8601, such as 2026-11-21, or a relative one, such as -7d.',
-    { attr },
-  );
+  throw notADate(attr);
 }
 
 /** A moment in the dialect. */

@@ -1,6 +1,6 @@
-import { QueryInvalid } from '../query_errors.ts';
 import type { FiltersOverride } from '../query_kind.ts';
 import { parseAbsoluteDate } from './absolute_date.ts';
+import { notADate } from './not_a_date.ts';
 import { parseRelativeDate } from './relative_date.ts';
 import type { DateRange } from './schema.ts';
 
@@ -20,7 +20,5 @@ export function withOverriddenDates<Own extends DateRange | null | undefined>(
 export function checkedDate(text: string, member: 'date_from' | 'date_to'): string {
   const isAll = text === 'all' && member === 'date_from';
   if (isAll || parseAbsoluteDate(text) !== null || parseRelativeDate(text) !== null) return text;
-  throw new QueryInvalid('invalid_input', 'This is not a date: write for example 2026-11-21 or -7d.', {
-    attr: `filters_override__${member}`,
-  });
+  throw notADate(`filters_override__${member}`);
 }

@@ -1,6 +1,6 @@
 import type { Expression } from '../../dialect/ast.ts';
 import { expressionOf, joined } from '../../dialect/build.ts';
-import { QueryInvalid } from '../query_errors.ts';
+import { notADate } from '../dates/not_a_date.ts';
 import { dateValueOf, type DateValue } from './date_values.ts';
 import type { FilterScalar } from './schema.ts';
 import { numberOf, textOf, timeOf, type Subject } from './subject.ts';
@@ -96,9 +96,5 @@ function atDate(subject: Subject, value: FilterScalar, attr: string): Expression
 function dateOf(value: Value, attr: string): DateValue {
   const read = typeof value === 'string' ? dateValueOf(value) : null;
   if (read !== null) return read;
-  throw new QueryInvalid(
-    'invalid_input',
-    'This is not a date: write one of ISO 8601, such as 2026-11-21, or a relative one, such as -7d.',
-    { attr },
-  );
+  throw notADate(attr);
 }
