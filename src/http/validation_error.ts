@@ -19,6 +19,10 @@ const valueAt = (body: unknown, path: readonly string[]): unknown =>
     body,
   );
 
+/** What a schema says itself of a value that it refuses; zod's own sentences begin with `Invalid`. */
+const ownSentence = ({ message }: FastifySchemaValidationError): string | undefined =>
+  message?.startsWith('Invalid ') ? undefined : message;
+
 const articleOf = (type: string): string => (/^[aeio]/.test(type) ? `an ${type}` : `a ${type}`);
 
 /**
@@ -47,10 +51,13 @@ export function invalidRequest(issues: readonly FastifySchemaValidationError[], 
       if (path.length === 0) return refuse('invalid_input', `The body must be ${articleOf(expected)}.`);
       if (value === undefined) return refuse('required', 'This field is required.');
       if (value === null) return refuse('invalid_input', 'This field may not be null.');
-      return refuse('invalid_input', `This field must be ${articleOf(expected)}.`);
+      return refuse('invalid_input', ownSentence(issue) ?? `This field must be ${articleOf(expected)}.`);
     }
     case 'invalid_value':
-      return refuse('invalid_input', `Must be one of: ${quoted(strings(issue.params.values))}.`);
+      return refuse(
+        'invalid_input',
+        ownSentence(issue) ?? `Must be one of: ${quoted(strings(issue.params.values))}.`,
+      );
     default:
       return refuse('invalid_input', issue.message ?? 'This field is not valid.');
   }

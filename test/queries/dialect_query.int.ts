@@ -69,6 +69,14 @@ describe('DialectQuery', () => {
     expect([missing.status, missing.body.code]).toEqual([400, 'unknown_variable']);
   });
 
+  it('says that it shows no plan', async () => {
+    expect(await ask('select 1', { explain: true })).toMatchObject({
+      status: 400,
+      body: { attr: 'query__explain', detail: 'The plan of a query is not shown: leave explain out.' },
+    });
+    expect(await ask('select 1', { explain: false })).toMatchObject({ status: 200 });
+  });
+
   it('says where a query is wrong', async () => {
     const syntax = await ask('select event\nform events');
     expect([syntax.status, syntax.body]).toMatchObject([

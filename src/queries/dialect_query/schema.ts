@@ -32,7 +32,7 @@ export const dialectQuerySchema = z.strictObject({
     })
     .nullish(),
   name: z.string().nullish(),
-  explain: z.boolean().nullish(),
+  explain: z.literal(false, 'The plan of a query is not shown: leave explain out.').nullish(),
   modifiers: z.looseObject({}).nullish(),
   tags: z.looseObject({}).nullish(),
   version: z.number().nullish(),
