@@ -10,7 +10,10 @@ export interface ExportTurns {
   readonly take: (batchExportId: string, signal: AbortSignal) => Promise<() => void>;
 }
 
-/** As many turns of each export, so that one with a great many intervals never has every slot for hours. */
+/**
+ * As many turns of each export, so that one with a great many intervals never has every slot for hours. Only for who sets
+ * it: an attempt that waits for a turn here may do so while another worker has slots free, since nothing hands it over.
+ */
 export function createExportTurns(turnsPerExport: number, slots: Pick<ExportSlots, 'lend'>): ExportTurns {
   const taken = new Map<string, number>();
   const waiting = new Map<string, Set<() => void>>();
@@ -67,9 +70,3 @@ export function createExportTurns(turnsPerExport: number, slots: Pick<ExportSlot
     },
   };
 }
-
-/** One slot less than there are, unless the setting says otherwise. */
-export const turnsPerExport = (settings: {
-  readonly EXPORTD_EXPORT_SLOTS: number;
-  readonly EXPORTD_SLOTS_PER_EXPORT?: number | undefined;
-}): number => settings.EXPORTD_SLOTS_PER_EXPORT ?? Math.max(1, settings.EXPORTD_EXPORT_SLOTS - 1);

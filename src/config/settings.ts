@@ -143,7 +143,7 @@ const schema = z.object({
   EXPORTD_CACHED_WORKFLOWS: z.coerce.number().int().min(2).optional(),
   /** How many intervals, or ranges of them, a worker exports at once. */
   EXPORTD_EXPORT_SLOTS: count(4),
-  /** How many of them may be of one export, so that its backlog never keeps all others waiting; all but one when not set. */
+  /** How many of them may be of one export, so that its backlog never keeps all others waiting; as many as there are when not set. */
   EXPORTD_SLOTS_PER_EXPORT: z.coerce.number().int().min(1).optional(),
   /** An attempt that has not got on for this long lends its slot to another: it waits for a server. */
   EXPORTD_SLOT_LENT_AFTER_MS: milliseconds(10 * second, 100),

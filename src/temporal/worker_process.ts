@@ -2,7 +2,7 @@ import closeWithGrace from 'close-with-grace';
 import { createAppendActivities } from '../../activities/append.ts';
 import { createDestinationTestActivities } from '../../activities/destination_test.ts';
 import { createExportActivities } from '../../activities/export.ts';
-import { createExportTurns, turnsPerExport } from '../../activities/export_turns.ts';
+import { createExportTurns } from '../../activities/export_turns.ts';
 import { createNotifyActivities } from '../../activities/notify.ts';
 import { createEmptyPublisher } from '../../activities/publish_empty.ts';
 import { createQueryActivities, createQueryEndActivities } from '../../activities/query.ts';
@@ -112,7 +112,7 @@ async function serve(
   const exportSlots = createExportSlots(settings);
   const exporting = {
     slots: exportSlots,
-    turns: createExportTurns(turnsPerExport(settings), exportSlots),
+    turns: createExportTurns(settings.EXPORTD_SLOTS_PER_EXPORT ?? Infinity, exportSlots),
     runSteps: control.runSteps,
     source,
     encoders,

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { ActivityContext } from '../../activities/activity_context.ts';
 import { createExportActivities } from '../../activities/export.ts';
 import type { ExportDependencies } from '../../activities/export_dependencies.ts';
-import { createExportTurns, turnsPerExport } from '../../activities/export_turns.ts';
+import { createExportTurns } from '../../activities/export_turns.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { createRunSteps } from '../../src/decisions/run_steps.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
@@ -68,7 +68,7 @@ export async function createStage() {
       encoders,
       memory,
       slots: createExportSlots(settings),
-      turns: createExportTurns(turnsPerExport(settings), createExportSlots(settings)),
+      turns: createExportTurns(Infinity, createExportSlots(settings)),
       openDestination,
       selectionOf,
       logger,

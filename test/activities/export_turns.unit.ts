@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createExportTurns, turnsPerExport } from '../../activities/export_turns.ts';
+import { createExportTurns } from '../../activities/export_turns.ts';
 
 /** Turns, and how many slots are lent. */
 function turnsOf(perExport: number) {
@@ -46,10 +46,5 @@ describe('the turns of exports', () => {
     first();
     expect(await take('a', never)).toEqual(expect.any(Function));
     expect(lent()).toBe(0);
-  });
-
-  it('are all slots but one, and never none', () => {
-    expect([4, 2, 1].map((slots) => turnsPerExport({ EXPORTD_EXPORT_SLOTS: slots }))).toEqual([3, 1, 1]);
-    expect(turnsPerExport({ EXPORTD_EXPORT_SLOTS: 4, EXPORTD_SLOTS_PER_EXPORT: 9 })).toBe(9);
   });
 });

@@ -25,8 +25,6 @@ beforeAll(async () => {
     {
       EXPORTD_RANGE_ROWS: String(rows / ranges),
       EXPORTD_EXPORT_SLOTS: String(ranges / 2),
-      // All of them: the ranges of one export are to be under way at once, on both workers.
-      EXPORTD_SLOTS_PER_EXPORT: String(ranges / 2),
     },
     { bucket: { ...bucket, endpoint: proxy.endpoint } },
   );

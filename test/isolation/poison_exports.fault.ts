@@ -16,8 +16,6 @@ describe('beside exports that make trouble', () => {
     silent = await startSilentServer();
     stack = await startStack('poison-exports', {
       EXPORTD_EXPORT_SLOTS: String(slots),
-      // All the runs of one that hangs, so that it takes whatever it can.
-      EXPORTD_SLOTS_PER_EXPORT: String(hours),
       EXPORTD_SLOT_LENT_AFTER_MS: '500',
     });
     for (let hour = hours; hour > 0; hour -= 1)

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createExportActivities } from '../../activities/export.ts';
-import { createExportTurns, turnsPerExport } from '../../activities/export_turns.ts';
+import { createExportTurns } from '../../activities/export_turns.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
@@ -54,7 +54,7 @@ beforeAll(async () => {
         encoders,
         memory,
         slots: createExportSlots(settings),
-        turns: createExportTurns(turnsPerExport(settings), createExportSlots(settings)),
+        turns: createExportTurns(Infinity, createExportSlots(settings)),
         openDestination,
         selectionOf,
         logger,
