@@ -41,6 +41,9 @@ export function temporalProgram(
       ...['--dynamic-config-value', 'system.forceSearchAttributesCacheRefreshOnRead=true'],
       // Scheduled runs before those of backfills, and turns for the projects.
       ...['--dynamic-config-value', 'matching.enableFairness=true'],
+      // The order holds within one partition of a task queue, and one is plenty for these rates.
+      ...['--dynamic-config-value', 'matching.numTaskqueueReadPartitions=1'],
+      ...['--dynamic-config-value', 'matching.numTaskqueueWritePartitions=1'],
       ...(durable
         ? [
             ...['--ui-port', String(ports.temporalUi), '--db-filename', file],
