@@ -19,7 +19,7 @@ const statusOf = async (backfillId: string) =>
   ).rows[0]?.status;
 
 /** Waits until the Temporal UI shows these words of a backfill; its execution starts after the command's outcome. */
-const shows = (backfillId: string, words: string) =>
+const shows = (backfillId: string, words: RegExp) =>
   until(async () => {
     const handle = stack.client.workflow.getHandle(`batch-export-backfill-${backfillId}`);
     const metadata = await handle
@@ -28,8 +28,8 @@ const shows = (backfillId: string, words: string) =>
         if (Error.isError(error) && error.name === 'WorkflowNotFoundError') return null;
         throw error;
       });
-    return metadata?.currentDetails === words;
-  }, `the words "${words}"`);
+    return words.test(metadata?.currentDetails ?? '');
+  }, `words like ${words}`);
 
 describe('the backfill workflow', () => {
   it('runs every interval once, a few at a time, through several executions', async () => {
@@ -80,7 +80,7 @@ describe('the backfill workflow', () => {
       'the runs that had begun',
     );
     expect(await stack.runsOf(id)).toHaveLength(3);
-    await shows(backfill_id, '3 of 10 intervals begun, paused');
+    await shows(backfill_id, /^3 of 10 intervals begun, paused$/);
     await stack.command(id, 'cancelBackfill', { backfill_id });
     await stack.client.workflow.getHandle(`batch-export-backfill-${backfill_id}`).result();
     expect(await statusOf(backfill_id)).toBe('Cancelled');
@@ -93,11 +93,12 @@ describe('the backfill workflow', () => {
     const id = await stack.createExport();
     const { outcome } = await stack.command(id, 'backfill', lastHours(5));
     const backfill_id = outcome?.backfill_id ?? '';
-    await shows(backfill_id, '3 of 5 intervals begun, paused');
+    // Others may have begun before the third of those that failed.
+    await shows(backfill_id, /^[345] of 5 intervals begun, paused$/);
     stack.behaviour.whileExporting = usual;
     await stack.command(id, 'unpauseBackfill', { backfill_id });
     await stack.client.workflow.getHandle(`batch-export-backfill-${backfill_id}`).result();
-    await shows(backfill_id, '5 of 5 intervals begun');
+    await shows(backfill_id, /^5 of 5 intervals begun$/);
     expect(await statusOf(backfill_id)).toBe('Completed');
   });
 });
