@@ -1,6 +1,9 @@
 import { z } from 'zod';
-import { dateRangeSchema } from './dates/schema.ts';
+import { withOverriddenDates } from './dates/override.ts';
+import { dateRangeSchema, type DateRange } from './dates/schema.ts';
+import { withOverride } from './filters/override.ts';
 import { propertyFiltersSchema, type PropertyFilters } from './filters/schema.ts';
+import type { FiltersOverride } from './query_kind.ts';
 
 /** Members that say over which events and intervals an insight is computed. */
 export const insightMembers = {
@@ -17,3 +20,21 @@ export const insightMembers = {
   /** Only changes how an answer looks. */
   dataColorTheme: z.number().nullish(),
 };
+
+/**
+ * An insight with a dashboard's dates in the place of its own and the dashboard's property filters beside its own.
+ * @throws QueryInvalid that names the member of the filters
+ */
+export const overriddenInsight = <
+  Query extends {
+    readonly dateRange?: DateRange | null | undefined;
+    readonly properties: PropertyFilters | null;
+  },
+>(
+  query: Query,
+  filters: FiltersOverride,
+) => ({
+  ...query,
+  dateRange: withOverriddenDates(query.dateRange, filters),
+  properties: withOverride(query.properties, filters.properties),
+});

@@ -19,7 +19,7 @@ type Value = NonNullable<FilterScalar>;
 type Test = (subject: Subject, value: Value, attr: string) => Expression;
 
 /** Those of several values of which any has to hold. */
-const any: Readonly<Partial<Record<FilterOperator, Test>>> = {
+const anyValueTests: Readonly<Partial<Record<FilterOperator, Test>>> = {
   icontains: (subject, value) => matching(subject, 'ilike', `%${String(value)}%`),
   regex: (subject, value, attr) => matching(subject, '=~', patternIn(value, attr)),
   gt: ordered('>'),
@@ -34,7 +34,7 @@ const any: Readonly<Partial<Record<FilterOperator, Test>>> = {
 };
 
 /** Those of several values of which all have to hold; they hold where there is no value to compare. */
-const all: Readonly<Partial<Record<FilterOperator, Test>>> = {
+const allValuesTests: Readonly<Partial<Record<FilterOperator, Test>>> = {
   not_icontains: (subject, value) => matching(subject, 'not ilike', `%${String(value)}%`),
   not_regex: (subject, value, attr) => matching(subject, '!~', patternIn(value, attr)),
 };
@@ -72,7 +72,9 @@ export function operatorCondition(
       });
     default: {
       const [test, joins] =
-        all[wanted] === undefined ? [any[wanted], 'or' as const] : [all[wanted], 'and' as const];
+        allValuesTests[wanted] === undefined
+          ? [anyValueTests[wanted], 'or' as const]
+          : [allValuesTests[wanted], 'and' as const];
       return joined(
         joins,
         known.map((one) => test?.(subject, one, place) ?? null),

@@ -2,9 +2,8 @@ import type { Relations } from '../../source/relations.ts';
 import { resolveRange } from '../dates/date_range.ts';
 import { earliestFor } from '../dates/earliest_event.ts';
 import { openDialectReader } from '../dialect_reader.ts';
-import { withOverriddenDates } from '../dates/override.ts';
 import { rangeFreshness } from '../dates/range_freshness.ts';
-import { withOverride } from '../filters/override.ts';
+import { overriddenInsight } from '../insight_members.ts';
 import type { AnswerResults, QueryKind } from '../query_kind.ts';
 import type { FunnelAbout } from './about.ts';
 import { checkExpressions } from './checked_expressions.ts';
@@ -26,11 +25,7 @@ export const funnelsQueryKind = (relations: Relations): QueryKind<FunnelsQuery> 
   schema: funnelsQuerySchema,
   freshness: rangeFreshness,
   variables: () => [],
-  override: (query, filters) => ({
-    ...query,
-    dateRange: withOverriddenDates(query.dateRange, filters),
-    properties: withOverride(query.properties, filters.properties),
-  }),
+  override: overriddenInsight,
   cacheForm: cacheFormOf,
   run: async (query, context) => {
     checkFunnel(query);

@@ -1,7 +1,6 @@
 import type { Relations } from '../../source/relations.ts';
-import { withOverriddenDates } from '../dates/override.ts';
 import { rangeFreshness } from '../dates/range_freshness.ts';
-import { withOverride } from '../filters/override.ts';
+import { overriddenInsight } from '../insight_members.ts';
 import type { QueryKind } from '../query_kind.ts';
 import { cacheFormOf } from './cache_form.ts';
 import { runTrends } from './run.ts';
@@ -13,11 +12,7 @@ export const trendsQueryKind = (relations: Relations): QueryKind<TrendsQuery> =>
   schema: trendsQuerySchema,
   freshness: rangeFreshness,
   variables: () => [],
-  override: (query, filters) => ({
-    ...query,
-    dateRange: withOverriddenDates(query.dateRange, filters),
-    properties: withOverride(query.properties, filters.properties),
-  }),
+  override: overriddenInsight,
   cacheForm: cacheFormOf,
   run: (query, context) => runTrends(query, context, relations),
 });
