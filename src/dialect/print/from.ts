@@ -23,7 +23,9 @@ const printAlias = (alias: Name | null): string => (alias === null ? '' : ` AS $
 function printTable({ path, alias, final, sample }: Table): string {
   const [first, ...rest] = path;
   const name = [first === undefined ? '' : printTableName(first), ...rest.map(printMemberName)].join('.');
-  return `${name}${printAlias(alias)}${final ? ' FINAL' : ''}${sample === null ? '' : printSample(sample)}`;
+  const table = `${name}${printAlias(alias)}${final ? ' FINAL' : ''}${sample === null ? '' : printSample(sample)}`;
+  // In brackets, so that an OFFSET of the query behind it is not read as one of the sample.
+  return sample !== null && sample.offset === null ? `(${table})` : table;
 }
 
 function printSample({ ratio, offset }: Sample): string {
