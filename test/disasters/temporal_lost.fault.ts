@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { holdRequests } from '../e2e/request_hold.ts';
 import { oweMinutes } from '../e2e/owed.ts';
-import { hourAgo, insertEvents } from '../e2e/rows.ts';
+import { insertEvents } from '../e2e/rows.ts';
+import { hourAgo } from '../setup/hours.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
 import { verified } from '../e2e/verified.ts';

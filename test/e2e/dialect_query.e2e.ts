@@ -6,7 +6,8 @@ import type { Manifest } from '../../src/destination/manifest.ts';
 import type { ExportedColumn } from '../../src/source/source.ts';
 import { startDuckDb, type IndependentReader } from '../encoding/duckdb.ts';
 import { until } from '../setup/until.ts';
-import { exportedRows, hourAgo, insertEvents, readObject } from './rows.ts';
+import { exportedRows, insertEvents, readObject } from './rows.ts';
+import { hourAgo } from '../setup/hours.ts';
 import { startStack, type Stack } from './stack.ts';
 import { verified } from './verified.ts';
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '../setup/until.ts';
-import { exportedUuids, hourAgo, insertEvents, keysUnder, readManifest, sourceUuids } from './rows.ts';
+import { exportedUuids, insertEvents, keysUnder, readManifest, sourceUuids } from './rows.ts';
+import { hourAgo } from '../setup/hours.ts';
 import { startStack, type ShownRun, type Stack } from './stack.ts';
 
 const start = hourAgo(1);

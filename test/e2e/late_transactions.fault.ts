@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { until } from '../setup/until.ts';
-import { hourAgo, insertEvents, readManifest } from './rows.ts';
+import { insertEvents, readManifest } from './rows.ts';
+import { hourAgo } from '../setup/hours.ts';
 import { startStack, type Stack } from './stack.ts';
 import { verified } from './verified.ts';
 

@@ -4,7 +4,7 @@ import { createBucket } from '../setup/bucket.ts';
 import { until } from '../setup/until.ts';
 import { insertLargeEvents } from './large_rows.ts';
 import { holdRequests, type RequestPlace } from './request_hold.ts';
-import { hourAgo } from './rows.ts';
+import { hourAgo } from '../setup/hours.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts';
 import { startStack, type Stack } from './stack.ts';
 import { verified } from './verified.ts';

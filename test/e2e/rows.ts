@@ -3,13 +3,6 @@ import { GetObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import type { Pool } from '../../src/journal/database.ts';
 import type { TestBucket } from '../setup/bucket.ts';
 
-const hour = 3_600_000;
-/** Asked once, so that a test that runs across the end of an hour speaks of the same hours all the time. */
-const currentHour = Math.floor(Date.now() / hour);
-
-/** Start of the hour so many hours before the current one, in UTC. */
-export const hourAgo = (hours: number): Date => new Date((currentHour - hours) * hour);
-
 /** Inserts `rows` events spread evenly over `[start, start + seconds)`, as one statement. */
 export async function insertEvents(
   pool: Pool,

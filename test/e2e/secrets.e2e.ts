@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '../setup/until.ts';
-import { hourAgo, insertEvents } from './rows.ts';
+import { insertEvents } from './rows.ts';
+import { hourAgo } from '../setup/hours.ts';
 import { startStack, type Stack } from './stack.ts';
 
 // Characters that URLs and base64 write in another way, so that each form is told apart.

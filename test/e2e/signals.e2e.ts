@@ -6,7 +6,8 @@ import { rebuild } from '../../src/projections/rebuild.ts';
 import { projections } from '../../src/projections/registry.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
 import { until } from '../setup/until.ts';
-import { hourAgo, insertEvents } from './rows.ts';
+import { insertEvents } from './rows.ts';
+import { hourAgo } from '../setup/hours.ts';
 import { startStack, type Stack } from './stack.ts';
 
 const execute = promisify(execFile);

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createBucket } from '../setup/bucket.ts';
 import { until } from '../setup/until.ts';
-import { hourAgo, insertEvents } from './rows.ts';
+import { insertEvents } from './rows.ts';
+import { hourAgo } from '../setup/hours.ts';
 import { createS3Proxy, type S3Proxy } from './s3_proxy.ts';
 import { startSampling, type Sample } from './samples.ts';
 import { startStack, type ShownRun, type Stack } from './stack.ts';

@@ -1,15 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '../setup/until.ts';
 import { oweMinutes } from './owed.ts';
-import {
-  exportedRows,
-  exportedUuids,
-  hourAgo,
-  insertEvents,
-  keysUnder,
-  readManifest,
-  sourceUuids,
-} from './rows.ts';
+import { exportedRows, exportedUuids, insertEvents, keysUnder, readManifest, sourceUuids } from './rows.ts';
+import { hourAgo } from '../setup/hours.ts';
 import { startStack, type ShownRun, type Stack } from './stack.ts';
 
 let stack: Stack;

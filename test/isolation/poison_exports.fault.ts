@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { hourAgo, insertEvents } from '../e2e/rows.ts';
+import { insertEvents } from '../e2e/rows.ts';
+import { hourAgo } from '../setup/hours.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
 import { verified } from '../e2e/verified.ts';
 import { until } from '../setup/until.ts';

@@ -38,6 +38,7 @@ import { registerSearchAttributes } from '../../src/temporal/search_attributes.t
 import { createUpkeepClient } from '../../src/temporal/upkeep_client.ts';
 import { createWorkers } from '../../src/temporal/worker.ts';
 import { definition } from '../decisions/commander.ts';
+import { hourAgo } from '../setup/hours.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { until } from '../setup/until.ts';
@@ -238,7 +239,8 @@ export async function createControlStack(
     createExport: async (members = {}) => {
       const id = randomUUID();
       const { status } = await command(id, 'create', {
-        definition: { ...definition, interval: 'hour', ...members },
+        // Of an hour that ends while a test runs, no run comes.
+        definition: { ...definition, interval: 'hour', end_at: hourAgo(0).toISOString(), ...members },
         paused: false,
       });
       if (status !== 'applied') throw new Error(`The export was not created: ${status}`);
@@ -269,10 +271,7 @@ export async function createControlStack(
 }
 
 /** The last `count` whole hours as the range of a backfill. */
-export function lastHours(count: number): { start_at: string; end_at: string } {
-  const end = Math.floor(Date.now() / 3_600_000) * 3_600_000;
-  return {
-    start_at: new Date(end - count * 3_600_000).toISOString(),
-    end_at: new Date(end).toISOString(),
-  };
-}
+export const lastHours = (count: number): { start_at: string; end_at: string } => ({
+  start_at: hourAgo(count).toISOString(),
+  end_at: hourAgo(0).toISOString(),
+});

@@ -82,7 +82,7 @@ async function createExport(): Promise<string> {
       { batch_export_id: id, destination_type: 'S3', config: configOf(bucket, { prefix: id }) },
     ),
   );
-  const created = { ...definition, interval: 'hour', config_version };
+  const created = { ...definition, interval: 'hour', end_at: range.end_at, config_version };
   await stack.command(id, 'create', { definition: created, paused: false });
   return id;
 }
