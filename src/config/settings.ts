@@ -72,7 +72,10 @@ const schema = z.object({
   EXPORTD_EMPTY_PUBLISH_PLACES: count(8, 0),
   /** For how long that is tried before a slot of the exports is taken. */
   EXPORTD_EMPTY_PUBLISH_MS: milliseconds(1_500, 10),
-  /** How long after the cut, by the source's clock, a run begins to look for open transactions. */
+  /**
+   * How long after the cut, by the source's clock, a run begins to look for open transactions. One that comes sooner
+   * waits for so long from then on, so that what jitter has spread stays so.
+   */
   EXPORTD_SETTLE_MS: milliseconds(30 * second),
   /** How often the barrier on open transactions is polled. */
   EXPORTD_SETTLE_POLL_MS: milliseconds(2 * second, 10),

@@ -40,7 +40,14 @@ export async function lookAtBarrier(
 
   if (state.phase === 'settling') {
     const wait_ms = await untilSettled(connection, cut, options.settleMs);
-    if (wait_ms > 0) return { state, wait_ms, held_by: [] };
+    // The whole time from the first look, since runs of many exports that jitter has spread would meet again otherwise.
+    const least = state.looked ? 0 : options.settleMs;
+    if (wait_ms > 0)
+      return {
+        state: { phase: 'settling', looked: true },
+        wait_ms: Math.max(wait_ms, least),
+        held_by: [],
+      };
   }
   if (state.phase === 'settling' || state.phase === 'transactions') {
     const open = await openTransactions(connection, options.ownApplicationName);

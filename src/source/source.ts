@@ -56,7 +56,8 @@ export interface ReadingOptions {
 
 /** How far the wait for the source's open transactions has come; travels through a run workflow's history. */
 export type BarrierState =
-  | { readonly phase: 'settling' }
+  /** `looked`: that the cut has not settled was seen before. */
+  | { readonly phase: 'settling'; readonly looked?: true }
   /** `holders` are virtual transactions that were open when the list was taken. */
   | { readonly phase: 'transactions'; readonly holders: readonly string[] }
   /** `holders` are prepared transactions that were listed after the others had ended. */
