@@ -102,6 +102,12 @@ const schema = z.object({
   EXPORTD_ACTIVITY_RETRY_INITIAL_MS: milliseconds(second, 10),
   EXPORTD_ACTIVITY_RETRY_MAX_MS: milliseconds(minute, 10),
   EXPORTD_HEARTBEAT_TIMEOUT_MS: milliseconds(30 * second, 500),
+  /**
+   * How long a worker may hold a workflow task before another gets it: also how long an export stands still after its
+   * worker was killed in one. A worker with more to do than it can loses its tasks when it is too short. Local activities
+   * that take longer renew it.
+   */
+  EXPORTD_WORKFLOW_TASK_TIMEOUT_MS: milliseconds(10 * second, 1_000),
   /** How often it is looked what there is to clean up in buckets and to count again in the source. */
   EXPORTD_UPKEEP_INTERVAL_MS: milliseconds(minute, 100),
   /** How long files stay in the bucket after another generation took their place: somebody may still be reading them. */

@@ -1,5 +1,4 @@
 import type { Client } from '@temporalio/client';
-import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import {
   backfillWorkflowId,
@@ -10,7 +9,7 @@ import {
 import { searchAttributes } from '../../workflows/search_attributes.ts';
 import { backfillSummary } from './summaries.ts';
 import { ignoreNotFound } from './schedule_client.ts';
-import { requestPatienceMs, taskQueues, workflowTaskTimeout } from './task_queues.ts';
+import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
 
 export interface BackfillClient {
   /** Makes a running workflow look again. */
@@ -36,7 +35,7 @@ interface BackfillRow {
 export function createBackfillClient(
   client: Client,
   pool: Pool,
-  settings: Pick<Settings, 'EXPORTD_TASK_QUEUE'>,
+  settings: ExecutionSettings,
 ): BackfillClient {
   const optionsOf = async (backfillId: string) => {
     const { rows } = await pool.query<BackfillRow>(
@@ -53,7 +52,7 @@ export function createBackfillClient(
       workflowId: backfillWorkflowId(backfillId),
       taskQueue: taskQueues(settings).control,
       args: [input],
-      workflowTaskTimeout,
+      workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
       typedSearchAttributes: [
         { key: searchAttributes.batchExport, value: row.batch_export_id },
         { key: searchAttributes.project, value: String(row.team_id) },

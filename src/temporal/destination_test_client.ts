@@ -7,7 +7,7 @@ import {
   workflowTypes,
   type DestinationTestInput,
 } from '../../workflows/messages.ts';
-import { requestPatienceMs, taskQueues, workflowTaskTimeout } from './task_queues.ts';
+import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
 
 /** What became of a test: its steps, or a sentence that says why there are none. */
 export type TestOutcome =
@@ -27,7 +27,7 @@ const beginningMs = 2_000;
 /** Starts a workflow for each test. */
 export function createDestinationTestClient(
   client: Client,
-  settings: Pick<Settings, 'EXPORTD_TASK_QUEUE' | 'EXPORTD_DESTINATION_TEST_TIMEOUT_MS'>,
+  settings: ExecutionSettings & Pick<Settings, 'EXPORTD_DESTINATION_TEST_TIMEOUT_MS'>,
 ): DestinationTestClient {
   const longest_ms = settings.EXPORTD_DESTINATION_TEST_TIMEOUT_MS + aroundMs;
   const executionMs = longest_ms + beginningMs;
@@ -40,7 +40,7 @@ export function createDestinationTestClient(
           taskQueue: taskQueues(settings).control,
           args: [input],
           workflowExecutionTimeout: executionMs,
-          workflowTaskTimeout,
+          workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
           staticSummary: 'Test of a destination',
         }),
       );

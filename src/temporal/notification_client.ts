@@ -10,7 +10,7 @@ import { searchAttributes } from '../../workflows/search_attributes.ts';
 import { forEachConcurrently } from './concurrency.ts';
 import { ignoreNotFound } from './schedule_client.ts';
 import { notificationSummary } from './summaries.ts';
-import { requestPatienceMs, taskQueues, workflowTaskTimeout } from './task_queues.ts';
+import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
 
 /** Starts the workflows that tell webhooks what happened. */
 export interface NotificationClient {
@@ -34,7 +34,7 @@ export interface WebhookTestClient {
   test(deliveryId: string): Promise<WebhookTestOutcome>;
 }
 
-type ClientSettings = Pick<Settings, 'EXPORTD_TASK_QUEUE' | 'EXPORTD_WEBHOOK_TIMEOUT_MS'>;
+type ClientSettings = ExecutionSettings & Pick<Settings, 'EXPORTD_WEBHOOK_TIMEOUT_MS'>;
 
 /** Beyond the time of a request: to read what is to be told and to record what became of it. */
 const aroundMs = 10_000;
@@ -59,7 +59,7 @@ function optionsOf(deliveryId: string, settings: ClientSettings) {
     workflowId: notificationWorkflowId(deliveryId),
     taskQueue: queues.control,
     args: [input],
-    workflowTaskTimeout,
+    workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
   };
 }
 

@@ -4,7 +4,7 @@ import type { BackgroundQueries } from '../queries/query_desk.ts';
 import { queryWorkflowId, workflowTypes, type QueryInput } from '../../workflows/messages.ts';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
 import { ignoreNotFound } from './schedule_client.ts';
-import { requestPatienceMs, taskQueues, workflowTaskTimeout } from './task_queues.ts';
+import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
 
 /** Beyond the time of the statement: to read the query, and to store its answer. */
 const aroundMs = 30_000;
@@ -12,10 +12,8 @@ const aroundMs = 30_000;
 /** Runs queries as workflows on a Temporal namespace. */
 export function createQueryClient(
   client: Client,
-  settings: Pick<
-    Settings,
-    'EXPORTD_TASK_QUEUE' | 'EXPORTD_QUERY_ASYNC_TIMEOUT_MS' | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS'
-  >,
+  settings: ExecutionSettings &
+    Pick<Settings, 'EXPORTD_QUERY_ASYNC_TIMEOUT_MS' | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS'>,
 ): BackgroundQueries {
   const queues = taskQueues(settings);
   const soon = <Result>(work: () => Promise<Result>): Promise<Result> =>
@@ -35,7 +33,7 @@ export function createQueryClient(
           workflowIdConflictPolicy: 'TERMINATE_EXISTING',
           taskQueue: queues.control,
           args: [input],
-          workflowTaskTimeout,
+          workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
           typedSearchAttributes: [{ key: searchAttributes.project, value: String(query.team_id) }],
           staticSummary: `Query of project ${query.team_id}`,
         }),

@@ -1,5 +1,4 @@
 import { WorkflowExecutionAlreadyStartedError, type Client, type WorkflowOptions } from '@temporalio/client';
-import type { Settings } from '../config/settings.ts';
 import type { StartableRun } from '../decisions/startable_runs.ts';
 import { runWorkflowId, workflowTypes } from '../../workflows/messages.ts';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
@@ -10,7 +9,7 @@ import { createRecentIds } from './recent_ids.ts';
 import { runSummary } from './summaries.ts';
 import { executionTimeoutMs, runInput, type RunSettings } from './run_limits.ts';
 import { ignoreNotFound } from './schedule_client.ts';
-import { requestPatienceMs, taskQueues, workflowTaskTimeout } from './task_queues.ts';
+import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
 
 /** Starts and cancels the executions of runs, each independent of who asks for it. */
 export interface RunStarter {
@@ -44,10 +43,7 @@ const priorities = { scheduled: 2, backfill: 4 } as const;
 const rememberedRuns = 10_000;
 
 /** Starts runs on a Temporal namespace. */
-export function createRunStarter(
-  client: Client,
-  settings: RunSettings & Pick<Settings, 'EXPORTD_TASK_QUEUE'>,
-): RunStarter {
+export function createRunStarter(client: Client, settings: RunSettings & ExecutionSettings): RunStarter {
   // A step of a schedule or a backfill names its open runs again and again: each would be refused by Temporal as started.
   const started = createRecentIds(rememberedRuns);
   const soon = <Result>(work: () => Promise<Result>): Promise<Result> =>
@@ -63,7 +59,7 @@ export function createRunStarter(
         taskQueue: taskQueues(settings).control,
         args: [runInput(run, settings)],
         workflowExecutionTimeout: executionTimeoutMs(run, settings),
-        workflowTaskTimeout,
+        workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
         // Inherited by its activities.
         priority: {
           priorityKey: run.backfill_id === null ? priorities.scheduled : priorities.backfill,

@@ -1,5 +1,4 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import type { Settings } from '../config/settings.ts';
 import {
   scheduleWorkflowId,
   wakeSignal,
@@ -7,7 +6,7 @@ import {
   type ScheduleInput,
 } from '../../workflows/messages.ts';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
-import { requestPatienceMs, taskQueues, workflowTaskTimeout } from './task_queues.ts';
+import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
 
 /** Tells an export's schedule workflow about a stored command. */
 export interface ScheduleSignaller {
@@ -32,17 +31,14 @@ export interface ScheduleClient extends ScheduleSignaller {
 }
 
 /** Signals and starts schedule workflows. */
-export function createScheduleClient(
-  client: Client,
-  settings: Pick<Settings, 'EXPORTD_TASK_QUEUE'>,
-): ScheduleClient {
+export function createScheduleClient(client: Client, settings: ExecutionSettings): ScheduleClient {
   const optionsOf = (batchExportId: string) => {
     const input: ScheduleInput = { batch_export_id: batchExportId };
     return {
       workflowId: scheduleWorkflowId(batchExportId),
       taskQueue: taskQueues(settings).control,
       args: [input],
-      workflowTaskTimeout,
+      workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
       typedSearchAttributes: [{ key: searchAttributes.batchExport, value: batchExportId }],
       staticSummary: 'Schedule of a batch export',
     };
@@ -77,10 +73,8 @@ export function createScheduleClient(
 }
 
 /** The part of it that the HTTP facade needs. */
-export const createScheduleSignaller: (
-  client: Client,
-  settings: Pick<Settings, 'EXPORTD_TASK_QUEUE'>,
-) => ScheduleSignaller = createScheduleClient;
+export const createScheduleSignaller: (client: Client, settings: ExecutionSettings) => ScheduleSignaller =
+  createScheduleClient;
 
 /** An execution that does not run any more is no error to whoever only wanted to tell it something. */
 export function ignoreNotFound(error: unknown): void {

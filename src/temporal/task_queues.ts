@@ -11,11 +11,8 @@ export const taskQueues = ({ EXPORTD_TASK_QUEUE }: Pick<Settings, 'EXPORTD_TASK_
   query: `${EXPORTD_TASK_QUEUE}-query`,
 });
 
-/**
- * How long a worker may hold a workflow task before another gets it: short, since it is also how long an export stands
- * still after its worker was killed. Local activities that take longer renew it.
- */
-export const workflowTaskTimeout = '3s';
+/** What says where executions run, and for how long a worker may hold one of their tasks. */
+export type ExecutionSettings = Pick<Settings, 'EXPORTD_TASK_QUEUE' | 'EXPORTD_WORKFLOW_TASK_TIMEOUT_MS'>;
 
 /** Milliseconds that one request to Temporal may take, its repetitions included; whoever asked decides what then. */
 export const requestPatienceMs = 5_000;

@@ -1,7 +1,6 @@
 import type { Client } from '@temporalio/client';
-import type { Settings } from '../config/settings.ts';
 import { upkeepWorkflowId, workflowTypes, type UpkeepInput } from '../../workflows/messages.ts';
-import { requestPatienceMs, taskQueues, workflowTaskTimeout } from './task_queues.ts';
+import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
 
 export interface UpkeepClient {
   readonly workflowId: string;
@@ -12,10 +11,7 @@ export interface UpkeepClient {
 }
 
 /** Starts the workflow that cleans up after all exports of a deployment. */
-export function createUpkeepClient(
-  client: Client,
-  settings: Pick<Settings, 'EXPORTD_TASK_QUEUE'>,
-): UpkeepClient {
+export function createUpkeepClient(client: Client, settings: ExecutionSettings): UpkeepClient {
   const queues = taskQueues(settings);
   const input: UpkeepInput = { upkeep_task_queue: queues.upkeep };
   const workflowId = upkeepWorkflowId(settings.EXPORTD_TASK_QUEUE);
@@ -26,7 +22,7 @@ export function createUpkeepClient(
         workflowIdConflictPolicy,
         taskQueue: queues.control,
         args: [input],
-        workflowTaskTimeout,
+        workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
         staticSummary: 'Cleans up buckets and counts late rows',
       }),
     );

@@ -118,6 +118,7 @@ export async function createControlStack(
     EXPORTD_ACTIVITY_RETRY_INITIAL_MS: '50',
     EXPORTD_ACTIVITY_RETRY_MAX_MS: '200',
     EXPORTD_HEARTBEAT_TIMEOUT_MS: '2000',
+    EXPORTD_WORKFLOW_TASK_TIMEOUT_MS: '3000',
     ...more,
   });
   const logger = createLogger('test', settings);

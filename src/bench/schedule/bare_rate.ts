@@ -5,7 +5,6 @@ import type { Settings } from '../../config/settings.ts';
 import { createChildren, lastLines } from '../../embedded/children.ts';
 import { LaunchError } from '../../embedded/launch_error.ts';
 import { forEachConcurrently } from '../../temporal/concurrency.ts';
-import { workflowTaskTimeout } from '../../temporal/task_queues.ts';
 import { rounded } from '../figures.ts';
 import type { ScratchStack } from '../scratch_stack.ts';
 import { bareQueues } from './bare_queues.ts';
@@ -86,7 +85,6 @@ async function runMany(
       workflowId: `${prefix}-${randomUUID()}`,
       taskQueue: queues.workflows,
       args: [input],
-      workflowTaskTimeout,
     });
   });
 }
