@@ -4,6 +4,7 @@ import { policiesOf, type Policies } from '../../src/decisions/policies.ts';
 import { takeScheduleStep, type ScheduleStepResult } from '../../src/decisions/schedule_step.ts';
 import { readCommand, storeCommand, type Command, type CommandName } from '../../src/journal/commands.ts';
 import type { Journal } from '../../src/journal/journal.ts';
+import { minuteAgo, minutesBefore } from '../setup/minutes.ts';
 
 /** Policies with every wait as short as it gets. */
 export const quickPolicies = (more: Record<string, string> = {}): Policies =>
@@ -57,10 +58,14 @@ export function createCommander(journal: Journal, policies: Policies, batchExpor
     if (!decided) throw new Error(`Command ${id} is gone.`);
     return { command: decided, step: taken };
   };
+  /** Of a minute that ends while a test runs, no run comes. */
   const create = (more: object = {}) =>
-    command('create', { definition: { ...definition, ...more }, paused: false });
+    command('create', {
+      definition: { ...definition, end_at: minuteAgo(0).toISOString(), ...more },
+      paused: false,
+    });
   return { batchExportId, store, step, command, create };
 }
 
-/** ISO 8601 time so many whole minutes before now. */
-export const minutesAgo = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString();
+/** ISO 8601 time so many whole minutes before the tests of this file began. */
+export const minutesAgo = (minutes: number): string => minutesBefore(minutes).toISOString();

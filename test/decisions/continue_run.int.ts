@@ -8,6 +8,7 @@ import { createPool, type Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
+import { minuteBefore } from './journalled_runs.ts';
 
 let database: TestDatabase;
 let pool: Pool;
@@ -62,9 +63,7 @@ const uploadOf = (upload_id: string) => ({
 async function halfExported() {
   const commander = createCommander(journal, policies);
   await commander.create();
-  const { command } = await commander.command('backfill', {
-    ...oneMinute(),
-  });
+  const { command } = await commander.command('backfill', minuteBefore(1));
   const [row] = await runsOf(commander.batchExportId);
   const id = row?.id ?? '';
   await steps.count(id, { records_total_count: 7, settled: true, cuts: [] });
@@ -74,12 +73,6 @@ async function halfExported() {
   await steps.recordUpload(id, attempt, uploadOf('upload'));
   await steps.planPart(id, attempt, 'key', partOf(1, 3));
   return { ...commander, id, run, attempt, backfillId: String(command.outcome?.backfill_id) };
-}
-
-/** The whole minute that ended before the last. */
-function oneMinute(): { start_at: string; end_at: string } {
-  const end = Math.floor(Date.now() / 60_000) * 60_000 - 60_000;
-  return { start_at: new Date(end - 60_000).toISOString(), end_at: new Date(end).toISOString() };
 }
 
 describe('a run that is continued', () => {

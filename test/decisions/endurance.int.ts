@@ -30,7 +30,7 @@ const runsOf = async (batchExportId: string) =>
       [batchExportId],
     )
   ).rows;
-const range = () => ({ start_at: minutesAgo(4), end_at: minutesAgo(3) });
+const range = { start_at: minutesAgo(4), end_at: minutesAgo(3) };
 
 describe('a command that meets an error of exportd itself', () => {
   it('is rejected, so that those behind it have their turn', async () => {
@@ -109,10 +109,8 @@ describe('a run that is waited for from two sides', () => {
   it('goes on for the other backfill when one is cancelled', async () => {
     const { batchExportId, command, create } = createCommander(journal, quickPolicies());
     await create();
-    // Once, since the end of a minute may come between.
-    const same = range();
-    const { command: first } = await command('backfill', same);
-    await command('backfill', same);
+    const { command: first } = await command('backfill', range);
+    await command('backfill', range);
     await command('cancelBackfill', { backfill_id: first.outcome?.backfill_id });
     const statuses = (await runsOf(batchExportId)).map(({ status }) => status);
     expect(new Set(statuses)).toEqual(new Set(['Starting']));
@@ -121,7 +119,7 @@ describe('a run that is waited for from two sides', () => {
   it('goes on for the schedule that owes its interval', async () => {
     const { batchExportId, command, step: again } = createCommander(journal, quickPolicies());
     await createBehind(journal, batchExportId, 3);
-    const { command: backfill } = await command('backfill', range());
+    const { command: backfill } = await command('backfill', range);
     const { step } = await command('unpause');
     expect(step.status).toBe('live');
     await command('cancelBackfill', { backfill_id: backfill.outcome?.backfill_id });
@@ -139,9 +137,8 @@ describe('a run that is waited for from two sides', () => {
   it('wakes both when a person cancels it', async () => {
     const { batchExportId, command, create } = createCommander(journal, quickPolicies());
     await create();
-    const same = range();
-    const { command: first } = await command('backfill', same);
-    const { command: second } = await command('backfill', same);
+    const { command: first } = await command('backfill', range);
+    const { command: second } = await command('backfill', range);
     const [run] = await runsOf(batchExportId);
     const { step } = await command('cancelRun', { run_id: run?.id });
     expect(new Set(step.wake_backfills)).toEqual(

@@ -1,13 +1,14 @@
 import type { RunSteps } from '../../src/decisions/run_steps.ts';
 import { attemptOf, type CompletedFile, type OpenedRun } from '../../src/domain/run.ts';
 import type { Journal } from '../../src/journal/journal.ts';
+import { minuteAgo } from '../setup/minutes.ts';
 import type { createCommander } from './commander.ts';
 
 /** The whole minute that ended so many minutes before the last. */
-export function minuteBefore(minutes: number): { start_at: string; end_at: string } {
-  const end = Math.floor(Date.now() / 60_000) * 60_000 - minutes * 60_000;
-  return { start_at: new Date(end - 60_000).toISOString(), end_at: new Date(end).toISOString() };
-}
+export const minuteBefore = (minutes: number): { start_at: string; end_at: string } => ({
+  start_at: minuteAgo(minutes + 1).toISOString(),
+  end_at: minuteAgo(minutes).toISOString(),
+});
 
 /** A file of so many rows that was never written. */
 export const fileOf = (key: string, rows = 3): CompletedFile => ({

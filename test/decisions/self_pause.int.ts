@@ -4,6 +4,7 @@ import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
 import { createRunSteps } from '../../src/decisions/run_steps.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { minuteAgo } from '../setup/minutes.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { createJournalledRuns } from './journalled_runs.ts';
 
@@ -161,10 +162,9 @@ describe('an export whose runs fail', () => {
 describe('a backfill whose runs fail', () => {
   it('pauses itself after three in a row, goes on after an unpause, and the export stays as it is', async () => {
     const one = await openExport({ EXPORTD_BACKFILL_CONCURRENCY: '1' });
-    const end = Math.floor(Date.now() / 60_000) * 60_000;
     const { command } = await one.command('backfill', {
-      start_at: new Date(end - 10 * 60_000).toISOString(),
-      end_at: new Date(end).toISOString(),
+      start_at: minuteAgo(10).toISOString(),
+      end_at: minuteAgo(0).toISOString(),
     });
     const backfillId = command.outcome?.backfill_id ?? '';
     const opened = () =>
