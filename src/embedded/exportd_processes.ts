@@ -42,9 +42,10 @@ const program = (
   stopSignal: 'SIGTERM',
 });
 
-async function answersReady(baseUrl: string): Promise<boolean> {
+/** Whether this server is ready, and not another one that took its port. */
+async function answersReady(baseUrl: string, { pid }: Child): Promise<boolean> {
   const answer = await fetch(`${baseUrl}/readyz`, { signal: AbortSignal.timeout(5_000) });
-  return answer.ok;
+  return answer.ok && ((await answer.json()) as { pid?: number }).pid === pid;
 }
 
 /**
@@ -64,7 +65,7 @@ export async function startExportd(
       `The worker ${how} before it was ready. The end of ${worker.logFile}:\n${lastLines(worker.logFile)}`,
     );
   });
-  await Promise.race([untilReady(server, () => answersReady(baseUrl), 90_000), workerEnds]);
+  await Promise.race([untilReady(server, () => answersReady(baseUrl, server), 90_000), workerEnds]);
   // Once ready, the supervisor sees to its end.
   workerEnds.catch(() => undefined);
   return { server, worker };

@@ -58,7 +58,12 @@ describe('the server', () => {
     const ready = await fetch(`${server.url}/readyz`);
     expect([ready.status, await ready.json()]).toEqual([
       503,
-      { status: 'unavailable', database: 'ok', temporal: 'No worker polls the task queue.' },
+      {
+        status: 'unavailable',
+        database: 'ok',
+        temporal: 'No worker polls the task queue.',
+        pid: process.pid,
+      },
     ]);
   });
 

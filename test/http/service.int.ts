@@ -31,6 +31,7 @@ describe('the service', () => {
       status: 'ok',
       database: 'ok',
       temporal: 'ok',
+      pid: process.pid,
     });
     await facade.call('GET', 'batch_exports/');
     const metrics = await facade.call('GET', '/metrics', undefined, open);

@@ -10,7 +10,10 @@ export interface HealthChecks {
   readonly metrics: Registry;
 }
 
-/** Liveness, readiness and metrics, for machines: no key is asked for. */
+/**
+ * Liveness, readiness and metrics, for machines: no key is asked for. Readiness names the process, since what answers
+ * at a port may be another server than the one that was started for it.
+ */
 export function monitoringRoutes(app: HttpApp, { pool, countPollers, metrics }: HealthChecks): void {
   const seconds = new Histogram({
     name: 'exportd_http_request_duration_seconds',
@@ -44,7 +47,8 @@ export function monitoringRoutes(app: HttpApp, { pool, countPollers, metrics }: 
       }),
     ]);
     const ready = database === 'ok' && temporal === 'ok';
-    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ok' : 'unavailable', database, temporal });
+    const status = ready ? 'ok' : 'unavailable';
+    return reply.code(ready ? 200 : 503).send({ status, database, temporal, pid: process.pid });
   });
 
   app.get('/metrics', { schema: { hide: true } }, async (_request, reply) =>
