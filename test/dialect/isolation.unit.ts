@@ -77,6 +77,9 @@ describe('the team filter', () => {
     'SELECT count() FROM events WHERE person_id IN (SELECT person_id FROM events WHERE exists(SELECT 1 FROM persons))',
     'SELECT person.properties.email FROM session_replay_events UNION ALL SELECT $entry_current_url FROM sessions',
     'SELECT o.id FROM events AS e FULL JOIN warehouse.orders AS o USING (distinct_id)',
+    'SELECT o.id FROM warehouse.orders AS o LEFT ANTI JOIN events AS e ON e.distinct_id = o.distinct_id AND e.event < o.distinct_id',
+    'SELECT e.person.properties.email FROM persons AS p RIGHT ANY JOIN events AS e ON p.id = e.person_id OR p.properties.email = e.event',
+    'SELECT e.event, p.id FROM events AS e ANY JOIN persons AS p ON p.id = e.person_id LEFT SEMI JOIN sessions AS s ON s.distinct_id = e.distinct_id',
     'SELECT 1 FROM events WHERE distinct_id IN (SELECT distinct_id FROM `warehouse.orders`)'.replaceAll(
       '`',
       '',

@@ -5,6 +5,10 @@ interface Tables {
   readonly columns: readonly string[];
 }
 
+interface Source extends Tables {
+  readonly from: string;
+}
+
 const tables: Readonly<Record<string, readonly string[]>> = {
   events: [
     ...['event', 'distinct_id', 'properties.plan', 'person.properties.email', 'session.$entry_current_url'],
@@ -17,6 +21,11 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   'warehouse.orders': ['distinct_id'],
   plans: ['name'],
 };
+
+const joins = [
+  ...['LEFT', 'INNER', 'RIGHT', 'FULL', 'LEFT SEMI', 'RIGHT SEMI', 'LEFT ANTI', 'RIGHT ANTI'],
+  ...['LEFT ANY', 'RIGHT ANY', 'INNER ANY'],
+];
 
 /** Makes random queries over all tables that compile: joins, subqueries, names, unions, groups, lambdas, windows, arrays. */
 export class RandomQueries {
@@ -57,12 +66,7 @@ export class RandomQueries {
     const chosen = Array.from({ length: width }, () =>
       !isGrouped && this.#maybe(5) ? this.#window(columns) : this.#text(this.#one(columns), depth),
     );
-    const join =
-      second === undefined
-        ? ''
-        : ` ${this.#one(['LEFT', 'INNER', 'RIGHT', 'FULL'])} JOIN ${second.from} ON ${this.#one(
-            first.columns.map((name) => `${first.alias}.${name}`),
-          )} = ${this.#one(second.columns.map((name) => `${second.alias}.${name}`))}`;
+    const join = second === undefined ? '' : this.#join(first, second);
     const where = this.#maybe(2) ? ` WHERE ${this.#condition(columns, depth)}` : '';
     const array = this.#maybe(4)
       ? ` ${this.#one(['', 'LEFT '])}ARRAY JOIN splitByChar('a', coalesce(${this.#one(columns)}, '')) AS item`
@@ -84,12 +88,21 @@ export class RandomQueries {
     return `SELECT ${grouped} FROM ${rows} GROUP BY ${this.#one(columns)}${tail}`;
   }
 
-  #source(depth: number): Tables & { readonly from: string } {
+  #source(depth: number): Source {
     const alias = `t${this.#aliases++}`;
     if (depth > 0 && this.#maybe(4))
       return { alias, columns: ['v0'], from: `(${this.query(depth - 1)}) AS ${alias}` };
     const name = this.#one(Object.keys(tables));
     return { alias, columns: tables[name] ?? [], from: `${name} AS ${alias}` };
+  }
+
+  #join(first: Tables, second: Source): string {
+    const of = ({ alias, columns }: Tables): string => `${alias}.${this.#one(columns)}`;
+    const kind = this.#one(joins);
+    const equal = `${of(first)} = ${of(second)}`;
+    // A match of one key has to be an equality alone.
+    const more = kind !== 'INNER ANY' && this.#maybe(4) ? ` AND ${of(first)} < ${of(second)}` : '';
+    return ` ${kind} JOIN ${second.from} ON ${equal}${more}`;
   }
 
   #text(column: string, depth: number): string {

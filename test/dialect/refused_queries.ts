@@ -90,6 +90,21 @@ export const refusedQueries: readonly (readonly [query: string, column: number, 
     'ASOF joins are not supported. Join on a range, or use argMax(x, timestamp).',
   ],
   [
+    'SELECT 1 FROM events AS e FULL ANY JOIN persons AS p ON p.id = e.person_id',
+    41,
+    'A FULL JOIN cannot be ANY. Choose LEFT, RIGHT or INNER.',
+  ],
+  [
+    'SELECT 1 FROM events AS e ANY JOIN persons AS p ON p.created_at < e.timestamp',
+    49,
+    'An ANY JOIN is joined by values of both tables that are equal. Write LEFT ANY JOIN.',
+  ],
+  [
+    'SELECT 1 FROM events AS e LEFT JOIN persons AS p USING (id)',
+    57,
+    'The column `id` of USING is not in both tables.',
+  ],
+  [
     'SELECT event FROM events ORDER BY event WITH FILL',
     41,
     'WITH FILL is not supported. Join numbers(n) to have every step.',

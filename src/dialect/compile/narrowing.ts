@@ -4,6 +4,7 @@ import type { Scope } from '../resolve/scope.ts';
 import type { Sql } from '../sql.ts';
 import { condition } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
+import { conjunctsOf } from './conjuncts.ts';
 
 /**
  * Tells the relations of a query what its WHERE says of their rows: the conditions joined by AND that read nothing but
@@ -20,9 +21,6 @@ export function narrowRelations(compiler: Compiler, filters: readonly Expression
     if (known.some((one) => columnsOf(one).has(narrowing.column.key))) narrowing.narrow(known);
   }
 }
-
-const conjunctsOf = (node: Expression): readonly Expression[] =>
-  node.kind === 'logical' && node.operator === 'and' ? node.operands.flatMap(conjunctsOf) : [node];
 
 /** A subquery reads columns of its own. */
 const subquery = /\bselect\b/i;

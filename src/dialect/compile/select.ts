@@ -26,7 +26,7 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
     phase: 'select',
     aggregate: null,
     relations: [],
-    merged: new Set(),
+    merged: new Map(),
     laterals,
     outerRelations: [...outer.outerRelations, ...outer.relations],
     aliases: new Map(),
@@ -42,7 +42,7 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   const named: Scope = {
     ...base,
     relations: from?.relations ?? [],
-    merged: new Set(from?.merged ?? []),
+    merged: from?.merged ?? base.merged,
     aliases: collectAliases(select, base),
   };
   const joinedArrays =

@@ -25,7 +25,7 @@ export const topScope = (statement: Statement): Scope => ({
   phase: 'select',
   aggregate: null,
   relations: [],
-  merged: new Set(),
+  merged: new Map(),
   laterals: new Laterals(),
   outerRelations: [],
   aliases: new Map(),

@@ -32,12 +32,14 @@ export function resolveField(field: Field, scope: Scope): Resolved {
   if (joined !== undefined) return { kind: 'value', value: joined, rest };
   const qualified = qualifiedMember(field, scope, true);
   if (qualified !== undefined) return qualified;
+  const merged = scope.merged.get(name);
+  if (merged !== undefined) return { kind: 'member', member: merged, name: first, rest };
   const found = scope.relations.flatMap((relation) => {
     const member = relation.member(name);
     return member === undefined ? [] : [{ relation, member }];
   });
   const [only, another] = found;
-  if (another !== undefined && !scope.merged.has(name))
+  if (another !== undefined)
     throw ambiguous(
       first,
       found.map(({ relation }) => relation),

@@ -1,6 +1,6 @@
 import { identifier, sql, type Sql } from '../sql.ts';
-import type { Type } from '../types.ts';
-import { column, type Member, type Relation } from './relation.ts';
+import { type Type, withNull } from '../types.ts';
+import { type Column, column, type Member, type Relation } from './relation.ts';
 
 /** A query, or anything else with columns `c1`, `c2`, …, under an alias. */
 export function queryRelation(
@@ -44,19 +44,32 @@ export function sortedRelation(
   };
 }
 
-/** A relation on the side of an outer join that may have no row. */
-export function optionalRelation(relation: Relation): Relation {
-  const optional = (member: Member | undefined): Member | undefined => {
-    if (member?.kind === 'column') return { ...member, type: { ...member.type, nullable: true } };
+/** A relation whose columns are read another way, those of the rows inside it too. */
+export function mappedRelation(relation: Relation, map: (column: Column) => Column): Relation {
+  const mapped = (member: Member | undefined): Member | undefined => {
+    if (member?.kind === 'column') return map(member);
     if (member?.kind !== 'nested') return member;
     const { members } = member;
-    return { kind: 'nested', members: { ...members, member: (name) => optional(members.member(name)) } };
+    return { kind: 'nested', members: { ...members, member: (name) => mapped(members.member(name)) } };
   };
   return {
     name: relation.name,
     from: () => relation.from(),
     names: () => relation.names(),
     star: () => relation.star(),
-    member: (name) => optional(relation.member(name)),
+    member: (name) => mapped(relation.member(name)),
   };
 }
+
+/** A column on the side of an outer join that may have no row. */
+export const optionalColumn = (one: Column): Column => ({ ...one, type: withNull(one.type) });
+
+/** A relation that says when one of its names is asked for. */
+export const watchedRelation = (relation: Relation, asked: () => void): Relation => ({
+  ...mappedRelation(relation, (one) => one),
+  member: (name) => {
+    const member = relation.member(name);
+    if (member !== undefined) asked();
+    return member;
+  },
+});

@@ -1,7 +1,7 @@
 import type { Expression, Query, Window } from '../ast.ts';
 import { DistinctCount, identifier, sql, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
-import type { Relation } from './relation.ts';
+import type { Column, Relation } from './relation.ts';
 import type { Staging } from './staging.ts';
 import type { Statement } from './statement.ts';
 import type { Value } from './value.ts';
@@ -114,7 +114,7 @@ export interface Scope {
   readonly aggregate: string | null;
   readonly relations: readonly Relation[];
   /** Columns of USING, which are one column of both tables. */
-  readonly merged: ReadonlySet<string>;
+  readonly merged: ReadonlyMap<string, Column>;
   readonly laterals: Laterals;
   /** Those of the queries around, which cannot be used: only for a better error. */
   readonly outerRelations: readonly Relation[];

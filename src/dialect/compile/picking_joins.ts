@@ -1,0 +1,156 @@
+import type { Join } from '../ast.ts';
+import { Projection } from '../resolve/projection.ts';
+import { optionalColumn } from '../resolve/query_relation.ts';
+import type { Column } from '../resolve/relation.ts';
+import type { Scope } from '../resolve/scope.ts';
+import { derive, type Value } from '../resolve/value.ts';
+import { joinSql, ownText, sql, type Sql } from '../sql.ts';
+import { withNull } from '../types.ts';
+import { compareValues } from './comparisons.ts';
+import { type CompiledFrom, mappedNames } from './compiled_from.ts';
+import type { Compiler } from './compiler.ts';
+import { firstMatch, firstRows } from './first_rows.ts';
+import { joinConditions, type JoinConditions, type JoinKey } from './join_conditions.ts';
+import { postgresType } from './json_values.ts';
+import { columnIn } from './using_columns.ts';
+
+/** The side whose rows are kept, the one that is searched for a match of each, and what joins them. */
+interface Sides {
+  readonly kept: CompiledFrom;
+  readonly searched: CompiledFrom;
+  /** The kept side is their left. */
+  readonly on: JoinConditions;
+}
+
+interface Picked {
+  /** How the columns of the kept side are read, where its rows are made by an inner query. */
+  readonly keptColumn?: (column: Column) => Column;
+  readonly searchedColumn: (column: Column) => Column;
+  readonly sql: () => Sql;
+}
+
+/** A join that takes at most one match of each row: SEMI, ANTI and ANY. @throws DialectError */
+export function compilePickingJoin(
+  compiler: Compiler,
+  join: Join,
+  strictness: 'any' | 'semi' | 'anti',
+  left: CompiledFrom,
+  right: CompiledFrom,
+  scope: Scope,
+): CompiledFrom {
+  const { type, constraint } = join;
+  if (type === 'full')
+    throw scope.statement.error('A FULL JOIN cannot be ANY.', join.right, 'Choose LEFT, RIGHT or INNER.');
+  const [kept, searched] = type === 'right' ? [right, left] : [left, right];
+  const sides = { kept, searched, on: joinConditions(compiler, join, kept, searched, scope) };
+  const picked = pickedRows(join, strictness, sides, scope);
+  const { keptColumn } = picked;
+  const ofKept = keptColumn === undefined ? kept : mappedNames(kept, keptColumn);
+  const ofSearched = mappedNames(searched, picked.searchedColumn);
+  const merged = new Map([...ofSearched.merged, ...ofKept.merged]);
+  if (constraint?.kind === 'using')
+    constraint.columns.forEach(({ text }, index) => {
+      const key = sides.on.keys[index];
+      if (key !== undefined) merged.set(text, (keptColumn ?? asItIs)(columnIn(key.left)));
+    });
+  const [first, second] = type === 'right' ? [ofSearched, ofKept] : [ofKept, ofSearched];
+  const relations = [...first.relations, ...second.relations];
+  return { relations, merged, isJoin: strictness !== 'anti', sql: picked.sql };
+}
+
+const asItIs = (column: Column): Column => column;
+
+function pickedRows(join: Join, strictness: 'any' | 'semi' | 'anti', sides: Sides, scope: Scope): Picked {
+  if (strictness === 'anti') return rowsWithoutMatch(sides, scope);
+  if (strictness === 'semi') return rowsWithMatch(sides, 'inner', scope);
+  return join.type === 'inner' ? rowsOfEachKey(join, sides, scope) : rowsWithMatch(sides, 'left', scope);
+}
+
+/** ANTI: rows that match none. The columns of the other side are null. */
+function rowsWithoutMatch({ kept, searched, on }: Sides, { statement }: Scope): Picked {
+  const rows = new Projection(statement.uniqueName('without_match'));
+  return {
+    keptColumn: rows.column,
+    searchedColumn: (column) => ({
+      ...column,
+      sql: sql`null::${postgresType(column.type)}`,
+      type: withNull(column.type),
+    }),
+    sql: () => {
+      const matches = sql`select 1 from ${searched.sql()} where ${joinSql(on.all, ' and ')}`;
+      const source = sql`${kept.sql()} where not exists (${matches})`;
+      return sql`(select ${rows.selected} from ${source}) as ${rows.alias}`;
+    },
+  };
+}
+
+/**
+ * LEFT SEMI and LEFT ANY, and RIGHT ones with their sides exchanged: rows with the first of their matches. Where equal
+ * values join them, the searched side is cut to one row of each first, so that PostgreSQL can hash it.
+ */
+function rowsWithMatch({ kept, searched, on }: Sides, type: 'inner' | 'left', scope: Scope): Picked {
+  const rows = new Projection(scope.statement.uniqueName('first_match'));
+  const searchedColumn = (column: Column): Column =>
+    type === 'left' ? optionalColumn(rows.column(column)) : rows.column(column);
+  const words = ownText(`${type} join`);
+  if (on.keys.length === 0 || on.ofBoth.length > 0)
+    return {
+      searchedColumn,
+      sql: () =>
+        sql`${kept.sql()} ${words} lateral (${firstMatch(rows, searched, on.all)}) as ${rows.alias} on true`,
+    };
+  const equalities = equalKeys(on.keys, asItIs, rows.column, scope);
+  return {
+    searchedColumn,
+    sql: () => {
+      const first = firstRows(
+        rows,
+        searched,
+        on.keys.map(({ right }) => right),
+        on.ofRight,
+      );
+      const all = joinSql([...equalities, ...on.ofLeft], ' and ');
+      return sql`${kept.sql()} ${words} (${first}) as ${rows.alias} on ${all}`;
+    },
+  };
+}
+
+/** ANY: of the rows of both sides that are joined by the same values, the first. */
+function rowsOfEachKey(join: Join, { kept, searched, on }: Sides, scope: Scope): Picked {
+  const { statement } = scope;
+  if (on.keys.length === 0 || on.ofBoth.length > 0)
+    throw statement.error(
+      'An ANY JOIN is joined by values of both tables that are equal.',
+      join.constraint ?? join.right,
+      'Write LEFT ANY JOIN.',
+    );
+  const rows = new Projection(statement.uniqueName('first_row'));
+  const others = new Projection(statement.uniqueName('first_match'));
+  const equalities = equalKeys(on.keys, rows.column, others.column, scope);
+  return {
+    keptColumn: rows.column,
+    searchedColumn: others.column,
+    sql: () => {
+      const [keys, otherKeys] = [on.keys.map(({ left }) => left), on.keys.map(({ right }) => right)];
+      const first = firstRows(rows, kept, keys, on.ofLeft);
+      const matches = firstRows(others, searched, otherKeys, on.ofRight);
+      return sql`(${first}) as ${rows.alias} inner join (${matches}) as ${others.alias} on ${joinSql(equalities, ' and ')}`;
+    },
+  };
+}
+
+function equalKeys(
+  keys: readonly JoinKey[],
+  leftColumn: (column: Column) => Column,
+  rightColumn: (column: Column) => Column,
+  { statement }: Scope,
+): readonly Sql[] {
+  const read = (value: Value, as: (column: Column) => Column): Value => {
+    const { sql: piece, type } = as(columnIn(value));
+    return derive(piece, type, [value]);
+  };
+  return keys.map(({ left, right, node }) => {
+    const sides = { left: read(left, leftColumn), right: read(right, rightColumn), node };
+    return compareValues('=', sides, 'join', statement).sql;
+  });
+}

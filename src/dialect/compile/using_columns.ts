@@ -1,0 +1,53 @@
+import type { Join, Name } from '../ast.ts';
+import type { Column } from '../resolve/relation.ts';
+import type { Statement } from '../resolve/statement.ts';
+import { derive, noFacts, type Value } from '../resolve/value.ts';
+import { sql } from '../sql.ts';
+import { withNull } from '../types.ts';
+import { comparable, type Comparands } from './comparisons.ts';
+import type { CompiledFrom } from './compiled_from.ts';
+
+/** A column that USING names, on both sides of a join. @throws DialectError where one side has none. */
+export function sidesOf(
+  left: CompiledFrom,
+  right: CompiledFrom,
+  name: Name,
+  statement: Statement,
+): Comparands {
+  const [one, other] = [columnOf(left, name), columnOf(right, name)];
+  if (one === undefined || other === undefined)
+    throw statement.error(`The column \`${name.text}\` of USING is not in both tables.`, name);
+  return { left: valueOf(one, name), right: valueOf(other, name), node: name };
+}
+
+function columnOf({ relations, merged }: CompiledFrom, { text }: Name): Column | undefined {
+  const known = merged.get(text);
+  if (known !== undefined) return known;
+  for (const relation of relations) {
+    const member = relation.member(text);
+    if (member?.kind === 'column') return member;
+  }
+  return undefined;
+}
+
+const valueOf = ({ sql: piece, type, properties }: Column, node: Name): Value => ({
+  sql: piece,
+  type,
+  facts: { ...noFacts, column: node },
+  ...(properties === undefined ? {} : { properties }),
+});
+
+/** A value that is read as a column of a row. */
+export const columnIn = ({ sql: piece, type, properties }: Value): Column => ({
+  kind: 'column',
+  sql: piece,
+  type,
+  ...(properties === undefined ? {} : { properties }),
+});
+
+/** What the name of a column of USING stands for without a table: the side that every row has, or the one that is there. */
+export function mergedColumn(type: Join['type'], sides: Comparands, statement: Statement): Column {
+  if (type !== 'full') return columnIn(type === 'right' ? sides.right : sides.left);
+  const both = comparable(sides, statement);
+  return columnIn(derive(sql`coalesce(${both.left}, ${both.right})`, withNull(both.type)));
+}
