@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance } from 'fastify';
 import { ApiError, invalid } from './api_error.ts';
 import { attrOf } from './validation_error.ts';
@@ -12,7 +13,13 @@ const deepestBody = 64;
 export function addBodyParsers(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, text, done) => {
+  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
+    // Decoding would put another character in the place of what is none, and keep that.
+    if (!isUtf8(bytes)) {
+      done(new ApiError(400, 'parse_error', 'JSON parse error - the body is not UTF-8.'));
+      return;
+    }
+    const text = bytes.toString();
     if (text.trim() === '') {
       done(null, undefined);
       return;

@@ -190,6 +190,14 @@ describe('a request that is not valid', () => {
     expect([answer.status, answer.body.type]).toEqual([400, 'validation_error']);
   });
 
+  it('is 400 when its body is not UTF-8, which decoding would change', async () => {
+    const body = Buffer.from('{"name":"Caf\xe9"}', 'latin1');
+    const headers = { 'content-type': 'application/json' };
+    const answer = await facade.call('PATCH', `batch_exports/${id}`, body, headers);
+    expect([answer.status, answer.body.code]).toEqual([400, 'parse_error']);
+    expect(answer.body.detail).toMatch(/UTF-8/);
+  });
+
   it('is 404 in our words when its address cannot be decoded', async () => {
     const { status, body } = await facade.call('GET', 'batch_exports/%E0%A4');
     expect([status, body.type]).toEqual([404, 'not_found']);
