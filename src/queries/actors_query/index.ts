@@ -1,9 +1,7 @@
 import type { Relations } from '../../source/relations.ts';
 import { dialectQueryKind } from '../dialect_query/index.ts';
 import { usedVariables } from '../dialect_query/placeholders.ts';
-import { filtersCondition } from '../filters/condition.ts';
 import { withOverride } from '../filters/override.ts';
-import type { PropertyFilters } from '../filters/schema.ts';
 import { funnelsQueryKind } from '../funnels_query/index.ts';
 import type { FiltersOverride, QueryFreshness, QueryKind } from '../query_kind.ts';
 import { trendsQueryKind } from '../trends_query/index.ts';
@@ -46,7 +44,7 @@ export const actorsQueryKind = (relations: Relations): QueryKind<ActorsQuery> =>
     override: (query, filters) =>
       query.source
         ? { ...query, source: overrideSource(query.source, filters) }
-        : { ...query, properties: narrowed(query, filters.properties) },
+        : { ...query, properties: withOverride(query.properties, filters.properties, 'persons') },
     cacheForm: ({ source, select, search, properties, fixedProperties, orderBy, limit, offset }) => ({
       ...{ source, select, search, properties, fixedProperties },
       ...{ orderBy, limit, offset },
@@ -54,11 +52,5 @@ export const actorsQueryKind = (relations: Relations): QueryKind<ActorsQuery> =>
     run: (query, context) => runActors(query, context, relations),
   };
 };
-
-/** Filters that cannot be asked of persons are refused by the name that they have in the dashboard's filters. */
-function narrowed({ properties }: ActorsQuery, more: FiltersOverride['properties']): PropertyFilters | null {
-  filtersCondition(withOverride(null, more), { scope: 'persons', attr: 'filters_override__properties' });
-  return withOverride(properties, more);
-}
 
 const withoutRange: QueryFreshness = { interval: 'minute', date_to: null };

@@ -2,9 +2,11 @@ import type { Select } from '../../dialect/ast.ts';
 import { joined, selectOf } from '../../dialect/build.ts';
 import type { Relations } from '../../source/relations.ts';
 import { withoutName } from '../aggregate_calls.ts';
-import { openDialectReader, type DialectReader, type ReadOptions } from '../dialect_reader.ts';
+import { openDialectReader } from '../dialect_reader.ts';
 import { filtersCondition } from '../filters/condition.ts';
+import { refusableConditions } from '../filters/refusable.ts';
 import type { QueryAnswer, QueryContext } from '../query_kind.ts';
+import { readNamingItems, type SelectOfItems } from '../select_pieces.ts';
 import { actorsFrom, personsName, type ActorsFrom, type SourceQuery } from './actors_source.ts';
 import { orderOf } from './order.ts';
 import type { ActorsQuery } from './schema.ts';
@@ -29,7 +31,7 @@ export async function runActors(
   const select = selectActors(query, entries, from, needsActor);
   const limit = Math.min(query.limit ?? usualRows, context.row_limit);
   const options = { placeholders: source?.placeholders ?? new Map(), rows: { fallback: limit, most: limit } };
-  const { statement, rows, hasMore } = await readNamingEntry(reader, select, entries, options);
+  const { statement, rows, hasMore } = await readNamingItems(reader, select, options);
   const types = statement.columns.map(({ typeName }) => typeName);
   const shown = needsActor
     ? await showActors(reader, entries, rows)
@@ -63,7 +65,7 @@ function selectActors(
   entries: readonly SelectEntry[],
   from: ActorsFrom,
   needsActor: boolean,
-): Select {
+): SelectOfItems {
   const isGrouped = entries.some(({ isAggregate }) => isAggregate);
   const keys = entries.filter(({ isKey }) => isKey).map(({ expression }) => withoutName(expression));
   const groups = needsActor ? [...keys, from.id] : keys;
@@ -72,7 +74,7 @@ function selectActors(
   const shape = selectOf(
     `select 1 from persons${isGrouped && groups.length > 0 ? ' group by 1' : ''} offset ${offset ?? 0}`,
   );
-  return {
+  const select: Select = {
     ...shape,
     from: from.from,
     columns: [...entries.map(({ expression }) => expression), ...(needsActor ? [from.id] : [])],
@@ -84,26 +86,17 @@ function selectActors(
     groupBy: shape.groupBy && { ...shape.groupBy, items: groups },
     orderBy: orderOf(orderBy, entries, from),
   };
-}
-
-/** A refusal names the first entry of `select` that is refused also by itself. @throws QueryInvalid */
-async function readNamingEntry(
-  reader: DialectReader,
-  select: Select,
-  entries: readonly SelectEntry[],
-  options: ReadOptions,
-): ReturnType<DialectReader['read']> {
-  try {
-    reader.compile(select, options);
-  } catch (error) {
-    for (const [index, { expression }] of entries.entries())
-      reader.compile(
-        { ...select, columns: [expression], where: null, groupBy: null, orderBy: [] },
-        { ...options, attr: `query__select__${index}` },
-      );
-    reader.compile({ ...select, orderBy: [] }, { ...options, attr: 'query__select' });
-    reader.compile(select, { ...options, attr: 'query__orderBy' });
-    throw error;
-  }
-  return reader.read(select, options);
+  return {
+    select,
+    entries: entries.map(({ expression, isKey }) => ({
+      columns: [expression],
+      keys: isKey ? [withoutName(expression)] : [],
+    })),
+    conditions: [
+      ...refusableConditions(properties, place('properties')),
+      ...refusableConditions(fixedProperties, place('fixedProperties')),
+    ],
+    groupConditions: [],
+    ordered: orderBy?.length ?? 0,
+  };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { propertyFiltersSchema, type PropertyFilters } from '../filters/schema.ts';
+import { propertyFiltersSchema, textValue, type PropertyFilters } from '../filters/schema.ts';
 import { unreadMembers } from '../unread_members.ts';
 import { actorsSourceSchema } from './sources/schema.ts';
 
@@ -14,7 +14,7 @@ export const actorsQuerySchema = z.strictObject({
   source: actorsSourceSchema.nullish(),
   /** Expressions of the dialect, or `person`, `person_display_name`, `person.$delete`. */
   select: z.array(z.string()).max(100).nullish(),
-  search: z.string().nullish(),
+  search: textValue.nullish(),
   properties: personFilters,
   fixedProperties: personFilters,
   orderBy: z.array(z.string()).max(100).nullish(),

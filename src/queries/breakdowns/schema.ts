@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { either } from '../either.ts';
 
 /** What a breakdown can be by. Some are known and refused by name, because what they read is not stored here. */
 const breakdownTypes = [
@@ -11,12 +12,13 @@ const typeSchema = z
   .transform((type) => (type === 'dialect' ? 'hogql' : type))
   .nullish();
 
+const property = z.union([z.string(), z.number()], 'This must be a text or a number.');
 const groupIndex = z.number().int().min(0).max(4).nullish();
 const bins = z.number().int().min(1).max(100).nullish();
 
 /** One of several breakdowns. */
 const breakdownSchema = z.strictObject({
-  property: z.union([z.string(), z.number()]),
+  property,
   type: typeSchema,
   normalize_url: z.boolean().nullish(),
   histogram_bin_count: bins,
@@ -25,7 +27,7 @@ const breakdownSchema = z.strictObject({
 
 /** By what a query's lines are cut into more of them. */
 export const breakdownFilterSchema = z.strictObject({
-  breakdown: z.union([z.string(), z.number(), z.array(z.union([z.string(), z.number()]))]).nullish(),
+  breakdown: either((value) => Array.isArray(value), z.array(property), property).nullish(),
   breakdown_type: typeSchema,
   breakdown_group_type_index: groupIndex,
   breakdown_normalize_url: z.boolean().nullish(),

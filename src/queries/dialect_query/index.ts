@@ -3,6 +3,7 @@ import { withOverriddenDates } from '../dates/override.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import { withOverride } from '../filters/override.ts';
 import type { QueryKind } from '../query_kind.ts';
+import { namingRefusedFilter } from './name_refused_filter.ts';
 import { placeholdersOf, usedVariables } from './placeholders.ts';
 import { dialectQuerySchema, type DialectQuery } from './schema.ts';
 
@@ -29,11 +30,16 @@ export const dialectQueryKind = (relations: Relations): QueryKind<DialectQuery> 
   run: async (query, context) => {
     const { row_limit } = context;
     const reader = await openDialectReader(context, relations);
-    const { statement, rows, hasMore } = await reader.read(query.query, {
-      placeholders: placeholdersOf(query, context),
-      rows: { fallback: Math.min(usualRows, row_limit), most: row_limit },
-      attr: 'query__query',
-    });
+    const { statement, rows, hasMore } = await namingRefusedFilter(
+      () =>
+        reader.read(query.query, {
+          placeholders: placeholdersOf(query, context),
+          rows: { fallback: Math.min(usualRows, row_limit), most: row_limit },
+          attr: 'query__query',
+        }),
+      query,
+      { ...context, reader, attr: 'query' },
+    );
     const { columns, limit, offset, printed } = statement;
     return {
       results: rows,

@@ -3,16 +3,12 @@ import { expressionOf, joined } from '../../dialect/build.ts';
 import { hasAggregate } from '../aggregate_calls.ts';
 import { readExpression } from '../dialect_texts.ts';
 import { filtersCondition, testAccountsCondition } from '../filters/condition.ts';
+import { refusableConditions } from '../filters/refusable.ts';
 import { QueryInvalid } from '../query_errors.ts';
-import type { QueryContext } from '../query_kind.ts';
+import type { QueryContext, QueryProject } from '../query_kind.ts';
+import type { WrittenCondition } from '../select_pieces.ts';
 import type { EventsQuery } from './schema.ts';
 import { timeCondition } from './time_bounds.ts';
-
-/** A condition and the member of the request that it is written in. */
-export interface WrittenCondition {
-  readonly condition: Expression;
-  readonly attr: string;
-}
 
 /** The entries of `where`: about events, and about the rows that events are put together in. */
 export function writtenConditions(where: EventsQuery['where']): {
@@ -39,8 +35,6 @@ export function memberConditions(
     throw new QueryInvalid('invalid_input', 'Action does not exist. Filter by its events instead.', {
       attr: 'query__actionId',
     });
-  const place = (member: string) =>
-    ({ scope: 'events', relation: 'events', attr: `query__${member}` }) as const;
   return joined('and', [
     timeCondition(query, context),
     event ? expressionOf('events.event = {event}', { event: { value: event } }) : null,
@@ -50,6 +44,22 @@ export function memberConditions(
     filterTestAccounts ? testAccountsCondition(context.project, 'events', 'events') : null,
   ]);
 }
+
+const place = (member: 'properties' | 'fixedProperties') =>
+  ({ scope: 'events', relation: 'events', attr: `query__${member}` }) as const;
+
+/** Each filter that the dialect may refuse by itself. */
+export const filterConditions = (
+  { properties, fixedProperties, filterTestAccounts }: EventsQuery,
+  project: QueryProject,
+): readonly WrittenCondition[] => {
+  const tests = filterTestAccounts ? testAccountsCondition(project, 'events', 'events') : null;
+  return [
+    ...refusableConditions(properties, place('properties')),
+    ...refusableConditions(fixedProperties, place('fixedProperties')),
+    ...(tests === null ? [] : [{ condition: tests, attr: 'query__filterTestAccounts' }]),
+  ];
+};
 
 const isUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 

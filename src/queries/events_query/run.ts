@@ -1,10 +1,11 @@
 import type { Relations } from '../../source/relations.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import type { QueryAnswer, QueryContext } from '../query_kind.ts';
+import { readNamingItems } from '../select_pieces.ts';
 import { pointCondition } from './point_events.ts';
 import type { EventsQuery } from './schema.ts';
 import { showRows, shownTypes } from './show_rows.ts';
-import { eventsStatement, readEvents } from './statement.ts';
+import { eventsStatement } from './statement.ts';
 
 const usualRows = 100;
 
@@ -18,7 +19,7 @@ export async function runEvents(
   const planned = eventsStatement(query, context, await pointCondition(query.source, reader, context));
   const { entries } = planned;
   const limit = Math.min(query.limit ?? usualRows, context.row_limit);
-  const { statement, rows, hasMore } = await readEvents(reader, planned, {
+  const { statement, rows, hasMore } = await readNamingItems(reader, planned, {
     rows: { fallback: limit, most: limit },
   });
   return {

@@ -7,13 +7,20 @@ import { numberOf, textOf, timeOf, type Subject } from './subject.ts';
 
 type Value = NonNullable<FilterScalar>;
 
+/** A value of a filter and its path in the request. */
+export interface PlacedValue<Of extends FilterScalar = FilterScalar> {
+  readonly value: Of;
+  readonly attr: string;
+}
+
 /** Whether a subject is one of several values; null stands for no value. Numbers are compared as numbers. */
-export function isOneOf(subject: Subject, values: readonly FilterScalar[], attr: string): Expression | null {
+export function isOneOf(subject: Subject, placed: readonly PlacedValue[]): Expression | null {
   if (subject.kind === 'time')
     return joined(
       'or',
-      values.map((value) => atDate(subject, value, attr)),
+      placed.map(({ value, attr }) => atDate(subject, value, attr)),
     );
+  const values = placed.map(({ value }) => value);
   const numbers = values.filter((value) => typeof value === 'number');
   const texts = values.filter((value) => value !== null && typeof value !== 'number').map(String);
   return joined('or', [
@@ -24,8 +31,8 @@ export function isOneOf(subject: Subject, values: readonly FilterScalar[], attr:
 }
 
 /** Whether it is none of them; no value is none of them. */
-export function isNoneOf(subject: Subject, values: readonly FilterScalar[], attr: string): Expression | null {
-  const found = isOneOf(subject, values, attr);
+export function isNoneOf(subject: Subject, values: readonly PlacedValue[]): Expression | null {
+  const found = isOneOf(subject, values);
   return found && expressionOf('not {found}', { found });
 }
 

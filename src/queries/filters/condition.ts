@@ -40,7 +40,16 @@ function groupCondition(
   return conditions.includes(null) ? null : joined('or', conditions);
 }
 
-function filterCondition(filter: PropertyFilter, about: FilterPlace, attr: string): Expression | null {
+/**
+ * What one filter asks of a row; null where that is nothing.
+ * @param attr path of the filter
+ * @throws QueryInvalid
+ */
+export function filterCondition(
+  filter: PropertyFilter,
+  about: Omit<FilterPlace, 'attr'>,
+  attr: string,
+): Expression | null {
   const { type, key } = filter;
   if (type === 'empty' || key === null || key === undefined || key === '') return null;
   if (type === 'hogql') return readExpression(String(key), `${attr}__key`);
@@ -67,7 +76,7 @@ export function testAccountsCondition(
   return joined(
     'and',
     filters.map((filter) =>
-      filterCondition(filter, { scope, attr, ...(relation === undefined ? {} : { relation }) }, attr),
+      filterCondition(filter, { scope, ...(relation === undefined ? {} : { relation }) }, attr),
     ),
   );
 }

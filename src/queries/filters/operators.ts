@@ -11,6 +11,7 @@ import {
   isOrdered,
   numberIn,
   type Order,
+  type PlacedValue,
 } from './comparison.ts';
 import type { FilterOperator, FilterScalar, PropertyFilter } from './schema.ts';
 import { textOf, type Subject } from './subject.ts';
@@ -52,17 +53,19 @@ export function operatorCondition(
   const wanted = operator ?? 'exact';
   if (wanted === 'is_set') return expressionOf('{value} is not null', { value: subject.value });
   if (wanted === 'is_not_set') return expressionOf('{value} is null', { value: subject.value });
-  const values = Array.isArray(value) ? value : [value ?? null];
-  const known = values.filter((one) => one !== null);
-  if (known.length === 0) return null;
   const place = `${attr}__value`;
+  const values: readonly PlacedValue[] = Array.isArray(value)
+    ? value.map((one, index) => ({ value: one, attr: `${place}__${index}` }))
+    : [{ value: value ?? null, attr: place }];
+  const known = values.filter((one): one is PlacedValue<Value> => one.value !== null);
+  if (known.length === 0) return null;
   switch (wanted) {
     case 'exact':
     case 'in':
-      return isOneOf(subject, values, place);
+      return isOneOf(subject, values);
     case 'is_not':
     case 'not_in':
-      return isNoneOf(subject, values, place);
+      return isNoneOf(subject, values);
     case 'between':
     case 'not_between':
       return within(subject, known, wanted === 'between', place);
@@ -77,7 +80,7 @@ export function operatorCondition(
           : [allValuesTests[wanted], 'and' as const];
       return joined(
         joins,
-        known.map((one) => test?.(subject, one, place) ?? null),
+        known.map((one) => test?.(subject, one.value, one.attr) ?? null),
       );
     }
   }
@@ -89,17 +92,26 @@ function ordered(order: Order): Test {
 
 function within(
   subject: Subject,
-  bounds: readonly Value[],
+  bounds: readonly PlacedValue<Value>[],
   isInside: boolean,
   attr: string,
 ): Expression | null {
   const [low, high, ...more] = bounds;
   const isRange = low !== undefined && high !== undefined && more.length === 0;
-  if (!isRange || (subject.kind !== 'time' && (numberIn(low) === null || numberIn(high) === null)))
+  if (
+    !isRange ||
+    (subject.kind !== 'time' && (numberIn(low.value) === null || numberIn(high.value) === null))
+  )
     throw new QueryInvalid('invalid_input', 'This field must be a list of two numbers.', { attr });
   return isInside
-    ? joined('and', [isOrdered(subject, '>=', low, attr), isOrdered(subject, '<=', high, attr)])
-    : joined('or', [isOrdered(subject, '<', low, attr), isOrdered(subject, '>', high, attr)]);
+    ? joined('and', [
+        isOrdered(subject, '>=', low.value, low.attr),
+        isOrdered(subject, '<=', high.value, high.attr),
+      ])
+    : joined('or', [
+        isOrdered(subject, '<', low.value, low.attr),
+        isOrdered(subject, '>', high.value, high.attr),
+      ]);
 }
 
 function matching(

@@ -1,18 +1,31 @@
 import type { z } from 'zod';
 import { QueryInvalid } from '../query_errors.ts';
 import type { FiltersOverride } from '../query_kind.ts';
-import { propertyFilterListSchema, propertyFiltersSchema, type PropertyFilters } from './schema.ts';
+import { filtersCondition } from './condition.ts';
+import type { FilterPlace } from './place.ts';
+import {
+  mostLevels,
+  propertyFilterListSchema,
+  propertyFiltersSchema,
+  type PropertyFilters,
+} from './schema.ts';
 
 const member = 'filters_override__properties';
 
-/** A query's own property filters and those of a dashboard, of which all have to hold. @throws QueryInvalid */
+/**
+ * A query's own property filters and those of a dashboard, of which all have to hold.
+ * @param scope which rows they are asked of
+ * @throws QueryInvalid that names the dashboard's filter at fault
+ */
 export function withOverride(
   own: PropertyFilters | null | undefined,
   more: FiltersOverride['properties'],
+  scope: FilterPlace['scope'] = 'events',
 ): PropertyFilters | null {
   if (!more?.length) return own ?? null;
   const read = propertyFilterListSchema.safeParse(more);
   if (!read.success) throw unreadable(read.error);
+  filtersCondition(read.data, { scope, attr: member });
   if (own === null || own === undefined) return read.data;
   if (!('type' in own)) return [...own, ...read.data];
   const values = own.type === 'AND' ? own.values : [own];
@@ -20,10 +33,8 @@ export function withOverride(
   if (joined.success) return joined.data;
   throw new QueryInvalid(
     'invalid_input',
-    'The property filters of this query are nested too deeply to be narrowed.',
-    {
-      attr: member,
-    },
+    `The property filters of this query are nested ${mostLevels} levels deep, the most there may be, so that no others fit beside them.`,
+    { attr: member },
   );
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { either } from './either.ts';
+import { either } from '../either.ts';
 
 /** What a filter looks at. Some are known and refused by name, because what they read is not stored here. */
 export const filterTypes = [
@@ -27,7 +27,13 @@ const filterOperators = [
 export type FilterOperator = (typeof filterOperators)[number];
 export type FilterScalar = string | number | boolean | null;
 
-const scalarValue = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+/** Longer texts are nothing that people search for, and PostgreSQL searches for them beyond any limit of time. */
+export const textValue = z.string().max(10_000, 'This may have at most 10,000 characters.');
+
+const scalarValue = z.union(
+  [textValue, z.number(), z.boolean(), z.null()],
+  'This must be a text, a number, true, false or null.',
+);
 
 /** One condition. A filter that somebody has begun and not finished is no condition, so that no member is needed. */
 const propertyFilterSchema = z.strictObject({
@@ -35,9 +41,9 @@ const propertyFilterSchema = z.strictObject({
     .enum(filterTypes)
     .transform((type) => (type === 'dialect' ? 'hogql' : type))
     .nullish(),
-  key: z.union([z.string(), z.number()]).nullish(),
+  key: z.union([z.string(), z.number()], 'This must be a text or a number.').nullish(),
   operator: z.enum(filterOperators).nullish(),
-  value: z.union([scalarValue, z.array(scalarValue)]).optional(),
+  value: either((value) => Array.isArray(value), z.array(scalarValue), scalarValue).optional(),
   label: z.string().nullish(),
   group_type_index: z.number().int().nullish(),
   group_key_names: z.record(z.string(), z.string()).nullish(),
@@ -54,14 +60,18 @@ export interface PropertyGroup {
 const hasValues = (item: unknown): boolean => typeof item === 'object' && item !== null && 'values' in item;
 
 /** Groups in groups; the bound keeps a request from nesting them without an end. */
-const mostLevels = 8;
+export const mostLevels = 8;
+const tooDeep = z.custom<PropertyGroup>(
+  () => false,
+  `Groups of property filters may be nested ${mostLevels} levels deep, and this one is deeper.`,
+);
 const groupSchema = (levels: number): z.ZodType<PropertyGroup> =>
-  z.strictObject({
-    type: z.enum(['AND', 'OR']),
-    values: z.array(
-      levels === 1 ? propertyFilterSchema : either(hasValues, groupSchema(levels - 1), propertyFilterSchema),
-    ),
-  });
+  levels === 0
+    ? tooDeep
+    : z.strictObject({
+        type: z.enum(['AND', 'OR']),
+        values: z.array(either(hasValues, groupSchema(levels - 1), propertyFilterSchema)),
+      });
 
 /** Property filters of which all have to hold. */
 export const propertyFilterListSchema = z.array(propertyFilterSchema);

@@ -52,7 +52,7 @@ const refused: Readonly<Record<string, string>> = {
  */
 export function subjectOf(
   { type, key, group_type_index }: PropertyFilter,
-  { scope, relation }: FilterPlace,
+  { scope, relation }: Omit<FilterPlace, 'attr'>,
   attr: string,
 ): Subject {
   const name = String(key);

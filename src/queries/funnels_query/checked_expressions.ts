@@ -1,7 +1,9 @@
 import type { Expression } from '../../dialect/ast.ts';
 import { selectOf } from '../../dialect/build.ts';
 import type { DialectReader } from '../dialect_reader.ts';
+import { checkFilters, checkTestAccounts } from '../filters/check_filters.ts';
 import { QueryInvalid } from '../query_errors.ts';
+import type { QueryProject } from '../query_kind.ts';
 import { brokenDownBy } from '../breakdowns/broken_down_by.ts';
 import type { FunnelPlan } from './plan.ts';
 import { actorOf } from './read_events.ts';
@@ -10,12 +12,23 @@ import { actorOf } from './read_events.ts';
  * Compiles the expressions of a query by themselves, so that a refusal names their member and not a statement of
  * exportd's own. @throws QueryInvalid
  */
-export function checkExpressions(plan: FunnelPlan, reader: DialectReader): void {
+export function checkExpressions(plan: FunnelPlan, project: QueryProject, reader: DialectReader): void {
+  const { query } = plan;
+  checkFilters(query.properties, 'query__properties', reader);
+  if (query.filterTestAccounts) checkTestAccounts(project, reader);
+  const nodes = [
+    ...query.series.map((node, index) => ({ node, attr: `query__series__${index}` })),
+    ...plan.exclusions,
+  ];
+  for (const { node, attr } of nodes) {
+    checkFilters(node.properties, `${attr}__properties`, reader);
+    checkFilters(node.fixedProperties, `${attr}__fixedProperties`, reader);
+  }
   const check = (value: Expression, attr: string): void => {
     // In WHERE, where aggregates cannot stand: a value is of one event.
     reader.compile(selectOf('select 1 from events where {value} is not null', { value }), { attr });
   };
-  if (plan.query.funnelsFilter.funnelAggregateByHogQL !== null)
+  if (query.funnelsFilter.funnelAggregateByHogQL !== null)
     check(actorOf(plan), 'query__funnelsFilter__funnelAggregateByHogQL');
   for (const breakdown of plan.breakdowns) {
     if (breakdown.bins !== null)

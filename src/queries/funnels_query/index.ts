@@ -31,8 +31,8 @@ export const funnelsQueryKind = (relations: Relations): QueryKind<FunnelsQuery> 
     checkFunnel(query);
     const plan = planFunnel(query);
     const reader = await openDialectReader(context, relations);
-    checkExpressions(plan, reader);
     const { project, now } = context;
+    checkExpressions(plan, project, reader);
     const earliest = await earliestFor(query.dateRange, reader);
     const about: FunnelAbout = { project, now, earliest };
     const form = answerForms[query.funnelsFilter.funnelVizType];

@@ -116,7 +116,7 @@ function areExclusive(nodes: readonly FunnelStep[]): boolean {
 function breakdownsOfFunnel({ breakdownFilter }: FunnelsQuery): readonly Breakdown[] {
   return breakdownsOf(breakdownFilter).flatMap((one) =>
     typeof one.property === 'object' && one.type !== 'cohort'
-      ? one.property.map((property) => ({ ...one, property }))
+      ? one.property.map((property, index) => ({ ...one, property, attr: `${one.attr}__${index}` }))
       : [one],
   );
 }

@@ -5,6 +5,7 @@ import { rangeCondition, type ResolvedRange } from '../dates/date_range.ts';
 import { QueryInvalid } from '../query_errors.ts';
 import { windowDays } from './active_windows.ts';
 import { nullValue, otherValue } from './breakdown_marks.ts';
+import { checkExpressions } from './checked_expressions.ts';
 import { isAmong } from './folding.ts';
 import { measureOf } from './measures.ts';
 import { periodsOf, type PeriodContext } from './periods.ts';
@@ -73,6 +74,7 @@ export async function trendsPointEvents(
   if (series === undefined)
     throw invalid(about, 'series', `The query has ${query.series.length} series, counted from 0.`);
   const place: SeriesPlace = { query, series, index: point.series, project: about.project };
+  checkExpressions(query, about.project, about.reader);
   const [current, previous = current] = await periodsOf(query, about);
   const { range } = point.compare === 'previous' ? previous : current;
   const plan = await planSeries(place, range, about.reader);

@@ -22,7 +22,7 @@ export async function runTrends(
   const formulas = formulasOf(query);
   const display = displayFormOf(query.trendsFilter?.display);
   const reader = await openDialectReader(context, relations);
-  checkExpressions(query, reader);
+  checkExpressions(query, context.project, reader);
   const periods = await periodsOf(query, { ...context, reader });
   const results: Record<string, unknown>[] = [];
   const printed: string[] = [];

@@ -181,7 +181,7 @@ describe('ActorsQuery', () => {
     ['a bad expression', { select: ['id', 'propertys.x'] }, 'query__select__1'],
     ['a text that is none', { select: ['id ='] }, 'query__select__0'],
     ['two expressions in one', { select: ['id, created_at'] }, 'query__select__0'],
-    ['an unknown field of the order', { orderBy: ['nothing'] }, 'query__orderBy'],
+    ['an unknown field of the order', { orderBy: ['nothing'] }, 'query__orderBy__0'],
     ['a star', { select: ['*'] }, 'query__select__0'],
     ['groups', { select: ['group'] }, 'query__select__0'],
     ['recordings', { select: ['matched_recordings'] }, 'query__select__0'],

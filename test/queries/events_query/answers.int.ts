@@ -261,12 +261,12 @@ describe('EventsQuery', () => {
     [{ select: ['* EXCLUDE (event)'] }, 'not_supported', 'query__select__0'],
     [{ select: ['uuid'], where: ['true', 'evnt = 1'] }, 'dialect_error', 'query__where__1'],
     [{ select: ['uuid'], where: ['count() > nothing'] }, 'dialect_error', 'query__where__0'],
-    [{ select: ['uuid'], orderBy: ['tmestamp'] }, 'dialect_error', 'query__orderBy'],
+    [{ select: ['uuid'], orderBy: ['tmestamp'] }, 'dialect_error', 'query__orderBy__0'],
     [{ select: ['uuid'], orderBy: ['2'] }, 'invalid_input', 'query__orderBy__0'],
     [
       { select: ['uuid'], properties: [{ type: 'hogql', key: 'evnt = 1' }] },
       'dialect_error',
-      'query__properties',
+      'query__properties__0__key',
     ],
     [
       { select: ['uuid'], properties: [{ type: 'cohort', key: 'id', value: 1 }] },

@@ -2,6 +2,7 @@ import type { Query } from '../../../dialect/ast.ts';
 import { derived, fieldOf, named, selectOf } from '../../../dialect/build.ts';
 import { parseQuery } from '../../../dialect/parser/parse.ts';
 import type { DialectReader } from '../../dialect_reader.ts';
+import { namingRefusedFilter } from '../../dialect_query/name_refused_filter.ts';
 import { placeholdersOf, type PlaceholderContext } from '../../dialect_query/placeholders.ts';
 import type { DialectQuery } from '../../dialect_query/schema.ts';
 import { namingMember } from '../../dialect_texts.ts';
@@ -12,14 +13,19 @@ const attr = 'query__source__query';
 const idNames = ['group_key', 'actor_id', 'person_id'];
 
 /** Whom the rows of a query of the dialect are about. @throws QueryInvalid */
-export function dialectSource(
+export async function dialectSource(
   source: DialectQuery,
   reader: DialectReader,
   context: PlaceholderContext,
-): SourceQuery {
+): Promise<SourceQuery> {
   const placeholders = placeholdersOf(source, context, 'query__source');
   const query: Query = namingMember(attr, () => parseQuery(source.query));
-  const names = reader.compile(query, { placeholders, attr }).columns.map(({ name }) => name);
+  const { columns } = await namingRefusedFilter(() => reader.compile(query, { placeholders, attr }), source, {
+    ...context,
+    reader,
+    attr: 'query__source',
+  });
+  const names = columns.map(({ name }) => name);
   const id = names.find((name) => idNames.includes(name)) ?? names.find((name) => name.includes('id'));
   if (id === undefined)
     throw new QueryInvalid('invalid_input', 'Source query must have an id column.', { attr });

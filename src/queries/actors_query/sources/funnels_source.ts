@@ -1,6 +1,9 @@
 import { earliestFor } from '../../dates/earliest_event.ts';
 import type { DialectReader } from '../../dialect_reader.ts';
 import { funnelActors } from '../../funnels_query/actors.ts';
+import { checkFunnel } from '../../funnels_query/check_funnel.ts';
+import { checkExpressions } from '../../funnels_query/checked_expressions.ts';
+import { planFunnel } from '../../funnels_query/plan.ts';
 import { QueryInvalid } from '../../query_errors.ts';
 import type { QueryContext } from '../../query_kind.ts';
 import type { SourceQuery } from '../actors_source.ts';
@@ -18,6 +21,10 @@ export async function funnelsSource(
       attr: 'query__source__source__aggregation_group_type_index',
     });
   const earliest = await earliestFor(source.dateRange, reader);
-  const select = await inSource(() => funnelActors(source, point, { project, now, earliest }));
+  const select = await inSource(() => {
+    checkFunnel(source);
+    checkExpressions(planFunnel(source), project, reader);
+    return funnelActors(source, point, { project, now, earliest });
+  });
   return { select, placeholders: new Map(), hasDistinctIds: false };
 }

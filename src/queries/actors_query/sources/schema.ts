@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { dialectQuerySchema } from '../../dialect_query/schema.ts';
+import { either } from '../../either.ts';
 import { funnelsQuerySchema } from '../../funnels_query/schema.ts';
 import { trendsQuerySchema } from '../../trends_query/schema.ts';
 
@@ -14,7 +15,8 @@ const members = {
   version: z.number().nullish(),
 };
 
-const breakdownValue = z.union([z.string(), z.number()]);
+const oneValue = z.union([z.string(), z.number()], 'This must be a text or a number.');
+const breakdownValue = either((value) => Array.isArray(value), z.array(oneValue), oneValue);
 
 /** Who is behind one point of an answer of trends. */
 export const insightActorsSchema = z.strictObject({
@@ -23,7 +25,7 @@ export const insightActorsSchema = z.strictObject({
   /** One of `days` of the answer; not of a display that has one value for the whole range. */
   day: z.union([z.string(), z.number()]).nullish(),
   series: z.number().int().min(0).nullish(),
-  breakdown: z.union([breakdownValue, z.array(breakdownValue)]).nullish(),
+  breakdown: breakdownValue.nullish(),
   compare: z.enum(['current', 'previous']).nullish(),
   status: z.null('Only lifecycles have a status, and they are not supported.').optional(),
   interval: z.null('Only retention has intervals to choose, and it is not supported.').optional(),
@@ -37,7 +39,7 @@ const funnelsActorsSchema = z.strictObject({
   source: bySourceKind({ FunnelsQuery: funnelsQuerySchema }),
   /** From 1: who came at least so far; -2 and less: who came up to the step before it and no further. */
   funnelStep: z.number().int().nullish(),
-  funnelStepBreakdown: z.union([breakdownValue, z.array(breakdownValue)]).nullish(),
+  funnelStepBreakdown: breakdownValue.nullish(),
   funnelTrendsDropOff: z.boolean().nullish(),
   funnelTrendsEntrancePeriodStart: z.string().nullish(),
   ...members,
