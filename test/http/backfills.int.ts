@@ -5,7 +5,7 @@ import { createRunSteps } from '../../src/decisions/run_steps.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { createJournalledRuns } from '../decisions/journalled_runs.ts';
 import { quickPolicies } from '../decisions/commander.ts';
-import { minuteAgo } from './behind.ts';
+import { minuteAgo } from '../setup/minutes.ts';
 import { openFacade, type Facade } from './facade.ts';
 
 let facade: Facade;
@@ -17,9 +17,7 @@ afterAll(() => facade.close());
 /** An export and a backfill of so many of its intervals, with every run opened. */
 async function begun(minutes: number) {
   const id = await facade.createExport();
-  const end_at = minuteAgo(1);
-  // Of the same minute, should one end meanwhile.
-  const range = { start_at: new Date(Date.parse(end_at) - minutes * 60_000).toISOString(), end_at };
+  const range = { start_at: minuteAgo(minutes + 1), end_at: minuteAgo(1) };
   const { body } = await facade.call('POST', `batch_exports/${id}/backfills/`, range);
   const path = `batch_exports/${id}/backfills/${String(body.id)}`;
   const progress = async () => (await facade.call('GET', path)).body.progress;

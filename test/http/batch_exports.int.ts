@@ -193,7 +193,7 @@ describe('a batch export', () => {
     const id = await facade.createExport();
     const patch = (members: object) =>
       facade.call('PATCH', `batch_exports/${id}`, { destination: { config: members } });
-    facade.mode = 'silent';
+    facade.mode = 'elsewhere';
     const pending = patch({ prefix: 'first' });
     // Once its command is stored it is under way.
     await until(async () => {

@@ -127,7 +127,7 @@ describe('a command', () => {
 
   it('is answered as soon as another process decides it', async () => {
     const id = await facade.createExport();
-    facade.mode = 'silent';
+    facade.mode = 'elsewhere';
     const answer = facade.call('POST', `batch_exports/${id}/pause`);
     await until(async () => (await commandsOf(id)).includes('pause pending'), 'the command is stored');
     await facade.step(id);

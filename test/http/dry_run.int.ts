@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { minuteAgo } from './behind.ts';
+import { minuteAgo } from '../setup/minutes.ts';
 import { exportBody, openFacade, type Facade } from './facade.ts';
 
 let facade: Facade;
@@ -37,7 +37,7 @@ describe('a dry run of a backfill', () => {
     await insertEvents([9, 2], '$pageview');
     const id = await createPaused({ exclude_events: ['$autocapture'] });
     const before = await facade.call('GET', `batch_exports/${id}`);
-    const start = Date.parse(minuteAgo(5));
+    const start = minuteAgo(5).getTime();
     const range = {
       start_at: new Date(start + 10_000).toISOString(),
       end_at: new Date(start + 130_000).toISOString(),

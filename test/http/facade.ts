@@ -19,6 +19,7 @@ import { createRunningQueries } from '../../src/queries/running_queries.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { minuteAgo } from '../setup/minutes.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE' | 'HEAD';
 
@@ -30,8 +31,8 @@ export interface Answer {
   readonly body: Record<string, unknown>;
 }
 
-/** What a stand-in for Temporal does with a signal. */
-export type SignalMode = 'decide' | 'silent' | 'unreachable';
+/** What a stand-in for Temporal does with a signal; elsewhere: nothing, since the test takes the step. */
+export type SignalMode = 'decide' | 'elsewhere' | 'silent' | 'unreachable';
 
 /** The facade on a database of its own. Signals are decided at once, by the real decisions and without Temporal. */
 export interface Facade {
@@ -55,7 +56,7 @@ export interface Facade {
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
   ): Promise<Answer>;
-  /** Creates an export and answers its id. */
+  /** Creates an export and answers its id. Of a minute that ends while a test runs, no run comes. */
   createExport(more?: Readonly<Record<string, unknown>>): Promise<string>;
   /** Listens on a free port of the loopback address, and answers the address. */
   listen(): Promise<string>;
@@ -166,10 +167,11 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     await made.ready();
     return made;
   };
-  // What is decided at once is waited for in patience, however busy the machine is; what nobody decides need not be.
+  // What is decided is waited for in patience, however busy the machine is; what nobody decides need not be.
   const app = await makeApp({ ...settings, EXPORTD_COMMAND_TIMEOUT_MS: 60_000 });
   let impatient: ReturnType<typeof makeApp> | undefined;
-  const appFor = (mode: SignalMode) => (mode === 'decide' ? app : (impatient ??= makeApp(settings)));
+  const patient: readonly SignalMode[] = ['decide', 'elsewhere'];
+  const appFor = (mode: SignalMode) => (patient.includes(mode) ? app : (impatient ??= makeApp(settings)));
 
   const call: Facade['call'] = async (method, path, body, headers = {}) => {
     const asked = await appFor(state.mode);
@@ -211,7 +213,8 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     newKey,
     call,
     createExport: async (members) => {
-      const { status, body, text } = await call('POST', 'batch_exports/', exportBody(members));
+      const asked = exportBody({ end_at: minuteAgo(0).toISOString(), ...members });
+      const { status, body, text } = await call('POST', 'batch_exports/', asked);
       if (status !== 201) throw new Error(`Creating an export answered ${status}: ${text}`);
       return String(body.id);
     },
