@@ -19,11 +19,29 @@ const valueAt = (body: unknown, path: readonly string[]): unknown =>
     body,
   );
 
-/** What a schema says itself of a value that it refuses; zod's own sentences begin with `Invalid`. */
+/** What a schema says itself of a value that it refuses; zod's own sentences begin with these words. */
 const ownSentence = ({ message }: FastifySchemaValidationError): string | undefined =>
-  message?.startsWith('Invalid ') ? undefined : message;
+  /^(Invalid|Too small:|Too big:)( |$)/.test(message ?? '') ? undefined : message;
 
-const articleOf = (type: string): string => (/^[aeio]/.test(type) ? `an ${type}` : `a ${type}`);
+/** How JSON calls what zod expects. */
+const typeNames: Readonly<Record<string, string>> = { int: 'whole number', record: 'object' };
+
+function typeSentence(expected: string): string {
+  const type = typeNames[expected] ?? expected;
+  return /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
+}
+
+/** What a number, the length of a text or the length of a list may be. */
+function boundSentence({ params }: FastifySchemaValidationError): string {
+  const { origin, minimum, maximum, inclusive } = params;
+  const bound = String(minimum ?? maximum);
+  const isLeast = minimum !== undefined;
+  const counted = origin === 'string' ? 'character' : origin === 'array' ? 'item' : undefined;
+  if (counted !== undefined)
+    return `${isLeast ? 'At least' : 'At most'} ${bound} ${counted}${bound === '1' ? '' : 's'}.`;
+  if (inclusive === false) return `Must be ${isLeast ? 'greater' : 'less'} than ${bound}.`;
+  return `Must be at ${isLeast ? 'least' : 'most'} ${bound}.`;
+}
 
 /**
  * The 400 for a request that does not fit its schema: of the first thing that is wrong, in words that name the member
@@ -48,16 +66,27 @@ export function invalidRequest(issues: readonly FastifySchemaValidationError[], 
     case 'invalid_type': {
       const value = valueAt(body, path);
       const expected = String(issue.params.expected);
-      if (path.length === 0) return refuse('invalid_input', `The body must be ${articleOf(expected)}.`);
+      if (path.length === 0) return refuse('invalid_input', `The body must be ${typeSentence(expected)}.`);
       if (value === undefined) return refuse('required', 'This field is required.');
       if (value === null) return refuse('invalid_input', 'This field may not be null.');
-      return refuse('invalid_input', ownSentence(issue) ?? `This field must be ${articleOf(expected)}.`);
+      return refuse('invalid_input', ownSentence(issue) ?? `This field must be ${typeSentence(expected)}.`);
     }
     case 'invalid_value':
       return refuse(
         'invalid_input',
         ownSentence(issue) ?? `Must be one of: ${quoted(strings(issue.params.values))}.`,
       );
+    case 'too_small':
+    case 'too_big':
+      return refuse('invalid_input', ownSentence(issue) ?? boundSentence(issue));
+    case 'invalid_union': {
+      const value = valueAt(body, path);
+      if (value === undefined && path.length > 0) return refuse('required', 'This field is required.');
+      const options = strings(issue.params.options);
+      const sentence =
+        options.length > 0 ? `Must be one of: ${quoted(options)}.` : 'This field is not valid.';
+      return refuse('invalid_input', ownSentence(issue) ?? sentence);
+    }
     default:
       return refuse('invalid_input', issue.message ?? 'This field is not valid.');
   }
