@@ -66,7 +66,8 @@ export type ArrayJoin = Of<'array_join', { left: boolean; items: readonly Expres
 export type GroupBy = Of<
   'group_by',
   {
-    mode: 'plain' | 'rollup' | 'cube' | 'grouping_sets';
+    /** `all` has no items: they are those of SELECT. */
+    mode: 'plain' | 'all' | 'rollup' | 'cube' | 'grouping_sets';
     /** Of grouping sets each item is a set. */
     items: readonly (Expression | GroupingSet)[];
     withTotals: boolean;

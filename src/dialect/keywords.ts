@@ -23,7 +23,7 @@ export const operatorFunctions: ReadonlySet<string> = new Set(['AND', 'OR', 'IN'
 /** Words that the parser reads as the beginning of something else than a column. Printed in quotes as a first name. */
 export const quotedAsFirstName: ReadonlySet<string> = new Set([
   ...reservedWords,
-  ...'INTERVAL ARRAY BOTH LEADING TRAILING'.split(' '),
+  ...'INTERVAL ARRAY BOTH LEADING TRAILING ALL'.split(' '),
 ]);
 
 /** Words that may begin or continue a SELECT, for suggestions. */

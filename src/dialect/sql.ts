@@ -29,6 +29,7 @@ export class Sql {
   readonly parts: readonly Part[];
   /** Characters, roughly. */
   readonly size: number;
+  #key: string | undefined;
 
   constructor(parts: readonly Part[]) {
     const merged: Part[] = [];
@@ -45,9 +46,10 @@ export class Sql {
 
   /** Equal for pieces that are written alike and bind equal values. */
   get key(): string {
-    return this.parts
+    this.#key ??= this.parts
       .map((part) => (typeof part === 'string' ? part : `\0${part.type}\0${part.value}\0`))
       .join('');
+    return this.#key;
   }
 }
 

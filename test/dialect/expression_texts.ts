@@ -173,6 +173,7 @@ export const expressionTexts: readonly (readonly [text: string, canonical: strin
   ...['CAST(a AS Tuple(x String, y Int64))', "cast(a, 'Int64')", 'INTERVAL 1 DAY', 'INTERVAL -3 MINUTE'],
   ...[
     'INTERVAL (n + 1) WEEK',
+    'INTERVAL (NOT 0) SECOND',
     "INTERVAL '2' MONTH",
     'now() - INTERVAL 1.5 HOUR',
     'EXTRACT(YEAR FROM timestamp)',

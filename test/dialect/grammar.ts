@@ -158,6 +158,7 @@ export function grammar(
       'LIMIT 1 WITH TIES OFFSET 2',
     );
     const groupBy = fc.oneof(
+      text('ALL'),
       spaced(list(item), maybe(words('WITH ROLLUP', 'WITH CUBE')), maybe(text('WITH TOTALS'))),
       fc.tuple(words('ROLLUP', 'cube'), list(item)).map(([word, items]) => `${word}(${items})`),
       fc.tuple(item, item).map(([first, second]) => `GROUPING SETS ((${first}), (), (${second}, 1))`),

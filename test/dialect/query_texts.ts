@@ -94,6 +94,8 @@ export const queryTexts: readonly (readonly [text: string, canonical: string] | 
     'SELECT 1 FROM t GROUP BY CUBE(a)',
     'SELECT 1 FROM t GROUP BY GROUPING SETS ((a), (a, b), ())',
     'SELECT 1 FROM t GROUP BY a WITH TOTALS',
+    'SELECT 1 FROM t GROUP BY ALL',
+    'SELECT 1 FROM t GROUP BY `all`',
   ],
   ...[
     'SELECT 1 FROM t QUALIFY row_number() OVER w = 1 WINDOW w AS (PARTITION BY a)',

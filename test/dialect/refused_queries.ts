@@ -90,6 +90,21 @@ export const refusedQueries: readonly (readonly [query: string, column: number, 
     'ASOF joins are not supported. Join on a range, or use argMax(x, timestamp).',
   ],
   [
+    `SELECT 1 FROM ${Array.from({ length: 21 }, (_, index) => `persons AS p${index}`).join(', ')}`,
+    325,
+    'A FROM joins at most 20 tables. Join some of them in a subquery.',
+  ],
+  [
+    'SELECT DISTINCT event FROM events LIMIT 1 BY uuid',
+    46,
+    'With DISTINCT, LIMIT BY names columns of SELECT.',
+  ],
+  [
+    'SELECT DISTINCT ON (event) event FROM events LIMIT 1 BY uuid',
+    1,
+    'DISTINCT ON is LIMIT 1 BY, which stands once. Leave out one of them.',
+  ],
+  [
     'SELECT 1 FROM events AS e FULL ANY JOIN persons AS p ON p.id = e.person_id',
     41,
     'A FULL JOIN cannot be ANY. Choose LEFT, RIGHT or INNER.',
@@ -177,4 +192,15 @@ export const refusedQueries: readonly (readonly [query: string, column: number, 
   ['SELECT CAST(1 AS Foo)', 18, "Unknown type 'Foo'."],
   ['WITH a AS (SELECT * FROM a) SELECT * FROM a', 26, 'Unknown table `a`.'],
   ['SELECT a + 1 AS b, b + 1 AS a', 20, 'The name b is explained by itself.'],
+  ['SELECT evnt AS evnt FROM events', 8, 'Unable to resolve field: evnt. Perhaps you meant `event`?'],
+  [
+    'SELECT 1 FROM events WHERE event = "it\'s paid"',
+    36,
+    "Unable to resolve field: it's paid. A text stands in single quotes: 'it\\'s paid'.",
+  ],
+  [
+    'SELECT lead(event) OVER () AS next FROM events GROUP BY next',
+    8,
+    "Window function 'lead' cannot stand in GROUP BY. Compute it in a subquery in FROM.",
+  ],
 ];

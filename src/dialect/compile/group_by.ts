@@ -1,7 +1,9 @@
 import type { Expression, GroupBy, Select } from '../ast.ts';
 import type { Grouping, Scope } from '../resolve/scope.ts';
 import { commaList, ownText, sql, type Sql } from '../sql.ts';
+import type { Value } from '../resolve/value.ts';
 import type { Compiler } from './compiler.ts';
+import { keysOfAll } from './group_by_all.ts';
 import { meant } from './select_items.ts';
 
 /** GROUP BY with its keys, which `grouping` knows from now on. @throws DialectError */
@@ -15,7 +17,7 @@ export function groupSql(
   const scope: Scope = { ...rows, phase: 'GROUP BY' };
   if (groupBy.withTotals)
     throw scope.statement.error('WITH TOTALS is not supported.', groupBy, 'Write GROUP BY ROLLUP(…).');
-  const isPlain = groupBy.mode === 'plain';
+  const isPlain = groupBy.mode === 'plain' || groupBy.mode === 'all';
   const positions = (items: readonly Expression[]): Sql =>
     commaList(
       items
@@ -25,12 +27,19 @@ export function groupSql(
           const value = compiler.value(item, scope);
           if (value.facts.window !== null)
             throw scope.statement.error('A window function cannot stand in GROUP BY.', item);
-          grouping.addKey(value, !isPlain);
-          return ownText(String(grouping.positionOf(value)));
+          return position(value);
         }),
     );
+  const position = (value: Value): Sql => {
+    grouping.addKey(value, !isPlain);
+    return ownText(String(grouping.positionOf(value)));
+  };
   const plain = groupBy.items.flatMap((item) => (item.kind === 'grouping_set' ? [] : [item]));
   switch (groupBy.mode) {
+    case 'all': {
+      const keys = keysOfAll(compiler, select, rows);
+      return keys.length === 0 ? sql`` : sql` group by ${commaList(keys.map(position))}`;
+    }
     case 'plain':
       return sql` group by ${positions(plain)}`;
     case 'rollup':

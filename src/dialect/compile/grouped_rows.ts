@@ -15,7 +15,7 @@ export function groupedRows(
   groupSql: Sql | null,
 ): Sql {
   const { counted } = grouping;
-  if (counted === null || (groupBy !== null && groupBy.mode !== 'plain'))
+  if (counted === null || (groupBy !== null && groupBy.mode !== 'plain' && groupBy.mode !== 'all'))
     return sql`select ${commaList(grouping.selected)}${source}${groupSql ?? sql``}`;
   const { keys, value, name } = counted;
   const selected = [

@@ -10,8 +10,8 @@ import { compilePickingJoin } from './picking_joins.ts';
 import { mergedColumn, sidesOf } from './using_columns.ts';
 
 /**
- * Tables of one FROM. PostgreSQL takes 40 ms to plan a query of so many and seconds for one of sixty, which is time in
- * which a statement cannot be ended.
+ * Tables of one FROM. PostgreSQL plans 20 in half a second, 30 in two and 60 in five, and it does not look at the time
+ * limit of a statement meanwhile.
  */
 const mostJoined = 20;
 

@@ -20,7 +20,10 @@ export function fieldValue(compiler: Compiler, field: Field, scope: Scope): Valu
     const { expression } = resolved;
     const inside: Scope = { ...scope, expanding: [...scope.expanding, expression] };
     scope.statement.countExpansion(field);
-    return partsOf(compiler.value(expression, inside), resolved.rest, scope);
+    const value = scope.statement.aliasValues.valueOf(expression, inside, () =>
+      compiler.value(expression, inside),
+    );
+    return partsOf(value, resolved.rest, scope);
   }
   return memberValue(resolved.member, resolved.name, resolved.rest, field, scope);
 }

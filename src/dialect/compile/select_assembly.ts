@@ -30,12 +30,7 @@ const selected = (outputs: readonly Output[]): readonly Sql[] =>
 export function assemble(compiler: Compiler, parts: SelectParts): Sql {
   const { select, outputs, order, qualify, limitBy, body, scope } = parts;
   if (limitBy.length > 0 || qualify !== null) return inStages(compiler, parts);
-  const { statement } = scope;
-  if (select.distinct && parts.distinctOn.length === 0) {
-    const hidden = order.find(({ position }) => position === null);
-    if (hidden !== undefined)
-      throw statement.error('With DISTINCT, ORDER BY sorts by columns of SELECT.', hidden.node);
-  }
+  if (select.distinct && parts.distinctOn.length === 0) refuseHidden(parts);
   const distinct = distinctSql(parts);
   const sorted = sortSql(
     order.map((one) => ({
@@ -48,6 +43,17 @@ export function assemble(compiler: Compiler, parts: SelectParts): Sql {
   );
   const limit = limitSql(compiler, select.limit, order.length > 0, scope);
   return sql`select ${distinct}${commaList(selected(outputs))}${body}${sorted}${limit}`;
+}
+
+/** Of equal rows no one knows which of their other values counts. */
+function refuseHidden({ outputs, order, limitBy, scope: { statement } }: SelectParts): void {
+  const shown = new Set(outputs.map(({ value }) => value.sql.key));
+  const isHidden = ({ value }: Output): boolean => !shown.has(value.sql.key);
+  const [sorted, grouped] = [order.find(isHidden), limitBy.find(isHidden)];
+  if (sorted !== undefined)
+    throw statement.error('With DISTINCT, ORDER BY sorts by columns of SELECT.', sorted.node);
+  if (grouped !== undefined)
+    throw statement.error('With DISTINCT, LIMIT BY names columns of SELECT.', grouped.node);
 }
 
 /** DISTINCT ON keeps the first row in the order of ORDER BY, which PostgreSQL wants to begin with the same. */
@@ -69,41 +75,60 @@ function sortSql(items: readonly { readonly piece: Sql; readonly order: Order }[
   return sql` order by ${commaList(items.map(({ piece, order }) => sql`${piece}${direction(order.item, order.value.type)}`))}`;
 }
 
-/** QUALIFY and LIMIT BY look at what window functions give, so the rows are made in an inner query. */
+/**
+ * QUALIFY and LIMIT BY look at what window functions give, so the rows are made in an inner query. DISTINCT counts
+ * between the two; DISTINCT ON is LIMIT 1 BY.
+ */
 function inStages(compiler: Compiler, parts: SelectParts): Sql {
-  const { select, outputs, order, qualify, limitBy, body, scope } = parts;
+  const { select, outputs, order, qualify, limitBy, distinctOn, body, scope } = parts;
   const { statement } = scope;
-  if (select.distinct)
-    throw statement.error(
-      'DISTINCT is not supported beside LIMIT BY and QUALIFY.',
-      select,
-      'Write GROUP BY.',
-    );
+  if (limitBy.length > 0 && distinctOn.length > 0)
+    throw statement.error('DISTINCT ON is LIMIT 1 BY, which stands once.', select, 'Leave out one of them.');
+  const isDistinct = select.distinct && distinctOn.length === 0;
+  if (isDistinct) refuseHidden(parts);
+  const by = limitBy.length > 0 ? limitBy : distinctOn;
+  const word = isDistinct ? sql`distinct ` : sql``;
   const keys = order.map(
     (one, index) => sql`${sortable(written(one), one.value.type)} as ${identifier(`o${index + 1}`)}`,
   );
-  const groups = limitBy.map((one, index) => sql`${written(one)} as ${identifier(`b${index + 1}`)}`);
+  const groups = by.map((one, index) => sql`${written(one)} as ${identifier(`b${index + 1}`)}`);
   const kept = qualify === null ? [] : [sql`${qualify.sql} as q`];
-  let rows = sql`select ${commaList([...selected(outputs), ...keys, ...groups, ...kept])}${body}`;
+  let rows = sql`select ${qualify === null ? word : sql``}${commaList([...selected(outputs), ...keys, ...groups, ...kept])}${body}`;
   if (qualify !== null) {
     const alias = statement.uniqueName('qualified');
-    rows = sql`select * from (${rows}) as ${alias} where ${alias}.q`;
+    rows = sql`select ${word}* from (${rows}) as ${alias} where ${alias}.q`;
   }
   const sorted = sortSql(order.map((one, index) => ({ piece: identifier(`o${index + 1}`), order: one })));
-  if (limitBy.length > 0) rows = numbered(compiler, parts, rows, sorted);
+  if (by.length > 0) rows = numbered(rows, by, boundsBy(compiler, parts), sorted, scope);
   const alias = statement.uniqueName('staged');
   const columns = commaList(outputs.map((_, index) => sql`${alias}.${outputName(index + 1)}`));
   const limit = limitSql(compiler, select.limit, order.length > 0, scope);
   return sql`select ${columns} from (${rows}) as ${alias}${sorted}${limit}`;
 }
 
-function numbered(compiler: Compiler, { select, limitBy, scope }: SelectParts, rows: Sql, sorted: Sql): Sql {
-  const { limitBy: clause } = select;
-  if (clause === null) return rows;
-  const [inner, outer] = [scope.statement.uniqueName('rows'), scope.statement.uniqueName('numbered')];
-  const count = wholeNumber(compiler, clause.count, scope, 'LIMIT');
-  const offset = clause.offset === null ? 0n : wholeNumber(compiler, clause.offset, scope, 'OFFSET');
-  const groups = commaList(limitBy.map((_, index) => sql`${inner}.${identifier(`b${index + 1}`)}`));
+interface BoundsBy {
+  readonly count: bigint;
+  readonly offset: bigint;
+}
+
+function boundsBy(compiler: Compiler, { select: { limitBy }, scope }: SelectParts): BoundsBy {
+  if (limitBy === null) return { count: 1n, offset: 0n };
+  const { count, offset } = limitBy;
+  return {
+    count: wholeNumber(compiler, count, scope, 'LIMIT'),
+    offset: offset === null ? 0n : wholeNumber(compiler, offset, scope, 'OFFSET'),
+  };
+}
+
+function numbered(
+  rows: Sql,
+  by: readonly Output[],
+  { count, offset }: BoundsBy,
+  sorted: Sql,
+  { statement }: Scope,
+): Sql {
+  const [inner, outer] = [statement.uniqueName('rows'), statement.uniqueName('numbered')];
+  const groups = commaList(by.map((_, index) => sql`${inner}.${identifier(`b${index + 1}`)}`));
   const number = sql`row_number() over (partition by ${groups}${sorted}) as n`;
   return sql`select * from (select ${inner}.*, ${number} from (${rows}) as ${inner}) as ${outer}
     where ${outer}.n > ${bind(String(offset), 'int8')} and ${outer}.n <= ${bind(String(offset + count), 'int8')}`;

@@ -21,6 +21,7 @@ function grouping(cursor: Cursor): Pick<GroupBy, 'mode' | 'items'> {
     cursor.advance();
     return { mode, items: cursor.bracketed(list) };
   }
+  if (cursor.takeWords('ALL')) return { mode: 'all', items: [] };
   const items = list();
   const behind = modes.find(([word]) => cursor.takeWords('WITH', word));
   return { mode: behind?.[1] ?? 'plain', items };

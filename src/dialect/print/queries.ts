@@ -78,6 +78,7 @@ function printGroupBy(printer: Printer, groupBy: GroupBy | null): string {
     )
     .join(', ');
   const totals = groupBy.withTotals ? ' WITH TOTALS' : '';
+  if (groupBy.mode === 'all') return `GROUP BY ALL${totals}`;
   if (groupBy.mode === 'plain') return `GROUP BY ${items}${totals}`;
   if (groupBy.mode === 'grouping_sets') return `GROUP BY GROUPING SETS (${items})${totals}`;
   return `GROUP BY ${groupBy.mode.toUpperCase()}(${items})${totals}`;

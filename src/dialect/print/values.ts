@@ -37,7 +37,10 @@ export function printInterval(printer: Printer, { amount, unit }: Interval): str
   const isPlain =
     amount.kind === 'string' ||
     (amount.kind === 'number' && /^\d/.test(amount.text)) ||
-    (amount.kind === 'unary' && amount.operand.kind === 'number' && /^\d/.test(amount.operand.text));
+    (amount.kind === 'unary' &&
+      amount.operator === '-' &&
+      amount.operand.kind === 'number' &&
+      /^\d/.test(amount.operand.text));
   const text = printer.expression(amount, level.item);
   return `INTERVAL ${isPlain ? text : `(${text})`} ${unit.toUpperCase()}`;
 }

@@ -1,5 +1,6 @@
 import type { Expression, Field, Name } from '../ast.ts';
 import { nearestName } from '../nearest_name.ts';
+import { writeQuoted } from '../quoted_text.ts';
 import { tableNames } from './tables/tables.ts';
 import type { Member, Relation } from './relation.ts';
 import type { Scope } from './scope.ts';
@@ -94,7 +95,10 @@ function unknownField(field: Field, first: Name, scope: Scope): Error {
     const suggestion = field.path.length === 1 ? `Name one of its columns, such as ${name}.id.` : null;
     return statement.error(`Can't select a table when a column is expected: ${name}`, first, suggestion);
   }
-  if (scope.aliases.has(name)) return statement.error(`The name ${name} is explained by itself.`, first);
+  const alias = scope.aliases.get(name);
+  const isColumnOfItsName = alias !== undefined && alias === scope.expanding.at(-1);
+  if (alias !== undefined && !isColumnOfItsName)
+    return statement.error(`The name ${name} is explained by itself.`, first);
   const isOutside = outerRelations.some(
     (relation) => relation.name === name || relation.member(name) !== undefined,
   );
@@ -106,13 +110,21 @@ function unknownField(field: Field, first: Name, scope: Scope): Error {
     );
   const names = [
     ...scope.lambdas.keys(),
-    ...scope.aliases.keys(),
+    ...[...scope.aliases.keys()].filter((known) => known !== name),
     ...scope.joinedArrays.keys(),
     ...relations.flatMap((relation) => [...relation.names()]),
     ...relations.flatMap((relation) => (relation.name === null ? [] : [relation.name])),
   ];
-  return statement.error(`Unable to resolve field: ${name}`, first, suggest(nearestName(name, names)));
+  const near = nearestName(name, names);
+  const hint = near === null ? textHint(field, first, statement.source.text) : suggest(near);
+  return statement.error(`Unable to resolve field: ${name}`, first, hint);
 }
+
+/** For those who write texts as other languages do: `event = "purchase"`. */
+const textHint = ({ path }: Field, { start, text }: Name, query: string): string | null =>
+  path.length === 1 && query[start] === '"'
+    ? `A text stands in single quotes: ${writeQuoted(text, "'")}.`
+    : null;
 
 export const suggest = (near: string | null): string | null =>
   near === null ? null : `Perhaps you meant \`${near}\`?`;

@@ -25,6 +25,7 @@ export class Grouping {
 
   /** The key that an expression is equal to. */
   keyOf(value: Value): { readonly sql: Sql; readonly type: Type } | undefined {
+    if (this.#keys.size === 0) return undefined;
     const key = this.#keys.get(value.sql.key);
     return key === undefined ? undefined : { sql: sql`${this.alias}.${key.name}`, type: key.type };
   }

@@ -5,6 +5,7 @@ import type { Schema } from '../schema.ts';
 import type { Source } from '../source.ts';
 import { bind, identifier, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
+import { AliasValues } from './alias_values.ts';
 
 /** Whose query it is and what it may read. */
 export interface Project {
@@ -44,6 +45,7 @@ export class Statement {
   readonly namedQueries = new Map<Query, { readonly name: Sql; readonly columns: readonly NamedColumn[] }>();
   /** Queries in expressions that were compiled, by the names that WITH gives them and by their texts. */
   readonly subqueries = new Map<object | null, Map<string, CompiledSubquery>>();
+  readonly aliasValues = new AliasValues();
   #expansions = 0;
   readonly #names = new Map<string, number>();
 

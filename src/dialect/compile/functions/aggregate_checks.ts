@@ -70,7 +70,12 @@ export function checkPlace(call: Call, definition: FunctionDefinition, scope: Sc
   const isOfGroup = phase === 'lambda' && scope.grouping !== null && call.over === null;
   if (isOfGroup && !namesParameter(call, scope)) return;
   if (phase === 'lambda') throw statement.error(`${what} '${name}' cannot stand inside a lambda.`, call);
-  const instead = call.over !== null ? 'Write QUALIFY.' : phase === 'WHERE' ? 'Write HAVING.' : null;
+  const instead =
+    phase === 'WHERE'
+      ? `Write ${call.over === null ? 'HAVING' : 'QUALIFY'}.`
+      : call.over === null
+        ? null
+        : 'Compute it in a subquery in FROM.';
   throw statement.error(`${what} '${name}' cannot stand in ${phase}.`, call, instead);
 }
 
