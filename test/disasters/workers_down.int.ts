@@ -11,7 +11,11 @@ import { startsPerInterval } from './run_starts.ts';
 const maximumAtOnce = 2;
 let stack: ControlStack;
 beforeAll(async () => {
-  stack = await createControlStack({ EXPORTD_MAX_CONCURRENT_RUNS: String(maximumAtOnce) });
+  stack = await createControlStack({
+    EXPORTD_MAX_CONCURRENT_RUNS: String(maximumAtOnce),
+    // An export here waits for the next one to begin, without a heartbeat.
+    EXPORTD_HEARTBEAT_TIMEOUT_MS: '60000',
+  });
 });
 afterAll(() => stack.close());
 

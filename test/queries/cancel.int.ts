@@ -108,12 +108,22 @@ describe('a blocking query', () => {
 
   it('is waited for by a second request under its id, and answers both', async () => {
     const id = randomUUID();
-    const query = statement(`select pg_sleep(0.4)::text, gen_random_uuid()::text, '${id}'`);
+    const query = statement(
+      `select pg_sleep(0.4)::text, gen_random_uuid()::text, '${id}', count(*) from public.persons`,
+    );
+    const letGo = await stack.holdPersons();
     const first = stack.server.post(query, { client_query_id: id });
     await stack.running();
     const refused = await otherServer.post(statement('select 2'), { client_query_id: id });
     expect(refused.status).toBe(409);
-    const second = await otherServer.post(query, { client_query_id: id });
+    const requests = async () =>
+      (await stack.pool.query<{ count: number }>('select count(*) from exportd.query_requests')).rows[0]
+        ?.count ?? 0;
+    const before = await requests();
+    const asked = otherServer.post(query, { client_query_id: id });
+    await until(async () => (await requests()) > before, 'the second request is there');
+    await letGo();
+    const second = await asked;
     expect(second.body).toEqual((await first).body);
     expect((await retrieve(id)).body.query_status).toMatchObject({
       complete: true,

@@ -2,7 +2,6 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { Connection } from '../../src/journal/database.ts';
 import { beginQuery } from '../../src/queries/statuses.ts';
 import { reconcileQueries } from '../../src/temporal/query_reconcile.ts';
 import { createQueryClient } from '../../src/temporal/query_client.ts';
@@ -14,13 +13,11 @@ import { statement } from './stand_in_kind.ts';
 
 let stack: QueryStack;
 let child: ChildProcess | undefined;
-let holder: Connection | undefined;
 beforeAll(async () => {
   stack = await openQueryStack({ EXPORTD_QUERY_SLOTS: '1' });
 });
 afterAll(async () => {
   child?.kill('SIGKILL');
-  holder?.release(true);
   await stack.close();
 });
 
@@ -55,8 +52,7 @@ it('a query whose worker is killed in the middle is completed by another', async
     },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
-  holder = await stack.pool.connect();
-  await holder.query('begin; lock table public.persons in access exclusive mode');
+  const letGo = await stack.holdPersons();
   const secret = `canary-${randomUUID()}`;
   const id = await start(`select count(*)::integer, '${secret}' from public.persons`);
   await stack.running(2);
@@ -65,7 +61,7 @@ it('a query whose worker is killed in the middle is completed by another', async
   await stack.server.call('DELETE', `query/${occupying}`);
   await stack.running(1);
   expect(await statusOf(id)).toMatchObject({ complete: false });
-  await holder.query('commit');
+  await letGo();
   expect(await completed(id)).toMatchObject({ error: false, results: { results: [[0, secret]] } });
   const workflow = workflowOf(id);
   await workflow.result();

@@ -46,6 +46,8 @@ export interface QueryStack {
   statements(): Promise<number>;
   /** Waits until so many are, one when nothing is said. */
   running(count?: number): Promise<void>;
+  /** Keeps queries that read persons waiting, until the answer is called or the stack is closed. */
+  holdPersons(): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
@@ -68,6 +70,7 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
     (await createKey(pool, { user_id: user.id, project_id: projectId, scopes })).key;
   const key = await newKey(project.id);
   const servers: QueryServer[] = [];
+  const held = new Set<() => Promise<void>>();
 
   const addServer: QueryStack['addServer'] = async (settingsOfServer = {}) => {
     const settings = readSettingsOf(control, { ...waits, ...settingsOfServer });
@@ -145,7 +148,19 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
     running: async (count = 1) => {
       await until(async () => (await statements()) === count, `${count} statements under way`);
     },
+    holdPersons: async () => {
+      const holder = await pool.connect();
+      const letGo = async () => {
+        if (!held.delete(letGo)) return;
+        await holder.query('commit');
+        holder.release();
+      };
+      held.add(letGo);
+      await holder.query('begin; lock table public.persons in access exclusive mode');
+      return letGo;
+    },
     close: async () => {
+      for (const letGo of held) await letGo();
       for (const server of servers) await server.close();
       await control.close();
     },

@@ -64,6 +64,8 @@ export interface ControlStack {
   readonly journal: Journal;
   readonly policies: Policies;
   readonly settings: Settings;
+  /** From now on the activities of a run that begins have so long; all they need when that is undefined. */
+  setBudget(milliseconds: number | undefined): void;
   /** Seals the secrets of webhooks. */
   readonly keyRing: KeyRing;
   readonly client: Client;
@@ -137,6 +139,8 @@ export async function createControlStack(
     source: standInSource(behaviour),
     exportActivities: standInExport(runSteps, behaviour, logger),
   };
+  // The input of a run is made of them when it starts.
+  const runSettings = { ...settings };
   const control = {
     journal,
     client,
@@ -145,7 +149,7 @@ export async function createControlStack(
     source: data.source,
     selectionOf: () => Promise.resolve(everyRow),
     publishEmpty: () => Promise.resolve(false),
-    runs: createRunStarter(client, settings),
+    runs: createRunStarter(client, runSettings),
     schedules: createScheduleClient(client, settings),
     backfills: createBackfillClient(client, pool, settings),
     upkeep: createUpkeepClient(client, settings),
@@ -202,6 +206,9 @@ export async function createControlStack(
     journal,
     policies: control.policies,
     settings,
+    setBudget: (milliseconds) => {
+      runSettings.EXPORTD_ACTIVITY_BUDGET_MS = milliseconds;
+    },
     keyRing,
     client,
     schedules: control.schedules,

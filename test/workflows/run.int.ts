@@ -17,7 +17,6 @@ let usual: Behaviour;
 beforeAll(async () => {
   stack = await createControlStack({
     EXPORTD_RETRY_INITIAL_MS: '1000',
-    EXPORTD_ACTIVITY_BUDGET_MS: '1500',
     EXPORTD_SETTLE_MAX_MS: '500',
   });
   usual = { ...stack.behaviour };
@@ -112,10 +111,13 @@ describe('the run workflow', () => {
       failing
         ? Promise.reject(ApplicationFailure.retryable('S3 does not answer.', 'Unavailable'))
         : Promise.resolve();
+    stack.setBudget(2_000);
     const id = await exportWithRun();
     const first = await stack.runIn(id, 'FailedRetryable');
     expect(first.latest_error).toBe('Unavailable: S3 does not answer.');
     failing = false;
+    // The next run may take as long as a busy machine needs, as every other one here.
+    stack.setBudget(undefined);
     const second = await stack.runIn(id, 'Completed');
     expect(second).toMatchObject({ retry_number: 1, data_interval_start: first.data_interval_start });
     expect(second.generation).toBeGreaterThan(first.generation);

@@ -46,7 +46,7 @@ describe('the upkeep workflow', () => {
       async () => (await execution())?.execution?.runId !== first?.execution?.runId,
       'a next execution',
     );
-    expect((await execution())?.firstRunId).toBe(first?.execution?.runId);
+    expect((await execution())?.firstRunId).toBe(first?.firstRunId);
     await handle().terminate('A person ended it.');
     await stack.reconcile();
     expect((await handle().describe()).status.name).toBe('RUNNING');
