@@ -1,12 +1,11 @@
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
-import { createReport } from '../../embedded/report.ts';
-import { dataFolderPath } from '../../embedded/stack_file.ts';
 import { parseCount, parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
+import { addScratchOptions, runOnScratch, type ScratchOptions } from './scratch_bench.ts';
 
-interface Options {
+interface Options extends ScratchOptions {
   readonly exports: number;
   readonly interval: string;
   readonly ticks: number;
@@ -15,9 +14,6 @@ interface Options {
   readonly backfill: number;
   readonly bare: number;
   readonly profile?: string;
-  readonly useEnvironment?: boolean;
-  readonly folder?: string;
-  readonly json?: boolean;
 }
 
 function parseInterval(text: string): string {
@@ -36,7 +32,7 @@ function parseJitters(text: string): number[] {
 
 /** `bench schedule`. */
 export function addScheduleBenchCommand(bench: Command): void {
-  bench
+  const schedule = bench
     .command('schedule')
     .description('measure the ticks of many exports, and an empty backfill beside bare Temporal workflows')
     .option('--exports <number>', 'how many exports are created; 0 for none', parseCount, 1_000)
@@ -51,41 +47,23 @@ export function addScheduleBenchCommand(bench: Command): void {
     .option('--with-rows <number>', 'how many of the exports have rows in each interval', parseCount, 20)
     .option('--backfill <number>', 'how many intervals are backfilled', parseId, 1_000)
     .option('--bare <number>', 'how many bare workflows are measured, before and after', parseId, 500)
-    .option('--profile <folder>', 'keep CPU profiles of the workers there')
-    .option(
-      '--use-environment',
-      'use the servers of DATABASE_URL, TEMPORAL_ADDRESS and S3_ENDPOINT where set',
-    )
-    .option('--folder <folder>', 'where the scratch data lie, which are removed afterwards')
-    .option('--json', 'print one JSON document')
-    .action(async (_own: unknown, command: Command) => {
-      // Some of them `bench` has as well, and takes them for its own.
-      const options = command.optsWithGlobals<Options>();
-      const [{ runScheduleBench }, { resultTables }, { listenForStop }] = await Promise.all([
-        import('../../bench/schedule/schedule_bench.ts'),
-        import('../../bench/schedule/result_tables.ts'),
-        import('../../embedded/stop_requests.ts'),
-      ]);
-      const stopping = new AbortController();
-      void listenForStop(() => process.exit(130)).first.then(() =>
-        stopping.abort(new CliError('The bench was stopped.')),
-      );
-      const { jitter, profile, ...order } = options;
-      const found = await runScheduleBench(
-        {
-          ...order,
-          jitters: jitter,
-          folder: join(resolve(options.folder ?? dataFolderPath()), 'exportd-bench'),
-          useEnvironment: options.useEnvironment ?? false,
-          profileFolder: profile && resolve(profile),
-        },
-        createReport(process.stderr),
-        stopping.signal,
-      );
-      printer(options)(found, () =>
-        resultTables(found).flatMap(({ title, headings, rows }) => [title, ...table(headings, rows), '']),
-      );
-      const missing = found.ticks.filter((one) => one.manifests < one.expected_runs);
-      if (missing.length > 0) throw new CliError('Not every tick ended in a Completed run with a manifest.');
-    });
+    .option('--profile <folder>', 'keep CPU profiles of the workers there');
+  addScratchOptions(schedule).action(async (_own: unknown, command: Command) => {
+    // Some of them `bench` has as well, and takes them for its own.
+    const options = command.optsWithGlobals<Options>();
+    const [{ runScheduleBench }, { resultTables }] = await Promise.all([
+      import('../../bench/schedule/schedule_bench.ts'),
+      import('../../bench/schedule/result_tables.ts'),
+    ]);
+    const { jitter, profile, ...order } = options;
+    const profileFolder = profile && resolve(profile);
+    const found = await runOnScratch(options, (place, report, signal) =>
+      runScheduleBench({ ...order, ...place, jitters: jitter, profileFolder }, report, signal),
+    );
+    printer(options)(found, () =>
+      resultTables(found).flatMap(({ title, headings, rows }) => [title, ...table(headings, rows), '']),
+    );
+    const missing = found.ticks.filter((one) => one.manifests < one.expected_runs);
+    if (missing.length > 0) throw new CliError('Not every tick ended in a Completed run with a manifest.');
+  });
 }
