@@ -59,9 +59,14 @@ function requireNothingLeft(text: string, mentions: readonly (Mention | GrammarW
   const candidates = left.flatMap((one) =>
     typeof one !== 'string' && one.kind === 'text' ? one.candidates.slice(0, 5) : [],
   );
+  const number = left.find(
+    (one) => typeof one !== 'string' && one.kind === 'property' && one.property.isNumber,
+  );
   const hint =
-    candidates.length > 0
-      ? `Perhaps you meant ${candidates.map((name) => `"${name}"`).join(' or ')}?`
-      : 'Name events and properties as the project has them, values in quotes, and say what to count or list.';
+    typeof number === 'object'
+      ? `Say which of its numbers is wanted, such as the total ${number.said} or the average ${number.said}.`
+      : candidates.length > 0
+        ? `Perhaps you meant ${candidates.map((name) => `"${name}"`).join(' or ')}?`
+        : 'Name events and properties as the project has them, values in quotes, and say what to count or list.';
   throw unclear(`It is not clear what ${words} means here. ${hint}`);
 }

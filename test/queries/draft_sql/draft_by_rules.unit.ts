@@ -3,7 +3,7 @@ import { draftByRules } from '../../../src/queries/draft_sql/draft_by_rules.ts';
 
 const vocabulary = {
   events: ['signup'],
-  properties: [{ key: 'constructor', owners: ['event'] as const, seen: 3 }],
+  properties: [{ key: 'constructor', owners: ['event'] as const, seen: 3, isNumber: false }],
   values: [],
 };
 const draft = (prompt: string, current_query: string | null = null): string =>

@@ -98,6 +98,8 @@ const answers: readonly Case[] = [
   ['How many sessions were there yesterday?', [[2]]],
   ['bounce rate', [[0.6]]],
   ['pageviews this week compared to last week', [[3, 1]]],
+  ['pageviews compared to last week', [[3, 1]]],
+  ['top 1 users by total amount', [[bob, 100]]],
   [
     'compare signups and purchases per month',
     [
@@ -211,6 +213,9 @@ describe('Drafts of queries', () => {
       'rocket launched per day',
       'events with fuel kerosene',
       'signups per day and bounce',
+      'signups yesterday, this week compared to last week',
+      'top 2 users by amount',
+      'amount per month',
     ])
       expect([prompt, ...(await refused({ prompt }))]).toEqual([prompt, 400, 'unclear', 'prompt']);
     const { key } = await facade.newKey(facade.projectId, ['batch_export:read']);
@@ -226,5 +231,7 @@ describe('Drafts of queries', () => {
   it('says which words are not clear and what they could be', async () => {
     const { body } = await draft({ prompt: 'completed launches per day' });
     expect(body.detail).toContain('"launches"');
+    const ofNumber = await draft({ prompt: 'top 2 users by amount' });
+    expect(ofNumber.body.detail).toContain('such as the total amount or the average amount');
   });
 });

@@ -12,6 +12,8 @@ export function composeQuery(draft: Draft): Select {
     throw unclear(
       'It is not clear what to count or list: name an event, a property, or say users, persons or sessions.',
     );
+  if (draft.compared !== null && draft.period !== null)
+    throw unclear('Two times are compared here; leave out the third, or ask for each by itself.');
   if (draft.steps.length > 0) return conversionQuery(draft);
   if (draft.without !== null || draft.times !== null) return peopleQuery(draft);
   return draft.rows && draft.breakdowns.every(({ kind }) => kind === 'property')

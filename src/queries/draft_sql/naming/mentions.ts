@@ -16,8 +16,8 @@ export type Mention =
       readonly candidates: readonly string[];
     };
 
-/** A property and whose it can be. */
-export type MeantProperty = Pick<KnownProperty, 'key' | 'owners'>;
+/** A property, whose it can be, and whether it is a number. */
+export type MeantProperty = Pick<KnownProperty, 'key' | 'owners' | 'isNumber'>;
 
 /** A word that belongs to the rules themselves, in lower case. */
 export interface GrammarWord {

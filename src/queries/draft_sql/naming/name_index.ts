@@ -31,10 +31,10 @@ export function createNameIndex({ events, properties, values }: Vocabulary): Nam
   const valuesByText = firstByKey(values, ({ text }) => [text.toLowerCase()]);
 
   const event = (said: string, name: string): Mention => ({ kind: 'event', said, name });
-  const property = (said: string, { key, owners }: KnownProperty): Mention => ({
+  const property = (said: string, { key, owners, isNumber }: KnownProperty): Mention => ({
     kind: 'property',
     said,
-    property: { key, owners },
+    property: { key, owners, isNumber },
   });
   const eventOf = (said: string, keys: readonly string[]): string | undefined =>
     exactEvents.has(said)
@@ -68,7 +68,7 @@ export function createNameIndex({ events, properties, values }: Vocabulary): Nam
           kind: 'value',
           said,
           text: value.text,
-          property: { key: value.key, owners: [value.owner] },
+          property: { key: value.key, owners: [value.owner], isNumber: false },
         }
       );
     },

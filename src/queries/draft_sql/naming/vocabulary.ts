@@ -9,6 +9,8 @@ export interface KnownProperty {
   readonly owners: readonly PropertyOwner[];
   /** How often it was met. */
   readonly seen: number;
+  /** Whether most of its values are numbers. */
+  readonly isNumber: boolean;
 }
 
 /** A text that a property often has. */
@@ -47,7 +49,8 @@ const newest: Readonly<Record<PropertyOwner, string>> = {
 };
 
 const keysOf = (owner: PropertyOwner): string =>
-  `select key, count() as seen from (select arrayJoin(JSONExtractKeys(properties)) as key from ${newest[owner]})
+  `select pair.1 as key, count() as seen, countIf(match(pair.2, '^-?[0-9]')) as numbers
+   from (select arrayJoin(JSONExtractKeysAndValuesRaw(properties)) as pair from ${newest[owner]})
    group by key order by seen desc, key limit ${mostNames}`;
 
 /** JSON texts of values: to read them here costs less than in the query. */
@@ -58,16 +61,17 @@ const valuesOf = (owner: PropertyOwner): string =>
    group by key, json order by seen desc, key, json limit ${mostValues}`;
 
 type Counted = readonly [name: string, seen: number];
+type CountedKey = readonly [...counted: Counted, numbers: number];
 
 /** Reads which names a project's newest rows have. */
 export async function readVocabulary(reader: DialectReader): Promise<Vocabulary> {
   const rowsOf = async <Row>(query: string): Promise<readonly Row[]> =>
     (await reader.read(query, { rows: { fallback: mostValues, most: mostValues } })).rows as readonly Row[];
   const events = await rowsOf<Counted>(eventNames);
-  const keys: (readonly [PropertyOwner, readonly Counted[]])[] = [];
+  const keys: (readonly [PropertyOwner, readonly CountedKey[]])[] = [];
   const values: (KnownValue & { readonly seen: number })[] = [];
   for (const owner of ['event', 'person'] as const) {
-    keys.push([owner, await rowsOf<Counted>(keysOf(owner))]);
+    keys.push([owner, await rowsOf<CountedKey>(keysOf(owner))]);
     for (const [key, json, seen] of await rowsOf<readonly [string, string, number]>(valuesOf(owner)))
       values.push({ text: String(JSON.parse(json)), key, owner, seen });
   }
@@ -82,16 +86,17 @@ export async function readVocabulary(reader: DialectReader): Promise<Vocabulary>
 
 /** Properties of events and of persons that have one key are one property of two owners. */
 function joinedProperties(
-  keys: readonly (readonly [PropertyOwner, readonly Counted[]])[],
+  keys: readonly (readonly [PropertyOwner, readonly CountedKey[]])[],
 ): readonly KnownProperty[] {
   const byKey = new Map<string, KnownProperty>();
   for (const [owner, counted] of keys)
-    for (const [key, seen] of counted) {
+    for (const [key, seen, numbers] of counted) {
       const known = byKey.get(key);
       byKey.set(key, {
         key,
         owners: [...(known?.owners ?? []), owner],
         seen: (known?.seen ?? 0) + seen,
+        isNumber: known?.isNumber ?? 2 * numbers > seen,
       });
     }
   return [...byKey.values()].sort((one, other) => other.seen - one.seen);

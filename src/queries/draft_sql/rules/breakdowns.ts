@@ -89,12 +89,18 @@ export const breakdownRules: readonly Rule[] = [
   }),
   rule(
     `${by}{property}(?: (?:and )?(?:by )?(?:the )?{second:property})?(?: (?:and )?(?:by )?(?:the )?{third:property})?`,
-    (found) => ({
-      breakdowns: [
-        property(found),
-        ...['second', 'third'].flatMap((place) => (found.word(place) === '' ? [] : [property(found, place)])),
-      ],
-    }),
+    // The top 10 users by revenue have most of it; they are not put together by its values.
+    (found, { ranked }) =>
+      ranked !== null && found.property().isNumber
+        ? null
+        : {
+            breakdowns: [
+              property(found),
+              ...['second', 'third'].flatMap((place) =>
+                found.word(place) === '' ? [] : [property(found, place)],
+              ),
+            ],
+          },
   ),
   rule('(?:which|what|different|all(?: the)?|list(?: of)?(?: the)?) {property}', (found) => ({
     breakdowns: [property(found)],

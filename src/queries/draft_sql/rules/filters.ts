@@ -81,7 +81,7 @@ export const filterRules: readonly Rule[] = [
     subject: 'sessions',
     filters: [
       {
-        property: { key: '$session_duration', owners: [] },
+        property: { key: '$session_duration', owners: [], isNumber: true },
         operator: found.word('more') === '' ? 'less' : 'greater',
         values: [String(found.number() * (secondsOf[found.unit()] ?? 1))],
       },

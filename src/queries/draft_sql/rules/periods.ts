@@ -49,6 +49,11 @@ const comparisonRules: readonly Rule[] = [
       ? { compared: [calendar(found.unit(), 0), calendar(found.unit(), 1)] }
       : null,
   ),
+  rule(
+    '(?:vs|versus|against|(?:as )?compared? (?:to|with)) (?:the )?(?:last|previous) {unit}',
+    (found, { compared }) =>
+      compared === null ? { compared: [calendar(found.unit(), 0), calendar(found.unit(), 1)] } : null,
+  ),
   ...rules({
     [`{in}(?:between )?(?:today ${versus} yesterday|yesterday ${versus} today)`]: {
       compared: [calendar('day', 0), calendar('day', 1)],
