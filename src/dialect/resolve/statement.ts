@@ -4,7 +4,7 @@ import { DialectError } from '../dialect_error.ts';
 import type { Schema } from '../schema.ts';
 import type { Source } from '../source.ts';
 import { bind, identifier, type Sql } from '../sql.ts';
-import type { Type } from '../types.ts';
+import { type Type, zoneOf } from '../types.ts';
 import { AliasValues } from './alias_values.ts';
 
 /** Whose query it is and what it may read. */
@@ -60,6 +60,11 @@ export class Statement {
 
   get timezone(): Sql {
     return bind(this.project.timezone, 'text');
+  }
+
+  /** The zone that a time is shown in. */
+  zoneOf(type: Type): Sql {
+    return bind(zoneOf(type) ?? this.project.timezone, 'text');
   }
 
   get now(): Sql {
