@@ -5,7 +5,7 @@ import { writeFileAtomically, type DataFolder } from './data_folder.ts';
 import { identify, isRunning, readIdentity, type ProcessIdentity } from './process_identity.ts';
 
 /** The order in which a stack's processes are stopped: those that use others before those that are used. */
-export const stopOrder = { worker: 0, server: 1, s3: 2, temporal: 3, postgresql: 4 } as const;
+const stopOrder = { worker: 0, server: 1, s3: 2, temporal: 3, postgresql: 4 } as const;
 
 /** How to run one process of the stack. */
 export interface Program {

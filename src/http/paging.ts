@@ -14,7 +14,7 @@ type Addressed = Pick<FastifyRequest, 'protocol' | 'host' | 'url'>;
 type BaseUrl = Pick<Settings, 'EXPORTD_BASE_URL'>;
 
 /** The address of the service as the caller knows it, without a slash at the end. @throws ApiError 400 */
-export function baseUrl(request: Addressed, settings: BaseUrl): string {
+function baseUrl(request: Addressed, settings: BaseUrl): string {
   const address = settings.EXPORTD_BASE_URL ?? `${request.protocol}://${request.host}`;
   if (!URL.canParse(address)) throw invalid('The header Host is not usable.', null);
   return new URL(address).href.replace(/\/+$/, '');

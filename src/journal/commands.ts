@@ -2,20 +2,18 @@ import { z } from 'zod';
 import type { Connection, Pool } from './database.ts';
 
 /** Everything that may be asked of a batch export. */
-export const commandNames = [
-  'create',
-  'update',
-  'pause',
-  'unpause',
-  'backfill',
-  'retry',
-  'delete',
-  'cancelRun',
-  'cancelBackfill',
-  'pauseBackfill',
-  'unpauseBackfill',
-] as const;
-export type CommandName = (typeof commandNames)[number];
+export type CommandName =
+  | 'create'
+  | 'update'
+  | 'pause'
+  | 'unpause'
+  | 'backfill'
+  | 'retry'
+  | 'delete'
+  | 'cancelRun'
+  | 'cancelBackfill'
+  | 'pauseBackfill'
+  | 'unpauseBackfill';
 
 export type CommandStatus = 'pending' | 'applied' | 'no-op' | 'rejected' | 'withdrawn';
 

@@ -1,4 +1,4 @@
-import type { Connection, Pool } from './database.ts';
+import type { Connection } from './database.ts';
 import type { StoredEvent } from './stored_event.ts';
 
 /** The columns of a StoredEvent, for every statement that reads or returns events. */
@@ -10,16 +10,6 @@ export async function readByIds(connection: Connection, ids: readonly string[]):
   const { rows } = await connection.query<StoredEvent>(
     `select ${eventColumns} from exportd.journal_events where event_id = any($1) order by global_position`,
     [ids],
-  );
-  return rows;
-}
-
-/** One stream, oldest event first. */
-export async function readStream(pool: Pool, streamType: string, id: string): Promise<StoredEvent[]> {
-  const { rows } = await pool.query<StoredEvent>(
-    `select ${eventColumns} from exportd.journal_events
-     where stream_type = $1 and stream_id = $2 order by stream_version`,
-    [streamType, id],
   );
   return rows;
 }

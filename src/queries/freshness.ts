@@ -13,7 +13,7 @@ export interface AgeLimits {
 }
 
 /** The limits that analysts know, `none` for queries without an interval. */
-export const ageLimits: Readonly<Record<NonNullable<QueryInterval> | 'none', AgeLimits>> = {
+const ageLimits: Readonly<Record<NonNullable<QueryInterval> | 'none', AgeLimits>> = {
   minute: { very_fresh: 5 * minute, somewhat_fresh: 15 * minute },
   hour: { very_fresh: hour, somewhat_fresh: 2 * hour },
   day: { very_fresh: 6 * hour, somewhat_fresh: 12 * hour },

@@ -7,7 +7,7 @@ const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ER
  * Temporal's log as part of the process's own. What the SDK counts as information is detail to exportd: a line for
  * every state of a worker and for every workflow that ends.
  */
-export const temporalLogger = (logger: Logger): TemporalLogger =>
+const temporalLogger = (logger: Logger): TemporalLogger =>
   new DefaultLogger('DEBUG', ({ level, message, meta }) => {
     logger[levels[level satisfies LogLevel]]({ temporal: plain(meta) }, message);
   });

@@ -29,7 +29,7 @@ export async function checkManifest(context: CheckContext, found: FoundManifest)
 }
 
 /** Which column of a manifest's rows tells them apart. */
-export const idColumnOf = ({ model }: Manifest): string => (model === 'events' ? 'uuid' : 'distinct_id');
+const idColumnOf = ({ model }: Manifest): string => (model === 'events' ? 'uuid' : 'distinct_id');
 
 async function checkRows(
   context: CheckContext,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /** Longer values are compared by their digest, so that a row of any size takes little memory while it waits. */
-export const plainBytes = 64;
+const plainBytes = 64;
 
 /** A value as it is compared: null, its text, or what stands for a long one. */
 export type CompactValue = string | null;

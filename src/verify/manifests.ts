@@ -36,7 +36,7 @@ export interface Listing {
 const nameShape = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.json$/;
 
 /** The interval that a manifest's name gives; undefined when it gives none. */
-export function intervalOfName(name: string): DataInterval | undefined {
+function intervalOfName(name: string): DataInterval | undefined {
   const [, ...parts] = nameShape.exec(name) ?? [];
   const [start, end] = [parts.slice(0, 6), parts.slice(6)].map(
     ([year, month, day, hour, minute, second]) => `${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`,

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
 import { CauseConflict, createJournal, readState, type Journal } from '../../src/journal/journal.ts';
-import { readStream } from '../../src/journal/read.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { readStream } from './read_stream.ts';
 
 let database: TestDatabase;
 let pool: Pool;

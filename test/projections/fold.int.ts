@@ -5,8 +5,8 @@ import { batchExportDecider } from '../../src/domain/batch_export.ts';
 import type { Decider, DomainEvent, Recorded } from '../../src/domain/event.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import type { Pool } from '../../src/journal/database.ts';
-import { readStream } from '../../src/journal/read.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
+import { readStream } from '../journal/read_stream.ts';
 import { projectionContents } from './contents.ts';
 import { anyLife, beginLife } from './random_life.ts';
 

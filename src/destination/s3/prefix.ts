@@ -1,5 +1,5 @@
 /** What a prefix may name, all of it known from the run alone: never from a clock. */
-export const prefixVariables = [
+const prefixVariables = [
   'year',
   'month',
   'day',

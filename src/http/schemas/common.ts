@@ -9,12 +9,12 @@ export const pathId = z.guid().toLowerCase();
 /** A member that answers hold and requests may send back: accepted and ignored. */
 export const readOnly = z.unknown().optional().meta({ readOnly: true });
 
-export const errorBody = z
+const errorBody = z
   .object({ type: z.string(), code: z.string(), detail: z.string(), attr: z.string().nullable() })
   .meta({ id: 'Error' });
 
 /** The answer to a command that was accepted and is carried out later. */
-export const acceptedBody = z.object({ detail: z.string() }).meta({ id: 'Accepted' });
+const acceptedBody = z.object({ detail: z.string() }).meta({ id: 'Accepted' });
 
 /** The answers that every operation may give besides its own. */
 export const errorAnswers = { '4xx': errorBody, '5xx': errorBody };

@@ -66,7 +66,7 @@ export const statusQuery = z.object({
 });
 
 /** Where a query is. */
-export const queryStatusSchema = z
+const queryStatusSchema = z
   .object({
     id: z.string(),
     query_async: z.boolean().describe('Whether it runs in the background.'),

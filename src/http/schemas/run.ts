@@ -66,12 +66,7 @@ export const retryBody = z.strictObject({
 
 export const runPath = z.object({ project_id: z.string(), batch_export_id: pathId, id: pathId });
 
-export const runOrderings = [
-  'created_at',
-  '-created_at',
-  'data_interval_start',
-  '-data_interval_start',
-] as const;
+const runOrderings = ['created_at', '-created_at', 'data_interval_start', '-data_interval_start'] as const;
 
 export const runsQuery = z.object({
   limit: limitParameter,

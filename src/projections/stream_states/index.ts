@@ -99,5 +99,5 @@ export async function findStreamState<State>(
 }
 
 /** The read model lacks a stream that the journal has. */
-export const stateMissing = (streamType: StreamType, id: string): Error =>
+const stateMissing = (streamType: StreamType, id: string): Error =>
   new Error(`The state of ${streamType} ${id} is missing; run "exportd rebuild".`);

@@ -29,12 +29,6 @@ const shortest: Readonly<Record<Interval, number>> = {
 export const bucketsAtMost = (from: DateTime, to: DateTime, interval: Interval): number =>
   (to.toMillis() - from.toMillis()) / shortest[interval] + 2;
 
-/** Where the interval begins in which a moment lies: what the dialect's functions toStartOf… give. */
-export function startOfInterval(moment: DateTime, interval: Interval, weekStart: WeekStart): DateTime {
-  if (interval === 'minute' || interval === 'hour') return startOfClockUnit(moment, interval);
-  return momentOfLocal(localStart(moment, interval, weekStart), moment.zone, 'last');
-}
-
 /** The last millisecond of the minute, of the hour, or, as ranges of longer intervals end, of the day. */
 export function endForInterval(moment: DateTime, interval: Interval): DateTime {
   if (interval !== 'minute' && interval !== 'hour') return lastOfDay(moment);
@@ -50,7 +44,7 @@ export function beginForInterval(moment: DateTime, interval: Interval): DateTime
   return momentOfLocal(localStart(moment, 'month', 'sunday'), moment.zone, 'first');
 }
 
-/** The beginnings of all intervals that have a moment of the range in them. */
+/** The beginnings of all intervals that have a moment of the range in them: what the dialect's functions toStartOf… give. */
 export function bucketsOf(
   from: DateTime,
   to: DateTime,

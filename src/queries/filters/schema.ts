@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { either } from '../either.ts';
 
 /** What a filter looks at. Some are known and refused by name, because what they read is not stored here. */
-export const filterTypes = [
+const filterTypes = [
   ...(['event', 'person', 'element', 'session', 'group', 'event_metadata', 'hogql', 'dialect'] as const),
   ...([
     'cohort',

@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { resolveRange, type Interval } from '../../../src/queries/dates/date_range.ts';
-import { startOfInterval } from '../../../src/queries/dates/intervals.ts';
 import { contextOf } from './context.ts';
+import { startOfInterval } from './start_of_interval.ts';
 
 const zones = [
   'UTC',
