@@ -40,10 +40,11 @@ describe('an interval without rows', () => {
   });
 
   it('is left to the exports while its bucket hangs, and so is the next as long as no place is free', async () => {
-    const publish = publisher(1_500);
+    const publish = publisher(2_000);
+    // Opened before the other hangs, which it does for so long only.
+    const next = await openEmpty();
     const hanging = publish(await openEmpty({ endpoint_url: silent.endpoint }));
     await until(() => silent.taken() > 0, 'the manifest is on its way');
-    const next = await openEmpty();
     expect(await publish(next)).toBe(false);
     expect(await hanging).toBe(false);
     expect(await publish(next)).toBe(true);
