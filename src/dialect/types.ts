@@ -17,9 +17,12 @@ interface Nullability {
   readonly nullable: boolean;
 }
 
-/** The type of an expression. Arrays, tuples and maps are jsonb in PostgreSQL, the others its own scalar types. */
+/**
+ * The type of an expression. Arrays, tuples and maps are jsonb in PostgreSQL, the others its own scalar types. A time has
+ * the `zone` that it is shown in where the query names one, as in toTimeZone(x, 'UTC'); without it, that of the project.
+ */
 export type Type =
-  | ({ readonly kind: ScalarKind } & Nullability)
+  | ({ readonly kind: ScalarKind; readonly zone?: string } & Nullability)
   | ({ readonly kind: 'array'; readonly item: Type } & Nullability)
   | ({
       readonly kind: 'tuple';
@@ -31,6 +34,10 @@ export type Type =
 export type Kind = Type['kind'];
 
 export const scalar = (kind: ScalarKind, nullable = false): Type => ({ kind, nullable });
+/** A time that is shown in a zone, or in that of the project. */
+export const timeIn = (zone: string | undefined, nullable: boolean): Type =>
+  zone === undefined ? scalar('datetime', nullable) : { kind: 'datetime', zone, nullable };
+export const zoneOf = (type: Type): string | undefined => ('zone' in type ? type.zone : undefined);
 export const arrayOf = (item: Type): Type => ({ kind: 'array', item, nullable: false });
 export const tupleOf = (items: readonly Type[], names: readonly string[] = []): Type => ({
   kind: 'tuple',
@@ -73,7 +80,8 @@ export function nameOfType(type: Type, timezone: string | null = null): string {
     case 'map':
       return `Map(String, ${nameOfType(type.value, timezone)})`;
     case 'datetime': {
-      const name = timezone === null ? scalarNames.datetime : `DateTime64(6, '${timezone}')`;
+      const zone = type.zone ?? timezone;
+      const name = zone === null ? scalarNames.datetime : `DateTime64(6, '${zone}')`;
       return type.nullable ? `Nullable(${name})` : name;
     }
     default:
@@ -105,7 +113,8 @@ export function commonType(first: Type, second: Type): Type | null {
   }
   if (first.kind === second.kind) return withNull(first, nullable);
   const kinds = [first.kind, second.kind];
-  if (kinds.includes('date') && kinds.includes('datetime')) return scalar('datetime', nullable);
+  if (kinds.includes('date') && kinds.includes('datetime'))
+    return timeIn(zoneOf(first) ?? zoneOf(second), nullable);
   if (kinds.includes('json') && kinds.includes('string')) return scalar('string', nullable);
   if (kinds.includes('boolean') && kinds.includes('integer')) return scalar('integer', nullable);
   if (kinds.includes('boolean') && kinds.includes('float')) return scalar('float', nullable);

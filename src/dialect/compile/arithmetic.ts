@@ -94,7 +94,7 @@ function timeArithmetic(node: Arithmetic, left: Value, right: Value, scope: Scop
   if (left.type.kind === 'datetime' && isNumber(right.type) && (operator === '+' || operator === '-'))
     return of(
       sql`(${left.sql} ${ownText(operator)} make_interval(secs => (${right.sql})::float8))`,
-      scalar('datetime'),
+      left.type,
     );
   throw scope.statement.error(
     `${nameOfType(left.type)} ${operator} ${nameOfType(right.type)} is not possible.`,

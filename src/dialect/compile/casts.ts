@@ -1,3 +1,4 @@
+import { isTimeZone } from '../../domain/intervals.ts';
 import type { TypeName } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
 import { nearestName } from '../nearest_name.ts';
@@ -13,9 +14,11 @@ import {
   nameOfType,
   scalar,
   type ScalarKind,
+  timeIn,
   tupleOf,
   type Type,
   withNull,
+  zoneOf,
 } from '../types.ts';
 import { coerce, readConstant } from './coerce.ts';
 import { postgresType } from './json_values.ts';
@@ -94,7 +97,19 @@ export function typeOfName(node: TypeName, statement: Statement): Type {
         nearestName(name, ['String', 'Int64', 'Float64', 'Bool', 'Date', 'DateTime', 'UUID', 'Decimal']),
       ),
     );
+  if (kind === 'datetime') return timeIn(zoneOfType(node, statement), false);
   return scalar(kind);
+}
+
+/** `'UTC'` of `DateTime64(3, 'UTC')`. */
+function zoneOfType(node: TypeName, statement: Statement): string | undefined {
+  const named = node.arguments.find((one) => one.kind === 'string');
+  if (named !== undefined && !isTimeZone(named.value))
+    throw statement.error(
+      "There is no time zone of this name. Write one of a place, such as 'Europe/Berlin'.",
+      named,
+    );
+  return named?.value;
 }
 
 /** A value as another type; what cannot be read is null. @throws DialectError where the types do not allow it. */
@@ -102,7 +117,10 @@ export function castValue(value: Value, to: Type, node: Node, statement: Stateme
   const { type } = value;
   if (type.kind === 'null') return derive(coerce(value, to, statement), withNull(to), [value]);
   if (isComposite(to) || isComposite(type)) return castComposite(value, to, node, statement);
-  if (type.kind === to.kind) return derive(value.sql, withNull(to, type.nullable), [value]);
+  if (type.kind === to.kind) {
+    const known = to.kind === 'datetime' ? timeIn(zoneOf(to) ?? zoneOf(type), false) : to;
+    return derive(value.sql, withNull(known, type.nullable), [value]);
+  }
   if (to.kind === 'string') return derive(toText(value, statement), scalar('string', type.nullable), [value]);
   if (to.kind === 'json') return derive(sql`to_jsonb(${value.sql})`, scalar('json', type.nullable), [value]);
   const constant = readConstant(value, to, statement);

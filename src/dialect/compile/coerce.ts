@@ -2,7 +2,16 @@ import type { Node } from '../ast_node.ts';
 import type { Statement } from '../resolve/statement.ts';
 import { derive, type Value } from '../resolve/value.ts';
 import { bind, sql, type Sql } from '../sql.ts';
-import { commonTypeOf, isComposite, isNumber, nameOfType, scalar, type Type } from '../types.ts';
+import {
+  commonTypeOf,
+  isComposite,
+  isNumber,
+  nameOfType,
+  scalar,
+  timeIn,
+  type Type,
+  zoneOf,
+} from '../types.ts';
 import { postgresType, toJson } from './json_values.ts';
 import { dateText, timeText } from './time_texts.ts';
 
@@ -12,9 +21,9 @@ export function coerce(value: Value, to: Type, statement: Statement): Sql {
   if (type.kind === 'null') return sql`null::${postgresType(to)}`;
   if (type.kind === to.kind) return value.sql;
   if (to.kind === 'datetime' && type.kind === 'date')
-    return sql`((${value.sql})::timestamp at time zone ${statement.timezone})`;
+    return sql`((${value.sql})::timestamp at time zone ${statement.zoneOf(to)})`;
   if (to.kind === 'date' && type.kind === 'datetime')
-    return sql`(((${value.sql}) at time zone ${statement.timezone})::date)`;
+    return sql`(((${value.sql}) at time zone ${statement.zoneOf(type)})::date)`;
   if (to.kind === 'string' && type.kind === 'json') return jsonText(value.sql);
   if (type.kind === 'boolean' && isNumber(to)) return sql`((${value.sql})::int4)::${postgresType(to)}`;
   if (isComposite(to) && !isComposite(type)) return toJson(value.sql, type);
@@ -50,12 +59,12 @@ export function unify(
 export function readConstant(value: Value, as: Type, statement: Statement): Value | undefined {
   if (typeof value.constant !== 'string') return undefined;
   const text = value.constant;
-  const { timezone } = statement.project;
+  const timezone = zoneOf(as) ?? statement.project.timezone;
   const of = (piece: Sql, kind: Type): Value => derive(piece, kind);
   switch (as.kind) {
     case 'datetime': {
       const time = timeText(text, timezone);
-      return time === null ? undefined : of(bind(time, 'timestamptz'), scalar('datetime'));
+      return time === null ? undefined : of(bind(time, 'timestamptz'), timeIn(zoneOf(as), false));
     }
     case 'date': {
       const isDay = /^\s*\d{4}-\d{2}-\d{2}\s*$/.test(text);

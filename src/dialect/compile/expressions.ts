@@ -243,7 +243,7 @@ function datePart(operand: Value, unit: string, node: Expression, scope: Scope):
   const local =
     type.kind === 'date'
       ? sql`(${operand.sql})::timestamp`
-      : sql`(${operand.sql} at time zone ${scope.statement.timezone})`;
+      : sql`(${operand.sql} at time zone ${scope.statement.zoneOf(type)})`;
   return derive(make(local), scalar('integer', type.nullable), [operand]);
 }
 

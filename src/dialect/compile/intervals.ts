@@ -4,7 +4,7 @@ import type { Scope } from '../resolve/scope.ts';
 import type { Statement } from '../resolve/statement.ts';
 import { derive, type Value } from '../resolve/value.ts';
 import { ownText, sql, type Sql } from '../sql.ts';
-import { isNumber, nameOfType, scalar } from '../types.ts';
+import { isNumber, nameOfType, scalar, withNull } from '../types.ts';
 import { readConstant } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
 
@@ -56,12 +56,12 @@ export function addInterval(time: Value, interval: Value, sign: '+' | '-', state
           interval,
         ]);
   }
-  const zone = statement.timezone;
+  const zone = statement.zoneOf(time.type);
   const piece = sql`(((${time.sql} at time zone ${zone}) ${operator} ${interval.sql}) at time zone ${zone})`;
   const isElapsed = /^make_interval\((secs|mins|hours)/.test(interval.sql.key);
   return derive(
     isElapsed ? sql`(${time.sql} ${operator} ${interval.sql})` : piece,
-    scalar('datetime', nullable),
+    withNull(time.type, nullable),
     [time, interval],
   );
 }

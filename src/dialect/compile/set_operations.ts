@@ -3,7 +3,7 @@ import { queryRelation } from '../resolve/query_relation.ts';
 import type { Scope } from '../resolve/scope.ts';
 import { derive } from '../resolve/value.ts';
 import { commaList, joinSql, ownText, sql, type Sql } from '../sql.ts';
-import { commonTypeOf, nameOfType } from '../types.ts';
+import { commonTypeOf, nameOfType, zoneOf } from '../types.ts';
 import { coerce } from './coerce.ts';
 import { type CompiledColumn, type CompiledQuery, type Compiler, outputName } from './compiler.ts';
 import { cteScope, leadingCtes } from './ctes.ts';
@@ -29,6 +29,13 @@ export function compileSetOperation(
       throw statement.error(
         `Column ${index + 1} has no common type: ${types.map((one) => nameOfType(one)).join(', ')}.`,
         odd,
+      );
+    const zones = new Set(types.flatMap((one) => (one.kind === 'datetime' ? [zoneOf(one)] : [])));
+    if (zones.size > 1)
+      throw statement.error(
+        `The times of column ${index + 1} are shown in different zones.`,
+        odd,
+        'Write toTimeZone(…) in each query.',
       );
     return { name: column.name, type };
   });

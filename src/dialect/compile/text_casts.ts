@@ -42,7 +42,7 @@ export function castTextTo(text: Sql, type: Type, statement: Statement): Sql {
           then (${piece})::uuid end)`,
       );
     case 'datetime':
-      return guarded(text, (piece) => timeOf(piece, statement.timezone));
+      return guarded(text, (piece) => timeOf(piece, statement.zoneOf(type)));
     case 'date':
       return guarded(
         text,

@@ -3,11 +3,11 @@ import type { Value } from '../resolve/value.ts';
 import { sql, type Sql } from '../sql.ts';
 import { jsonText } from './coerce.ts';
 
-/** A value as text, as analysts see it: times as clocks show them, of the project's zone or another, without an offset. */
+/** A value as text, as analysts see it: times as clocks of their zone or another show them, without an offset. */
 export function toText(
   { sql: piece, type }: Value,
   statement: Statement,
-  zone: Sql = statement.timezone,
+  zone: Sql = statement.zoneOf(type),
 ): Sql {
   switch (type.kind) {
     case 'string':

@@ -6,9 +6,14 @@ import { scalar } from '../../types.ts';
 import { unitAt, unitsOf } from './units.ts';
 import { localTime, momentOf, zoneAt } from './zones.ts';
 
-const momentAt = (site: CallSite, place: number, zone: Sql): Sql => {
+/** The zone of one of both times: the last argument names it for both, else each has its own. */
+const zoneOfTime = (site: CallSite, place: number): Sql => zoneAt(site, 3, place);
+
+const localAt = (site: CallSite, place: number): Sql => localTime(site, place, zoneOfTime(site, place));
+
+const momentAt = (site: CallSite, place: number): Sql => {
   const { sql: piece, type } = argument(site, place);
-  return type.kind === 'datetime' ? piece : momentOf(localTime(site, place, zone), zone);
+  return type.kind === 'datetime' ? piece : momentOf(localAt(site, place), zoneOfTime(site, place));
 };
 
 const isoDay = (local: Sql): Sql => sql`date_trunc('week', ${local})::date`;
@@ -16,8 +21,8 @@ const monthNumber = (local: Sql): Sql =>
   sql`(extract(year from ${local}) * 12 + extract(month from ${local}))`;
 
 /** How often the clocks pass from one unit to the next. */
-function crossed(site: CallSite, unit: TimeUnit, zone: Sql): Sql {
-  const [from, to] = [localTime(site, 1, zone), localTime(site, 2, zone)];
+function crossed(site: CallSite, unit: TimeUnit): Sql {
+  const [from, to] = [localAt(site, 1), localAt(site, 2)];
   switch (unit) {
     case 'year':
       return sql`(extract(year from ${to}) - extract(year from ${from}))`;
@@ -31,7 +36,7 @@ function crossed(site: CallSite, unit: TimeUnit, zone: Sql): Sql {
       return sql`((${to})::date - (${from})::date)`;
     default: {
       const start = (place: number): Sql =>
-        sql`extract(epoch from date_trunc('${ownText(unit)}', ${momentAt(site, place, zone)}, ${zone}))`;
+        sql`extract(epoch from date_trunc('${ownText(unit)}', ${momentAt(site, place)}, ${zoneOfTime(site, place)}))`;
       return sql`((${start(2)} - ${start(1)}) / ${ownText(String(secondsOf[unit] ?? 1))})`;
     }
   }
@@ -48,8 +53,8 @@ const secondsOf: Readonly<Partial<Record<TimeUnit, number>>> = {
 };
 
 /** How many whole units lie between. */
-function between(site: CallSite, unit: TimeUnit, zone: Sql): Sql {
-  const [from, to] = [localTime(site, 1, zone), localTime(site, 2, zone)];
+function between(site: CallSite, unit: TimeUnit): Sql {
+  const [from, to] = [localAt(site, 1), localAt(site, 2)];
   const months = sql`(extract(year from age(${to}, ${from})) * 12 + extract(month from age(${to}, ${from})))`;
   switch (unit) {
     case 'year':
@@ -63,16 +68,16 @@ function between(site: CallSite, unit: TimeUnit, zone: Sql): Sql {
       const inDays = unit === 'day' || unit === 'week';
       const elapsed = inDays
         ? sql`extract(epoch from (${to} - ${from}))`
-        : sql`extract(epoch from (${momentAt(site, 2, zone)} - ${momentAt(site, 1, zone)}))`;
+        : sql`extract(epoch from (${momentAt(site, 2)} - ${momentAt(site, 1)}))`;
       return sql`trunc(${elapsed} / ${length})`;
     }
   }
 }
 
 const difference =
-  (count: (site: CallSite, unit: TimeUnit, zone: Sql) => Sql): Emitter =>
+  (count: (site: CallSite, unit: TimeUnit) => Sql): Emitter =>
   (site) => ({
-    sql: sql`(${count(site, unitAt(site, 0), zoneAt(site, 3, 1))})::int8`,
+    sql: sql`(${count(site, unitAt(site, 0))})::int8`,
     type: scalar('integer', argument(site, 1).type.nullable || argument(site, 2).type.nullable),
   });
 

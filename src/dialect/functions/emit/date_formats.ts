@@ -1,9 +1,9 @@
 import { argument, type CallSite, type Emitter, nodeAt } from '../../compile/functions/site.ts';
 import { castTextTo } from '../../compile/text_casts.ts';
 import { bind, joinSql, ownText, sql, type Sql } from '../../sql.ts';
-import { scalar } from '../../types.ts';
+import { scalar, type Type } from '../../types.ts';
 import { onceOf } from './once.ts';
-import { localTime, zoneAt } from './zones.ts';
+import { localTime, timeAt, zoneAt } from './zones.ts';
 
 /** What stands behind a % and the pattern of PostgreSQL that writes it. */
 const patterns: Readonly<Record<string, string>> = {
@@ -133,7 +133,7 @@ const readers: Readonly<Record<string, readonly (readonly [string, string])[]>> 
 };
 
 const parseDateTime: Emitter = (site) => {
-  const zone = zoneAt(site, 2);
+  const type = timeAt(site, 2, true);
   const parts: string[] = [];
   const pattern = [...formatAt(site, 1).matchAll(/%([\s\S])|%$|[^%]+/g)].map(([written, letter]) => {
     if (letter === '%' || letter === undefined) return (letter ?? written).replaceAll(/[^\w ]/g, '\\$&');
@@ -160,11 +160,11 @@ const parseDateTime: Emitter = (site) => {
         : sql``;
       return readTime(
         sql`(${part('year', 4, '1970')} || '-' || ${month} || '-' || ${part('day', 2, '01')} || ' ' || ${clock}${fraction})`,
-        zone,
+        type,
         site,
       );
     }),
-    type: scalar('datetime', true),
+    type,
   };
 };
 
@@ -172,19 +172,14 @@ const monthNumber = (name: Sql): Sql =>
   sql`lpad(nullif((position(lower(left(${name}, 3)) in 'janfebmaraprmayjunjulaugsepoctnovdec') + 2) / 3, 0)::text, 2, '0')`;
 
 /** A text such as `2026-11-21 10:00:00`, of a zone. */
-const readTime = (text: Sql, zone: Sql, site: CallSite): Sql =>
-  onceOf([text], (t = sql``) => castTextTo(t, scalar('datetime'), withZone(site, zone)));
-
-/** The statement with another zone, in which texts without an offset are read. */
-function withZone(site: CallSite, zone: Sql): typeof site.statement {
-  return Object.create(site.statement, { timezone: { value: zone } }) as typeof site.statement;
-}
+const readTime = (text: Sql, type: Type, site: CallSite): Sql =>
+  onceOf([text], (t = sql``) => castTextTo(t, type, site.statement));
 
 /**
  * A time in one of the usual ways to write one: ISO 8601 (blank or T, zone or not, month and day of one digit),
  * seconds or milliseconds since 1970, digits alone, `21 Nov 2026 10:00:00`, and 21/11/2026.
  */
-export function timeOfText(site: CallSite, text: Sql, zone: Sql): Sql {
+export function timeOfText(site: CallSite, text: Sql, type: Type): Sql {
   return onceOf([sql`btrim(${text})`], (t = sql``) => {
     const date = (match: Sql, year: number, day: number): Sql =>
       onceOf([match], (m = sql``) => {
@@ -193,7 +188,7 @@ export function timeOfText(site: CallSite, text: Sql, zone: Sql): Sql {
         const named = sql`case when ${piece(2)} ~ '[A-Za-z]' then ${monthNumber(piece(2))} else lpad(${piece(2)}, 2, '0') end`;
         return readTime(
           sql`(${piece(year)} || '-' || ${named} || '-' || lpad(${piece(day)}, 2, '0') || ${rest})`,
-          zone,
+          type,
           site,
         );
       });
@@ -201,8 +196,8 @@ export function timeOfText(site: CallSite, text: Sql, zone: Sql): Sql {
     const weekday = '^(?:[A-Za-z]{3,9},? +)?';
     return sql`(case when ${t} ~ '^\\d{9,10}([.]\\d{1,9})?$' then to_timestamp((${t})::float8)
       when ${t} ~ '^\\d{13}$' then to_timestamp((${t})::float8 / 1000)
-      when ${t} ~ '^\\d{14}$' then ${readTime(sql`regexp_replace(${t}, '^(....)(..)(..)(..)(..)(..)$', '\\1-\\2-\\3 \\4:\\5:\\6')`, zone, site)}
-      when ${t} ~ '^\\d{8}$' then ${readTime(sql`regexp_replace(${t}, '^(....)(..)(..)$', '\\1-\\2-\\3')`, zone, site)}
+      when ${t} ~ '^\\d{14}$' then ${readTime(sql`regexp_replace(${t}, '^(....)(..)(..)(..)(..)(..)$', '\\1-\\2-\\3 \\4:\\5:\\6')`, type, site)}
+      when ${t} ~ '^\\d{8}$' then ${readTime(sql`regexp_replace(${t}, '^(....)(..)(..)$', '\\1-\\2-\\3')`, type, site)}
       when ${t} ~ '^\\d{4}-' then ${date(sql`regexp_match(${t}, '^(\\d{4})-(\\d{1,2})-(\\d{1,2})${ownText(clock)}')`, 1, 3)}
       when ${t} ~ '^\\d{4}/' then ${date(sql`regexp_match(${t}, '^(\\d{4})/(\\d{1,2})/(\\d{1,2})${ownText(clock)}')`, 1, 3)}
       when ${t} ~ '^\\d{1,2}/' then ${date(sql`regexp_match(${t}, '^(\\d{1,2})/(\\d{1,2})/(\\d{4})${ownText(clock)}')`, 3, 1)}
@@ -213,8 +208,8 @@ export function timeOfText(site: CallSite, text: Sql, zone: Sql): Sql {
 export const dateFormatEmitters: Readonly<Record<string, Emitter>> = {
   formatDateTime,
   parseDateTime,
-  parseDateTimeBestEffort: (site) => ({
-    sql: timeOfText(site, argument(site, 0).sql, zoneAt(site, 1)),
-    type: scalar('datetime', true),
-  }),
+  parseDateTimeBestEffort: (site) => {
+    const type = timeAt(site, 1, true);
+    return { sql: timeOfText(site, argument(site, 0).sql, type), type };
+  },
 };

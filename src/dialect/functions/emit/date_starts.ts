@@ -4,14 +4,16 @@ import { ownText, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
 import { onceOf } from './once.ts';
 import { unitAt, writtenInterval } from './units.ts';
-import { localTime, momentOf, zoneAt } from './zones.ts';
+import { localTime, momentOf, timeAt, zoneAt } from './zones.ts';
 
 function dateOf(site: CallSite, local: Sql, time = 0): Emitted {
   return { sql: sql`(${local})::date`, type: scalar('date', argument(site, time).type.nullable) };
 }
 
-function timeOf(site: CallSite, local: Sql, zone: Sql, time = 0): Emitted {
-  return { sql: momentOf(local, zone), type: scalar('datetime', argument(site, time).type.nullable) };
+/** The moment at which clocks show a time, in the zone of an argument if it is there. */
+function timeOf(site: CallSite, local: Sql, zone: number | null, time = 0): Emitted {
+  const { nullable } = argument(site, time).type;
+  return { sql: momentOf(local, zoneAt(site, zone, time)), type: timeAt(site, zone, nullable, time) };
 }
 
 const truncated = (unit: string, local: Sql): Sql => sql`date_trunc('${ownText(unit)}', ${local})`;
@@ -26,13 +28,17 @@ const startDay =
 const startTime =
   (unit: TimeUnit): Emitter =>
   (site) =>
-    beginOf(site, unit, zoneAt(site, 1), 0);
+    beginOf(site, unit, 1, 0);
 
-function beginOf(site: CallSite, unit: TimeUnit, zone: Sql, time: number): Emitted {
+function beginOf(site: CallSite, unit: TimeUnit, zoneArgument: number, time: number): Emitted {
   const { sql: piece, type } = argument(site, time);
+  const zone = zoneAt(site, zoneArgument, time);
   if (type.kind === 'datetime' && unit !== 'day')
-    return { sql: sql`date_trunc('${ownText(unit)}', ${piece}, ${zone})`, type };
-  return timeOf(site, truncated(unit, localTime(site, time, zone)), zone, time);
+    return {
+      sql: sql`date_trunc('${ownText(unit)}', ${piece}, ${zone})`,
+      type: timeAt(site, zoneArgument, type.nullable, time),
+    };
+  return timeOf(site, truncated(unit, localTime(site, time, zone)), zoneArgument, time);
 }
 
 /** Pieces of an hour. */
@@ -46,7 +52,7 @@ const everyMinutes =
       type.kind === 'datetime' ? argument(site, 0).sql : momentOf(localTime(site, 0, zone), zone);
     return {
       sql: sql`date_bin(${step}, ${moment}, date_trunc('hour', ${moment}, ${zone}))`,
-      type: scalar('datetime', type.nullable),
+      type: timeAt(site, 1, type.nullable),
     };
   };
 
@@ -95,7 +101,7 @@ const startOfInterval: Emitter = (site) => {
       const days = unit === 'week' ? sql`(${n} * 7)` : n;
       const first = unit === 'week' ? sql`'1970-01-05'::timestamp` : sql`'1970-01-01'::timestamp`;
       const start = sql`date_bin(make_interval(days => (${days})::int4), ${local}, ${first})`;
-      return unit === 'week' ? dateOf(site, start) : timeOf(site, start, zone);
+      return unit === 'week' ? dateOf(site, start) : timeOf(site, start, 2);
     }
     default: {
       const step = sql`(${n} * '1 ${ownText(unit)}'::interval)`;
@@ -105,11 +111,11 @@ const startOfInterval: Emitter = (site) => {
         return timeOf(
           site,
           onceOf([local], (at = sql``) => sql`date_bin(${step}, ${at}, date_trunc('day', ${at}))`),
-          zone,
+          2,
         );
       return {
         sql: sql`date_bin(${step}, ${moment}, '1970-01-01T00:00:00Z'::timestamptz)`,
-        type: scalar('datetime', type.nullable),
+        type: timeAt(site, 2, type.nullable),
       };
     }
   }
@@ -120,9 +126,8 @@ const days = new Set<TimeUnit>(['week', 'month', 'quarter', 'year']);
 /** Days for units of days, times for shorter ones. */
 const dateTrunc: Emitter = (site) => {
   const unit = unitAt(site, 0);
-  const zone = zoneAt(site, 2, 1);
-  if (!days.has(unit)) return beginOf(site, unit, zone, 1);
-  return dateOf(site, truncated(unit, localTime(site, 1, zone)), 1);
+  if (!days.has(unit)) return beginOf(site, unit, 2, 1);
+  return dateOf(site, truncated(unit, localTime(site, 1, zoneAt(site, 2, 1))), 1);
 };
 
 export const dateStartEmitters: Readonly<Record<string, Emitter>> = {

@@ -9,35 +9,37 @@ import {
   piece,
 } from '../../compile/functions/site.ts';
 import { toText } from '../../compile/to_text.ts';
-import { isNumber, nameOfType, scalar } from '../../types.ts';
+import { isNumber, nameOfType, scalar, type Type } from '../../types.ts';
 import { commaList, sql, type Sql } from '../../sql.ts';
 import { dateDifferenceEmitters } from './date_differences.ts';
 import { dateFormatEmitters, timeOfText } from './date_formats.ts';
 import { datePartEmitters } from './date_parts.ts';
 import { dateStartEmitters } from './date_starts.ts';
 import { onceOf } from './once.ts';
-import { zoneAt } from './zones.ts';
+import { timeAt, zoneAt } from './zones.ts';
 
 /** Beyond these seconds there are no times that people mean, and PostgreSQL refuses many. */
 const secondsOrNull = (seconds: Sql): Sql =>
   sql`(case when ${seconds} between -62135596800 and 253402300799 then to_timestamp(${seconds}) end)`;
 
-function timeOf(site: CallSite, zone: Sql): Emitted {
+/** A value as a time of the zone that an argument names, if it is there. */
+function timeOf(site: CallSite, zoneArgument: number | null): Emitted {
   const value = argument(site, 0);
   const { kind, nullable } = value.type;
-  if (kind === 'datetime') return { sql: value.sql, type: value.type };
+  const zone = zoneAt(site, zoneArgument);
+  const type = (isNullable: boolean): Type => timeAt(site, zoneArgument, isNullable);
+  if (kind === 'datetime') return { sql: value.sql, type: type(nullable) };
   if (kind === 'date')
-    return { sql: sql`((${value.sql})::timestamp at time zone ${zone})`, type: scalar('datetime', nullable) };
+    return { sql: sql`((${value.sql})::timestamp at time zone ${zone})`, type: type(nullable) };
   if (kind === 'string' || kind === 'json')
-    return { sql: timeOfText(site, toText(value, site.statement), zone), type: scalar('datetime', true) };
-  if (kind === 'null')
-    return { sql: coerce(value, scalar('datetime'), site.statement), type: scalar('datetime', true) };
+    return { sql: timeOfText(site, toText(value, site.statement), type(true)), type: type(true) };
+  if (kind === 'null') return { sql: coerce(value, scalar('datetime'), site.statement), type: type(true) };
   if (!isNumber(value.type))
     throw site.statement.error(
       `Function '${site.name}' expects a time, found ${nameOfType(value.type)}.`,
       nodeAt(site, 0),
     );
-  return { sql: secondsOrNull(sql`(${value.sql})::float8`), type: scalar('datetime', true) };
+  return { sql: secondsOrNull(sql`(${value.sql})::float8`), type: type(true) };
 }
 
 /** Small numbers are days, larger ones seconds since 1970. */
@@ -45,7 +47,7 @@ const toDate: Emitter = (site) => {
   const zone = zoneAt(site, 1);
   const value = argument(site, 0);
   if (value.type.kind === 'date') return { sql: value.sql, type: value.type };
-  const made = timeOf(site, zone);
+  const made = timeOf(site, 1);
   if (!('type' in made)) return made;
   const day = sql`((${made.sql}) at time zone ${zone})::date`;
   const type = scalar('date', made.type.nullable);
@@ -108,7 +110,7 @@ const toTimestamp: Emitter = (site) => {
       nodeAt(site, 1),
       "Write parseDateTime(text, '%Y-%m-%d %H:%i:%s').",
     );
-  return timeOf({ ...site, values: [value] }, site.statement.timezone);
+  return timeOf({ ...site, values: [value] }, null);
 };
 
 const toChar: Emitter = (site) => {
@@ -134,11 +136,11 @@ export const dateEmitters: Readonly<Record<string, Emitter>> = {
   current_date: today,
   yesterday: (site) => ({ sql: sql`(${localDay(site)} - 1)`, type: scalar('date') }),
   toDate,
-  toDateTime: (site) => timeOf(site, zoneAt(site, 1)),
-  toDateTime64: (site) => timeOf(site, zoneAt(site, 2)),
+  toDateTime: (site) => timeOf(site, 1),
+  toDateTime64: (site) => timeOf(site, 2),
   toTimeZone: (site) => {
-    zoneAt(site, 1);
-    return argument(site, 0);
+    const { sql: moment, type } = argument(site, 0);
+    return { sql: moment, type: timeAt(site, 1, type.nullable) };
   },
   fromUnixTimestamp: (site) => ({
     sql: secondsOrNull(sql`(${piece(site, 0)})::float8`),
@@ -155,7 +157,7 @@ export const dateEmitters: Readonly<Record<string, Emitter>> = {
   date_bin: (site) => ({
     sql: sql`(case when extract(epoch from ${piece(site, 0)}) > 0 and extract(year from justify_interval(${piece(site, 0)})) = 0 and ${piece(site, 0)} < interval '28 days'
       then date_bin(${piece(site, 0)}, ${piece(site, 1)}, ${piece(site, 2)}) end)`,
-    type: scalar('datetime', true),
+    type: timeAt(site, null, true, 1),
   }),
   to_char: toChar,
   to_timestamp: toTimestamp,

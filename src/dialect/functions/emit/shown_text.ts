@@ -9,7 +9,7 @@ import { once } from './once.ts';
  * A value as text: numbers as the engine that analysts know writes them, with exponents from 1e21 on and below 1e-6,
  * and times as clocks of a zone show them.
  */
-export function shownText(site: CallSite, value: Value, zone: Sql = site.statement.timezone): Sql {
+export function shownText(site: CallSite, value: Value, zone: Sql = site.statement.zoneOf(value.type)): Sql {
   if (value.type.kind === 'float')
     return once(
       [value],

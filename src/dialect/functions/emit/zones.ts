@@ -1,29 +1,27 @@
-import type { Expression } from '../../ast.ts';
 import { argument, type CallSite, nodeAt } from '../../compile/functions/site.ts';
 import { isTimeZone } from '../../../domain/intervals.ts';
 import { bind, sql, type Sql } from '../../sql.ts';
-
-/** Functions whose last argument names the zone that their times are shown in. */
-const zoned: Readonly<Record<string, number>> = { toTimeZone: 1, toDateTime: 1, toDateTime64: 2 };
+import { timeIn, type Type, zoneOf } from '../../types.ts';
 
 /**
- * The time zone of a time: the argument of a place if it is there, that of `toTimeZone(x, 'zone')` right inside the
- * call, or the project's. @throws DialectError for what is no zone
+ * The time zone that a call works in: the argument of a place if it is there, or that of a time's type, or the project's.
+ * @throws DialectError for what is no zone
  */
-export function zoneAt(site: CallSite, place: number | null, time = 0): Sql {
+export const zoneAt = (site: CallSite, place: number | null, time = 0): Sql =>
+  bind(zoneNameAt(site, place, time) ?? site.statement.project.timezone, 'text');
+
+/** A time of the zone that `zoneAt` says. */
+export const timeAt = (site: CallSite, place: number | null, nullable: boolean, time = 0): Type =>
+  timeIn(zoneNameAt(site, place, time), nullable);
+
+function zoneNameAt(site: CallSite, place: number | null, time: number): string | undefined {
   const named = place === null ? undefined : site.values[place];
   if (place !== null && named !== undefined) return zoneNamed(site, named.constant, place);
-  const inner = zoneInside(site.nodes[time]);
-  return inner === null ? site.statement.timezone : zoneNamed(site, inner, time);
+  const value = site.values[time];
+  return value === undefined ? undefined : zoneOf(value.type);
 }
 
-function zoneInside(node: Expression | undefined): string | null {
-  if (node?.kind !== 'call' || !Object.hasOwn(zoned, node.name.text)) return null;
-  const zone = node.arguments[zoned[node.name.text] ?? 0];
-  return zone?.kind === 'string' ? zone.value : null;
-}
-
-function zoneNamed(site: CallSite, name: unknown, place: number): Sql {
+function zoneNamed(site: CallSite, name: unknown, place: number): string {
   if (typeof name !== 'string')
     throw site.statement.error(
       "The time zone is a text that is written out, such as 'Europe/Berlin'.",
@@ -34,7 +32,7 @@ function zoneNamed(site: CallSite, name: unknown, place: number): Sql {
       "There is no time zone of this name. Write one of a place, such as 'Europe/Berlin'.",
       nodeAt(site, place),
     );
-  return bind(name, 'text');
+  return name;
 }
 
 /** A date or a time as the time that clocks of a zone show, without a zone. */
