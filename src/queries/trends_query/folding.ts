@@ -1,10 +1,13 @@
-import type { Expression, From, Join, Select } from '../../dialect/ast.ts';
+import type { Expression, From, Join, Query, Select } from '../../dialect/ast.ts';
 import { expressionOf, fieldOf, joined, selectOf } from '../../dialect/build.ts';
 import { nullValue, otherValue } from './breakdown_marks.ts';
 import { selecting, tableNamed } from './selects.ts';
 import { resultColumn, valueColumns } from './value_columns.ts';
 
 const rankedName = (column: string): string => column.replace('breakdown', 'kept');
+
+/** The columns of values that are kept. */
+export const keptColumns = (count: number): readonly string[] => valueColumns(count).map(rankedName);
 
 /**
  * The values that have a line of their own: those with the largest totals, equal ones in the order of their bytes;
@@ -65,7 +68,7 @@ export const isNotKept = (): Expression =>
   expressionOf('isNull({first})', { first: fieldOf(rankedName(valueColumns(1)[0] ?? '')) });
 
 /** The same for events themselves: values that are not among those of another query are all one. */
-export function foldedEvents(values: readonly Expression[], kept: Select): readonly Expression[] {
+export function foldedEvents(values: readonly Expression[], kept: Query): readonly Expression[] {
   const isKept = isAmong(values, kept);
   return values.map((value) =>
     expressionOf('{isKept} ? {value} : {other}', { isKept, value, other: { value: otherValue } }),
@@ -73,7 +76,7 @@ export function foldedEvents(values: readonly Expression[], kept: Select): reado
 }
 
 /** Whether an event's values are among the rows of another query. */
-export function isAmong(values: readonly Expression[], kept: Select): Expression {
+export function isAmong(values: readonly Expression[], kept: Query): Expression {
   const [first, ...more] = values;
   const row: Expression = { kind: 'tuple', items: values, start: 0, end: 0 };
   return {

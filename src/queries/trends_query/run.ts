@@ -1,9 +1,10 @@
+import type { Query } from '../../dialect/ast.ts';
 import type { Relations } from '../../source/relations.ts';
 import type { ResolvedRange } from '../dates/date_range.ts';
 import { openDialectReader, type DialectReader } from '../dialect_reader.ts';
 import type { QueryAnswer, QueryContext } from '../query_kind.ts';
 import { checkExpressions } from './checked_expressions.ts';
-import { formulaLines, formulasOf } from './formulas.ts';
+import { formulaLines, formulasOf, type NamedFormula } from './formulas.ts';
 import { isOther, linesOf, type Line } from './lines.ts';
 import { periodsOf } from './periods.ts';
 import { countOf, resultOf } from './results.ts';
@@ -11,7 +12,7 @@ import { displayFormOf, type TrendsQuery } from './schema.ts';
 import { planSeries } from './series_plan.ts';
 import { attrOf, type SeriesPlace } from './series_events.ts';
 import { shownLine } from './shown_lines.ts';
-import { seriesStatement } from './statement.ts';
+import { keptByAny, seriesStatement, type SeriesStatement } from './statement.ts';
 
 /** Computes a query: the current range first, then the one that it is compared with. @throws QueryInvalid */
 export async function runTrends(
@@ -29,9 +30,7 @@ export async function runTrends(
   let hasOther = false;
   for (const period of periods) {
     const bySeries: (readonly Line[])[] = [];
-    for (const [index, series] of query.series.entries()) {
-      const place = { query, series, index, project: context.project };
-      const read = await readSeries(place, period.range, reader);
+    for (const read of await readAll(query, formulas, { range: period.range, reader, context })) {
       printed.push(read.printed);
       hasOther ||= read.lines.some(isOther);
       bySeries.push(shownLines(read.lines, query));
@@ -62,15 +61,47 @@ export async function runTrends(
   };
 }
 
+interface ReadSeries {
+  readonly lines: readonly Line[];
+  readonly printed: string;
+}
+
+/**
+ * The lines of all series. Those of a formula have the values that any of its series keeps: a value that another series
+ * has among all others would count as 0 there.
+ */
+async function readAll(
+  query: TrendsQuery,
+  formulas: readonly NamedFormula[],
+  { range, reader, context }: { range: ResolvedRange; reader: DialectReader; context: QueryContext },
+): Promise<readonly ReadSeries[]> {
+  const places = query.series.map((series, index) => ({ query, series, index, project: context.project }));
+  const plans: SeriesStatement[] = [];
+  for (const place of places) plans.push(await planSeries(place, range, reader));
+  const read = async (kept: Query | null): Promise<readonly ReadSeries[]> => {
+    const all: ReadSeries[] = [];
+    for (const [index, place] of places.entries()) {
+      const plan = plans[index];
+      if (plan) all.push(await readSeries(place, { ...plan, kept }, range, reader));
+    }
+    return all;
+  };
+  const byEach = await read(null);
+  const used = plans.filter((_, index) => formulas.some(({ series }) => series.includes(index)));
+  const isCut = byEach.some(({ lines }) => lines.some(isOther));
+  return used.length > 1 && isCut ? read(keptByAny(used)) : byEach;
+}
+
 async function readSeries(
   place: SeriesPlace,
+  plan: SeriesStatement,
   range: ResolvedRange,
   reader: DialectReader,
-): Promise<{ readonly lines: readonly Line[]; readonly printed: string }> {
-  const plan = await planSeries(place, range, reader);
-  const { keys, counted, limit } = plan;
+): Promise<ReadSeries> {
+  const { keys, counted, limit, kept } = plan;
   const days = typeof counted === 'string' ? 0 : counted.days * 2;
-  const lines = keys.values.length === 0 ? 1 : limit + 1;
+  const values = kept === null ? limit : limit * place.query.series.length;
+  const lines = keys.values.length === 0 ? 1 : values + 1;
   const most = (range.buckets.length + days + 1) * lines;
   const read = await reader.read(seriesStatement(plan), {
     rows: { fallback: most, most },

@@ -66,6 +66,7 @@ export async function planSeries(
     limit:
       query.breakdownFilter?.breakdown_limit ??
       (query.trendsFilter?.display === 'WorldMap' ? worldMapLimit : usualLimit),
+    kept: null,
     counted: days !== null ? { days, range } : isOnce ? 'first interval' : 'each interval',
   };
 }

@@ -2,7 +2,7 @@ import type { Expression, From, Query, Select } from '../../dialect/ast.ts';
 import { derived, expressionOf } from '../../dialect/build.ts';
 import type { ResolvedRange } from '../dates/date_range.ts';
 import { activeChanges, sumOfChanges } from './active_windows.ts';
-import { besideKept, foldedEvents, keptValues, sumOfResults } from './folding.ts';
+import { besideKept, foldedEvents, keptColumns, keptValues, sumOfResults } from './folding.ts';
 import { firstIntervals, measureResults, measureRows, otherRows } from './measure_rows.ts';
 import type { Measure, PartialMeasure, WholeMeasure } from './measures.ts';
 import { overEvents, type SeriesEvents } from './series_events.ts';
@@ -16,6 +16,8 @@ export interface SeriesStatement {
   readonly events: SeriesEvents;
   /** How many values have a line of their own. */
   readonly limit: number;
+  /** Which values these are where they are not the largest of this series alone, as {@link keptByAny} gives them. */
+  readonly kept: Query | null;
   /**
    * How a measure's rows amount to results: by itself; each actor in its first interval alone; or each active over so
    * many days.
@@ -49,6 +51,13 @@ export function keptOfSeries(asked: SeriesStatement): Select {
   return keptValues(derived(resultsOf(asked, measure, rows), resultsName), count, limit, totalOf(asked));
 }
 
+/** The values that have a line of their own in any of several series. */
+export function keptByAny(series: readonly SeriesStatement[]): Query {
+  const columns = keptColumns(series[0]?.keys.values.length ?? 0);
+  const from = derived(unionOf(series.map(keptOfSeries)), 'kept_of_series');
+  return selecting(sameColumns(columns), { from, groupBy: columns });
+}
+
 const sumOfFinite = expressionOf(`sum(isFinite(toFloat(${resultColumn})) ? toFloat(${resultColumn}) : 0)`);
 
 function wholeResults(
@@ -63,7 +72,7 @@ function wholeResults(
 function wholeStatement(asked: SeriesStatement, measure: WholeMeasure): Select {
   const { values } = asked.keys;
   if (values.length === 0) return wholeResults(asked, measure, []);
-  return wholeResults(asked, measure, foldedEvents(values, keptOfSeries(asked)));
+  return wholeResults(asked, measure, foldedEvents(values, asked.kept ?? keptOfSeries(asked)));
 }
 
 function partialStatement(asked: SeriesStatement, measure: PartialMeasure): Query {
@@ -74,7 +83,7 @@ function partialStatement(asked: SeriesStatement, measure: PartialMeasure): Quer
   const rows = measureRows(measure, keys, events);
   if (count === 0) return resultsOf(asked, measure, derived(rows, rowsName));
   const results = resultsOf(asked, measure, tableNamed(rowsName));
-  const kept = keptValues(tableNamed(resultsName), count, limit, totalOf(asked));
+  const kept = asked.kept ?? keptValues(tableNamed(resultsName), count, limit, totalOf(asked));
   const ofKept = selecting(sameColumns([...keyNames(keys), resultColumn]), {
     from: besideKept('inner', resultsName, keptName, count),
     queries: { [rowsName]: rows, [resultsName]: results, [keptName]: kept },

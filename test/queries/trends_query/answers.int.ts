@@ -135,6 +135,25 @@ describe('answers of TrendsQuery', () => {
     ]);
   });
 
+  it('compute a formula of the same values of all its series, also where each would keep others', async () => {
+    const properties = [{ type: 'event', key: 'price', operator: 'gt', value: 4 }];
+    const { body } = await ask({
+      series: [pageviews, { ...bought, properties }],
+      breakdownFilter: {
+        breakdown: 'toInt(properties.price) % 3',
+        breakdown_type: 'hogql',
+        breakdown_limit: 1,
+      },
+      trendsFilter: { formula: 'A / B', display: 'ActionsTable' },
+    });
+    expect(body.results).toMatchObject([
+      { breakdown_value: '0', aggregated_value: 2 },
+      { breakdown_value: '2', aggregated_value: 1 },
+      { breakdown_value: '$$_posthog_breakdown_other_$$', aggregated_value: 2 },
+    ]);
+    expect(body.hasMore).toBe(true);
+  });
+
   it('hold the current range before the one that it is compared with', async () => {
     const { body } = await ask({
       dateRange: { date_from: '2024-03-05', date_to: '2024-03-06' },

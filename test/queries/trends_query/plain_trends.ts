@@ -64,8 +64,9 @@ export class PlainTrends {
   /** The lines of each series or formula, in their order. */
   lines(): readonly (readonly PlainLine[])[] {
     const { series, formula, display } = this.#query;
-    const bySeries = series.map((one) => this.#linesOf(one));
-    if (formula === null) return bySeries;
+    if (formula === null) return series.map((one) => this.#linesOf(one));
+    const isKept = new Set(series.slice(0, 2).flatMap((one) => this.#keptBy(one)));
+    const bySeries = series.map((one) => this.#linesOf(one, isKept));
     const values = new Map(
       bySeries
         .slice(0, 2)
@@ -84,10 +85,9 @@ export class PlainTrends {
     return [sorted(computed, display === 'cumulative' ? (data) => data.at(-1) ?? 0 : sum)];
   }
 
-  #linesOf(series: PlainSeries): readonly PlainLine[] {
-    const { breakdowns, limit, hideOther } = this.#query;
-    const events = this.#eventsOf(series);
-    if (breakdowns.length === 0) return [{ values: [], data: this.#shown(this.#data(series, events)) }];
+  /** Every value of a series, in their order. */
+  #groupsOf(series: PlainSeries, events: readonly PlainEvent[]) {
+    const { breakdowns } = this.#query;
     const groups = new Map<string, { values: readonly string[]; events: PlainEvent[] }>();
     for (const event of events) {
       const values = breakdowns.map((read) => {
@@ -98,11 +98,32 @@ export class PlainTrends {
       groups.set(JSON.stringify(values), group);
       group.events.push(event);
     }
-    const lines = sorted(
-      [...groups.values()].map((group) => ({ ...group, data: this.#data(series, group.events) })),
+    return sorted(
+      [...groups.entries()].map(([key, group]) => ({
+        ...group,
+        key,
+        data: this.#data(series, group.events),
+      })),
     );
-    const rest = lines.slice(limit).flatMap((line) => line.events);
-    const all: PlainLine[] = [...lines.slice(0, limit)];
+  }
+
+  /** The values that a series gives a line of their own. */
+  #keptBy(series: PlainSeries): readonly string[] {
+    return this.#groupsOf(series, this.#eventsOf(series))
+      .slice(0, this.#query.limit)
+      .map(({ key }) => key);
+  }
+
+  #linesOf(
+    series: PlainSeries,
+    isKept: ReadonlySet<string> = new Set(this.#keptBy(series)),
+  ): readonly PlainLine[] {
+    const { breakdowns, hideOther } = this.#query;
+    const events = this.#eventsOf(series);
+    if (breakdowns.length === 0) return [{ values: [], data: this.#shown(this.#data(series, events)) }];
+    const lines = this.#groupsOf(series, events);
+    const rest = lines.filter(({ key }) => !isKept.has(key)).flatMap((line) => line.events);
+    const all: PlainLine[] = lines.filter(({ key }) => isKept.has(key));
     if (rest.length > 0 && !hideOther)
       all.push({ values: breakdowns.map(() => other), data: this.#data(series, rest) });
     return all
