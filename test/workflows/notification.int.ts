@@ -16,7 +16,7 @@ beforeAll(async () => {
   stack = await createControlStack({
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
     EXPORTD_WEBHOOK_RETRY_INITIAL_MS: '200',
-    EXPORTD_WEBHOOK_TIMEOUT_MS: '1000',
+    EXPORTD_WEBHOOK_TIMEOUT_MS: '3000',
   });
   await stack.startWorker();
 });
