@@ -5,6 +5,16 @@ const write = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
+/**
+ * Resolves when what was printed has been taken, or cannot be: a reader that is slow gets all of it before the process
+ * ends, and one that went away, as `head` does, is not waited for.
+ */
+export const printed = (): Promise<void> =>
+  new Promise((resolve) => {
+    process.stdout.once('error', () => resolve());
+    process.stdout.write('', () => resolve());
+  });
+
 /** Output as `--json` asks for it. */
 export const printer =
   (options: { readonly json?: boolean }): Print =>
