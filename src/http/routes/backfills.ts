@@ -19,11 +19,9 @@ import {
   backfillsPath,
   createBackfillBody,
   dryRunSchema,
-  emptyBody,
-  listQuery,
   type BackfillAnswer,
 } from '../schemas/backfill.ts';
-import { commandAnswers, errorAnswers, pageOf } from '../schemas/common.ts';
+import { commandAnswers, emptyBody, errorAnswers, listQuery, pageOf } from '../schemas/common.ts';
 
 const read = { config: { scope: 'batch_export:read' } } as const;
 const write = { config: { scope: 'batch_export:write' } } as const;

@@ -14,7 +14,6 @@ import {
 import { offsetPage, projectUrl } from '../paging.ts';
 import { batchExportAnswers, listBatchExports, requireBatchExport } from '../reading/batch_exports.ts';
 import { rowQueryOf, updatedRowQuery } from '../row_query.ts';
-import { listQuery } from '../schemas/backfill.ts';
 import {
   batchExportPath,
   batchExportSchema,
@@ -22,7 +21,7 @@ import {
   updateBody,
   type BatchExportAnswer,
 } from '../schemas/batch_export.ts';
-import { commandAnswers, errorAnswers, nothing, pageOf } from '../schemas/common.ts';
+import { commandAnswers, errorAnswers, listQuery, nothing, pageOf } from '../schemas/common.ts';
 
 const read = { config: { scope: 'batch_export:read' } } as const;
 const write = { config: { scope: 'batch_export:write' } } as const;

@@ -4,8 +4,7 @@ import { deleteDashboard, updateDashboard } from '../dashboards/change_dashboard
 import { createDashboard } from '../dashboards/create_dashboard.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
 import { listDashboards, requireDashboard } from '../reading/dashboards.ts';
-import { listQuery } from '../schemas/backfill.ts';
-import { errorAnswers, nothing, pageOf } from '../schemas/common.ts';
+import { errorAnswers, listQuery, nothing, pageOf } from '../schemas/common.ts';
 import {
   createDashboardBody,
   dashboardDetailSchema,

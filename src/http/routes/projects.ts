@@ -1,8 +1,7 @@
 import { findProjects } from '../accounts.ts';
 import { teamOf, type HttpApp, type RouteContext } from '../context.ts';
 import { offsetPage } from '../paging.ts';
-import { listQuery } from '../schemas/backfill.ts';
-import { errorAnswers, pageOf } from '../schemas/common.ts';
+import { errorAnswers, listQuery, pageOf } from '../schemas/common.ts';
 import { projectSchema } from '../schemas/project.ts';
 
 /** The projects that a key can read: the one that it is for. */

@@ -13,8 +13,8 @@ import { projectUrl, withParameters } from '../paging.ts';
 import { requireBatchExport } from '../reading/batch_exports.ts';
 import { readRunPage } from '../reading/run_pages.ts';
 import { findRun, runAnswer } from '../reading/runs.ts';
-import { backfillsPath, emptyBody } from '../schemas/backfill.ts';
-import { commandAnswers, errorAnswers, nothing, pageOf } from '../schemas/common.ts';
+import { backfillsPath } from '../schemas/backfill.ts';
+import { commandAnswers, emptyBody, errorAnswers, nothing, pageOf } from '../schemas/common.ts';
 import { retryBody, runPath, runSchema, runsQuery, runStatuses, type RunAnswer } from '../schemas/run.ts';
 
 const read = { config: { scope: 'batch_export:read' } } as const;

@@ -15,8 +15,7 @@ import { ApiError, invalid, notFound } from '../api_error.ts';
 import { teamOf, type ProjectRoutes, type RouteContext } from '../context.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
 import { requireBatchExport } from '../reading/batch_exports.ts';
-import { emptyBody, listQuery } from '../schemas/backfill.ts';
-import { errorAnswers, nothing, pageOf } from '../schemas/common.ts';
+import { emptyBody, errorAnswers, listQuery, nothing, pageOf } from '../schemas/common.ts';
 import {
   createdWebhookSchema,
   createWebhookBody,

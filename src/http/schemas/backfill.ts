@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { instant } from '../../journal/commands.ts';
-import { limitParameter, offsetParameter, pathId, timestamp } from './common.ts';
+import { pathId, timestamp } from './common.ts';
 
 /** A backfill as it is answered. */
 export const backfillSchema = z
@@ -62,10 +62,8 @@ export const dryRunSchema = z
   .meta({ id: 'BatchExportDryRun' });
 export type DryRunAnswer = z.infer<typeof dryRunSchema>;
 
-/** A body that means nothing: empty, or an empty object. */
-export const emptyBody = z.strictObject({});
-
+/** The path of what belongs to one batch export. */
 export const backfillsPath = z.object({ project_id: z.string(), batch_export_id: pathId });
-export const backfillPath = backfillsPath.extend({ id: pathId });
 
-export const listQuery = z.object({ limit: limitParameter, offset: offsetParameter });
+/** The path of one backfill. */
+export const backfillPath = backfillsPath.extend({ id: pathId });

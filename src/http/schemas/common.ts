@@ -25,6 +25,9 @@ export const commandAnswers = { 202: acceptedBody, ...errorAnswers };
 /** No body. */
 export const nothing = z.undefined().describe('No body');
 
+/** A body that means nothing: empty, or an empty object. */
+export const emptyBody = z.strictObject({});
+
 /** A page of a list. */
 export const pageOf = <Item extends z.ZodType>(item: Item) =>
   z.object({
@@ -34,6 +37,7 @@ export const pageOf = <Item extends z.ZodType>(item: Item) =>
     results: z.array(item),
   });
 
+/** How many items a page has. */
 export const limitParameter = z.coerce
   .number('Must be a whole number from 1 to 1000.')
   .int()
@@ -41,12 +45,16 @@ export const limitParameter = z.coerce
   .max(1_000, 'Must be at most 1000.')
   .default(100);
 
+/** How many items lie before a page. */
 export const offsetParameter = z.coerce
   .number('Must be a whole number.')
   .int()
   .min(0, 'Must be at least 0.')
   .max(2_147_483_647)
   .default(0);
+
+/** The parameters of a list in pages. */
+export const listQuery = z.object({ limit: limitParameter, offset: offsetParameter });
 
 /** A parameter that may be given several times, or once with commas. */
 export const repeatable = z.union([z.string(), z.array(z.string())]).optional();
