@@ -54,6 +54,13 @@ export function lastDays(
   };
 }
 
+/**
+ * When the day or the week in UTC began that an event lies in: a division, which is quicker than a look into the calendar
+ * of a zone.
+ */
+export const beginOf = (unit: 'day' | 'week'): string =>
+  `date_bin('${unit === 'day' ? 1 : 7} days', timestamp, '2001-01-01T00:00:00Z')`;
+
 /** Numbers by day as a line over all of these days. */
 export function lineOf(
   days: readonly string[],

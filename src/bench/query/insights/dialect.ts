@@ -1,5 +1,5 @@
 import type { QueryAnswer } from '../../../queries/query_kind.ts';
-import type { Insight, InsightRange } from '../insight.ts';
+import { beginOf, type Insight, type InsightRange } from '../insight.ts';
 
 const dayMs = 86_400_000;
 const before = ({ now }: InsightRange, days: number): Date => new Date(now.getTime() - days * dayMs);
@@ -15,7 +15,7 @@ const eventsByDay: Insight = {
      WHERE timestamp >= now() - INTERVAL 30 DAY GROUP BY day ORDER BY day`,
   ),
   floor: (range) => ({
-    text: `select date_trunc('day', timestamp) as day, count(*) from public.events
+    text: `select ${beginOf('day')} as day, count(*) from public.events
       where team_id = $1 and timestamp >= $2 group by day order by day`,
     values: [range.teamId, before(range, 30)],
   }),
@@ -47,8 +47,8 @@ const usersByWeek: Insight = {
   ),
   // Counting what is already distinct needs no sort, and can be done by several processes.
   floor: (range) => ({
-    text: `select week, count(person_id) from (
-        select date_trunc('week', timestamp)::date as week, person_id from public.events
+    text: `select week::date, count(person_id) from (
+        select ${beginOf('week')} as week, person_id from public.events
         where team_id = $1 and timestamp >= $2 group by 1, 2
       ) as seen group by week order by week`,
     values: [range.teamId, before(range, 84)],

@@ -11,42 +11,80 @@ const request = (range: InsightRange) => ({
   dateRange: lastDays(range, days).dateRange,
 });
 
+/** Counts and times of persons, by how deep they got and when. */
+const measures = `count(*), count(*) filter (where depth >= 2), count(*) filter (where depth = 3),
+  avg(extract(epoch from second_at - first_at)::float8), avg(extract(epoch from third_at - second_at)::float8),
+  percentile_cont(0.5) within group (order by extract(epoch from second_at - first_at)::float8),
+  percentile_cont(0.5) within group (order by extract(epoch from third_at - second_at)::float8)`;
+
+/** Of each event what a funnel needs; the fence makes rows narrow before they are sorted. */
+const steps = (more = ''): string => `
+  select person_id, timestamp as at, case event when $4 then 1 when $5 then 2 else 3 end as step ${more}
+  from public.events
+  where team_id = $1 and timestamp >= $2 and timestamp < $3 and event in ($4, $5, $6) and person_id is not null
+  offset 0`;
+
+/** Which events are looked at again: the first one of the first step, and what may go on from a step before it. */
+const goesOn = `case step when 1 then latest_first is null when 2 then latest_first + interval '336 hours' >= at
+  else latest_first is not null end`;
+
 /**
- * Two looks back: from a second step to the latest first one, and from a third to the latest second one that had a first.
- * A person counts where it got furthest, the first time it did.
- * @param read what else is read of an event, with a comma before it
- * @param value what of it is kept of a person, with a comma before it
+ * Two looks back in the order of one sort: from a second step to the latest first one, and from a third to the latest
+ * second one that had a first. A person counts where it got furthest, the first time it did; times of what is looked back
+ * on never fall, so that the smallest are those of the first time.
  */
-const funnel = (range: InsightRange, read = '', value = '', key = ''): FloorStatement => ({
-  text: `
-    select ${key} count(*), count(*) filter (where depth >= 2), count(*) filter (where depth = 3),
-      avg(extract(epoch from second_at - first_at)::float8), avg(extract(epoch from third_at - second_at)::float8),
-      percentile_cont(0.5) within group (order by extract(epoch from second_at - first_at)::float8),
-      percentile_cont(0.5) within group (order by extract(epoch from third_at - second_at)::float8)
+const furthest = `
+  select ${measures} from (
+    select max(step) as depth,
+      case max(step) when 3 then min(chain_first) when 2 then min(first_at) end as first_at,
+      case max(step) when 3 then min(chain_second) when 2 then min(at) filter (where step = 2) end as second_at,
+      min(at) filter (where step = 3) as third_at
     from (
-      select distinct on (person_id) * from (
-        select person_id ${value}, at, step as depth,
-          case when step = 3 then chain_first else first_at end as first_at,
-          case step when 3 then chain_second when 2 then at end as second_at, case when step = 3 then at end as third_at
+      select person_id, at, step, first_at,
+        case when step = 3 then max(first_at) over ${followed} end as chain_first,
+        case when step = 3 then max(at) filter (where step = 2) over ${followed} end as chain_second
+      from (
+        select person_id, at, step, case when step = 2 then latest_first end as first_at from (
+          select *, max(at) filter (where step = 1) over ${followed} as latest_first from (${steps()}) as steps
+        ) as looked_back where ${goesOn}
+      ) as seconds
+    ) as thirds where step < 3 or chain_first + interval '336 hours' >= at
+    group by person_id
+  ) as persons`;
+
+/** The same with the first browser that any of a person's events has: that event stays, whatever its step is good for. */
+const furthestByBrowser = `
+  select browser, ${measures} from (
+    select max(depth) as depth, coalesce(max(browser) filter (where at = browser_at), '') as browser,
+      case max(depth) when 3 then min(chain_first) filter (where depth = 3) when 2 then min(first_at) end as first_at,
+      case max(depth) when 3 then min(chain_second) filter (where depth = 3)
+        when 2 then min(at) filter (where depth = 2) end as second_at,
+      min(at) filter (where depth = 3) as third_at
+    from (
+      select *, case when step = 1 then 1 when first_at is not null then 2
+        when chain_first + interval '336 hours' >= at then 3 end as depth
+      from (
+        select *, case when step = 3 then max(first_at) over ${followed} end as chain_first,
+          case when step = 3 then max(at) filter (where first_at is not null) over ${followed} end as chain_second
         from (
-          select *, max(first_at) filter (where step = 2) over ${followed} as chain_first,
-            max(at) filter (where step = 2) over ${followed} as chain_second
+          select person_id, at, step, browser, browser_at,
+            case when step = 2 and latest_first + interval '336 hours' >= at then latest_first end as first_at
           from (
-            select person_id ${value}, at, step,
-              case when step = 1 then at when step = 2 and latest_first + interval '14 days' >= at then latest_first end as first_at
-            from (
-              select *, max(at) filter (where step = 1) over ${followed} as latest_first from (
-                select person_id, timestamp as at, case event when $4 then 1 when $5 then 2 else 3 end as step ${read}
-                from public.events
-                where team_id = $1 and timestamp >= $2 and timestamp < $3 and event in ($4, $5, $6) and person_id is not null
-              ) as steps
-            ) as looked_back
-          ) as seconds where first_at is not null or step = 3
-        ) as thirds where step < 3 or chain_first + interval '14 days' >= at
-      ) as attempts order by person_id, depth desc, at
-    ) as persons`,
-  values: [range.teamId, lastDays(range, days).from, lastDays(range, days).end, ...events],
-});
+            select *, max(at) filter (where step = 1) over ${followed} as latest_first,
+              min(at) filter (where browser <> '') over (partition by person_id) as browser_at
+            from (${steps(`, coalesce(properties ->> '$browser', '') as browser`)}) as steps
+          ) as looked_back where at = browser_at or ${goesOn}
+        ) as seconds
+      ) as thirds
+    ) as attempts group by person_id
+  ) as persons where depth is not null group by browser`;
+
+const floorOf =
+  (text: string) =>
+  (range: InsightRange): FloorStatement => ({
+    text,
+    values: [range.teamId, lastDays(range, days).from, lastDays(range, days).end, ...events],
+  });
 
 interface Step {
   readonly count: number;
@@ -79,7 +117,7 @@ const shownRow = (row: readonly (string | null)[]): unknown =>
 const ordered: Insight = {
   name: 'Funnel: three steps in order, 30 days',
   query: request,
-  floor: (range) => funnel(range),
+  floor: floorOf(furthest),
   answerOf: ({ results }: QueryAnswer) => shownSteps(results as readonly Step[]),
   expectedOf: ([row = []]) => shownRow(row),
 };
@@ -90,16 +128,7 @@ const byBrowser: Insight = {
     ...request(range),
     breakdownFilter: { breakdown: '$browser', breakdown_type: 'event' },
   }),
-  floor: (range) => {
-    const { text, values } = funnel(
-      range,
-      `, first_value(coalesce(properties ->> '$browser', '')) over (
-         partition by person_id order by coalesce(properties ->> '$browser', '') = '', timestamp) as browser`,
-      ', browser',
-      'browser,',
-    );
-    return { text: `${text} group by browser`, values };
-  },
+  floor: floorOf(furthestByBrowser),
   answerOf: ({ results }: QueryAnswer) =>
     Object.fromEntries(
       (results as readonly (readonly Step[])[]).map((steps) => [

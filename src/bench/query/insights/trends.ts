@@ -1,5 +1,5 @@
 import type { QueryAnswer } from '../../../queries/query_kind.ts';
-import { lastDays, lineOf, type Insight } from '../insight.ts';
+import { beginOf, lastDays, lineOf, type Insight } from '../insight.ts';
 
 const days = 30;
 const pageviews = { kind: 'EventsNode', event: '$pageview' };
@@ -21,7 +21,7 @@ const byBrowser: Insight = {
     breakdownFilter: { breakdown: '$browser', breakdown_type: 'event' },
   }),
   floor: (range) => ({
-    text: `select coalesce(properties ->> '$browser', '') as browser, date_trunc('day', timestamp)::date as day, count(*)
+    text: `select coalesce(properties ->> '$browser', '') as browser, ${beginOf('day')} as day, count(*)
       from public.events where team_id = $1 and event = '$pageview' and timestamp >= $2 and timestamp < $3 group by 1, 2`,
     values: [range.teamId, lastDays(range, days).from, lastDays(range, days).end],
   }),
@@ -49,9 +49,10 @@ const dailyUsers: Insight = {
     dateRange: lastDays(range, days).dateRange,
   }),
   floor: (range) => ({
-    text: `select day, count(person_id) from (
-        select date_trunc('day', timestamp)::date as day, person_id from public.events
-        where team_id = $1 and event = '$pageview' and timestamp >= $2 and timestamp < $3 group by 1, 2
+    text: `select day, count(*) from (
+        select ${beginOf('day')} as day, person_id from public.events
+        where team_id = $1 and event = '$pageview' and timestamp >= $2 and timestamp < $3 and person_id is not null
+        group by 1, 2
       ) as seen group by day`,
     values: [range.teamId, lastDays(range, days).from, lastDays(range, days).end],
   }),
@@ -71,8 +72,8 @@ const weeklyUsers: Insight = {
   floor: (range) => ({
     text: `with spans as (
         select day, least(day + 7, next_day) as end_day, count(*) as persons from (
-          select day, person_id, lead(day) over (partition by person_id order by day) as next_day from (
-            select date_trunc('day', timestamp)::date as day, person_id from public.events
+          select day::date, lead(day::date) over (partition by person_id order by day) as next_day from (
+            select ${beginOf('day')} as day, person_id from public.events
             where team_id = $1 and event = '$pageview' and timestamp >= $2::timestamptz - interval '6 days' and timestamp < $3
               and person_id is not null
             group by 1, 2
