@@ -15,6 +15,7 @@ import { pauseFailingBackfill } from './self_pause.ts';
 import { dueRetriesOf, freeSlots } from './run_slots.ts';
 import { startableRuns, type StartableRun } from './startable_runs.ts';
 
+/** A backfill's stream, which nobody else writes until the transaction ends. */
 export type LockedBackfill = LockedStream<BackfillState, BackfillEvent>;
 
 /** What a backfill workflow does after a step. */

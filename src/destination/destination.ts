@@ -67,6 +67,7 @@ export interface PresentManifest {
   readonly text: string;
 }
 
+/** What stands where an interval's manifest belongs. */
 export type ManifestPlace =
   | { readonly state: 'absent' }
   /** The credentials may write but not read. */

@@ -27,6 +27,7 @@ export interface BatchExportDefinition {
   readonly dialect_query: string | null;
 }
 
+/** Why an interval gets no scheduled run. */
 export type SkipReason = 'paused' | 'before start_at' | 'after end_at';
 
 /** Why exportd retries a run that completed: the source has other rows by now. */

@@ -18,6 +18,7 @@ export type RunStatus = keyof typeof runStatusLabels;
 /** The statuses that a run can still leave. */
 export const activeStatuses = ['Starting', 'Running'] as const satisfies readonly RunStatus[];
 
+/** Whether a run can still leave this status. */
 export const isActive = (status: RunStatus): boolean => status === 'Starting' || status === 'Running';
 
 /** What a run is of; fixed by the event that opened it, so that an edit of the export never reaches a run in flight. */

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Child, Children } from './children.ts';
 import type { Report } from './report.ts';
 
+/** How a process is kept up; delays are in milliseconds and double from the first to the longest. */
 export interface SupervisionOptions {
   /** Told about each new process in place of one that ended. */
   readonly onRestart?: (child: Child) => void;

@@ -6,6 +6,7 @@ export interface GrowingBuffer {
   length: number;
 }
 
+/** Makes one that holds so many bytes before it has to grow. */
 export function createGrowingBuffer(size: number): GrowingBuffer {
   const bytes = Buffer.allocUnsafeSlow(size);
   return { bytes, view: new DataView(bytes.buffer), length: 0 };
@@ -46,6 +47,7 @@ export interface FixedBytes {
   readonly length: number;
 }
 
+/** Makes ready what is appended again and again. */
 export function fixedBytes(bytes: Buffer): FixedBytes {
   const padded = Buffer.alloc(Math.ceil(bytes.length / 4) * 4);
   bytes.copy(padded);
@@ -53,6 +55,7 @@ export function fixedBytes(bytes: Buffer): FixedBytes {
   return { words, length: bytes.length };
 }
 
+/** Appends such bytes, word by word. */
 export function appendFixed(target: GrowingBuffer, { words, length }: FixedBytes): void {
   reserve(target, words.length * 4);
   const { view } = target;

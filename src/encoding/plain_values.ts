@@ -16,9 +16,11 @@ function appendAscii(target: GrowingBuffer, text: string): true {
   return true;
 }
 
+/** Appends an int8 of binary COPY in decimal digits. */
 export const appendBigint: AppendValue = (target, block, start) =>
   appendAscii(target, block.readBigInt64BE(start).toString());
 
+/** Appends an int4 of binary COPY in decimal digits. */
 export const appendInteger: AppendValue = (target, block, start) =>
   appendAscii(target, block.readInt32BE(start).toString());
 
@@ -26,6 +28,7 @@ export const appendInteger: AppendValue = (target, block, start) =>
 export const appendFinite = (target: GrowingBuffer, value: number): true =>
   appendAscii(target, Object.is(value, -0) ? '-0' : String(value));
 
+/** Appends a bool of binary COPY as true or false. */
 export const appendBoolean: AppendValue = (target, block, start) =>
   appendAscii(target, block[start] === 1 ? 'true' : 'false');
 
@@ -53,6 +56,7 @@ export function writeUuid(target: DataView, at: number, source: Buffer, start: n
 export const jsonTextAt = (block: Buffer, start: number): number =>
   block[start] === jsonbVersion ? start + 1 : start;
 
+/** Whether a byte is LF or CR. */
 export const isLineBreak = (byte: number): boolean => byte === lineFeed || byte === carriageReturn;
 
 /**

@@ -12,6 +12,7 @@ export type TextOptions = Exclude<EncodingOptions, { file_format: 'Parquet' }>;
 /** Bytes of rows in a block of text: so small that two threads never wait long for work. */
 const blockBytes = 2 * 1024 * 1024;
 
+/** How rows are written in each format of text. */
 export const textFormats: Readonly<Record<TextOptions['file_format'], TextFormat>> = {
   JSONLines: jsonLines,
   CSV: csv,

@@ -8,8 +8,10 @@ export type TextState = {
   readonly length: number;
 };
 
+/** The state before the first byte. */
 export const emptyText: TextState = { crc32: 0, length: 0 };
 
+/** The state after these bytes alone. */
 export const stateOfText = (text: Buffer): TextState => ({ crc32: crc32(text), length: text.length });
 
 /** Two stretches laid end to end. */

@@ -21,6 +21,7 @@ export interface User {
   readonly role_at_organization: string;
 }
 
+/** The days that a project's weeks may begin with. */
 export const weekStartDays = ['sunday', 'monday'] as const;
 
 /** A project: the owner of all that its id, the `team_id`, stands in. */
@@ -41,6 +42,7 @@ export interface ApiKey {
   readonly revoked_at: string | null;
 }
 
+/** The columns of a user as it is answered. */
 export const userColumns = `id, uuid, distinct_id, first_name, last_name, email, is_email_verified, mascot_config,
   role_at_organization`;
 const projectColumns = 'id, name, timezone, week_start_day';

@@ -15,6 +15,7 @@ export type CommandName =
   | 'pauseBackfill'
   | 'unpauseBackfill';
 
+/** How far a command has come. Withdrawn: taken back, since Temporal could not be told of it. */
 export type CommandStatus = 'pending' | 'applied' | 'no-op' | 'rejected' | 'withdrawn';
 
 /** What became of a command: ids of what it started, or why it was refused. */

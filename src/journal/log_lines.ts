@@ -1,5 +1,6 @@
 import type { Connection, Pool } from './database.ts';
 
+/** The levels of a line, the least important first. */
 export const logLevels = ['DEBUG', 'INFO', 'WARNING', 'ERROR'] as const;
 export type LogLevel = (typeof logLevels)[number];
 

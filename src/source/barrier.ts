@@ -6,6 +6,7 @@ export class SourceIsStandby extends Error {
   override readonly name = 'SourceIsStandby';
 }
 
+/** Waits in milliseconds, and the application name that exportd's own sessions are told by. */
 export interface BarrierOptions {
   readonly settleMs: number;
   readonly pollMs: number;

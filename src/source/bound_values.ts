@@ -13,6 +13,7 @@ export interface BoundValues {
   timestamp(value: string): string;
 }
 
+/** Begins with no value. */
 export function createBoundValues(): BoundValues {
   const settings: Record<string, string> = {};
   const bind = (value: string): string => {

@@ -7,6 +7,7 @@ const cancelAgainMs = 200;
 /** How much longer than the server a client waits for a statement's end before it gives the connection up. */
 const answerGraceMs = 15_000;
 
+/** Where the source is, and how much of it may be used; milliseconds. */
 export interface SourceConnectionOptions {
   readonly sourceUrl: string;
   readonly applicationName: string;

@@ -11,6 +11,7 @@ import { backfillSummary } from './summaries.ts';
 import { ignoreNotFound } from './schedule_client.ts';
 import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
 
+/** Workflows of backfills, which the schedule's steps and the reconciler start. */
 export interface BackfillClient {
   /** Makes a running workflow look again. */
   wake(backfillId: string): Promise<void>;

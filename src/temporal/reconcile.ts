@@ -33,6 +33,7 @@ import type { ScheduleClient } from './schedule_client.ts';
 import { taskQueues } from './task_queues.ts';
 import type { UpkeepClient } from './upkeep_client.ts';
 
+/** What a pass reads, and whom it starts. */
 export interface ReconcileDependencies {
   readonly journal: Journal;
   readonly policies: Policies;

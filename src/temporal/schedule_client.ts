@@ -21,6 +21,7 @@ export interface ScheduleSignaller {
   }): Promise<void>;
 }
 
+/** Workflows of schedules. */
 export interface ScheduleClient extends ScheduleSignaller {
   /** Makes a running workflow look again; one that does not run has nothing to look at. */
   wake(batchExportId: string): Promise<void>;

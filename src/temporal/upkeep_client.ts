@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import { upkeepWorkflowId, workflowTypes, type UpkeepInput } from '../../workflows/messages.ts';
 import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
 
+/** The upkeep workflow, as the reconciler uses it. */
 export interface UpkeepClient {
   readonly workflowId: string;
   /** Starts the workflow where it does not run. */

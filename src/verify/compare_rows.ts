@@ -6,6 +6,7 @@ export type Difference =
   | { readonly kind: 'lost' | 'doubled' | 'unexpected'; readonly row: VerifiedRow }
   | { readonly kind: 'changed'; readonly row: VerifiedRow; readonly columns: readonly string[] };
 
+/** What of two rows is compared. */
 export interface CompareOptions {
   readonly columns: readonly ComparedColumn[];
   /** Whether the files' format writes the JSON value null and a missing value alike. */

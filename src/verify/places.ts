@@ -21,6 +21,7 @@ export interface ExportDefinition {
   readonly versions: readonly ConfigVersion[];
 }
 
+/** A version of the config, and the query whose columns its runs export. */
 export interface ConfigVersion {
   readonly version: number;
   readonly destination_type: string;

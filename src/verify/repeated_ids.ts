@@ -10,6 +10,7 @@ export interface RepeatedIds {
   repeated(): ((id: string) => boolean) | null;
 }
 
+/** Begins with no id; takes eight bytes for each that is added. */
 export function createRepeatedIds(): RepeatedIds {
   let hashes = new BigUint64Array(1_024);
   let length = 0;

@@ -30,6 +30,7 @@ export const withoutKey = (values: VerifiedRow['values']): VerifiedRow => ({
   values,
 });
 
+/** What rows are ordered by. */
 export type RowKey = Pick<VerifiedRow, 'inserted_at' | 'id'>;
 
 /** The order of rows in a source and in files: by time, then by the bytes of the id. */

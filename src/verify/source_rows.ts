@@ -32,6 +32,7 @@ export interface SourceRows {
   personStates(teamId: number, distinctIds: readonly string[]): Promise<ReadonlyMap<string, PersonState>>;
 }
 
+/** Reads the source in pages, until the signal ends it. */
 export function createSourceRows(
   connections: SourceConnections,
   relations: Relations,

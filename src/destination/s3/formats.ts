@@ -19,6 +19,7 @@ export type FileFormat =
   | { readonly file_format: 'JSONLines' | 'CSV'; readonly compression: TextCompression | null }
   | { readonly file_format: 'Parquet'; readonly compression: ParquetCompression | null };
 
+/** The file formats, the default first. */
 export const fileFormats = [
   'JSONLines',
   'CSV',

@@ -11,6 +11,7 @@ import { seedDemo } from './seed.ts';
 import { ensureDemoTables } from './tables.ts';
 import { ensureBackfill, ensureExport, untilFirstCompleted } from './tour.ts';
 
+/** The bucket that the demo's exports write to. */
 export const demoBucket = 'exportd-demo';
 /** Any number; the demo data of all who start at the same time are the same. */
 export const demoSeed = 20_261;

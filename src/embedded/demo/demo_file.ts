@@ -33,8 +33,10 @@ export interface DemoState {
 
 const ownerOnly = 0o600;
 
+/** Where the demo's addresses and keys are written down. */
 export const demoFilePath = (folder: DataFolder): string => folder.inside('demo.json');
 
+/** Writes them down, once everything answers. */
 export const writeDemoFile = (folder: DataFolder, demo: DemoFile): void =>
   writeFileAtomically(demoFilePath(folder), `${JSON.stringify(demo, null, 2)}\n`, ownerOnly);
 

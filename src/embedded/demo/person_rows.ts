@@ -1,6 +1,7 @@
 import { jsonNumber, jsonObject, jsonString } from './json_text.ts';
 import type { Dice } from './random.ts';
 
+/** How many persons the demo's project has. */
 export const personCount = 20_000;
 
 /** UUID of the person with that number. */

@@ -14,6 +14,7 @@ export interface Dice {
   uuid(row: string, purpose: string): string;
 }
 
+/** A text as a literal of SQL. */
 export const sqlText = (value: string): string => `'${value.replaceAll("'", "''")}'`;
 
 /** A small number for a purpose, so that purposes do not influence each other. */

@@ -14,6 +14,7 @@ export const objectStoreServer: BuildableServer = {
   variable: 'S3_ENDPOINT',
 };
 
+/** The region that clients name to the S3 server. */
 export const objectStoreRegion = 'us-east-1';
 const healthPath = '/-/health';
 

@@ -12,6 +12,7 @@ export const temporalServer: BuildableServer = {
   variable: 'TEMPORAL_ADDRESS',
 };
 
+/** The ports of Temporal on the loopback address: gRPC, its UI, its HTTP interface. */
 export interface TemporalPorts {
   readonly temporal: number;
   readonly temporalUi: number;

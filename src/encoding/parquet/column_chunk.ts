@@ -18,6 +18,7 @@ export interface ColumnMemory {
   dictionary?: DictionaryMemory;
 }
 
+/** Memory for one column, used for one row group after the other. */
 export const createColumnMemory = (): ColumnMemory => ({
   page: createGrowingBuffer(initialBytes),
   output: createGrowingBuffer(initialBytes),

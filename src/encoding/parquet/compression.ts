@@ -47,5 +47,6 @@ const codecs: Record<ParquetCompression, Codec> = {
 
 const uncompressed: Codec = { name: 'UNCOMPRESSED', hasOwnMemory: false, compress: (page) => page };
 
+/** How the pages of a file with this compression are made. */
 export const codecOf = (compression: ParquetCompression | null): Codec =>
   compression === null ? uncompressed : codecs[compression];

@@ -25,6 +25,7 @@ export interface DictionaryMemory {
   ids: Int32Array;
 }
 
+/** Memory for the dictionary of one column, used for one row group after the other. */
 export function createDictionaryMemory(): DictionaryMemory {
   const plain = createGrowingBuffer(mostBytes);
   return {

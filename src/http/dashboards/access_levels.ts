@@ -7,6 +7,8 @@ export type AccessLevel = (typeof accessLevels)[number];
 /** Who may edit a dashboard; the larger is the stricter. */
 export const restrictionLevels = [21, 37] as const;
 export type RestrictionLevel = (typeof restrictionLevels)[number];
+
+/** The restriction levels for people. */
 export const restrictionLevelLabels: Readonly<Record<RestrictionLevel, string>> = {
   21: 'Everyone in the project can edit',
   37: 'Only those invited to this dashboard can edit',
@@ -14,6 +16,8 @@ export const restrictionLevelLabels: Readonly<Record<RestrictionLevel, string>> 
 
 /** What the calling user may do, in numbers that compare with restriction levels. */
 export const privilegeLevels = [21, 37] as const;
+
+/** The privilege levels for people. */
 export const privilegeLevelLabels: Readonly<Record<(typeof privilegeLevels)[number], string>> = {
   21: 'Can view dashboard',
   37: 'Can edit dashboard',

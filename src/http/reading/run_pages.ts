@@ -11,6 +11,7 @@ interface RunCursor {
   readonly backwards: boolean;
 }
 
+/** A page of runs, and the cursors of those beside it; null where there is none. */
 export interface RunPage {
   readonly count: number;
   readonly rows: RunRow[];

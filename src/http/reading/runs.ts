@@ -27,6 +27,7 @@ export interface RunRow {
   readonly backfill_id: string | null;
 }
 
+/** The columns of a RunRow. */
 export const runColumns = `id, position, batch_export_id, status, records_completed, records_total_count, latest_error,
   data_interval_start, data_interval_end, cursor, created_at, finished_at, last_updated_at, bytes, files, generation,
   manifest_key, backfill_id`;

@@ -8,6 +8,7 @@ export interface SettingsSql {
   readonly settings: Readonly<Record<string, string>>;
 }
 
+/** Begins with no value. */
 export function createSettingsSql(): SettingsSql {
   const settings: Record<string, string> = {};
   const names = new Map<string, string>();
