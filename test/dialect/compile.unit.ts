@@ -4,6 +4,7 @@ import { DialectError } from '../../src/dialect/dialect_error.ts';
 import { parseExpression, parseQuery } from '../../src/dialect/parser/parse.ts';
 import type { Placeholders, PlaceholderValue } from '../../src/dialect/resolve/placeholders.ts';
 import { project } from './project.ts';
+import { acceptedParameters, refusedParameters } from './refused_parameters.ts';
 import { refusedQueries } from './refused_queries.ts';
 
 const compile = (query: string, placeholders: Placeholders = new Map()) =>
@@ -24,6 +25,15 @@ describe('what cannot be resolved', () => {
     const error = refusalOf(query);
     expect(error.message.split('\n')[0]).toBe(`${message} (line 1, column ${column})`);
     expect(error.excerpt).toContain('^');
+  });
+
+  it.each(refusedParameters)('%s', (call, column, message) => {
+    const error = refusalOf(`SELECT ${call} FROM numbers(3)`);
+    expect(error.message.split('\n')[0]).toBe(`${message} (line 1, column ${column})`);
+  });
+
+  it.each(acceptedParameters)('takes %s', (call) => {
+    expect(compile(`SELECT ${call} FROM numbers(3)`).columns).toHaveLength(1);
   });
 
   it('shows the line of a longer query', () => {

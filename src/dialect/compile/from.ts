@@ -79,6 +79,10 @@ function numbersRelation(compiler: Compiler, from: TableFunction, scope: Scope):
   const [first, second] = values;
   if (first === undefined || values.length > 2 || values.some(({ constant }) => typeof constant !== 'bigint'))
     throw statement.error('numbers() takes one or two whole numbers.', from);
+  values.forEach(({ constant }, place) => {
+    if (typeof constant === 'bigint' && constant < 0n)
+      throw statement.error('numbers() takes whole numbers from 0.', from.arguments[place] ?? from);
+  });
   const start = second === undefined ? sql`0::int8` : first.sql;
   const count = second ?? first;
   const name = from.alias?.text ?? 'numbers';

@@ -1,6 +1,7 @@
 import type { Call, Expression, Name, Window } from '../../ast.ts';
 import type { Combinator } from '../../functions/combinators.ts';
 import type { FunctionDefinition, Parameter } from '../../functions/definition.ts';
+import { argumentRanges, settingRanges } from '../../functions/ranges.ts';
 import type { FoundFunction } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import { mergeFacts, noFacts, type Value } from '../../resolve/value.ts';
@@ -14,6 +15,7 @@ import { windowSql } from '../windows.ts';
 import { checkDistinct, checkNulls, checkPlace, refuseNested } from './aggregate_checks.ts';
 import { aggregateEmitters } from './aggregate_emitters.ts';
 import { fromTemplate } from './templates.ts';
+import { checkRanges } from './range_checks.ts';
 import { applySignature, checkArity } from './signature.ts';
 import type { AggregateSite, CallSite, Emitted } from './site.ts';
 
@@ -46,6 +48,14 @@ export function aggregateValue(
   const settings = (call.parameters ?? []).map((node) => compiler.value(node, scope));
   if (definition.settings.length > 0 || settings.length > 0)
     checkArity(name, definition.settings, settings.length, call, statement, 'parameter');
+  const ranged = { values: settings, nodes: call.parameters ?? [], what: 'parameter' } as const;
+  checkRanges(name, settingRanges.get(definition.name), ranged, statement);
+  checkRanges(
+    name,
+    argumentRanges.get(definition.name),
+    { values: written, nodes, what: 'argument' },
+    statement,
+  );
   const order = call.orderBy.length === 0 ? null : orderItems(compiler, call.orderBy, inner);
   refuseNested(call, [...written, ...filters], isWindow, scope);
   const { values, gives } = applySignature(definition, name, written, nodes, statement);

@@ -1,5 +1,6 @@
 import type { Call } from '../../ast.ts';
 import type { FunctionDefinition } from '../../functions/definition.ts';
+import { argumentRanges } from '../../functions/ranges.ts';
 import { findFunction, refusedCombinator, suggestFunction } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import { derive, mergeFacts, type Value } from '../../resolve/value.ts';
@@ -11,6 +12,7 @@ import { aggregateValue } from './aggregate_calls.ts';
 import { aggregateOfItems } from './item_aggregates.ts';
 import { scalarEmitters } from './emitters.ts';
 import { higherOrderValue } from './higher_order.ts';
+import { checkRanges } from './range_checks.ts';
 import { checkArity, applySignature } from './signature.ts';
 import type { CallSite } from './site.ts';
 import { specialCall } from './special_calls.ts';
@@ -57,6 +59,8 @@ function scalarValue(compiler: Compiler, call: Call, definition: FunctionDefinit
   const { statement } = scope;
   const name = call.name.text;
   const written = call.arguments.map((node) => compiler.value(node, scope));
+  const ranged = { values: written, nodes: call.arguments, what: 'argument' } as const;
+  checkRanges(name, argumentRanges.get(definition.name), ranged, statement);
   const { values, gives } = applySignature(definition, name, written, call.arguments, statement);
   const site: CallSite = {
     compiler,

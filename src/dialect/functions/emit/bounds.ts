@@ -22,12 +22,12 @@ export function writtenNumber(site: CallSite, place: number, otherwise = 0): num
   return typeof constant === 'bigint' || typeof constant === 'number' ? Number(constant) : otherwise;
 }
 
-/** How many items a range has whose bounds are written out; 0 where rows say it. */
+/** How many items a range has whose bounds are written out; 0 where rows say it, no end of them with steps of nothing. */
 export function itemsOfRange(site: CallSite): number {
   const { length } = site.values;
   const from = length === 1 ? 0 : writtenNumber(site, 0, NaN);
   const to = writtenNumber(site, length === 1 ? 0 : 1, NaN);
   const step = length > 2 ? writtenNumber(site, 2, NaN) : 1;
   const items = Math.ceil((to - from) / step);
-  return Number.isFinite(items) ? items : 0;
+  return Number.isNaN(items) ? 0 : items;
 }

@@ -63,7 +63,7 @@ const formatDateTime: Emitter = (site) => {
   const type = scalar('string', argument(site, 0).type.nullable);
   return {
     sql: onceOf([local], (time = sql``) => {
-      const pieces = [...format.matchAll(/%([\s\S])|%$|[^%]+/g)].map(([written, letter]) =>
+      const pieces = [...format.matchAll(/%([\s\S]?)|[^%]+/g)].map(([written, letter]) =>
         letter === undefined ? bind(written, 'text') : formatted(site, letter, time, zone),
       );
       return pieces.length === 0 ? sql`''::text` : sql`(${joinSql(pieces, ' || ')})`;

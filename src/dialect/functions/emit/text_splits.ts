@@ -1,4 +1,4 @@
-import { argument, type CallSite, type Emitter, piece } from '../../compile/functions/site.ts';
+import { argument, type CallSite, type Emitter, nodeAt, piece } from '../../compile/functions/site.ts';
 import { sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalar } from '../../types.ts';
 import { patternAt } from './patterns.ts';
@@ -23,6 +23,17 @@ const byText: Emitter = (site) => {
     sql`(case when ${text} = '' then case when ${separator} = '' then '{}'::text[] else '{""}'::text[] end else string_to_array(${text}, nullif(${separator}, '')) end)`,
     2,
   );
+};
+
+const byCharacter: Emitter = (site) => {
+  const { constant } = argument(site, 0);
+  if (typeof constant === 'string' && Buffer.byteLength(constant) !== 1)
+    throw site.statement.error(
+      `The separator of '${site.name}' is one character of ASCII.`,
+      nodeAt(site, 0),
+      'Write splitByString(…).',
+    );
+  return byText(site);
 };
 
 const byPattern: Emitter = (site) => {
@@ -56,7 +67,7 @@ const ngrams: Emitter = (site) => {
 };
 
 export const textSplitEmitters: Readonly<Record<string, Emitter>> = {
-  splitByChar: byText,
+  splitByChar: byCharacter,
   splitByString: byText,
   splitByRegexp: byPattern,
   splitByWhitespace: found(sql`'([^ \\t\\n\\r\\f\\v]+)'`),

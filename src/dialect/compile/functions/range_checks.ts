@@ -1,0 +1,36 @@
+import type { Expression } from '../../ast.ts';
+import type { NumberRange } from '../../functions/ranges.ts';
+import type { Statement } from '../../resolve/statement.ts';
+import type { Value } from '../../resolve/value.ts';
+
+/** Values with the nodes that they were written as, and what they are called in errors. */
+export interface Ranged {
+  readonly values: readonly Value[];
+  readonly nodes: readonly Expression[];
+  readonly what: 'argument' | 'parameter';
+}
+
+/**
+ * Parameters are whole numbers that are written out; of arguments those alone are looked at that are.
+ * @throws DialectError for a number outside of its range
+ */
+export function checkRanges(
+  name: string,
+  ranges: readonly NumberRange[] | undefined,
+  { values, nodes, what }: Ranged,
+  statement: Statement,
+): void {
+  for (const { place, least, most, ofArguments } of ranges ?? []) {
+    const [constant, node] = [values[place]?.constant, nodes[place]];
+    if (node === undefined || (ofArguments !== undefined && ofArguments !== nodes.length)) continue;
+    const isNumber = typeof constant === 'bigint' || typeof constant === 'number';
+    if (what === 'argument' && !isNumber) continue;
+    const number = isNumber ? Number(constant) : NaN;
+    const isWhole = what === 'argument' || typeof constant === 'bigint';
+    if (isWhole && number >= least && number <= most) continue;
+    throw statement.error(
+      `The ${what} ${place + 1} of '${name}' is a whole number from ${least}${most === Infinity ? '' : ` to ${most}`}.`,
+      node,
+    );
+  }
+}
