@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createDashboard, namesIn } from './dashboard_calls.ts';
+import { newUser } from './dashboard_users.ts';
+import { openFacade, type Facade } from './facade.ts';
+
+let facade: Facade;
+beforeAll(async () => {
+  facade = await openFacade();
+});
+afterAll(() => facade.close());
+
+describe('the list of dashboards', () => {
+  let lister: Awaited<ReturnType<typeof newUser>>;
+  const root = () => `http://localhost/api/environments/${facade.otherProjectId}/dashboards/`;
+  const at = (query: string) =>
+    lister.call('GET', `/api/environments/${facade.otherProjectId}/dashboards/${query}`);
+
+  beforeAll(async () => {
+    lister = await newUser(facade, 'lister', { projectId: facade.otherProjectId });
+    for (const [name, pinned] of [
+      ['beta', false],
+      ['Zeta', true],
+      ['Alpha', false],
+      ['alpha', false],
+      ['Eta', true],
+    ] as const)
+      await lister.call('POST', `/api/projects/${facade.otherProjectId}/dashboards`, { name, pinned });
+  });
+
+  it('shows pinned ones first, then by name in any case, then by id', async () => {
+    const { status, body } = await at('');
+    expect([status, body]).toMatchObject([200, { count: 5, next: null, previous: null }]);
+    expect(Object.keys(body)).toEqual(['count', 'next', 'previous', 'results']);
+    expect(namesIn(await at(''))).toEqual(['Eta', 'Zeta', 'Alpha', 'alpha', 'beta']);
+  });
+
+  it.each([
+    ['?limit=2', ['Eta', 'Zeta'], '?limit=2&offset=2', null],
+    ['?limit=2&offset=2', ['Alpha', 'alpha'], '?limit=2&offset=4', '?limit=2'],
+    ['?limit=2&offset=4', ['beta'], null, '?limit=2&offset=2'],
+    ['?limit=2&offset=1', ['Zeta', 'Alpha'], '?limit=2&offset=3', '?limit=2'],
+    ['?limit=5', ['Eta', 'Zeta', 'Alpha', 'alpha', 'beta'], null, null],
+    ['?offset=4', ['beta'], null, '?limit=100'],
+    ['?limit=3&offset=9', [], null, '?limit=3&offset=6'],
+  ])('is paged to the letter: %s', async (query, shown, next, previous) => {
+    const answer = await at(query);
+    const link = (part: string | null) => (part === null ? null : root() + part);
+    expect(answer.body).toMatchObject({ count: 5, next: link(next), previous: link(previous) });
+    expect(namesIn(answer)).toEqual(shown);
+  });
+
+  it.each([
+    ['limit=0', 'limit'],
+    ['limit=1001', 'limit'],
+    ['limit=ten', 'limit'],
+    ['limit=1.5', 'limit'],
+    ['offset=-1', 'offset'],
+    ['offset=x', 'offset'],
+  ])('refuses %s', async (query, attr) => {
+    const { status, body } = await at(`?${query}`);
+    expect([status, body]).toMatchObject([400, { type: 'validation_error', attr }]);
+  });
+
+  it('takes a limit of 1000, and is the same under both roots with and without a slash', async () => {
+    const answers = [];
+    for (const project of ['environments', 'projects'])
+      for (const ending of ['', '/'])
+        answers.push(
+          await lister.call('GET', `/api/${project}/${facade.otherProjectId}/dashboards${ending}?limit=1000`),
+        );
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+  });
+
+  it('holds nothing of another project, where nothing can be reached either', async () => {
+    const id = await createDashboard(facade, { name: 'Of the shop alone' });
+    expect(namesIn(await at('?limit=1000'))).not.toContain('Of the shop alone');
+    for (const [method, body] of [
+      ['GET', undefined],
+      ['PATCH', { name: 'Taken over' }],
+      ['PATCH', { deleted: false }],
+      ['DELETE', undefined],
+    ] as const) {
+      const below = `/api/projects/${facade.otherProjectId}/dashboards/${id}`;
+      expect((await lister.call(method, below, body)).status).toBe(404);
+      expect((await lister.call(method, `dashboards/${id}`, body)).status).toBe(404);
+    }
+    expect((await facade.call('GET', `dashboards/${id}`)).body.name).toBe('Of the shop alone');
+  });
+});
