@@ -1,17 +1,17 @@
-import { DateTime } from 'luxon';
 import type { Type } from '../dialect/types.ts';
+import { timeReader } from './shown_time.ts';
 
 /** A value of a row as PostgreSQL writes it, as JSON shows it. */
 export type ValueReader = (text: string | null) => unknown;
 
-/** How values of a type are shown; times with the offset of the project's zone. */
-export function valueReader({ kind }: Type, timezone: string): ValueReader {
-  const shown = readerOf(kind, timezone);
+/** How values of a type are shown; times with the offset of the project's zone, also inside of others. */
+export function valueReader(type: Type, timezone: string): ValueReader {
+  const shown = readerOf(type, timezone);
   return (text) => (text === null ? null : shown(text));
 }
 
-function readerOf(kind: Type['kind'], timezone: string): (text: string) => unknown {
-  switch (kind) {
+function readerOf(type: Type, timezone: string): (text: string) => unknown {
+  switch (type.kind) {
     case 'integer':
     case 'decimal':
     case 'float':
@@ -19,25 +19,48 @@ function readerOf(kind: Type['kind'], timezone: string): (text: string) => unkno
     case 'boolean':
       return (text) => text === 't';
     case 'datetime':
-      return (text) => timeIn(text, timezone);
+      return timeReader(timezone);
     case 'json':
+      return (text) => JSON.parse(text) as unknown;
     case 'array':
     case 'tuple':
-    case 'map':
-      return (text) => JSON.parse(text) as unknown;
+    case 'map': {
+      const inside = insideReader(type, timeReader(timezone));
+      return inside === null ? (text) => JSON.parse(text) as unknown : (text) => inside(JSON.parse(text));
+    }
     default:
       return (text) => text;
   }
 }
 
-const utcTime = /^(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d+)?\+00$/;
+type InsideReader = (value: unknown) => unknown;
 
-/** `2026-11-21 16:00:00.5+00` as `2026-11-21T17:00:00.500000+01:00`; what is no day of our era stays as it is. */
-function timeIn(text: string, timezone: string): string {
-  const [, day, clock, fraction] = utcTime.exec(text) ?? [];
-  if (day === undefined || clock === undefined) return text;
-  const time = DateTime.fromISO(`${day}T${clock}Z`, { zone: timezone });
-  if (!time.isValid) return text;
-  const offset = time.offset === 0 ? 'Z' : time.toFormat('ZZ');
-  return `${time.toFormat("yyyy-MM-dd'T'HH:mm:ss")}${fraction === undefined ? '' : fraction.padEnd(7, '0')}${offset}`;
+/** How what JSON holds in the place of a type is shown; null where it is shown as it is, so that no copy is made. */
+function insideReader(type: Type, shownTime: (text: string) => string): InsideReader | null {
+  switch (type.kind) {
+    case 'datetime':
+      return (value) => (typeof value === 'string' ? shownTime(value) : value);
+    case 'array': {
+      const item = insideReader(type.item, shownTime);
+      return item && ((value) => (Array.isArray(value) ? value.map(item) : value));
+    }
+    case 'tuple': {
+      const items = type.items.map((item) => insideReader(item, shownTime));
+      if (items.every((item) => item === null)) return null;
+      return (value) =>
+        Array.isArray(value) ? value.map((one: unknown, index) => items[index]?.(one) ?? one) : value;
+    }
+    case 'map': {
+      const ofValue = insideReader(type.value, shownTime);
+      return (
+        ofValue &&
+        ((value) =>
+          typeof value === 'object' && value !== null
+            ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key, ofValue(one)]))
+            : value)
+      );
+    }
+    default:
+      return null;
+  }
 }
