@@ -43,12 +43,15 @@ export const queryBody = z
     variables_override: z
       .record(
         z.string(),
-        z.strictObject({
-          variableId: z.string().nullish(),
-          code_name: z.string().nullish(),
-          value: jsonValue.optional(),
-          isNull: z.boolean().nullish(),
-        }),
+        z.strictObject(
+          {
+            variableId: z.string().nullish(),
+            code_name: z.string().nullish(),
+            value: jsonValue.optional(),
+            isNull: z.boolean().nullish(),
+          },
+          'This must be an object such as {"value": "DE"}.',
+        ),
       )
       .nullish()
       .describe("Values of the query's variables, by a variable's id or code name."),
