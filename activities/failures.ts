@@ -4,6 +4,7 @@ import { DestinationFault } from '../src/destination/destination.ts';
 import { CommandRefused } from '../src/domain/errors.ts';
 import { connectionErrorCode, isConnectionLost } from '../src/journal/unavailable.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
+import { isTemporalUnavailable } from './temporal_unavailable.ts';
 
 /** How an error ends: its type and message become a run's `latest_error`, as `type: message`. */
 interface Verdict {
@@ -95,6 +96,12 @@ function verdictOn(error: unknown): Verdict {
   if (!(error instanceof Error)) return unexpected('a value that is no error');
   const own = ownErrors[error.name];
   if (own) return { type: error.name, message: error.message, permanent: own.permanent };
+  if (isTemporalUnavailable(error))
+    return {
+      type: 'TemporalUnavailable',
+      message: 'Temporal did not take a request of exportd; check that it is up.',
+      permanent: false,
+    };
   if (isConnectionLost(error)) {
     const code = connectionErrorCode(error);
     return {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { S3ServiceException } from '@aws-sdk/client-s3';
+import { ServiceError } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
 import pg from 'pg';
 import { failureFor, withFailures } from '../../activities/failures.ts';
@@ -30,7 +31,24 @@ function databaseError(code: string, message: string): Error {
 
 const s3Failure = (error: Error) => failureFor(faultOf(error, 'UploadPart'));
 
+/** As `@temporalio/client` throws it. */
+const temporalError = (code: number): Error =>
+  new ServiceError('Failed to signal Workflow', {
+    cause: Object.assign(new Error(`${String(code)} ${secret}`), { code, details: secret, metadata: {} }),
+  });
+
 describe('failures of activities', () => {
+  it.each([4, 8, 14])('the status %i of Temporal passes and says what to look at', (code) => {
+    const failure = failureFor(temporalError(code));
+    expect(failure).toMatchObject({ type: 'TemporalUnavailable', nonRetryable: false });
+    expect(failure.message).toContain('check that it is up');
+    expect(failure.message).not.toContain(secret);
+  });
+
+  it('another status of Temporal is an error that exportd does not know', () => {
+    expect(failureFor(temporalError(13)).type).toBe('UnexpectedError');
+  });
+
   it.each([
     ['InvalidAccessKeyId', 403, 'aws_access_key_id'],
     ['SignatureDoesNotMatch', 403, 'aws_secret_access_key'],
