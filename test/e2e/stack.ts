@@ -1,14 +1,15 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createWriteStream, mkdirSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
+import { keepPorts } from '../../src/embedded/ports.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { createTestDatabase } from '../setup/database.ts';
+import { fromSetUp } from '../setup/environment.ts';
 import { until } from '../setup/until.ts';
 import { hourAgo } from '../setup/hours.ts';
 
@@ -78,21 +79,6 @@ export interface Stack {
   stop(): Promise<void>;
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (typeof address !== 'object' || address === null) throw new Error('No port was given.');
-  return address.port;
-}
-
-function required(name: string): string {
-  const value = process.env[name];
-  if (value === undefined) throw new Error(`${name} is not set: the global set-up starts the servers.`);
-  return value;
-}
-
 async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   await new Promise((resolve) => child.once('exit', resolve));
@@ -129,8 +115,12 @@ export async function startStack(
     project_id: project.id,
     scopes: ['batch_export:read', 'batch_export:write'],
   });
-  const port = await freePort();
-  const temporalAddress = settings.TEMPORAL_ADDRESS ?? required('EXPORTD_TEST_TEMPORAL_ADDRESS');
+  // Not one that the system may hand to an outgoing connection before the server listens.
+  const { server: port } = await keepPorts(
+    join(fromSetUp('EXPORTD_TEST_FOLDER'), `${randomUUID()}.ports.json`),
+    ['server'],
+  );
+  const temporalAddress = settings.TEMPORAL_ADDRESS ?? fromSetUp('EXPORTD_TEST_TEMPORAL_ADDRESS');
   const environment = {
     PATH: process.env.PATH ?? '',
     HOME: process.env.HOME ?? '',
