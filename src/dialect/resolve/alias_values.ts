@@ -1,11 +1,25 @@
-import type { Expression, Field } from '../ast.ts';
+import type { Expression, Field, Window } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
 import { findNodes } from '../walk.ts';
-import type { CteScope, Scope } from './scope.ts';
 import type { Value } from './value.ts';
 
+/** Names that WITH gives to expressions. */
+interface NamedByWith {
+  readonly expressions: ReadonlyMap<string, Expression>;
+  readonly outer: NamedByWith | null;
+}
+
+/** What is looked at of a scope, of which all members are compared: a scope holds the statement, which holds these values. */
+interface Place {
+  readonly aliases: ReadonlyMap<string, Expression>;
+  readonly windows: ReadonlyMap<string, Window>;
+  readonly ctes: NamedByWith | null;
+  readonly expanding: readonly Expression[];
+  readonly staging?: object | undefined;
+}
+
 interface Known {
-  readonly scope: Scope;
+  readonly scope: Place;
   readonly value: Value;
 }
 
@@ -18,7 +32,7 @@ export class AliasValues {
   readonly #reached = new Map<Expression, ReadonlySet<Expression> | null>();
 
   /** The value of a named expression in a scope in which it is being expanded; `compile` makes it. */
-  valueOf(expression: Expression, scope: Scope, compile: () => Value): Value {
+  valueOf(expression: Expression, scope: Place, compile: () => Value): Value {
     if (!this.#isAlike(expression, scope)) return compile();
     const known = this.#known.get(expression) ?? [];
     const found = known.find((one) => isSamePlace(one.scope, scope));
@@ -29,7 +43,7 @@ export class AliasValues {
   }
 
   /** Whether it means the same whatever is being expanded around it. */
-  #isAlike(expression: Expression, scope: Scope): boolean {
+  #isAlike(expression: Expression, scope: Place): boolean {
     let reached = this.#reached.get(expression);
     if (reached === undefined) {
       reached = reachedFrom(expression, scope);
@@ -40,7 +54,7 @@ export class AliasValues {
 }
 
 /** The named expressions that one reads, directly or by another one; null where names of WITH are among them. */
-function reachedFrom(expression: Expression, scope: Scope): ReadonlySet<Expression> | null {
+function reachedFrom(expression: Expression, scope: Place): ReadonlySet<Expression> | null {
   const reached = new Set<Expression>();
   // A named window is read wherever a call names one: that each expression may name any costs no more than a look.
   const waiting: Node[] = [expression, ...scope.windows.values()];
@@ -58,12 +72,12 @@ function reachedFrom(expression: Expression, scope: Scope): ReadonlySet<Expressi
 
 const isField = (node: Node): node is Field => node.kind === 'field';
 
-function isNamedByWith(name: string, ctes: CteScope | null): boolean {
+function isNamedByWith(name: string, ctes: NamedByWith | null): boolean {
   for (let one = ctes; one !== null; one = one.outer) if (one.expressions.has(name)) return true;
   return false;
 }
 
 /** Whether all names mean the same in both scopes, whatever is being expanded. */
-const isSamePlace = (one: Scope, other: Scope): boolean =>
+const isSamePlace = (one: Place, other: Place): boolean =>
   one.staging === other.staging &&
-  (Object.keys(other) as (keyof Scope)[]).every((name) => name === 'expanding' || one[name] === other[name]);
+  (Object.keys(other) as (keyof Place)[]).every((name) => name === 'expanding' || one[name] === other[name]);
