@@ -47,6 +47,17 @@ export function understand(mentions: readonly (Mention | GrammarWord)[], today: 
   return draft;
 }
 
+type PropertyMention = Extract<Mention, { kind: 'property' }>;
+
+const isProperty = (left: Mention | string): left is PropertyMention =>
+  typeof left !== 'string' && left.kind === 'property';
+
+/** What is understood of a property. */
+const hintOf = ({ said, property: { isNumber } }: PropertyMention): string =>
+  isNumber
+    ? `Say which of its numbers is wanted, such as the total ${said} or the average ${said}, or ${said} by another property.`
+    : `Say what of it is wanted: understood are "signups by ${said}", "top 10 ${said}" and "different ${said}".`;
+
 function requireNothingLeft(text: string, mentions: readonly (Mention | GrammarWord)[]): void {
   const left = text.split(/[ ·]+/).flatMap((word): readonly (Mention | string)[] => {
     const [, index] = /^<\w+:(\d+)>$/.exec(word) ?? [];
@@ -59,12 +70,11 @@ function requireNothingLeft(text: string, mentions: readonly (Mention | GrammarW
   const candidates = left.flatMap((one) =>
     typeof one !== 'string' && one.kind === 'text' ? one.candidates.slice(0, 5) : [],
   );
-  const number = left.find(
-    (one) => typeof one !== 'string' && one.kind === 'property' && one.property.isNumber,
-  );
+  const properties = left.filter(isProperty);
+  const property = properties.find((one) => one.property.isNumber) ?? properties[0];
   const hint =
-    typeof number === 'object'
-      ? `Say which of its numbers is wanted, such as the total ${number.said} or the average ${number.said}.`
+    property !== undefined && (property.property.isNumber || candidates.length === 0)
+      ? hintOf(property)
       : candidates.length > 0
         ? `Perhaps you meant ${candidates.map((name) => `"${name}"`).join(' or ')}?`
         : 'Name events and properties as the project has them, values in quotes, and say what to count or list.';

@@ -74,6 +74,28 @@ const answers: readonly Case[] = [
       ['Germany', 80],
     ],
   ],
+  [
+    'amount by country',
+    [
+      ['France', 100],
+      ['Germany', 80],
+    ],
+  ],
+  [
+    'revenue per country',
+    [
+      ['France', 100],
+      ['Germany', 80],
+    ],
+  ],
+  ['revenue per country of purchases this month', [['Germany', 80]]],
+  [
+    'revenue by browser per month',
+    [
+      ['2026-10-01', 'Safari', 100],
+      ['2026-11-01', 'Chrome', 80],
+    ],
+  ],
   ['conversion from signup to purchase in the last 30 days', [[2, 1, 50]]],
   ['how many users who signed up then purchased this month', [[2, 1, 50]]],
   ['users who signed up but never purchased', [[1]]],
@@ -187,6 +209,22 @@ describe('Drafts of queries', () => {
     ]);
     const persons = await rowsFor('list users with plan pro');
     expect(persons.map(([id]) => id)).toEqual([eve, ada]);
+  });
+
+  it('takes a property for a number where a definition says so, and says what it understands of one', async () => {
+    const { pool } = facade.database;
+    const { body } = await draft({ prompt: 'plan per country' });
+    expect(body.detail).toBe(
+      'It is not clear what "plan" means here. Say what of it is wanted: understood are "signups by plan", "top 10 plan" and "different plan".',
+    );
+    expect((await draft({ prompt: 'amount' })).body.detail).toContain('or amount by another property.');
+    await pool.query(
+      `insert into exportd.property_definitions (team_id, scope, name, type) values ($1, 'event', 'discount', 'numeric')`,
+      [facade.projectId],
+    );
+    const { status } = await draft({ prompt: 'discount per country' });
+    await pool.query('delete from exportd.property_definitions');
+    expect([status, (await draft({ prompt: 'discount per country' })).body.code]).toEqual([200, 'unclear']);
   });
 
   it('narrows the current query where a prompt says no more', async () => {

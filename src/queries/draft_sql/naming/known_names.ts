@@ -40,6 +40,9 @@ const propertyKeys: Readonly<Record<string, readonly string[]>> = {
   medium: ['medium', 'utm_medium', '$utm_medium'],
   'e-mail': ['email', '$email'],
   email: ['email', '$email'],
+  revenue: ['revenue', '$revenue', 'amount', 'price'],
+  sales: ['sales', 'revenue', '$revenue', 'amount', 'price'],
+  turnover: ['turnover', 'revenue', '$revenue', 'amount', 'price'],
 };
 
 const byStems = <Meaning>(names: Readonly<Record<string, Meaning>>): ReadonlyMap<string, Meaning> =>

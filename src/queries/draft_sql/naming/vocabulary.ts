@@ -77,11 +77,28 @@ export async function readVocabulary(reader: DialectReader): Promise<Vocabulary>
   }
   return {
     events: events.map(([name]) => name),
-    properties: joinedProperties(keys),
+    properties: withDefinitions(joinedProperties(keys), reader.schema),
     values: values
       .sort((one, other) => other.seen - one.seen)
       .map(({ text, key, owner }) => ({ text, key, owner })),
   };
+}
+
+/** What definitions say of properties goes before what their values look like; those that no row has come last. */
+function withDefinitions(
+  properties: readonly KnownProperty[],
+  { eventProperties, personProperties }: DialectReader['schema'],
+): readonly KnownProperty[] {
+  const defined = [
+    ...[...eventProperties].map(([key, type]) => ({ key, type, owner: 'event' as const })),
+    ...[...personProperties].map(([key, type]) => ({ key, type, owner: 'person' as const })),
+  ];
+  const byKey = new Map(properties.map((property) => [property.key, property]));
+  for (const { key, type, owner } of defined) {
+    const known = byKey.get(key) ?? { key, owners: [owner], seen: 0, isNumber: false };
+    byKey.set(key, { ...known, isNumber: type === 'numeric' });
+  }
+  return [...byKey.values()];
 }
 
 /** Properties of events and of persons that have one key are one property of two owners. */

@@ -87,6 +87,20 @@ export const breakdownRules: readonly Rule[] = [
     [`${by}events?(?: names?| types?)?`]: { breakdowns: [{ kind: 'event' }] },
     [`${by}(?:each |unique )?{people}`]: { breakdowns: [{ kind: 'person' }] },
   }),
+  // A number by something is the sum of it, of events that have it, unless the number itself is what others are put together by.
+  rule(
+    `(?<!(?:by|per|of|for|each|every|across|into|and|or|most|top) (?:the )?)(?:the )?{summed:property} ${by}{property}`,
+    (found) => {
+      const summed = found.property('summed');
+      return summed.isNumber
+        ? {
+            measures: [{ kind: 'sum', property: summed }],
+            breakdowns: [property(found)],
+            filters: [{ property: summed, operator: 'set', values: [] }],
+          }
+        : null;
+    },
+  ),
   rule(
     `${by}{property}(?: (?:and )?(?:by )?(?:the )?{second:property})?(?: (?:and )?(?:by )?(?:the )?{third:property})?`,
     // The top 10 users by revenue have most of it; they are not put together by its values.
