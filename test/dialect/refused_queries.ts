@@ -92,7 +92,7 @@ export const refusedQueries: readonly (readonly [query: string, column: number, 
   [
     `SELECT 1 FROM ${Array.from({ length: 21 }, (_, index) => `persons AS p${index}`).join(', ')}`,
     325,
-    'A FROM joins at most 20 tables. Join some of them in a subquery.',
+    'A FROM joins at most 20 tables. Group or bound some of them in a subquery.',
   ],
   [
     'SELECT DISTINCT event FROM events LIMIT 1 BY uuid',

@@ -7,6 +7,8 @@ export interface CompiledFrom {
   readonly relations: readonly Relation[];
   /** Columns of USING. */
   readonly merged: ReadonlyMap<string, Column>;
+  /** How many tables are joined, with those of queries in it. */
+  readonly tables: number;
   /** Whether its SQL is a join, which stands in brackets behind JOIN, rather than one table. */
   readonly isJoin: boolean;
   readonly sql: () => Sql;

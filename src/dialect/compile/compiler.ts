@@ -14,6 +14,8 @@ export type Use = 'value' | 'filter' | 'join';
 export interface CompiledQuery {
   readonly sql: Sql;
   readonly columns: readonly CompiledColumn[];
+  /** How many tables PostgreSQL plans together with those around it: what a plain query joins, one of any other. */
+  readonly tables: number;
 }
 
 export interface CompiledColumn {

@@ -1,12 +1,13 @@
 import type { From, Join, Table, TableFunction } from '../ast.ts';
 import { queryRelation, sortedRelation } from '../resolve/query_relation.ts';
 import type { Relation } from '../resolve/relation.ts';
+import type { CommonTable } from '../resolve/statement.ts';
 import type { CteScope, NamedQuery, Scope } from '../resolve/scope.ts';
 import { tableRelation } from '../resolve/tables/tables.ts';
-import { sql, type Sql } from '../sql.ts';
+import { sql } from '../sql.ts';
 import { scalar } from '../types.ts';
 import type { CompiledFrom } from './compiled_from.ts';
-import type { CompiledColumn, Compiler } from './compiler.ts';
+import type { Compiler } from './compiler.ts';
 import { compileJoin } from './joins.ts';
 
 /** @throws DialectError */
@@ -15,34 +16,43 @@ export function compileFrom(compiler: Compiler, from: From, scope: Scope): Compi
     const [left, right] = [compileFrom(compiler, from.left, scope), compileFrom(compiler, from.right, scope)];
     return compileJoin(compiler, from, left, right, scope);
   }
-  const relation = compileRelation(compiler, from, scope);
-  return { relations: [relation], merged: new Map(), isJoin: false, sql: () => relation.from() };
+  const { relation, tables } = compileRelation(compiler, from, scope);
+  return { relations: [relation], merged: new Map(), tables, isJoin: false, sql: () => relation.from() };
 }
 
-function compileRelation(compiler: Compiler, from: Exclude<From, Join>, scope: Scope): Relation {
+interface CompiledTable {
+  readonly relation: Relation;
+  readonly tables: number;
+}
+
+function compileRelation(compiler: Compiler, from: Exclude<From, Join>, scope: Scope): CompiledTable {
   if (from.kind === 'table') return compileTable(compiler, from, scope);
-  if (from.kind === 'table_function') return numbersRelation(compiler, from, scope);
+  if (from.kind === 'table_function') return { relation: numbersRelation(compiler, from, scope), tables: 1 };
   const query = compiler.query(from.query, scope);
   const name = from.alias?.text ?? null;
   const alias = scope.statement.uniqueName(name ?? 'query');
-  return from.query.orderBy.length > 0
-    ? sortedRelation(name, sql`(${query.sql})`, alias, query.columns)
-    : queryRelation(name, sql`(${query.sql}) as ${alias}`, alias, query.columns);
+  const relation =
+    from.query.orderBy.length > 0
+      ? sortedRelation(name, sql`(${query.sql})`, alias, query.columns)
+      : queryRelation(name, sql`(${query.sql}) as ${alias}`, alias, query.columns);
+  return { relation, tables: query.tables };
 }
 
-function compileTable(compiler: Compiler, table: Table, scope: Scope): Relation {
+function compileTable(compiler: Compiler, table: Table, scope: Scope): CompiledTable {
   const { statement } = scope;
   if (table.sample !== null)
     throw statement.error('SAMPLE is not supported.', table.sample, 'Leave it out: all rows are read.');
   const [first, ...rest] = table.path;
   const named = first === undefined || rest.length > 0 ? undefined : findCte(first.text, scope.ctes);
-  if (named === undefined) return tableRelation(statement, table);
+  if (named === undefined) return { relation: tableRelation(statement, table), tables: 1 };
   const common = commonTable(compiler, named, first?.text ?? '', scope);
   const name = table.alias?.text ?? first?.text ?? null;
   const alias = statement.uniqueName(name ?? 'query');
-  return named.query.orderBy.length > 0
-    ? sortedRelation(name, common.name, alias, common.columns)
-    : queryRelation(name, sql`${common.name} as ${alias}`, alias, common.columns);
+  const relation =
+    named.query.orderBy.length > 0
+      ? sortedRelation(name, common.name, alias, common.columns)
+      : queryRelation(name, sql`${common.name} as ${alias}`, alias, common.columns);
+  return { relation, tables: common.tables };
 }
 
 function findCte(name: string, ctes: CteScope | null): NamedQuery | undefined {
@@ -54,17 +64,12 @@ function findCte(name: string, ctes: CteScope | null): NamedQuery | undefined {
 }
 
 /** A query with a name: compiled where it is used first, and written once at the beginning of the statement. */
-function commonTable(
-  compiler: Compiler,
-  named: NamedQuery,
-  text: string,
-  scope: Scope,
-): { readonly name: Sql; readonly columns: readonly CompiledColumn[] } {
+function commonTable(compiler: Compiler, named: NamedQuery, text: string, scope: Scope): CommonTable {
   const { statement } = scope;
   const known = statement.namedQueries.get(named.query);
   if (known !== undefined) return known;
   const query = compiler.query(named.query, { ...scope, ctes: named.scope });
-  const made = { name: statement.uniqueName(`with_${text}`), columns: query.columns };
+  const made = { name: statement.uniqueName(`with_${text}`), columns: query.columns, tables: query.tables };
   statement.commonTables.push({ name: made.name, query: query.sql });
   statement.namedQueries.set(named.query, made);
   return made;

@@ -55,7 +55,8 @@ export function compilePickingJoin(
     });
   const [first, second] = type === 'right' ? [ofSearched, ofKept] : [ofKept, ofSearched];
   const relations = [...first.relations, ...second.relations];
-  return { relations, merged, isJoin: strictness !== 'anti', sql: picked.sql };
+  const tables = left.tables + right.tables;
+  return { relations, merged, tables, isJoin: strictness !== 'anti', sql: picked.sql };
 }
 
 const asItIs = (column: Column): Column => column;

@@ -91,8 +91,13 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   return {
     sql: assemble(compiler, { select, ...shown, body, scope }),
     columns: shown.outputs.map(({ name, value }) => ({ name, type: value.type })),
+    tables: isGrouped || isBounded(select) || staging !== undefined ? 1 : (from?.tables ?? 1),
   };
 }
+
+/** Whether it is a query of its own for PostgreSQL, which plans a plain one together with those around it. */
+const isBounded = ({ distinct, qualify, limitBy, limit }: Select): boolean =>
+  distinct || qualify !== null || limitBy !== null || limit !== null;
 
 type ShownParts = Pick<SelectParts, 'outputs' | 'order' | 'qualify' | 'limitBy' | 'distinctOn'>;
 

@@ -48,12 +48,12 @@ export function compileSetOperation(
   });
   const pieces = operands.map((operand) => sql`(${inTypes(operand, columns, scope)})`);
   const joined = joinSql(pieces, ` ${operation.operator.replace(' distinct', '')} `);
-  if (operation.orderBy.length === 0 && operation.limit === null) return { sql: joined, columns };
+  if (operation.orderBy.length === 0 && operation.limit === null) return { sql: joined, columns, tables: 1 };
   const alias = statement.uniqueName('joined');
   const selected = commaList(columns.map((_, index) => sql`${alias}.${outputName(index + 1)}`));
   const sorted = orderSql(compiler, operation.orderBy, alias, columns, scope);
   const limit = limitSql(compiler, operation.limit, operation.orderBy.length > 0, scope);
-  return { sql: sql`select ${selected} from (${joined}) as ${alias}${sorted}${limit}`, columns };
+  return { sql: sql`select ${selected} from (${joined}) as ${alias}${sorted}${limit}`, columns, tables: 1 };
 }
 
 function inTypes(operand: CompiledQuery, columns: readonly CompiledColumn[], scope: Scope): Sql {

@@ -26,10 +26,19 @@ interface NamedColumn {
   readonly type: Type;
 }
 
+/** A query with a name, as it stands at the beginning of the statement. */
+export interface CommonTable {
+  readonly name: Sql;
+  readonly columns: readonly NamedColumn[];
+  /** How many tables it joins. */
+  readonly tables: number;
+}
+
 interface CompiledSubquery {
   readonly sql: Sql;
   readonly columns: readonly NamedColumn[];
   readonly alias: Sql;
+  readonly tables: number;
 }
 
 /** How often a name may be replaced by what it stands for. */
@@ -42,7 +51,7 @@ export class Statement {
   /** Queries with a name, hoisted to the beginning; a later one may use an earlier. */
   readonly commonTables: { readonly name: Sql; readonly query: Sql }[] = [];
   /** Those that were compiled, by their trees. */
-  readonly namedQueries = new Map<Query, { readonly name: Sql; readonly columns: readonly NamedColumn[] }>();
+  readonly namedQueries = new Map<Query, CommonTable>();
   /** Queries in expressions that were compiled, by the names that WITH gives them and by their texts. */
   readonly subqueries = new Map<object | null, Map<string, CompiledSubquery>>();
   readonly aliasValues = new AliasValues();
