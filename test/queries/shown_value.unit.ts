@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DateTime } from 'luxon';
-import { arrayOf, mapOf, scalar, tupleOf } from '../../src/dialect/types.ts';
+import { arrayOf, mapOf, scalar, timeIn, tupleOf } from '../../src/dialect/types.ts';
 import { valueReader } from '../../src/queries/shown_value.ts';
 
 const time = scalar('datetime');
@@ -38,6 +38,16 @@ describe('values as JSON shows them', () => {
     expect(['2006-04-02 03:30:59+00', '2006-04-02 03:31:00+00'].map(read)).toEqual([
       '2006-04-02T00:00:59-03:30',
       '2006-04-02T01:01:00-02:30',
+    ]);
+  });
+
+  it('are times of their own zone where their type has one', () => {
+    const tokyo = timeIn('Asia/Tokyo', false);
+    expect(valueReader(tokyo, berlin)('2026-11-21 16:00:00+00')).toBe('2026-11-22T01:00:00+09:00');
+    const both = valueReader(tupleOf([tokyo, time]), berlin);
+    expect(both('["2026-11-21T16:00:00Z", "2026-11-21T16:00:00Z"]')).toEqual([
+      '2026-11-22T01:00:00+09:00',
+      '2026-11-21T17:00:00+01:00',
     ]);
   });
 
