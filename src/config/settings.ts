@@ -44,8 +44,8 @@ const schema = z.object({
   EXPORTD_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   /** `id:base64` pairs of 32-byte keys, separated by commas; the first encrypts, all decrypt. */
   EXPORTD_ENCRYPTION_KEYS: z.string().min(1).optional(),
-  /** Whether destinations and webhooks may point at loopback and private addresses. */
-  EXPORTD_ALLOW_PRIVATE_ENDPOINTS: switchOf(false),
+  /** Whether destinations and webhooks may point at loopback and private addresses; `loopback` allows the former alone. */
+  EXPORTD_ALLOW_PRIVATE_ENDPOINTS: z.literal('loopback').or(switchOf(false)).default(false),
   /**
    * Whether a destination without keys and without a role may use the credentials of the machine that exportd runs on.
    * Roles are assumed with those in any case, as far as the machine is allowed to.

@@ -32,7 +32,7 @@ export function stackEnvironment(
     ...(demo && demoSettings),
     EXPORTD_ENCRYPTION_KEYS: encryptionKeys,
     // The stack's own S3 server listens on the loopback address.
-    EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'loopback',
     ...Object.fromEntries(own.filter(([, value]) => value !== '')),
     DATABASE_URL: databaseUrl,
     TEMPORAL_ADDRESS: temporal.address,

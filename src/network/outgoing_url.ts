@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import { isPrivateAddress } from './private_addresses.ts';
+import { isRefusedAddress, type AllowedPrivate } from './private_addresses.ts';
 
 /** Why an address is refused, to follow "… is refused: ". */
 export const privateFault =
@@ -10,15 +10,14 @@ export const privateFault =
  * Says why exportd sends nothing to a URL that a user gave, to follow "… is refused: "; null when it does. A name is
  * looked up only when it is connected to.
  */
-export function outgoingUrlFault(given: string, allowPrivate: boolean): string | null {
+export function outgoingUrlFault(given: string, allowed: AllowedPrivate): string | null {
   if (!URL.canParse(given) || /[\s\p{C}\\]/u.test(given)) return 'it is not a URL';
   const url = new URL(given);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'it must begin with https:// or http://';
   if (url.username !== '' || url.password !== '') return 'it must not hold a user name or password';
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-  if (allowPrivate) return null;
-  if (host === 'localhost' || host.endsWith('.localhost') || isPrivateAddress(host)) return privateFault;
-  return null;
+  const isLocalName = host === 'localhost' || host.endsWith('.localhost');
+  return isRefusedAddress(isLocalName ? '127.0.0.1' : host, allowed) ? privateFault : null;
 }
 
 /**
@@ -26,12 +25,12 @@ export function outgoingUrlFault(given: string, allowPrivate: boolean): string |
  * saved may have been pointed inwards afterwards.
  * @param refusal the error to refuse with.
  */
-export const publicLookupOr =
-  (refusal: () => Error): LookupFunction =>
+export const guardedLookup =
+  (allowed: AllowedPrivate, refusal: () => Error): LookupFunction =>
   (host, options, callback) => {
     lookup(host, options, (error, address, family) => {
       const found = Array.isArray(address) ? address.map((entry) => entry.address) : [address];
-      if (!error && found.some(isPrivateAddress)) callback(refusal(), address, family);
+      if (!error && found.some((one) => isRefusedAddress(one, allowed))) callback(refusal(), address, family);
       else callback(error, address, family);
     });
   };

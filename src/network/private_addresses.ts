@@ -41,8 +41,23 @@ const private6 = addresses(
   'ipv6',
 );
 
+const loopback = addresses([['127.0.0.0', 8]], 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+/** Which addresses that are not of the internet exportd sends to: all, none, or those of the machine that it runs on. */
+export type AllowedPrivate = boolean | 'loopback';
+
+/** Whether exportd sends nothing to an address; a name is none, and is looked up. */
+export const isRefusedAddress = (address: string, allowed: AllowedPrivate): boolean =>
+  allowed !== true && isPrivateAddress(address) && !(allowed === 'loopback' && isLoopbackAddress(address));
+
+function isLoopbackAddress(address: string): boolean {
+  // One of version 4 inside of one of version 6 is found too.
+  return loopback.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
+}
+
 /** Whether an address belongs to the machine itself or to a network that is not the internet. */
-export function isPrivateAddress(address: string): boolean {
+function isPrivateAddress(address: string): boolean {
   if (isIPv4(address)) return private4.check(address, 'ipv4');
   const [plain = ''] = address.split('%');
   return isIPv6(plain) && (!public6.check(plain, 'ipv6') || private6.check(plain, 'ipv6'));

@@ -1,7 +1,8 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Settings } from '../config/settings.ts';
-import { outgoingUrlFault, privateFault, publicLookupOr } from '../network/outgoing_url.ts';
+import { guardedLookup, outgoingUrlFault, privateFault } from '../network/outgoing_url.ts';
+import type { AllowedPrivate } from '../network/private_addresses.ts';
 import { signedHeaders } from './signature.ts';
 
 /** What became of one attempt to send a message. */
@@ -25,19 +26,17 @@ class AddressRefused extends Error {
   override readonly name = 'AddressRefused';
 }
 
-const publicLookup = publicLookupOr(() => new AddressRefused(privateFault));
-
 /** Sends a signed message once. Redirects are not followed; every answer but 2xx is a failure. Never rejects. */
 export async function sendWebhook(
   message: { readonly id: string; readonly url: string; readonly secret: string; readonly body: string },
   settings: WebhookSettings,
 ): Promise<Attempt> {
-  const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate, EXPORTD_WEBHOOK_TIMEOUT_MS: timeoutMs } = settings;
-  const fault = outgoingUrlFault(message.url, allowPrivate);
+  const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowed, EXPORTD_WEBHOOK_TIMEOUT_MS: timeoutMs } = settings;
+  const fault = outgoingUrlFault(message.url, allowed);
   if (fault !== null) return undelivered(`The url is refused: ${fault}.`);
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    return outcomeOf(await post(message, allowPrivate, signal));
+    return outcomeOf(await post(message, allowed, signal));
   } catch (error) {
     if (signal.aborted) return undelivered(`The receiver did not answer within ${timeoutMs / 1_000} s.`);
     return undelivered(faultOf(error));
@@ -47,7 +46,7 @@ export async function sendWebhook(
 /** The status code of the answer. */
 function post(
   { id, url, secret, body }: Parameters<typeof sendWebhook>[0],
-  allowPrivate: boolean,
+  allowed: AllowedPrivate,
   signal: AbortSignal,
 ): Promise<number> {
   const request = url.startsWith('https:') ? httpsRequest : httpRequest;
@@ -62,7 +61,7 @@ function post(
       },
       agent: false,
       signal,
-      ...(allowPrivate ? {} : { lookup: publicLookup }),
+      ...(allowed !== true && { lookup: guardedLookup(allowed, () => new AddressRefused(privateFault)) }),
     });
     sent.on('error', reject);
     sent.on('response', (response) => {

@@ -6,7 +6,7 @@ import type { Settings } from '../../config/settings.ts';
 import { DestinationFault } from '../destination.ts';
 import type { S3Config } from './config.ts';
 import { credentialsOf } from './credentials.ts';
-import { endpointFault, publicLookup } from './endpoint.ts';
+import { endpointFault, endpointLookup } from './endpoint.ts';
 
 /** The client tries a request this often before its caller learns of the fault. */
 const attempts = 2;
@@ -34,8 +34,12 @@ function requestHandler(config: S3Config, settings: Settings): NodeHttpHandler {
     throw new DestinationFault('EndpointRefused', `The endpoint_url is refused: ${fault}.`, {
       transient: false,
     });
-  const guarded = config.endpoint_url !== null && !allowPrivate;
-  const agent = { keepAlive: true, maxSockets: socketsMaximum, ...(guarded ? { lookup: publicLookup } : {}) };
+  const guarded = config.endpoint_url !== null && allowPrivate !== true;
+  const agent = {
+    keepAlive: true,
+    maxSockets: socketsMaximum,
+    ...(guarded && { lookup: endpointLookup(allowPrivate) }),
+  };
   return new NodeHttpHandler({
     httpAgent: new HttpAgent(agent),
     httpsAgent: new HttpsAgent(agent),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CommandRefused } from '../../domain/errors.ts';
+import type { AllowedPrivate } from '../../network/private_addresses.ts';
 import type { RowSelection } from '../../source/row_selection.ts';
 import { configAttribute, givenMembers, parseMembers, refuseMember } from '../config_members.ts';
 import type { DestinationSettings } from '../destination.ts';
@@ -102,8 +103,8 @@ function checkPrefix({ prefix }: Members): void {
   if (fault !== null) throw refuseMember('prefix', fault);
 }
 
-function checkEndpoint({ endpoint_url }: Members, allowPrivate: boolean): void {
-  const fault = endpoint_url === null ? null : endpointFault(endpoint_url, allowPrivate);
+function checkEndpoint({ endpoint_url }: Members, allowed: AllowedPrivate): void {
+  const fault = endpoint_url === null ? null : endpointFault(endpoint_url, allowed);
   if (fault !== null) throw refuseMember('endpoint_url', `The endpoint_url is refused: ${fault}.`);
 }
 

@@ -1,6 +1,6 @@
 import dns from 'node:dns';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { publicLookup } from '../../../src/destination/s3/endpoint.ts';
+import { endpointLookup } from '../../../src/destination/s3/endpoint.ts';
 import { s3Settings, visitBucket } from './bucket_requests.ts';
 import { startWebServer, type WebServer } from './web_server.ts';
 
@@ -70,15 +70,27 @@ describe('an endpoint whose name leads inwards', () => {
         { address: '10.0.0.1', family: 4 },
       ]);
     }) as typeof dns.lookup);
-    const error = await new Promise((resolve) => publicLookup('storage.example.com', { all: true }, resolve));
+    const error = await new Promise((resolve) =>
+      endpointLookup(false)('storage.example.com', { all: true }, resolve),
+    );
     expect(error).toMatchObject({ type: 'EndpointRefused' });
   });
 
-  it('is used where the installation allows it', async () => {
+  it.each(['true', 'loopback'])('is used where the installation allows it: %s', async (allowed) => {
     nameServer('127.0.0.1');
-    expect(await visit({ endpoint_url: `http://storage.example.com:${port()}` }, 'true')).toBeNull();
+    expect(await visit({ endpoint_url: `http://storage.example.com:${port()}` }, allowed)).toBeNull();
     expect(server.received).toHaveLength(1);
   });
+
+  it.each(['169.254.169.254', '10.0.0.1', 'fe80::1%lo', '::ffff:169.254.169.254'])(
+    'is refused where only the machine itself is allowed and it is %s',
+    async (address) => {
+      nameServer(address);
+      const fault = await visit({ endpoint_url: `http://storage.example.com:${port()}` }, 'loopback');
+      expect(fault).toMatchObject({ type: 'EndpointRefused', transient: false });
+      expect(server.received).toHaveLength(0);
+    },
+  );
 });
 
 describe('a server that redirects', () => {
