@@ -4,7 +4,7 @@ import { ownText, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
 import { onceOf } from './once.ts';
 import { unitAt, writtenInterval } from './units.ts';
-import { localTime, momentOf, timeAt, zoneAt } from './zones.ts';
+import { isInUtc, localTime, momentOf, timeAt, zoneAt } from './zones.ts';
 
 function dateOf(site: CallSite, local: Sql, time = 0): Emitted {
   return { sql: sql`(${local})::date`, type: scalar('date', argument(site, time).type.nullable) };
@@ -15,6 +15,14 @@ function timeOf(site: CallSite, local: Sql, zone: number | null, time = 0): Emit
   const { nullable } = argument(site, time).type;
   return { sql: momentOf(local, zoneAt(site, zone, time)), type: timeAt(site, zone, nullable, time) };
 }
+
+// Days from which weeks are counted, before all times that are likely.
+const firstMonday = '0001-01-01';
+const firstSunday = '0001-01-07';
+
+/** When a stretch of a fixed length began in UTC. */
+const binned = (length: string, moment: Sql, first = firstMonday): Sql =>
+  sql`date_bin('${ownText(length)}'::interval, ${moment}, '${ownText(first)}T00:00:00Z'::timestamptz)`;
 
 const truncated = (unit: string, local: Sql): Sql => sql`date_trunc('${ownText(unit)}', ${local})`;
 
@@ -33,6 +41,8 @@ const startTime =
 function beginOf(site: CallSite, unit: TimeUnit, zoneArgument: number, time: number): Emitted {
   const { sql: piece, type } = argument(site, time);
   const zone = zoneAt(site, zoneArgument, time);
+  if (type.kind === 'datetime' && isInUtc(site, zoneArgument, time))
+    return { sql: binned(`1 ${unit}`, piece), type: timeAt(site, zoneArgument, type.nullable, time) };
   if (type.kind === 'datetime' && unit !== 'day')
     return {
       sql: sql`date_trunc('${ownText(unit)}', ${piece}, ${zone})`,
@@ -56,8 +66,19 @@ const everyMinutes =
     };
   };
 
-const weekStart = (day: Sql, monday: boolean): Sql =>
-  monday ? truncated('week', day) : sql`(date_trunc('week', ${day} + interval '1 day') - interval '1 day')`;
+/** The first day of a week that begins on a Monday or a Sunday. */
+function weekOf(site: CallSite, monday: boolean, zoneArgument: number, time = 0): Emitted {
+  const { sql: piece, type } = argument(site, time);
+  if (type.kind === 'datetime' && isInUtc(site, zoneArgument, time)) {
+    const begin = binned('7 days', piece, monday ? firstMonday : firstSunday);
+    return dateOf(site, sql`(${begin} at time zone 'UTC')`, time);
+  }
+  const day = localTime(site, time, zoneAt(site, zoneArgument, time));
+  const begin = monday
+    ? truncated('week', day)
+    : sql`(date_trunc('week', ${day} + interval '1 day') - interval '1 day')`;
+  return dateOf(site, begin, time);
+}
 
 const startOfWeek: Emitter = (site) => {
   const mode = site.values[1];
@@ -70,7 +91,7 @@ const startOfWeek: Emitter = (site) => {
     typeof mode?.constant === 'bigint'
       ? mode.constant % 2n === 1n
       : site.statement.project.weekStartDay === 'monday';
-  return dateOf(site, weekStart(localTime(site, 0, zoneAt(site, 2)), monday));
+  return weekOf(site, monday, 2);
 };
 
 /** Years count from year 0, months from 1900, weeks from a Monday, days from 1970, hours from midnight. */
@@ -127,6 +148,7 @@ const days = new Set<TimeUnit>(['week', 'month', 'quarter', 'year']);
 const dateTrunc: Emitter = (site) => {
   const unit = unitAt(site, 0);
   if (!days.has(unit)) return beginOf(site, unit, 2, 1);
+  if (unit === 'week') return weekOf(site, true, 2, 1);
   return dateOf(site, truncated(unit, localTime(site, 1, zoneAt(site, 2, 1))), 1);
 };
 
@@ -134,7 +156,7 @@ export const dateStartEmitters: Readonly<Record<string, Emitter>> = {
   toStartOfYear: startDay('year'),
   toStartOfQuarter: startDay('quarter'),
   toStartOfMonth: startDay('month'),
-  toMonday: startDay('week'),
+  toMonday: (site) => weekOf(site, true, 1),
   toLastDayOfMonth: (site) =>
     dateOf(
       site,
