@@ -61,7 +61,7 @@ function post(
       },
       agent: false,
       signal,
-      ...(allowed !== true && { lookup: guardedLookup(allowed, () => new AddressRefused(privateFault)) }),
+      lookup: guardedLookup(allowed, () => new AddressRefused(privateFault)),
     });
     sent.on('error', reject);
     sent.on('response', (response) => {

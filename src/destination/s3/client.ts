@@ -34,11 +34,10 @@ function requestHandler(config: S3Config, settings: Settings): NodeHttpHandler {
     throw new DestinationFault('EndpointRefused', `The endpoint_url is refused: ${fault}.`, {
       transient: false,
     });
-  const guarded = config.endpoint_url !== null && allowPrivate !== true;
   const agent = {
     keepAlive: true,
     maxSockets: socketsMaximum,
-    ...(guarded && { lookup: endpointLookup(allowPrivate) }),
+    ...(config.endpoint_url !== null && { lookup: endpointLookup(allowPrivate) }),
   };
   return new NodeHttpHandler({
     httpAgent: new HttpAgent(agent),

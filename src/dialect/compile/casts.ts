@@ -1,4 +1,3 @@
-import { isTimeZone } from '../../domain/intervals.ts';
 import type { TypeName } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
 import { nearestName } from '../nearest_name.ts';
@@ -23,6 +22,7 @@ import {
 import { coerce, readConstant } from './coerce.ts';
 import { postgresType } from './json_values.ts';
 import { castTextTo } from './text_casts.ts';
+import { timeZoneNamed } from './time_zones.ts';
 import { toText } from './to_text.ts';
 
 const kindsByName: Readonly<Record<string, ScalarKind>> = {
@@ -104,12 +104,7 @@ export function typeOfName(node: TypeName, statement: Statement): Type {
 /** `'UTC'` of `DateTime64(3, 'UTC')`. */
 function zoneOfType(node: TypeName, statement: Statement): string | undefined {
   const named = node.arguments.find((one) => one.kind === 'string');
-  if (named !== undefined && !isTimeZone(named.value))
-    throw statement.error(
-      "There is no time zone of this name. Write one of a place, such as 'Europe/Berlin'.",
-      named,
-    );
-  return named?.value;
+  return named && timeZoneNamed(named.value, named, statement);
 }
 
 /** A value as another type; what cannot be read is null. @throws DialectError where the types do not allow it. */

@@ -2,7 +2,7 @@ import { coerce, unify } from '../../compile/coerce.ts';
 import { argument, type CallSite, type Emitter, nodeAt, piece } from '../../compile/functions/site.ts';
 import { defaultOf, fromJson, toJsonItem } from '../../compile/json_values.ts';
 import { derive, type Value } from '../../resolve/value.ts';
-import { bind, commaList, joinSql, sql, type Sql } from '../../sql.ts';
+import { bind, commaList, joinSql, ownText, sql, type Sql } from '../../sql.ts';
 import {
   arrayOf,
   commonType,
@@ -62,11 +62,12 @@ const range: Emitter = (site) => {
       : sql`least(greatest(${site.values[2].sql}, -1000000000), 1000000000)`,
   ];
   const bounded = (bound: Sql): Sql => sql`least(greatest(${bound}, -1000000000000000), 1000000000000000)`;
+  const furthest = ownText(String(mostItems - 1));
   const [from, to] =
     second === undefined ? [sql`0::int8`, bounded(first)] : [bounded(first), bounded(second)];
   return {
     sql: sql`(select coalesce(jsonb_agg(counted.n order by counted.at), '[]'::jsonb) from generate_series(${from},
-      case when ${first} is null or ${second ?? first} is null then null when ${step} > 0 then least(${to} - 1, ${from} + 99999 * ${step}) else greatest(${to} + 1, ${from} + 99999 * ${step}) end,
+      case when ${first} is null or ${second ?? first} is null then null when ${step} > 0 then least(${to} - 1, ${from} + ${furthest} * ${step}) else greatest(${to} + 1, ${from} + ${furthest} * ${step}) end,
       nullif(${step}, 0)) with ordinality as counted(n, at))`,
     type: arrayOf(scalar('integer')),
   };
@@ -206,7 +207,7 @@ const zip: Emitter = (site) => {
 const withConstant: Emitter = (site) => {
   const value = argument(site, 1);
   return {
-    sql: sql`(select coalesce(jsonb_agg(${toJsonItem(value.sql, value.type)} order by copy.n), '[]'::jsonb) from generate_series(1, least(coalesce(${piece(site, 0)}, 0), 100000)) as copy(n))`,
+    sql: sql`(select coalesce(jsonb_agg(${toJsonItem(value.sql, value.type)} order by copy.n), '[]'::jsonb) from generate_series(1, least(coalesce(${piece(site, 0)}, 0), ${ownText(String(mostItems))})) as copy(n))`,
     type: arrayOf(value.type),
   };
 };

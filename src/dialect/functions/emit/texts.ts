@@ -8,7 +8,7 @@ import {
 } from '../../compile/functions/site.ts';
 import { mostCharacters, within, writtenNumber } from './bounds.ts';
 import { textOfBytes } from './bytes.ts';
-import { bind, commaList, joinSql, sql, type Sql } from '../../sql.ts';
+import { bind, commaList, joinSql, ownText, sql, type Sql } from '../../sql.ts';
 import { nameOfType, scalar, type Type } from '../../types.ts';
 import { shownText } from './shown_text.ts';
 import { once } from './once.ts';
@@ -27,8 +27,7 @@ const textOf =
   (make: (...pieces: readonly Sql[]) => Sql): Emitter =>
   (site) => ({ sql: make(...site.values.map((value) => value.sql)), type: nullableText(site) });
 
-/** Longest text that a function makes; more would fill the memory of the database. */
-const longest = sql`1000000`;
+const longest = ownText(String(mostCharacters));
 const count = (number: Sql): Sql => sql`(least(greatest(${number}, 0), ${longest}))::int4`;
 
 /** Letters of ASCII only, and whatever the database's locale is. */
@@ -191,7 +190,7 @@ export const textEmitters: Readonly<Record<string, Emitter>> = {
     (site) => writtenNumber(site, 1),
     textOf(
       (text = sql``, number = sql``) =>
-        sql`repeat(${text}, (least(greatest(${number}, 0), 1000000 / greatest(octet_length(${text}), 1)))::int4)`,
+        sql`repeat(${text}, (least(greatest(${number}, 0), ${longest} / greatest(octet_length(${text}), 1)))::int4)`,
     ),
   ),
   trim: trimmed(sql`btrim`),

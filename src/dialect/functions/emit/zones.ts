@@ -1,5 +1,5 @@
 import { argument, type CallSite, nodeAt } from '../../compile/functions/site.ts';
-import { isTimeZone } from '../../../domain/intervals.ts';
+import { timeZoneNamed } from '../../compile/time_zones.ts';
 import { bind, sql, type Sql } from '../../sql.ts';
 import { timeIn, type Type, zoneOf } from '../../types.ts';
 
@@ -36,12 +36,7 @@ function zoneNamed(site: CallSite, name: unknown, place: number): string {
       "The time zone is a text that is written out, such as 'Europe/Berlin'.",
       nodeAt(site, place),
     );
-  if (!isTimeZone(name))
-    throw site.statement.error(
-      "There is no time zone of this name. Write one of a place, such as 'Europe/Berlin'.",
-      nodeAt(site, place),
-    );
-  return name;
+  return timeZoneNamed(name, nodeAt(site, place), site.statement);
 }
 
 /** A date or a time as the time that clocks of a zone show, without a zone. */

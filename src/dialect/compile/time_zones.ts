@@ -1,0 +1,13 @@
+import { isTimeZone } from '../../domain/intervals.ts';
+import type { Node } from '../ast_node.ts';
+import type { Statement } from '../resolve/statement.ts';
+
+/** The name of a time zone that is written out. @throws DialectError for what is no zone */
+export function timeZoneNamed(name: string, node: Node, statement: Statement): string {
+  if (!isTimeZone(name))
+    throw statement.error(
+      "There is no time zone of this name. Write one of a place, such as 'Europe/Berlin'.",
+      node,
+    );
+  return name;
+}
