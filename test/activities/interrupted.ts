@@ -13,13 +13,14 @@ export interface Interruptions {
   readonly completed?: () => Promise<void> | void;
 }
 
-/** An attempt's way to the journal and the bucket with a test between; `sent` are the parts that were sent, by number. */
+/** An attempt's way to the journal and the bucket with a test between; `sent` are the parts that were sent, by number, `listed` those that the bucket had. */
 export function interrupted(
   stage: { readonly runSteps: RunSteps; readonly openDestination: OpenDestination },
   between: Interruptions,
 ) {
   const sent = new Map<number, number>();
   const arrived = new Set<number>();
+  const listed = new Set<number>();
   const upload = (real: FileUpload): FileUpload => ({
     ...real,
     putPart: async (number, bytes, signal) => {
@@ -32,7 +33,9 @@ export function interrupted(
     },
     listParts: async (signal) => {
       await between.listParts?.();
-      return real.listParts(signal);
+      const parts = await real.listParts(signal);
+      parts?.forEach(({ part_number }) => listed.add(part_number));
+      return parts;
     },
     complete: async (parts, bytes, signal) => {
       await between.complete?.();
@@ -55,7 +58,7 @@ export function interrupted(
       await stage.runSteps.planPart(runId, attempt, key, part);
     },
   };
-  return { openDestination, runSteps, sent, arrived };
+  return { openDestination, runSteps, sent, arrived, listed };
 }
 
 /**
