@@ -67,8 +67,6 @@ export default typescript.config(
         'error',
         { assertFunctionNames: ['expect', 'expect*', 'until', 'fc.assert', '**.then', '**.thenRefused'] },
       ],
-      // Tests of many cases, random ones too, expect of each what it asks for.
-      'jest/no-conditional-expect': 'off',
       'jest/no-standalone-expect': ['error', { additionalTestBlockFunctions: ['afterEach'] }],
     },
   },

@@ -8,6 +8,7 @@ import type {
   Skipped,
   Throughput,
 } from '../../src/bench/document.ts';
+import { pipelineObstacle } from '../../src/bench/pipeline.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { expectNothingLeft, runBench } from './run_bench.ts';
 
@@ -16,11 +17,8 @@ const folder = () => join(fromSetUp('EXPORTD_TEST_FOLDER'), 'bench');
 
 const run = (...args: string[]) => runBench(folder(), '--events', String(events), ...args);
 
-const isMeasured = <Result extends object>(result: Result | Skipped): result is Result =>
-  !('skipped' in result);
-
 function measured<Result extends object>(result: Result | Skipped | undefined): Result {
-  if (result === undefined || !isMeasured(result)) throw new Error(`Not measured: ${JSON.stringify(result)}`);
+  if (result === undefined || 'skipped' in result) throw new Error(`Not measured: ${JSON.stringify(result)}`);
   return result;
 }
 
@@ -36,6 +34,21 @@ function expectRatio(ratio: number | null, one: Throughput, other: Throughput): 
   expect(((ratio ?? 0) * other.seconds.median) / one.seconds.median).toBeCloseTo(1, 1);
 }
 
+function expectComparison(skippedOrNot: PipelineResult | Skipped, result: ExportResult): void {
+  const pipeline = measured<PipelineResult>(skippedOrNot);
+  expectFigures(pipeline);
+  expectRatio(result.times_faster_than_pipeline, pipeline, result);
+  expect(result.size_to_pipeline).toBeCloseTo(result.bytes / pipeline.bytes, 2);
+}
+
+function expectNoComparison(pipeline: PipelineResult | Skipped, result: ExportResult): void {
+  expect(pipeline).toEqual({ skipped: pipelineObstacle() });
+  expect(result).toMatchObject({ times_faster_than_pipeline: null, size_to_pipeline: null });
+}
+
+/** A machine with nothing but Node has no pipeline to compare with. */
+const expectPipeline = pipelineObstacle() === undefined ? expectComparison : expectNoComparison;
+
 describe('exportd bench', () => {
   it('prints one document whose figures fit together, and leaves nothing behind', async () => {
     const ended = await run('--json', '--formats', 'JSONLines+gzip,JSONLines+lzma');
@@ -45,7 +58,6 @@ describe('exportd bench', () => {
     expect(found.copy_bytes / events).toBeLessThan(500);
 
     const { floor } = found;
-    const { pipeline } = found;
     const [gzip, lzma] = found.exports;
     const result = measured<ExportResult & { format: string }>(gzip);
     expect(result).toMatchObject({ format: 'JSONLines+gzip', rows: events });
@@ -59,15 +71,7 @@ describe('exportd bench', () => {
     expect(result.seconds_from_command.median).toBeGreaterThanOrEqual(result.seconds.median);
     expect(result.peak_memory_bytes).toBeGreaterThanOrEqual(result.idle_memory_bytes ?? Infinity);
     expectRatio(result.ratio_to_floor, result, floor);
-    if (isMeasured<PipelineResult>(pipeline)) {
-      expectFigures(pipeline);
-      expectRatio(result.times_faster_than_pipeline, pipeline, result);
-      expect(result.size_to_pipeline).toBeCloseTo(result.bytes / pipeline.bytes, 2);
-    } else {
-      // A machine with nothing but Node.
-      expect(pipeline.skipped).toMatch(/^Not on PATH: /);
-      expect(result).toMatchObject({ times_faster_than_pipeline: null, size_to_pipeline: null });
-    }
+    expectPipeline(found.pipeline, result);
     await expectNothingLeft(ended, folder());
   });
 

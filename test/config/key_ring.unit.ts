@@ -30,11 +30,12 @@ describe('the key ring', () => {
     expect(() => createKeyRing(`b:${key()}`).open(sealed, 'place')).toThrow('"a"');
   });
 
-  it.each([undefined, '', 'nonsense', 'a:short', `:${key()}`])(
-    'refuses the setting %j without showing it',
-    (setting) => {
-      expect(() => createKeyRing(setting)).toThrow(SettingsError);
-      if (setting) expect(() => createKeyRing(setting)).not.toThrow(setting);
-    },
-  );
+  it.each([undefined, ''])('refuses the setting %j', (setting) => {
+    expect(() => createKeyRing(setting)).toThrow(SettingsError);
+  });
+
+  it.each(['nonsense', 'a:short', `:${key()}`])('refuses the setting %j without showing it', (setting) => {
+    expect(() => createKeyRing(setting)).toThrow(SettingsError);
+    expect(() => createKeyRing(setting)).not.toThrow(setting);
+  });
 });

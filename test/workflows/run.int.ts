@@ -9,6 +9,7 @@ import {
   type Behaviour,
   type ControlStack,
 } from '../temporal/control_stack.ts';
+import type { BarrierState } from '../../src/source/source.ts';
 import { createRunStarter } from '../../src/temporal/run_starter.ts';
 import { runWorkflowId } from '../../workflows/messages.ts';
 
@@ -79,19 +80,18 @@ describe('the run workflow', () => {
   });
 
   it('waits for open transactions, and says who held it when it gives up', async () => {
-    let looks = 0;
+    const states: BarrierState[] = [];
+    const held: BarrierState = { phase: 'transactions', holders: ['3/4'] };
     stack.behaviour.lookAtBarrier = (_, state) => {
-      looks += 1;
-      if (looks > 1) expect(state).toEqual({ phase: 'transactions', holders: ['3/4'] });
-      return Promise.resolve({
-        state: { phase: 'transactions', holders: ['3/4'] },
-        wait_ms: 50,
-        held_by: ['a session of "etl"'],
-      });
+      states.push(state);
+      return Promise.resolve({ state: held, wait_ms: 50, held_by: ['a session of "etl"'] });
     };
     const id = await exportWithRun();
     await stack.runIn(id, 'Completed');
-    expect(looks).toBeGreaterThan(1);
+    const [first, ...later] = states;
+    expect(first).toEqual({ phase: 'settling' });
+    expect(later.length).toBeGreaterThan(0);
+    expect(later).toEqual(later.map(() => held));
     expect(await logOf(id)).toContain('a session of "etl"');
   });
 

@@ -8,7 +8,7 @@ import { relationsOf } from '../../../src/source/relations.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { contextOf } from '../dates/context.ts';
-import { insertEvents, randomEvents } from '../filters/random_events.ts';
+import { insertEvents, personIdOf, randomEvents } from '../filters/random_events.ts';
 import { randomFilters } from '../filters/random_filters.ts';
 import {
   plainAggregates,
@@ -100,7 +100,14 @@ describe('random queries of events', () => {
       .sort((one, other) => (one.uuid < other.uuid ? -1 : 1))
       .map(({ uuid, person, distinct_id }) => [
         uuid,
-        person === null ? { distinct_id } : expect.objectContaining({ properties: person, distinct_id }),
+        person === null
+          ? { distinct_id }
+          : {
+              uuid: personIdOf(distinct_id),
+              created_at: '2026-01-01T00:00:00Z',
+              properties: person,
+              distinct_id,
+            },
       ]);
     expect(results).toEqual(expected);
   });
