@@ -34,8 +34,8 @@ function expectRatio(ratio: number | null, one: Throughput, other: Throughput): 
   expect(((ratio ?? 0) * other.seconds.median) / one.seconds.median).toBeCloseTo(1, 1);
 }
 
-function expectComparison(skippedOrNot: PipelineResult | Skipped, result: ExportResult): void {
-  const pipeline = measured<PipelineResult>(skippedOrNot);
+function expectComparison(found: PipelineResult | Skipped, result: ExportResult): void {
+  const pipeline = measured<PipelineResult>(found);
   expectFigures(pipeline);
   expectRatio(result.times_faster_than_pipeline, pipeline, result);
   expect(result.size_to_pipeline).toBeCloseTo(result.bytes / pipeline.bytes, 2);
