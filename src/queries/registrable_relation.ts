@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { isDialectTable } from '../dialect/resolve/tables/names.ts';
 import { quoteRelation, type Relations } from '../source/relations.ts';
-import { sessionReplayEvents } from './source_schema.ts';
+import { optionalRelations } from './source_schema.ts';
 import { WarehouseRefused } from './warehouse_refused.ts';
 import type { RegistrableRelation } from './warehouse_tables.ts';
 
@@ -44,7 +44,7 @@ export async function findRegistrable(
     relations.events,
     relations.persons,
     relations.person_distinct_ids,
-    sessionReplayEvents,
+    ...Object.values(optionalRelations),
   ]);
   const { schema, name, is_own, columns } = found;
   const full = `${schema}.${name}`;

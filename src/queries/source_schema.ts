@@ -4,7 +4,17 @@ import { columnTypesOf, type Relations } from '../source/relations.ts';
 import type { PropertyScope } from './property_definitions.ts';
 import type { QueryProject } from './query_kind.ts';
 
-export const sessionReplayEvents = '"public"."session_replay_events"';
+/** Relations that not every source has. */
+export const optionalRelations = {
+  sessionReplayEvents: '"public"."session_replay_events"',
+  groups: '"public"."groups"',
+} as const;
+
+/** A relation called groups is a common one; where it lacks one of these it holds something else. */
+const groupColumns = [
+  ...['team_id', 'group_type_index', 'group_key'],
+  ...['group_properties', 'created_at', 'updated_at'],
+];
 
 type Connection = Pick<pg.ClientBase, 'query'>;
 
@@ -25,6 +35,12 @@ export async function readSourceSchema(
     relation,
     columns: await columnTypesOf(connection, relation),
   });
+  const readIfPresent = (relation: string): Promise<SourceRelation | null> =>
+    read(relation).catch((error: unknown) => {
+      if (Error.isError(error) && error.name === 'RelationNotFound') return null;
+      throw error;
+    });
+  const groups = await readIfPresent(optionalRelations.groups);
   const propertyTypes = (wanted: PropertyScope): PropertyTypes =>
     new Map(
       property_definitions.filter(({ scope }) => scope === wanted).map(({ name, type }) => [name, type]),
@@ -33,11 +49,8 @@ export async function readSourceSchema(
     events: await read(relations.events),
     persons: await read(relations.persons),
     personDistinctIds: await read(relations.person_distinct_ids),
-    sessionReplayEvents: await read(sessionReplayEvents).catch((error: unknown) => {
-      if (Error.isError(error) && error.name === 'RelationNotFound') return null;
-      throw error;
-    }),
-    groups: null,
+    sessionReplayEvents: await readIfPresent(optionalRelations.sessionReplayEvents),
+    groups: groupColumns.every((name) => groups?.columns.has(name)) ? groups : null,
     warehouse: await readWarehouse(connection, warehouse_tables),
     eventProperties: propertyTypes('event'),
     personProperties: propertyTypes('person'),

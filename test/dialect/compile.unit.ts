@@ -42,6 +42,15 @@ describe('what cannot be resolved', () => {
     expect(error.excerpt).toBe('  propertys.plan\n  ^^^^^^^^^');
   });
 
+  it.each([
+    ['group_0.properties.x FROM events', 'The key of the group is $group_0.'],
+    ['key FROM groups', 'The source has no relation public.groups that holds them; '],
+    ['session_id FROM session_replay_events', 'The source has no relation public.session_replay_events.'],
+  ])('is %s where the source has no such relation', (query, suggestion) => {
+    const without = { ...project.schema, groups: null, sessionReplayEvents: null };
+    expect(() => compileQuery(`SELECT ${query}`, { ...project, schema: without })).toThrow(suggestion);
+  });
+
   it('is a FROM of too many tables, also where queries in it join them, unless those are planned by themselves', () => {
     const joined = (name: string) =>
       Array.from({ length: 11 }, (_, index) => `persons AS ${name}${index}`).join(', ');

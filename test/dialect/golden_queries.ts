@@ -273,6 +273,19 @@ export const goldenQueries: readonly Golden[] = [
     [['s1', 7, 'a@ex.com']],
   ],
   [
+    'SELECT distinct_id, group_0.key, group_0.index, group_0.properties.name, group_1.key FROM events ORDER BY timestamp',
+    [
+      ['c', null, null, null, null],
+      ['a', 'acme', 0, 'Acme', null],
+      ['a', null, null, null, null],
+      ['b', null, null, null, null],
+    ],
+  ],
+  [
+    'SELECT key, properties FROM groups WHERE index = 0 AND team_id = 41',
+    [['acme', { name: 'Acme', plan: 'team signup' }]],
+  ],
+  [
     'SELECT e.distinct_id, sum(o.total) FROM events AS e INNER JOIN warehouse.orders AS o ON o.distinct_id = e.distinct_id GROUP BY 1 ORDER BY 1',
     [
       ['a', 25],

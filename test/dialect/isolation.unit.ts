@@ -12,7 +12,7 @@ import { rubbishProject } from './rubbish_data.ts';
 
 /** The relations of the source, and the one table that belongs to the project as a whole. */
 const ofTeams = new Set(
-  ['events', 'persons', 'person_distinct_ids', 'session_replay_events', 'orders'].map(
+  ['events', 'persons', 'person_distinct_ids', 'session_replay_events', 'groups', 'orders'].map(
     (name) => `public.${name}`,
   ),
 );
@@ -49,7 +49,7 @@ describe('the team filter', () => {
 
   it('stands at every relation of whatever the grammar makes and that compiles', async () => {
     const vocabulary = {
-      tables: ['events', 'persons', 'sessions', 'person_distinct_ids'],
+      tables: ['events', 'persons', 'sessions', 'person_distinct_ids', 'groups'],
       fields: ['distinct_id', 'properties.plan', 'properties', 'id', 'event', 'person.properties.email'],
       functions: ['count', 'lower', 'toString', 'coalesce', 'if', 'max'],
     };
@@ -68,6 +68,7 @@ describe('the team filter', () => {
     'SELECT person.properties.email, session.$session_duration, pdi.person.properties.email FROM events',
     'WITH e AS (SELECT * FROM events) SELECT * FROM e UNION ALL SELECT * FROM e',
     'SELECT p.* FROM (SELECT * FROM persons) AS p RIGHT JOIN session_replay_events AS r ON r.person_id = p.id',
+    'SELECT group_0.properties.name, e.group_4.key, g.* FROM events AS e LEFT JOIN groups AS g ON g.key = e.$group_0',
     'SELECT DISTINCT ON (event) event FROM events ORDER BY event',
     'SELECT event FROM events GROUP BY ROLLUP(event) LIMIT 1 BY event',
     'SELECT arrayMap(x -> x, groupArray(person.properties.email) OVER (ORDER BY session.$session_duration)) FROM events',

@@ -13,11 +13,13 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   events: [
     ...['event', 'distinct_id', 'properties.plan', 'person.properties.email', 'session.$entry_current_url'],
     ...['pdi.person.properties.email', '$session_id', 'poe.properties.email'],
+    ...['group_0.properties.plan', 'group_1.key'],
   ],
   persons: ['properties.email', "properties['email']"],
   person_distinct_ids: ['distinct_id', 'person.properties.email'],
   sessions: ['session_id', '$entry_current_url', 'distinct_id'],
   session_replay_events: ['session_id', 'first_url', 'person.properties.email'],
+  groups: ['key', 'properties.plan'],
   'warehouse.orders': ['distinct_id'],
   plans: ['name'],
 };

@@ -17,6 +17,7 @@ const events: readonly (readonly [string, string, string | null, object, string]
       amount: 10,
       $session_id: 's1',
       $current_url: 'https://ex.com/p?x=1',
+      $group_0: 'acme',
       tags: ['a', 'b'],
       deep: { k: { z: 5 } },
     },
@@ -33,13 +34,13 @@ const events: readonly (readonly [string, string, string | null, object, string]
     '$pageview',
     'b',
     person(2),
-    { plan: 'free', amount: '2.5', $session_id: 's2', trial_ends: '2026-12-01' },
+    { plan: 'free', amount: '2.5', $session_id: 's2', trial_ends: '2026-12-01', $group_0: 'gone' },
     '2026-11-20T11:30:00Z',
   ],
   ['signup', 'c', null, { empty: '', trial_ends: '2026-02-30' }, '2026-11-18T23:30:00Z'],
 ];
 
-/** Four events, two persons and a deleted one, a recording, orders; the same of another project, all called by the secret. */
+/** Four events, two persons and a deleted one, a recording, groups, orders; the same of another project, all called by the secret. */
 export async function insertSmallData(pool: Pool): Promise<void> {
   await pool.query(`create table orders (team_id int, id bigint, distinct_id text, total numeric, paid_at timestamptz);
     create table plans (name text, price int); insert into plans values ('pro', 20), ('free', 0)`);
@@ -65,6 +66,11 @@ export async function insertSmallData(pool: Pool): Promise<void> {
       values ($1, 's1', 'a', '2026-11-20 10:00Z', '2026-11-20 10:05Z', 'https://ex.com', 7)`,
     [teamId],
   );
+  await pool.query(
+    `insert into groups (team_id, group_type_index, group_key, group_properties)
+      values ($1, 0, 'acme', '{"name": "Acme", "plan": "team signup"}'), ($1, 1, 'acme', '{"plan": "free"}')`,
+    [teamId],
+  );
   await pool.query(`insert into orders values ($1, 1, 'a', 12.50, '2026-11-20Z'), ($1, 2, 'b', 7.25, null)`, [
     teamId,
   ]);
@@ -73,7 +79,10 @@ export async function insertSmallData(pool: Pool): Promise<void> {
 
 /** Rows that every join of a query without the team filter would meet. */
 async function insertOtherTeam(pool: Pool, other: number): Promise<void> {
-  const properties = { plan: secret, email: secret, $session_id: 's1', $current_url: `https://${secret}/` };
+  const properties = {
+    ...{ plan: secret, email: secret, name: secret, $current_url: `https://${secret}/` },
+    ...{ $session_id: 's1', $group_0: 'acme', $group_1: 'acme' },
+  };
   await pool.query(
     `insert into events (team_id, uuid, event, distinct_id, person_id, properties, timestamp)
       select $1, gen_random_uuid(), $2, d, $3, $4, '2026-11-20T09:00:00Z' from unnest(array['a', 'b', $2]) as d`,
@@ -93,6 +102,11 @@ async function insertOtherTeam(pool: Pool, other: number): Promise<void> {
     `insert into session_replay_events (team_id, session_id, distinct_id, min_first_timestamp, max_last_timestamp, first_url)
       values ($1, 's1', 'a', now(), now(), $2), ($1, $2, $2, now(), now(), $2)`,
     [other, secret],
+  );
+  await pool.query(
+    `insert into groups (team_id, group_type_index, group_key, group_properties)
+      select $1, type, key, $3 from generate_series(0, 4) as type, unnest(array['acme', 'gone', $2]) as key`,
+    [other, secret, properties],
   );
   await pool.query(`insert into orders values ($1, 1, $2, 1, now())`, [other, secret]);
 }

@@ -125,7 +125,7 @@ describe('a query that cannot be exported', () => {
     ['select now() from events', /now\(\) is not supported .*\(line 1, column 8\)/],
     ['select uuid from events where timestamp > today() - 1', /today\(\) is not supported/],
     ['select session.$entry_pathname from events', /a session changes while its events arrive/],
-    ['select group_0.properties from events', /groups are not stored/],
+    ['select group_0.properties from events', /a group changes after its events/],
     ['select uuid as a, event as A from events', /Two columns are called A/],
     ['select uuid, uuid from events', /Two columns are called uuid/],
     ['select no_such from events', /Unable to resolve field: no_such .*\(line 1, column 8\)/],

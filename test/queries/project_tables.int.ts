@@ -116,6 +116,7 @@ describe('tables of the warehouse', () => {
     ['a', 'pg_catalog.pg_class', /belongs to the database itself/],
     ['a', 'exportd.api_keys', /is exportd's own/],
     ['a', 'public.events', /holds the rows of all projects/],
+    ['a', 'groups', /holds the rows of all projects/],
     ['stripe.charges', 'public.stripe_charges', /has a table "stripe.charges" already/],
   ])('%s from %s is refused', async (name, relation, message) => {
     expect(await add(project(), name, relation)).toMatch(message);
@@ -142,6 +143,23 @@ describe('tables of the warehouse', () => {
       /The table `odd` cannot be read any more. .*\(line 1, column 15\)/,
     );
     expect(await ask('select note from notes')).toMatchObject({ results: [['ours']] });
+  });
+});
+
+describe('groups', () => {
+  it('are read by their project alone, as long as the source has what belongs to them', async () => {
+    const { pool } = facade.database;
+    await pool.query(
+      `insert into public.groups (team_id, group_type_index, group_key) values ($1, 0, 'ours'), ($2, 0, 'theirs')`,
+      [project(), other()],
+    );
+    expect(await ask('select key from groups')).toMatchObject({ results: [['ours']] });
+    expect(await ask('select key from groups', other())).toMatchObject({ results: [['theirs']] });
+    await pool.query('alter table public.groups rename column group_key to name');
+    expect(await ask('select index from groups')).toMatch('no relation public.groups that holds them');
+    expect(await ask('select group_0.key from events')).toMatch('groups are not stored');
+    await pool.query('drop table public.groups');
+    expect(await ask('select count() from groups')).toMatch('no relation public.groups that holds them');
   });
 });
 

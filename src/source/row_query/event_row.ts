@@ -62,7 +62,7 @@ export function createEventRow(statement: Statement, name: string, place: RowPla
     if (wanted === 'pdi') return notExported('The field pdi is not exported; read person.');
     if (/^group_[0-4]$/.test(wanted))
       return notExported(
-        `The field ${wanted} is not exported: groups are not stored. Their keys are $${wanted}.`,
+        `The field ${wanted} is not exported: a group changes after its events. Its key is $${wanted}.`,
       );
     return row.column(wanted);
   };

@@ -59,6 +59,29 @@ make(
     {'distinct_id': 'String', 'person_id': 'UUID', **person_columns},
     [{**row, **person_parts(by_id[row['person_id']])} for row in data['person_distinct_ids']],
 )
+group_columns = {
+    '`index`': 'Int64',
+    'key': 'String',
+    'created_at': 'DateTime64(6)',
+    'updated_at': 'DateTime64(6)',
+    'properties': 'String',
+}
+make('groups', group_columns, data['groups'])
+group_names = [name.strip('`') for name in group_columns]
+group_types = range(5)
+group_of = {(group['index'], group['key']): group for group in data['groups']}
+
+
+def group_parts(properties):
+    parts = {}
+    for index in group_types:
+        key = properties.get(f'$group_{index}')
+        parts[f'$group_{index}'] = None if key is None else str(key)
+        found = group_of.get((index, parts[f'$group_{index}']), {})
+        parts.update({f'group_{index}__{name}': found.get(name) for name in group_names})
+    return parts
+
+
 person_of = {row['distinct_id']: row['person_id'] for row in data['person_distinct_ids']}
 events = []
 for number, event in enumerate(data['events'], 1):
@@ -73,6 +96,7 @@ for number, event in enumerate(data['events'], 1):
         '$session_id': event['properties'].get('$session_id'),
         'pdi__person_id': person_of.get(event['distinct_id']),
         **person_parts(person, event.get('person_properties')),
+        **group_parts(event['properties']),
     })
 event_columns = {
     'uuid': 'UUID',
@@ -84,6 +108,12 @@ event_columns = {
     '`$session_id`': 'Nullable(String)',
     'pdi__person_id': 'Nullable(UUID)',
     **person_columns,
+    **{f'`$group_{index}`': 'Nullable(String)' for index in group_types},
+    **{
+        f'group_{index}__{name}': f'Nullable({kind})'
+        for index in group_types
+        for name, kind in zip(group_names, group_columns.values())
+    },
 }
 make('plain_events', event_columns, events)
 url = "nullIf(JSONExtractString(properties, '$current_url'), '')"
@@ -114,16 +144,17 @@ typed = {
 }
 quoted = r"'(?:[^'\\]|\\.|'')*'|`[^`]*`"
 path = re.compile(
-    quoted + r"|(?<![\w.$])((?:[A-Za-z_]\w*\.)?)(person\.)?properties((?:\.[\w$]+|\['[^']*'\])+)"
+    quoted + r"|(?<![\w.$])((?:(?!person\.|group_\d\.)[A-Za-z_]\w*\.)?)(?:(person|group_\d)\.)?"
+    r"properties((?:\.[\w$]+|\['[^']*'\])+)"
 )
 
 
 def property_of(found):
     """A property as the product prints it: the raw JSON without the quotes round it, null where there is none."""
-    before, person, keys = found.group(1), found.group(2), found.group(3)
+    before, joined, keys = found.groups()
     if keys is None:
         return found.group(0)
-    column = f"{before or ''}{'person__' if person or before == 'person.' else ''}properties".replace('person.person', 'person')
+    column = f"{before}{f'{joined}__' if joined else ''}properties"
     names = [name or key for name, key in re.findall(r"\.([\w$]+)|\['([^']*)'\]", keys)]
     listed = ', '.join(f"'{name}'" for name in names)
     text = f"replaceRegexpAll(nullIf(nullIf(JSONExtractRaw({column}, {listed}), ''), 'null'), '^\"|\"$', '')"
@@ -138,7 +169,10 @@ def in_clickhouse(query):
     text = path.sub(property_of, query)
     text = re.sub(r"([\w.]+|'[^']*') (=~\*?|!~\*?) '([^']*)'", matched, text)
     for pattern, replacement in [
-        (r'(?<![\w.])((?:[A-Za-z_]\w*\.)?)person\.(id|created_at)\b', r'\1person__\2'),
+        (
+            r'(?<![\w.])((?:[A-Za-z_]\w*\.)?)(person|group_\d)\.(id|index|key|created_at|updated_at)\b',
+            r'\1\2__\3',
+        ),
         (r'\bpdi\.person_id', 'pdi__person_id'),
         (r'\bsession\.(\$\w+)', r'`session__\1`'),
         (r'(?<![\w`])(\$\w+)', r'`\1`'),

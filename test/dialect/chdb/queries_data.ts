@@ -4,7 +4,7 @@ import { queryData } from './query_cases.ts';
 
 /** The rows of queries_data.json in a database with the source's relations. */
 export async function insertQueryData(pool: Pool): Promise<void> {
-  const { persons, person_distinct_ids, events, orders, plans } = queryData;
+  const { persons, person_distinct_ids, events, groups, orders, plans } = queryData;
   await pool.query(`create table orders (team_id int, id bigint, distinct_id text, total numeric, paid_at timestamptz);
     create table plans (name text, price int)`);
   const insert = (table: string, columns: string, rows: readonly object[]): Promise<unknown> =>
@@ -30,6 +30,16 @@ export async function insertQueryData(pool: Pool): Promise<void> {
       uuid: `10000000-0000-0000-0000-${String(index + 1).padStart(12, '0')}`,
       person_id: person === null ? null : persons[person - 1]?.id,
       created_at: event.timestamp,
+    })),
+  );
+  await insert(
+    'groups',
+    'team_id, group_type_index, group_key, group_properties, created_at, updated_at',
+    groups.map(({ index, key, properties, ...group }) => ({
+      ...group,
+      group_type_index: index,
+      group_key: key,
+      group_properties: properties,
     })),
   );
   await insert('orders', 'team_id, id, distinct_id, total, paid_at', orders);

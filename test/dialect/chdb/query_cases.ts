@@ -25,6 +25,7 @@ export interface QueryData {
   readonly persons: readonly Person[];
   readonly person_distinct_ids: readonly { readonly distinct_id: string; readonly person_id: string }[];
   readonly events: readonly Event[];
+  readonly groups: readonly Group[];
   readonly orders: readonly object[];
   readonly plans: readonly object[];
 }
@@ -43,6 +44,14 @@ interface Event {
   readonly timestamp: string;
   readonly properties: object;
   readonly person_properties?: object;
+}
+
+interface Group {
+  readonly index: number;
+  readonly key: string;
+  readonly properties: object;
+  readonly created_at: string;
+  readonly updated_at: string;
 }
 
 const read = (name: string): unknown => JSON.parse(readFileSync(join(import.meta.dirname, name), 'utf8'));

@@ -4,6 +4,7 @@ import { column, type Member, type Narrowing, type Relation } from '../relation.
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
 import { type FieldDefinitions, readField, starOf } from './fields.ts';
+import { GroupsRelation } from './groups.ts';
 import { LazyJoins } from './joins.ts';
 import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
 import { personOf, PersonsRelation } from './persons.ts';
@@ -26,7 +27,9 @@ const fields: FieldDefinitions = {
 /** Columns by which the events of a query tell its sessions, beside the timestamp. */
 const tellingColumns = ['event', 'distinct_id', 'person_id'].map(identifier);
 
-/** Events, with their person and their session. */
+const groupFields = ['0', '1', '2', '3', '4'].map((type) => `group_${type}`);
+
+/** Events, with their person, their session and their groups. */
 export class EventsRelation implements Relation {
   readonly name: string | null;
   readonly #statement: Statement;
@@ -46,12 +49,7 @@ export class EventsRelation implements Relation {
     if (name === 'poe') return this.#personOnEvent();
     if (name === 'session') return { kind: 'nested', members: this.#session() };
     if (name === 'pdi') return { kind: 'nested', members: this.#personDistinctId() };
-    if (/^group_[0-4]$/.test(name))
-      return {
-        kind: 'refused',
-        sentence: `The field ${name} of events is not supported: groups are not stored.`,
-        suggestion: `The key of the group is $${name}.`,
-      };
+    if (groupFields.includes(name)) return this.#group(name);
     return readField(this.#relation, fields, name, this.#statement.project.schema.eventProperties);
   };
 
@@ -59,6 +57,7 @@ export class EventsRelation implements Relation {
     ...Object.keys(fields),
     ...propertyColumns,
     ...['person', 'session', 'pdi', 'poe'],
+    ...(this.#statement.project.schema.groups === null ? [] : groupFields),
   ];
   readonly star = (): readonly string[] => starOf(fields);
   readonly from = (): Sql => this.#joins.around(this.#relation.from());
@@ -130,6 +129,23 @@ export class EventsRelation implements Relation {
       this.#sessions = relation;
       return { relation, condition: sql`${relation.id} = ${id}` };
     });
+  }
+
+  /** The group whose key the event's property of that name, with a `$`, holds. */
+  #group(name: string): Member {
+    const { groups } = this.#statement.project.schema;
+    if (groups === null)
+      return {
+        kind: 'refused',
+        sentence: `The field ${name} of events is not supported: groups are not stored.`,
+        suggestion: `The key of the group is $${name}.`,
+      };
+    const key = this.#property(`$${name}`);
+    const members = this.#joins.once(name, () => {
+      const relation = new GroupsRelation(this.#statement, groups, name, name.slice('group_'.length));
+      return { relation, condition: sql`${relation.key} = ${key}` };
+    });
+    return { kind: 'nested', members };
   }
 
   #personDistinctId(): PersonDistinctIdsRelation {

@@ -1,15 +1,17 @@
-/** The tables that every project has. */
+/** The dialect's own tables. */
 export const ownTables = [
   'events',
   'persons',
   'person_distinct_ids',
   'sessions',
   'session_replay_events',
+  'groups',
 ] as const;
 
-/** Tables that analysts know and that are not kept here, and what to do instead. */
+/** Tables that analysts know and that are not kept here, or not by every source, and what to do instead. */
 export const refusedTables: Readonly<Record<string, string>> = {
-  groups: 'Groups are not stored; the key of a group is in the events, such as $group_0.',
+  groups: 'The source has no relation public.groups that holds them; the key of a group is in the events, such as $group_0.',
+  session_replay_events: 'The source has no relation public.session_replay_events.',
   cohort_people: 'Cohorts are not stored; write their condition into WHERE.',
   static_cohort_people: 'Cohorts are not stored; write their condition into WHERE.',
   raw_persons: 'Read persons.',

@@ -3,6 +3,7 @@ import { nearestName } from '../../nearest_name.ts';
 import type { Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { EventsRelation } from './events.ts';
+import { GroupsRelation } from './groups.ts';
 import { ownTables, refusedTables } from './names.ts';
 import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
 import { PersonsRelation } from './persons.ts';
@@ -35,6 +36,9 @@ export function tableRelation(statement: Statement, table: Table): Relation {
     case 'session_replay_events':
       if (schema.sessionReplayEvents !== null)
         return new SessionReplayEventsRelation(statement, schema.sessionReplayEvents, name);
+      break;
+    case 'groups':
+      if (schema.groups !== null) return new GroupsRelation(statement, schema.groups, name);
   }
   const warehouse = schema.warehouse.get(path);
   if (warehouse !== undefined) {

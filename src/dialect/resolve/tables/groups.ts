@@ -1,0 +1,52 @@
+import type { SourceRelation } from '../../schema.ts';
+import { bind, sql, type Sql } from '../../sql.ts';
+import { column, type Relation } from '../relation.ts';
+import type { Statement } from '../statement.ts';
+import { TeamRelation } from '../team_relation.ts';
+import { type FieldDefinitions, readField, starOf } from './fields.ts';
+
+const fields: FieldDefinitions = {
+  index: { column: 'group_type_index', kind: 'integer' },
+  key: { column: 'group_key', kind: 'string' },
+  created_at: { column: 'created_at', kind: 'datetime' },
+  updated_at: { column: 'updated_at', kind: 'datetime' },
+  properties: { column: 'group_properties', kind: 'json' },
+  team_id: { column: 'team_id', kind: 'integer', hidden: true },
+};
+
+/** The groups of a project, of all five types or of one: one row each, as the relation's key (team, type, key) says. */
+export class GroupsRelation implements Relation {
+  readonly name: string | null;
+  readonly #relation: TeamRelation;
+  readonly #optional: boolean;
+
+  /** @param joinedType the index of the one type that is joined to rows, which may have no such group. */
+  constructor(
+    statement: Statement,
+    source: SourceRelation,
+    name: string | null,
+    joinedType: string | null = null,
+  ) {
+    this.name = name;
+    this.#optional = joinedType !== null;
+    this.#relation = new TeamRelation(statement, source, name ?? 'groups', {
+      teamColumn: 'team_id',
+      ...(joinedType !== null && { condition: sql`group_type_index = ${bind(joinedType, 'int4')}` }),
+    });
+  }
+
+  readonly member: Relation['member'] = (name) => {
+    const member = readField(this.#relation, fields, name);
+    return this.#optional && member?.kind === 'column'
+      ? column(member.sql, { ...member.type, nullable: true })
+      : member;
+  };
+
+  readonly names = (): readonly string[] => Object.keys(fields);
+  readonly star = (): readonly string[] => starOf(fields);
+  readonly from = (): Sql => this.#relation.from();
+
+  get key(): Sql {
+    return this.#relation.column('group_key');
+  }
+}
