@@ -93,7 +93,16 @@ export type LimitBy = Of<
 >;
 
 /** LIMIT, OFFSET or both. */
-export type Limit = Of<'limit', { count: Expression | null; offset: Expression | null; withTies: boolean }>;
+export type Limit = Of<
+  'limit',
+  {
+    count: Expression | null;
+    /** `LIMIT count PERCENT`: of all rows. */
+    percent: boolean;
+    offset: Expression | null;
+    withTies: boolean;
+  }
+>;
 
 export type From = Table | TableFunction | DerivedTable | Join;
 

@@ -88,7 +88,7 @@ export interface QueryAnswer {
   readonly types?: readonly unknown[];
   readonly hasMore?: boolean;
   readonly limit?: number;
-  readonly offset?: number;
+  readonly offset?: number | null;
   /** The query printed in the dialect. */
   readonly dialect_query?: string;
   /** Further members of the kind's answers. */

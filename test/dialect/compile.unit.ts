@@ -86,6 +86,24 @@ describe('limits', () => {
       'SELECT 1 LIMIT 10000',
       '10001',
     ],
+    [
+      'SELECT 1 LIMIT 50 PERCENT OFFSET 3',
+      { limit: 10_000, offset: 3, hasExtraRow: true },
+      'SELECT 1 LIMIT 50 PERCENT OFFSET 3',
+      '10001',
+    ],
+    [
+      'SELECT 1 ORDER BY 1 LIMIT 7 WITH TIES',
+      { limit: 10_000, offset: 0, hasExtraRow: true },
+      'SELECT 1 ORDER BY 1 LIMIT 7 WITH TIES',
+      '10001',
+    ],
+    [
+      'SELECT 1 OFFSET 0.5',
+      { limit: 100, offset: null, hasExtraRow: true },
+      'SELECT 1 LIMIT 100 OFFSET 0.5',
+      '101',
+    ],
   ])('%s', (query, bounds, printed, asked) => {
     const compiled = compile(query);
     expect(compiled).toMatchObject({ ...bounds, printed });
@@ -144,6 +162,12 @@ describe('placeholders', () => {
     ],
     ['SELECT {variables.n}', new Map([['variables.n', { kind: 'value', value: -3 }]]), 'SELECT -3 LIMIT 100'],
     ['SELECT 1 LIMIT {n}', new Map([['n', { kind: 'value', value: 5 }]]), 'SELECT 1 LIMIT 5'],
+    ['SELECT 1 LIMIT {n}', new Map([['n', { kind: 'value', value: 0.5 }]]), 'SELECT 1 LIMIT 0.5'],
+    [
+      'SELECT 1 LIMIT {n} PERCENT',
+      new Map([['n', { kind: 'value', value: 0.5 }]]),
+      'SELECT 1 LIMIT 0.5 PERCENT',
+    ],
     ['SELECT {a}', new Map([['a', { kind: 'value', value: ['x', null] }]]), "SELECT ['x', NULL] LIMIT 100"],
   ])('%s', (query, placeholders, printed) => {
     expect(compile(query, placeholders).printed).toBe(printed);

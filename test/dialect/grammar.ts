@@ -156,6 +156,9 @@ export function grammar(
       'LIMIT 10 WITH TIES',
       'limit {variables.n}',
       'LIMIT 1 WITH TIES OFFSET 2',
+      'LIMIT 2.5 PERCENT',
+      'LIMIT 5, 0.1 WITH TIES',
+      'limit 10 percent with ties offset 1/4',
     );
     const groupBy = fc.oneof(
       text('ALL'),

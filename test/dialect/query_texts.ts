@@ -111,6 +111,9 @@ export const queryTexts: readonly (readonly [text: string, canonical: string] | 
     'SELECT 1 FROM t LIMIT 10 OFFSET 5',
     'SELECT 1 FROM t OFFSET 5',
     'SELECT 1 FROM t LIMIT 10 WITH TIES',
+    'SELECT 1 FROM t LIMIT 10 PERCENT',
+    'SELECT 1 FROM t LIMIT 0.5 PERCENT OFFSET 0.25 WITH TIES',
+    'SELECT 1 FROM t LIMIT {variables.n} PERCENT',
   ],
   ...[
     'SELECT 1 FROM t LIMIT 1 BY a',
@@ -126,6 +129,9 @@ export const queryTexts: readonly (readonly [text: string, canonical: string] | 
   ],
   ['SELECT 1 FROM t ORDER BY a ASC, b descending', 'SELECT 1 FROM t ORDER BY a, b DESC'],
   ['SELECT 1 FROM t LIMIT 5, 10', 'SELECT 1 FROM t LIMIT 10 OFFSET 5'],
+  ['SELECT 1 FROM t LIMIT 0.07', 'SELECT 1 FROM t LIMIT 7 PERCENT'],
+  ['SELECT 1 FROM t LIMIT 2, 1.25e-1 WITH TIES', 'SELECT 1 FROM t LIMIT 12.5 PERCENT OFFSET 2 WITH TIES'],
+  ['SELECT 1 FROM t LIMIT 0.000000001', 'SELECT 1 FROM t LIMIT 1e-7 PERCENT'],
   ['SELECT 1 FROM t LIMIT 1, 2 BY a', 'SELECT 1 FROM t LIMIT 2 OFFSET 1 BY a'],
   ['SELECT 1 FROM t LIMIT 1 WITH TIES OFFSET 2', 'SELECT 1 FROM t LIMIT 1 OFFSET 2 WITH TIES'],
   // Common table expressions
@@ -158,6 +164,7 @@ export const queryTexts: readonly (readonly [text: string, canonical: string] | 
   ],
   ...[
     'SELECT 1 UNION ALL (SELECT 2) ORDER BY a LIMIT 3',
+    'SELECT 1 UNION ALL (SELECT 2) LIMIT 3 PERCENT',
     'SELECT 1 UNION ALL SELECT 2 LIMIT 3',
     'SELECT 1 LIMIT 1 UNION ALL SELECT 2',
   ],

@@ -80,7 +80,9 @@ export class RandomQueries {
       .map((text, index) => `${text} AS v${index}`)
       .join(', ');
     const sorted = this.#maybe(4) ? ` ORDER BY ${this.#one(columns)}` : '';
-    const tail = this.#maybe(4) ? ` LIMIT 3 BY v0 LIMIT 1000` : ' LIMIT 1000';
+    const tail = this.#maybe(4)
+      ? ` LIMIT 3 BY v0 LIMIT 1000`
+      : this.#one([' LIMIT 1000', ' LIMIT 50 PERCENT']);
     if (!isGrouped) return `SELECT ${named} FROM ${rows}${sorted}${tail}`;
     const aggregate = this.#one(['max', 'min', 'any', 'argMax', 'maxOrNull']);
     const values = chosen

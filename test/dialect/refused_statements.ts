@@ -113,9 +113,14 @@ export const refusedStatements: readonly RefusedText[] = [
     'Expected an expression, found the end of the query. (line 1, column 22)',
   ],
   [
-    'SELECT a FROM t LIMIT 10 PERCENT',
-    '                         ^^^^^^^',
-    'LIMIT in percent is not supported. (line 1, column 26)',
+    'SELECT a FROM t LIMIT 10 PERCENT BY a',
+    '                                    ^',
+    'PERCENT is for a LIMIT without BY. (line 1, column 37)',
+  ],
+  [
+    'SELECT a FROM t LIMIT 10 PERCENT, 5',
+    '                                ^',
+    'PERCENT stands behind both numbers of LIMIT m, n. (line 1, column 33)',
   ],
   [
     'SELECT a FROM t LIMIT 1 WITH TIES BY a',

@@ -111,7 +111,10 @@ describe('trees of queries', () => {
     ['SELECT 1 FROM warehouse.orders o', { ...plainSelect, from: plainTable('warehouse.orders', 'o') }],
     [
       'SELECT 1 LIMIT 2, 3',
-      { ...plainSelect, limit: { kind: 'limit', count: number('3'), offset: number('2'), withTies: false } },
+      {
+        ...plainSelect,
+        limit: { kind: 'limit', count: number('3'), percent: false, offset: number('2'), withTies: false },
+      },
     ],
     [
       'SELECT 1 FROM a LEFT JOIN b USING x',

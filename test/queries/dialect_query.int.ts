@@ -58,6 +58,32 @@ describe('DialectQuery', () => {
     expect([all.body.limit, all.body.offset, (all.body.results as unknown[]).length]).toEqual([10, 145, 5]);
   });
 
+  it('has at most 10,000 rows of a share of all rows, and all ties of the last of LIMIT', async () => {
+    const share = async (text: string) => {
+      const { results, hasMore, limit, offset } = (await ask(text)).body;
+      return [(results as unknown[]).length, hasMore, limit, offset];
+    };
+    expect(await share('select number from numbers(25000) limit 50 percent')).toEqual([
+      10_000,
+      true,
+      10_000,
+      0,
+    ]);
+    expect(await share('select number from numbers(25000) limit 40 percent offset 3')).toEqual([
+      10_000,
+      false,
+      10_000,
+      3,
+    ]);
+    expect(await share('select event from events order by event limit 1 with ties')).toEqual([
+      75,
+      false,
+      10_000,
+      0,
+    ]);
+    expect(await share('select event from events limit 5 offset 0.99')).toEqual([1, false, 5, null]);
+  });
+
   it('reads values and variables', async () => {
     const { body } = await ask(
       'select count() from events where event = {name} and toInt(properties.price) > {variables.least}',

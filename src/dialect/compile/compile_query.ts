@@ -1,4 +1,4 @@
-import type { Expression, Limit, Query } from '../ast.ts';
+import type { Limit, Query } from '../ast.ts';
 import { type ParseLimits } from '../limits.ts';
 import { parseQuery } from '../parser/parse.ts';
 import { printQuery } from '../print/print.ts';
@@ -6,9 +6,9 @@ import { resolvePlaceholders, type Placeholders } from '../resolve/placeholders.
 import type { Scope } from '../resolve/scope.ts';
 import { type Project, Statement } from '../resolve/statement.ts';
 import { Source } from '../source.ts';
-import { commaList, renderSql, sql } from '../sql.ts';
+import { bind, commaList, renderSql, Sql, sql } from '../sql.ts';
 import { nameOfType, type Type } from '../types.ts';
-import { wholeNumber } from './limits.ts';
+import { rowBounds } from './limits.ts';
 import { compileAnyQuery, compiler, topScope } from './whole_query.ts';
 
 /** How many rows a query may give. */
@@ -45,10 +45,11 @@ export interface CompiledStatement {
   readonly printed: string;
   /** The most rows that the answer holds; null for no limit. */
   readonly limit: number | null;
-  readonly offset: number;
+  /** Null for a share of all rows. */
+  readonly offset: number | null;
   /**
-   * Whether one row more than `limit` is asked for, which says whether there are more: without a LIMIT in the query and
-   * where it was cut.
+   * Whether one row more than `limit` is asked for, which says whether there are more: without a LIMIT in the query,
+   * where it was cut, and where it does not say how many rows it leaves.
    */
   readonly hasExtraRow: boolean;
 }
@@ -72,8 +73,13 @@ export function compileQuery(
   const rows = options.rows === undefined ? defaultRowLimits : options.rows;
   const bounded = rows === null ? unbounded(resolved) : boundedQuery(resolved, rows, scope);
   const compiled = compileAnyQuery(bounded.run, scope);
+  const cut =
+    bounded.cut === null
+      ? compiled.sql
+      : sql`select * from (${compiled.sql}) as bounded limit ${bind(String(bounded.cut), 'int8')}`;
+  // In brackets, since the query may begin with a WITH of its own.
   const common = statement.commonTables.map((table) => sql`${table.name} as (${table.query})`);
-  const whole = common.length === 0 ? compiled.sql : sql`with ${commaList(common)} ${compiled.sql}`;
+  const whole = common.length === 0 ? cut : sql`with ${commaList(common)} (${cut})`;
   statement.checkSize(whole, resolved);
   const { text: rendered, parameters } = renderSql(whole);
   return {
@@ -87,7 +93,7 @@ export function compileQuery(
     printed: printQuery(bounded.shown),
     limit: bounded.limit,
     offset: bounded.offset,
-    hasExtraRow: bounded.run !== bounded.shown,
+    hasExtraRow: bounded.cut !== null || bounded.run !== bounded.shown,
   };
 }
 
@@ -97,17 +103,28 @@ interface Bounded {
   /** With one row more, where it has to be known whether there is one. */
   readonly run: Query;
   readonly limit: number | null;
-  readonly offset: number;
+  readonly offset: number | null;
+  /** How many rows are read of a query whose LIMIT does not say how many it leaves. */
+  readonly cut: number | null;
 }
 
-const unbounded = (query: Query): Bounded => ({ shown: query, run: query, limit: null, offset: 0 });
+const unbounded = (query: Query): Bounded => ({
+  shown: query,
+  run: query,
+  limit: null,
+  offset: 0,
+  cut: null,
+});
 
 function boundedQuery(query: Query, rows: RowLimits, scope: Scope): Bounded {
   const { limit } = query;
-  const asked = numberOf(limit?.count ?? null, 'LIMIT', scope);
-  const offset = numberOf(limit?.offset ?? null, 'OFFSET', scope) ?? 0n;
+  const bounds = rowBounds(compiler, limit, scope);
+  const asked = bounds.count;
+  const offset = bounds.offset instanceof Sql ? null : Number(bounds.offset ?? 0n);
+  if (asked instanceof Sql || limit?.withTies)
+    return { shown: query, run: query, limit: rows.most, offset, cut: rows.most + 1 };
   if (asked !== null && asked <= BigInt(rows.most))
-    return { shown: query, run: query, limit: Number(asked), offset: Number(offset) };
+    return { shown: query, run: query, limit: Number(asked), offset, cut: null };
   const isWhole = query.kind === 'select' && asked === null;
   const count = isWhole ? rows.fallback : rows.most;
   const branches = query.kind === 'set_operation' && asked === null ? withBranchLimits(query, rows) : query;
@@ -115,12 +132,10 @@ function boundedQuery(query: Query, rows: RowLimits, scope: Scope): Bounded {
     shown: withCount(branches, count),
     run: withCount(branches, count + 1),
     limit: count,
-    offset: Number(offset),
+    offset,
+    cut: null,
   };
 }
-
-const numberOf = (node: Expression | null, word: string, scope: Scope): bigint | null =>
-  node === null ? null : wholeNumber(compiler, node, scope, word);
 
 /** Each query of a UNION without a LIMIT has one of its own; all of them together have the largest. */
 function withBranchLimits(query: Extract<Query, { kind: 'set_operation' }>, rows: RowLimits): Query {
@@ -135,6 +150,7 @@ function withCount(query: Query, count: number): Query {
   const written: Limit = query.limit ?? {
     kind: 'limit',
     count: null,
+    percent: false,
     offset: null,
     withTies: false,
     start,

@@ -1,32 +1,120 @@
 import type { Expression, Limit } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
-import { bind, sql, type Sql } from '../sql.ts';
+import type { Constant } from '../resolve/value.ts';
+import { bind, sql, Sql } from '../sql.ts';
 import type { Compiler } from './compiler.ts';
 
 /** A number of rows. @throws DialectError for what is no constant whole number. */
 export function wholeNumber(compiler: Compiler, node: Expression, scope: Scope, word: string): bigint {
-  const value = compiler.value(node, {
+  return wholeNumberOf(constantOf(compiler, node, scope), node, scope, word);
+}
+
+/** A number of rows, or the share of all rows, from 0 to 1; null where nothing is said. */
+type RowBound = bigint | Sql | null;
+
+export interface RowBounds {
+  readonly count: RowBound;
+  readonly offset: RowBound;
+}
+
+/** LIMIT and OFFSET. @throws DialectError for what is no constant whole number, fraction below 1, or percentage. */
+export function rowBounds(compiler: Compiler, limit: Limit | null, scope: Scope): RowBounds {
+  if (limit === null) return { count: null, offset: null };
+  const { count, percent, offset } = limit;
+  const bound = (node: Expression | null, word: string): RowBound => {
+    if (node === null) return null;
+    const constant = constantOf(compiler, node, scope);
+    const isShare = typeof constant === 'number' && constant > 0 && constant < 1;
+    return isShare ? bind(String(constant), 'numeric') : wholeNumberOf(constant, node, scope, word);
+  };
+  return {
+    count: count !== null && percent ? percentage(compiler, count, scope) : bound(count, 'LIMIT'),
+    offset: bound(offset, 'OFFSET'),
+  };
+}
+
+function percentage(compiler: Compiler, node: Expression, scope: Scope): Sql {
+  const percent = constantOf(compiler, node, scope);
+  const isNumber = typeof percent === 'number' || typeof percent === 'bigint';
+  if (!isNumber || !(percent >= 0 && percent <= 100))
+    throw scope.statement.error('PERCENT takes a number from 0 to 100.', node);
+  return sql`${bind(String(percent), 'numeric')} * 0.01`;
+}
+
+function constantOf(compiler: Compiler, node: Expression, scope: Scope): Constant | undefined {
+  const { constant } = compiler.value(node, {
     ...scope,
     relations: [],
     aliases: new Map(),
     grouping: null,
     phase: 'LIMIT',
   });
-  if (typeof value.constant !== 'bigint' || value.constant < 0n)
-    throw scope.statement.error(`${word} takes a whole number.`, node);
-  return value.constant;
+  return constant;
 }
 
-/** LIMIT and OFFSET with the blank before them. */
-export function limitSql(compiler: Compiler, limit: Limit | null, isOrdered: boolean, scope: Scope): Sql {
+function wholeNumberOf(
+  constant: Constant | undefined,
+  node: Expression,
+  { statement }: Scope,
+  word: string,
+): bigint {
+  if (typeof constant !== 'bigint' || constant < 0n)
+    throw statement.error(`${word} takes a whole number.`, node);
+  return constant;
+}
+
+/** Whether LIMIT or OFFSET is a share of all rows, which have to be counted then. */
+export function isOfAllRows(compiler: Compiler, limit: Limit | null, scope: Scope): boolean {
+  const { count, offset } = rowBounds(compiler, limit, scope);
+  return count instanceof Sql || offset instanceof Sql;
+}
+
+/**
+ * LIMIT and OFFSET with the blank before them.
+ * @param all the name of all rows, for shares of them
+ */
+export function limitSql(
+  compiler: Compiler,
+  limit: Limit | null,
+  isOrdered: boolean,
+  scope: Scope,
+  all: Sql = sql``,
+): Sql {
   if (limit === null) return sql``;
-  const { count, offset, withTies } = limit;
-  const rows = (node: Expression | null, word: string): Sql | null =>
-    node === null ? null : bind(String(wholeNumber(compiler, node, scope, word)), 'int8');
-  const [first, skipped] = [rows(count, 'LIMIT'), rows(offset, 'OFFSET')];
+  const rows = (bound: RowBound): Sql | null => {
+    if (bound === null) return null;
+    if (typeof bound === 'bigint') return bind(String(bound), 'int8');
+    return sql`(select ceil(count(*) * ${bound})::int8 from ${all})`;
+  };
+  const { count, offset } = rowBounds(compiler, limit, scope);
+  const [first, skipped] = [rows(count), rows(offset)];
   const skip = skipped === null ? sql`` : sql` offset ${skipped}`;
   if (first === null) return skip;
-  if (!withTies) return sql` limit ${first}${skip}`;
+  if (!limit.withTies) return sql` limit ${first}${skip}`;
   if (!isOrdered) throw scope.statement.error('WITH TIES needs ORDER BY.', limit);
   return sql`${skip} fetch first (${first}) rows with ties`;
+}
+
+/** Rows that are put in an order and cut. */
+export interface SortedRows {
+  readonly columns: Sql;
+  /** The query of all rows. */
+  readonly rows: Sql;
+  /** Their name in `columns` and `sorted`. */
+  readonly alias: Sql;
+  /** ORDER BY with the blank before it; empty without one. */
+  readonly sorted: Sql;
+}
+
+/** The rows that LIMIT and OFFSET leave. Where those are shares, all rows are made once and read twice. */
+export function limitedRows(
+  compiler: Compiler,
+  limit: Limit | null,
+  { columns, rows, alias, sorted }: SortedRows,
+  scope: Scope,
+): Sql {
+  const cut = limitSql(compiler, limit, sorted.size > 0, scope, alias);
+  return isOfAllRows(compiler, limit, scope)
+    ? sql`with ${alias} as (${rows}) select ${columns} from ${alias}${sorted}${cut}`
+    : sql`select ${columns} from (${rows}) as ${alias}${sorted}${cut}`;
 }

@@ -3,7 +3,7 @@ import type { Scope } from '../resolve/scope.ts';
 import type { Value } from '../resolve/value.ts';
 import { bind, commaList, identifier, ownText, sql, type Sql } from '../sql.ts';
 import { type Compiler, outputName } from './compiler.ts';
-import { limitSql, wholeNumber } from './limits.ts';
+import { isOfAllRows, limitedRows, limitSql, wholeNumber } from './limits.ts';
 import { direction, sortable } from './order_items.ts';
 import type { Order, Output } from './select_items.ts';
 
@@ -29,7 +29,8 @@ const selected = (outputs: readonly Output[]): readonly Sql[] =>
 /** The statement of a SELECT, in one piece where that is possible. @throws DialectError */
 export function assemble(compiler: Compiler, parts: SelectParts): Sql {
   const { select, outputs, order, qualify, limitBy, body, scope } = parts;
-  if (limitBy.length > 0 || qualify !== null) return inStages(compiler, parts);
+  if (limitBy.length > 0 || qualify !== null || isOfAllRows(compiler, select.limit, scope))
+    return inStages(compiler, parts);
   if (select.distinct && parts.distinctOn.length === 0) refuseHidden(parts);
   const distinct = distinctSql(parts);
   const sorted = sortSql(
@@ -76,8 +77,8 @@ function sortSql(items: readonly { readonly piece: Sql; readonly order: Order }[
 }
 
 /**
- * QUALIFY and LIMIT BY look at what window functions give, so the rows are made in an inner query. DISTINCT counts
- * between the two; DISTINCT ON is LIMIT 1 BY.
+ * QUALIFY and LIMIT BY look at what window functions give, and a share of all rows at their number, so the rows are made
+ * in an inner query. DISTINCT counts between QUALIFY and LIMIT BY; DISTINCT ON is LIMIT 1 BY.
  */
 function inStages(compiler: Compiler, parts: SelectParts): Sql {
   const { select, outputs, order, qualify, limitBy, distinctOn, body, scope } = parts;
@@ -102,8 +103,7 @@ function inStages(compiler: Compiler, parts: SelectParts): Sql {
   if (by.length > 0) rows = numbered(rows, by, boundsBy(compiler, parts), sorted, scope);
   const alias = statement.uniqueName('staged');
   const columns = commaList(outputs.map((_, index) => sql`${alias}.${outputName(index + 1)}`));
-  const limit = limitSql(compiler, select.limit, order.length > 0, scope);
-  return sql`select ${columns} from (${rows}) as ${alias}${sorted}${limit}`;
+  return limitedRows(compiler, select.limit, { columns, rows, alias, sorted }, scope);
 }
 
 interface BoundsBy {

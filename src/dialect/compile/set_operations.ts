@@ -7,7 +7,7 @@ import { commonTypeOf, nameOfType, zoneOf } from '../types.ts';
 import { coerce } from './coerce.ts';
 import { type CompiledColumn, type CompiledQuery, type Compiler, outputName } from './compiler.ts';
 import { cteScope, leadingCtes } from './ctes.ts';
-import { limitSql } from './limits.ts';
+import { limitedRows } from './limits.ts';
 import { direction, sortable } from './order_items.ts';
 
 /** UNION, INTERSECT and EXCEPT: columns by their place, in their common types, under the names of the first query. */
@@ -52,8 +52,8 @@ export function compileSetOperation(
   const alias = statement.uniqueName('joined');
   const selected = commaList(columns.map((_, index) => sql`${alias}.${outputName(index + 1)}`));
   const sorted = orderSql(compiler, operation.orderBy, alias, columns, scope);
-  const limit = limitSql(compiler, operation.limit, operation.orderBy.length > 0, scope);
-  return { sql: sql`select ${selected} from (${joined}) as ${alias}${sorted}${limit}`, columns, tables: 1 };
+  const rows = { columns: selected, rows: joined, alias, sorted };
+  return { sql: limitedRows(compiler, operation.limit, rows, scope), columns, tables: 1 };
 }
 
 function inTypes(operand: CompiledQuery, columns: readonly CompiledColumn[], scope: Scope): Sql {

@@ -10,6 +10,7 @@ export interface LimitClauses {
 
 interface Bounds {
   readonly count: Expression;
+  readonly percent: boolean;
   readonly offset: Expression | null;
   readonly withTies: boolean;
 }
@@ -21,6 +22,7 @@ export function limitClauses(cursor: Cursor): LimitClauses {
   const bounds = limitBounds(cursor);
   if (!cursor.takeWords('BY')) return { limitBy: null, limit: limitOf(cursor, start, bounds) };
   if (bounds.withTies) throw cursor.error('WITH TIES is for a LIMIT without BY.');
+  if (bounds.percent) throw cursor.error('PERCENT is for a LIMIT without BY.');
   const { count, offset } = bounds;
   const by = cursor.list(() => itemOrStar(cursor));
   const limitBy = cursor.node<LimitBy>(start, { kind: 'limit_by', count, offset, by });
@@ -41,23 +43,38 @@ function offsetAlone(cursor: Cursor): Limit | null {
   if (!cursor.takeWords('OFFSET')) return null;
   const offset = cursor.grammar.expression(cursor);
   if (cursor.atWords('LIMIT')) throw cursor.error('LIMIT stands before OFFSET.');
-  return cursor.node<Limit>(start, { kind: 'limit', count: null, offset, withTies: false });
+  return cursor.node<Limit>(start, { kind: 'limit', count: null, percent: false, offset, withTies: false });
 }
 
 /** Behind LIMIT. `LIMIT m, n` says the offset first. */
 function limitBounds(cursor: Cursor): Bounds {
   const first = cursor.grammar.expression(cursor);
-  if (cursor.atWords('PERCENT')) throw cursor.error('LIMIT in percent is not supported.');
   if (cursor.takeSymbol(','))
     return {
       count: cursor.grammar.expression(cursor),
+      percent: cursor.takeWords('PERCENT'),
       offset: first,
       withTies: cursor.takeWords('WITH', 'TIES'),
     };
+  const percent = cursor.takeWords('PERCENT');
+  if (percent && cursor.atSymbol(','))
+    throw cursor.error('PERCENT stands behind both numbers of LIMIT m, n.');
   const tiesBefore = cursor.takeWords('WITH', 'TIES');
   const offset = cursor.takeWords('OFFSET') ? cursor.grammar.expression(cursor) : null;
-  return { count: first, offset, withTies: tiesBefore || cursor.takeWords('WITH', 'TIES') };
+  return { count: first, percent, offset, withTies: tiesBefore || cursor.takeWords('WITH', 'TIES') };
 }
 
 const limitOf = (cursor: Cursor, start: number, bounds: Bounds): Limit =>
-  cursor.node<Limit>(start, { kind: 'limit', ...bounds });
+  cursor.node<Limit>(start, { kind: 'limit', ...inPercent(bounds) });
+
+/** `LIMIT 0.1` is LIMIT 10 PERCENT. */
+function inPercent(bounds: Bounds): Bounds {
+  const { count, percent } = bounds;
+  if (percent || count.kind !== 'number') return bounds;
+  const share = Number(count.text);
+  if (!(share > 0 && share < 1)) return bounds;
+  // The point is moved in the text, since 0.07 * 100 is more than 7.
+  const [digits, exponent = '0'] = String(share).split('e');
+  const text = String(Number(`${digits}e${Number(exponent) + 2}`));
+  return { ...bounds, count: { ...count, text }, percent: true };
+}

@@ -108,8 +108,9 @@ function printLimitBy(printer: Printer, limitBy: LimitBy | null): string {
 
 function printLimit(printer: Printer, limit: Limit | null): string {
   if (limit === null) return '';
-  const { count, offset, withTies } = limit;
-  const first = count === null ? '' : `LIMIT ${printer.expression(count, level.any)}`;
+  const { count, percent, offset, withTies } = limit;
+  const first =
+    count === null ? '' : `LIMIT ${printer.expression(count, level.any)}${percent ? ' PERCENT' : ''}`;
   const second = offset === null ? '' : `OFFSET ${printer.expression(offset, level.any)}`;
   return [first, second, withTies ? 'WITH TIES' : ''].filter((part) => part !== '').join(' ');
 }

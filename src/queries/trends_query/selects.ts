@@ -56,6 +56,7 @@ export function selecting(columns: Readonly<Record<string, Expression>>, parts: 
       kind: 'order_item',
       expression: by,
       descending,
+            percent: false,
       nulls: null,
       fill: null,
       ...nowhere,

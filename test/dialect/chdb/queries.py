@@ -7,6 +7,7 @@ queries_by_hand.json holds the queries whose answer departs, or that ClickHouse 
 """
 import json
 import re
+from decimal import Decimal
 from pathlib import Path
 
 from clickhouse_words import open_engine, rewritten, rows_of, settings, version_of
@@ -182,6 +183,7 @@ def in_clickhouse(query):
     ]:
         text = outside_quotes(pattern, replacement, text)
     text = re.sub(r'PREWHERE (.*) WHERE (.*)', r'WHERE (\1) AND (\2)', text)
+    text = re.sub(r'\b([\d.]+) PERCENT\b', lambda found: str(Decimal(found.group(1)) / 100), text)
     return rewritten(text)
 
 
