@@ -1,6 +1,7 @@
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { RowQuery } from '../source/row_query/row_query.ts';
+import { refuseInvalidPatterns } from './filter_patterns.ts';
 import {
   mergeSealed,
   openSealed,
@@ -40,6 +41,7 @@ export async function storeConfig(
 ): Promise<number> {
   const { batch_export_id, row_query = null } = given;
   const sealed = sealConfig(store, batch_export_id, given);
+  await refuseInvalidPatterns(connection, sealed);
   return insertVersion(connection, batch_export_id, { ...sealed, row_query });
 }
 
@@ -63,6 +65,7 @@ export async function mergeConfig(
   const base = await readStoredConfig(connection, batch_export_id, base_version);
   const { row_query = base.row_query } = given;
   const merged = mergeSealed(store, batch_export_id, base, config);
+  await refuseInvalidPatterns(connection, merged);
   return insertVersion(connection, batch_export_id, { ...merged, row_query });
 }
 

@@ -132,6 +132,15 @@ describe('a batch export', () => {
     expect(await storedSecrets(id)).toHaveLength(1);
   });
 
+  it('takes regular expressions that are none in JavaScript', async () => {
+    const filters = [{ type: 'event', key: 'plan', operator: 'regex', value: ['(?i)^pro', '[[:<:]]team'] }];
+    const id = await facade.createExport();
+    const patched = await facade.call('PATCH', `batch_exports/${id}`, {
+      destination: { config: { filters } },
+    });
+    expect([patched.status, config(patched).filters]).toEqual([200, filters]);
+  });
+
   it('cannot keep a compression that a new file format does not have', async () => {
     const id = await facade.createExport();
     const patch = (members: object) =>

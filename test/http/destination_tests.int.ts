@@ -82,6 +82,12 @@ describe('the test of a destination that no export has yet', () => {
       { model: 'persons', destination: unreached({ include_events: ['a'] }) },
       'destination__config__include_events',
     ],
+    [
+      {
+        destination: unreached({ filters: [{ type: 'event', key: 'plan', operator: 'regex', value: '(' }] }),
+      },
+      'destination__config__filters',
+    ],
     [{}, 'destination'],
     [{ destination: unreached(), colour: 1 }, 'colour'],
   ])('refuses %j for %s before anything is asked of a server', async (body, attr) => {

@@ -14,6 +14,9 @@ afterAll(() => facade.close());
 const s3 = (config: object) => ({ destination: { type: 'S3', config } });
 const complete = exportBody().destination.config;
 const later = minutesAgo(-5);
+const pattern = (operator: string, value: unknown) => ({
+  filters: [{ type: 'event', key: 'plan', operator, value }],
+});
 
 type Method = 'POST' | 'PATCH';
 /** What is sent where, the member at fault, and words that the answer holds. */
@@ -68,6 +71,21 @@ const refused: readonly [Method, string, unknown, string | null, RegExp][] = [
   [
     'POST',
     'batch_exports',
+    exportBody(s3({ ...complete, ...pattern('regex', '(') })),
+    'destination__config__filters',
+    /regular expression .*parentheses/,
+  ],
+  // JavaScript would take it, and what stands before it matches everything.
+  [
+    'POST',
+    'batch_exports',
+    exportBody(s3({ ...complete, ...pattern('not_regex', ['', 'a{300}']) })),
+    'destination__config__filters',
+    /regular expression .*repetition/,
+  ],
+  [
+    'POST',
+    'batch_exports',
     exportBody({ model: 'persons', ...s3({ ...complete, exclude_events: ['a'] }) }),
     'destination__config__exclude_events',
     /exports of events/,
@@ -103,6 +121,13 @@ const refused: readonly [Method, string, unknown, string | null, RegExp][] = [
     { destination: { type: 'BigQuery' } },
     'destination__type',
     /from 'S3' to 'BigQuery'/,
+  ],
+  [
+    'PATCH',
+    'batch_exports/:id',
+    { destination: { config: pattern('regex', ['a', '[']) } },
+    'destination__config__filters',
+    /regular expression .*brackets/,
   ],
   ['PATCH', 'batch_exports/:id', { name: 'a\u0000b' }, 'name', /Null characters/],
   [

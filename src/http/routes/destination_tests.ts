@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readStoredConfig } from '../../destination/config_versions.ts';
+import { refuseInvalidPatterns } from '../../destination/filter_patterns.ts';
 import { destinationTypeOf } from '../../destination/registry.ts';
 import { refuseSelectionForModel } from '../../destination/row_selection_members.ts';
 import { mergeSealed, sealConfig, type SealedConfig } from '../../destination/sealed_config.ts';
@@ -12,12 +13,15 @@ import { batchExportPath } from '../schemas/batch_export.ts';
 import { errorAnswers } from '../schemas/common.ts';
 import { newTestBody, testBody, testSchema } from '../schemas/destination_test.ts';
 import type { Model } from '../../domain/batch_export.ts';
+import type { Pool } from '../../journal/database.ts';
 
 const write = { config: { scope: 'batch_export:write' } } as const;
 const response = { 200: testSchema, ...errorAnswers };
 
-const checkSelection = (sealed: SealedConfig, model: Model): void =>
+async function checkSelection(pool: Pool, sealed: SealedConfig, model: Model): Promise<void> {
   refuseSelectionForModel(destinationTypeOf(sealed.destination_type).selectionOf(sealed.config), model);
+  await refuseInvalidPatterns(pool, sealed);
+}
 
 /** Try a destination step by step, before an export is created or changed. */
 export const destinationTestRoutes: ProjectRoutes = (app, context) => {
@@ -36,7 +40,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       const owner = randomUUID();
       const { type, config } = body.destination;
       const sealed = sealConfig(context, owner, { destination_type: type, config: config ?? {} });
-      checkSelection(sealed, body.model ?? defaultDefinition.model);
+      await checkSelection(context.pool, sealed, body.model ?? defaultDefinition.model);
       return { steps: [...(await testDestination(context, owner, sealed))] };
     },
   );
@@ -61,7 +65,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       refuseTypeChange(current, destination?.type);
       const base = await readStoredConfig(context.pool, id, current.config_version);
       const sealed = mergeSealed(context, id, base, destination?.config ?? {});
-      checkSelection(sealed, model ?? current.model);
+      await checkSelection(context.pool, sealed, model ?? current.model);
       return { steps: [...(await testDestination(context, id, sealed))] };
     },
   );
