@@ -93,6 +93,7 @@ describe('a webhook', () => {
     [{ url: 'ftp://example.com' }, 'url'],
     [{ url: 'https://user:word@example.com/' }, 'url'],
     [{ url: 'nonsense' }, 'url'],
+    [{ url: 'https://example.com/hook?a=1#part' }, 'url'],
     [{ url: `https://example.com/${'a'.repeat(2_000)}` }, 'url'],
     [{ url: undefined }, 'url'],
     [{ events: [] }, 'events'],

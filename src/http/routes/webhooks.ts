@@ -1,3 +1,4 @@
+import type { Settings } from '../../config/settings.ts';
 import { outgoingUrlFault } from '../../network/outgoing_url.ts';
 import { notificationTypes } from '../../notifications/notification.ts';
 import { createWebhookSecret } from '../../notifications/signature.ts';
@@ -32,13 +33,18 @@ const write = { config: { scope: 'batch_export:write' } } as const;
 
 const answerOf = ({ events, ...webhook }: Webhook): WebhookAnswer => ({ ...webhook, events: [...events] });
 
+/** Says why a webhook cannot have a URL, to follow "The url is refused: "; null when it can. */
+const urlFault = (url: string, { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowed }: Settings): string | null =>
+  outgoingUrlFault(url, allowed) ??
+  (url.includes('#') ? 'it must not hold a fragment, which is never sent' : null);
+
 /** @throws ApiError 400 that names the member at fault. */
 async function checkMembers(
   { pool, settings }: RouteContext,
   teamId: number,
   { url, batch_export }: Partial<Pick<WebhookMembers, 'url' | 'batch_export'>>,
 ): Promise<void> {
-  const fault = url === undefined ? null : outgoingUrlFault(url, settings.EXPORTD_ALLOW_PRIVATE_ENDPOINTS);
+  const fault = url === undefined ? null : urlFault(url, settings);
   if (fault !== null) throw invalid(`The url is refused: ${fault}.`, 'url');
   if (batch_export === undefined || batch_export === null) return;
   await requireBatchExport(pool, teamId, batch_export).catch((error: unknown) => {
