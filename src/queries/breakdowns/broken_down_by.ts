@@ -31,8 +31,9 @@ export function brokenDownBy({ type, property, group_type_index, attr }: Breakdo
     case 'session':
       return fieldOf('session', name);
     case 'group':
-      if (name === '$group_key') return fieldOf(`$group_${group_type_index ?? 0}`);
-      throw refused(attr, 'Properties of groups are not stored here; break down by their key, "$group_key".');
+      return name === '$group_key'
+        ? fieldOf(`$group_${group_type_index ?? 0}`)
+        : fieldOf(`group_${group_type_index ?? 0}`, 'properties', name);
     case 'event_metadata':
       if (metadata.has(name)) return fieldOf(name);
       throw new QueryInvalid(

@@ -1,9 +1,13 @@
+import type { Expression } from '../../dialect/ast.ts';
+
 /** Where a filter's fields are looked up, and where in the request it stands. */
 export interface FilterPlace {
-  /** Rows of events, of persons, or of sessions. */
-  readonly scope: 'events' | 'persons' | 'sessions';
+  /** Rows of events, of persons, of groups, or of sessions. */
+  readonly scope: 'events' | 'persons' | 'groups' | 'sessions';
   /** Path of the member, such as `query__series__0__properties`. */
   readonly attr: string;
   /** The name of the relation in FROM, where names of SELECT could be taken for its columns. */
   readonly relation?: string;
+  /** Of rows of groups: which kind of groups they are, from 0, and what holds their keys. */
+  readonly groups?: { readonly index: number; readonly key: Expression };
 }

@@ -14,7 +14,7 @@ export interface FilterItem {
 
 /**
  * The filters that the dialect may refuse, wherever in groups they are: conditions of their own, fields of sessions,
- * and dates where none are stored. Properties are there in any name.
+ * properties of groups, which a source may lack, and dates where none are stored. Other properties are there in any name.
  * @param attr path of all the filters
  */
 export function refusableFilters(
@@ -43,7 +43,7 @@ const itemsOf = (values: PropertyGroup['values'], attr: string): readonly Filter
     return [{ filter: item, path, attr: item.type === 'hogql' ? `${path}__key` : path }];
   });
 
-const alwaysThere: readonly PropertyFilter['type'][] = [null, undefined, 'event', 'person', 'group'];
+const alwaysThere: readonly PropertyFilter['type'][] = [null, undefined, 'event', 'person'];
 
 const isRefusable = ({ type, operator }: PropertyFilter): boolean =>
   !alwaysThere.includes(type) || operator?.startsWith('is_date') === true;

@@ -45,7 +45,7 @@ const propertyFilterSchema = z.strictObject({
   operator: z.enum(filterOperators).nullish(),
   value: either((value) => Array.isArray(value), z.array(scalarValue), scalarValue).optional(),
   label: z.string().nullish(),
-  group_type_index: z.number().int().nullish(),
+  group_type_index: z.number().int().min(0).max(4).nullish(),
   group_key_names: z.record(z.string(), z.string()).nullish(),
   cohort_name: z.string().nullish(),
 });

@@ -26,6 +26,7 @@ const timeFields = ['timestamp', 'created_at'];
 /** Filters that can be asked of rows that are no events. */
 const instead = {
   persons: 'In this place only filters of the types person and hogql can be used.',
+  groups: 'In this place only filters of the types group and hogql can be used.',
   sessions: 'In this place only filters of the types session and hogql can be used.',
 } as const;
 const cohorts = 'Cohorts are not stored; write their condition as filters.';
@@ -50,23 +51,21 @@ const refused: Readonly<Record<string, string>> = {
  * @param attr path of the filter
  * @throws QueryInvalid for what is not stored, or not known in the filter's place
  */
-export function subjectOf(
-  { type, key, group_type_index }: PropertyFilter,
-  { scope, relation }: Omit<FilterPlace, 'attr'>,
-  attr: string,
-): Subject {
+export function subjectOf(filter: PropertyFilter, about: Omit<FilterPlace, 'attr'>, attr: string): Subject {
+  const { type, key } = filter;
+  const { scope, relation } = about;
   const name = String(key);
-  const below = (first: string, ...more: readonly string[]): Expression =>
-    relation === undefined ? fieldOf(first, ...more) : fieldOf(relation, first, ...more);
+  const below = fieldsOf(relation);
   const partOf = (...path: readonly [string, ...string[]]): Expression => below(...path, name);
   const kind = type ?? 'event';
   const reason = refused[kind];
   if (reason !== undefined) throw new QueryInvalid('not_supported', reason, { attr: `${attr}__type` });
-  if (kind === 'person' && scope !== 'sessions')
+  if (kind === 'person' && (scope === 'events' || scope === 'persons'))
     return {
       value: scope === 'persons' ? partOf('properties') : partOf('person', 'properties'),
       kind: 'property',
     };
+  if (kind === 'group' && (scope === 'events' || scope === 'groups')) return ofGroup(filter, about, attr);
   if (kind === 'session' && scope === 'sessions') return { value: below(name), kind: 'property' };
   if (scope !== 'events') throw new QueryInvalid('not_supported', instead[scope], { attr: `${attr}__type` });
   switch (kind) {
@@ -82,20 +81,39 @@ export function subjectOf(
         `Events have no such field; fields are: ${[...textFields, ...timeFields, ...groupKeys].join(', ')}.`,
         { attr: `${attr}__key` },
       );
-    case 'group': {
-      const group = name === '$group_key' ? `$group_${String(group_type_index ?? 0)}` : name;
-      if (groupKeys.includes(group)) return { value: below(group), kind: 'text' };
-      throw new QueryInvalid(
-        'not_supported',
-        'Properties of groups are not stored; only their keys can be filtered, such as $group_0.',
-        { attr: `${attr}__key` },
-      );
-    }
     default:
       throw new QueryInvalid('not_supported', `Filters of the type ${kind} are not supported.`, {
         attr: `${attr}__type`,
       });
   }
+}
+
+/** Fields of a relation that may have a name. */
+const fieldsOf =
+  (relation: string | undefined) =>
+  (first: string, ...more: readonly string[]): Expression =>
+    relation === undefined ? fieldOf(first, ...more) : fieldOf(relation, first, ...more);
+
+/** The key of an event's group or of a group itself, which may be named as events name it, or a property. */
+function ofGroup(
+  { key, group_type_index }: PropertyFilter,
+  { relation, groups }: Omit<FilterPlace, 'attr'>,
+  attr: string,
+): Subject {
+  const name = String(key);
+  const below = fieldsOf(relation);
+  const isFieldOfEvents = groupKeys.includes(name);
+  const index = isFieldOfEvents ? groupKeys.indexOf(name) : (group_type_index ?? groups?.index ?? 0);
+  if (groups !== undefined && index !== groups.index)
+    throw new QueryInvalid('invalid_input', `The actors are groups of the kind ${groups.index}.`, {
+      attr: `${attr}__${isFieldOfEvents ? 'key' : 'group_type_index'}`,
+    });
+  if (isFieldOfEvents || name === '$group_key')
+    return { value: groups?.key ?? below(`$group_${index}`), kind: 'text' };
+  return {
+    value: groups === undefined ? below(`group_${index}`, 'properties', name) : below('properties', name),
+    kind: 'property',
+  };
 }
 
 /** A subject as text. */

@@ -8,17 +8,19 @@ import type {
 
 // What filters mean, written down a second time: over rows in memory, one value after another.
 
-/** An event with the properties of its person. */
+/** An event with the properties of its person and of its groups. */
 export interface PlainEvent {
   readonly uuid: string;
   readonly event: string;
   readonly distinct_id: string;
   readonly properties: Readonly<Record<string, JsonValue>>;
   readonly person: Readonly<Record<string, JsonValue>> | null;
+  /** By kind; nothing where a group is not stored. */
+  readonly groups?: readonly (Readonly<Record<string, JsonValue>> | undefined)[];
   readonly timestamp: Date;
 }
 
-/** Whether an event meets filters of the types event, person and event_metadata. */
+/** Whether an event meets filters of the types event, person, group and event_metadata. */
 export function meets(event: PlainEvent, filters: PropertyFilters | null | undefined): boolean {
   if (!filters) return true;
   return 'type' in filters ? meetsGroup(event, filters) : filters.every((filter) => meetsOne(event, filter));
@@ -30,16 +32,25 @@ const meetsGroup = (event: PlainEvent, { type, values }: PropertyGroup): boolean
   return type === 'AND' ? answers.every((answer) => answer) : answers.some((answer) => answer);
 };
 
-function meetsOne(event: PlainEvent, { type, key, operator, value }: PropertyFilter): boolean {
+function foundIn(event: PlainEvent, { type, group_type_index }: PropertyFilter, key: string): unknown {
+  switch (type) {
+    case 'person':
+      return event.person?.[key];
+    case 'group': {
+      const index = group_type_index ?? 0;
+      return key === '$group_key' ? event.properties[`$group_${index}`] : event.groups?.[index]?.[key];
+    }
+    case 'event_metadata':
+      return (event as unknown as Record<string, JsonValue>)[key];
+    default:
+      return event.properties[key];
+  }
+}
+
+function meetsOne(event: PlainEvent, filter: PropertyFilter): boolean {
+  const { key, operator, value } = filter;
   if (key === undefined || key === null) return true;
-  const name = String(key);
-  const found =
-    type === 'person'
-      ? event.person?.[name]
-      : type === 'event_metadata'
-        ? (event as unknown as Record<string, JsonValue>)[name]
-        : event.properties[name];
-  const stored = found === undefined ? null : found;
+  const stored = (foundIn(event, filter, String(key)) ?? null) as JsonValue;
   if (operator === 'is_set') return stored !== null;
   if (operator === 'is_not_set') return stored === null;
   const wanted = (Array.isArray(value) ? value : [value]).filter((one) => one !== null && one !== undefined);

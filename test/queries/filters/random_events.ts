@@ -10,7 +10,19 @@ const properties = (keys: readonly string[]): fc.Arbitrary<Record<string, JsonVa
     .array(fc.tuple(fc.constantFrom(...keys), fc.constantFrom(...storedValues)), { maxLength: 3 })
     .map((entries) => Object.fromEntries(entries));
 
-/** Events of a few persons, and of nobody, within four days before a moment, at whole seconds. */
+const groupKeys = ['g0', 'g1', 'g2', 'not stored'];
+
+/** The groups that are stored, of the first two kinds; the same keys are other groups in each. */
+const storedGroups = [3, 4].map(
+  (seed) =>
+    new Map(
+      fc
+        .sample(properties(propertyKeys), { numRuns: 3, seed })
+        .map((group, number) => [groupKeys[number], group]),
+    ),
+);
+
+/** Events of a few persons and groups, and of nobody, within four days before a moment, at whole seconds. */
 export const randomEvents = (before: Date, count: number): readonly PlainEvent[] => {
   const persons = fc.sample(properties(propertyKeys.slice(0, 2)), { numRuns: 6, seed: 1 });
   const event = fc.record({
@@ -18,10 +30,18 @@ export const randomEvents = (before: Date, count: number): readonly PlainEvent[]
     event: fc.constantFrom('signup', 'bought', '$pageview'),
     who: fc.integer({ min: 0, max: 7 }),
     properties: properties(propertyKeys),
+    groups: fc.array(fc.constantFrom(...groupKeys, null), { minLength: 2, maxLength: 2 }),
     ago: fc.integer({ min: 0, max: 4 * 86_400 }),
   });
-  return fc.sample(event, { numRuns: count, seed: 2 }).map(({ who, ago, ...rest }) => ({
+  return fc.sample(event, { numRuns: count, seed: 2 }).map(({ who, ago, groups: keys, ...rest }) => ({
     ...rest,
+    properties: {
+      ...rest.properties,
+      ...Object.fromEntries(
+        keys.flatMap((key, index) => (key === null ? [] : [[`$group_${index}`, key] as const])),
+      ),
+    },
+    groups: keys.map((key, index) => storedGroups[index]?.get(key ?? undefined)),
     distinct_id: `d${who}`,
     person: persons[who] ?? null,
     timestamp: new Date(before.getTime() - ago * 1000),
@@ -32,7 +52,7 @@ export const randomEvents = (before: Date, count: number): readonly PlainEvent[]
 export const personIdOf = (distinctId: string): string =>
   `00000000-0000-0000-0000-0000000000${distinctId.slice(1).padStart(2, '0')}`;
 
-/** Inserts events with their persons; an event of another project beside each of them. */
+/** Inserts events with their persons and groups; an event of another project beside each of them, and all its groups. */
 export async function insertEvents(pool: Pool, teamId: number, events: readonly PlainEvent[]): Promise<void> {
   for (const { uuid, event, distinct_id, properties: own, person, timestamp } of events)
     for (const team of [teamId, teamId + 1])
@@ -49,6 +69,15 @@ export async function insertEvents(pool: Pool, teamId: number, events: readonly 
           timestamp,
         ],
       );
+  const insertGroup = (team: number, index: number, key: string | undefined, group: object) =>
+    pool.query(
+      `insert into public.groups (team_id, group_type_index, group_key, group_properties) values ($1, $2, $3, $4)`,
+      [team, index, key, group],
+    );
+  for (const [index, groups] of storedGroups.entries()) {
+    for (const [key, group] of groups) await insertGroup(teamId, index, key, group);
+    for (const key of groupKeys) await insertGroup(teamId + 1, index, key, { plan: 'a', amount: 10 });
+  }
   const persons = new Map(events.map(({ distinct_id, person }) => [distinct_id, person]));
   for (const [distinctId, person] of persons)
     if (person !== null) {

@@ -51,6 +51,10 @@ const filter: fc.Arbitrary<PropertyFilter> = fc.oneof(
         fc.constantFrom(
           ...propertyKeys.map((key) => ({ type: 'event' as const, key })),
           ...propertyKeys.slice(0, 2).map((key) => ({ type: 'person' as const, key })),
+          { type: 'group' as const, key: 'plan' },
+          ...['amount', propertyKeys[2], '$group_key'].map((key) => ({
+            ...{ type: 'group' as const, key, group_type_index: 1 },
+          })),
           { type: 'event_metadata' as const, key: 'distinct_id' },
           { type: 'event_metadata' as const, key: 'event' },
           { type: null, key: 'plan' },

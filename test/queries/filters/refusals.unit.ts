@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { fieldOf } from '../../../src/dialect/build.ts';
 import { printExpression } from '../../../src/dialect/print/print.ts';
 import { filtersCondition, testAccountsCondition } from '../../../src/queries/filters/condition.ts';
 import { withOverride } from '../../../src/queries/filters/override.ts';
@@ -11,6 +12,11 @@ import { randomFilters } from './random_filters.ts';
 const place = { scope: 'events', attr: 'query__properties' } as const;
 const textOf = (filters: unknown, scope: 'events' | 'persons' = 'events'): string | null => {
   const condition = filtersCondition(propertyFiltersSchema.parse(filters), { ...place, scope });
+  return condition && printExpression(condition);
+};
+const ofGroups = (filters: PropertyFilters): string | null => {
+  const groups = { index: 1, key: fieldOf('id') };
+  const condition = filtersCondition(filters, { ...place, scope: 'groups', relation: 'groups', groups });
   return condition && printExpression(condition);
 };
 const refusal = (code: string, attr: string): Error =>
@@ -31,6 +37,12 @@ describe('what filters become', () => {
       "$group_2 = 'acme'",
     ],
     [[{ type: 'group', key: '$group_0', value: ['a', 'b'] }], 'events', "$group_0 IN ['a', 'b']"],
+    [[{ type: 'group', key: 'plan', operator: 'is_set' }], 'events', 'group_0.properties.plan IS NOT NULL'],
+    [
+      [{ type: 'group', key: 'seats', group_type_index: 4, operator: 'gt', value: 30 }],
+      'events',
+      'CAST(group_4.properties.seats AS Float64) > 30',
+    ],
     [[{ type: 'dialect', key: "event = 'a' or 1 = 2" }], 'events', "event = 'a' OR 1 = 2"],
     [[{ type: 'hogql', key: 'properties.seats > 3' }], 'persons', 'properties.seats > 3'],
     [
@@ -57,6 +69,19 @@ describe('what filters become', () => {
     expect(textOf(filters, scope)).toBe(text);
   });
 
+  it.each([
+    [{ type: 'group', key: 'plan', value: 'pro' }, "toString(groups.properties.plan) = 'pro'"],
+    [
+      { type: 'group', key: 'plan', group_type_index: 1, operator: 'is_set' },
+      'groups.properties.plan IS NOT NULL',
+    ],
+    [{ type: 'group', key: '$group_key', value: 'acme' }, "id = 'acme'"],
+    [{ type: 'group', key: '$group_1', value: 'acme' }, "id = 'acme'"],
+    [{ type: 'hogql', key: 'properties.seats > 3' }, 'properties.seats > 3'],
+  ] as const)('%j of groups', (filter, text) => {
+    expect(ofGroups([filter])).toBe(text);
+  });
+
   it('keeps values apart from text', () => {
     expect(textOf([{ key: "a' or 1", value: "x' or '1'='1" }])).toBe(
       "toString(properties.`a' or 1`) = 'x\\' or \\'1\\'=\\'1'",
@@ -74,7 +99,6 @@ describe('what is refused, by name', () => {
     ],
     [[{ type: 'element', key: 'text', value: 'Buy' }], 'not_supported', 'query__properties__0__type'],
     [[{ type: 'data_warehouse', key: 'x', value: 'y' }], 'not_supported', 'query__properties__0__type'],
-    [[{ type: 'group', key: 'name', value: 'y' }], 'not_supported', 'query__properties__0__key'],
     [[{ type: 'event_metadata', key: 'team_id', value: 1 }], 'invalid_input', 'query__properties__0__key'],
     [
       [{ type: 'event_metadata', key: 'timestamp', operator: 'gt', value: 'soon' }],
@@ -111,7 +135,20 @@ describe('what is refused, by name', () => {
   });
 
   it.each([
+    [{ type: 'event', key: 'plan', value: 'pro' }, 'not_supported', 'type'],
+    [{ type: 'person', key: 'plan', value: 'pro' }, 'not_supported', 'type'],
+    [{ type: 'group', key: 'plan', group_type_index: 2, value: 'pro' }, 'invalid_input', 'group_type_index'],
+    [{ type: 'group', key: '$group_2', value: 'acme' }, 'invalid_input', 'key'],
+  ] as const)(
+    'is what groups of another kind have, or others, where groups are asked: %j',
+    (filter, code, member) => {
+      expect(() => ofGroups([filter])).toThrow(refusal(code, `query__properties__0__${member}`));
+    },
+  );
+
+  it.each([
     [[{ type: 'magic', key: 'a' }], [0, 'type']],
+    [[{ type: 'group', key: 'a', group_type_index: 5 }], [0, 'group_type_index']],
     [[{ key: 'a', operator: 'likes' }], [0, 'operator']],
     [[{ key: 'a', value: { not: 'a scalar' } }], [0, 'value']],
     [[{ key: 'a', negated: true }], [0]],

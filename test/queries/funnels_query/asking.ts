@@ -31,13 +31,19 @@ export async function funnel(pool: Pool, teamId: number, query: object): Promise
   return results;
 }
 
-/** Puts events into the source. */
+/** Puts events into the source, with groups that have the same properties. */
 export async function insertEvents(pool: Pool, teamId: number, events: readonly PlainEvent[]): Promise<void> {
   await pool.query(
-    `insert into public.events (team_id, uuid, event, distinct_id, person_id, properties, timestamp)
-     select $1, uuid, event, actor, actor::uuid,
-       jsonb_strip_nulls(jsonb_build_object('size', size, 'plan', plan, 'region', region)), to_timestamp(at / 1000.0)
-     from jsonb_to_recordset($2) as e(uuid uuid, event text, actor text, size text, plan text, region text, at float8)`,
+    `with given as (
+       select uuid, event, actor, to_timestamp(at / 1000.0) as time, concat_ws('|', size, plan, region) as key,
+         jsonb_strip_nulls(jsonb_build_object('size', size, 'plan', plan, 'region', region)) as properties
+       from jsonb_to_recordset($2)
+         as x(uuid uuid, event text, actor text, size text, plan text, region text, at float8)),
+     stored as (
+       insert into public.groups (team_id, group_type_index, group_key, group_properties)
+       select distinct $1::integer, 2, key, properties from given)
+     insert into public.events (team_id, uuid, event, distinct_id, person_id, properties, timestamp)
+     select $1, uuid, event, actor, actor::uuid, properties || jsonb_build_object('$group_2', key), time from given`,
     [teamId, JSON.stringify(events)],
   );
 }

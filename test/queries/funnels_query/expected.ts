@@ -11,9 +11,14 @@ const bucketOf = (event: PlainEvent): number => Math.floor(event.at / hour) * ho
 const buckets = Array.from({ length: 9 }, (_, index) => firstTime + index * hour);
 const isInRange = ({ at }: PlainEvent): boolean => at >= firstTime && at < firstTime + 9 * hour;
 
-const shown = (funnel: PlainFunnel, value: string | null): readonly string[] => {
-  if (value === null) return ['Other'];
-  return value === '' ? funnel.breakdowns.map(() => '') : (JSON.parse(value) as string[]);
+/** One property of groups is shown as it is, others are lists. */
+const shown = (
+  { funnel, breakdownType }: RandomFunnel,
+  value: string | null,
+): string | undefined | readonly string[] => {
+  const none = funnel.breakdowns.map(() => '');
+  const values = value === null ? ['Other'] : value === '' ? none : (JSON.parse(value) as string[]);
+  return breakdownType === 'group' && funnel.breakdowns.length === 1 ? values[0] : values;
 };
 
 const rounded = (value: number | null): number | null =>
@@ -29,10 +34,8 @@ const plainOfSteps = (funnel: PlainFunnel, actors: readonly PlainActor[]) =>
   plainSteps(funnel, actors).map((step) => [step.count, rounded(step.average), rounded(step.median)]);
 
 /** What a funnel gives, by a walk event by event. */
-export function expectedOf(
-  { funnel, viz, from, to, binCount }: RandomFunnel,
-  events: readonly PlainEvent[],
-): unknown {
+export function expectedOf(random: RandomFunnel, events: readonly PlainEvent[]): unknown {
+  const { funnel, viz, from, to, binCount } = random;
   const seen = events.filter(isInRange);
   if (viz === 'trends') {
     const attributed =
@@ -46,7 +49,7 @@ export function expectedOf(
     const actors = plainActors(walked, seen, bucketOf);
     if (funnel.breakdowns.length === 0) return [plainRates(actors, { from, to, buckets })];
     return rankedValues(funnel, actors, (own) => [own.filter(({ depth }) => depth > from).length]).map(
-      (one) => [shown(funnel, one.value), plainRates(one.actors, { from, to, buckets })],
+      (one) => [shown(random, one.value), plainRates(one.actors, { from, to, buckets })],
     );
   }
   const actors = plainActors(funnel, seen, null);
@@ -58,7 +61,7 @@ export function expectedOf(
   const depths = funnel.steps.map((_, index) => index).toReversed();
   return rankedValues(funnel, actors, (own) =>
     depths.map((index) => own.filter(({ depth }) => depth > index).length),
-  ).map((one) => [shown(funnel, one.value), plainOfSteps(funnel, one.actors)]);
+  ).map((one) => [shown(random, one.value), plainOfSteps(funnel, one.actors)]);
 }
 
 /** An answer in the form in which it is compared. */

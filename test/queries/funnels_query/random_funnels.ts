@@ -45,6 +45,8 @@ export interface RandomFunnel {
   readonly from: number;
   readonly to: number;
   readonly binCount: number | null;
+  /** Whether breakdowns read the events or their groups, which have the same properties. */
+  readonly breakdownType: 'event' | 'group';
 }
 
 export const funnelArb: fc.Arbitrary<RandomFunnel> = fc
@@ -74,9 +76,10 @@ export const funnelArb: fc.Arbitrary<RandomFunnel> = fc
     from: fc.nat(2),
     to: fc.nat(3),
     binCount: fc.constantFrom(null, 1, 3, 7),
+    breakdownType: fc.constantFrom('event' as const, 'group' as const),
   })
   .map((drawn) => {
-    const { order, viz, windowMs, breakdowns, limit, binCount } = drawn;
+    const { order, viz, windowMs, breakdowns, limit, binCount, breakdownType } = drawn;
     const last = drawn.steps.length - 1;
     const hasOptional = drawn.hasOptional && viz === 'steps' && order !== 'unordered';
     const steps = drawn.steps.map(({ definition, optional }, index) => ({
@@ -94,7 +97,8 @@ export const funnelArb: fc.Arbitrary<RandomFunnel> = fc
         ? { step: order === 'unordered' ? 0 : Math.min(drawn.attributed, last) }
         : drawn.attribution;
     const funnel: PlainFunnel = { steps, order, windowMs, exclusions, breakdowns, attribution, limit };
-    return { funnel, viz, from, to: Math.max(from + 1, Math.min(drawn.to, last)), binCount };
+    const to = Math.max(from + 1, Math.min(drawn.to, last));
+    return { funnel, viz, from, to, binCount, breakdownType };
   });
 
 /** An optional step must not be the same as the one behind it. */
@@ -113,7 +117,7 @@ const nodeOf = ({ event, size }: { event: string | null; size: string | null }):
 });
 
 /** The query that asks for it, hour by hour of the first hours of a day on which clocks are set back. */
-export function queryOf({ funnel, viz, from, to, binCount }: RandomFunnel): object {
+export function queryOf({ funnel, viz, from, to, binCount, breakdownType }: RandomFunnel): object {
   const { steps, order, windowMs, exclusions, breakdowns, attribution, limit } = funnel;
   return {
     kind: 'FunnelsQuery',
@@ -123,7 +127,12 @@ export function queryOf({ funnel, viz, from, to, binCount }: RandomFunnel): obje
     breakdownFilter:
       breakdowns.length === 0
         ? null
-        : { breakdown: breakdowns.length === 1 ? breakdowns[0] : breakdowns, breakdown_limit: limit },
+        : {
+            breakdown: breakdowns.length === 1 ? breakdowns[0] : breakdowns,
+            breakdown_type: breakdownType,
+            breakdown_group_type_index: 2,
+            breakdown_limit: limit,
+          },
     funnelsFilter: {
       funnelVizType: viz,
       funnelOrderType: order,

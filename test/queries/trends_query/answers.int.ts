@@ -219,10 +219,6 @@ describe('queries that cannot be answered are refused by the name of their membe
       'query__breakdownFilter__breakdown',
     ],
     [
-      { breakdownFilter: { breakdown: 'plan', breakdown_type: 'group' } },
-      'query__breakdownFilter__breakdown',
-    ],
-    [
       { breakdownFilter: { breakdown: 'x', breakdown_type: 'event_metadata' } },
       'query__breakdownFilter__breakdown',
     ],

@@ -12,6 +12,12 @@ export const personsOfCases = personIds.map((id, index) => ({
   properties: { country: ['de', 'fr', '', null][index] },
 }));
 
+/** The groups of every case that are stored. */
+export const groupsOfCases = [
+  { key: 'g1', properties: { tier: 'gold' } },
+  { key: 'g2', properties: { tier: 'base' } },
+];
+
 const plans = ['x', 'y', 'Zoë', '', null, true, 5];
 
 const eventOf = (timezone: string): fc.Arbitrary<PlainEvent> =>
@@ -25,7 +31,7 @@ const eventOf = (timezone: string): fc.Arbitrary<PlainEvent> =>
         price: fc.constantFrom(0, 1, 2, 5, -3, '7', 'dear', null),
         url: fc.constantFrom('https://ex.com', 'https://ex.com/', 'https://ex.com/#?', '/', ''),
         $session_id: fc.constantFrom('s1', 's2', 's3', ''),
-        $group_0: fc.constantFrom('g1', 'g2', ''),
+        $group_0: fc.constantFrom('g1', 'g2', 'g3', ''),
       },
       { requiredKeys: [] },
     ),
@@ -53,6 +59,7 @@ interface CaseBreakdown {
   readonly read: PlainBreakdown;
 }
 
+const tiers = new Map(groupsOfCases.map(({ key, properties }) => [key, properties.tier]));
 const countries = new Map(personsOfCases.map(({ id, properties }) => [id, properties.country ?? null]));
 const breakdowns: readonly CaseBreakdown[] = [
   { member: { property: 'plan' }, read: ({ properties }) => textOf(properties.plan) },
@@ -65,6 +72,10 @@ const breakdowns: readonly CaseBreakdown[] = [
   {
     member: { property: '$group_key', type: 'group', group_type_index: 0 },
     read: ({ properties }) => textOf(properties.$group_0),
+  },
+  {
+    member: { property: 'tier', type: 'group', group_type_index: 0 },
+    read: ({ properties }) => tiers.get(textOf(properties.$group_0) ?? '') ?? null,
   },
   {
     member: { property: 'country', type: 'person' },

@@ -6,7 +6,15 @@ import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { actorsOf, trends, type Result } from './asking.ts';
 import type { PlainEvent } from './plain_math.ts';
 import { PlainTrends } from './plain_trends.ts';
-import { eventsOf, now, personsOfCases, trendsCase, withMath, type TrendsCase } from './random_cases.ts';
+import {
+  eventsOf,
+  groupsOfCases,
+  now,
+  personsOfCases,
+  trendsCase,
+  withMath,
+  type TrendsCase,
+} from './random_cases.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -37,6 +45,7 @@ async function projectWith(
      select $1, id, properties from jsonb_to_recordset($2) as x(id uuid, properties jsonb)`,
     [teams, JSON.stringify(personsOfCases)],
   );
+  await insertGroups(teams);
   return {
     team_id: teams,
     ...settings,
@@ -44,6 +53,17 @@ async function projectWith(
     warehouse_tables: [],
     property_definitions: [],
   };
+}
+
+/** Those of the kind that is asked for, and others with the same keys. */
+async function insertGroups(teamId: number): Promise<void> {
+  const others = groupsOfCases.map(({ key }) => ({ key, properties: { tier: 'another' } }));
+  for (const [index, groups] of [groupsOfCases, others].entries())
+    await database.pool.query(
+      `insert into public.groups (team_id, group_type_index, group_key, group_properties)
+       select $1, $2, key, properties from jsonb_to_recordset($3) as x(key text, properties jsonb)`,
+      [teamId, index, JSON.stringify(groups)],
+    );
 }
 
 /** What the answer has to be: compared, breakdown and points of each line. */
