@@ -36,8 +36,9 @@ describe('the demo data', () => {
         (select count(*) from events where team_id = 2) = (select count(*) from events where team_id = 4) as as_many,
         ${different('events', 'uuid, event, distinct_id, person_id, properties, timestamp, inserted_at')} as events,
         ${different('persons', 'id, properties, updated_at, version')} as persons,
-        ${different('session_replay_events', 'session_id, distinct_id, size')} as replays`),
-    ).toEqual({ as_many: true, events: 0, persons: 0, replays: 0 });
+        ${different('session_replay_events', 'session_id, distinct_id, size')} as replays,
+        ${different('groups', 'group_type_index, group_key, group_properties, updated_at')} as groups`),
+    ).toEqual({ as_many: true, events: 0, persons: 0, replays: 0, groups: 0 });
   });
 
   it('fill every hour, arrive in time but for a few, and none comes from the future', async () => {
@@ -57,7 +58,7 @@ describe('the demo data', () => {
     expect(rows?.late).toBeCloseTo(0.02, 2);
   });
 
-  it('belong together: persons with several distinct ids, sessions that were recorded', async () => {
+  it('belong together: persons with several distinct ids, sessions that were recorded, organisations', async () => {
     expect(
       await ask(`select
         (select count(*) from persons where team_id = 1) as persons,
@@ -67,8 +68,20 @@ describe('the demo data', () => {
           select from events where team_id = 1 and properties->>'$session_id' = replay.session_id)) as unseen,
         (select count(*) from events where team_id = 1 and not exists (
           select from person_distinct_ids as known where known.team_id = 1
-            and known.distinct_id = events.distinct_id and known.person_id = events.person_id)) as strangers`),
-    ).toEqual({ persons: 20_000, ids: 2, replays: 2_000, unseen: 0, strangers: 0 });
+            and known.distinct_id = events.distinct_id and known.person_id = events.person_id)) as strangers,
+        (select count(distinct group_properties->>'name') from groups where team_id = 1) as organisations,
+        (select count(*) from groups where team_id = 1 and not exists (
+          select from events where team_id = 1 and properties->>'$group_0' = group_key)) as idle,
+        (select count(*) from events where team_id = 1 and not exists (
+          select from groups where team_id = 1 and group_key = properties->>'$group_0')
+          and properties ? '$group_0') as homeless,
+        (select max(organisations) from (
+          select count(distinct properties->>'$group_0') as organisations from events where team_id = 1
+          group by person_id) as each) as of_one`),
+    ).toEqual({
+      ...{ persons: 20_000, ids: 2, replays: 2_000, unseen: 0, strangers: 0 },
+      ...{ organisations: 50, idle: 0, homeless: 0, of_one: 1 },
+    });
   });
 
   it('have charges beside them, which the query that the demo shows reads', async () => {

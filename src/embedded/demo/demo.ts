@@ -25,7 +25,7 @@ export async function prepareDemo(
   const accounts = await ensureDemoAccounts(databaseUrl, folder);
   const kept = readDemoState(folder);
   if (kept.anchor === undefined || kept.project_id !== accounts.projectId) {
-    report('Demo data: writing events, persons and replays of 48 hours');
+    report('Demo data: writing events, persons, groups and replays of 48 hours');
     const anchor = new Date();
     await seedDemo(databaseUrl, { teamId: accounts.projectId, seed: demoSeed, anchor }, report);
     keepDemoState(folder, { project_id: accounts.projectId, anchor: anchor.toISOString() });

@@ -1,3 +1,4 @@
+import { organisationKey, personOrganisation } from './group_rows.ts';
 import { json, jsonMembers, jsonNumber, jsonObject, jsonString } from './json_text.ts';
 import { country, deviceDistinctId, knownDistinctId, personCount, personId, plan } from './person_rows.ts';
 import type { Dice } from './random.ts';
@@ -92,6 +93,10 @@ const campaignMembers = (
       utm_campaign: dice.oneOfJson('session', 'utm campaign', ['spring', 'launch', 'retarget']),
     })} else '' end`;
 
+/** What the events have of those who belong to an organisation. */
+const groupMembers = `case when organisation is null then '' else ',' ||
+    ${jsonMembers({ $group_0: jsonString(organisationKey('organisation')) })} end`;
+
 const properties = (dice: Dice): string =>
   `('{' || ${jsonMembers({
     $session_id: jsonString('session_id'),
@@ -117,7 +122,7 @@ const properties = (dice: Dice): string =>
     $active_feature_flags: json(['new-checkout', 'dark-mode']),
     plan: jsonString('plan'),
     load_ms: drawn(dice, 'load', 3_000),
-  })} || ${campaignMembers(dice)} || ${specialMembers(dice)} || '}')::jsonb`;
+  })} || ${groupMembers} || ${campaignMembers(dice)} || ${specialMembers(dice)} || '}')::jsonb`;
 
 const personProperties = jsonObject({
   plan: jsonString('plan'),
@@ -139,7 +144,8 @@ export function insertEvents(dice: Dice, teamId: number, occurrences: string): s
     from (
       select *, ${dice.uuid(eventNumber, 'event id')} as uuid, ${eventName(dice)} as event,
         ${dice.oneOf(eventNumber, 'path', paths)} as path, ${plan(dice, 'person')} as plan,
-        ${country(dice, 'person')} as country, ${personId(dice, 'person')} as person_id,
+        ${country(dice, 'person')} as country, ${personOrganisation(dice, 'person')} as organisation,
+        ${personId(dice, 'person')} as person_id,
         ${sessionDistinctId(dice, 'session', 'person')} as distinct_id, ${sessionId(dice, 'session')} as session_id
       from (select *, ${sessionPerson(dice, 'session')} as person from (${occurrences}) as occurrences offset 0) as known
       -- "offset 0" keeps the planner from writing each expression out wherever it is used.

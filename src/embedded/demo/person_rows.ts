@@ -40,7 +40,7 @@ const lastNames = [
   'Ivanova',
   'Joshi',
 ];
-const companies = [
+export const companies = [
   'Acme',
   'Globex',
   'Initech',
@@ -83,8 +83,8 @@ export const plan = (dice: Dice, person: string): string =>
 export const country = (dice: Dice, person: string): string =>
   dice.oneOf(person, 'country', ['US', 'US', 'US', 'DE', 'GB', 'FR', 'BR', 'IN', 'JP', 'PL']);
 
-/** When a person was changed last, between the two times. */
-const changedAt = (dice: Dice, row: string, purpose: string, from: string, to: string): string =>
+/** When a row was changed last, between the two times. */
+export const changedAt = (dice: Dice, row: string, purpose: string, from: string, to: string): string =>
   `${from} + (${to} - ${from}) * ${dice.fraction(row, purpose)}::float8`;
 
 /**

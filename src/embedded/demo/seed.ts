@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Report } from '../report.ts';
 import { insertEvents, longestSession, sessionDistinctId, sessionId, sessionPerson } from './event_rows.ts';
+import { insertGroups } from './group_rows.ts';
 import { insertPersons } from './person_rows.ts';
 import { createDice, type Dice } from './random.ts';
 
@@ -100,7 +101,7 @@ async function execute(databaseUrl: string, statements: readonly string[]): Prom
 export async function seedDemo(databaseUrl: string, seed: Seed, report: Report): Promise<void> {
   const dice = createDice(seed.seed);
   const team = String(seed.teamId);
-  const relations = ['events', 'persons', 'person_distinct_ids', 'session_replay_events'];
+  const relations = ['events', 'persons', 'person_distinct_ids', 'session_replay_events', 'groups'];
   await execute(
     databaseUrl,
     relations.map((relation) => `delete from public.${relation} where team_id = ${team}`),
@@ -110,7 +111,11 @@ export async function seedDemo(databaseUrl: string, seed: Seed, report: Report):
   const [from, to] = [literal(firstHour(seed)), literal(seed.anchor)];
   await Promise.all([
     execute(databaseUrl, [insert('hour % 2 = 0'), insertReplays(dice, seed)]),
-    execute(databaseUrl, [...insertPersons(dice, seed.teamId, from, to), insert('hour % 2 = 1')]),
+    execute(databaseUrl, [
+      ...insertPersons(dice, seed.teamId, from, to),
+      insertGroups(dice, seed.teamId, from, to),
+      insert('hour % 2 = 1'),
+    ]),
   ]);
   await execute(databaseUrl, [`analyze ${relations.map((relation) => `public.${relation}`).join(', ')}`]);
   report(
