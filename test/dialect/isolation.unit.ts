@@ -77,6 +77,7 @@ describe('the team filter', () => {
     'WITH e AS (SELECT event AS e FROM events ORDER BY timestamp) SELECT groupArray(e) FROM e WHERE e IN (SELECT name FROM plans)',
     'SELECT count() FROM events WHERE person_id IN (SELECT person_id FROM events WHERE exists(SELECT 1 FROM persons))',
     'SELECT person.properties.email FROM session_replay_events UNION ALL SELECT $entry_current_url FROM sessions',
+    'SELECT s.session_id FROM sessions AS s SAMPLE 1/2 LEFT JOIN events AS e SAMPLE 0.1 OFFSET 0.2 ON e.event = s.distinct_id OR 1 = 1',
     'SELECT o.id FROM events AS e FULL JOIN warehouse.orders AS o USING (distinct_id)',
     'SELECT o.id FROM warehouse.orders AS o LEFT ANTI JOIN events AS e ON e.distinct_id = o.distinct_id AND e.event < o.distinct_id',
     'SELECT e.person.properties.email FROM persons AS p RIGHT ANY JOIN events AS e ON p.id = e.person_id OR p.properties.email = e.event',

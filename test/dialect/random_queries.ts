@@ -24,6 +24,9 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   plans: ['name'],
 };
 
+/** Those that SAMPLE is not of. */
+const unsampled = ['groups', 'warehouse.orders', 'plans'];
+
 const joins = [
   ...['LEFT', 'INNER', 'RIGHT', 'FULL', 'LEFT SEMI', 'RIGHT SEMI', 'LEFT ANTI', 'RIGHT ANTI'],
   ...['LEFT ANY', 'RIGHT ANY', 'INNER ANY'],
@@ -97,7 +100,11 @@ export class RandomQueries {
     if (depth > 0 && this.#maybe(4))
       return { alias, columns: ['v0'], from: `(${this.query(depth - 1)}) AS ${alias}` };
     const name = this.#one(Object.keys(tables));
-    return { alias, columns: tables[name] ?? [], from: `${name} AS ${alias}` };
+    const sample =
+      !unsampled.includes(name) && this.#maybe(4)
+        ? this.#one([' SAMPLE 1/10', ' SAMPLE 0.5 OFFSET 1/4'])
+        : '';
+    return { alias, columns: tables[name] ?? [], from: `${name} AS ${alias}${sample}` };
   }
 
   #join(first: Tables, second: Source): string {

@@ -227,6 +227,16 @@ export const refusedOperators: readonly RefusedText[] = [
     '                       ^',
     'Expected a share such as 0.1 or 1/10, found `x`. (line 1, column 24)',
   ],
+  [
+    'SELECT 1 FROM (SELECT 1 FROM a) AS q SAMPLE 1/10',
+    '                                     ^^^^^^',
+    'Only a table can be sampled. Write SAMPLE behind its name. (line 1, column 38)',
+  ],
+  [
+    'SELECT 1 FROM numbers(10) SAMPLE 1/10',
+    '                          ^^^^^^',
+    'Only a table can be sampled. Write SAMPLE behind its name. (line 1, column 27)',
+  ],
   ['SELECT 1 FROM a PIVOT (x)', '                ^^^^^', 'PIVOT is not supported. (line 1, column 17)'],
   [
     'SELECT 1 FROM a CROSS JOIN b ON c',

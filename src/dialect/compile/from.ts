@@ -3,6 +3,7 @@ import { queryRelation, sortedRelation } from '../resolve/query_relation.ts';
 import type { Relation } from '../resolve/relation.ts';
 import type { CommonTable } from '../resolve/statement.ts';
 import type { CteScope, NamedQuery, Scope } from '../resolve/scope.ts';
+import { notSampled } from '../resolve/tables/sampling.ts';
 import { tableRelation } from '../resolve/tables/tables.ts';
 import { sql } from '../sql.ts';
 import { scalar } from '../types.ts';
@@ -40,11 +41,10 @@ function compileRelation(compiler: Compiler, from: Exclude<From, Join>, scope: S
 
 function compileTable(compiler: Compiler, table: Table, scope: Scope): CompiledTable {
   const { statement } = scope;
-  if (table.sample !== null)
-    throw statement.error('SAMPLE is not supported.', table.sample, 'Leave it out: all rows are read.');
   const [first, ...rest] = table.path;
   const named = first === undefined || rest.length > 0 ? undefined : findCte(first.text, scope.ctes);
   if (named === undefined) return { relation: tableRelation(statement, table), tables: 1 };
+  if (table.sample !== null) throw notSampled(statement, table.sample);
   const common = commonTable(compiler, named, first?.text ?? '', scope);
   const name = table.alias?.text ?? first?.text ?? null;
   const alias = statement.uniqueName(name ?? 'query');

@@ -59,6 +59,7 @@ function joinOperand(cursor: Cursor): From {
   if (cursor.atSymbol('(')) {
     const read = tableArguments(cursor);
     const alias = optionalAlias(cursor, whatAlias);
+    refuseSample(cursor);
     return cursor.node<TableFunction>(start, { kind: 'table_function', name: first, arguments: read, alias });
   }
   const path = [first];
@@ -88,6 +89,7 @@ function bracketed(cursor: Cursor): From {
   if (!atBracketedQuery(cursor)) return cursor.bracketed(() => from(cursor));
   const query = cursor.bracketed(() => cursor.grammar.query(cursor));
   const alias = optionalAlias(cursor, 'a name for this query');
+  refuseSample(cursor);
   return cursor.node<DerivedTable>(start, { kind: 'derived_table', query, alias });
 }
 
@@ -97,6 +99,12 @@ function optionalSample(cursor: Cursor): Sample | null {
   const share = ratio(cursor);
   const offset = cursor.takeWords('OFFSET') ? ratio(cursor) : null;
   return cursor.node<Sample>(start, { kind: 'sample', ratio: share, offset });
+}
+
+/** Throws at a SAMPLE of something else than a table. */
+function refuseSample(cursor: Cursor): void {
+  if (cursor.atWords('SAMPLE'))
+    throw cursor.error('Only a table can be sampled.', cursor.token, 'Write SAMPLE behind its name.');
 }
 
 function ratio(cursor: Cursor): Ratio {

@@ -9,6 +9,8 @@ export interface RowFilter {
   readonly teamColumn: string | null;
   /** A further condition on the relation's own columns. */
   readonly condition?: Sql;
+  /** What cuts them to a sample; null for all. */
+  readonly sample?: Sql | null;
 }
 
 /**
@@ -49,10 +51,11 @@ export class TeamRelation {
 
   /** A query over the project's rows; columns are named without an alias. */
   query(selected: readonly Sql[]): Sql {
-    const { teamColumn, condition } = this.#filter;
+    const { teamColumn, condition, sample } = this.#filter;
     const conditions = [
       ...(teamColumn === null ? [] : [sql`${identifier(teamColumn)} = ${this.#statement.team}`]),
       ...(condition === undefined ? [] : [condition]),
+      ...(sample ? [sample] : []),
     ];
     const where = conditions.length === 0 ? sql`` : sql` where ${joinConditions(conditions)}`;
     return sql`select ${commaList(selected)} from ${ownText(this.#source.relation)}${where}`;

@@ -37,10 +37,14 @@ export class EventsRelation implements Relation {
   readonly #joins = new LazyJoins();
   #sessions: SessionsRelation | null = null;
 
-  constructor(statement: Statement, name: string | null) {
+  /** @param sample what cuts the events to a sample. */
+  constructor(statement: Statement, name: string | null, sample: Sql | null) {
     this.name = name;
     this.#statement = statement;
-    this.#relation = new TeamRelation(statement, statement.project.schema.events, name ?? 'events');
+    this.#relation = new TeamRelation(statement, statement.project.schema.events, name ?? 'events', {
+      teamColumn: 'team_id',
+      sample,
+    });
   }
 
   readonly member: Relation['member'] = (name) => {
@@ -125,7 +129,7 @@ export class EventsRelation implements Relation {
   #session(): SessionsRelation {
     const id = this.#property('$session_id');
     return this.#joins.once('session', () => {
-      const relation = new SessionsRelation(this.#statement, 'session', true);
+      const relation = new SessionsRelation(this.#statement, 'session', { optional: true });
       this.#sessions = relation;
       return { relation, condition: sql`${relation.id} = ${id}` };
     });

@@ -20,14 +20,15 @@ export class PersonDistinctIdsRelation implements Relation {
   readonly #relation: TeamRelation;
   readonly #joins = new LazyJoins();
 
-  constructor(statement: Statement, name: string | null) {
+  /** @param sample what cuts the distinct ids to a sample. */
+  constructor(statement: Statement, name: string | null, sample: Sql | null = null) {
     this.name = name;
     this.#statement = statement;
     this.#relation = new TeamRelation(
       statement,
       statement.project.schema.personDistinctIds,
       name ?? 'person_distinct_ids',
-      { teamColumn: 'team_id', condition: sql`not is_deleted` },
+      { teamColumn: 'team_id', condition: sql`not is_deleted`, sample },
     );
   }
 

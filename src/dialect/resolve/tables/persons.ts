@@ -18,12 +18,14 @@ export class PersonsRelation implements Relation {
   readonly #statement: Statement;
   readonly #relation: TeamRelation;
 
-  constructor(statement: Statement, name: string | null) {
+  /** @param sample what cuts the persons to a sample. */
+  constructor(statement: Statement, name: string | null, sample: Sql | null = null) {
     this.name = name;
     this.#statement = statement;
     this.#relation = new TeamRelation(statement, statement.project.schema.persons, name ?? 'persons', {
       teamColumn: 'team_id',
       condition: sql`not is_deleted`,
+      sample,
     });
   }
 

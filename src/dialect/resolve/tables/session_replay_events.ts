@@ -35,10 +35,14 @@ export class SessionReplayEventsRelation implements Relation {
   readonly #relation: TeamRelation;
   readonly #joins = new LazyJoins();
 
-  constructor(statement: Statement, source: SourceRelation, name: string | null) {
+  /** @param sample what cuts the recordings to a sample. */
+  constructor(statement: Statement, source: SourceRelation, name: string | null, sample: Sql | null) {
     this.name = name;
     this.#statement = statement;
-    this.#relation = new TeamRelation(statement, source, name ?? 'session_replay_events');
+    this.#relation = new TeamRelation(statement, source, name ?? 'session_replay_events', {
+      teamColumn: 'team_id',
+      sample,
+    });
   }
 
   readonly member: Relation['member'] = (name) => {

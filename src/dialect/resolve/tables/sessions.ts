@@ -12,6 +12,8 @@ interface SessionField {
 const timestamp = ownText('"timestamp"');
 const event = ownText('"event"');
 const property = (name: string): Sql => sql`("properties" ->> ${bind(name, 'text')})`;
+/** The session that an event belongs to. */
+export const sessionId = property('$session_id');
 const countOf = (name: string): Sql => sql`count(*) filter (where ${event} = ${bind(name, 'text')})`;
 
 /** The first or last value of a session that is there. */
@@ -29,8 +31,8 @@ const hostOf = (value: Sql): Sql =>
 const parameters = ['utm_source', 'utm_medium', 'utm_campaign', 'utm_term', 'utm_content', 'gclid', 'fbclid'];
 
 const fields: ReadonlyMap<string, SessionField> = new Map<string, SessionField>([
-  ['session_id', { aggregate: property('$session_id'), type: scalar('string') }],
-  ['id', { aggregate: property('$session_id'), type: scalar('string') }],
+  ['session_id', { aggregate: sessionId, type: scalar('string') }],
+  ['id', { aggregate: sessionId, type: scalar('string') }],
   ['distinct_id', { ...edge(ownText('"distinct_id"'), 'asc'), type: scalar('string') }],
   ['$start_timestamp', { aggregate: sql`min(${timestamp})`, type: scalar('datetime') }],
   ['$end_timestamp', { aggregate: sql`max(${timestamp})`, type: scalar('datetime') }],
@@ -71,13 +73,21 @@ export class SessionsRelation implements Relation {
   readonly #known: Sql[] = [];
   readonly #optional: boolean;
 
-  /** @param optional whether it is joined to rows that may have no session. */
-  constructor(statement: Statement, name: string | null, optional = false) {
+  /**
+   * @param optional whether it is joined to rows that may have no session.
+   * @param sample what cuts the events of sessions to those of a sample of sessions.
+   */
+  constructor(
+    statement: Statement,
+    name: string | null,
+    { optional = false, sample = null }: { readonly optional?: boolean; readonly sample?: Sql | null } = {},
+  ) {
     this.name = name;
     this.#optional = optional;
     this.#relation = new TeamRelation(statement, statement.project.schema.events, name ?? 'sessions', {
       teamColumn: 'team_id',
-      condition: sql`${property('$session_id')} <> ''`,
+      condition: sql`${sessionId} <> ''`,
+      sample,
     });
   }
 
@@ -97,10 +107,9 @@ export class SessionsRelation implements Relation {
   readonly star = (): readonly string[] => [...fields.keys()].filter((name) => name !== 'id');
 
   readonly from = (): Sql => {
-    const id = property('$session_id');
     const selected = [...this.#needed].map(([name, aggregate]) => sql`${aggregate} as ${identifier(name)}`);
-    const query = this.#relation.query(selected.length === 0 ? [id] : selected);
-    return sql`(${query}${joinSql(this.#known, '')} group by ${id}) as ${this.#relation.alias}`;
+    const query = this.#relation.query(selected.length === 0 ? [sessionId] : selected);
+    return sql`(${query}${joinSql(this.#known, '')} group by ${sessionId}) as ${this.#relation.alias}`;
   };
 
   /** A session that begins or ends at some time has an event of that time. */
@@ -116,16 +125,15 @@ export class SessionsRelation implements Relation {
 
   /** Leaves out sessions without an event for which these conditions hold, which read `columns` under an alias. */
   narrow(alias: Sql, columns: readonly Sql[], conditions: readonly Sql[]): void {
-    const id = property('$session_id');
-    const events = this.#relation.query([sql`${id} as session_id`, ...columns]);
+    const events = this.#relation.query([sql`${sessionId} as session_id`, ...columns]);
     const all = joinSql(conditions, ' and ');
     this.#known.push(
-      sql` and ${id} in (select ${alias}.session_id from (${events}) as ${alias} where ${all})`,
+      sql` and ${sessionId} in (select ${alias}.session_id from (${events}) as ${alias} where ${all})`,
     );
   }
 
   get id(): Sql {
-    return this.#column('session_id', { aggregate: property('$session_id'), type: scalar('string') });
+    return this.#column('session_id', { aggregate: sessionId, type: scalar('string') });
   }
 
   #column(name: string, { aggregate }: SessionField): Sql {

@@ -7,6 +7,7 @@ import { GroupsRelation } from './groups.ts';
 import { ownTables, refusedTables } from './names.ts';
 import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
 import { PersonsRelation } from './persons.ts';
+import { samplingCondition } from './sampling.ts';
 import { SessionReplayEventsRelation } from './session_replay_events.ts';
 import { SessionsRelation } from './sessions.ts';
 import { WarehouseRelation } from './warehouse.ts';
@@ -24,18 +25,19 @@ export function tableRelation(statement: Statement, table: Table): Relation {
   const path = table.path.map(({ text }) => text).join('.');
   const name = table.alias?.text ?? path;
   const { schema } = statement.project;
+  const sample = tableNames(statement).includes(path) ? samplingCondition(statement, table) : null;
   switch (path) {
     case 'events':
-      return new EventsRelation(statement, name);
+      return new EventsRelation(statement, name, sample);
     case 'persons':
-      return new PersonsRelation(statement, name);
+      return new PersonsRelation(statement, name, sample);
     case 'person_distinct_ids':
-      return new PersonDistinctIdsRelation(statement, name);
+      return new PersonDistinctIdsRelation(statement, name, sample);
     case 'sessions':
-      return new SessionsRelation(statement, name);
+      return new SessionsRelation(statement, name, { sample });
     case 'session_replay_events':
       if (schema.sessionReplayEvents !== null)
-        return new SessionReplayEventsRelation(statement, schema.sessionReplayEvents, name);
+        return new SessionReplayEventsRelation(statement, schema.sessionReplayEvents, name, sample);
       break;
     case 'groups':
       if (schema.groups !== null) return new GroupsRelation(statement, schema.groups, name);
