@@ -4,6 +4,7 @@ import { openFacade, type Facade } from '../http/facade.ts';
 let facade: Facade;
 beforeAll(async () => {
   facade = await openFacade({ EXPORTD_QUERIES_PER_HOUR: '100000' });
+  await facade.database.pool.query('drop table public.groups');
 });
 afterAll(() => facade.close());
 
@@ -17,6 +18,7 @@ const unknownField = { type: 'hogql', key: 'nothing = 1' };
 const unread = { type: 'hogql', key: 'nothing = ' };
 const overMany = { type: 'hogql', key: 'count() > 1' };
 const unknownOfSession = { type: 'session', key: 'nothing', value: 1 };
+const notStored = { type: 'group', key: 'plan', value: 'pro' };
 const unknownType = { type: 'magic', key: 'plan' };
 const wrongPattern = { type: 'event', key: 'plan', operator: 'regex', value: ['a', '('] };
 const inGroup = (filter: object) => ({ type: 'AND', values: [fine, { type: 'OR', values: [fine, filter] }] });
@@ -27,6 +29,7 @@ const faults: readonly (readonly [string, object, string])[] = [
   ['a text that cannot be read', unread, '__key'],
   ['an aggregate', overMany, '__key'],
   ['an unknown field of a session', unknownOfSession, ''],
+  ['a property of groups, which the source lacks', notStored, ''],
   ['an unknown type', unknownType, '__type'],
   ['a pattern that is none', wrongPattern, '__value__1'],
   ['a value that is none', { ...fine, value: ['pro', {}] }, '__value__1'],
@@ -40,6 +43,7 @@ const funnel = (more: object) => ({
   series: [node, { ...node, event: 'paid' }],
   ...more,
 });
+const uniqueGroups = { math: 'unique_group', math_group_type_index: 0 };
 const exclusion = { ...node, event: 'left', funnelFromStep: 0, funnelToStep: 1 };
 const actorsOf = (kind: string, source: object, point: object) => ({
   kind: 'ActorsQuery',
@@ -237,6 +241,10 @@ it.each([
     }),
     'query__breakdownFilter__breakdowns__1',
   ],
+  [
+    trends({ breakdownFilter: { breakdowns: [{ property: 'a' }, { type: 'group', property: 'plan' }] } }),
+    'query__breakdownFilter__breakdowns__1',
+  ],
   [trends({ breakdownFilter: { breakdown: ['a', {}] } }), 'query__breakdownFilter__breakdown__1'],
   [
     trends({ series: [node, { ...node, math: 'hogql', math_hogql: 'sum(nothing)' }] }),
@@ -256,6 +264,28 @@ it.each([
   [
     funnel({ breakdownFilter: { breakdown_type: 'hogql', breakdown: ['event', 'nothing'] } }),
     'query__breakdownFilter__breakdown__1',
+  ],
+  [
+    funnel({ breakdownFilter: { breakdown_type: 'group', breakdown: 'plan' } }),
+    'query__breakdownFilter__breakdown',
+  ],
+  [
+    actorsOf('InsightActorsQuery', trends({ series: [node, { ...node, ...uniqueGroups }] }), {
+      day: '2026-11-20',
+      series: 1,
+    }),
+    'query__source__source__series__1__math',
+  ],
+  [
+    actorsOf('FunnelsActorsQuery', funnel({ aggregation_group_type_index: 0 }), { funnelStep: 1 }),
+    'query__source__source__aggregation_group_type_index',
+  ],
+  [
+    {
+      kind: 'ActorsQuery',
+      source: { kind: 'DialectQuery', query: 'select $group_0 as group_key from events' },
+    },
+    'query__source__query',
   ],
   [funnel({ series: [node, { ...node, math: 'sum' }] }), 'query__series__1__math'],
   [

@@ -9,7 +9,7 @@ import { runActors } from './run.ts';
 import { actorsQuerySchema, type ActorsQuery } from './schema.ts';
 import type { ActorsSource } from './sources/schema.ts';
 
-/** Persons, all of them or those behind an answer. */
+/** Persons, all of them, or the persons or groups behind an answer. */
 export const actorsQueryKind = (relations: Relations): QueryKind<ActorsQuery> => {
   const dialect = dialectQueryKind(relations);
   const trends = trendsQueryKind(relations);

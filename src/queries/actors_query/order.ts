@@ -3,7 +3,6 @@ import { fieldOf } from '../../dialect/build.ts';
 import { parseOrderItem } from '../../dialect/parser/parse.ts';
 import { withoutName } from '../aggregate_calls.ts';
 import { readOrderItem } from '../dialect_texts.ts';
-import { displayProperties } from '../persons/display_name.ts';
 import type { ActorsFrom } from './actors_source.ts';
 import type { SelectEntry } from './select_entries.ts';
 
@@ -13,8 +12,8 @@ const item = (expression: Expression, descending: boolean): OrderItem => ({
   descending,
 });
 
-/** `person` and its kin sort by the first of the properties that a person is shown by. */
-const byPerson = /^(?:person|actor|person_display_name)(?:\s+(?:asc|(?<down>desc)))?$/i;
+/** A single word, which may be an entry that shows actors: they are sorted by a property. */
+const word = /^(?<name>\S+)(?:\s+(?:asc|(?<down>desc)))?$/i;
 
 /**
  * What rows are sorted by: `orderBy`, else the counts or the first aggregate, largest first, else the newest where the
@@ -24,17 +23,17 @@ const byPerson = /^(?:person|actor|person_display_name)(?:\s+(?:asc|(?<down>desc
 export function orderOf(
   orderBy: readonly string[] | null | undefined,
   entries: readonly SelectEntry[],
-  { id, inPlace }: ActorsFrom,
+  from: ActorsFrom,
 ): readonly OrderItem[] {
   const isGrouped = entries.some(({ isAggregate }) => isAggregate);
-  const wanted = orderBy?.length ? orderBy.map((text, index) => read(text, index, inPlace)) : usual(entries);
-  return isGrouped ? wanted : [...wanted, item(id, false)];
+  const wanted = orderBy?.length ? orderBy.map((text, index) => read(text, index, from)) : usual(entries);
+  return isGrouped ? wanted : [...wanted, item(from.id, false)];
 }
 
-function read(text: string, index: number, inPlace: ActorsFrom['inPlace']): OrderItem {
-  const person = byPerson.exec(text.trim());
-  if (person)
-    return item(inPlace(fieldOf('properties', displayProperties[0])), person.groups?.down !== undefined);
+function read(text: string, index: number, { kind, inPlace }: ActorsFrom): OrderItem {
+  const { name, down } = word.exec(text.trim())?.groups ?? {};
+  if (name !== undefined && Object.hasOwn(kind.entries, name.toLowerCase()))
+    return item(fieldOf('properties', kind.sortedBy), down !== undefined);
   const order = readOrderItem(text, `query__orderBy__${index}`);
   return { ...order, expression: inPlace(order.expression) };
 }

@@ -4,10 +4,12 @@ import type { Relations } from '../../source/relations.ts';
 import { withoutName } from '../aggregate_calls.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import { filtersCondition } from '../filters/condition.ts';
+import type { FilterPlace } from '../filters/place.ts';
 import { refusableConditions } from '../filters/refusable.ts';
 import type { QueryAnswer, QueryContext } from '../query_kind.ts';
 import { readNamingItems, type SelectOfItems } from '../select_pieces.ts';
-import { actorsFrom, personsName, type ActorsFrom, type SourceQuery } from './actors_source.ts';
+import { personActors } from './actor_kinds/persons.ts';
+import { actorsFrom, type ActorsFrom, type SourceQuery } from './actors_source.ts';
 import { orderOf } from './order.ts';
 import type { ActorsQuery } from './schema.ts';
 import { searchCondition } from './search.ts';
@@ -17,7 +19,7 @@ import { sourceQuery } from './sources/source_query.ts';
 
 const usualRows = 100;
 
-/** Lists persons, or those behind an answer. @throws QueryInvalid */
+/** Lists persons, or the actors behind an answer. @throws QueryInvalid */
 export async function runActors(
   query: ActorsQuery,
   context: QueryContext,
@@ -25,21 +27,21 @@ export async function runActors(
 ): Promise<QueryAnswer> {
   const reader = await openDialectReader(context, relations);
   const source = query.source ? await sourceQuery(query.source, reader, context) : null;
-  const from = actorsFrom(source?.select ?? null);
-  const entries = selectEntries(query.select?.length ? query.select : usualSelect(source), from);
-  const needsActor = entries.some(({ shows }) => shows !== 'value');
+  const from = actorsFrom(source?.select ?? null, source?.kind ?? personActors);
+  const entries = selectEntries(query.select?.length ? query.select : usualSelect(source, from), from);
+  const needsActor = entries.some(({ shows }) => shows !== null);
   const select = selectActors(query, entries, from, needsActor);
   const limit = Math.min(query.limit ?? usualRows, context.row_limit);
   const options = { placeholders: source?.placeholders ?? new Map(), rows: { fallback: limit, most: limit } };
   const { statement, rows, hasMore } = await readNamingItems(reader, select, options);
   const types = statement.columns.map(({ typeName }) => typeName);
   const shown = needsActor
-    ? await showActors(reader, entries, rows)
+    ? await showActors(reader, from.kind, entries, rows)
     : { results: rows, missing_actors_count: null };
   return {
     results: shown.results,
     columns: entries.map(({ column }) => column),
-    types: entries.map(({ shows }, index) => typeOf[shows] ?? types[index] ?? ''),
+    types: entries.map(({ shows }, index) => shows?.typeName ?? types[index] ?? ''),
     hasMore,
     limit,
     offset: query.offset ?? 0,
@@ -48,14 +50,8 @@ export async function runActors(
   };
 }
 
-/** What is shown in the place of an id has a type of its own. */
-const typeOf: Readonly<Partial<Record<SelectEntry['shows'], string>>> = {
-  person: 'JSON',
-  display_name: 'Tuple(display_name String, id UUID)',
-};
-
-const usualSelect = (source: SourceQuery | null): readonly string[] => [
-  ...['person', 'id', 'person.$delete'],
+const usualSelect = (source: SourceQuery | null, { kind }: ActorsFrom): readonly string[] => [
+  ...kind.usualSelect,
   ...(source?.hasDistinctIds ? ['event_distinct_ids'] : []),
 ];
 
@@ -69,8 +65,11 @@ function selectActors(
   const isGrouped = entries.some(({ isAggregate }) => isAggregate);
   const keys = entries.filter(({ isKey }) => isKey).map(({ expression }) => withoutName(expression));
   const groups = needsActor ? [...keys, from.id] : keys;
-  const place = (member: string) =>
-    ({ scope: 'persons', attr: `query__${member}`, relation: personsName }) as const;
+  const place = (member: string): FilterPlace => ({
+    ...from.kind.filtered(from.id),
+    attr: `query__${member}`,
+    relation: from.kind.table,
+  });
   const shape = selectOf(
     `select 1 from persons${isGrouped && groups.length > 0 ? ' group by 1' : ''} offset ${offset ?? 0}`,
   );

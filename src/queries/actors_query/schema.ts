@@ -3,7 +3,7 @@ import { propertyFiltersSchema, textValue, type PropertyFilters } from '../filte
 import { unreadMembers } from '../unread_members.ts';
 import { actorsSourceSchema } from './sources/schema.ts';
 
-const personFilters = propertyFiltersSchema
+const actorFilters = propertyFiltersSchema
   .nullish()
   .transform((filters): PropertyFilters | null => filters ?? null);
 
@@ -12,11 +12,11 @@ export const actorsQuerySchema = z.strictObject({
   kind: z.literal('ActorsQuery'),
   /** Who is behind an answer; all persons when it is not given. */
   source: actorsSourceSchema.nullish(),
-  /** Expressions of the dialect, or `person`, `person_display_name`, `person.$delete`. */
+  /** Expressions of the dialect, or `person`, `person_display_name`, `person.$delete`; of groups `group`. */
   select: z.array(z.string()).max(100).nullish(),
   search: textValue.nullish(),
-  properties: personFilters,
-  fixedProperties: personFilters,
+  properties: actorFilters,
+  fixedProperties: actorFilters,
   orderBy: z.array(z.string()).max(100).nullish(),
   limit: z.number().int().min(1).nullish(),
   offset: z.number().int().min(0).nullish(),

@@ -3,6 +3,7 @@ import { literal } from '../../dialect/build.ts';
 import { hasAggregate, isConstant, withoutName } from '../aggregate_calls.ts';
 import { readSelectItem } from '../dialect_texts.ts';
 import { QueryInvalid } from '../query_errors.ts';
+import type { ActorEntry } from './actor_kinds/actor_kind.ts';
 import type { ActorsFrom } from './actors_source.ts';
 
 /** One column that a query asks for. */
@@ -10,8 +11,8 @@ export interface SelectEntry {
   /** As the answer names it. */
   readonly column: string;
   readonly expression: Expression;
-  /** What is shown in the place of the id that the column holds. */
-  readonly shows: 'person' | 'display_name' | 'value';
+  /** What is shown in the place of the id that the column holds; null for a column of its own. */
+  readonly shows: ActorEntry | null;
   readonly isAggregate: boolean;
   /** Whether rows have to be put together by it beside an aggregate. */
   readonly isKey: boolean;
@@ -20,9 +21,8 @@ export interface SelectEntry {
 const notSupported = (message: string, attr: string): QueryInvalid =>
   new QueryInvalid('not_supported', message, { attr });
 
-/** Entries that cannot be answered, and why. */
-const refused: Readonly<Record<string, string>> = {
-  group: 'Groups are not stored; only persons can be asked for.',
+/** Entries that cannot be answered for any actors, and why. */
+const refusedForAll: Readonly<Record<string, string>> = {
   matched_recordings: 'Recordings are not matched with actors here; query session_replay_events.',
   '*': 'Name the columns one by one.',
 };
@@ -30,17 +30,18 @@ const refused: Readonly<Record<string, string>> = {
 /** The entries of `select`, read one by one. @throws QueryInvalid that names the entry */
 export const selectEntries = (
   select: readonly string[],
-  { id, inPlace }: ActorsFrom,
-): readonly SelectEntry[] =>
-  select.map((text, index) => {
+  { kind, id, inPlace }: ActorsFrom,
+): readonly SelectEntry[] => {
+  const refused = { ...refusedForAll, ...kind.refused };
+  return select.map((text, index) => {
     const attr = `query__select__${index}`;
     const name = text.replace(/\s*--.*$/, '').trim();
     const reason = Object.hasOwn(refused, name) ? refused[name] : undefined;
     if (reason !== undefined) throw notSupported(reason, attr);
     const plain = { column: text, isAggregate: false, isKey: true };
-    if (name === 'person' || name === 'actor') return { ...plain, expression: id, shows: 'person' };
-    if (name === 'person_display_name') return { ...plain, expression: id, shows: 'display_name' };
-    if (name === 'person.$delete') return { ...plain, expression: literal(1), shows: 'value', isKey: false };
+    const shows = Object.hasOwn(kind.entries, name) ? kind.entries[name] : undefined;
+    if (shows !== undefined) return { ...plain, expression: id, shows };
+    if (name === 'person.$delete') return { ...plain, expression: literal(1), shows: null, isKey: false };
     const item = readSelectItem(text, attr);
     if (item.kind === 'star' || item.kind === 'columns')
       throw notSupported('Name the columns one by one.', attr);
@@ -49,8 +50,9 @@ export const selectEntries = (
     return {
       column: item.kind === 'alias' ? item.name.text : text,
       expression,
-      shows: 'value',
+      shows: null,
       isAggregate,
       isKey: !isAggregate && !isConstant(withoutName(expression)),
     };
   });
+};

@@ -195,11 +195,6 @@ describe('ActorsQuery', () => {
     ['a source without an id', { source: sql('select event from events') }, 'query__source__query'],
     ['a source that is wrong', { source: sql('select nothing from events') }, 'query__source__query'],
     [
-      'a source of groups',
-      { source: sql('select $group_0 as group_key from events') },
-      'query__source__query',
-    ],
-    [
       'another insight',
       { source: { kind: 'InsightActorsQuery', source: { kind: 'PathsQuery' } } },
       'query__source__source__kind',
@@ -230,17 +225,6 @@ describe('ActorsQuery', () => {
       'a funnel without a step',
       { source: { kind: 'FunnelsActorsQuery', source: funnel } },
       'query__source__funnelStep',
-    ],
-    [
-      'groups of a funnel',
-      {
-        source: {
-          kind: 'FunnelsActorsQuery',
-          funnelStep: 1,
-          source: { ...funnel, aggregation_group_type_index: 0 },
-        },
-      },
-      'query__source__source__aggregation_group_type_index',
     ],
   ])('refuses %s by the name of the member', async (_, query, attr) => {
     const { status, body } = await ask(query);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { trends, type Result } from '../trends_query/asking.ts';
-import { eventsOf, personsOfCases } from '../trends_query/random_cases.ts';
+import { eventsOf, groupsOfCases, personsOfCases } from '../trends_query/random_cases.ts';
 import { actors, now, projectOf } from './asking.ts';
 
 let database: TestDatabase;
@@ -13,7 +13,7 @@ afterAll(() => database.drop());
 let teams = 0;
 
 const queries = fc.record({
-  math: fc.constantFrom('total', 'dau', 'weekly_active'),
+  math: fc.constantFrom('total', 'dau', 'weekly_active', 'unique_group'),
   event: fc.constantFrom('a', null),
   range: fc.constantFrom(
     { interval: 'day', dateRange: { date_from: '2026-10-20', date_to: '2026-11-04' } },
@@ -47,15 +47,22 @@ describe('The actors of points of random trends', () => {
              as x(event text, distinct_id text, person_id uuid, properties jsonb, timestamp timestamptz)`,
           [teams, JSON.stringify(events.map(({ time, ...one }) => ({ ...one, timestamp: time.toISO() })))],
         );
-        const known = personsOfCases.slice(1).map(({ id }) => id);
+        const persons = personsOfCases.slice(1).map(({ id }) => id);
         await database.pool.query('insert into public.persons (team_id, id) select $1, unnest($2::uuid[])', [
           teams,
-          known,
+          persons,
         ]);
+        const groups = groupsOfCases.map(({ key }) => key);
+        await database.pool.query(
+          `insert into public.groups (team_id, group_type_index, group_key)
+           select $1, kind, unnest($2::text[]) from generate_series(0, 1) as kind`,
+          [teams, groups],
+        );
+        const known = math === 'unique_group' ? groups : persons;
         const source = {
           kind: 'TrendsQuery',
           ...range,
-          series: [{ kind: 'EventsNode', event, math }],
+          series: [{ kind: 'EventsNode', event, math, math_group_type_index: 0 }],
           breakdownFilter: more.breakdown,
           compareFilter: more.compareFilter,
           trendsFilter: { display },
@@ -64,7 +71,7 @@ describe('The actors of points of random trends', () => {
         for (const line of results)
           for (const [day, number] of pointsOf(line)) {
             const answer = await actors(database.pool, teams, {
-              select: ['person', 'id', 'event_count'],
+              select: ['actor', 'id', 'event_count'],
               orderBy: ['event_count DESC'],
               source: {
                 kind: 'InsightActorsQuery',
@@ -81,7 +88,7 @@ describe('The actors of points of random trends', () => {
             expect(counts).toEqual([...counts].sort((one, other) => other - one));
             const missing = rows.filter(([, id]) => !known.includes(id));
             expect(answer.more).toEqual({ missing_actors_count: missing.length });
-            for (const [person, id] of missing) expect(person).toEqual({ id });
+            for (const [actor, id] of missing) expect(actor).toEqual({ id });
             checked += 1;
           }
       }),

@@ -31,7 +31,7 @@ export async function funnel(pool: Pool, teamId: number, query: object): Promise
   return results;
 }
 
-/** Puts events into the source, with groups that have the same properties. */
+/** Puts events into the source: with groups that have the same properties, and the actor as a group of its own. */
 export async function insertEvents(pool: Pool, teamId: number, events: readonly PlainEvent[]): Promise<void> {
   await pool.query(
     `with given as (
@@ -43,7 +43,7 @@ export async function insertEvents(pool: Pool, teamId: number, events: readonly 
        insert into public.groups (team_id, group_type_index, group_key, group_properties)
        select distinct $1::integer, 2, key, properties from given)
      insert into public.events (team_id, uuid, event, distinct_id, person_id, properties, timestamp)
-     select $1, uuid, event, actor, actor::uuid, properties || jsonb_build_object('$group_2', key), time from given`,
+     select $1, uuid, event, actor, actor::uuid, properties || jsonb_build_object('$group_1', actor, '$group_2', key), time from given`,
     [teamId, JSON.stringify(events)],
   );
 }

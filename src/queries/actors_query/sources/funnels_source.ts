@@ -4,8 +4,8 @@ import { funnelActors } from '../../funnels_query/actors.ts';
 import { checkFunnel } from '../../funnels_query/check_funnel.ts';
 import { checkExpressions } from '../../funnels_query/checked_expressions.ts';
 import { planFunnel } from '../../funnels_query/plan.ts';
-import { QueryInvalid } from '../../query_errors.ts';
 import type { QueryContext } from '../../query_kind.ts';
+import { kindOfActors } from '../actor_kinds/kind_of_actors.ts';
 import type { SourceQuery } from '../actors_source.ts';
 import { inSource } from './in_source.ts';
 import type { FunnelsActorsQuery } from './schema.ts';
@@ -16,15 +16,16 @@ export async function funnelsSource(
   reader: DialectReader,
   { project, now }: QueryContext,
 ): Promise<SourceQuery> {
-  if (source.aggregation_group_type_index !== null)
-    throw new QueryInvalid('not_supported', 'Groups are not stored; only persons can be asked for.', {
-      attr: 'query__source__source__aggregation_group_type_index',
-    });
+  const kind = kindOfActors(
+    source.aggregation_group_type_index,
+    reader,
+    'query__source__source__aggregation_group_type_index',
+  );
   const earliest = await earliestFor(source.dateRange, reader);
   const select = await inSource(() => {
     checkFunnel(source);
     checkExpressions(planFunnel(source), project, reader);
     return funnelActors(source, point, { project, now, earliest });
   });
-  return { select, placeholders: new Map(), hasDistinctIds: false };
+  return { select, kind, placeholders: new Map(), hasDistinctIds: false };
 }

@@ -1,7 +1,7 @@
 import type { DialectReader } from '../../dialect_reader.ts';
-import { QueryInvalid } from '../../query_errors.ts';
 import type { QueryContext } from '../../query_kind.ts';
 import { trendsActors } from '../../trends_query/actors.ts';
+import { kindOfActors } from '../actor_kinds/kind_of_actors.ts';
 import type { SourceQuery } from '../actors_source.ts';
 import { inSource } from './in_source.ts';
 import type { InsightActorsQuery } from './schema.ts';
@@ -15,12 +15,14 @@ export async function trendsSource(
 ): Promise<SourceQuery> {
   const { source } = query;
   const point = trendsPoint(query);
-  if (source.series[point.series]?.math === 'unique_group')
-    throw new QueryInvalid('not_supported', 'Groups are not stored; only persons can be asked for.', {
-      attr: `query__source__source__series__${point.series}__math`,
-    });
   const select = await inSource(() =>
     trendsActors(source, point, { reader, project, now, attr: 'query__source' }),
   );
-  return { select, placeholders: new Map(), hasDistinctIds: true };
+  const series = source.series[point.series];
+  const kind = kindOfActors(
+    series?.math === 'unique_group' ? series.math_group_type_index : null,
+    reader,
+    `query__source__source__series__${point.series}__math`,
+  );
+  return { select, kind, placeholders: new Map(), hasDistinctIds: kind.table === 'persons' };
 }

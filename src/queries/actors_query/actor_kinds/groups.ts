@@ -1,0 +1,68 @@
+import { expressionOf } from '../../../dialect/build.ts';
+import type { DialectReader } from '../../dialect_reader.ts';
+import { readByIds } from '../../persons/read_by_ids.ts';
+import { QueryInvalid } from '../../query_errors.ts';
+import type { ActorEntry, ActorKind, ShownActor } from './actor_kind.ts';
+
+/** A group as answers show it. */
+interface ShownGroup extends ShownActor {
+  readonly type: 'group';
+  readonly created_at: string;
+}
+
+const group: ActorEntry = { typeName: 'JSON', show: (id, actor) => actor ?? { id } };
+
+const ofPersons = 'These actors are groups; select group.';
+
+/**
+ * Groups of one kind, by their keys.
+ * @param index which kind, from 0
+ * @param attr path of the member that asks for groups
+ * @throws QueryInvalid where the source has no groups
+ */
+export function groupActors(index: number, { schema }: DialectReader, attr: string): ActorKind {
+  if (schema.groups === null)
+    throw new QueryInvalid(
+      'not_supported',
+      'Groups are not stored: the source has no relation public.groups. Only persons can be asked for.',
+      { attr },
+    );
+  const ofKind = { index: { value: index } };
+  return {
+    table: 'groups',
+    id: 'key',
+    isActor: expressionOf('groups.key = source.actor_id and groups.index = {index}', ofKind),
+    fields: new Set(['id', 'index', 'key', 'created_at', 'updated_at', 'properties', 'team_id']),
+    names: ['group', 'actor'],
+    entries: { group, actor: group },
+    refused: { person: ofPersons, person_display_name: ofPersons, 'person.$delete': ofPersons },
+    usualSelect: ['group'],
+    sortedBy: 'name',
+    filtered: (key) => ({ scope: 'groups', groups: { index, key } }),
+    search: (pattern, id) =>
+      expressionOf('groups.properties.name ilike {pattern} or {id} ilike {pattern}', {
+        pattern: { value: pattern },
+        id,
+      }),
+    find: (reader, ids) => findGroups(reader, index, ids),
+  };
+}
+
+async function findGroups(
+  reader: DialectReader,
+  index: number,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, ShownGroup>> {
+  const rows = await readByIds(
+    reader,
+    'select key, properties, created_at from groups where index = {index} and key in {ids}',
+    [...new Set(ids)],
+    { index },
+  );
+  return new Map(
+    rows.map((row) => {
+      const [id, properties, created_at] = row as readonly [string, Record<string, unknown> | null, string];
+      return [id, { id, type: 'group', properties: properties ?? {}, created_at }];
+    }),
+  );
+}

@@ -1,0 +1,48 @@
+import { expressionOf } from '../../../dialect/build.ts';
+import { displayName, displayProperties } from '../../persons/display_name.ts';
+import { findPersons } from '../../persons/find_persons.ts';
+import type { ActorEntry, ActorKind } from './actor_kind.ts';
+
+const person: ActorEntry = {
+  typeName: 'JSON',
+  show: (id, actor, distinctIds) =>
+    actor ?? (distinctIds.length > 0 ? { id, distinct_ids: distinctIds } : { id }),
+};
+
+const personDisplayName: ActorEntry = {
+  typeName: 'Tuple(display_name String, id UUID)',
+  show: (id, actor, distinctIds) => ({
+    display_name:
+      id === null ? null : displayName(actor?.properties ?? {}, actor?.distinct_ids ?? distinctIds, id),
+    id,
+  }),
+};
+
+/** Sources of the dialect may call anything an id. */
+const isUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Persons, by their uuids. */
+export const personActors: ActorKind = {
+  table: 'persons',
+  id: 'id',
+  isActor: expressionOf('persons.id = source.actor_id'),
+  fields: new Set(['id', 'created_at', 'properties', 'team_id', 'version', 'pdi', 'is_identified']),
+  names: ['person', 'actor'],
+  entries: { person, actor: person, person_display_name: personDisplayName },
+  refused: { group: 'These actors are persons; select person.' },
+  usualSelect: ['person', 'id', 'person.$delete'],
+  sortedBy: displayProperties[0],
+  filtered: () => ({ scope: 'persons' }),
+  search: (pattern, id) =>
+    expressionOf(
+      `persons.properties.email ilike {pattern} or persons.properties.name ilike {pattern}
+        or toString({id}) ilike {pattern}
+        or {id} in (select person_id from person_distinct_ids where distinct_id ilike {pattern})`,
+      { pattern: { value: pattern }, id },
+    ),
+  find: (reader, ids) =>
+    findPersons(
+      reader,
+      ids.filter((id) => isUuid.test(id)),
+    ),
+};
