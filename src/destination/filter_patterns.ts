@@ -4,7 +4,8 @@ import { refuseMember } from './config_members.ts';
 import { destinationTypeOf } from './registry.ts';
 import type { PublicConfig } from './sealed_config.ts';
 
-const invalidRegularExpression = '2201B';
+/** Not valid, and not made ready within the time that a statement may take. */
+const unusable = ['2201B', '57014'];
 
 /**
  * Refuses a config whose filters hold a regular expression that PostgreSQL cannot use. It is asked itself, since
@@ -23,7 +24,7 @@ export async function refuseInvalidPatterns(
   try {
     await database.query(`select count(*) from unnest($1::text[]) as pattern where '' ~ pattern`, [patterns]);
   } catch (error) {
-    if (!(error instanceof pg.DatabaseError) || error.code !== invalidRegularExpression) throw error;
+    if (!(error instanceof pg.DatabaseError && unusable.includes(error.code ?? ''))) throw error;
     throw refuseMember(
       'filters',
       `PostgreSQL cannot use a regular expression of 'filters' (${error.message}).`,

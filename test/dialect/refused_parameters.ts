@@ -42,6 +42,17 @@ export const refusedParameters: readonly (readonly [call: string, column: number
     45,
     "There is no time zone of this name. Write one of a place, such as 'Europe/Berlin'.",
   ],
+  ["match('abc', 'a(')", 8, 'This is no regular expression.'],
+  [
+    "match('abc', 'a{2,256}')",
+    8,
+    'This regular expression repeats something more than 255 times. Repeat a group of it: (?:a{100}){3}.',
+  ],
+  [
+    "match('abc', '[0-9[:letter:]]')",
+    8,
+    'This regular expression has [:letter:], which is no class of characters.',
+  ],
 ];
 
 /** The same functions at the bounds of what they take. */
@@ -49,5 +60,6 @@ export const acceptedParameters: readonly string[] = [
   ...['topK(1)(number)', 'topK(16777215)(number)', 'groupArray(1)(number)', 'windowFunnel(0)(now(), true)'],
   ...["ngrams('abc', 1)", "leftPad('abc', 0)", 'range(0)', 'range(0, 10, -1)', 'bitTest(number, 63)'],
   ...['bar(number, 0, 10, 1000)', 'toStartOfWeek(now(), 255)', 'nth_value(number, 1) OVER ()'],
+  ...["match('abc', 'a{2,255}[[:alpha:]]')", "match('abc', '\\\\{256}[:letter:]')"],
   ...['bitTest(number, number - 9)', "leftPad('abc', number - 9)", 'lag(number, -1) OVER ()'],
 ];

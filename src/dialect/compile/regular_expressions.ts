@@ -9,6 +9,20 @@ const otherwise: Readonly<Record<string, string>> = { b: '\\y', B: '\\Y', z: '\\
 /** What PostgreSQL has nothing for. */
 const missing = /\\[pPCQE]|\(\?P?<(?![=!])|(?!^)\(\?[imsU-]+[:)]/;
 
+/** How often something may be repeated, for PostgreSQL. */
+const mostRepeated = 255;
+
+/** A letter that is escaped, or the bounds of a repetition. */
+const bounds = /\\[\s\S]|\{(\d+)(?:,(\d*))?\}/g;
+
+/** A class of characters by its name, inside of brackets. */
+const classNames = /(?<=\[[^\]]*)\[:([^:\]]+):\]/g;
+
+const characterClasses: ReadonlySet<string | undefined> = new Set([
+  ...['alnum', 'alpha', 'ascii', 'blank', 'cntrl', 'digit', 'graph'],
+  ...['lower', 'print', 'punct', 'space', 'upper', 'word', 'xdigit'],
+]);
+
 /**
  * A regular expression as PostgreSQL reads it. One that is written out is translated, another is taken as it is.
  * @throws DialectError for what cannot be translated, or is none
@@ -28,20 +42,35 @@ export interface PatternFault {
 
 /** What is wrong with a regular expression; null where nothing is. */
 export function regularExpressionFault(pattern: string): PatternFault | null {
-  const found = missing.exec(pattern);
-  const fault = (sentence: string, suggestion: string | null): PatternFault => ({
-    sentence,
-    suggestion,
-    words: suggestion === null ? sentence : `${sentence} ${suggestion}`,
-  });
-  if (found !== null)
-    return fault(
-      `This regular expression has ${found[0]}, which is not supported.`,
-      found[0].startsWith('(?')
+  const found = faultIn(pattern);
+  if (found === null) return null;
+  const [sentence, suggestion] = found;
+  return { sentence, suggestion, words: suggestion === null ? sentence : `${sentence} ${suggestion}` };
+}
+
+function faultIn(pattern: string): readonly [sentence: string, suggestion: string | null] | null {
+  const [lacking] = missing.exec(pattern) ?? [];
+  if (lacking !== undefined)
+    return [
+      `This regular expression has ${lacking}, which is not supported.`,
+      lacking.startsWith('(?')
         ? 'Flags such as (?i) stand at its beginning, groups have no names.'
         : 'Name the characters in brackets.',
-    );
-  return isExpression(withoutFlags(pattern)) ? null : fault('This is no regular expression.', null);
+    ];
+  if (!isExpression(withoutFlags(pattern))) return ['This is no regular expression.', null];
+  const repetitions = [...pattern.matchAll(bounds)].flatMap(([, least, most]) => [
+    Number(least),
+    Number(most),
+  ]);
+  if (repetitions.some((times) => times > mostRepeated))
+    return [
+      `This regular expression repeats something more than ${mostRepeated} times.`,
+      'Repeat a group of it: (?:a{100}){3}.',
+    ];
+  const named = [...pattern.matchAll(classNames)].find(([, name]) => !characterClasses.has(name));
+  return named === undefined
+    ? null
+    : [`This regular expression has ${named[0]}, which is no class of characters.`, null];
 }
 
 const flagsOf = (pattern: string): RegExpExecArray | null => /^\(\?([imsU-]+)\)/.exec(pattern);
