@@ -56,7 +56,6 @@ export function selecting(columns: Readonly<Record<string, Expression>>, parts: 
       kind: 'order_item',
       expression: by,
       descending,
-            percent: false,
       nulls: null,
       fill: null,
       ...nowhere,
@@ -67,6 +66,7 @@ export function selecting(columns: Readonly<Record<string, Expression>>, parts: 
         : {
             kind: 'limit',
             count: { kind: 'number', text: String(limit), ...nowhere },
+            percent: false,
             offset: null,
             withTies: false,
             ...nowhere,
