@@ -29,7 +29,7 @@ const unsampled = ['groups', 'warehouse.orders', 'plans'];
 
 const joins = [
   ...['LEFT', 'INNER', 'RIGHT', 'FULL', 'LEFT SEMI', 'RIGHT SEMI', 'LEFT ANTI', 'RIGHT ANTI'],
-  ...['LEFT ANY', 'RIGHT ANY', 'INNER ANY'],
+  ...['LEFT ANY', 'RIGHT ANY', 'INNER ANY', 'LEFT ASOF', 'INNER ASOF'],
 ];
 
 /** Makes random queries over all tables that compile: joins, subqueries, names, unions, groups, lambdas, windows, arrays. */
@@ -111,8 +111,9 @@ export class RandomQueries {
     const of = ({ alias, columns }: Tables): string => `${alias}.${this.#one(columns)}`;
     const kind = this.#one(joins);
     const equal = `${of(first)} = ${of(second)}`;
-    // A match of one key has to be an equality alone.
-    const more = kind !== 'INNER ANY' && this.#maybe(4) ? ` AND ${of(first)} < ${of(second)}` : '';
+    // A match of one key has to be an equality alone, and the closest needs an inequality.
+    const isOrdered = kind.endsWith('ASOF') || (kind !== 'INNER ANY' && this.#maybe(4));
+    const more = isOrdered ? ` AND ${of(first)} ${this.#one(['<', '>='])} ${of(second)}` : '';
     return ` ${kind} JOIN ${second.from} ON ${equal}${more}`;
   }
 

@@ -106,9 +106,49 @@ export const refusedQueries: readonly (readonly [query: string, column: number, 
   ],
   ['SELECT 1 FROM events SAMPLE 0x1', 29, 'A share is written in decimal digits. Such as 0.1 or 1/10.'],
   [
-    'SELECT 1 FROM events ASOF JOIN persons ON 1 = 1',
-    32,
-    'ASOF joins are not supported. Join on a range, or use argMax(x, timestamp).',
+    'SELECT 1 FROM events AS e RIGHT ASOF JOIN persons AS p ON p.id = e.person_id AND p.created_at < e.timestamp',
+    43,
+    'A RIGHT JOIN cannot be ASOF. Choose LEFT or INNER.',
+  ],
+  [
+    'SELECT 1 FROM events AS e FULL ASOF JOIN persons AS p ON p.id = e.person_id AND p.created_at < e.timestamp',
+    42,
+    'A FULL JOIN cannot be ASOF. Choose LEFT or INNER.',
+  ],
+  [
+    'SELECT 1 FROM events AS e ASOF JOIN persons AS p ON p.id = e.person_id',
+    50,
+    'An ASOF JOIN is joined by equal values of both tables and by one <, <=, > or >= of both.',
+  ],
+  [
+    'SELECT 1 FROM events AS e ASOF JOIN persons AS p ON e.timestamp > p.created_at',
+    50,
+    'An ASOF JOIN is joined by equal values of both tables and by one <, <=, > or >= of both.',
+  ],
+  [
+    'SELECT 1 FROM events AS e ASOF JOIN persons AS p ON p.id = e.person_id AND e.timestamp > now()',
+    50,
+    'An ASOF JOIN is joined by equal values of both tables and by one <, <=, > or >= of both.',
+  ],
+  [
+    'SELECT 1 FROM numbers(2) AS a ASOF JOIN numbers(2) AS b USING (number)',
+    57,
+    'An ASOF JOIN is joined by equal values of both tables and by one <, <=, > or >= of both.',
+  ],
+  [
+    'SELECT 1 FROM events AS e ASOF JOIN persons AS p ON p.id = e.person_id AND e.timestamp > p.created_at AND e.timestamp < p.created_at + INTERVAL 1 DAY',
+    107,
+    'An ASOF JOIN is joined by equal values of both tables and by one <, <=, > or >= of both. Put further conditions in WHERE.',
+  ],
+  [
+    'SELECT 1 FROM events AS e ASOF JOIN persons AS p ON p.id = e.person_id AND e.timestamp > p.created_at AND e.timestamp != p.created_at',
+    107,
+    'An ASOF JOIN is joined by equal values of both tables and by one <, <=, > or >= of both. Put further conditions in WHERE.',
+  ],
+  [
+    "SELECT 1 FROM events AS e ASOF JOIN persons AS p ON p.id = e.person_id AND e.timestamp > p.created_at OR e.event = 'x'",
+    53,
+    'An ASOF JOIN is joined by equal values of both tables and by one <, <=, > or >= of both. Put further conditions in WHERE.',
   ],
   [
     `SELECT 1 FROM ${Array.from({ length: 21 }, (_, index) => `persons AS p${index}`).join(', ')}`,

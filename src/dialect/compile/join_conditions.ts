@@ -1,19 +1,23 @@
-import type { Comparison, Expression, Join } from '../ast.ts';
+import type { ComparisonOperator, Expression, Join } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
 import { watchedRelation } from '../resolve/query_relation.ts';
-import type { Relation } from '../resolve/relation.ts';
+import type { Column, Relation } from '../resolve/relation.ts';
 import type { Scope } from '../resolve/scope.ts';
-import type { Value } from '../resolve/value.ts';
+import { derive, type Value } from '../resolve/value.ts';
 import type { Sql } from '../sql.ts';
 import { condition } from './coerce.ts';
-import { compareValues } from './comparisons.ts';
+import { comparable, compareValues } from './comparisons.ts';
 import type { CompiledFrom } from './compiled_from.ts';
 import type { Compiler } from './compiler.ts';
 import { conjunctsOf } from './conjuncts.ts';
-import { sidesOf } from './using_columns.ts';
+import { columnIn, sidesOf } from './using_columns.ts';
 
-/** Two values, one of each side of a join, that are equal where rows match. */
-export interface JoinKey {
+/** The operators by which a join compares its sides, with those that say the same of exchanged sides. */
+const exchanged = { '=': '=', '<': '>', '<=': '>=', '>': '<', '>=': '<=' } as const;
+
+/** Two values in one type, one of each side of a join, that are compared. */
+export interface JoinComparison {
+  readonly operator: keyof typeof exchanged;
   readonly left: Value;
   readonly right: Value;
   readonly node: Node;
@@ -21,66 +25,107 @@ export interface JoinKey {
 
 /** What a join says, taken apart by the sides that it reads. */
 export interface JoinConditions {
-  readonly keys: readonly JoinKey[];
+  /** Values of both sides that are equal where rows match. */
+  readonly keys: readonly JoinComparison[];
+  /** Values of both sides that are compared by their order. */
+  readonly inequalities: readonly JoinComparison[];
+  /** Any other conditions on both sides. */
+  readonly others: readonly Node[];
   /** Conditions that read the left side alone, or nothing. */
   readonly ofLeft: readonly Sql[];
   readonly ofRight: readonly Sql[];
-  /** Conditions on both sides that are no equality of them. */
-  readonly ofBoth: readonly Sql[];
-  /** Everything, as it was written. */
+  /** All of these. */
   readonly all: readonly Sql[];
 }
 
 /** @throws DialectError */
 export function joinConditions(
   compiler: Compiler,
-  { constraint }: Join,
+  { constraint, strictness }: Join,
   left: CompiledFrom,
   right: CompiledFrom,
   scope: Scope,
 ): JoinConditions {
   const { statement } = scope;
-  const keys: JoinKey[] = [];
-  const found = { left: [] as Sql[], right: [] as Sql[], both: [] as Sql[], all: [] as Sql[] };
-  const addKey = (key: JoinKey): void => {
-    keys.push(key);
-    found.all.push(compareValues('=', key, 'join', statement).sql);
+  const comparisons: JoinComparison[] = [];
+  const found = { left: [] as Sql[], right: [] as Sql[], all: [] as Sql[] };
+  const others: Node[] = [];
+  const add = (sides: JoinComparison): void => {
+    const { left: one, right: other, type } = comparable(sides, statement);
+    const inType = (value: Value, piece: Sql): Value => derive(piece, type, [value]);
+    const comparison = { ...sides, left: inType(sides.left, one), right: inType(sides.right, other) };
+    comparisons.push(comparison);
+    found.all.push(compareValues(comparison.operator, comparison, 'join', statement).sql);
   };
   if (constraint?.kind === 'using')
-    for (const name of constraint.columns) addKey(sidesOf(left, right, name, statement));
+    constraint.columns.forEach((name, index) => {
+      const isClosest = strictness === 'asof' && index === constraint.columns.length - 1;
+      add({ ...sidesOf(left, right, name, statement), operator: isClosest ? '>=' : '=' });
+    });
   const inside: Scope = { ...scope, phase: 'JOIN', aliases: new Map() };
   for (const node of constraint?.kind === 'on' ? conjunctsOf(constraint.condition) : []) {
-    const key = isEquality(node) ? keyOf(compiler, node, left, right, inside) : undefined;
-    if (key !== undefined) {
-      addKey(key);
+    const sides = comparisonOf(compiler, node, left, right, inside);
+    if (sides !== undefined) {
+      add(sides);
       continue;
     }
     const { value, side } = sidedValue(compiler, node, left, right, inside);
     const piece = condition(value, node, statement);
-    found[side ?? 'left'].push(piece);
     found.all.push(piece);
+    if (side === 'both') others.push(node);
+    else found[side ?? 'left'].push(piece);
   }
-  return { keys, ofLeft: found.left, ofRight: found.right, ofBoth: found.both, all: found.all };
+  return {
+    keys: comparisons.filter(({ operator }) => operator === '='),
+    inequalities: comparisons.filter(({ operator }) => operator !== '='),
+    others,
+    ofLeft: found.left,
+    ofRight: found.right,
+    all: found.all,
+  };
 }
 
-const isEquality = (node: Expression): node is Comparison =>
-  node.kind === 'comparison' && node.operator === '=';
+/** Whether sides are joined by equal values, and by nothing else that reads both. */
+export const isByKeys = ({ keys, inequalities, others }: JoinConditions): boolean =>
+  keys.length > 0 && inequalities.length === 0 && others.length === 0;
 
-function keyOf(
+/** Comparisons whose sides are read as columns of inner queries. */
+export function comparedColumns(
+  comparisons: readonly JoinComparison[],
+  leftColumn: (column: Column) => Column,
+  rightColumn: (column: Column) => Column,
+  { statement }: Scope,
+): readonly Sql[] {
+  const read = (value: Value, as: (column: Column) => Column): Value => {
+    const { sql: piece, type } = as(columnIn(value));
+    return derive(piece, type, [value]);
+  };
+  return comparisons.map(({ operator, left, right, node }) => {
+    const sides = { left: read(left, leftColumn), right: read(right, rightColumn), node };
+    return compareValues(operator, sides, 'join', statement).sql;
+  });
+}
+
+function comparisonOf(
   compiler: Compiler,
-  node: Comparison,
+  node: Expression,
   left: CompiledFrom,
   right: CompiledFrom,
   scope: Scope,
-): JoinKey | undefined {
+): JoinComparison | undefined {
+  if (node.kind !== 'comparison' || !comparesSides(node.operator)) return undefined;
+  const { operator } = node;
   const first = sidedValue(compiler, node.left, left, right, scope);
   const second = sidedValue(compiler, node.right, left, right, scope);
   if (first.side === 'left' && second.side === 'right')
-    return { left: first.value, right: second.value, node };
+    return { operator, left: first.value, right: second.value, node };
   if (first.side === 'right' && second.side === 'left')
-    return { left: second.value, right: first.value, node };
+    return { operator: exchanged[operator], left: second.value, right: first.value, node };
   return undefined;
 }
+
+const comparesSides = (operator: ComparisonOperator): operator is keyof typeof exchanged =>
+  Object.hasOwn(exchanged, operator);
 
 type Side = 'left' | 'right' | 'both';
 

@@ -32,12 +32,6 @@ export function compileJoin(
       join.right,
       'Group or bound some of them in a subquery.',
     );
-  if (join.strictness === 'asof')
-    throw statement.error(
-      'ASOF joins are not supported.',
-      join.right,
-      'Join on a range, or use argMax(x, timestamp).',
-    );
   if (join.strictness !== null && join.strictness !== 'all')
     return compilePickingJoin(compiler, join, join.strictness, left, right, scope);
   const { type, constraint } = join;

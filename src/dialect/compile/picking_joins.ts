@@ -3,44 +3,30 @@ import { Projection } from '../resolve/projection.ts';
 import { optionalColumn } from '../resolve/query_relation.ts';
 import type { Column } from '../resolve/relation.ts';
 import type { Scope } from '../resolve/scope.ts';
-import { derive, type Value } from '../resolve/value.ts';
-import { joinSql, ownText, sql, type Sql } from '../sql.ts';
+import { joinSql, ownText, sql } from '../sql.ts';
 import { withNull } from '../types.ts';
-import { compareValues } from './comparisons.ts';
+import { closestRows } from './closest_rows.ts';
 import { type CompiledFrom, mappedNames } from './compiled_from.ts';
 import type { Compiler } from './compiler.ts';
 import { firstMatch, firstRows } from './first_rows.ts';
-import { joinConditions, type JoinConditions, type JoinKey } from './join_conditions.ts';
+import { comparedColumns, isByKeys, joinConditions } from './join_conditions.ts';
 import { postgresType } from './json_values.ts';
-import { columnIn } from './using_columns.ts';
+import { asItIs, type Picked, type Sides } from './picked_rows.ts';
+import { columnIn, sidesOf } from './using_columns.ts';
 
-/** The side whose rows are kept, the one that is searched for a match of each, and what joins them. */
-interface Sides {
-  readonly kept: CompiledFrom;
-  readonly searched: CompiledFrom;
-  /** The kept side is their left. */
-  readonly on: JoinConditions;
-}
+type PickingStrictness = Exclude<Join['strictness'], 'all' | null>;
 
-interface Picked {
-  /** How the columns of the kept side are read, where its rows are made by an inner query. */
-  readonly keptColumn?: (column: Column) => Column;
-  readonly searchedColumn: (column: Column) => Column;
-  readonly sql: () => Sql;
-}
-
-/** A join that takes at most one match of each row: SEMI, ANTI and ANY. @throws DialectError */
+/** A join that takes at most one match of each row: SEMI, ANTI, ANY and ASOF. @throws DialectError */
 export function compilePickingJoin(
   compiler: Compiler,
   join: Join,
-  strictness: 'any' | 'semi' | 'anti',
+  strictness: PickingStrictness,
   left: CompiledFrom,
   right: CompiledFrom,
   scope: Scope,
 ): CompiledFrom {
   const { type, constraint } = join;
-  if (type === 'full')
-    throw scope.statement.error('A FULL JOIN cannot be ANY.', join.right, 'Choose LEFT, RIGHT or INNER.');
+  refuseType(join, strictness, scope);
   const [kept, searched] = type === 'right' ? [right, left] : [left, right];
   const sides = { kept, searched, on: joinConditions(compiler, join, kept, searched, scope) };
   const picked = pickedRows(join, strictness, sides, scope);
@@ -49,19 +35,28 @@ export function compilePickingJoin(
   const ofSearched = mappedNames(searched, picked.searchedColumn);
   const merged = new Map([...ofSearched.merged, ...ofKept.merged]);
   if (constraint?.kind === 'using')
-    constraint.columns.forEach(({ text }, index) => {
-      const key = sides.on.keys[index];
-      if (key !== undefined) merged.set(text, (keptColumn ?? asItIs)(columnIn(key.left)));
-    });
+    for (const name of constraint.columns) {
+      const column = columnIn(sidesOf(kept, searched, name, scope.statement).left);
+      merged.set(name.text, (keptColumn ?? asItIs)(column));
+    }
   const [first, second] = type === 'right' ? [ofSearched, ofKept] : [ofKept, ofSearched];
   const relations = [...first.relations, ...second.relations];
   const tables = left.tables + right.tables;
   return { relations, merged, tables, isJoin: strictness !== 'anti', sql: picked.sql };
 }
 
-const asItIs = (column: Column): Column => column;
+function refuseType({ type, right }: Join, strictness: PickingStrictness, { statement }: Scope): void {
+  const types = strictness === 'asof' ? ['left', 'inner'] : ['left', 'right', 'inner'];
+  if (!types.includes(type))
+    throw statement.error(
+      `A ${type.toUpperCase()} JOIN cannot be ${strictness.toUpperCase()}.`,
+      right,
+      strictness === 'asof' ? 'Choose LEFT or INNER.' : 'Choose LEFT, RIGHT or INNER.',
+    );
+}
 
-function pickedRows(join: Join, strictness: 'any' | 'semi' | 'anti', sides: Sides, scope: Scope): Picked {
+function pickedRows(join: Join, strictness: PickingStrictness, sides: Sides, scope: Scope): Picked {
+  if (strictness === 'asof') return closestRows(join, sides, scope);
   if (strictness === 'anti') return rowsWithoutMatch(sides, scope);
   if (strictness === 'semi') return rowsWithMatch(sides, 'inner', scope);
   return join.type === 'inner' ? rowsOfEachKey(join, sides, scope) : rowsWithMatch(sides, 'left', scope);
@@ -94,13 +89,13 @@ function rowsWithMatch({ kept, searched, on }: Sides, type: 'inner' | 'left', sc
   const searchedColumn = (column: Column): Column =>
     type === 'left' ? optionalColumn(rows.column(column)) : rows.column(column);
   const words = ownText(`${type} join`);
-  if (on.keys.length === 0 || on.ofBoth.length > 0)
+  if (!isByKeys(on))
     return {
       searchedColumn,
       sql: () =>
         sql`${kept.sql()} ${words} lateral (${firstMatch(rows, searched, on.all)}) as ${rows.alias} on true`,
     };
-  const equalities = equalKeys(on.keys, asItIs, rows.column, scope);
+  const equalities = comparedColumns(on.keys, asItIs, rows.column, scope);
   return {
     searchedColumn,
     sql: () => {
@@ -119,7 +114,7 @@ function rowsWithMatch({ kept, searched, on }: Sides, type: 'inner' | 'left', sc
 /** ANY: of the rows of both sides that are joined by the same values, the first. */
 function rowsOfEachKey(join: Join, { kept, searched, on }: Sides, scope: Scope): Picked {
   const { statement } = scope;
-  if (on.keys.length === 0 || on.ofBoth.length > 0)
+  if (!isByKeys(on))
     throw statement.error(
       'An ANY JOIN is joined by values of both tables that are equal.',
       join.constraint ?? join.right,
@@ -127,7 +122,7 @@ function rowsOfEachKey(join: Join, { kept, searched, on }: Sides, scope: Scope):
     );
   const rows = new Projection(statement.uniqueName('first_row'));
   const others = new Projection(statement.uniqueName('first_match'));
-  const equalities = equalKeys(on.keys, rows.column, others.column, scope);
+  const equalities = comparedColumns(on.keys, rows.column, others.column, scope);
   return {
     keptColumn: rows.column,
     searchedColumn: others.column,
@@ -138,20 +133,4 @@ function rowsOfEachKey(join: Join, { kept, searched, on }: Sides, scope: Scope):
       return sql`(${first}) as ${rows.alias} inner join (${matches}) as ${others.alias} on ${joinSql(equalities, ' and ')}`;
     },
   };
-}
-
-function equalKeys(
-  keys: readonly JoinKey[],
-  leftColumn: (column: Column) => Column,
-  rightColumn: (column: Column) => Column,
-  { statement }: Scope,
-): readonly Sql[] {
-  const read = (value: Value, as: (column: Column) => Column): Value => {
-    const { sql: piece, type } = as(columnIn(value));
-    return derive(piece, type, [value]);
-  };
-  return keys.map(({ left, right, node }) => {
-    const sides = { left: read(left, leftColumn), right: read(right, rightColumn), node };
-    return compareValues('=', sides, 'join', statement).sql;
-  });
 }
