@@ -14,6 +14,8 @@ export interface DialectRows {
   readonly statement: CompiledStatement;
   /** As JSON shows them, at most as many as `statement.limit` says. */
   readonly rows: readonly (readonly unknown[])[];
+  /** The row of WITH TOTALS, or none. */
+  readonly totals: readonly (readonly unknown[])[];
   /** Whether there are more. */
   readonly hasMore: boolean;
 }
@@ -58,21 +60,23 @@ export async function openDialectReader(context: QueryContext, relations: Relati
   };
   const read: DialectReader['read'] = async (query, options) => {
     const statement = compile(query, options);
-    const { sql, parameters, limit, hasExtraRow, columns } = statement;
+    const { sql, parameters, limit, hasExtraRow, hasTotals, columns } = statement;
     const most = limit ?? row_limit;
     const { rows } = await readRows(
       context,
       { text: sql, values: parameters },
-      hasExtraRow ? most + 1 : most,
+      most + Number(hasExtraRow) + Number(hasTotals),
       asText,
     );
+    const counted = hasTotals ? rows.slice(0, -1) : rows;
     const readers = columns.map(({ type }) => valueReader(type, project.timezone));
+    const shown = (row: readonly unknown[]): readonly unknown[] =>
+      readers.map((readValue, index) => readValue(row[index] as string | null));
     return {
       statement,
-      rows: rows
-        .slice(0, most)
-        .map((row) => readers.map((readValue, index) => readValue(row[index] as string | null))),
-      hasMore: rows.length > most,
+      rows: counted.slice(0, most).map(shown),
+      totals: rows.slice(counted.length).map(shown),
+      hasMore: counted.length > most,
     };
   };
   return { schema, compile, read };

@@ -118,6 +118,14 @@ describe('limits', () => {
     });
   });
 
+  it('do not count the row of totals', () => {
+    const grouped = 'SELECT event FROM events GROUP BY event';
+    expect([compile(`${grouped} WITH TOTALS LIMIT 7`), compile(grouped)]).toMatchObject([
+      { limit: 7, hasTotals: true },
+      { limit: 100, hasTotals: false },
+    ]);
+  });
+
   it('are left out where all rows are wanted', () => {
     expect(compileQuery('SELECT 1', project, { rows: null })).toMatchObject({
       printed: 'SELECT 1',
@@ -188,6 +196,11 @@ describe('columns', () => {
       '1 + 1',
       'x y',
     ]);
+  });
+
+  it('of keys WITH TOTALS may be null', () => {
+    const { columns } = compile('SELECT event, count() FROM events GROUP BY event WITH TOTALS');
+    expect(columns.map(({ typeName }) => typeName)).toEqual(['Nullable(String)', 'Int64']);
   });
 
   it('have the types that analysts know', () => {

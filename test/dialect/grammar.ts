@@ -161,7 +161,7 @@ export function grammar(
       'limit 10 percent with ties offset 1/4',
     );
     const groupBy = fc.oneof(
-      text('ALL'),
+      spaced(text('ALL'), maybe(text('WITH TOTALS'))),
       spaced(list(item), maybe(words('WITH ROLLUP', 'WITH CUBE')), maybe(text('WITH TOTALS'))),
       fc.tuple(words('ROLLUP', 'cube'), list(item)).map(([word, items]) => `${word}(${items})`),
       fc.tuple(item, item).map(([first, second]) => `GROUPING SETS ((${first}), (), (${second}, 1))`),

@@ -71,6 +71,7 @@ describe('the team filter', () => {
     'SELECT group_0.properties.name, e.group_4.key, g.* FROM events AS e LEFT JOIN groups AS g ON g.key = e.$group_0',
     'SELECT DISTINCT ON (event) event FROM events ORDER BY event',
     'SELECT event FROM events GROUP BY ROLLUP(event) LIMIT 1 BY event',
+    'SELECT event, uniq(person.id) AS n FROM events GROUP BY event WITH TOTALS HAVING n > 1 LIMIT 10 PERCENT',
     'SELECT arrayMap(x -> x, groupArray(person.properties.email) OVER (ORDER BY session.$session_duration)) FROM events',
     "SELECT item, count() FROM events LEFT ARRAY JOIN splitByChar('a', event) AS item GROUP BY item",
     'SELECT groupArray(e) FROM (SELECT event AS e FROM events ORDER BY timestamp)',

@@ -94,6 +94,7 @@ export const queryTexts: readonly (readonly [text: string, canonical: string] | 
     'SELECT 1 FROM t GROUP BY CUBE(a)',
     'SELECT 1 FROM t GROUP BY GROUPING SETS ((a), (a, b), ())',
     'SELECT 1 FROM t GROUP BY a WITH TOTALS',
+    'SELECT 1 FROM t GROUP BY ALL WITH TOTALS HAVING b LIMIT 5 PERCENT',
     'SELECT 1 FROM t GROUP BY ALL',
     'SELECT 1 FROM t GROUP BY `all`',
   ],

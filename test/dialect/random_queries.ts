@@ -24,6 +24,9 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   plans: ['name'],
 };
 
+/** How deep queries are inside of one another. */
+const outermost = 2;
+
 /** Those that SAMPLE is not of. */
 const unsampled = ['groups', 'warehouse.orders', 'plans'];
 
@@ -42,7 +45,7 @@ export class RandomQueries {
   }
 
   /** A query whose columns are texts called `v0`, `v1`, …. */
-  query(depth = 2): string {
+  query(depth = outermost): string {
     const kind = this.#draw(fc.integer, { min: 0, max: 9 });
     if (depth > 0 && kind === 0) {
       const word = this.#draw(
@@ -92,7 +95,9 @@ export class RandomQueries {
       .slice(-width)
       .map((text) => (aggregate === 'argMax' ? `argMax(${text}, ${text})` : `${aggregate}(${text})`));
     const grouped = values.map((text, index) => `${text} AS v${index}`).join(', ');
-    return `SELECT ${grouped} FROM ${rows} GROUP BY ${this.#one(columns)}${tail}`;
+    const totals = depth === outermost && this.#maybe(3) ? ' WITH TOTALS' : '';
+    const having = totals !== '' && this.#maybe(2) ? ' HAVING count() > 1' : '';
+    return `SELECT ${grouped} FROM ${rows} GROUP BY ${this.#one(columns)}${totals}${having}${tail}`;
   }
 
   #source(depth: number): Source {

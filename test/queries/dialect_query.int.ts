@@ -84,6 +84,19 @@ describe('DialectQuery', () => {
     expect(await share('select event from events limit 5 offset 0.99')).toEqual([1, false, 5, null]);
   });
 
+  it('has the row of totals behind as many rows as it may have', async () => {
+    const grouped = async (text: string) => {
+      const { results, hasMore, limit } = (await ask(text)).body;
+      const rows = results as unknown[];
+      return [rows.length, rows.at(-1), hasMore, limit];
+    };
+    const groups = 'select number as n, count() from numbers(20000) group by n with totals order by n';
+    expect(await grouped(groups)).toEqual([101, [null, 20_000], true, 100]);
+    expect(await grouped(`${groups} limit 20000`)).toEqual([10_001, [null, 20_000], true, 10_000]);
+    expect(await grouped(`${groups} limit 50 percent`)).toEqual([10_001, [null, 20_000], false, 10_000]);
+    expect(await grouped(`${groups} limit 3 offset 19998`)).toEqual([3, [null, 20_000], false, 3]);
+  });
+
   it('reads values and variables', async () => {
     const { body } = await ask(
       'select count() from events where event = {name} and toInt(properties.price) > {variables.least}',

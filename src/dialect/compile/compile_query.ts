@@ -9,6 +9,7 @@ import { Source } from '../source.ts';
 import { bind, commaList, renderSql, Sql, sql } from '../sql.ts';
 import { nameOfType, type Type } from '../types.ts';
 import { rowBounds } from './limits.ts';
+import { followedByTotals } from './totals.ts';
 import { compileAnyQuery, compiler, topScope } from './whole_query.ts';
 
 /** How many rows a query may give. */
@@ -52,6 +53,8 @@ export interface CompiledStatement {
    * where it was cut, and where it does not say how many rows it leaves.
    */
   readonly hasExtraRow: boolean;
+  /** Whether a row of totals comes behind all others, which `limit` does not count. */
+  readonly hasTotals: boolean;
 }
 
 /**
@@ -77,9 +80,11 @@ export function compileQuery(
     bounded.cut === null
       ? compiled.sql
       : sql`select * from (${compiled.sql}) as bounded limit ${bind(String(bounded.cut), 'int8')}`;
+  const answer =
+    compiled.totals === undefined ? cut : followedByTotals(cut, compiled.totals, compiled.columns.length);
   // In brackets, since the query may begin with a WITH of its own.
   const common = statement.commonTables.map((table) => sql`${table.name} as (${table.query})`);
-  const whole = common.length === 0 ? cut : sql`with ${commaList(common)} (${cut})`;
+  const whole = common.length === 0 ? answer : sql`with ${commaList(common)} (${answer})`;
   statement.checkSize(whole, resolved);
   const { text: rendered, parameters } = renderSql(whole);
   return {
@@ -94,6 +99,7 @@ export function compileQuery(
     limit: bounded.limit,
     offset: bounded.offset,
     hasExtraRow: bounded.cut !== null || bounded.run !== bounded.shown,
+    hasTotals: compiled.totals !== undefined,
   };
 }
 

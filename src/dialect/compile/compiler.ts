@@ -16,6 +16,8 @@ export interface CompiledQuery {
   readonly columns: readonly CompiledColumn[];
   /** How many tables PostgreSQL plans together with those around it: what a plain query joins, one of any other. */
   readonly tables: number;
+  /** The query of the row of WITH TOTALS, with the same columns. */
+  readonly totals?: Sql;
 }
 
 export interface CompiledColumn {
@@ -26,7 +28,7 @@ export interface CompiledColumn {
 /** The rules of compiling that need each other; handed in, so that the files need no cycle. */
 export interface Compiler {
   readonly value: (node: Expression, scope: Scope, use?: Use) => Value;
-  /** A query inside another one, whose rows it cannot see. */
+  /** A query inside another one, whose rows it cannot see. @throws DialectError for one WITH TOTALS */
   readonly query: (query: Query, scope: Scope) => CompiledQuery;
 }
 

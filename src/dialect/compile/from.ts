@@ -69,8 +69,8 @@ function commonTable(compiler: Compiler, named: NamedQuery, text: string, scope:
   const known = statement.namedQueries.get(named.query);
   if (known !== undefined) return known;
   const query = compiler.query(named.query, { ...scope, ctes: named.scope });
-  const made = { name: statement.uniqueName(`with_${text}`), columns: query.columns, tables: query.tables };
-  statement.commonTables.push({ name: made.name, query: query.sql });
+  const name = statement.commonTable(`with_${text}`, query.sql);
+  const made = { name, columns: query.columns, tables: query.tables };
   statement.namedQueries.set(named.query, made);
   return made;
 }

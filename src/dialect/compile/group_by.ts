@@ -15,9 +15,13 @@ export function groupSql(
   grouping: Grouping,
 ): Sql {
   const scope: Scope = { ...rows, phase: 'GROUP BY' };
-  if (groupBy.withTotals)
-    throw scope.statement.error('WITH TOTALS is not supported.', groupBy, 'Write GROUP BY ROLLUP(…).');
   const isPlain = groupBy.mode === 'plain' || groupBy.mode === 'all';
+  if (groupBy.withTotals && !isPlain)
+    throw scope.statement.error(
+      'WITH TOTALS cannot stand beside ROLLUP, CUBE and GROUPING SETS.',
+      groupBy,
+      'Leave it out: ROLLUP(…) has a row for all groups.',
+    );
   const positions = (items: readonly Expression[]): Sql =>
     commaList(
       items

@@ -11,9 +11,10 @@ import { compileFrom } from './from.ts';
 import { groupSql } from './group_by.ts';
 import { groupedRows } from './grouped_rows.ts';
 import { narrowRelations } from './narrowing.ts';
-import { assemble, type SelectParts } from './select_assembly.ts';
+import { assemble, selectedFrom, type SelectParts } from './select_assembly.ts';
 import { collectAliases, orderOf, output, type Output, selectItems } from './select_items.ts';
 import { needsStaging } from './staged_values.ts';
+import { isOfGroups, totalsOf } from './totals.ts';
 import { refuseUngrouped } from './ungrouped.ts';
 
 /** One SELECT. @throws DialectError */
@@ -51,7 +52,8 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   const filters = [select.prewhere, select.where].filter((node) => node !== null);
   const filterScope: Scope = { ...rows, phase: 'WHERE' };
   const conditions = filters.map((node) => filterOf(compiler, node, filterScope));
-  const grouping = new Grouping(statement.uniqueName('grouped'));
+  const withTotals = select.groupBy?.withTotals === true;
+  const grouping = new Grouping(statement.uniqueName('grouped'), withTotals);
   const groupBy = select.groupBy === null ? null : groupSql(compiler, select.groupBy, select, rows, grouping);
   const scope: Scope = { ...rows, grouping };
   const having = select.having === null ? null : filterOf(compiler, select.having, scope, true);
@@ -64,34 +66,37 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   if (isGrouped) refuseUngrouped(allOutputs(unstaged), having, scope);
   if (having !== null && !isGrouped)
     throw statement.error('HAVING needs GROUP BY or an aggregate.', select.having ?? select, 'Write WHERE.');
-  const source = (): Sql => {
-    narrowRelations(compiler, filters, filterScope);
+  narrowRelations(compiler, filters, filterScope);
+  const source = (...more: readonly Sql[]): Sql => {
     const joined = [from === null ? null : from.sql(), ...laterals.joins].filter((part) => part !== null);
     const tables =
       from === null && laterals.joins.length > 0 ? [sql`(select) as nothing`, ...joined] : joined;
-    const where =
-      conditions.length === 0
-        ? sql``
-        : sql` where ${joinSql(
-            conditions.map((one) => one.sql),
-            ' and ',
-          )}`;
+    const all = [...conditions.map((one) => one.sql), ...more];
+    const where = all.length === 0 ? sql`` : sql` where ${joinSql(all, ' and ')}`;
     const read = tables.length === 0 ? sql`` : sql` from ${joinSql(tables, '')}`;
     return sql`${read}${where}`;
   };
   const grouped = (): Sql => {
-    const inner = groupedRows(grouping, source(), select.groupBy, groupBy);
-    return sql` from (${inner}) as ${grouping.alias}${having === null ? sql`` : sql` where ${having.sql}`}`;
+    const groups = groupedRows(grouping, source(), select.groupBy, groupBy);
+    if (having === null) return sql` from (${groups}) as ${grouping.alias}`;
+    const rows = withTotals ? statement.commonTable('groups', groups) : sql`(${groups})`;
+    return sql` from ${rows} as ${grouping.alias} where ${having.sql}`;
   };
-  const rowsOf = isGrouped ? grouped() : source();
-  const body =
+  const bodyOf = (rows: Sql): Sql =>
     staging === undefined
-      ? rowsOf
-      : sql` from (select ${commaList(staging.selected)}${rowsOf}) as ${staging.alias}`;
+      ? rows
+      : sql` from (select ${commaList(staging.selected)}${rows}) as ${staging.alias}`;
+  const rowsOf = isGrouped ? grouped() : source();
   return {
-    sql: assemble(compiler, { select, ...shown, body, scope }),
+    sql: assemble(compiler, { select, ...shown, body: bodyOf(rowsOf), scope }),
     columns: shown.outputs.map(({ name, value }) => ({ name, type: value.type })),
     tables: isGrouped || isBounded(select) || staging !== undefined ? 1 : (from?.tables ?? 1),
+    ...(withTotals && {
+      totals: selectedFrom(
+        shown.outputs,
+        bodyOf(totalsOf(grouping, having === null ? source() : source(isOfGroups(grouping, rowsOf)))),
+      ),
+    }),
   };
 }
 

@@ -26,6 +26,10 @@ const written = ({ value }: Output): Sql =>
 const selected = (outputs: readonly Output[]): readonly Sql[] =>
   outputs.map((one, index) => sql`${written(one)} as ${outputName(index + 1)}`);
 
+/** The columns of SELECT for each row of `body`. */
+export const selectedFrom = (outputs: readonly Output[], body: Sql): Sql =>
+  sql`select ${commaList(selected(outputs))}${body}`;
+
 /** The statement of a SELECT, in one piece where that is possible. @throws DialectError */
 export function assemble(compiler: Compiler, parts: SelectParts): Sql {
   const { select, outputs, order, qualify, limitBy, body, scope } = parts;

@@ -5,11 +5,15 @@ import type { CompiledQuery, Compiler } from './compiler.ts';
 import { expressionValue } from './expressions.ts';
 import { compileSelect } from './select.ts';
 import { compileSetOperation } from './set_operations.ts';
+import { refuseTotals } from './totals.ts';
 
 /** All rules of compiling together. */
 export const compiler: Compiler = {
   value: (node, scope, use = 'value') => expressionValue(compiler, node, scope, use),
-  query: (query, scope) => compileAnyQuery(query, scope),
+  query: (query, scope) => {
+    refuseTotals(query, scope);
+    return compileAnyQuery(query, scope);
+  },
 };
 
 /** A SELECT, or several joined by UNION and the like. @throws DialectError */

@@ -6,20 +6,31 @@ import type { Staging } from './staging.ts';
 import type { Statement } from './statement.ts';
 import type { Value } from './value.ts';
 
+interface GroupColumn {
+  readonly name: Sql;
+  readonly sql: Sql;
+}
+
+interface GroupKey extends GroupColumn {
+  readonly type: Type;
+}
+
 /** What a query groups by and which aggregates it needs: the columns of an inner query, which the rest refers to. */
 export class Grouping {
   readonly alias: Sql;
-  readonly #keys = new Map<string, { readonly name: Sql; readonly sql: Sql; readonly type: Type }>();
-  readonly #aggregates = new Map<string, { readonly name: Sql; readonly sql: Sql }>();
+  readonly #withTotals: boolean;
+  readonly #keys = new Map<string, GroupKey>();
+  readonly #aggregates = new Map<string, GroupColumn>();
 
-  constructor(alias: Sql) {
+  constructor(alias: Sql, withTotals = false) {
     this.alias = alias;
+    this.#withTotals = withTotals;
   }
 
   addKey(value: Value, nullable: boolean): void {
     if (this.#keys.has(value.sql.key)) return;
     const name = identifier(`k${this.#keys.size + 1}`);
-    const type = nullable ? { ...value.type, nullable } : value.type;
+    const type = nullable || this.#withTotals ? { ...value.type, nullable: true } : value.type;
     this.#keys.set(value.sql.key, { name, sql: value.sql, type });
   }
 
@@ -49,19 +60,35 @@ export class Grouping {
     return this.#keys.size;
   }
 
+  get keys(): readonly GroupKey[] {
+    return [...this.#keys.values()];
+  }
+
+  /** Whether an aggregate may be over no rows. */
+  get mayBeEmpty(): boolean {
+    return this.#keys.size === 0 || this.#withTotals;
+  }
+
+  /** The same aggregates without keys. */
+  get ofAllRows(): Grouping {
+    const whole = new Grouping(this.alias);
+    for (const { sql: call } of this.#aggregates.values()) whole.aggregate(call);
+    return whole;
+  }
+
   get isUsed(): boolean {
     return this.#keys.size + this.#aggregates.size > 0;
   }
 
   /** What is counted, where nothing is asked of the groups but how many different values of one expression they have. */
   get counted(): {
-    readonly keys: readonly { readonly name: Sql; readonly sql: Sql }[];
+    readonly keys: readonly GroupColumn[];
     readonly value: Sql;
     readonly name: Sql;
   } | null {
     const [only, another] = [...this.#aggregates.values()];
     if (only === undefined || another !== undefined || !(only.sql instanceof DistinctCount)) return null;
-    return { keys: [...this.#keys.values()], value: only.sql.counted, name: only.name };
+    return { keys: this.keys, value: only.sql.counted, name: only.name };
   }
 
   /** The select list of the inner query, keys first. */

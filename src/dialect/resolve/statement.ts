@@ -91,6 +91,13 @@ export class Statement {
     return identifier(count === 1 ? plain : `${plain}__${count}`);
   }
 
+  /** Puts a query at the beginning of the statement, where it is made once however often it is read. */
+  commonTable(base: string, query: Sql): Sql {
+    const name = this.uniqueName(base);
+    this.commonTables.push({ name, query });
+    return name;
+  }
+
   error(sentence: string, at: Node, suggestion: string | null = null): DialectError {
     const ended = suggestion === null || /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
     return new DialectError(this.source, ended, { start: at.start, end: at.end, suggestion });

@@ -30,7 +30,7 @@ export const dialectQueryKind = (relations: Relations): QueryKind<DialectQuery> 
   run: async (query, context) => {
     const { row_limit } = context;
     const reader = await openDialectReader(context, relations);
-    const { statement, rows, hasMore } = await namingRefusedFilter(
+    const { statement, rows, totals, hasMore } = await namingRefusedFilter(
       () =>
         reader.read(query.query, {
           placeholders: placeholdersOf(query, context),
@@ -43,6 +43,7 @@ export const dialectQueryKind = (relations: Relations): QueryKind<DialectQuery> 
     const { columns, limit, offset, printed } = statement;
     return {
       results: rows,
+      totals,
       columns: columns.map(({ name }) => name),
       types: columns.map(({ name, typeName }) => [name, typeName]),
       hasMore,

@@ -30,12 +30,13 @@ def open_engine(more=None):
 
 
 def rows_of(engine, statement):
-    """The types and rows of a statement, or what ClickHouse says against it."""
+    """The types and rows of a statement, totals last, or what ClickHouse says against it."""
     try:
         result = json.loads(engine.query(statement, 'JSONCompact').bytes())
     except Exception as error:  # chdb has one class of error
         return {'error': re.sub(r'\s+', ' ', str(error))[:160]}
-    return {'types': [column['type'] for column in result['meta']], 'rows': result['data']}
+    totals = [result['totals']] if 'totals' in result else []
+    return {'types': [column['type'] for column in result['meta']], 'rows': result['data'] + totals}
 
 
 def version_of(engine):

@@ -73,7 +73,7 @@ export function aggregateValue(
   const site: AggregateSite = {
     ...base,
     distinct: call.distinct || combinators.includes('Distinct'),
-    mayBeEmpty: isWindow || filters.length > 0 || scope.grouping?.keyCount === 0,
+    mayBeEmpty: isWindow || filters.length > 0 || scope.grouping?.mayBeEmpty === true,
     orderBy: order === null ? givenOrder(call, definition, combinators, scope) : sql` order by ${order.sql}`,
     isWindow,
     over,

@@ -1,0 +1,44 @@
+import type { Query } from '../ast.ts';
+import type { Grouping, Scope } from '../resolve/scope.ts';
+import { commaList, sql, type Sql } from '../sql.ts';
+import { outputName } from './compiler.ts';
+import { groupedRows } from './grouped_rows.ts';
+import { postgresType } from './json_values.ts';
+
+/** @throws DialectError for WITH TOTALS in a query inside another one, whose rows it would be among. */
+export function refuseTotals(query: Query, { statement }: Scope): void {
+  if (query.kind === 'select' && query.groupBy?.withTotals)
+    throw statement.error(
+      'WITH TOTALS is for the outermost SELECT.',
+      query.groupBy,
+      'Write GROUP BY ROLLUP(…).',
+    );
+}
+
+/**
+ * The one row of totals, as FROM and under the name of the groups: aggregates of all rows, keys null.
+ * @param source FROM and WHERE
+ */
+export function totalsOf(grouping: Grouping, source: Sql): Sql {
+  const { keys, ofAllRows } = grouping;
+  const nulls = keys.map(({ name, type }) => sql`null::${postgresType(type)} as ${name}`);
+  const aggregates = ofAllRows.isUsed ? groupedRows(ofAllRows, source, null, null) : sql`select`;
+  return sql` from (select ${commaList([...nulls, sql`whole.*`])} from (${aggregates}) as whole) as ${grouping.alias}`;
+}
+
+/**
+ * Whether a row is of one of the groups. As JSON, since nulls are equal there and rows of it can be hashed.
+ * @param groups FROM and WHERE
+ */
+export function isOfGroups({ alias, keys }: Grouping, groups: Sql): Sql {
+  const ofRow = commaList(keys.map((key) => key.sql));
+  const ofGroup = commaList(keys.map(({ name }) => sql`${alias}.${name}`));
+  return sql`jsonb_build_array(${ofRow}) in (select jsonb_build_array(${ofGroup})${groups})`;
+}
+
+/** Rows in their order, and the row of totals behind them. */
+export function followedByTotals(rows: Sql, totals: Sql, columnCount: number): Sql {
+  const columns = commaList(Array.from({ length: columnCount }, (_, index) => outputName(index + 1)));
+  const numbered = sql`select groups.*, row_number() over () as place from (${rows}) as groups`;
+  return sql`select ${columns} from (${numbered} union all select totals.*, null from (${totals}) as totals) as answer order by place`;
+}
