@@ -105,7 +105,7 @@ function ofGroup(
   const isFieldOfEvents = groupKeys.includes(name);
   const index = isFieldOfEvents ? groupKeys.indexOf(name) : (group_type_index ?? groups?.index ?? 0);
   if (groups !== undefined && index !== groups.index)
-    throw new QueryInvalid('invalid_input', `The actors are groups of the kind ${groups.index}.`, {
+    throw new QueryInvalid('invalid_input', `The actors are groups of the type ${groups.index}.`, {
       attr: `${attr}__${isFieldOfEvents ? 'key' : 'group_type_index'}`,
     });
   if (isFieldOfEvents || name === '$group_key')

@@ -18,14 +18,14 @@ beforeAll(async () => {
   );
   await database.pool.query(
     `insert into public.groups (team_id, group_type_index, group_key, group_properties, created_at)
-     select coalesce(team, $1), kind, key, properties::jsonb, created::timestamptz
+     select coalesce(team, $1), type, key, properties::jsonb, created::timestamptz
      from (values
        (null, 0, 'acme', '{"name": "Acme Corp", "plan": "pro", "seats": 9}', '2026-11-01Z'),
        (null, 0, 'globex', '{"name": "Globex", "plan": "free", "seats": 30}', '2026-11-03Z'),
        (null, 0, 'silent', '{}', '2026-11-03Z'),
        (null, 2, 'blue', '{"name": "Blue team"}', '2026-11-04Z'), (null, 2, 'acme', '{"name": "No organisation"}', '2026-11-04Z'),
        (2, 0, 'acme', '{"name": "Secret", "plan": "pro"}', '2026-11-05Z'), (2, 0, 'gone', '{"name": "Secret", "plan": "pro"}', '2026-11-05Z')
-     ) as given (team, kind, key, properties, created)`,
+     ) as given (team, type, key, properties, created)`,
     [teamId],
   );
 });
@@ -76,7 +76,7 @@ describe('Actors that are groups', () => {
     ]);
   });
 
-  it('are those that did a step of a funnel, of their kind', async () => {
+  it('are those that did a step of a funnel, of their type', async () => {
     const of = (index: number, funnelStep: number) =>
       resultsOf({
         source: {
@@ -175,7 +175,7 @@ describe('Actors that are groups', () => {
     [
       { properties: [{ type: 'group', key: 'plan', value: 'pro', group_type_index: 1 }] },
       'query__properties__0__group_type_index',
-      'The actors are groups of the kind 0.',
+      'The actors are groups of the type 0.',
     ],
     [
       { fixedProperties: [{ type: 'hogql', key: 'nothing = 1' }] },

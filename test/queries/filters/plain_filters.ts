@@ -15,7 +15,7 @@ export interface PlainEvent {
   readonly distinct_id: string;
   readonly properties: Readonly<Record<string, JsonValue>>;
   readonly person: Readonly<Record<string, JsonValue>> | null;
-  /** By kind; nothing where a group is not stored. */
+  /** By type; nothing where a group is not stored. */
   readonly groups?: readonly (Readonly<Record<string, JsonValue>> | undefined)[];
   readonly timestamp: Date;
 }

@@ -12,7 +12,7 @@ const properties = (keys: readonly string[]): fc.Arbitrary<Record<string, JsonVa
 
 const groupKeys = ['g0', 'g1', 'g2', 'not stored'];
 
-/** The groups that are stored, of the first two kinds; the same keys are other groups in each. */
+/** The groups that are stored, of the first two types; the same keys are other groups in each. */
 const storedGroups = [3, 4].map(
   (seed) =>
     new Map(

@@ -140,7 +140,7 @@ describe('what is refused, by name', () => {
     [{ type: 'group', key: 'plan', group_type_index: 2, value: 'pro' }, 'invalid_input', 'group_type_index'],
     [{ type: 'group', key: '$group_2', value: 'acme' }, 'invalid_input', 'key'],
   ] as const)(
-    'is what groups of another kind have, or others, where groups are asked: %j',
+    'is what groups of another type have, or others, where groups are asked: %j',
     (filter, code, member) => {
       expect(() => ofGroups([filter])).toThrow(refusal(code, `query__properties__0__${member}`));
     },

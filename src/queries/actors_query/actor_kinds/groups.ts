@@ -15,8 +15,8 @@ const group: ActorEntry = { typeName: 'JSON', show: (id, actor) => actor ?? { id
 const ofPersons = 'These actors are groups; select group.';
 
 /**
- * Groups of one kind, by their keys.
- * @param index which kind, from 0
+ * Groups of one type, by their keys.
+ * @param index of their type
  * @param attr path of the member that asks for groups
  * @throws QueryInvalid where the source has no groups
  */
@@ -27,11 +27,12 @@ export function groupActors(index: number, { schema }: DialectReader, attr: stri
       'Groups are not stored: the source has no relation public.groups. Only persons can be asked for.',
       { attr },
     );
-  const ofKind = { index: { value: index } };
   return {
     table: 'groups',
     id: 'key',
-    isActor: expressionOf('groups.key = source.actor_id and groups.index = {index}', ofKind),
+    isActor: expressionOf('groups.key = source.actor_id and groups.index = {index}', {
+      index: { value: index },
+    }),
     fields: new Set(['id', 'index', 'key', 'created_at', 'updated_at', 'properties', 'team_id']),
     names: ['group', 'actor'],
     entries: { group, actor: group },

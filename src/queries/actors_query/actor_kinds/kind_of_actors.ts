@@ -5,7 +5,7 @@ import { personActors } from './persons.ts';
 
 /**
  * Groups where a source tells of them, else persons.
- * @param groupTypeIndex which kind of groups
+ * @param groupTypeIndex the type of the groups
  * @param attr path of the member that asks for groups
  * @throws QueryInvalid where the source database has no groups
  */

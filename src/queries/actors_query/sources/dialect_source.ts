@@ -13,7 +13,7 @@ import type { SourceQuery } from '../actors_source.ts';
 const attr = 'query__source__query';
 const idNames = ['group_key', 'actor_id', 'person_id'];
 
-/** Columns that hold keys of groups, and of which kind. */
+/** Columns that hold keys of groups, and the type of those. */
 const groupTypeIndexes: ReadonlyMap<string, number> = new Map([
   ['group_key', 0],
   ...[0, 1, 2, 3, 4].map((index) => [`$group_${index}`, index] as const),
