@@ -1,4 +1,4 @@
-import type { DerivedTable, Expression, From, Query, Select } from './ast.ts';
+import type { DerivedTable, Expression, From, Query, Sample, Select, Table } from './ast.ts';
 import { parseExpression, parseQuery } from './parser/parse.ts';
 import { resolvePlaceholders, type PlaceholderValue, type PlainValue } from './resolve/placeholders.ts';
 import { Source } from './source.ts';
@@ -70,6 +70,31 @@ export function joined(
   if (first === undefined) return null;
   return rest.length === 0 ? first : { kind: 'logical', operator, operands: [first, ...rest], ...nowhere };
 }
+
+/**
+ * A relation by its name: a table, or a query of WITH.
+ * @param share above 0, of the ids of a table that are read; null for all of them
+ */
+export const tableNamed = (name: string, share: number | null = null): Table => ({
+  kind: 'table',
+  path: [{ kind: 'name', text: name, ...nowhere }],
+  alias: null,
+  final: false,
+  sample: share === null ? null : sampleOf(share),
+  ...nowhere,
+});
+
+const sampleOf = (share: number): Sample => ({
+  kind: 'sample',
+  ratio: {
+    kind: 'ratio',
+    numerator: { kind: 'number', text: String(share), ...nowhere },
+    denominator: null,
+    ...nowhere,
+  },
+  offset: null,
+  ...nowhere,
+});
 
 /** A query as a relation of FROM. */
 export const derived = (query: Query, alias: string): DerivedTable => ({

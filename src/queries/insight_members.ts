@@ -4,6 +4,7 @@ import { dateRangeSchema, type DateRange } from './dates/schema.ts';
 import { withOverride } from './filters/override.ts';
 import { propertyFiltersSchema, type PropertyFilters } from './filters/schema.ts';
 import type { FiltersOverride } from './query_kind.ts';
+import { samplingFactorSchema } from './sampling.ts';
 
 /** Members that say over which events and intervals an insight is computed. */
 export const insightMembers = {
@@ -17,6 +18,7 @@ export const insightMembers = {
     .boolean()
     .nullish()
     .transform((filtered) => filtered ?? false),
+  samplingFactor: samplingFactorSchema,
   /** Only changes how an answer looks. */
   dataColorTheme: z.number().nullish(),
 };

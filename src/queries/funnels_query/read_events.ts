@@ -1,5 +1,13 @@
 import type { Expression, Select } from '../../dialect/ast.ts';
-import { expressionOf, fieldOf, joined, selectOf, type TemplateParts } from '../../dialect/build.ts';
+import {
+  expressionOf,
+  fieldOf,
+  joined,
+  reading,
+  selectOf,
+  tableNamed,
+  type TemplateParts,
+} from '../../dialect/build.ts';
 import { rangeCondition, resolveRange } from '../dates/date_range.ts';
 import { filtersCondition, testAccountsCondition } from '../filters/condition.ts';
 import { seriesCondition } from '../series/condition.ts';
@@ -46,7 +54,8 @@ export function readEvents(plan: FunnelPlan, about: FunnelAbout): Select {
       ]) ?? expressionOf('true'),
   };
   // OFFSET keeps PostgreSQL from computing the columns only behind the sort, which would carry whole events.
-  return selectOf(`select ${columns.join(', ')} from events where {wanted} offset 0`, parts);
+  const select = selectOf(`select ${columns.join(', ')} from events where {wanted} offset 0`, parts);
+  return reading(select, tableNamed('events', query.samplingFactor));
 }
 
 /** That an event has one of the names that are asked for, which an index finds; null where any name will do. */

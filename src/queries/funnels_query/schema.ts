@@ -18,10 +18,6 @@ export const funnelsQuerySchema = z.strictObject({
   ...insightMembers,
   breakdownFilter: breakdownFilterSchema.nullish(),
   funnelsFilter: funnelsFilterSchema,
-  samplingFactor: z
-    .number()
-    .refine((factor) => factor === 1, 'Every event is counted here: leave samplingFactor out.')
-    .nullish(),
   /** Which kind of groups goes through the funnel instead of persons. */
   aggregation_group_type_index: z
     .number()

@@ -1,4 +1,5 @@
 import type { Select } from '../../dialect/ast.ts';
+import { countOfAll } from '../sampling.ts';
 import { seriesName } from '../series/condition.ts';
 import { numbersBetween, type FunnelPlan } from './plan.ts';
 import { depthMeasures, withPlaces } from './ranked_values.ts';
@@ -84,7 +85,7 @@ function stepsOf(plan: FunnelPlan, counts: readonly (number | null)[]): readonly
         }),
     order: index,
     people: [],
-    count: counts[index] ?? 0,
+    count: countOfAll(counts[index] ?? 0, query.samplingFactor),
     type: 'events',
     average_conversion_time: index === 0 ? null : (counts[length + index - 1] ?? null),
     median_conversion_time: index === 0 ? null : (counts[2 * length + index - 2] ?? null),

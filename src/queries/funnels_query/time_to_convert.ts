@@ -1,4 +1,5 @@
 import type { Select } from '../../dialect/ast.ts';
+import { countOfAll } from '../sampling.ts';
 import { numbersBetween, type FunnelPlan } from './plan.ts';
 import { stage } from './stage.ts';
 
@@ -60,7 +61,9 @@ export function timeToConvertAnswer(
   const [from = 0, width = usualWidth, count = bins] = first.slice(2, 5) as readonly number[];
   const people = new Map(rows.map((row) => [row[0], row[1] as number]));
   return {
-    bins: numbersBetween(0, count).map((bin) => [from + bin * width, people.get(bin) ?? 0] as const),
+    bins: numbersBetween(0, count).map(
+      (bin) => [from + bin * width, countOfAll(people.get(bin) ?? 0, query.samplingFactor)] as const,
+    ),
     average_conversion_time: first[5] as number | null,
   };
 }

@@ -1,9 +1,9 @@
 import type { DateTime } from 'luxon';
 import type { Expression, From, Select } from '../../dialect/ast.ts';
-import { derived, expressionOf, fieldOf } from '../../dialect/build.ts';
+import { derived, expressionOf, fieldOf, tableNamed } from '../../dialect/build.ts';
 import type { ResolvedRange } from '../dates/date_range.ts';
 import type { MathKind } from './math.ts';
-import { sameColumns, selecting, tableNamed, unionOf } from './selects.ts';
+import { sameColumns, selecting, unionOf } from './selects.ts';
 import { actorColumn, bucketColumn, resultColumn, valueColumns } from './value_columns.ts';
 
 /** Days over which a math looks back from each day, that day among them; null for others. */

@@ -27,6 +27,7 @@ export function cacheFormOf(query: TrendsQuery): Record<string, unknown> {
     dateRange: withoutEmpty(dateRange ?? {}),
     properties: query.properties,
     filterTestAccounts: query.filterTestAccounts,
+    samplingFactor: query.samplingFactor,
     breakdownFilter: withoutEmpty(breakdownFilter ?? {}),
     compareFilter: withoutEmpty(compareFilter ?? {}),
     trendsFilter: withoutEmpty({

@@ -1,4 +1,5 @@
 import type { Expression } from '../../dialect/ast.ts';
+import { tableNamed } from '../../dialect/build.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import { checkFilters, checkTestAccounts } from '../filters/check_filters.ts';
 import { QueryInvalid } from '../query_errors.ts';
@@ -7,7 +8,7 @@ import { brokenDownBy } from '../breakdowns/broken_down_by.ts';
 import { breakdownsOf } from '../breakdowns/schema.ts';
 import { measureOf } from './measures.ts';
 import type { TrendsQuery } from './schema.ts';
-import { selecting, tableNamed } from './selects.ts';
+import { selecting } from './selects.ts';
 
 /**
  * Compiles the expressions of a query by themselves, so that a refusal names their member and not a statement of

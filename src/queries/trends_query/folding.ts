@@ -1,7 +1,7 @@
 import type { Expression, From, Join, Query, Select } from '../../dialect/ast.ts';
-import { expressionOf, fieldOf, joined, selectOf } from '../../dialect/build.ts';
+import { expressionOf, fieldOf, joined, selectOf, tableNamed } from '../../dialect/build.ts';
 import { nullValue, otherValue } from './breakdown_marks.ts';
-import { selecting, tableNamed } from './selects.ts';
+import { selecting } from './selects.ts';
 import { resultColumn, valueColumns } from './value_columns.ts';
 
 const rankedName = (column: string): string => column.replace('breakdown', 'kept');

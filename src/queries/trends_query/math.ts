@@ -31,6 +31,10 @@ export const isPerActorMath = (math: MathKind): boolean =>
 export const isFirstTimeMath = (math: MathKind): boolean =>
   (firstTimeKinds as readonly string[]).includes(math);
 
+/** Whether the numbers of parts of the events add up to that of all: counts and sums. */
+export const isAdditive = (math: MathKind): boolean =>
+  math === 'sum' || !(isPropertyMath(math) || isPerActorMath(math) || math === 'hogql');
+
 /** The statistic of the kinds whose name begins with it, in the dialect, of `{x}`. */
 export const statistics: Readonly<Record<PropertyMath, string>> = {
   avg: 'avg({x})',

@@ -6,6 +6,7 @@ import type { QueryAnswer, QueryContext } from '../query_kind.ts';
 import { checkExpressions } from './checked_expressions.ts';
 import { formulaLines, formulasOf, type NamedFormula } from './formulas.ts';
 import { isOther, linesOf, type Line } from './lines.ts';
+import { linesOfAll } from './lines_of_all.ts';
 import { periodsOf } from './periods.ts';
 import { countOf, resultOf } from './results.ts';
 import { displayFormOf, type TrendsQuery } from './schema.ts';
@@ -101,8 +102,8 @@ async function readSeries(
   const { keys, counted, limit, kept } = plan;
   const days = typeof counted === 'string' ? 0 : counted.days * 2;
   const values = kept === null ? limit : limit * place.query.series.length;
-  const lines = keys.values.length === 0 ? 1 : values + 1;
-  const most = (range.buckets.length + days + 1) * lines;
+  const lineCount = keys.values.length === 0 ? 1 : values + 1;
+  const most = (range.buckets.length + days + 1) * lineCount;
   const read = await reader.read(seriesStatement(plan), {
     rows: { fallback: most, most },
     attr: attrOf(place),
@@ -113,7 +114,8 @@ async function readSeries(
     isTotal: keys.bucket === null,
     isChange: typeof counted !== 'string',
   };
-  return { lines: linesOf(read, form), printed: read.statement.printed };
+  const lines = linesOfAll(linesOf(read, form), place);
+  return { lines, printed: read.statement.printed };
 }
 
 /** The lines of a series as they are answered. */

@@ -54,7 +54,6 @@ export const trendsQuerySchema = z.strictObject({
     .strictObject({ compare: z.boolean().nullish(), compare_to: z.string().nullish() })
     .nullish(),
   trendsFilter: trendsFilterSchema.nullish(),
-  samplingFactor: z.literal(1, 'Every event is counted here: leave samplingFactor out.').nullish(),
   aggregation_group_type_index: z
     .null('Groups are counted by the math unique_group with math_group_type_index.')
     .optional(),

@@ -4,16 +4,6 @@ import { fieldOf, named, selectOf } from '../../dialect/build.ts';
 const nowhere = { start: 0, end: 0 };
 const empty = selectOf('select 1');
 
-/** A relation by its name: a table, or a query of WITH. */
-export const tableNamed = (name: string): From => ({
-  kind: 'table',
-  path: [{ kind: 'name', text: name, ...nowhere }],
-  alias: null,
-  final: false,
-  sample: null,
-  ...nowhere,
-});
-
 export interface SelectParts {
   readonly from: From;
   readonly where?: Expression | null;

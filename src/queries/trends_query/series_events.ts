@@ -1,6 +1,14 @@
 import type { DateTime } from 'luxon';
-import type { Expression, From, Select } from '../../dialect/ast.ts';
-import { derived, expressionOf, fieldOf, joined, selectOf } from '../../dialect/build.ts';
+import type { Expression, From, Select, Table } from '../../dialect/ast.ts';
+import {
+  derived,
+  expressionOf,
+  fieldOf,
+  joined,
+  reading,
+  selectOf,
+  tableNamed,
+} from '../../dialect/build.ts';
 import { printExpression } from '../../dialect/print/print.ts';
 import { rangeCondition, type ResolvedRange } from '../dates/date_range.ts';
 import { filtersCondition, testAccountsCondition } from '../filters/condition.ts';
@@ -9,7 +17,7 @@ import { seriesCondition } from '../series/condition.ts';
 import { isFirstTimeMath } from './math.ts';
 import type { TrendsQuery } from './schema.ts';
 import type { TrendsSeries } from './series_schema.ts';
-import { selecting, tableNamed } from './selects.ts';
+import { selecting } from './selects.ts';
 
 /** The events that a series counts. */
 export interface SeriesEvents {
@@ -28,7 +36,8 @@ export interface SeriesPlace {
 
 export const attrOf = ({ index }: Pick<SeriesPlace, 'index'>): string => `query__series__${index}`;
 
-const events = tableNamed('events');
+/** The events that a query reads. */
+const eventsOfQuery = ({ query }: SeriesPlace): Table => tableNamed('events', query.samplingFactor);
 
 /** What the whole query and a series ask of an event, but for its time. @throws QueryInvalid */
 function filterOf({ query, series, project, ...place }: SeriesPlace): Expression | null {
@@ -43,7 +52,7 @@ function filterOf({ query, series, project, ...place }: SeriesPlace): Expression
 export function seriesEvents(place: SeriesPlace, range: ResolvedRange): SeriesEvents {
   const filter = filterOf(place);
   const condition = joined('and', [filter, rangeCondition(range)]);
-  if (!isFirstTimeMath(place.series.math)) return { from: events, condition };
+  if (!isFirstTimeMath(place.series.math)) return { from: eventsOfQuery(place), condition };
   return { from: firstEvents(place, filter, range), condition };
 }
 
@@ -54,7 +63,7 @@ export function seriesEventsSince(
   { interval, to }: ResolvedRange,
 ): SeriesEvents {
   const range = { interval, from: first, to, buckets: [] };
-  return { from: events, condition: joined('and', [filterOf(place), rangeCondition(range)]) };
+  return { from: eventsOfQuery(place), condition: joined('and', [filterOf(place), rangeCondition(range)]) };
 }
 
 /** The condition on events among which those of `first_time_for_user` are the first. */
@@ -67,9 +76,9 @@ function firstAmong({ series, ...place }: SeriesPlace, filter: Expression | null
 }
 
 /** When the first event of each person was, of those for whom it lies in the range. */
-const firstTimes = (among: Expression | null, range: ResolvedRange): Select =>
+const firstTimes = (place: SeriesPlace, among: Expression | null, range: ResolvedRange): Select => {
   // Later events are the first of nobody who has one in the range.
-  selectOf(
+  const times = selectOf(
     `select person_id as first_person, min(timestamp) as first_time from events
      where {among} and timestamp <= {end} group by first_person having first_time >= {begin}`,
     {
@@ -78,13 +87,15 @@ const firstTimes = (among: Expression | null, range: ResolvedRange): Select =>
       end: { value: range.to.plus(1).toUTC().toISO() ?? '' },
     },
   );
+  return reading(times, eventsOfQuery(place));
+};
 
 /**
  * Events that are the first of their person: of all with the name of the series, or of those that its filters leave.
  * Events of the same microsecond are first together.
  */
 const firstEvents = (place: SeriesPlace, filter: Expression | null, range: ResolvedRange): From =>
-  joinedTo(derived(firstTimes(firstAmong(place, filter), range), 'firsts'));
+  joinedTo(place, derived(firstTimes(place, firstAmong(place, filter), range), 'firsts'));
 
 /**
  * The persons of first events with their times alone, as `person_id` and `timestamp`, which need no second look at the
@@ -97,18 +108,18 @@ export function firstEventTimes(place: SeriesPlace, range: ResolvedRange): Serie
   if (!isFirstTimeMath(place.series.math) || !isSame) return null;
   const times = selecting(
     { person_id: fieldOf('first_person'), timestamp: fieldOf('first_time') },
-    { from: derived(firstTimes(among, range), 'firsts') },
+    { from: derived(firstTimes(place, among, range), 'firsts') },
   );
   return { from: derived(times, 'first_events'), condition: rangeCondition(range) };
 }
 
-function joinedTo(firsts: From): From {
+function joinedTo(place: SeriesPlace, firsts: From): From {
   const both = selectOf(
     'select 1 from events join firsts on person_id = first_person and timestamp = first_time',
   );
   const { from } = both;
   if (from?.kind !== 'join') throw new Error('Not a join.');
-  return { ...from, right: firsts };
+  return { ...from, left: eventsOfQuery(place), right: firsts };
 }
 
 /** A SELECT over the events of a series. */

@@ -1,12 +1,12 @@
 import type { Expression, From, Query, Select } from '../../dialect/ast.ts';
-import { derived, expressionOf } from '../../dialect/build.ts';
+import { derived, expressionOf, tableNamed } from '../../dialect/build.ts';
 import type { ResolvedRange } from '../dates/date_range.ts';
 import { activeChanges, sumOfChanges } from './active_windows.ts';
 import { besideKept, foldedEvents, keptColumns, keptValues, sumOfResults } from './folding.ts';
 import { firstIntervals, measureResults, measureRows, otherRows } from './measure_rows.ts';
 import type { Measure, PartialMeasure, WholeMeasure } from './measures.ts';
 import { overEvents, type SeriesEvents } from './series_events.ts';
-import { sameColumns, selecting, tableNamed, unionOf } from './selects.ts';
+import { sameColumns, selecting, unionOf } from './selects.ts';
 import { keyColumns, keyNames, type LineKeys, resultColumn } from './value_columns.ts';
 
 /** What one statement computes: all lines of one series. */

@@ -4,7 +4,16 @@ import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
 import { funnelActors, type FunnelPoint } from '../../../src/queries/funnels_query/actors.ts';
 import type { StepResult } from '../../../src/queries/funnels_query/steps_answer.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { asQuery, funnel as ask, funnelsQuery, insertEvents, now, projectOf, relations } from './asking.ts';
+import {
+  asQuery,
+  funnel as ask,
+  funnelsQuery,
+  insertEvents,
+  now,
+  projectOf,
+  relations,
+  sampledIds,
+} from './asking.ts';
 import { eventsArb, funnelArb, queryOf } from './random_funnels.ts';
 
 let database: TestDatabase;
@@ -55,6 +64,26 @@ it('the actors of a step are as many as it counts, with those that did not go on
         }
     }),
     { numRuns: 10 },
+  );
+});
+
+it('the actors of a sample are those of its distinct ids, and a step counts as many as they stand for', async () => {
+  const ofSteps = funnelArb.filter(({ viz, funnel }) => viz === 'steps' && funnel.breakdowns.length === 0);
+  const factors = fc.constantFrom(0.2, 0.4, 0.7);
+  await fc.assert(
+    fc.asyncProperty(eventsArb, ofSteps, factors, async (events, random, samplingFactor) => {
+      team += 1;
+      await insertEvents(database.pool, team, events);
+      const ids = await sampledIds(database.pool, projectOf(team), now, samplingFactor);
+      const query = { ...queryOf(random), samplingFactor };
+      const [steps = []] = stepsOf(await ask(database.pool, team, query));
+      for (const [index, step] of steps.entries()) {
+        const done = await actorsOf(team, query, { funnelStep: index + 1 });
+        expect(step.count).toBe(Math.round(done.length / samplingFactor));
+        expect(done.filter((actor) => !ids.has(actor))).toEqual([]);
+      }
+    }),
+    { numRuns: 8 },
   );
 });
 

@@ -236,7 +236,7 @@ const excluding = (event: string, funnelFromStep: number, funnelToStep: number) 
 });
 const refused: readonly (readonly [what: object, attr: string, detail: RegExp])[] = [
   [{ series: series.slice(0, 1) }, 'query__series', /at least two steps/],
-  [{ samplingFactor: 0.1 }, 'query__samplingFactor', /leave samplingFactor out/],
+  [{ samplingFactor: 0 }, 'query__samplingFactor', /above 0 and up to 1, such as 0.1/],
   [{ series: [series[0], { kind: 'ActionsNode', id: 3 }] }, 'query__series__1__id', /Action does not exist/],
   [
     { breakdownFilter: { breakdown: 7, breakdown_type: 'cohort' } },

@@ -2,10 +2,10 @@ import type { Pool } from '../../../src/journal/database.ts';
 import { funnelsQueryKind } from '../../../src/queries/funnels_query/index.ts';
 import type { FunnelsQuery } from '../../../src/queries/funnels_query/schema.ts';
 import type { AnswerResults, QueryProject } from '../../../src/queries/query_kind.ts';
-import { asQuery, relations } from '../trends_query/asking.ts';
+import { asQuery, relations, sampledIds } from '../trends_query/asking.ts';
 import type { PlainEvent } from './plain_events.ts';
 
-export { asQuery, relations };
+export { asQuery, relations, sampledIds };
 
 export const kind = funnelsQueryKind(relations);
 

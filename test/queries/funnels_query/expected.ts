@@ -54,7 +54,8 @@ export function expectedOf(random: RandomFunnel, events: readonly PlainEvent[]):
   }
   const actors = plainActors(funnel, seen, null);
   if (viz === 'time_to_convert') {
-    const times = plainTimes(actors, { from, to, binCount });
+    const { factor = 1 } = funnel;
+    const times = plainTimes(actors, { from, to, binCount, factor });
     return { ...times, average_conversion_time: rounded(times.average_conversion_time) };
   }
   if (funnel.breakdowns.length === 0) return actors.length === 0 ? [] : plainOfSteps(funnel, actors);

@@ -26,6 +26,9 @@ it('what only changes how an answer looks shares the answer, and both spellings 
     plain,
   );
   expect(formOf({ funnelsFilter: { funnelWindowInterval: 13 } })).not.toEqual(plain);
+  expect(formOf({ samplingFactor: 1 })).toEqual(plain);
+  expect(formOf({ samplingFactor: 0.5 })).not.toEqual(plain);
+  expect(formOf({ samplingFactor: 0.5 })).not.toEqual(formOf({ samplingFactor: 0.25 }));
   expect(formOf({ funnelsFilter: { funnelAggregateByDialect: 'event' } })).toEqual(
     formOf({ funnelsFilter: { funnelAggregateByHogQL: 'event' } }),
   );

@@ -31,7 +31,10 @@ export function rankedValues(
   ];
 }
 
-export function plainSteps({ steps }: PlainFunnel, actors: readonly PlainActor[]): readonly PlainStep[] {
+export function plainSteps(
+  { steps, factor = 1 }: PlainFunnel,
+  actors: readonly PlainActor[],
+): readonly PlainStep[] {
   return steps.map((step, index) => {
     const done = actors.filter((actor) =>
       step.optional ? typeof actor.times[index] === 'number' : actor.depth > index,
@@ -47,7 +50,7 @@ export function plainSteps({ steps }: PlainFunnel, actors: readonly PlainActor[]
       seconds[Math.ceil((seconds.length - 1) / 2)] ?? 0,
     ];
     return {
-      count: done.length,
+      count: Math.round(done.length / factor),
       average: hasTimes ? seconds.reduce((sum, one) => sum + one, 0) / seconds.length : null,
       median: hasTimes ? (low + high) / 2 : null,
     };
@@ -56,7 +59,7 @@ export function plainSteps({ steps }: PlainFunnel, actors: readonly PlainActor[]
 
 export function plainTimes(
   actors: readonly PlainActor[],
-  { from, to, binCount }: { from: number; to: number; binCount: number | null },
+  { from, to, binCount, factor = 1 }: { from: number; to: number; binCount: number | null; factor?: number },
 ): { bins: readonly (readonly [number, number])[]; average_conversion_time: number | null } {
   const seconds = actors
     .filter(({ depth }) => depth > to)
@@ -71,7 +74,7 @@ export function plainTimes(
   return {
     bins: Array.from({ length: count + 1 }, (_, bin) => [
       least + bin * width,
-      seconds.filter((one) => Math.floor((one - least) / width) === bin).length,
+      Math.round(seconds.filter((one) => Math.floor((one - least) / width) === bin).length / factor),
     ]),
     average_conversion_time:
       seconds.length === 0 ? null : seconds.reduce((sum, one) => sum + one, 0) / seconds.length,

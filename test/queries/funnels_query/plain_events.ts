@@ -32,6 +32,8 @@ export interface PlainFunnel {
   readonly breakdowns: readonly ('plan' | 'region')[];
   readonly attribution: 'first_touch' | 'last_touch' | 'all_events' | { readonly step: number };
   readonly limit: number;
+  /** The share of all that the actors are taken for; all of them where it is missing. */
+  readonly factor?: number;
 }
 
 export const isOf = (definition: PlainDefinition, event: PlainEvent): boolean =>

@@ -4,7 +4,16 @@ import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
 import { funnelActorRows } from '../../../src/queries/funnels_query/funnel_actors.ts';
 import { planFunnel } from '../../../src/queries/funnels_query/plan.ts';
-import { asQuery, funnel as ask, funnelsQuery, insertEvents, now, projectOf, relations } from './asking.ts';
+import {
+  asQuery,
+  funnel as ask,
+  funnelsQuery,
+  insertEvents,
+  now,
+  projectOf,
+  relations,
+  sampledIds,
+} from './asking.ts';
 import { answered, expectedOf } from './expected.ts';
 import { eventsArb, funnelArb, queryOf } from './random_funnels.ts';
 
@@ -31,6 +40,28 @@ it('random funnels over random events give what a walk event by event gives', as
       },
     ),
     { numRuns: 20 },
+  );
+});
+
+it('a sample of a funnel gives what its distinct ids give, times what they are a part of', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      eventsArb,
+      fc.array(funnelArb, { minLength: 3, maxLength: 3 }),
+      fc.constantFrom(0.2, 0.4, 0.7),
+      async (events, funnels, factor) => {
+        team += 1;
+        await insertEvents(database.pool, team, events);
+        const ids = await sampledIds(database.pool, projectOf(team), now, factor);
+        for (const drawn of funnels) {
+          const one = { ...drawn, funnel: { ...drawn.funnel, factor } };
+          const results = await ask(database.pool, team, { ...queryOf(one), samplingFactor: factor });
+          const sampled = events.filter(({ actor }) => ids.has(actor));
+          expect(answered(one, results)).toEqual(expectedOf(one, sampled));
+        }
+      },
+    ),
+    { numRuns: 15 },
   );
 });
 

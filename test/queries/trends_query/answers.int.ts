@@ -212,7 +212,8 @@ describe('queries that cannot be answered are refused by the name of their membe
     [series({ math: 'dialect', math_dialect: 'any(event)' }), 'query__series__1__math_hogql'],
     [series({ math: 'mode' }), 'query__series__1__math'],
     [{ interval: 'decade' }, 'query__interval'],
-    [{ samplingFactor: 0.1 }, 'query__samplingFactor'],
+    [{ samplingFactor: 1.5 }, 'query__samplingFactor'],
+    [{ samplingFactor: -0.1 }, 'query__samplingFactor'],
     [{ aggregation_group_type_index: 0 }, 'query__aggregation_group_type_index'],
     [
       { breakdownFilter: { breakdown: [1, 2], breakdown_type: 'cohort' } },

@@ -65,6 +65,19 @@ export async function trends(
   return { results: answer.results as readonly Result[], hasMore: answer.hasMore ?? false };
 }
 
+/** The distinct ids that a sample of a project's events has. */
+export const sampledIds = (
+  pool: Pool,
+  project: QueryProject,
+  now: Date,
+  factor: number,
+): Promise<ReadonlySet<unknown>> =>
+  asQuery(pool, project, now, async (context) => {
+    const reader = await openDialectReader(context, relations);
+    const { rows } = await reader.read(`SELECT DISTINCT distinct_id FROM events SAMPLE ${factor}`);
+    return new Set(rows.flat());
+  });
+
 /** Who is behind a point of an answer, with how many events each. */
 export async function actorsOf(
   pool: Pool,

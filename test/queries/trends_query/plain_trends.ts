@@ -26,6 +26,13 @@ export interface PlainQuery {
   readonly smoothing: number;
   /** Computes one point of the values of the first two series. */
   readonly formula: ((values: readonly number[]) => number) | null;
+  readonly sample?: PlainSample;
+}
+
+/** The distinct ids whose events alone are looked at, and the share of all that they are taken for. */
+export interface PlainSample {
+  readonly distinctIds: ReadonlySet<unknown>;
+  readonly factor: number;
 }
 
 export interface PlainLine {
@@ -47,7 +54,8 @@ export class PlainTrends {
   readonly #durations = new Map<string, number>();
 
   constructor(events: readonly PlainEvent[], query: PlainQuery, range: ResolvedRange) {
-    this.#events = events;
+    const { sample } = query;
+    this.#events = sample ? events.filter(({ distinct_id }) => sample.distinctIds.has(distinct_id)) : events;
     this.#query = query;
     this.#range = range;
     const sessions = new Map<string, number[]>();
@@ -120,7 +128,8 @@ export class PlainTrends {
   ): readonly PlainLine[] {
     const { breakdowns, hideOther } = this.#query;
     const events = this.#eventsOf(series);
-    if (breakdowns.length === 0) return [{ values: [], data: this.#shown(this.#data(series, events)) }];
+    if (breakdowns.length === 0)
+      return [{ values: [], data: this.#shown(series, this.#data(series, events)) }];
     const lines = this.#groupsOf(series, events);
     const rest = lines.filter(({ key }) => !isKept.has(key)).flatMap((line) => line.events);
     const all: PlainLine[] = lines.filter(({ key }) => isKept.has(key));
@@ -130,7 +139,7 @@ export class PlainTrends {
       .filter(
         ({ values, data }) => values.some((value) => value !== missing) || data.some((value) => value !== 0),
       )
-      .map(({ values, data }) => ({ values, data: this.#shown(data) }));
+      .map(({ values, data }) => ({ values, data: this.#shown(series, data) }));
   }
 
   #windowOf({ math }: PlainSeries): number | null {
@@ -202,8 +211,9 @@ export class PlainTrends {
     return series.math.endsWith('ly_active') && this.#windowOf(series) === null ? 'dau' : series.math;
   }
 
-  #shown(data: readonly number[]): readonly number[] {
-    const { display, smoothing } = this.#query;
+  #shown({ math }: PlainSeries, counted: readonly number[]): readonly number[] {
+    const { display, smoothing, sample } = this.#query;
+    const data = counted.map((value) => ofAll(math, value, sample?.factor ?? 1));
     if (display === 'totalValue') return data;
     const summed = display === 'cumulative' ? data.map((_, index) => sum(data.slice(0, index + 1))) : data;
     if (smoothing === 1) return summed;
@@ -212,6 +222,17 @@ export class PlainTrends {
       return Math.floor(sum(points) / points.length);
     });
   }
+}
+
+const counts = [
+  ...['total', 'dau', 'weekly_active', 'monthly_active', 'unique_session', 'unique_group'],
+  ...['first_time_for_user', 'first_matching_event_for_user'],
+];
+
+/** What a number of a sample is taken for. */
+function ofAll(math: string, value: number, factor: number): number {
+  if (math === 'sum') return value / factor;
+  return counts.includes(math) ? Math.round(value / factor) : value;
 }
 
 /** Ordinary values by their totals and then their bytes, events without a value, all others. */

@@ -158,6 +158,7 @@ export interface TrendsCase {
       readonly properties?: readonly object[];
     }[];
     readonly trendsFilter: { readonly display: string };
+    readonly samplingFactor?: number;
   };
   readonly plain: PlainQuery;
 }

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { previousRange, resolveRange, type Interval } from '../../../src/queries/dates/date_range.ts';
 import type { QueryProject } from '../../../src/queries/query_kind.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { actorsOf, trends, type Result } from './asking.ts';
+import { actorsOf, sampledIds, trends, type Result } from './asking.ts';
 import type { PlainEvent } from './plain_math.ts';
-import { PlainTrends } from './plain_trends.ts';
+import { type PlainSample, PlainTrends } from './plain_trends.ts';
 import {
   eventsOf,
   groupsOfCases,
@@ -127,6 +127,79 @@ describe('random queries of random events have the answer that going through all
           expect(rounded(await answered(inexact, project))).toEqual(
             rounded(expected(inexact, events, project)),
           );
+        },
+      ),
+      { numRuns: 10, endOnFailure: true },
+    );
+  });
+});
+
+/** Of so many distinct ids that a sample has some of them. */
+const ofManyIds = (events: readonly PlainEvent[]): readonly PlainEvent[] =>
+  events.map((event, index) => ({ ...event, distinct_id: `d${index % 12}` }));
+
+const ofSample = ({ request, query, plain }: TrendsCase, sample: PlainSample): TrendsCase => ({
+  request,
+  query: { ...query, samplingFactor: sample.factor },
+  plain: { ...plain, sample },
+});
+
+describe('random queries of a sample', () => {
+  const factors = fc.constantFrom(0.5, 0.4, 0.7);
+
+  it('have the answer that going through the events of its distinct ids gives, times what they are a part of', async () => {
+    const cases = fc.array(trendsCase(true), { minLength: 4, maxLength: 4 });
+    await fc.assert(
+      fc.asyncProperty(
+        eventsOf('UTC'),
+        cases,
+        trendsCase(false),
+        factors,
+        async (drawn, exact, one, factor) => {
+          const events = ofManyIds(drawn);
+          const project = await projectWith(events, projects[0]);
+          const sample = { distinctIds: await sampledIds(database.pool, project, now, factor), factor };
+          for (const sampled of exact.map((each) => ofSample(each, sample)))
+            expect(asJson(await answered(sampled, project))).toEqual(
+              asJson(expected(sampled, events, project)),
+            );
+          const inexact = ofSample(one, sample);
+          expect(rounded(await answered(inexact, project))).toEqual(
+            rounded(expected(inexact, events, project)),
+          );
+        },
+      ),
+      { numRuns: 10, endOnFailure: true },
+    );
+  });
+
+  it('have points whose actors are those of the sample', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        eventsOf('UTC'),
+        trendsCase(true),
+        factors,
+        fc.nat(),
+        async (drawn, one, factor, seed) => {
+          const events = ofManyIds(drawn).filter(({ person_id }) => person_id !== null);
+          const project = await projectWith(events, projects[0]);
+          const sample = { distinctIds: await sampledIds(database.pool, project, now, factor), factor };
+          const persons = new Set(
+            events
+              .filter(({ distinct_id }) => sample.distinctIds.has(distinct_id))
+              .map(({ person_id }) => person_id),
+          );
+          const { query, plain } = withMath(ofSample(one, sample), 'dau');
+          const { results } = await trends(database.pool, query, project, now);
+          for (const line of results.slice(0, 2)) {
+            const point = seed % Math.max(line.days.length, 1);
+            const day = line.days[point] ?? null;
+            const actors = await actorsBehind(query, line, day, project);
+            expect(actors.filter(({ id }) => !persons.has(String(id)))).toEqual([]);
+            const shown = day === null ? line.aggregated_value : line.data[point];
+            const roundings = plain.display === 'cumulative' ? point + 1 : 1;
+            expect(Math.abs(Number(shown) - actors.length / factor)).toBeLessThanOrEqual(roundings / 2);
+          }
         },
       ),
       { numRuns: 10, endOnFailure: true },

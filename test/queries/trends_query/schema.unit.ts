@@ -23,6 +23,7 @@ describe('a TrendsQuery', () => {
     const query = parse({
       series: [{ kind: 'EventsNode', math: 'dialect', math_dialect: 'count()' }],
       breakdownFilter: { breakdown: 'x', breakdown_type: 'dialect', breakdown_limit: 3 },
+      samplingFactor: 0.25,
       trendsFilter: { formula: 'A', display: 'WorldMap', goalLines: [{ label: 'x', value: 1 }] },
       properties: [{ key: 'a', value: 'b', type: 'event' }],
     });
@@ -53,6 +54,9 @@ describe('a TrendsQuery', () => {
     ['empty filters', { breakdownFilter: {}, compareFilter: { compare: null } }, {}, true],
     ['sums up to each day', { trendsFilter: { display: 'ActionsLineGraphCumulative' } }, {}, false],
     ['another interval', { interval: 'hour' }, {}, false],
+    ['a sample', { samplingFactor: 0.1 }, {}, false],
+    ['another sample', { samplingFactor: 0.1 }, { samplingFactor: 0.2 }, false],
+    ['a sample of everything', { samplingFactor: 1 }, {}, true],
     [
       'a name of a formula',
       { trendsFilter: { formulaNodes: [{ formula: 'A' }] } },
