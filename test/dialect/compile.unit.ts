@@ -142,7 +142,7 @@ describe('placeholders', () => {
 
   it('of rows are refused where a SELECT reads no such rows', () => {
     expect(() => compile('SELECT 1 FROM persons WHERE {filters}', new Map([['filters', ofRows]]))).toThrow(
-      'Cannot use {filters} in a SELECT that reads neither events nor sessions.',
+      'Cannot use {filters} in a SELECT that reads no events, sessions or groups.',
     );
   });
 

@@ -21,7 +21,7 @@ export type PlaceholderValue =
 
 /** A table that a SELECT reads, and its name there. */
 export interface PlaceholderRows {
-  readonly table: 'events' | 'sessions';
+  readonly table: 'events' | 'sessions' | 'groups';
   readonly name: string;
 }
 
@@ -96,12 +96,16 @@ function rowsOf(select: Select | null, node: Placeholder, path: string, source: 
     const found = tables.find((table) => table.path.map(({ text }) => text).join('.') === wanted);
     return found && { table: wanted, name: found.alias?.text ?? wanted };
   };
-  const rows = named('events') ?? named('sessions');
+  const rows = named('events') ?? named('sessions') ?? named('groups');
   if (rows !== undefined) return rows;
-  throw new DialectError(source, `Cannot use {${path}} in a SELECT that reads neither events nor sessions.`, {
-    start: node.start,
-    end: node.end,
-  });
+  throw new DialectError(
+    source,
+    `Cannot use {${path}} in a SELECT that reads no events, sessions or groups.`,
+    {
+      start: node.start,
+      end: node.end,
+    },
+  );
 }
 
 function tablesOf(from: From): readonly Table[] {

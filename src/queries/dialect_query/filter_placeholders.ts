@@ -33,6 +33,8 @@ export function filterPlaceholders(
 const orUnset = (expression: Expression | null): PlaceholderValue =>
   expression === null ? { kind: 'unset' } : { kind: 'expression', expression };
 
+const times = { events: 'timestamp', sessions: '$start_timestamp', groups: 'created_at' } as const;
+
 /** The upper bound is no part of the range, as analysts know it of this placeholder. */
 function condition(
   filters: DialectQuery['filters'],
@@ -41,12 +43,12 @@ function condition(
   { project }: FilterContext,
   attr: string,
 ): Expression {
-  const time = fieldOf(name, table === 'events' ? 'timestamp' : '$start_timestamp');
+  const time = fieldOf(name, times[table]);
   const tests = filters?.filterTestAccounts === true;
-  if (tests && table === 'sessions')
+  if (tests && table !== 'events')
     throw new QueryInvalid(
       'not_supported',
-      'Test accounts can only be left out of events, not of sessions.',
+      `Test accounts can only be left out of events, not of ${table}.`,
       {
         attr: `${attr}__filterTestAccounts`,
       },
@@ -55,7 +57,12 @@ function condition(
     joined('and', [
       bounds.from && expressionOf('{time} >= {bound}', { time, bound: bounds.from }),
       bounds.to && expressionOf('{time} < {bound}', { time, bound: bounds.to }),
-      filtersCondition(filters?.properties, { scope: table, relation: name, attr: `${attr}__properties` }),
+      filtersCondition(filters?.properties, {
+        scope: table,
+        relation: name,
+        attr: `${attr}__properties`,
+        ...(table === 'groups' && { groups: { index: null, key: fieldOf(name, 'key') } }),
+      }),
       tests ? testAccountsCondition(project, 'events', name) : null,
     ]) ?? literal(true)
   );

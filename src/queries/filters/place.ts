@@ -8,6 +8,6 @@ export interface FilterPlace {
   readonly attr: string;
   /** The name of the relation in FROM, where names of SELECT could be taken for its columns. */
   readonly relation?: string;
-  /** Of rows of groups: the index of their type, and what holds their keys. */
-  readonly groups?: { readonly index: number; readonly key: Expression };
+  /** Of rows of groups: the index of their type, null where they are of any, and what holds their keys. */
+  readonly groups?: { readonly index: number | null; readonly key: Expression };
 }

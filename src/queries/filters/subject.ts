@@ -104,8 +104,9 @@ function ofGroup(
   const below = fieldsOf(relation);
   const isFieldOfEvents = groupKeys.includes(name);
   const index = isFieldOfEvents ? groupKeys.indexOf(name) : (group_type_index ?? groups?.index ?? 0);
-  if (groups !== undefined && index !== groups.index)
-    throw new QueryInvalid('invalid_input', `The actors are groups of the type ${groups.index}.`, {
+  const only = groups?.index ?? index;
+  if (index !== only)
+    throw new QueryInvalid('invalid_input', `The actors are groups of the type ${only}.`, {
       attr: `${attr}__${isFieldOfEvents ? 'key' : 'group_type_index'}`,
     });
   if (isFieldOfEvents || name === '$group_key')

@@ -20,6 +20,15 @@ beforeAll(async () => {
                ('d', '{"plan": "staff", "$session_id": "s3"}', '2026-11-20T12:00:00Z')) as rows (name, properties, at)`,
     [facade.projectId, facade.otherProjectId],
   );
+  await pool.query(
+    `insert into public.groups (team_id, group_type_index, group_key, group_properties, created_at)
+     select team, index, key, properties::jsonb, at::timestamptz
+     from unnest(array[$1, $2]::integer[]) as team,
+       (values (0, 'g', '{"seats": 3}', '2026-11-19T10:00:00Z'),
+               (0, 'h', '{"seats": 30}', '2026-11-20T12:00:00Z'),
+               (1, 'g', '{"seats": 300}', '2026-11-20T12:00:00Z')) as rows (index, key, properties, at)`,
+    [facade.projectId, facade.otherProjectId],
+  );
 });
 afterAll(() => facade.close());
 
@@ -96,6 +105,17 @@ describe('{filters}', () => {
     ).toBe('s1');
   });
 
+  it('is about when groups were made, and about their own properties, where those are read', async () => {
+    const query = 'select concat(key, toString(index)) from groups where {filters} order by 1';
+    const seats = { type: 'group', key: 'seats', operator: 'gt', value: 3 };
+    expect(await namesOf(query)).toBe('g0g1h0');
+    expect(await namesOf(query, { dateRange: { date_from: '2026-11-20' }, properties: [seats] })).toBe(
+      'g1h0',
+    );
+    const key = { type: 'group', key: '$group_key', value: 'h', group_type_index: 2 };
+    expect(await namesOf(query, { properties: [seats, key] })).toBe('h0');
+  });
+
   it('has its bounds alone, too, and a comparison with one that is not set is true', async () => {
     const query =
       'select event from events where timestamp >= {filters.dateRange.from} and timestamp < {filters.dateRange.to} order by event';
@@ -144,6 +164,13 @@ describe('{filters}', () => {
     ],
     [
       'select 1 from sessions where {filters}',
+      { filterTestAccounts: true },
+      {},
+      'not_supported',
+      'query__filters__filterTestAccounts',
+    ],
+    [
+      'select 1 from groups where {filters}',
       { filterTestAccounts: true },
       {},
       'not_supported',
