@@ -272,6 +272,11 @@ export const refusedQueries: readonly (readonly [query: string, column: number, 
   ],
   ['SELECT CAST(1 AS Foo)', 18, "Unknown type 'Foo'."],
   ['WITH a AS (SELECT * FROM a) SELECT * FROM a', 26, 'Unknown table `a`.'],
+  [
+    'SELECT arrayMap(x -> (WITH q AS (SELECT x AS y) SELECT y FROM q), [1])',
+    41,
+    'Unable to resolve field: x',
+  ],
   ['SELECT a + 1 AS b, b + 1 AS a', 20, 'The name b is explained by itself.'],
   ['SELECT evnt AS evnt FROM events', 8, 'Unable to resolve field: evnt. Perhaps you meant `event`?'],
   [

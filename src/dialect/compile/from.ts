@@ -68,7 +68,7 @@ function commonTable(compiler: Compiler, named: NamedQuery, text: string, scope:
   const { statement } = scope;
   const known = statement.namedQueries.get(named.query);
   if (known !== undefined) return known;
-  const query = compiler.query(named.query, { ...scope, ctes: named.scope });
+  const query = compiler.query(named.query, { ...scope, ctes: named.scope, lambdas: new Map() });
   const name = statement.commonTable(`with_${text}`, query.sql);
   const made = { name, columns: query.columns, tables: query.tables };
   statement.namedQueries.set(named.query, made);
