@@ -10,7 +10,8 @@ export const ownTables = [
 
 /** Tables that analysts know and that are not kept here, or not by every source, and what to do instead. */
 export const refusedTables: Readonly<Record<string, string>> = {
-  groups: 'The source has no relation public.groups that holds them; the key of a group is in the events, such as $group_0.',
+  groups:
+    'The source has no relation public.groups that holds them; the key of a group is in the events, such as $group_0.',
   session_replay_events: 'The source has no relation public.session_replay_events.',
   cohort_people: 'Cohorts are not stored; write their condition into WHERE.',
   static_cohort_people: 'Cohorts are not stored; write their condition into WHERE.',
