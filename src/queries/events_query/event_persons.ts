@@ -1,5 +1,5 @@
 import type { DialectReader } from '../dialect_reader.ts';
-import { readByIds } from '../persons/read_by_ids.ts';
+import { readByIds } from '../read_by_ids.ts';
 
 /** A person as answers about events show it. */
 export interface EventPerson {

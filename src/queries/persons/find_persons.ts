@@ -1,5 +1,5 @@
 import type { DialectReader } from '../dialect_reader.ts';
-import { readByIds } from './read_by_ids.ts';
+import { readByIds } from '../read_by_ids.ts';
 
 /** A person as answers show it. */
 export interface ShownPerson {

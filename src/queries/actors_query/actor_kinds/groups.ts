@@ -1,6 +1,6 @@
 import { expressionOf } from '../../../dialect/build.ts';
 import type { DialectReader } from '../../dialect_reader.ts';
-import { readByIds } from '../../persons/read_by_ids.ts';
+import { readByIds } from '../../read_by_ids.ts';
 import { QueryInvalid } from '../../query_errors.ts';
 import type { ActorEntry, ActorKind, ShownActor } from './actor_kind.ts';
 

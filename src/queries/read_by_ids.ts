@@ -1,5 +1,5 @@
-import type { PlaceholderValue, PlainValue } from '../../dialect/resolve/placeholders.ts';
-import type { DialectReader } from '../dialect_reader.ts';
+import type { PlaceholderValue, PlainValue } from '../dialect/resolve/placeholders.ts';
+import type { DialectReader } from './dialect_reader.ts';
 
 /** So many are looked up by one statement. */
 const idsAtOnce = 2_000;
