@@ -151,6 +151,11 @@ export const refusedQueries: readonly (readonly [query: string, column: number, 
     'An ASOF JOIN is joined by equal values of both tables and by one <, <=, > or >= of both. Put further conditions in WHERE.',
   ],
   [
+    'SELECT arrayMap(x -> (SELECT max(b.number) FROM numbers(2) AS a ASOF JOIN numbers(2) AS b ON a.number = b.number AND a.number >= b.number), [1])',
+    75,
+    'An ASOF JOIN cannot stand in a lambda. Give its query a name by WITH.',
+  ],
+  [
     `SELECT 1 FROM ${Array.from({ length: 21 }, (_, index) => `persons AS p${index}`).join(', ')}`,
     325,
     'A FROM joins at most 20 tables. Group or bound some of them in a subquery.',

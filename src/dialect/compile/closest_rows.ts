@@ -2,54 +2,76 @@ import type { Join } from '../ast.ts';
 import { Projection } from '../resolve/projection.ts';
 import { optionalColumn } from '../resolve/query_relation.ts';
 import type { Scope } from '../resolve/scope.ts';
-import { derive, type Value } from '../resolve/value.ts';
 import { commaList, identifier, joinSql, ownText, sql, type Sql } from '../sql.ts';
-import { withNull } from '../types.ts';
-import { compareValues } from './comparisons.ts';
 import { firstRows } from './first_rows.ts';
 import { comparedColumns, type JoinComparison, type JoinConditions } from './join_conditions.ts';
+import { postgresType } from './json_values.ts';
 import { sortable } from './order_items.ts';
 import { asItIs, type Picked, type Sides } from './picked_rows.ts';
 import { columnIn } from './using_columns.ts';
 
 /**
- * ASOF: rows with the closest of their matches. The searched side is cut to one row of each value, with the next closer
- * value beside it: the closest match is the row that matches where the next does not. So PostgreSQL can hash the equal
- * keys. @throws DialectError
+ * ASOF: rows with the closest of their matches. The searched side is cut to one row of each value, and those rows are
+ * numbered. The first row of each combination of keys has all their values as an array, in which a bisection finds the
+ * number of the closest row; so rows of a key are never compared in pairs. @throws DialectError
  */
 export function closestRows(join: Join, { kept, searched, on }: Sides, scope: Scope): Picked {
   const { statement } = scope;
-  const closest = inequalityOf(join, on, scope);
-  const { operator, left, right, node } = closest;
+  const { operator, left, right } = inequalityOf(join, on, scope);
+  if (scope.lambdas.size > 0)
+    throw statement.error(
+      'An ASOF JOIN cannot stand in a lambda.',
+      join.right,
+      'Give its query a name by WITH.',
+    );
   const rows = new Projection(statement.uniqueName('closest_match'));
-  const sorted = (value: Value): Sql => {
-    const { sql: piece, type } = rows.column(columnIn(value));
-    return sortable(piece, type);
-  };
+  const ofKeys = statement.uniqueName('first_of_keys');
+  const found = statement.uniqueName('found');
+  const [place, values, places] = [identifier('place'), identifier('values'), identifier('places')];
+  const conditions = [
+    ...comparedColumns(on.keys, asItIs, (column) => rows.columnOf(ofKeys, column), scope),
+    sql`${ofKeys}.${values} is not null`,
+    ...on.ofLeft,
+  ];
+  // As the type that it is called, so that PostgreSQL does not convert the array for each row.
+  const typed = sql`(${rows.column(columnIn(right)).sql})::${postgresType(right.type)}`;
+  const value = sortable(typed, right.type);
   const keys = on.keys.map((key) => key.right);
-  const partition = sql`partition by ${commaList(keys.map(sorted))} order by ${sorted(right)}`;
-  // Of values that are not above, the greatest is the closest; of those that are not below, the smallest.
-  const closer = operator === '>' || operator === '>=' ? sql`lead` : sql`lag`;
-  const name = identifier('next');
-  const next = sql`${closer}(${sorted(right)}) over (${partition}) as ${name}`;
-  const ofNext = { left, right: derive(sql`${rows.alias}.${name}`, withNull(right.type)), node };
-  const conditions = joinSql(
-    [
-      ...comparedColumns([...on.keys, closest], asItIs, rows.column, scope),
-      sql`${compareValues(operator, ofNext, 'join', statement).sql} is not true`,
-      ...on.ofLeft,
-    ],
-    ' and ',
-  );
+  const keysOfRow = keys.map((key) => {
+    const { sql: piece, type } = rows.column(columnIn(key));
+    return sortable(piece, type);
+  });
+  const closest = closestIn(sql`${ofKeys}.${values}`, operator, sortable(left.sql, left.type));
   return {
     searchedColumn: (column) =>
       join.type === 'left' ? optionalColumn(rows.column(column)) : rows.column(column),
     sql: () => {
-      const first = firstRows(rows, searched, [...keys, right], on.ofRight);
-      const found = sql`(select *, ${next} from (${first}) as ${rows.alias}) as ${rows.alias}`;
-      return sql`${kept.sql()} ${ownText(join.type)} join ${found} on ${conditions}`;
+      const first = firstRows(
+        rows,
+        searched,
+        [...keys, right],
+        [...on.ofRight, sql`${right.sql} is not null`],
+      );
+      const withPlace = sql`select *, row_number() over () as ${place} from (${first}) as ${rows.alias}`;
+      const ofFirst = (all: Sql): Sql =>
+        sql`case when row_number() over of_keys = 1 then ${all} over of_keys end`;
+      const partition = sql`partition by ${commaList(keysOfRow)} order by ${value} rows between unbounded preceding and unbounded following`;
+      const numbered = statement.commonTable(
+        'numbered',
+        sql`select *, ${ofFirst(sql`array_agg(${value})`)} as ${values}, ${ofFirst(sql`array_agg(${place})`)} as ${places} from (${withPlace}) as ${rows.alias} window of_keys as (${partition})`,
+      );
+      // LEFT and OFFSET keep the order of the joins: PostgreSQL does not know how many rows equal keys have.
+      return sql`${kept.sql()} left join ${numbered} as ${ofKeys} on ${joinSql(conditions, ' and ')} cross join lateral (select ${ofKeys}.${places}[${closest}] as ${place} offset 0) as ${found} ${ownText(join.type)} join ${numbered} as ${rows.alias} on ${rows.alias}.${place} = ${found}.${place}`;
     },
   };
+}
+
+/** The index, among ascending values, of the one that is closest to another; 0 or one too many where none is. */
+function closestIn(values: Sql, operator: JoinComparison['operator'], value: Sql): Sql {
+  const notAbove = sql`width_bucket(${value}, ${values})`;
+  const isThere = sql`(${values}[${notAbove}] is not distinct from ${value})`;
+  const before = operator === '>' || operator === '<=' ? sql`${notAbove} - ${isThere}::int4` : notAbove;
+  return operator === '<' || operator === '<=' ? sql`${before} + 1` : before;
 }
 
 /** The one condition that tells how close rows are. @throws DialectError */

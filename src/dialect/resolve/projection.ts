@@ -16,12 +16,15 @@ export class Projection {
   }
 
   /** A column of the rows inside as one of the inner query; equal ones share one. */
-  readonly column = (column: Column): Column => {
+  readonly column = (column: Column): Column => this.columnOf(this.alias, column);
+
+  /** The same, where the inner query is read under another alias. */
+  columnOf(alias: Sql, column: Column): Column {
     const { key } = column.sql;
     const known = this.#columns.get(key) ?? { name: identifier(`p${this.#columns.size + 1}`), column };
     this.#columns.set(key, known);
-    return { ...column, sql: sql`${this.alias}.${known.name}` };
-  };
+    return { ...column, sql: sql`${alias}.${known.name}` };
+  }
 
   /** In the order in which they were asked for. */
   get columns(): readonly Column[] {
