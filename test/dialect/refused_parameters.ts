@@ -53,6 +53,24 @@ export const refusedParameters: readonly (readonly [call: string, column: number
     8,
     'This regular expression has [:letter:], which is no class of characters.',
   ],
+  [
+    "match('abc', '(?U)a+')",
+    8,
+    'This regular expression has the flag U, which is not supported. Flags are i, m and s.',
+  ],
+  [
+    "match('abc', 'a(?i:b)')",
+    8,
+    'This regular expression has (?i:, which is not supported. Flags such as (?i) stand at its beginning, groups have no names.',
+  ],
+  [
+    "match('abc', '(a)\\\\1')",
+    8,
+    'This regular expression has \\1, which is not supported. Name the characters in brackets.',
+  ],
+  ["match('abc', '[^]')", 8, 'This is no regular expression.'],
+  ["match('abc', '[[:alpha:]')", 8, 'This is no regular expression.'],
+  ["match('abc', '\\\\x{110000}')", 8, 'This regular expression has \\x{110000}, which is not supported.'],
 ];
 
 /** The same functions at the bounds of what they take. */

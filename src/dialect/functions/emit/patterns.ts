@@ -9,3 +9,7 @@ export const patternAt = (site: CallSite, place: number): Sql =>
 /** A replacement: `\0` is all that was found. */
 export const replacementAt = (site: CallSite, place: number): Sql =>
   sql`replace(${argument(site, place).sql}, '\\0', '\\&')`;
+
+/** A regular expression as a group, behind its flags. */
+export const asGroup = (pattern: Sql): Sql =>
+  sql`regexp_replace(${pattern}, '^(\\(\\?[a-z]+\\))?(.*)$', '\\1(\\2)')`;

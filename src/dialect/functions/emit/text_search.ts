@@ -4,7 +4,7 @@ import { bind, joinSql, sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalar, type ScalarKind, type Type } from '../../types.ts';
 import { itemTypeOf } from './array_items.ts';
 import { once } from './once.ts';
-import { patternAt, replacementAt } from './patterns.ts';
+import { asGroup, patternAt, replacementAt } from './patterns.ts';
 
 const nullable = (site: CallSite): boolean => site.values.some(({ type }) => type.nullable);
 const typed = (site: CallSite, kind: ScalarKind): Type => scalar(kind, nullable(site));
@@ -54,7 +54,7 @@ const regexpExtract: Emitter = (site) => {
       [text],
       (
         t = sql``,
-      ) => sql`(case when ${t} is not null then coalesce(case when ${group} = 0 then substring(${t} from '(' || ${pattern} || ')')
+      ) => sql`(case when ${t} is not null then coalesce(case when ${group} = 0 then substring(${t} from ${asGroup(pattern)})
         else (regexp_match(${t}, ${pattern}))[least(greatest(${group}, -1), 100)::int4] end, '') end)`,
     ),
     type: typed(site, 'string'),
@@ -137,7 +137,7 @@ export const textSearchEmitters: Readonly<Record<string, Emitter>> = {
   }),
   countMatches: matches(
     (text, pattern) =>
-      sql`(select case when ${text} is not null then count(*) filter (where m.v[1] <> '') end from regexp_matches(${text}, '(' || ${pattern} || ')', 'g') as m(v))`,
+      sql`(select case when ${text} is not null then count(*) filter (where m.v[1] <> '') end from regexp_matches(${text}, ${asGroup(pattern)}, 'g') as m(v))`,
     'integer',
   ),
   hasToken,
