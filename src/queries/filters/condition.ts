@@ -53,7 +53,9 @@ export function filterCondition(
   const { type, key } = filter;
   if (type === 'empty' || key === null || key === undefined || key === '') return null;
   if (type === 'hogql') return readExpression(String(key), `${attr}__key`);
-  return operatorCondition(subjectOf(filter, about, attr), filter, attr);
+  const subject = subjectOf(filter, about, attr);
+  const condition = operatorCondition(subject, filter, attr);
+  return condition && joined('and', [subject.among ?? null, condition]);
 }
 
 /**

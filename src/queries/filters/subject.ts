@@ -9,6 +9,8 @@ export interface Subject {
   readonly value: Expression;
   /** A property has the type that its definition says, or is text; the others are columns. */
   readonly kind: 'property' | 'text' | 'time';
+  /** Which of the rows are meant, where not all are. */
+  readonly among?: Expression;
 }
 
 const textFields = [
@@ -109,9 +111,14 @@ function ofGroup(
     throw new QueryInvalid('invalid_input', `The actors are groups of the type ${only}.`, {
       attr: `${attr}__${isFieldOfEvents ? 'key' : 'group_type_index'}`,
     });
+  const among =
+    groups?.index === null
+      ? { among: expressionOf('{type} = {index}', { type: below('index'), index: { value: index } }) }
+      : {};
   if (isFieldOfEvents || name === '$group_key')
-    return { value: groups?.key ?? below(`$group_${index}`), kind: 'text' };
+    return { value: groups?.key ?? below(`$group_${index}`), kind: 'text', ...among };
   return {
+    ...among,
     value: groups === undefined ? below(`group_${index}`, 'properties', name) : below('properties', name),
     kind: 'property',
   };

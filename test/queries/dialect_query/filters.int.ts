@@ -107,13 +107,18 @@ describe('{filters}', () => {
 
   it('is about when groups were made, and about their own properties, where those are read', async () => {
     const query = 'select concat(key, toString(index)) from groups where {filters} order by 1';
-    const seats = { type: 'group', key: 'seats', operator: 'gt', value: 3 };
     expect(await namesOf(query)).toBe('g0g1h0');
-    expect(await namesOf(query, { dateRange: { date_from: '2026-11-20' }, properties: [seats] })).toBe(
-      'g1h0',
-    );
-    const key = { type: 'group', key: '$group_key', value: 'h', group_type_index: 2 };
-    expect(await namesOf(query, { properties: [seats, key] })).toBe('h0');
+    expect(await namesOf(query, { dateRange: { date_from: '2026-11-20' } })).toBe('g1h0');
+    const seats = { type: 'group', key: 'seats', operator: 'gt', value: 3 };
+    const key = { type: 'group', key: '$group_key', operator: 'is_not', value: 'h' };
+    const cases: readonly [object[], string][] = [
+      [[seats], 'h0'],
+      [[{ ...seats, group_type_index: 1 }], 'g1'],
+      [[key], 'g0'],
+      [[{ ...key, key: '$group_1' }], 'g1'],
+      [[seats, key], ''],
+    ];
+    for (const [properties, names] of cases) expect(await namesOf(query, { properties })).toBe(names);
   });
 
   it('has its bounds alone, too, and a comparison with one that is not set is true', async () => {
