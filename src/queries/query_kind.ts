@@ -83,8 +83,6 @@ export type AnswerResults = readonly unknown[] | Readonly<Record<string, unknown
 export interface QueryAnswer {
   /** Rows, or the one document that a kind answers with instead of rows. */
   readonly results: AnswerResults;
-  /** Rows behind those of `results`, which no bound counts. */
-  readonly totals?: readonly unknown[];
   readonly columns?: readonly string[];
   /** As the kind shows them: pairs of name and type, or types alone. */
   readonly types?: readonly unknown[];

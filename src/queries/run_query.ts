@@ -80,24 +80,14 @@ export async function runQuery(
 const isRows = (results: AnswerResults): results is readonly unknown[] => Array.isArray(results);
 
 function storedAnswer(
-  {
-    results,
-    totals = [],
-    columns,
-    types,
-    hasMore = false,
-    limit,
-    offset,
-    dialect_query,
-    more = {},
-  }: QueryAnswer,
+  { results, columns, types, hasMore = false, limit, offset, dialect_query, more = {} }: QueryAnswer,
   { rowLimit, ...about }: { rowLimit: number; timezone: string; next_refresh_ms: number },
 ): StoredAnswer {
   const rows = isRows(results) ? results : [];
   const isCut = rows.length > rowLimit;
   const isFull = isCut || (hasMore && rows.length === rowLimit);
   return {
-    results: isRows(results) ? [...results.slice(0, rowLimit), ...totals] : results,
+    results: isCut ? rows.slice(0, rowLimit) : results,
     columns: columns ?? null,
     types: types ?? null,
     hasMore: hasMore || isCut,

@@ -74,7 +74,8 @@ export function compileQuery(
   const statement = new Statement(project, source);
   const scope = topScope(statement);
   const rows = options.rows === undefined ? defaultRowLimits : options.rows;
-  const bounded = rows === null ? unbounded(resolved) : boundedQuery(resolved, rows, scope);
+  const bounded =
+    rows === null ? unbounded(resolved) : boundedQuery(resolved, besideTotals(resolved, rows), scope);
   const compiled = compileAnyQuery(bounded.run, scope);
   const cut =
     bounded.cut === null
@@ -121,6 +122,10 @@ const unbounded = (query: Query): Bounded => ({
   offset: 0,
   cut: null,
 });
+
+/** The row of totals is one of the most that an answer may have. */
+const besideTotals = (query: Query, { fallback, most }: RowLimits): RowLimits =>
+  query.kind === 'select' && query.groupBy?.withTotals ? { fallback, most: most - 1 } : { fallback, most };
 
 function boundedQuery(query: Query, rows: RowLimits, scope: Scope): Bounded {
   const { limit } = query;

@@ -25,7 +25,10 @@ export function rowBounds(compiler: Compiler, limit: Limit | null, scope: Scope)
     if (node === null) return null;
     const constant = constantOf(compiler, node, scope);
     const isShare = typeof constant === 'number' && constant > 0 && constant < 1;
-    return isShare ? bind(String(constant), 'numeric') : wholeNumberOf(constant, node, scope, word);
+    if (isShare) return bind(String(constant), 'numeric');
+    if (typeof constant === 'number')
+      throw scope.statement.error(`${word} takes a whole number, or a share below 1 such as 0.1.`, node);
+    return wholeNumberOf(constant, node, scope, word);
   };
   return {
     count: count !== null && percent ? percentage(compiler, count, scope) : bound(count, 'LIMIT'),

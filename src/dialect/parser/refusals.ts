@@ -30,6 +30,7 @@ const refusals: Readonly<Record<'cte' | 'end', readonly Refusal[]>> = {
     },
     { words: ['FOR'], sentence: 'FOR UPDATE and its kin are not supported: queries lock nothing.' },
     { words: ['FETCH'], sentence: 'FETCH is not supported.', suggestion: 'Write LIMIT.' },
+    { words: ['WITH', 'TOTALS'], sentence: 'WITH TOTALS stands right behind the items of GROUP BY.' },
   ],
 };
 

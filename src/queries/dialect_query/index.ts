@@ -42,8 +42,7 @@ export const dialectQueryKind = (relations: Relations): QueryKind<DialectQuery> 
     );
     const { columns, limit, offset, printed } = statement;
     return {
-      results: rows,
-      totals,
+      results: [...rows, ...totals],
       columns: columns.map(({ name }) => name),
       types: columns.map(({ name, typeName }) => [name, typeName]),
       hasMore,
