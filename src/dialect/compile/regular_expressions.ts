@@ -63,15 +63,18 @@ function flagsPiece(set: string, unset: string): Piece {
   const unknown = /[^ims]/.exec(set + unset);
   if (unknown !== null) return notSupported(`the flag ${unknown[0]}`, 'Flags are i, m and s.');
   const is = (flag: string): boolean => set.includes(flag) && !unset.includes(flag);
-  const lines = is('m');
-  const options = [is('i') ? 'i' : '', unset.includes('s') ? (lines ? 'n' : 'p') : lines ? 'w' : ''].join('');
+  const [ofLines, ofDots] = is('m') ? ['w', 'n'] : ['', 'p'];
+  const options = (is('i') ? 'i' : '') + (unset.includes('s') ? ofDots : ofLines);
   return options === '' ? '' : `(?${options})`;
 }
+
+/** Characters that are written by their codes. */
+const codes = String.raw`\\x\{[\da-f]+\}|\\x[\da-f]{2}`;
 
 /** What is read as one: an escape, characters in brackets, bounds of a repetition, the begin of a group, or a character. */
 const parts = new RegExp(
   [
-    ...[String.raw`\\x\{[\da-f]+\}`, String.raw`\\x[\da-f]{2}`, String.raw`\\[\s\S]?`],
+    ...[codes, String.raw`\\[\s\S]?`],
     String.raw`\[(?:\^\]|\^(?!\])|\]|(?![\]^]))(?:\[:[^:\]]*:\]|\\[\s\S]|\[(?!:)|[^\]\\[])*\]`,
     String.raw`\{\d+(?:,\d*)?\}`,
     ...[String.raw`\(\?(?:[:=!]|<[=!])`, String.raw`\(\?(?:P?<\w+>|[\w-]+[:)])?`],
@@ -83,7 +86,7 @@ const parts = new RegExp(
 const isGroup = /^\(\?(?:[:=!]|<[=!])$/;
 
 function pieceOf([part]: RegExpExecArray): Piece {
-  if (part.startsWith('\\')) return escapePiece(part, { ...characterEscapes, ...placeEscapes });
+  if (part.startsWith('\\')) return escapePiece(part, escapes);
   if (part === '[') return noExpression;
   if (part.startsWith('[')) return bracketPiece(part);
   if (part === '{') return '\\{';
@@ -99,8 +102,8 @@ const characterEscapes: Escapes = Object.fromEntries(
   Array.from('afnrtvdDsSwW', (letter) => [letter, `\\${letter}`]),
 );
 
-/** Those that are places. */
-const placeEscapes: Escapes = { A: '\\A', b: '\\y', B: '\\Y', z: '\\Z' };
+/** With those that are places, which have no meaning in brackets. */
+const escapes: Escapes = { ...characterEscapes, A: '\\A', b: '\\y', B: '\\Y', z: '\\Z' };
 
 function escapePiece(escape: string, known: Escapes): Piece {
   const digits = /^\\x\{?([\da-f]+)/i.exec(escape)?.[1];
@@ -124,9 +127,11 @@ const characterClasses: ReadonlySet<string> = new Set([
   ...['lower', 'print', 'punct', 'space', 'upper', 'word', 'xdigit'],
 ]);
 
+/** What is read as one inside of brackets. */
+const partsOfBrackets = new RegExp(String.raw`\[:([^:\]]*):\]|${codes}|\\?[\s\S]`, 'gi');
+
 function bracketPiece(brackets: string): Piece {
-  const inside = brackets.slice(1).matchAll(/\[:([^:\]]*):\]|\\x\{[\da-f]+\}|\\x[\da-f]{2}|\\?[\s\S]/gi);
-  const pieces = Array.from(inside, ([part, name]): Piece => {
+  const pieces = Array.from(brackets.slice(1).matchAll(partsOfBrackets), ([part, name]): Piece => {
     if (name !== undefined)
       return characterClasses.has(name)
         ? part

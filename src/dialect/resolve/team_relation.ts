@@ -7,10 +7,8 @@ import type { Statement } from './statement.ts';
 export interface RowFilter {
   /** The column that holds the team; null where all rows are the project's. */
   readonly teamColumn: string | null;
-  /** A further condition on the relation's own columns. */
-  readonly condition?: Sql;
-  /** What cuts them to a sample; null for all. */
-  readonly sample?: Sql | null;
+  /** Further conditions on the relation's own columns; null for none. */
+  readonly conditions?: readonly (Sql | null)[];
 }
 
 /**
@@ -51,11 +49,10 @@ export class TeamRelation {
 
   /** A query over the project's rows; columns are named without an alias. */
   query(selected: readonly Sql[]): Sql {
-    const { teamColumn, condition, sample } = this.#filter;
+    const { teamColumn, conditions: further = [] } = this.#filter;
     const conditions = [
       ...(teamColumn === null ? [] : [sql`${identifier(teamColumn)} = ${this.#statement.team}`]),
-      ...(condition === undefined ? [] : [condition]),
-      ...(sample ? [sample] : []),
+      ...further.filter((condition) => condition !== null),
     ];
     const where = conditions.length === 0 ? sql`` : sql` where ${joinConditions(conditions)}`;
     return sql`select ${commaList(selected)} from ${ownText(this.#source.relation)}${where}`;

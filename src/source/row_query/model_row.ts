@@ -92,7 +92,7 @@ export class PersonOfRow {
   constructor(statement: Statement, id: Sql) {
     this.#person = new TeamRelation(statement, statement.project.schema.persons, 'person', {
       teamColumn: 'team_id',
-      condition: sql`not is_deleted`,
+      conditions: [sql`not is_deleted`],
     });
     this.#alias = statement.uniqueName('person_of_row');
     this.#id = id;

@@ -68,9 +68,7 @@ const multiMatchAny: Emitter = (site) => {
   if (!['string', 'null'].includes(itemTypeOf(patterns).kind))
     throw site.statement.error(`Function '${site.name}' expects an array of patterns.`, nodeAt(site, 1));
   if (patterns.items !== undefined) {
-    const each = patterns.items.map((item, place) =>
-      patternAt({ ...site, values: site.values.with(1, item), nodes: site.nodes }, 1 + 0 * place),
-    );
+    const each = patterns.items.map((item) => patternAt({ ...site, values: site.values.with(1, item) }, 1));
     if (each.length === 0) return { sql: sql`false`, type };
     return {
       sql: once(

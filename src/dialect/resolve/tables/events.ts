@@ -43,7 +43,7 @@ export class EventsRelation implements Relation {
     this.#statement = statement;
     this.#relation = new TeamRelation(statement, statement.project.schema.events, name ?? 'events', {
       teamColumn: 'team_id',
-      sample,
+      conditions: [sample],
     });
   }
 

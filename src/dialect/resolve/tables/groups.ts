@@ -31,7 +31,7 @@ export class GroupsRelation implements Relation {
     this.#optional = joinedType !== null;
     this.#relation = new TeamRelation(statement, source, name ?? 'groups', {
       teamColumn: 'team_id',
-      ...(joinedType !== null && { condition: sql`group_type_index = ${bind(joinedType, 'int4')}` }),
+      conditions: [joinedType === null ? null : sql`group_type_index = ${bind(joinedType, 'int4')}`],
     });
   }
 

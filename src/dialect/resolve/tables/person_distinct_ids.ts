@@ -28,7 +28,7 @@ export class PersonDistinctIdsRelation implements Relation {
       statement,
       statement.project.schema.personDistinctIds,
       name ?? 'person_distinct_ids',
-      { teamColumn: 'team_id', condition: sql`not is_deleted`, sample },
+      { teamColumn: 'team_id', conditions: [sql`not is_deleted`, sample] },
     );
   }
 

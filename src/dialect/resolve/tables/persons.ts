@@ -24,8 +24,7 @@ export class PersonsRelation implements Relation {
     this.#statement = statement;
     this.#relation = new TeamRelation(statement, statement.project.schema.persons, name ?? 'persons', {
       teamColumn: 'team_id',
-      condition: sql`not is_deleted`,
-      sample,
+      conditions: [sql`not is_deleted`, sample],
     });
   }
 

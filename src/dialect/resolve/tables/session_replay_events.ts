@@ -41,7 +41,7 @@ export class SessionReplayEventsRelation implements Relation {
     this.#statement = statement;
     this.#relation = new TeamRelation(statement, source, name ?? 'session_replay_events', {
       teamColumn: 'team_id',
-      sample,
+      conditions: [sample],
     });
   }
 

@@ -86,8 +86,7 @@ export class SessionsRelation implements Relation {
     this.#optional = optional;
     this.#relation = new TeamRelation(statement, statement.project.schema.events, name ?? 'sessions', {
       teamColumn: 'team_id',
-      condition: sql`${sessionId} <> ''`,
-      sample,
+      conditions: [sql`${sessionId} <> ''`, sample],
     });
   }
 
