@@ -32,7 +32,9 @@ export async function query(input: QueryInput): Promise<{ readonly status: strin
   try {
     return { status: await runStoredQuery({ execution_id }) };
   } catch (error) {
-    const status = isCancellation(error) ? 'cancelled' : 'failed';
+    // An attempt that fails for another reason while it is being cancelled is not repeated.
+    const cancelled = isCancellation(error) || CancellationScope.current().consideredCancelled;
+    const status = cancelled ? 'cancelled' : 'failed';
     await CancellationScope.nonCancellable(() => endStoredQuery({ execution_id, status }));
     throw error;
   }

@@ -58,6 +58,11 @@ const schema = z.object({
   EXPORTD_PERSONS_RELATION: z.string().default('public.persons'),
   EXPORTD_PERSON_DISTINCT_IDS_RELATION: z.string().default('public.person_distinct_ids'),
 
+  /** How long one request to Temporal may take, its repetitions included. */
+  EXPORTD_TEMPORAL_REQUEST_TIMEOUT_MS: milliseconds(5 * second, 100),
+  /** How long it may take to get a connection to the control database. */
+  EXPORTD_CONTROL_CONNECT_TIMEOUT_MS: milliseconds(5 * second, 100),
+
   /** How long the facade waits for a command's outcome before it answers 202. */
   EXPORTD_COMMAND_TIMEOUT_MS: milliseconds(10 * second),
   /** How often a waiting facade looks for the outcome itself, should a notification be lost. */
@@ -184,6 +189,8 @@ const schema = z.object({
   EXPORTD_QUERY_SLOTS: count(4),
   /** How often a process looks whether one of its queries was cancelled. */
   EXPORTD_QUERY_POLL_MS: milliseconds(250, 10),
+  /** How long a query that is cancelled may take to end in PostgreSQL before its caller is told that it was cancelled. */
+  EXPORTD_QUERY_CANCEL_TIMEOUT_MS: milliseconds(5 * second, 100),
   /** How long the status of a query can be asked for after its end. */
   EXPORTD_QUERY_STATUS_MS: milliseconds(20 * minute, 100),
   /** How long cached answers are kept. */

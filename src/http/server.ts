@@ -40,6 +40,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
   const pool = createPool(settings.DATABASE_URL, {
     max: databaseConnections,
+    connectTimeoutMs: settings.EXPORTD_CONTROL_CONNECT_TIMEOUT_MS,
     statementTimeoutMs: settings.EXPORTD_CONTROL_STATEMENT_TIMEOUT_MS,
   });
   const temporal = createClient(settings);

@@ -20,6 +20,8 @@ const typeParsers: pg.CustomTypesConfig = {
 /** How a pool is made. */
 export interface PoolOptions {
   readonly max: number;
+  /** Milliseconds that it may take to get a connection; 5 seconds when nothing is said. */
+  readonly connectTimeoutMs?: number;
   /**
    * Milliseconds after which PostgreSQL ends a statement. A connection that says nothing for a quarter longer counts as
    * lost, although nobody reset it: its statement fails and the pool drops it. Without it statements are ended after a
@@ -37,12 +39,16 @@ const sessionSettings = [
   'tcp_keepalives_count=3',
 ];
 
+const defaultConnectTimeoutMs = 5_000;
 const defaultStatementTimeoutMs = 60_000;
 /** How much longer than the server a client waits for the end of a statement. */
 const silenceFactor = 1.25;
 
 /** Opens a pool. Its application name marks the sessions as exportd's own, which the source's barrier leaves out. */
-export function createPool(databaseUrl: string, { max, statementTimeoutMs }: PoolOptions): Pool {
+export function createPool(
+  databaseUrl: string,
+  { max, connectTimeoutMs, statementTimeoutMs }: PoolOptions,
+): Pool {
   const pool = new pg.Pool({
     connectionString: databaseUrl,
     max,
@@ -50,7 +56,7 @@ export function createPool(databaseUrl: string, { max, statementTimeoutMs }: Poo
     types: typeParsers,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: connectTimeoutMs ?? defaultConnectTimeoutMs,
     statement_timeout: statementTimeoutMs ?? defaultStatementTimeoutMs,
     ...(statementTimeoutMs !== undefined && { query_timeout: statementTimeoutMs * silenceFactor }),
     options: sessionSettings.map((setting) => `-c ${setting}`).join(' '),

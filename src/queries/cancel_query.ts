@@ -2,9 +2,6 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { QueryDesk } from './query_desk.ts';
 import { endQuery, hasEnded, readStatus, requestCancel } from './statuses.ts';
 
-/** How long the process of a query has to end its statement before the query counts as cancelled all the same. */
-const longestWaitMs = 5_000;
-
 /**
  * Cancels a query, whichever process runs it, and waits until its statement has ended in PostgreSQL. One that has ended
  * stays as it is.
@@ -21,7 +18,10 @@ export async function cancelQuery(desk: QueryDesk, teamId: number, id: string): 
     await background.cancel(found).catch((error: unknown) => {
       logger.warn({ err: error, query_id: id }, 'the workflow of a cancelled query could not be told');
     });
-  for (const deadline = performance.now() + longestWaitMs; performance.now() < deadline;) {
+  for (
+    const deadline = performance.now() + settings.EXPORTD_QUERY_CANCEL_TIMEOUT_MS;
+    performance.now() < deadline;
+  ) {
     const now = await readStatus(pool, teamId, id);
     if (now?.execution_id !== found.execution_id || hasEnded(now)) return true;
     await wait(settings.EXPORTD_QUERY_POLL_MS / 5);

@@ -24,6 +24,7 @@ export interface QueryDesk extends QueryRunnerDependencies {
     Pick<
       Settings,
       | 'EXPORTD_QUERY_CACHE_MS'
+      | 'EXPORTD_QUERY_CANCEL_TIMEOUT_MS'
       | 'EXPORTD_QUERY_POLL_MS'
       | 'EXPORTD_QUERY_STATUS_MS'
       | 'EXPORTD_QUERY_TIMEOUT_MS'

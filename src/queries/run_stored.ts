@@ -48,9 +48,11 @@ export async function runStoredQuery(
     );
     return await end({ status: 'completed', result_id });
   } catch (error) {
-    if (stopping.aborted || error instanceof QueryInterrupted || mayPass(error)) throw error;
     const ending = endingOf(error);
-    if (ending.status === 'failed' && ending.error_code === 'error')
+    // Whoever cancels it also stops the workflow that runs it, so that both may be heard at once.
+    if (ending.status === 'cancelled') return end(ending);
+    if (stopping.aborted || error instanceof QueryInterrupted || mayPass(error)) throw error;
+    if (ending.error_code === 'error')
       logger.error({ err: error, execution_id: executionId }, 'A query in the background failed.');
     return end(ending);
   }

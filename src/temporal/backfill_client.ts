@@ -9,7 +9,7 @@ import {
 import { searchAttributes } from '../../workflows/search_attributes.ts';
 import { backfillSummary } from './summaries.ts';
 import { ignoreNotFound } from './schedule_client.ts';
-import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
+import { taskQueues, type ExecutionSettings } from './task_queues.ts';
 
 /** Workflows of backfills, which the schedule's steps and the reconciler start. */
 export interface BackfillClient {
@@ -65,29 +65,23 @@ export function createBackfillClient(
       staticSummary: backfillSummary(row),
     };
   };
-  const soon = <Result>(work: () => Promise<Result>): Promise<Result> =>
-    client.withDeadline(Date.now() + requestPatienceMs, work);
   return {
     wake: async (backfillId) => {
       const handle = client.workflow.getHandle(backfillWorkflowId(backfillId));
-      await soon(() => handle.signal(wakeSignal)).catch(ignoreNotFound);
+      await handle.signal(wakeSignal).catch(ignoreNotFound);
     },
     start: async (backfillId) => {
       const options = await optionsOf(backfillId);
       if (!options) return;
-      await soon(() =>
-        client.workflow.signalWithStart(workflowTypes.backfill, { ...options, signal: wakeSignal }),
-      );
+      await client.workflow.signalWithStart(workflowTypes.backfill, { ...options, signal: wakeSignal });
     },
     replace: async (backfillId) => {
       const options = await optionsOf(backfillId);
       if (!options) return;
-      await soon(() =>
-        client.workflow.start(workflowTypes.backfill, {
-          ...options,
-          workflowIdConflictPolicy: 'TERMINATE_EXISTING',
-        }),
-      );
+      await client.workflow.start(workflowTypes.backfill, {
+        ...options,
+        workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+      });
     },
   };
 }

@@ -7,7 +7,8 @@ import {
   workflowTypes,
   type DestinationTestInput,
 } from '../../workflows/messages.ts';
-import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
+import { resultWithin } from './executions.ts';
+import { taskQueues, type ExecutionSettings } from './task_queues.ts';
 
 /** What became of a test: its steps, or a sentence that says why there are none. */
 export type TestOutcome =
@@ -34,21 +35,16 @@ export function createDestinationTestClient(
   return {
     test: async (test_id) => {
       const input: DestinationTestInput = { test_id, longest_ms };
-      const handle = await client.withDeadline(Date.now() + requestPatienceMs, () =>
-        client.workflow.start(workflowTypes.destinationTest, {
-          workflowId: destinationTestWorkflowId(test_id),
-          taskQueue: taskQueues(settings).control,
-          args: [input],
-          workflowExecutionTimeout: executionMs,
-          workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
-          staticSummary: 'Test of a destination',
-        }),
-      );
+      const handle = await client.workflow.start(workflowTypes.destinationTest, {
+        workflowId: destinationTestWorkflowId(test_id),
+        taskQueue: taskQueues(settings).control,
+        args: [input],
+        workflowExecutionTimeout: executionMs,
+        workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
+        staticSummary: 'Test of a destination',
+      });
       try {
-        // Temporal ends the execution in time; the deadline is for the case that Temporal itself goes away.
-        const steps: unknown = await client.withDeadline(Date.now() + executionMs + requestPatienceMs, () =>
-          handle.result(),
-        );
+        const steps = await resultWithin(client, handle, executionMs);
         return { tested: true, steps: steps as readonly TestStep[] };
       } catch (error) {
         if (!(error instanceof WorkflowFailedError)) throw error;

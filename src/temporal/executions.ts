@@ -1,6 +1,10 @@
-import { WorkflowNotFoundError, type Client, type WorkflowExecutionStatusName } from '@temporalio/client';
+import {
+  WorkflowNotFoundError,
+  type Client,
+  type WorkflowExecutionStatusName,
+  type WorkflowHandle,
+} from '@temporalio/client';
 import { idFromCause } from '../journal/journal.ts';
-import { requestPatienceMs } from './task_queues.ts';
 
 /** The latest execution of a workflow id, as Temporal knows it. */
 export interface Execution {
@@ -16,7 +20,7 @@ export interface Execution {
 export async function describeExecution(client: Client, workflowId: string): Promise<Execution | undefined> {
   try {
     const handle = client.workflow.getHandle(workflowId);
-    const found = await client.withDeadline(Date.now() + requestPatienceMs, () => handle.describe());
+    const found = await handle.describe();
     return {
       run_id: runIdOf(found.memo),
       temporal_run_id: found.runId,
@@ -28,6 +32,18 @@ export async function describeExecution(client: Client, workflowId: string): Pro
     throw error;
   }
 }
+
+/** How long after the end of an execution Temporal may take to say so. */
+const silenceMs = 5_000;
+
+/**
+ * Waits for the result of an execution that Temporal ends within `executionMs`; the deadline is for the case that
+ * Temporal itself goes away.
+ * @throws WorkflowFailedError of @temporalio/client when the execution had no result.
+ * @throws ServiceError of @temporalio/client when Temporal does not answer in time.
+ */
+export const resultWithin = (client: Client, handle: WorkflowHandle, executionMs: number): Promise<unknown> =>
+  client.withDeadline(Date.now() + executionMs + silenceMs, () => handle.result());
 
 /** The run row that an execution's memo names. */
 export const runIdOf = (memo: Record<string, unknown> | undefined): string | undefined =>

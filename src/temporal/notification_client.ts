@@ -8,9 +8,10 @@ import type { Attempt } from '../notifications/send_webhook.ts';
 import { notificationWorkflowId, workflowTypes, type NotificationInput } from '../../workflows/messages.ts';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
 import { forEachConcurrently } from './concurrency.ts';
+import { resultWithin } from './executions.ts';
 import { ignoreNotFound } from './schedule_client.ts';
 import { notificationSummary } from './summaries.ts';
-import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
+import { taskQueues, type ExecutionSettings } from './task_queues.ts';
 
 /** Starts the workflows that tell webhooks what happened. */
 export interface NotificationClient {
@@ -78,8 +79,6 @@ export function createNotificationClient(
   pool: Pool,
   settings: ClientSettings,
 ): NotificationClient {
-  const soon = <Result>(work: () => Promise<Result>): Promise<Result> =>
-    client.withDeadline(Date.now() + requestPatienceMs, work);
   const startAs = async (
     deliveryId: string,
     workflowIdConflictPolicy: NonNullable<WorkflowOptions['workflowIdConflictPolicy']>,
@@ -95,20 +94,18 @@ export function createNotificationClient(
     );
     const [row] = rows;
     if (!row) return;
-    await soon(() =>
-      client.workflow.start(workflowTypes.notification, {
-        ...optionsOf(deliveryId, settings),
-        workflowIdConflictPolicy,
-        priority: { priorityKey: priorities.notification, fairnessKey: String(row.team_id) },
-        typedSearchAttributes: [
-          { key: searchAttributes.project, value: String(row.team_id) },
-          { key: searchAttributes.batchExport, value: row.batch_export_id },
-          { key: searchAttributes.status, value: 'Waiting' },
-          ...(row.run_id === null ? [] : [{ key: searchAttributes.run, value: row.run_id }]),
-        ],
-        staticSummary: notificationSummary(row.type, row.name, webhookName(row.url)),
-      }),
-    );
+    await client.workflow.start(workflowTypes.notification, {
+      ...optionsOf(deliveryId, settings),
+      workflowIdConflictPolicy,
+      priority: { priorityKey: priorities.notification, fairnessKey: String(row.team_id) },
+      typedSearchAttributes: [
+        { key: searchAttributes.project, value: String(row.team_id) },
+        { key: searchAttributes.batchExport, value: row.batch_export_id },
+        { key: searchAttributes.status, value: 'Waiting' },
+        ...(row.run_id === null ? [] : [{ key: searchAttributes.run, value: row.run_id }]),
+      ],
+      staticSummary: notificationSummary(row.type, row.name, webhookName(row.url)),
+    });
   };
   return {
     startNew: async (batchExportId) => {
@@ -119,7 +116,7 @@ export function createNotificationClient(
     replace: (deliveryId) => startAs(deliveryId, 'TERMINATE_EXISTING'),
     cancel: async (deliveryId) => {
       const handle = client.workflow.getHandle(notificationWorkflowId(deliveryId));
-      await soon(() => handle.cancel()).catch(ignoreNotFound);
+      await handle.cancel().catch(ignoreNotFound);
     },
   };
 }
@@ -129,19 +126,14 @@ export function createWebhookTestClient(client: Client, settings: ClientSettings
   const executionMs = settings.EXPORTD_WEBHOOK_TIMEOUT_MS + aroundMs + beginningMs;
   return {
     test: async (deliveryId) => {
-      const handle = await client.withDeadline(Date.now() + requestPatienceMs, () =>
-        client.workflow.start(workflowTypes.notification, {
-          ...optionsOf(deliveryId, settings),
-          workflowExecutionTimeout: executionMs,
-          priority: { priorityKey: priorities.test },
-          staticSummary: 'Test of a webhook',
-        }),
-      );
+      const handle = await client.workflow.start(workflowTypes.notification, {
+        ...optionsOf(deliveryId, settings),
+        workflowExecutionTimeout: executionMs,
+        priority: { priorityKey: priorities.test },
+        staticSummary: 'Test of a webhook',
+      });
       try {
-        // Temporal ends the execution in time; the deadline is for the case that Temporal itself goes away.
-        const attempt: unknown = await client.withDeadline(Date.now() + executionMs + requestPatienceMs, () =>
-          handle.result(),
-        );
+        const attempt = await resultWithin(client, handle, executionMs);
         return { tested: true, ...(attempt as Attempt) };
       } catch (error) {
         if (!(error instanceof WorkflowFailedError)) throw error;

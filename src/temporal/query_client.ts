@@ -4,7 +4,7 @@ import type { BackgroundQueries } from '../queries/query_desk.ts';
 import { queryWorkflowId, workflowTypes, type QueryInput } from '../../workflows/messages.ts';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
 import { ignoreNotFound } from './schedule_client.ts';
-import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
+import { taskQueues, type ExecutionSettings } from './task_queues.ts';
 
 /** Beyond the time of the statement: to read the query, and to store its answer. */
 const aroundMs = 30_000;
@@ -16,8 +16,6 @@ export function createQueryClient(
     Pick<Settings, 'EXPORTD_QUERY_ASYNC_TIMEOUT_MS' | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS'>,
 ): BackgroundQueries {
   const queues = taskQueues(settings);
-  const soon = <Result>(work: () => Promise<Result>): Promise<Result> =>
-    client.withDeadline(Date.now() + requestPatienceMs, work);
   return {
     start: async (query) => {
       const input: QueryInput = {
@@ -26,22 +24,20 @@ export function createQueryClient(
         longest_ms: settings.EXPORTD_QUERY_ASYNC_TIMEOUT_MS + aroundMs,
         heartbeat_timeout_ms: settings.EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS,
       };
-      await soon(() =>
-        client.workflow.start(workflowTypes.query, {
-          workflowId: queryWorkflowId(query),
-          // The status says that the id is free, so an execution that is still there has only to close.
-          workflowIdConflictPolicy: 'TERMINATE_EXISTING',
-          taskQueue: queues.control,
-          args: [input],
-          workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
-          typedSearchAttributes: [{ key: searchAttributes.project, value: String(query.team_id) }],
-          staticSummary: `Query of project ${query.team_id}`,
-        }),
-      );
+      await client.workflow.start(workflowTypes.query, {
+        workflowId: queryWorkflowId(query),
+        // The status says that the id is free, so an execution that is still there has only to close.
+        workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+        taskQueue: queues.control,
+        args: [input],
+        workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
+        typedSearchAttributes: [{ key: searchAttributes.project, value: String(query.team_id) }],
+        staticSummary: `Query of project ${query.team_id}`,
+      });
     },
     cancel: async (query) => {
       const handle = client.workflow.getHandle(queryWorkflowId(query));
-      await soon(() => handle.cancel()).catch(ignoreNotFound);
+      await handle.cancel().catch(ignoreNotFound);
     },
   };
 }

@@ -9,7 +9,7 @@ import { createRecentIds } from './recent_ids.ts';
 import { runSummary } from './summaries.ts';
 import { executionTimeoutMs, runInput, type RunSettings } from './run_limits.ts';
 import { ignoreNotFound } from './schedule_client.ts';
-import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
+import { taskQueues, type ExecutionSettings } from './task_queues.ts';
 
 /** Starts and cancels the executions of runs, each independent of who asks for it. */
 export interface RunStarter {
@@ -46,39 +46,35 @@ const rememberedRuns = 10_000;
 export function createRunStarter(client: Client, settings: RunSettings & ExecutionSettings): RunStarter {
   // A step of a schedule or a backfill names its open runs again and again: each would be refused by Temporal as started.
   const started = createRecentIds(rememberedRuns);
-  const soon = <Result>(work: () => Promise<Result>): Promise<Result> =>
-    client.withDeadline(Date.now() + requestPatienceMs, work);
   const startAs = (
     run: StartableRun,
     policies: Pick<WorkflowOptions, 'workflowIdConflictPolicy' | 'workflowIdReusePolicy'>,
   ) =>
-    soon(() =>
-      client.workflow.start(workflowTypes.run, {
-        workflowId: runWorkflowId(run),
-        ...policies,
-        taskQueue: taskQueues(settings).control,
-        args: [runInput(run, settings)],
-        workflowExecutionTimeout: executionTimeoutMs(run, settings),
-        workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
-        // Inherited by its activities.
-        priority: {
-          priorityKey: run.backfill_id === null ? priorities.scheduled : priorities.backfill,
-          fairnessKey: String(run.team_id),
-        },
-        memo: { run_id: run.run_id },
-        typedSearchAttributes: [
-          { key: searchAttributes.project, value: String(run.team_id) },
-          { key: searchAttributes.batchExport, value: run.batch_export_id },
-          { key: searchAttributes.model, value: run.model },
-          { key: searchAttributes.destination, value: run.destination_type },
-          { key: searchAttributes.intervalStart, value: run.data_interval_start },
-          { key: searchAttributes.run, value: run.run_id },
-          { key: searchAttributes.status, value: 'Starting' },
-          ...(run.backfill_id === null ? [] : [{ key: searchAttributes.backfill, value: run.backfill_id }]),
-        ],
-        staticSummary: runSummary(run),
-      }),
-    );
+    client.workflow.start(workflowTypes.run, {
+      workflowId: runWorkflowId(run),
+      ...policies,
+      taskQueue: taskQueues(settings).control,
+      args: [runInput(run, settings)],
+      workflowExecutionTimeout: executionTimeoutMs(run, settings),
+      workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
+      // Inherited by its activities.
+      priority: {
+        priorityKey: run.backfill_id === null ? priorities.scheduled : priorities.backfill,
+        fairnessKey: String(run.team_id),
+      },
+      memo: { run_id: run.run_id },
+      typedSearchAttributes: [
+        { key: searchAttributes.project, value: String(run.team_id) },
+        { key: searchAttributes.batchExport, value: run.batch_export_id },
+        { key: searchAttributes.model, value: run.model },
+        { key: searchAttributes.destination, value: run.destination_type },
+        { key: searchAttributes.intervalStart, value: run.data_interval_start },
+        { key: searchAttributes.run, value: run.run_id },
+        { key: searchAttributes.status, value: 'Starting' },
+        ...(run.backfill_id === null ? [] : [{ key: searchAttributes.backfill, value: run.backfill_id }]),
+      ],
+      staticSummary: runSummary(run),
+    });
   const start = async (run: StartableRun): Promise<boolean> => {
     try {
       await startAs(run, { workflowIdConflictPolicy: 'FAIL' });
@@ -119,7 +115,7 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
       const execution = await describeExecution(client, runWorkflowId(run));
       if (execution?.run_id !== run.run_id || execution.status !== 'RUNNING') return;
       const handle = client.workflow.getHandle(runWorkflowId(run), execution.temporal_run_id);
-      await soon(() => handle.cancel()).catch(ignoreNotFound);
+      await handle.cancel().catch(ignoreNotFound);
     },
   };
 }

@@ -6,7 +6,7 @@ import {
   type ScheduleInput,
 } from '../../workflows/messages.ts';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
-import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
+import { taskQueues, type ExecutionSettings } from './task_queues.ts';
 
 /** Tells an export's schedule workflow about a stored command. */
 export interface ScheduleSignaller {
@@ -44,31 +44,25 @@ export function createScheduleClient(client: Client, settings: ExecutionSettings
       staticSummary: 'Schedule of a batch export',
     };
   };
-  const soon = <Result>(work: () => Promise<Result>): Promise<Result> =>
-    client.withDeadline(Date.now() + requestPatienceMs, work);
   const signalWithStart = async (batchExportId: string, signal: string, signalArgs: unknown[]) => {
-    await soon(() =>
-      client.workflow.signalWithStart(workflowTypes.schedule, {
-        ...optionsOf(batchExportId),
-        signal,
-        signalArgs,
-      }),
-    );
+    await client.workflow.signalWithStart(workflowTypes.schedule, {
+      ...optionsOf(batchExportId),
+      signal,
+      signalArgs,
+    });
   };
   return {
     signal: ({ batch_export_id, name, id }) => signalWithStart(batch_export_id, name, [{ command_id: id }]),
     wake: async (batchExportId) => {
       const handle = client.workflow.getHandle(scheduleWorkflowId(batchExportId));
-      await soon(() => handle.signal(wakeSignal)).catch(ignoreNotFound);
+      await handle.signal(wakeSignal).catch(ignoreNotFound);
     },
     start: (batchExportId) => signalWithStart(batchExportId, wakeSignal, []),
     replace: async (batchExportId) => {
-      await soon(() =>
-        client.workflow.start(workflowTypes.schedule, {
-          ...optionsOf(batchExportId),
-          workflowIdConflictPolicy: 'TERMINATE_EXISTING',
-        }),
-      );
+      await client.workflow.start(workflowTypes.schedule, {
+        ...optionsOf(batchExportId),
+        workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+      });
     },
   };
 }

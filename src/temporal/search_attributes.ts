@@ -5,7 +5,6 @@ import proto from '@temporalio/proto';
 import { isRefusal } from '../../activities/refusals.ts';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
 import type { ClientConnection } from './connections.ts';
-import { requestPatienceMs } from './task_queues.ts';
 
 const names = Object.values(searchAttributes).map(({ name }) => name);
 const pollMs = 100;
@@ -23,22 +22,18 @@ export async function registerSearchAttributes(
 ): Promise<void> {
   const { namespace } = client.options;
   const { operatorService } = connection;
-  const soon = <Result>(work: () => Promise<Result>): Promise<Result> =>
-    connection.withDeadline(Date.now() + requestPatienceMs, work);
-  const { customAttributes } = await soon(() => operatorService.listSearchAttributes({ namespace }));
+  const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
   const missing = names.filter((name) => !(name in customAttributes));
   if (missing.length > 0)
-    await soon(() =>
-      operatorService.addSearchAttributes({
-        namespace,
-        searchAttributes: Object.fromEntries(
-          missing.map((name) => [
-            name,
-            proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
-          ]),
-        ),
-      }),
-    );
+    await operatorService.addSearchAttributes({
+      namespace,
+      searchAttributes: Object.fromEntries(
+        missing.map((name) => [
+          name,
+          proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+        ]),
+      ),
+    });
   await whenUsable(client, performance.now() + learningMs, signal);
 }
 
@@ -46,7 +41,7 @@ async function whenUsable(client: Client, deadline: number, signal: AbortSignal)
   for (;;) {
     try {
       const query = names.map((name) => `${name} = ''`).join(' OR ');
-      await client.withDeadline(Date.now() + requestPatienceMs, () => client.workflow.count(query));
+      await client.workflow.count(query);
       return;
     } catch (error) {
       // This is how it answers while it does not know a name.

@@ -13,6 +13,3 @@ export const taskQueues = ({ EXPORTD_TASK_QUEUE }: Pick<Settings, 'EXPORTD_TASK_
 
 /** What says where executions run, and for how long a worker may hold one of their tasks. */
 export type ExecutionSettings = Pick<Settings, 'EXPORTD_TASK_QUEUE' | 'EXPORTD_WORKFLOW_TASK_TIMEOUT_MS'>;
-
-/** Milliseconds that one request to Temporal may take, its repetitions included; whoever asked decides what then. */
-export const requestPatienceMs = 5_000;

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { upkeepWorkflowId, workflowTypes, type UpkeepInput } from '../../workflows/messages.ts';
-import { requestPatienceMs, taskQueues, type ExecutionSettings } from './task_queues.ts';
+import { taskQueues, type ExecutionSettings } from './task_queues.ts';
 
 /** The upkeep workflow, as the reconciler uses it. */
 export interface UpkeepClient {
@@ -17,16 +17,14 @@ export function createUpkeepClient(client: Client, settings: ExecutionSettings):
   const input: UpkeepInput = { upkeep_task_queue: queues.upkeep };
   const workflowId = upkeepWorkflowId(settings.EXPORTD_TASK_QUEUE);
   const startAs = (workflowIdConflictPolicy: 'USE_EXISTING' | 'TERMINATE_EXISTING') =>
-    client.withDeadline(Date.now() + requestPatienceMs, () =>
-      client.workflow.start(workflowTypes.upkeep, {
-        workflowId,
-        workflowIdConflictPolicy,
-        taskQueue: queues.control,
-        args: [input],
-        workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
-        staticSummary: 'Cleans up buckets and counts late rows',
-      }),
-    );
+    client.workflow.start(workflowTypes.upkeep, {
+      workflowId,
+      workflowIdConflictPolicy,
+      taskQueue: queues.control,
+      args: [input],
+      workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
+      staticSummary: 'Cleans up buckets and counts late rows',
+    });
   return {
     workflowId,
     start: async () => {

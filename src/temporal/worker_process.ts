@@ -81,6 +81,7 @@ async function serve(
 ): Promise<void> {
   const pool = createPool(settings.DATABASE_URL, {
     max: controlConnections,
+    connectTimeoutMs: settings.EXPORTD_CONTROL_CONNECT_TIMEOUT_MS,
     statementTimeoutMs: settings.EXPORTD_CONTROL_STATEMENT_TIMEOUT_MS,
   });
   const temporal = createClient(settings);

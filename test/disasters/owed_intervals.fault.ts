@@ -20,7 +20,7 @@ beforeAll(async () => {
   await stack.killWorker();
   await oweMinutes(stack, id, minutes);
   await stack.startWorker();
-}, 120_000);
+});
 afterAll(() => stack.stop());
 
 /** Nothing is lost, doubled or left out between the intervals, and none was run twice. */

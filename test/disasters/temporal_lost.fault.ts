@@ -24,12 +24,16 @@ describe('when the database of Temporal is thrown away', () => {
     proxy = await createS3Proxy(bucket.endpoint);
     stack = await startStack(
       'temporal-lost',
-      { TEMPORAL_ADDRESS: temporal.address, EXPORTD_COMMAND_TIMEOUT_MS: '3000' },
+      {
+        TEMPORAL_ADDRESS: temporal.address,
+        EXPORTD_TEMPORAL_REQUEST_TIMEOUT_MS: '5000',
+        EXPORTD_COMMAND_TIMEOUT_MS: '3000',
+      },
       { bucket: { ...bucket, endpoint: proxy.endpoint } },
     );
     for (let hour = hours; hour > 0; hour -= 1)
       await insertEvents(stack.pool, stack.projectId, hourAgo(hour), rowsPerHour);
-  }, 120_000);
+  });
   afterAll(async () => {
     await stack.stop();
     await proxy.close();

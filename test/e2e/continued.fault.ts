@@ -53,7 +53,7 @@ beforeAll(async () => {
     'the last run is Completed',
   );
   chain = (await stack.runs(exportId)).toReversed();
-}, 240_000);
+});
 afterAll(async () => {
   await connection.close();
   await stack.stop();

@@ -6,8 +6,8 @@ import { startStack, type Answer, type Stack } from './stack.ts';
 const canary = `canary${randomBytes(18).toString('hex')}`;
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack('destination-test', { EXPORTD_DESTINATION_TEST_TIMEOUT_MS: '6000' });
-}, 120_000);
+  stack = await startStack('destination-test', { EXPORTD_DESTINATION_TEST_TIMEOUT_MS: '12000' });
+});
 afterAll(() => stack.stop());
 
 const statuses = ({ body }: Answer) =>

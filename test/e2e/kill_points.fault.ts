@@ -103,7 +103,7 @@ describe.each(formats)(
         killed.set(point, { exportId, prefix: prefixOf(point), run });
       }
       await watch.readAll();
-    }, 240_000);
+    });
     afterAll(async () => {
       await watch?.stop();
       for (const hold of holds) await hold.cut();

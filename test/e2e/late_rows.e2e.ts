@@ -62,5 +62,5 @@ describe('rows that come late', () => {
     const keys = (await keysUnder(stack.bucket, prefix)).filter((key) => key.includes(`${interval}-`));
     expect(keys.sort()).toEqual(named.sort());
     expect(await exportedUuids(stack.bucket, second.manifest_key)).toEqual(expected);
-  }, 300_000);
+  });
 });

@@ -16,7 +16,7 @@ beforeAll(async () => {
     EXPORTD_WEBHOOK_RETRY_INITIAL_MS: '300',
     EXPORTD_LOG_RETENTION_MS: String(10 * minute),
   });
-}, 120_000);
+});
 afterAll(async () => {
   await stack.stop();
   await receiver.close();

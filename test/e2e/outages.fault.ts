@@ -59,7 +59,7 @@ describe('a fault of the S3 server that passes within the budget of a run', () =
   let proxy: S3Proxy;
   beforeAll(async () => {
     ({ stack, proxy } = await startBehindProxy('outages', { EXPORTD_S3_REQUEST_TIMEOUT_MS: '2000' }));
-  }, 120_000);
+  });
   afterAll(async () => {
     await stack.stop();
     await proxy.close();
@@ -187,7 +187,7 @@ describe('an outage of the S3 server that outlasts the budget of a run', () => {
       EXPORTD_ACTIVITY_BUDGET_MS: '8000',
       EXPORTD_RETRY_INITIAL_MS: '500',
     }));
-  }, 120_000);
+  });
   afterAll(async () => {
     await stack.stop();
     await proxy.close();
@@ -218,5 +218,5 @@ describe('an outage of the S3 server that outlasts the budget of a run', () => {
     expect(again.length).toBeGreaterThan(0);
     expect(again.filter(({ digest }) => confirmed.has(digest))).toEqual([]);
     await expectEveryRowOnce(stack, id, 'outlasted');
-  }, 180_000);
+  });
 });

@@ -73,7 +73,7 @@ beforeAll(async () => {
     );
     histories += decoded + JSON.stringify(await handle.describe().then(({ memo }) => memo ?? null));
   }
-}, 180_000);
+});
 
 afterAll(async () => {
   await connection.close();

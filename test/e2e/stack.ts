@@ -10,6 +10,7 @@ import { createKey, createProject, createUser } from '../../src/http/accounts.ts
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
+import { patience } from '../setup/patience.ts';
 import { until } from '../setup/until.ts';
 import { hourAgo } from '../setup/hours.ts';
 
@@ -140,8 +141,7 @@ export async function startStack(
     EXPORTD_ACTIVITY_RETRY_INITIAL_MS: '200',
     EXPORTD_ACTIVITY_RETRY_MAX_MS: '1000',
     EXPORTD_BACKFILL_CONCURRENCY: '6',
-    // A busy machine must not turn an outcome that a test waits for into a 202.
-    EXPORTD_COMMAND_TIMEOUT_MS: '60000',
+    ...patience,
     ...settings,
   };
   const logs = join(tmpdir(), 'exportd-e2e-logs');

@@ -44,7 +44,7 @@ beforeAll(async () => {
       EXPORTD_PERSONS_RELATION: 'public.json_persons',
     }),
   };
-}, 60_000);
+});
 afterAll(async () => {
   duckDb.close();
   await Promise.all([pool.close(), opened.json.close(), opened.jsonb.close()]);

@@ -34,7 +34,7 @@ beforeAll(async () => {
     `select properties::text from public.events where team_id = 1 order by inserted_at`,
   );
   expected = rows.map(({ properties }) => properties);
-}, 60_000);
+});
 afterAll(async () => {
   duckDb.close();
   await Promise.all([pool.close(), source.close()]);

@@ -68,7 +68,10 @@ describe('the server', () => {
   });
 
   it('starts without Temporal and takes back what it cannot tell it', async () => {
-    const server = await start({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
+    const server = await start({
+      TEMPORAL_ADDRESS: '127.0.0.1:1',
+      EXPORTD_TEMPORAL_REQUEST_TIMEOUT_MS: '1000',
+    });
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
     expect((await post(server, 'batch_exports/', exportBody())).status).toBe(503);
     const { rows } = await database.pool.query(

@@ -9,7 +9,7 @@ let answer: number;
 beforeAll(async () => {
   facade = await openFacade({
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
-    EXPORTD_WEBHOOK_TIMEOUT_MS: '1000',
+    EXPORTD_WEBHOOK_TIMEOUT_MS: '4000',
   });
   receiver = await startWebServer((request, response) => {
     if (request.path !== '/hangs') response.writeHead(answer, { location: '/elsewhere' }).end();
@@ -202,7 +202,7 @@ describe('the test of a webhook', () => {
     ['another status', 500, '/hook', 500, 'The receiver answered 500.'],
     ['word that the receiver is gone', 410, '/hook', 410, 'The receiver answered 410.'],
     ['a redirect, which is not followed', 302, '/hook', 302, 'redirects are not followed'],
-    ['silence', 200, '/hangs', null, 'did not answer within 1 s'],
+    ['silence', 200, '/hangs', null, 'did not answer within 4 s'],
   ])(
     'says that it was not delivered after %s, and disables nothing',
     async (_, code, path, status, words) => {

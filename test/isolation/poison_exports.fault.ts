@@ -21,7 +21,7 @@ describe('beside exports that make trouble', () => {
     });
     for (let hour = hours; hour > 0; hour -= 1)
       await insertEvents(stack.pool, stack.projectId, hourAgo(hour), 100);
-  }, 120_000);
+  });
   afterAll(async () => {
     await stack.stop();
     await silent.close();

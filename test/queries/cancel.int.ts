@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { connectQueriesToSource } from '../../src/queries/query_source.ts';
+import { runStoredQuery } from '../../src/queries/run_stored.ts';
+import { createRunningQueries, type RunningQueries } from '../../src/queries/running_queries.ts';
+import { beginQuery, requestCancel } from '../../src/queries/statuses.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
 import { queryWorkflowId } from '../../workflows/messages.ts';
 import { until } from '../setup/until.ts';
 import { openQueryStack, type QueryServer, type QueryStack } from './query_stack.ts';
-import { statement } from './stand_in_kind.ts';
+import { standInKinds, statement } from './stand_in_kind.ts';
 
 let stack: QueryStack;
 let otherServer: QueryServer;
@@ -50,6 +55,36 @@ describe('a query in the background', () => {
       error: true,
       error_message: 'The query was cancelled.',
     });
+  });
+
+  it('that hears of both its cancellation and the end of its attempt counts as cancelled', async () => {
+    const { pool, projectId: team_id } = stack;
+    const { settings } = stack.control;
+    const { kind, ...query } = endless();
+    const { status } = await beginQuery(pool, {
+      ...{ id: randomUUID(), team_id, kind, query, variables: {}, cache_key: '', query_async: true },
+    });
+    const source = connectQueriesToSource(settings);
+    const logger = createLogger('test', settings);
+    const queries = createRunningQueries({ pool, pollMs: 20, logger });
+    const stopping = new AbortController();
+    const running: RunningQueries = {
+      ...queries,
+      run: (id, work) => queries.run(id, work).finally(() => stopping.abort()),
+    };
+    const ran = runStoredQuery(
+      { pool, kinds: standInKinds, source, running, logger, settings },
+      status.execution_id,
+      stopping.signal,
+    );
+    await stack.running();
+    await requestCancel(pool, status.execution_id, 60_000);
+    expect(await ran).toBe('cancelled');
+    expect((await retrieve(status.id)).body.query_status).toMatchObject({
+      complete: true,
+      error_message: 'The query was cancelled.',
+    });
+    await source.close();
   });
 
   it('under an id in use is not started twice, and its id is free once it has ended', async () => {

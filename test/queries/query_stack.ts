@@ -12,6 +12,7 @@ import { createClient } from '../../src/temporal/connections.ts';
 import { createQueryClient } from '../../src/temporal/query_client.ts';
 import { createControlStack, type ControlStack } from '../temporal/control_stack.ts';
 import { standInSource, createBehaviour } from '../temporal/stand_ins.ts';
+import { patience } from '../setup/patience.ts';
 import { until } from '../setup/until.ts';
 import { standInKinds } from './stand_in_kind.ts';
 
@@ -59,6 +60,7 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
     EXPORTD_QUERY_POLL_MS: '40',
     EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS: '3000',
     EXPORTD_QUERIES_PER_HOUR: '100000',
+    ...patience,
     ...more,
   };
   const control = await createControlStack(waits, undefined, standInKinds);

@@ -51,7 +51,10 @@ describe('a request', () => {
   });
 
   it('is 503 and forgotten where Temporal cannot be reached, and blocking queries go on', async () => {
-    const alone = await stack.addServer({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
+    const alone = await stack.addServer({
+      TEMPORAL_ADDRESS: '127.0.0.1:1',
+      EXPORTD_TEMPORAL_REQUEST_TIMEOUT_MS: '1000',
+    });
     const asked = statement(`select '${randomUUID()}'`);
     const { status, body, headers } = await alone.post(asked, { refresh: 'async', client_query_id: 'never' });
     expect([status, body.code, headers['retry-after']]).toEqual([503, 'temporal_unreachable', '5']);

@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 export async function until<Answer>(
   condition: () => Answer | Promise<Answer>,
   what: string | (() => string),
-  patienceMs = 90_000,
+  patienceMs = 180_000,
 ): Promise<Exclude<Answer, false | null | undefined>> {
   const deadline = performance.now() + patienceMs;
   for (;;) {

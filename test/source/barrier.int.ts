@@ -18,7 +18,7 @@ beforeAll(async () => {
   url.username = role;
   url.password = 'reader';
   source = sourceOf(url.href, { EXPORTD_SETTLE_POLL_MS: 123 });
-}, 60_000);
+});
 afterAll(async () => {
   await source.close();
   await database.pool.query(`drop role ${role}`);

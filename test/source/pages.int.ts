@@ -34,7 +34,7 @@ beforeAll(async () => {
     insert into public.events (team_id, uuid, event, distinct_id, timestamp, inserted_at)
     select 1, ('00000000-0000-4000-8000-00000000000' || n % 2)::uuid, 'twin ' || n, 'twins', t, t
     from generate_series(1, 12) n, lateral (select timestamptz '2026-11-01 10:20Z' as t) times`);
-}, 60_000);
+});
 afterAll(() => database.drop());
 
 const expectedKeys = async () =>

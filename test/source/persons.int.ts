@@ -34,7 +34,7 @@ beforeAll(async () => {
       from generate_series(1, 300) n, generate_series(1, 2) team;
     insert into public.person_distinct_ids (team_id, distinct_id, person_id, updated_at)
       values (1, 'nobody', public.id_of(999), '2026-11-01 10:30Z')`);
-}, 60_000);
+});
 afterAll(() => database.drop());
 
 const expectedRows = async () =>

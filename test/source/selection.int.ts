@@ -159,7 +159,7 @@ beforeAll(async () => {
     json: sourceOf(database.url, { EXPORTD_EVENTS_RELATION: 'public.json_events' }),
     joined: sourceOf(database.url, { EXPORTD_EVENTS_RELATION: 'public.plain_events' }),
   };
-}, 60_000);
+});
 afterAll(async () => {
   for (const source of Object.values(sources)) await source.close();
   await database.drop();

@@ -43,7 +43,7 @@ beforeAll(async () => {
       EXPORTD_SETTLE_POLL_MS: '123',
     }),
   });
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all([source.close(), writer.end(), standby.end()]);
   await servers.stop();

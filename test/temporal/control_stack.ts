@@ -41,6 +41,7 @@ import { definition } from '../decisions/commander.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
+import { patience } from '../setup/patience.ts';
 import { until } from '../setup/until.ts';
 import { createBehaviour, standInExport, standInSource, standInUpkeep, type Behaviour } from './stand_ins.ts';
 
@@ -121,6 +122,7 @@ export async function createControlStack(
     EXPORTD_ACTIVITY_RETRY_MAX_MS: '200',
     EXPORTD_HEARTBEAT_TIMEOUT_MS: '5000',
     EXPORTD_WORKFLOW_TASK_TIMEOUT_MS: '3000',
+    ...patience,
     ...more,
   });
   const logger = createLogger('test', settings);

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterEach(() => server?.close());
 afterAll(() => bucket.client.destroy());
 
-const settings = s3Settings({ EXPORTD_DESTINATION_TEST_TIMEOUT_MS: '5000' });
+const settings = s3Settings({ EXPORTD_DESTINATION_TEST_TIMEOUT_MS: '30000' });
 const testBucket = (more: object = {}): Promise<readonly TestStep[]> =>
   s3.test(s3.parseConfig(configOf(bucket, more), settings), settings);
 

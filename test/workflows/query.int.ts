@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { currentActivity, withHeartbeats } from '../../activities/activity_context.ts';
+import { queryWorkflowId, workflowTypes, type QueryInput } from '../../workflows/messages.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { createControlStack, sharedBundle, type ControlStack } from '../temporal/control_stack.ts';
+
+let stack: ControlStack;
+let connection: NativeConnection;
+beforeAll(async () => {
+  stack = await createControlStack();
+  connection = await NativeConnection.connect({ address: stack.settings.TEMPORAL_ADDRESS });
+});
+afterAll(async () => {
+  await connection.close();
+  await stack.close();
+});
+
+it('a query counts as cancelled, too, when its attempt fails while it is being cancelled', async () => {
+  const task_queue = `query-${randomUUID()}`;
+  const begun = Promise.withResolvers<undefined>();
+  const endings: string[] = [];
+  const worker = await Worker.create({
+    connection,
+    taskQueue: task_queue,
+    workflowBundle: await sharedBundle(createLogger('test', stack.settings)),
+    activities: {
+      runStoredQuery: () =>
+        withHeartbeats(
+          currentActivity(),
+          400,
+          () => undefined,
+          async (signal) => {
+            begun.resolve(undefined);
+            await once(signal, 'abort');
+            throw new Error('The connection broke.');
+          },
+        ),
+      endStoredQuery: ({ status }: { status: string }) => Promise.resolve(endings.push(status)),
+    },
+  });
+  const query = { team_id: 1, id: randomUUID(), execution_id: randomUUID() };
+  const input: QueryInput = {
+    execution_id: query.execution_id,
+    task_queue,
+    longest_ms: 600_000,
+    heartbeat_timeout_ms: 60_000,
+  };
+  await worker.runUntil(async () => {
+    const handle = await stack.client.workflow.start(workflowTypes.query, {
+      workflowId: queryWorkflowId(query),
+      taskQueue: task_queue,
+      args: [input],
+    });
+    await begun.promise;
+    await handle.cancel();
+    await expect(handle.result()).rejects.toThrow();
+  });
+  expect(endings).toEqual(['cancelled']);
+});
