@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { PropertyTypes, Schema, SourceRelation, WarehouseTable } from '../dialect/schema.ts';
-import { columnTypesOf, type Relations } from '../source/relations.ts';
+import { columnTypesOfPresent, presentColumns, type Relations } from '../source/relations.ts';
 import type { PropertyScope } from './property_definitions.ts';
 import type { QueryProject } from './query_kind.ts';
 
@@ -31,25 +31,26 @@ export async function readSourceSchema(
   relations: Relations,
   { warehouse_tables, property_definitions }: ProjectTables,
 ): Promise<Schema> {
-  const read = async (relation: string): Promise<SourceRelation> => ({
+  const present = await columnTypesOfPresent(connection, [
+    ...[relations.events, relations.persons, relations.person_distinct_ids],
+    ...Object.values(optionalRelations),
+  ]);
+  const required = (relation: string): SourceRelation => ({
     relation,
-    columns: await columnTypesOf(connection, relation),
+    columns: presentColumns(present, relation),
   });
-  const readIfPresent = (relation: string): Promise<SourceRelation | null> =>
-    read(relation).catch((error: unknown) => {
-      if (Error.isError(error) && error.name === 'RelationNotFound') return null;
-      throw error;
-    });
-  const groups = await readIfPresent(optionalRelations.groups);
+  const optional = (relation: string): SourceRelation | null =>
+    present.has(relation) ? required(relation) : null;
+  const groups = optional(optionalRelations.groups);
   const propertyTypes = (wanted: PropertyScope): PropertyTypes =>
     new Map(
       property_definitions.filter(({ scope }) => scope === wanted).map(({ name, type }) => [name, type]),
     );
   return {
-    events: await read(relations.events),
-    persons: await read(relations.persons),
-    personDistinctIds: await read(relations.person_distinct_ids),
-    sessionReplayEvents: await readIfPresent(optionalRelations.sessionReplayEvents),
+    events: required(relations.events),
+    persons: required(relations.persons),
+    personDistinctIds: required(relations.person_distinct_ids),
+    sessionReplayEvents: optional(optionalRelations.sessionReplayEvents),
     groups: groupColumns.every((name) => groups?.columns.has(name)) ? groups : null,
     warehouse: await readWarehouse(connection, warehouse_tables),
     eventProperties: propertyTypes('event'),

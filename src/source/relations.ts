@@ -52,17 +52,31 @@ export const relationsOf = (settings: RelationSettings): Relations => ({
 /** The columns of a relation: name to type. They are asked for, since users bring views of their own. */
 export type ColumnTypes = ReadonlyMap<string, string>;
 
-/** Reads a relation's columns from the catalogue. @throws RelationNotFound */
-export async function columnTypesOf(
-  connection: Pick<pg.ClientBase, 'query'>,
-  relation: string,
-): Promise<ColumnTypes> {
-  const { rows } = await connection.query<{ name: string; type: string }>(
-    `select attname::text as name, format_type(atttypid, null) as type
-     from pg_catalog.pg_attribute where attrelid = to_regclass($1) and attnum > 0 and not attisdropped`,
-    [relation],
+type Connection = Pick<pg.ClientBase, 'query'>;
+
+/** Reads the columns of relations from the catalogue, by one statement; those that the source has not are left out. */
+export async function columnTypesOfPresent(
+  connection: Connection,
+  relations: readonly string[],
+): Promise<ReadonlyMap<string, ColumnTypes>> {
+  const { rows } = await connection.query<{ relation: string; columns: [name: string, type: string][] }>(
+    `select relation, json_agg(json_build_array(attname, format_type(atttypid, null)) order by attnum) as columns
+     from unnest($1::text[]) as relation
+     join pg_catalog.pg_attribute on attrelid = to_regclass(relation) and attnum > 0 and not attisdropped
+     group by relation`,
+    [relations],
   );
-  if (rows.length === 0)
+  return new Map(rows.map(({ relation, columns }) => [relation, new Map(columns)]));
+}
+
+/** Reads the columns of a relation that has to be there. @throws RelationNotFound */
+export const columnTypesOf = async (connection: Connection, relation: string): Promise<ColumnTypes> =>
+  presentColumns(await columnTypesOfPresent(connection, [relation]), relation);
+
+/** The columns of a relation that has to be among those that are there. @throws RelationNotFound */
+export function presentColumns(present: ReadonlyMap<string, ColumnTypes>, relation: string): ColumnTypes {
+  const columns = present.get(relation);
+  if (!columns)
     throw new RelationNotFound(`The source has no relation ${relation}, or exportd may not see it.`);
-  return new Map(rows.map(({ name, type }) => [name, type]));
+  return columns;
 }

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Model } from '../domain/batch_export.ts';
+import { eventColumnTypes } from '../source/events_query.ts';
 import { columnTypesOf, type Relations } from '../source/relations.ts';
 import type { SourceConnections } from '../source/source_connection.ts';
 import type { RowRange } from '../source/source.ts';
@@ -92,14 +92,11 @@ const readTypes = (
   relations: Relations,
   signal: AbortSignal,
 ): Promise<SourceTypes> =>
-  connections.read({}, signal, async ({ connection }) => {
-    const typesOf = (name: Model) => columnTypesOf(connection, relations[name]);
-    if (model === 'persons') return { persons: await typesOf('persons') };
-    const events = await typesOf('events');
-    return events.has('person_properties') && !selection.query
-      ? { events }
-      : { events, persons: await typesOf('persons') };
-  });
+  connections.read({}, signal, async ({ connection }) =>
+    model === 'persons'
+      ? { persons: await columnTypesOf(connection, relations.persons) }
+      : eventColumnTypes(connection, relations, selection),
+  );
 
 /** Errors of a database and of the way to it carry a code; the control database has other words for them. */
 function refuse(error: unknown): never {
