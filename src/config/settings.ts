@@ -51,6 +51,11 @@ const schema = z.object({
    * Roles are assumed with those in any case, as far as the machine is allowed to.
    */
   EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: switchOf(true),
+  /**
+   * A file with the workflows that `exportd bundle` of the same version wrote. Without it a worker bundles them by itself
+   * each time it starts, which takes seconds.
+   */
+  EXPORTD_WORKFLOW_BUNDLE: z.string().min(1).optional(),
   /** Prefix of both task queues, so that several deployments can share a namespace. */
   EXPORTD_TASK_QUEUE: z.string().min(1).default('exportd'),
 
@@ -108,8 +113,8 @@ const schema = z.object({
   EXPORTD_ACTIVITY_RETRY_MAX_MS: milliseconds(minute, 10),
   EXPORTD_HEARTBEAT_TIMEOUT_MS: milliseconds(30 * second, 500),
   /**
-   * How long a worker may hold a workflow task before another gets it: also how long an export stands still after its
-   * worker was killed in one. A worker with more to do than it can loses its tasks when it is too short. Local activities
+   * How long a worker may hold a workflow task, and how long one may wait for the worker that has its workflow in memory,
+   * before another gets it: also how long an export stands still after its worker was killed. A worker with more to do than it can loses its tasks when it is too short. Local activities
    * that take longer renew it.
    */
   EXPORTD_WORKFLOW_TASK_TIMEOUT_MS: milliseconds(10 * second, 1_000),

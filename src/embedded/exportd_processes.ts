@@ -15,6 +15,8 @@ export interface ExportdProcesses {
 export interface ExportdOptions {
   /** Options of Node for the worker, e.g. to profile it. */
   readonly workerNodeOptions?: readonly string[];
+  /** A file with the workflows, so that the worker need not bundle them, nor one that takes its place. */
+  readonly workflowBundle?: string;
 }
 
 const main = join(import.meta.dirname, '../cli/main.ts');
@@ -56,9 +58,10 @@ export async function startExportd(
   children: Children,
   environment: StackEnvironment,
   baseUrl: string,
-  { workerNodeOptions }: ExportdOptions = {},
+  { workerNodeOptions, workflowBundle }: ExportdOptions = {},
 ): Promise<ExportdProcesses> {
-  const worker = children.start(program('worker', environment, workerNodeOptions));
+  const bundled = workflowBundle === undefined ? {} : { EXPORTD_WORKFLOW_BUNDLE: workflowBundle };
+  const worker = children.start(program('worker', { ...bundled, ...environment }, workerNodeOptions));
   const server = children.start(program('server', environment));
   const workerEnds = worker.exited.then((how) => {
     throw new LaunchError(

@@ -1,5 +1,6 @@
 import { readSettings, type Settings } from '../config/settings.ts';
 import { migrate, migrateSource } from '../journal/migrate.ts';
+import { writeWorkflowBundle } from '../temporal/bundle.ts';
 import { createChildren, endRecordedProcesses, type Child, type Children } from './children.ts';
 import { asLaunchError, openDataFolder, type DataFolder } from './data_folder.ts';
 import { ensureUser } from './demo/accounts.ts';
@@ -84,12 +85,16 @@ async function bringUp(stack: Stack, demo: boolean): Promise<void> {
   const bucketMade = servers.objectStore.then((store) =>
     demo ? ensureBucket(store, demoBucket) : undefined,
   );
-  const exportd = Promise.all([migrated, servers.temporal]).then(async ([databaseUrl, temporal]) => {
+  const workflowBundle = folder.inside('workflows.js');
+  const parts = Promise.all([migrated, servers.temporal, writeWorkflowBundle(workflowBundle)]);
+  const exportd = parts.then(async ([databaseUrl, temporal]) => {
     const keys = keepSecrets(folder).encryptionKeys;
     const environment = stackEnvironment({ databaseUrl, temporal, httpPort }, keys, demo);
     writeStack(folder, environment);
     report('Starting server and worker');
-    const processes = await startExportd(children, environment, baseUrl(settings, httpPort));
+    const processes = await startExportd(children, environment, baseUrl(settings, httpPort), {
+      workflowBundle,
+    });
     report(`exportd answers on ${baseUrl(settings, httpPort)}`);
     return processes;
   });

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from '../telemetry/logger.ts';
+import { SettingsError, type Settings } from '../config/settings.ts';
 
 const bundler = join(import.meta.dirname, 'bundler_program.ts');
 const productWorkflows = join(import.meta.dirname, '../../workflows/index.ts');
@@ -9,12 +10,9 @@ const productWorkflows = join(import.meta.dirname, '../../workflows/index.ts');
  * Bundles the workflows for Temporal's sandbox. Takes a few seconds; a process does it once. It is done in a process of
  * its own, since a bundler and a compiler would leave 130 MB behind in one that lives for months.
  * @param workflowsPath the module that exports them
- * @throws Error with what the bundler complained of
+ * @throws Error with what the bundler complained of, were it only a warning
  */
-export async function bundleWorkflows(
-  logger: Logger,
-  workflowsPath = productWorkflows,
-): Promise<{ code: string }> {
+export async function bundleWorkflows(workflowsPath = productWorkflows): Promise<{ code: string }> {
   const process_ = spawn(process.execPath, [bundler, workflowsPath], { stdio: ['ignore', 'pipe', 'pipe'] });
   let code = '';
   let complaints = '';
@@ -24,8 +22,29 @@ export async function bundleWorkflows(
     process_.once('error', reject);
     process_.once('close', (exitCode, signal) => resolve(signal ?? exitCode));
   });
-  if (ending !== 0)
+  if (ending !== 0 || complaints !== '')
     throw new Error(`The workflows could not be bundled (${String(ending)}): ${complaints.trim()}`);
-  if (complaints !== '') logger.warn({ complaints }, 'The workflows were bundled with complaints.');
+  return { code };
+}
+
+/** Bundles the workflows into a file for workers to start with, all of it or nothing. */
+export async function writeWorkflowBundle(path: string): Promise<void> {
+  const { code } = await bundleWorkflows();
+  const beside = `${path}.${process.pid}`;
+  await writeFile(beside, code);
+  await rename(beside, path);
+}
+
+/** The bundle of the setting, or a new one. @throws SettingsError when the file cannot be read. */
+export async function workflowBundleOf({
+  EXPORTD_WORKFLOW_BUNDLE: path,
+}: Pick<Settings, 'EXPORTD_WORKFLOW_BUNDLE'>): Promise<{ code: string }> {
+  if (path === undefined) return bundleWorkflows();
+  const code = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new SettingsError(
+      `EXPORTD_WORKFLOW_BUNDLE: ${path} cannot be read; write it with exportd bundle, or leave the setting out.`,
+      { cause: error },
+    );
+  });
   return { code };
 }

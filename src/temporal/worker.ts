@@ -30,6 +30,7 @@ export interface WorkerDependencies {
     | 'TEMPORAL_NAMESPACE'
     | 'EXPORTD_TASK_QUEUE'
     | 'EXPORTD_HEARTBEAT_TIMEOUT_MS'
+    | 'EXPORTD_WORKFLOW_TASK_TIMEOUT_MS'
     | 'EXPORTD_CACHED_WORKFLOWS'
     | 'EXPORTD_QUERY_SLOTS'
     | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS'
@@ -85,6 +86,7 @@ export async function createWorkers(dependencies: WorkerDependencies): Promise<W
       ...dependencies.queryEndActivities,
     },
     maxCachedWorkflows,
+    stickyQueueScheduleToStartTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT_MS,
     // The SDK takes no more at once than it keeps.
     maxConcurrentWorkflowTaskExecutions: Math.min(workflowTasksAtOnce, maxCachedWorkflows),
     maxConcurrentLocalActivityExecutions: workflowTasksAtOnce,

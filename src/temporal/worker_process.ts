@@ -26,7 +26,7 @@ import { deleteExpiredQueries } from '../queries/retention.ts';
 import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { createBackfillClient } from './backfill_client.ts';
-import { bundleWorkflows } from './bundle.ts';
+import { workflowBundleOf } from './bundle.ts';
 import { connectWorkers, createClient, whenTemporalAnswers } from './connections.ts';
 import { createNotificationClient } from './notification_client.ts';
 import { createQueryClient } from './query_client.ts';
@@ -136,7 +136,7 @@ async function serve(
   };
   const reconciler = createReconciler({ pool, pass, settings, logger });
   try {
-    const workflowBundle = await bundleWorkflows(logger);
+    const workflowBundle = await workflowBundleOf(settings);
     const connection = await whenTemporalAnswers(() => connectWorkers(settings), logger, signal);
     await whenTemporalAnswers(() => registerSearchAttributes(temporal, signal), logger, signal);
     const workers = await createWorkers({

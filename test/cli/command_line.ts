@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { fromSetUp } from '../setup/environment.ts';
 
 /** How a command ended. */
 export interface CommandResult {
@@ -19,7 +20,13 @@ export const exportd = (
     execFile(
       process.execPath,
       [join(root, 'src/cli/main.ts'), ...args],
-      { env: { EXPORTD_DATA_DIR: join(root, '.exportd-test/no-stack'), ...environment } },
+      {
+        env: {
+          EXPORTD_DATA_DIR: join(root, '.exportd-test/no-stack'),
+          NODE_COMPILE_CACHE: fromSetUp('NODE_COMPILE_CACHE'),
+          ...environment,
+        },
+      },
       (error, stdout, stderr) => {
         resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr });
       },

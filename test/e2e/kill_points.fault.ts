@@ -13,8 +13,8 @@ import { createS3Proxy, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts'
 import { startStack, type ShownRun, type Stack } from './stack.ts';
 import { verified } from './verified.ts';
 
-/** Enough for three parts in every format. */
-const rows = 2_600;
+/** Enough for a part and a half in every format. */
+const rows = 1_700;
 const range = { start_at: hourAgo(3).toISOString(), end_at: hourAgo(2).toISOString() };
 
 const everyPoint = Object.keys(killPoints) as KillPoint[];

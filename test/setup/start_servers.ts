@@ -1,10 +1,12 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { cacheFolder } from '../../src/embedded/cache_folder.ts';
 import { createChildren, endRecordedProcesses } from '../../src/embedded/children.ts';
 import { openDataFolder } from '../../src/embedded/data_folder.ts';
 import { LockHeld, takeLock } from '../../src/embedded/lock.ts';
 import { createReport } from '../../src/embedded/report.ts';
 import { startServers } from '../../src/embedded/servers/start_servers.ts';
+import { writeWorkflowBundle } from '../../src/temporal/bundle.ts';
 import { createTemplateDatabase } from './template_database.ts';
 
 const runsFolder = join(import.meta.dirname, '../../.exportd-test');
@@ -38,6 +40,9 @@ export default async function setUp(): Promise<void> {
   process.once('exit', () => children.killAll());
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => process.exit(130));
   const report = createReport();
+  // Of all processes that tests start, which are many.
+  process.env.NODE_COMPILE_CACHE = cacheFolder('compiled');
+  const workflowBundle = join(path, 'workflows.js');
   const servers = await startServers(folder, children, { durable: false, useEnvironment: false }, report);
   const templated = servers.postgresql.then(createTemplateDatabase);
   const [databaseUrl, temporal, objectStore] = await Promise.all([
@@ -45,9 +50,11 @@ export default async function setUp(): Promise<void> {
     servers.temporal,
     servers.objectStore,
     templated,
+    writeWorkflowBundle(workflowBundle),
   ]);
   Object.assign(process.env, {
     EXPORTD_TEST_FOLDER: path,
+    EXPORTD_WORKFLOW_BUNDLE: workflowBundle,
     EXPORTD_TEST_DATABASE_URL: databaseUrl,
     EXPORTD_TEST_TEMPORAL_ADDRESS: temporal.address,
     EXPORTD_TEST_S3_ENDPOINT: objectStore.endpoint,

@@ -1,6 +1,4 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { NativeConnection, type WorkflowBundleOption } from '@temporalio/worker';
 import { createAppendActivities } from '../../activities/append.ts';
@@ -22,9 +20,8 @@ import { productQueryKinds } from '../../src/queries/product_kinds.ts';
 import type { QueryKinds } from '../../src/queries/registry.ts';
 import { everyRow } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
-import { createLogger, type Logger } from '../../src/telemetry/logger.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
 import { createBackfillClient } from '../../src/temporal/backfill_client.ts';
-import { bundleWorkflows } from '../../src/temporal/bundle.ts';
 import { createClient } from '../../src/temporal/connections.ts';
 import { createLostSignals } from '../../src/temporal/lost_signals.ts';
 import { createExportSlots } from '../../src/temporal/export_slots.ts';
@@ -42,6 +39,7 @@ import { hourAgo } from '../setup/hours.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { patience } from '../setup/patience.ts';
+import { sharedBundle } from '../setup/shared_bundle.ts';
 import { until } from '../setup/until.ts';
 import { createBehaviour, standInExport, standInSource, standInUpkeep, type Behaviour } from './stand_ins.ts';
 
@@ -88,16 +86,6 @@ export interface ControlStack {
   close(): Promise<void>;
 }
 
-/** Bundled once for all test files of a run of Jest. */
-export async function sharedBundle(logger: Logger): Promise<WorkflowBundleOption> {
-  const codePath = join(fromSetUp('EXPORTD_TEST_FOLDER'), 'workflow_bundle.js');
-  if (existsSync(codePath)) return { code: readFileSync(codePath, 'utf8') };
-  const { code } = await bundleWorkflows(logger);
-  writeFileSync(`${codePath}.${String(process.pid)}`, code);
-  renameSync(`${codePath}.${String(process.pid)}`, codePath);
-  return { code };
-}
-
 /** Source and destination of a stack that has real ones. */
 export interface DataPlane {
   readonly source: Source;
@@ -131,7 +119,7 @@ export async function createControlStack(
   const { client } = temporal;
   await registerSearchAttributes(temporal, AbortSignal.timeout(60_000));
   const connection = await NativeConnection.connect({ address: settings.TEMPORAL_ADDRESS });
-  const workflowBundle = await sharedBundle(logger);
+  const workflowBundle = sharedBundle();
   const { pool } = database;
   const keyRing = createKeyRing(`test:${randomBytes(32).toString('base64')}`);
   const journal = createJournal(pool);

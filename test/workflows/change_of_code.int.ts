@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { backfillWorkflowId, runWorkflowId, scheduleWorkflowId } from '../../workflows/messages.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
 import { bundleWorkflows } from '../../src/temporal/bundle.ts';
 import { startsPerInterval } from '../disasters/run_starts.ts';
 import { until } from '../setup/until.ts';
@@ -11,8 +10,7 @@ let stack: ControlStack;
 let changed: { code: string };
 beforeAll(async () => {
   stack = await createControlStack();
-  const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
-  changed = await bundleWorkflows(logger, join(import.meta.dirname, 'changed/index.ts'));
+  changed = await bundleWorkflows(join(import.meta.dirname, 'changed/index.ts'));
   await stack.startWorker();
 });
 afterAll(() => stack.close());

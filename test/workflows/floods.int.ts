@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Worker, type ReplayHistoriesIterable } from '@temporalio/worker';
-import { createLogger } from '../../src/telemetry/logger.ts';
 import type { ScheduleInput } from '../../workflows/messages.ts';
 import { until } from '../setup/until.ts';
-import { createControlStack, sharedBundle, type ControlStack } from '../temporal/control_stack.ts';
+import { sharedBundle } from '../setup/shared_bundle.ts';
+import { createControlStack, type ControlStack } from '../temporal/control_stack.ts';
 
 let stack: ControlStack;
 beforeAll(async () => {
@@ -56,7 +56,7 @@ async function replayed(id: string): Promise<string[]> {
   const histories: { workflowId: string; history: Awaited<ReturnType<typeof fetchHistory>> }[] = [];
   for (const runId of await chainOf(id))
     histories.push({ workflowId: `batch-export-${id}`, history: await fetchHistory(id, runId) });
-  const workflowBundle = await sharedBundle(createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }));
+  const workflowBundle = sharedBundle();
   const outcomes: string[] = [];
   const iterable: ReplayHistoriesIterable = histories;
   for await (const { error } of Worker.runReplayHistories({ workflowBundle, replayName: 'floods' }, iterable))

@@ -18,7 +18,7 @@ describe('the workflows', () => {
       workflowId: name,
       history: historyFromJSON(JSON.parse(readFileSync(join(folder, name), 'utf8'))),
     }));
-    const options = { workflowBundle: await bundleWorkflows(logger), replayName: 'histories' };
+    const options = { workflowBundle: await bundleWorkflows(), replayName: 'histories' };
     const outcomes: string[] = [];
     for await (const { workflowId, error } of Worker.runReplayHistories(options, histories))
       outcomes.push(`${workflowId}: ${error?.message ?? 'replayed'}`);

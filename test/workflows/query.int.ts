@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { currentActivity, withHeartbeats } from '../../activities/activity_context.ts';
 import { queryWorkflowId, workflowTypes, type QueryInput } from '../../workflows/messages.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
-import { createControlStack, sharedBundle, type ControlStack } from '../temporal/control_stack.ts';
+import { sharedBundle } from '../setup/shared_bundle.ts';
+import { createControlStack, type ControlStack } from '../temporal/control_stack.ts';
 
 let stack: ControlStack;
 let connection: NativeConnection;
@@ -25,7 +25,7 @@ it('a query counts as cancelled, too, when its attempt fails while it is being c
   const worker = await Worker.create({
     connection,
     taskQueue: task_queue,
-    workflowBundle: await sharedBundle(createLogger('test', stack.settings)),
+    workflowBundle: sharedBundle(),
     activities: {
       runStoredQuery: () =>
         withHeartbeats(

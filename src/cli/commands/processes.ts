@@ -6,7 +6,7 @@ import { withPool } from '../with_pool.ts';
 
 // What a command works with is loaded when it runs: the SDKs alone take most of a second.
 
-/** `up`, `server`, `worker`, `migrate` and `rebuild`. */
+/** `up`, `server`, `worker`, `bundle`, `migrate` and `rebuild`. */
 export function addProcessCommands(program: Command): void {
   program
     .command('up')
@@ -32,6 +32,16 @@ export function addProcessCommands(program: Command): void {
       keepYoungGenerationSmall();
       const { runWorker } = await import('../../temporal/worker_process.ts');
       await runWorker(commandSettings(process.env));
+    });
+
+  program
+    .command('bundle <file>')
+    .description(
+      'write the workflows for EXPORTD_WORKFLOW_BUNDLE, so that workers start without bundling them',
+    )
+    .action(async (file: string) => {
+      const { writeWorkflowBundle } = await import('../../temporal/bundle.ts');
+      await writeWorkflowBundle(file);
     });
 
   program
