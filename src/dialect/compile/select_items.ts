@@ -1,7 +1,7 @@
 import type { Expression, OrderItem, Select, Star } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
 import { printExpression } from '../print/print.ts';
-import type { Relation } from '../resolve/relation.ts';
+import type { Members, Refused, Relation } from '../resolve/relation.ts';
 import type { Scope } from '../resolve/scope.ts';
 import { noFacts, type Value } from '../resolve/value.ts';
 import { walk } from '../walk.ts';
@@ -27,7 +27,7 @@ export function selectItems(compiler: Compiler, select: Select, scope: Scope): r
 }
 
 function starItems(compiler: Compiler, star: Star, scope: Scope): readonly Output[] {
-  const relation = starRelation(star, scope);
+  const relation = starMembers(star, scope);
   const names = relation.star().filter((name) => !star.exclude.some(({ text }) => text === name));
   for (const { text, start, end } of star.exclude)
     if (relation.member(text) === undefined)
@@ -46,7 +46,7 @@ function starItems(compiler: Compiler, star: Star, scope: Scope): readonly Outpu
   });
 }
 
-function starRelation(star: Star, { relations, statement }: Scope): Relation {
+function starMembers(star: Star, { relations, statement }: Scope): Members {
   if (star.table.length === 0) {
     const [only, ...more] = relations;
     if (only === undefined) throw statement.error('There is no table for `*`.', star);
@@ -59,9 +59,20 @@ function starRelation(star: Star, { relations, statement }: Scope): Relation {
     return only;
   }
   const path = star.table.map(({ text }) => text).join('.');
-  const found = relations.find(({ name }) => name === path);
+  const found = relations.find(({ name }) => name === path) ?? nestedRow(path, relations);
   if (found === undefined) throw statement.error(`Unknown table \`${path}\`.`, star);
-  return found;
+  if (!('kind' in found)) return found;
+  throw statement.error(found.sentence, star, found.suggestion);
+}
+
+/** The row inside a row that `person`, or `e.person`, names. */
+function nestedRow(path: string, relations: readonly Relation[]): Members | Refused | undefined {
+  const members = relations.map((relation) => {
+    const isQualified = relation.name !== null && path.startsWith(`${relation.name}.`);
+    return relation.member(isQualified ? path.slice(relation.name.length + 1) : path);
+  });
+  const found = members.find((member) => member?.kind === 'nested' || member?.kind === 'refused');
+  return found?.kind === 'nested' ? found.members : found;
 }
 
 /** Names that SELECT and ARRAY JOIN give to expressions. @throws DialectError for one given twice. */

@@ -32,6 +32,8 @@ export interface Members {
   readonly member: (name: string) => Member | undefined;
   /** All names, for suggestions. */
   readonly names: () => readonly string[];
+  /** What `*` stands for. */
+  readonly star: () => readonly string[];
 }
 
 /**
@@ -51,8 +53,6 @@ export interface Narrowing {
 export interface Relation extends Members {
   /** What the query calls it; null for a query without a name. */
   readonly name: string | null;
-  /** What `*` stands for. */
-  readonly star: () => readonly string[];
   /** Its SQL, once all names have been asked for: it reads those columns and no others. */
   readonly from: () => Sql;
   /** The number of a row, where the rows have an order: arrays of values are put together in it. */

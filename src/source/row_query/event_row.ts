@@ -44,8 +44,10 @@ export function createEventRow(statement: Statement, name: string, place: RowPla
       ? sql`coalesce(${own}, ${current})`
       : sql`coalesce(${own}::jsonb, ${current}::jsonb)`;
   };
+  const personNames = () => ['id', 'properties', 'created_at'];
   const members: Members = {
-    names: () => ['id', 'properties', 'created_at'],
+    names: personNames,
+    star: personNames,
     member: (wanted) => {
       if (wanted === 'id') return row.column('person_id');
       if (wanted === 'properties') return column(personProperties(), scalar('json', true));

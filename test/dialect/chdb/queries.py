@@ -166,8 +166,18 @@ def outside_quotes(pattern, replacement, text):
     return re.sub(f'{quoted}|{pattern}', lambda m: m.group(0) if m.group(0)[0] in "'`" else m.expand(replacement), text)
 
 
+def row_of(found):
+    """`person.*` as the columns that it stands for, which have their names."""
+    before, row, without = found.groups()
+    if row is None:
+        return found.group(0)
+    names = ['id', 'created_at', 'properties'] if row == 'person' else group_names
+    return ', '.join(f'{before}{row}__{name} AS {name}' for name in names if name != without)
+
+
 def in_clickhouse(query):
     text = path.sub(property_of, query)
+    text = re.sub(quoted + r'|(?<![\w.])((?:[A-Za-z_]\w*\.)?)(person|group_\d)\.\*(?: EXCLUDE\((\w+)\))?', row_of, text)
     text = re.sub(r"([\w.]+|'[^']*') (=~\*?|!~\*?) '([^']*)'", matched, text)
     for pattern, replacement in [
         (

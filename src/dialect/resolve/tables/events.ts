@@ -94,6 +94,7 @@ export class EventsRelation implements Relation {
       kind: 'nested',
       members: {
         names: current.names,
+        star: current.star,
         member: (name) => {
           const member = current.member(name);
           if (name !== 'properties' || carried === undefined || member?.kind !== 'column') return member;
@@ -111,11 +112,9 @@ export class EventsRelation implements Relation {
   #personOnEvent(): Member {
     const person = this.#person();
     if (person.kind !== 'nested') return person;
-    const { members } = person;
-    return {
-      kind: 'nested',
-      members: { names: () => ['id', 'properties'], member: members.member },
-    };
+    const { member } = person.members;
+    const names = () => ['id', 'properties'];
+    return { kind: 'nested', members: { names, star: names, member } };
   }
 
   #persons(): PersonsRelation {

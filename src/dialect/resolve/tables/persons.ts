@@ -56,7 +56,8 @@ export function personOf(id: Sql, persons: () => PersonsRelation): Members {
       const member = persons().member(name);
       return member?.kind === 'column' ? { ...member, type: { ...member.type, nullable: true } } : member;
     },
-    names: () => ['id', 'created_at', 'properties'],
+    names: () => starOf(fields),
+    star: () => starOf(fields),
   };
   return person;
 }
