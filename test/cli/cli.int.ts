@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { exportBody, openFacade, type Facade } from '../http/facade.ts';
+import { fromSetUp } from '../setup/environment.ts';
+import { sharedBundle } from '../setup/shared_bundle.ts';
 import { exportd } from './command_line.ts';
 
 let facade: Facade;
@@ -28,6 +32,7 @@ describe('exportd', () => {
       'up',
       'server',
       'worker',
+      'bundle',
       'migrate',
       'rebuild',
       'doctor',
@@ -41,6 +46,15 @@ describe('exportd', () => {
     ])
       expect(all.stdout).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
     expect(one.stdout).toContain('batch_export:write');
+  });
+
+  it('bundles the workflows for workers to start with', async () => {
+    const path = join(fromSetUp('EXPORTD_TEST_FOLDER'), `${randomUUID()}.js`);
+    const { code, stdout, stderr } = await exportd({}, 'bundle', path);
+    expect([code, stdout, stderr]).toEqual([0, '', '']);
+    expect(readFileSync(path, 'utf8') === sharedBundle().code).toBe(true);
+    const nowhere = await exportd({}, 'bundle', '/nowhere/workflows.js');
+    expect([nowhere.code, nowhere.stderr]).toEqual([1, expect.stringContaining('/nowhere/workflows.js')]);
   });
 
   it('makes a user, a project and a key that the service takes, until it is revoked', async () => {
@@ -135,6 +149,16 @@ describe('exportd', () => {
       { DATABASE_URL: 'postgres://127.0.0.1:1/x' },
       ['server'],
       /EXPORTD_ENCRYPTION_KEYS/,
+    ],
+    [
+      'with a bundle of workflows that is not there',
+      {
+        DATABASE_URL: 'postgres://127.0.0.1:1/x',
+        EXPORTD_ENCRYPTION_KEYS: `main:${Buffer.alloc(32, 1).toString('base64')}`,
+        EXPORTD_WORKFLOW_BUNDLE: '/nowhere/workflows.js',
+      },
+      ['worker'],
+      /EXPORTD_WORKFLOW_BUNDLE: .* exportd bundle/,
     ],
     ['without a service', {}, ['export', 'list'], /EXPORTD_BASE_URL/],
     [
