@@ -25,6 +25,8 @@ it('a query counts as cancelled, too, when its attempt fails while it is being c
   const worker = await Worker.create({
     connection,
     taskQueue: task_queue,
+    // A cancellation arrives with a heartbeat, of which the SDK would send one in 48 s.
+    maxHeartbeatThrottleInterval: 200,
     workflowBundle: sharedBundle(),
     activities: {
       runStoredQuery: () =>
