@@ -114,8 +114,8 @@ const schema = z.object({
   EXPORTD_HEARTBEAT_TIMEOUT_MS: milliseconds(30 * second, 500),
   /**
    * How long a worker may hold a workflow task, and how long one may wait for the worker that has its workflow in memory,
-   * before another gets it: also how long an export stands still after its worker was killed. A worker with more to do than it can loses its tasks when it is too short. Local activities
-   * that take longer renew it.
+   * before another gets it: also how long an export stands still after its worker was killed. A worker with more to do
+   * than it can loses its tasks when it is too short. Local activities that take longer renew it.
    */
   EXPORTD_WORKFLOW_TASK_TIMEOUT_MS: milliseconds(10 * second, 1_000),
   /** How often it is looked what there is to clean up in buckets and to count again in the source. */

@@ -49,6 +49,7 @@ export class PersonsRelation implements Relation {
 
 /** `person` of a row that knows its person's id: what is asked of it is read from persons. */
 export function personOf(id: Sql, persons: () => PersonsRelation): Members {
+  const names = () => starOf(fields);
   const person: Members = {
     // A person that is gone has an id and nothing else.
     member: (name) => {
@@ -56,8 +57,8 @@ export function personOf(id: Sql, persons: () => PersonsRelation): Members {
       const member = persons().member(name);
       return member?.kind === 'column' ? { ...member, type: { ...member.type, nullable: true } } : member;
     },
-    names: () => starOf(fields),
-    star: () => starOf(fields),
+    names,
+    star: names,
   };
   return person;
 }
