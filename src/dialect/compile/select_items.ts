@@ -1,7 +1,8 @@
 import type { Expression, OrderItem, Select, Star } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
 import { printExpression } from '../print/print.ts';
-import type { Members, Refused, Relation } from '../resolve/relation.ts';
+import { resolveRow } from '../resolve/fields.ts';
+import type { Members } from '../resolve/relation.ts';
 import type { Scope } from '../resolve/scope.ts';
 import { noFacts, type Value } from '../resolve/value.ts';
 import { walk } from '../walk.ts';
@@ -46,7 +47,8 @@ function starItems(compiler: Compiler, star: Star, scope: Scope): readonly Outpu
   });
 }
 
-function starMembers(star: Star, { relations, statement }: Scope): Members {
+function starMembers(star: Star, scope: Scope): Members {
+  const { relations, statement } = scope;
   if (star.table.length === 0) {
     const [only, ...more] = relations;
     if (only === undefined) throw statement.error('There is no table for `*`.', star);
@@ -59,20 +61,12 @@ function starMembers(star: Star, { relations, statement }: Scope): Members {
     return only;
   }
   const path = star.table.map(({ text }) => text).join('.');
-  const found = relations.find(({ name }) => name === path) ?? nestedRow(path, relations);
-  if (found === undefined) throw statement.error(`Unknown table \`${path}\`.`, star);
-  if (!('kind' in found)) return found;
-  throw statement.error(found.sentence, star, found.suggestion);
-}
-
-/** The row inside a row that `person`, or `e.person`, names. */
-function nestedRow(path: string, relations: readonly Relation[]): Members | Refused | undefined {
-  const members = relations.map((relation) => {
-    const isQualified = relation.name !== null && path.startsWith(`${relation.name}.`);
-    return relation.member(isQualified ? path.slice(relation.name.length + 1) : path);
-  });
-  const found = members.find((member) => member?.kind === 'nested' || member?.kind === 'refused');
-  return found?.kind === 'nested' ? found.members : found;
+  const found = relations.find(({ name }) => name === path);
+  if (found !== undefined) return found;
+  const row = resolveRow(star.table, scope);
+  if (row === undefined) throw statement.error(`Unknown table \`${path}\`.`, star);
+  if (row.kind === 'nested') return row.members;
+  throw statement.error(row.sentence, star, row.suggestion);
 }
 
 /** Names that SELECT and ARRAY JOIN give to expressions. @throws DialectError for one given twice. */

@@ -2,16 +2,24 @@ import type { Expression, Field, Name } from '../ast.ts';
 import { nearestName } from '../nearest_name.ts';
 import { writeQuoted } from '../quoted_text.ts';
 import { tableNames } from './tables/tables.ts';
-import type { Member, Relation } from './relation.ts';
+import type { Member, Nested, Refused, Relation } from './relation.ts';
 import type { Scope } from './scope.ts';
 import type { Value } from './value.ts';
 
 /** What the beginning of a path names; `rest` are the parts behind it. */
-export type Resolved = { readonly rest: readonly Name[] } & (
-  | { readonly kind: 'value'; readonly value: Value }
-  | { readonly kind: 'expression'; readonly expression: Expression }
-  | { readonly kind: 'member'; readonly member: Member; readonly name: Name }
-);
+export type Resolved =
+  | ResolvedMember
+  | ({ readonly rest: readonly Name[] } & (
+      | { readonly kind: 'value'; readonly value: Value }
+      | { readonly kind: 'expression'; readonly expression: Expression }
+    ));
+
+interface ResolvedMember {
+  readonly kind: 'member';
+  readonly member: Member;
+  readonly name: Name;
+  readonly rest: readonly Name[];
+}
 
 /**
  * What a path such as `e.person.properties.email` begins with. A name inside an expression with a name means what the
@@ -25,36 +33,55 @@ export function resolveField(field: Field, scope: Scope): Resolved {
   const parameter = scope.lambdas.get(name);
   if (parameter !== undefined) return { kind: 'value', value: parameter, rest };
   const alias = scope.aliases.get(name);
-  const ofTable = alias === undefined ? undefined : qualifiedMember(field, scope, false);
+  const ofTable = alias === undefined ? undefined : qualifiedMember(field.path, scope, false);
   if (ofTable !== undefined) return ofTable;
   if (alias !== undefined && !scope.expanding.includes(alias))
     return { kind: 'expression', expression: alias, rest };
   const joined = scope.joinedArrays.get(name);
   if (joined !== undefined) return { kind: 'value', value: joined, rest };
-  const qualified = qualifiedMember(field, scope, true);
+  const qualified = qualifiedMember(field.path, scope, true);
   if (qualified !== undefined) return qualified;
   const merged = scope.merged.get(name);
   if (merged !== undefined) return { kind: 'member', member: merged, name: first, rest };
-  const found = scope.relations.flatMap((relation) => {
-    const member = relation.member(name);
-    return member === undefined ? [] : [{ relation, member }];
-  });
-  const [only, another] = found;
-  if (another !== undefined)
-    throw ambiguous(
-      first,
-      found.map(({ relation }) => relation),
-      scope,
-    );
-  if (only !== undefined) return { kind: 'member', member: only.member, name: first, rest };
+  const member = onlyMember(first, scope);
+  if (member !== undefined) return { kind: 'member', member, name: first, rest };
   const expression = cteExpression(name, scope);
   if (expression !== undefined && !scope.expanding.includes(expression))
     return { kind: 'expression', expression, rest };
   throw unknownField(field, first, scope);
 }
 
+/** What a name without a table means. @throws DialectError when several relations have it. */
+function onlyMember(name: Name, scope: Scope): Member | undefined {
+  const found = scope.relations.flatMap((relation) => {
+    const member = relation.member(name.text);
+    return member === undefined ? [] : [{ relation, member }];
+  });
+  const [only, another] = found;
+  if (another !== undefined)
+    throw ambiguous(
+      name,
+      found.map(({ relation }) => relation),
+      scope,
+    );
+  return only?.member;
+}
+
+/** The row inside a row that the path before a star names, such as `person` or `e.person`. @throws DialectError */
+export function resolveRow(path: readonly Name[], scope: Scope): Nested | Refused | undefined {
+  const [first, ...rest] = path;
+  const qualified = qualifiedMember(path, scope, false);
+  const alone = first === undefined || rest.length > 0 ? undefined : onlyMember(first, scope);
+  const member = qualified?.rest.length === 0 ? qualified.member : alone;
+  return member?.kind === 'column' ? undefined : member;
+}
+
 /** `e.event`, also where a table has no other name; a name with dots takes as many parts. */
-function qualifiedMember({ path }: Field, scope: Scope, isRequired: boolean): Resolved | undefined {
+function qualifiedMember(
+  path: readonly Name[],
+  scope: Scope,
+  isRequired: boolean,
+): ResolvedMember | undefined {
   for (const relation of scope.relations) {
     const parts = relation.name?.split('.').length ?? 0;
     const named = path.slice(0, parts).map(({ text }) => text);
