@@ -90,6 +90,7 @@ export function planFunnel(query: FunnelsQuery): FunnelPlan {
     isExclusive,
     hasIds:
       !isExclusive ||
+      definitions.length < length ||
       (attribution !== null && attribution !== 'all_events') ||
       (filter.funnelOrderType === 'strict' && exclusions.length > 0),
     optional: steps.map((step) => step.optionalInFunnel),

@@ -15,7 +15,7 @@ import {
   sampledIds,
 } from './asking.ts';
 import { answered, expectedOf } from './expected.ts';
-import { eventsArb, funnelArb, queryOf } from './random_funnels.ts';
+import { eventsArb, firstTime, funnelArb, queryOf } from './random_funnels.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -41,6 +41,25 @@ it('random funnels over random events give what a walk event by event gives', as
     ),
     { numRuns: 20 },
   );
+});
+
+it('of equal steps at the same time, the ones that come first make the attempt', async () => {
+  team += 1;
+  const event = { event: 'a', size: 's', plan: null, region: null };
+  // PostgreSQL keeps the order of equal rows only where they are few.
+  const events = Array.from({ length: 40 }, (_, number) => ({
+    ...event,
+    actor: `00000000-0000-0000-0000-00000000000${number % 4}`,
+    at: number < 36 ? firstTime + 1_800_000 : firstTime,
+    uuid: `10000000-0000-0000-0000-0000000000${number + 10}`,
+  }));
+  await insertEvents(database.pool, team, events);
+  const series = ['a', 'a'].map((name) => ({ kind: 'EventsNode', event: name }));
+  const dateRange = { date_from: '2026-10-24', date_to: '2026-10-25' };
+  expect(await ask(database.pool, team, { kind: 'FunnelsQuery', series, dateRange })).toMatchObject([
+    { count: 4 },
+    { count: 4, average_conversion_time: 1_800 },
+  ]);
 });
 
 it('a sample of a funnel gives what its distinct ids give, times what they are a part of', async () => {
