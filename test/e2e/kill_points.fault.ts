@@ -26,163 +26,170 @@ const formats = [
   { format: { file_format: 'Parquet', compression: 'zstd' }, points: pointsOfFiles },
 ] as const;
 
-describe.each(formats)(
-  'SIGKILL of the worker, $format.file_format $format.compression',
-  ({ format, points }) => {
-    let stack: Stack;
-    let proxy: S3Proxy;
-    let watch: ManifestWatch | undefined;
-    const holds: Held[] = [];
-    /** How many requests had come when the worker was killed. */
-    let killedAt = 0;
-    const killed = new Map<KillPoint, { exportId: string; prefix: string; run: ShownRun }>();
+/** A run that is killed somewhere; its export has a prefix of its own. */
+interface Killed {
+  readonly name: string;
+  readonly format: (typeof formats)[number]['format'];
+  readonly point: KillPoint;
+  readonly prefix: string;
+}
 
-    const prefixOf = (point: KillPoint): string => point.replaceAll(/[^a-z]+/g, '-');
-
-    async function firstGeneration(point: KillPoint): Promise<{ exportId: string; first: ShownRun }> {
-      const exportId = await stack.createExport({}, { ...format, prefix: prefixOf(point) });
-      await stack.call('POST', `/batch_exports/${exportId}/backfill/`, range);
-      const [run] = await stack.runs(exportId);
-      return { exportId, first: await stack.runIn(exportId, run?.id ?? '', 'Completed') };
-    }
-
-    async function startAgain(exportId: string, first: ShownRun): Promise<string> {
-      const { headers } = await stack.call('POST', `/batch_exports/${exportId}/runs/${first.id}/retry/`, {});
-      return headers.get('location')?.split('/').at(-2) ?? '';
-    }
-
-    /** All points at once: each has an export of its own, whose second run stands still there when the worker dies. */
-    beforeAll(async () => {
-      const bucket = await createBucket();
-      proxy = await createS3Proxy(bucket.endpoint);
-      stack = await startStack(
-        `kill-${format.file_format}`,
-        {
-          EXPORTD_EXPORT_SLOTS: String(points.length),
-          EXPORTD_HEARTBEAT_TIMEOUT_MS: '4000',
-          // As often as it gets: what is swept has to be what nobody needs.
-          EXPORTD_UPKEEP_INTERVAL_MS: '500',
-          EXPORTD_SWEEP_AFTER_MS: '500',
-          EXPORTD_GRACE_MS: '2000',
-          // Two row groups of Parquet, each of them a part.
-          EXPORTD_PAGE_BYTES: '8000000',
-        },
-        { bucket: { ...bucket, endpoint: proxy.endpoint } },
-      );
-      await insertLargeEvents(stack, hourAgo(3), rows);
-      const before = await Promise.all(points.map(firstGeneration));
-      watch = watchManifests(
-        bucket,
-        before.map(({ first }) => first.manifest_key ?? ''),
-      );
-
-      const start = holdRequests(proxy, 'the second runs begin', {
-        when: 'before',
-        matches: ({ operation }) => operation === 'CreateMultipartUpload',
-      });
-      const runs = await Promise.all(before.map(({ exportId, first }) => startAgain(exportId, first)));
-      for (const [index, point] of points.entries())
-        holds.push(
-          await killPoints[point]({ proxy, stack }, { id: runs[index] ?? '', prefix: prefixOf(point) }),
-        );
-      await until(() => start.held.length === points.length, 'every second run has begun');
-      start.release();
-      await Promise.all(holds.map((hold) => hold.reached()));
-      const underWay = () => proxy.requests.filter(({ ended }) => !ended).length;
-      const standing = () => holds.reduce((sum, hold) => sum + hold.requests(), 0);
-      await until(() => underWay() === standing(), 'nothing else is under way');
-
-      await stack.killWorker();
-      killedAt = proxy.requests.length;
-      await watch.readAll();
-      for (const hold of holds) await hold.cut();
-      await stack.startWorker();
-      for (const [index, point] of points.entries()) {
-        const exportId = before[index]?.exportId ?? '';
-        const run = await stack.runIn(exportId, runs[index] ?? '', 'Completed');
-        killed.set(point, { exportId, prefix: prefixOf(point), run });
-      }
-      await watch.readAll();
-    });
-    afterAll(async () => {
-      await watch?.stop();
-      for (const hold of holds) await hold.cut();
-      await stack.stop();
-      await proxy.close();
-    });
-
-    const at = (point: KillPoint) => {
-      const found = killed.get(point);
-      if (!found) throw new Error(`Nothing was killed ${point}.`);
-      return found;
-    };
-
-    it.each(points)('%s: the run ends Completed, nothing is lost or doubled', async (point) => {
-      const { exportId, run } = at(point);
-      expect(run).toMatchObject({ records_completed: rows, records_total_count: rows, generation: 2 });
-      const manifest = await readManifest(stack.bucket, run.manifest_key ?? '');
-      expect(manifest).toMatchObject({ run_id: run.id, generation: 2, rows });
-      const report = await verified(stack, exportId);
-      expect(report.findings).toEqual([]);
-      expect(report.totals).toMatchObject({ manifests: 1, rows });
-    });
-
-    it.each(points)('%s: what had arrived is not sent again', (point) => {
-      const { prefix } = at(point);
-      const sent = (from: number, to?: number) =>
-        proxy.requests
-          .slice(from, to)
-          .filter(
-            ({ operation, key }) =>
-              operation === 'UploadPart' && key.startsWith(`${prefix}/`) && key.includes('-g2.'),
-          );
-      const confirmed = confirmedOf(sent(0, killedAt));
-      const [completed] = proxy.requests.filter(
-        ({ operation, status, key }) =>
-          operation === 'CompleteMultipartUpload' &&
-          status === 200 &&
-          key.startsWith(`${prefix}/`) &&
-          key.includes('-g2.'),
-      );
-      const joined = [...(completed?.text ?? '').matchAll(/<PartNumber>(\d+)</g)].map(([, number]) =>
-        Number(number),
-      );
-      expect(joined.slice(0, confirmed.length)).toEqual(confirmed.map(({ partNumber }) => partNumber));
-      const again = sent(killedAt);
-      expect(again.map(({ partNumber }) => partNumber)).toEqual(joined.slice(confirmed.length));
-      const arrived = new Set(confirmed.map(({ digest }) => digest));
-      expect(again.filter(({ digest }) => arrived.has(digest))).toEqual([]);
-    });
-
-    const late = points.filter((point) => point.includes('while'));
-    if (late.length > 0)
-      it.each(late)('%s: the request that was on its way has arrived', (point) => {
-        const last = proxy.requests
-          .slice(0, killedAt)
-          .findLast(({ key }) => key.startsWith(`${at(point).prefix}/`));
-        expect(last).toMatchObject({ status: 200, ended: true });
-      });
-
-    it.each(points)('%s: the generation before stays whole until the new one is there', (point) => {
-      expect(watch?.rounds()).toBeGreaterThan(10);
-      expect(watch?.complaints(at(point).run.manifest_key ?? '')).toEqual([]);
-    });
-
-    it.each(points)('%s: what nobody needs is swept', async (point) => {
-      const { prefix, run } = at(point);
-      const { files } = await readManifest(stack.bucket, run.manifest_key ?? '');
-      const needed = [...files.map(({ key }) => key), run.manifest_key ?? ''].sort();
-      await until(
-        async () => isDeepStrictEqual((await keysUnder(stack.bucket, `${prefix}/`)).sort(), needed),
-        'the objects of the generation before are gone',
-      );
-      const { Uploads = [] } = await stack.bucket.client.send(
-        new ListMultipartUploadsCommand({ Bucket: stack.bucket.bucket, Prefix: `${prefix}/` }),
-      );
-      expect(Uploads).toEqual([]);
-    });
-  },
+const cases: readonly Killed[] = formats.flatMap(({ format, points }) =>
+  points.map((point) => {
+    const name = `${format.file_format}, ${point}`;
+    return { name, format, point, prefix: name.toLowerCase().replaceAll(/[^a-z]+/g, '-') };
+  }),
 );
+
+describe('SIGKILL of the worker', () => {
+  let stack: Stack;
+  let proxy: S3Proxy;
+  let watch: ManifestWatch | undefined;
+  const holds: Held[] = [];
+  /** How many requests had come when the worker was killed. */
+  let killedAt = 0;
+  const ended = new Map<string, { exportId: string; run: ShownRun }>();
+
+  async function firstGeneration({ format, prefix }: Killed): Promise<{ exportId: string; first: ShownRun }> {
+    const exportId = await stack.createExport({}, { ...format, prefix });
+    await stack.call('POST', `/batch_exports/${exportId}/backfill/`, range);
+    const [run] = await stack.runs(exportId);
+    return { exportId, first: await stack.runIn(exportId, run?.id ?? '', 'Completed') };
+  }
+
+  async function startAgain(exportId: string, first: ShownRun): Promise<string> {
+    const { headers } = await stack.call('POST', `/batch_exports/${exportId}/runs/${first.id}/retry/`, {});
+    return headers.get('location')?.split('/').at(-2) ?? '';
+  }
+
+  /** All at once: each has an export of its own, whose second run stands still at its point when the worker dies. */
+  beforeAll(async () => {
+    const bucket = await createBucket();
+    proxy = await createS3Proxy(bucket.endpoint);
+    stack = await startStack(
+      'kill',
+      {
+        EXPORTD_EXPORT_SLOTS: String(cases.length),
+        EXPORTD_HEARTBEAT_TIMEOUT_MS: '4000',
+        // As often as it gets: what is swept has to be what nobody needs.
+        EXPORTD_UPKEEP_INTERVAL_MS: '500',
+        EXPORTD_SWEEP_AFTER_MS: '500',
+        EXPORTD_GRACE_MS: '2000',
+        // Two row groups of Parquet, each of them a part.
+        EXPORTD_PAGE_BYTES: '8000000',
+      },
+      { bucket: { ...bucket, endpoint: proxy.endpoint } },
+    );
+    await insertLargeEvents(stack, hourAgo(3), rows);
+    const before = await Promise.all(cases.map(firstGeneration));
+    watch = watchManifests(
+      bucket,
+      before.map(({ first }) => first.manifest_key ?? ''),
+    );
+
+    const start = holdRequests(proxy, 'the second runs begin', {
+      when: 'before',
+      matches: ({ operation }) => operation === 'CreateMultipartUpload',
+    });
+    const runs = await Promise.all(before.map(({ exportId, first }) => startAgain(exportId, first)));
+    for (const [index, { point, prefix }] of cases.entries())
+      holds.push(await killPoints[point]({ proxy, stack }, { id: runs[index] ?? '', prefix }));
+    await until(() => start.held.length === cases.length, 'every second run has begun');
+    start.release();
+    await Promise.all(holds.map((hold) => hold.reached()));
+    const underWay = () => proxy.requests.filter((request) => !request.ended).length;
+    const standing = () => holds.reduce((sum, hold) => sum + hold.requests(), 0);
+    await until(() => underWay() === standing(), 'nothing else is under way');
+
+    await stack.killWorker();
+    killedAt = proxy.requests.length;
+    await watch.readAll();
+    for (const hold of holds) await hold.cut();
+    await stack.startWorker();
+    for (const [index, { name }] of cases.entries()) {
+      const exportId = before[index]?.exportId ?? '';
+      const run = await stack.runIn(exportId, runs[index] ?? '', 'Completed');
+      ended.set(name, { exportId, run });
+    }
+    await watch.readAll();
+  });
+  afterAll(async () => {
+    await watch?.stop();
+    for (const hold of holds) await hold.cut();
+    await stack.stop();
+    await proxy.close();
+  });
+
+  const endOf = ({ name }: Killed) => {
+    const found = ended.get(name);
+    if (!found) throw new Error(`Nothing was killed: ${name}.`);
+    return found;
+  };
+
+  it.each(cases)('$name: the run ends Completed, nothing is lost or doubled', async (one) => {
+    const { exportId, run } = endOf(one);
+    expect(run).toMatchObject({ records_completed: rows, records_total_count: rows, generation: 2 });
+    const manifest = await readManifest(stack.bucket, run.manifest_key ?? '');
+    expect(manifest).toMatchObject({ run_id: run.id, generation: 2, rows });
+    const report = await verified(stack, exportId);
+    expect(report.findings).toEqual([]);
+    expect(report.totals).toMatchObject({ manifests: 1, rows });
+  });
+
+  it.each(cases)('$name: what had arrived is not sent again', ({ prefix }) => {
+    const sent = (from: number, to?: number) =>
+      proxy.requests
+        .slice(from, to)
+        .filter(
+          ({ operation, key }) =>
+            operation === 'UploadPart' && key.startsWith(`${prefix}/`) && key.includes('-g2.'),
+        );
+    const confirmed = confirmedOf(sent(0, killedAt));
+    const [completed] = proxy.requests.filter(
+      ({ operation, status, key }) =>
+        operation === 'CompleteMultipartUpload' &&
+        status === 200 &&
+        key.startsWith(`${prefix}/`) &&
+        key.includes('-g2.'),
+    );
+    const joined = [...(completed?.text ?? '').matchAll(/<PartNumber>(\d+)</g)].map(([, number]) =>
+      Number(number),
+    );
+    expect(joined.slice(0, confirmed.length)).toEqual(confirmed.map(({ partNumber }) => partNumber));
+    const again = sent(killedAt);
+    expect(again.map(({ partNumber }) => partNumber)).toEqual(joined.slice(confirmed.length));
+    const arrived = new Set(confirmed.map(({ digest }) => digest));
+    expect(again.filter(({ digest }) => arrived.has(digest))).toEqual([]);
+  });
+
+  it.each(cases.filter(({ point }) => point.includes('while')))(
+    '$name: the request that was on its way has arrived',
+    ({ prefix }) => {
+      const last = proxy.requests.slice(0, killedAt).findLast(({ key }) => key.startsWith(`${prefix}/`));
+      expect(last).toMatchObject({ status: 200, ended: true });
+    },
+  );
+
+  it.each(cases)('$name: the generation before stays whole until the new one is there', (one) => {
+    expect(watch?.rounds()).toBeGreaterThan(10);
+    expect(watch?.complaints(endOf(one).run.manifest_key ?? '')).toEqual([]);
+  });
+
+  it.each(cases)('$name: what nobody needs is swept', async (one) => {
+    const { prefix } = one;
+    const { run } = endOf(one);
+    const { files } = await readManifest(stack.bucket, run.manifest_key ?? '');
+    const needed = [...files.map(({ key }) => key), run.manifest_key ?? ''].sort();
+    await until(
+      async () => isDeepStrictEqual((await keysUnder(stack.bucket, `${prefix}/`)).sort(), needed),
+      'the objects of the generation before are gone',
+    );
+    const { Uploads = [] } = await stack.bucket.client.send(
+      new ListMultipartUploadsCommand({ Bucket: stack.bucket.bucket, Prefix: `${prefix}/` }),
+    );
+    expect(Uploads).toEqual([]);
+  });
+});
 
 /** The parts that had arrived, in their order up to the first that had not. */
 function confirmedOf(parts: readonly ProxiedRequest[]): ProxiedRequest[] {
