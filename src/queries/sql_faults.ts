@@ -36,11 +36,15 @@ const classes: Readonly<Record<string, string>> = {
   '54': 'The query is larger than the database can handle.',
 };
 
+/** The formats of to_char() are read while a query runs, and PostgreSQL calls what is wrong in them a fault of syntax. */
+const formatFault = ({ code, file }: pg.DatabaseError): string | undefined =>
+  code === '42601' && file === 'formatting.c' ? 'A format of numbers or times is not valid.' : undefined;
+
 /** What a caller is told of an error of PostgreSQL that the query itself brought about; undefined for all others. */
 export function queryFaultOf(error: unknown): QueryInvalid | undefined {
   if (!(error instanceof pg.DatabaseError)) return undefined;
   const state = error.code ?? '';
-  const sentence = sentences[state] ?? classes[state.slice(0, 2)];
+  const sentence = sentences[state] ?? classes[state.slice(0, 2)] ?? formatFault(error);
   return sentence === undefined
     ? undefined
     : new QueryInvalid('query_failed', `${sentence} (SQLSTATE ${state})`);

@@ -65,6 +65,10 @@ describe('random calls of all functions with values at the edges of their types'
     ['SELECT f * f FROM rubbish', 'A number is out of the range of its type. (SQLSTATE 22003)'],
     ["SELECT match('a', s) FROM rubbish", 'A regular expression is not valid. (SQLSTATE 2201B)'],
     ["SELECT 'a' LIKE s FROM rubbish", 'A pattern of LIKE ends in a backslash. (SQLSTATE 22025)'],
+    [
+      "SELECT to_char(f, '9.9.9') FROM rubbish",
+      'A format of numbers or times is not valid. (SQLSTATE 42601)',
+    ],
     ['SELECT toStartOfMonth(d) FROM rubbish', 'A date or time is out of range. (SQLSTATE 22008)'],
     [
       'SELECT toInt(t) FROM rubbish',

@@ -4,6 +4,12 @@ export const refusedQueries: readonly (readonly [query: string, column: number, 
   ['SELECT evnt FROM events', 8, 'Unable to resolve field: evnt. Perhaps you meant `event`?'],
   ['SELECT e.evnt FROM events e', 10, 'Unable to resolve field: evnt. Perhaps you meant `event`?'],
   ['SELECT foo(1)', 8, "Unsupported function call 'foo(...)'."],
+  [
+    "SELECT dateAdd('day', '3', now())",
+    23,
+    "Function 'dateAdd' expects a number as argument 2, found String. Convert it with toFloat(…) or toInt(…).",
+  ],
+  ['SELECT dateSub(now(), 3)', 23, "Function 'dateSub' expects an interval as argument 2, found Int64."],
   ['SELECT lower()', 8, "Function 'lower' expects 1 argument, found 0"],
   [
     'SELECT count(sum(1)) FROM events',

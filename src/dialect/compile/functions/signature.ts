@@ -17,6 +17,7 @@ import {
   withNull,
 } from '../../types.ts';
 import { coerce, condition, readConstant } from '../coerce.ts';
+import { argument, type CallSite } from './site.ts';
 
 /** @throws DialectError for too few or too many. */
 export function checkArity(
@@ -74,6 +75,16 @@ export function applySignature(
   const nullable = values.some(({ type }) => type.nullable);
   return { values: taken, gives: given(definition.gives, taken, generic, nullable) };
 }
+
+/** An argument as a parameter takes it, where its place does not tell which parameter it is for. @throws DialectError */
+export const takenAs = (site: CallSite, place: number, parameter: Parameter): Value =>
+  take(argument(site, place), parameter, {
+    name: site.name,
+    place,
+    node: site.nodes[place] ?? site.node,
+    statement: site.statement,
+    generic: new Map(),
+  });
 
 function genericPart(parameter: string, letter: string, type: Type): readonly Type[] {
   if (parameter === letter) return [type];

@@ -1,5 +1,6 @@
 import { addInterval } from '../../compile/intervals.ts';
-import { argument, type CallSite, type Emitted, type Emitter, nodeAt } from '../../compile/functions/site.ts';
+import { takenAs } from '../../compile/functions/signature.ts';
+import { argument, type CallSite, type Emitter } from '../../compile/functions/site.ts';
 import type { TimeUnit } from '../../keywords.ts';
 import { ownText, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
@@ -90,20 +91,12 @@ const shift =
 /** `dateAdd('day', 3, time)` and `dateAdd(time, INTERVAL 3 DAY)`. */
 const added =
   (sign: '+' | '-'): Emitter =>
-  (site): Emitted => {
-    const isTime = (place: number): boolean => ['date', 'datetime'].includes(argument(site, place).type.kind);
-    const wrong = (place: number): Error =>
-      site.statement.error(
-        `Function '${site.name}' expects a unit, a number and a time, or a time and an interval.`,
-        nodeAt(site, place),
-        `Write ${site.name}('day', 3, time).`,
-      );
-    if (site.values.length === 2) {
-      if (!isTime(0) || argument(site, 1).type.kind !== 'interval') throw wrong(1);
-      return addInterval(argument(site, 0), argument(site, 1), sign, site.statement);
-    }
-    if (!isTime(2)) throw wrong(2);
-    return addInterval(argument(site, 2), unitsOf(argument(site, 1), unitAt(site, 0)), sign, site.statement);
+  (site) => {
+    const [time, interval] =
+      site.values.length === 2
+        ? [takenAs(site, 0, 'date_or_datetime'), takenAs(site, 1, 'interval')]
+        : [takenAs(site, 2, 'date_or_datetime'), unitsOf(takenAs(site, 1, 'number'), unitAt(site, 0))];
+    return addInterval(time, interval, sign, site.statement);
   };
 
 const shifts = (['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year'] as const).flatMap(
