@@ -68,7 +68,7 @@ function stepCondition(plan: FunnelPlan, { funnelStep }: FunnelPoint): string {
   const step = Math.abs(funnelStep);
   if (!Number.isInteger(funnelStep) || step < 1 || step > plan.length || funnelStep === -1)
     throw refuse(
-      `funnelStep is a step from 1 to ${plan.length}, or for those who did not go on to a step from -2 to -${plan.length}.`,
+      `funnelStep is a step from 1 to ${plan.length}, or the negative of one behind the first for those who did not go on to it.`,
       'funnelStep',
     );
   if (funnelStep > 0) return isReached(plan, step);
