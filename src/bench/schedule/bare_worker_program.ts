@@ -38,3 +38,5 @@ const activities = await Worker.create({
   maxConcurrentActivityTaskExecutions: Number(slots),
 });
 await Promise.all([workflows.run(), activities.run()]);
+// An open connection would keep the process from ending.
+await connection.close();
