@@ -16,15 +16,17 @@ export function unkeptKeys(
   answers: readonly AnsweredRequest[],
   commands: readonly DecidedCommand[],
 ): string[] {
-  const byKey = Map.groupBy(answers, ({ key }) => key);
+  // What came of a command is not shown any more when its export is deleted before the answer is made.
+  const isDeleted = commands.some(({ name, status }) => name === 'delete' && status === 'applied');
+  const shown = answers.filter(({ status }) => !(isDeleted && status === 404));
+  const byKey = Map.groupBy(shown, ({ key }) => key);
   return [...byKey].flatMap(([key, same]) => {
     const [first] = same;
     if (!first) return [];
     const stored = commands.filter(({ idempotency_key }) => idempotency_key === key);
     const accepted = first.status < 300;
     const faults = [
-      // A deleted export is not there for the second of two at the same instant.
-      same.every(({ status }) => status === first.status) || first.name === 'delete' || !accepted
+      same.every(({ status }) => status === first.status) || !accepted
         ? ''
         : `was answered ${same.map(({ status }) => status).join(' and ')}`,
       same.every(({ location }) => location === first.location) || !accepted ? '' : 'started two things',
