@@ -9,7 +9,6 @@ import { createKey, createProject, createUser } from '../../src/http/accounts.ts
 import { startServer, type RunningServer } from '../../src/http/server.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createBehind } from '../decisions/behind.ts';
-import { until } from '../setup/until.ts';
 import { createControlStack, type ControlStack } from '../temporal/control_stack.ts';
 import { runClients, type Address, type AnsweredRequest } from './clients.ts';
 import {
@@ -34,8 +33,6 @@ const clients = 4;
 const requestsOfEach = 14;
 const minutesBehind = 9;
 const limit = 2;
-/** Much longer than plans take on a machine that is not very busy. */
-const reconcileAfterMs = 60_000;
 
 let stack: ControlStack;
 let server: RunningServer;
@@ -110,11 +107,8 @@ async function comeToRest(exportIds: readonly string[]): Promise<void> {
     await stack.command(batch_export_id, 'unpauseBackfill', { backfill_id: id });
   let left: readonly string[] = [];
   let looks = 0;
-  const began = performance.now();
-  await until(
+  await stack.untilReconciled(
     async () => {
-      // What Temporal was too busy to take is left to the reconciler, which this stack does not run by itself.
-      if (performance.now() - began > reconcileAfterMs) await stack.reconcile();
       left = await leftToDo(exportIds);
       // A run may have ended just now, and the next one not be opened yet.
       looks = left.length === 0 ? looks + 1 : 0;

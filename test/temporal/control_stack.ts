@@ -45,6 +45,9 @@ import { createBehaviour, standInExport, standInSource, standInUpkeep, type Beha
 
 export type { Behaviour };
 
+/** Much longer than anything takes on a machine that is not very busy. */
+const reconcileAfterMs = 60_000;
+
 export interface ShownRun {
   readonly id: string;
   readonly status: RunStatus;
@@ -75,6 +78,8 @@ export interface ControlStack {
   stopWorker(): Promise<void>;
   /** One pass of the reconciler. */
   reconcile(): Promise<void>;
+  /** `until`; after a minute, what Temporal was too busy to take at once is left to the reconciler, as in a worker. */
+  untilReconciled: typeof until;
   /** Stores a command and signals it, as the facade does. */
   send(batchExportId: string, name: CommandName, body?: Record<string, unknown>): Promise<string>;
   /** The same, and waits for its outcome. */
@@ -232,6 +237,17 @@ export async function createControlStack(
     },
     stopWorker,
     reconcile: () => reconcile(control),
+    untilReconciled: (condition, what, patienceMs) => {
+      const began = performance.now();
+      return until(
+        async () => {
+          if (performance.now() - began > reconcileAfterMs) await reconcile(control);
+          return condition();
+        },
+        what,
+        patienceMs,
+      );
+    },
     send,
     command,
     createExport: async (members = {}) => {

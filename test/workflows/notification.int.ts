@@ -29,9 +29,6 @@ afterAll(async () => {
   await receiver.close();
 });
 
-/** Long enough for what Temporal starts at once, on a machine that is not very busy. */
-const reconcileAfterMs = 20_000;
-
 /** An export with a webhook of its own. */
 async function watchedExport(events: readonly NotificationType[] = notificationTypes) {
   const id = await stack.createExport();
@@ -44,14 +41,8 @@ async function watchedExport(events: readonly NotificationType[] = notificationT
   );
   if (!webhook) throw new Error('There are too many webhooks.');
   const messages = () => receiver.messages.filter(({ path }) => path.startsWith(`/${id}`));
-  const told = (count: number) => {
-    const began = performance.now();
-    return until(async () => {
-      // What Temporal was too busy to start at once is left to the reconciler.
-      if (performance.now() - began > reconcileAfterMs) await stack.reconcile();
-      return messages().length >= count && messages();
-    }, `${count} messages`);
-  };
+  const told = (count: number) =>
+    stack.untilReconciled(() => messages().length >= count && messages(), `${count} messages`);
   const lines = async () =>
     (
       await stack.pool.query<{ level: string; message: string; run_id: string | null }>(
