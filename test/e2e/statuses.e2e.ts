@@ -148,10 +148,11 @@ describe('GET, journal, Temporal and S3 agree on a run that is', () => {
           operation === 'UploadPart' && key.startsWith('away/') && ended && status === 200,
       ).length;
     proxy.intervene({
-      before: ({ key }) => {
+      before: ({ key, partNumber }) => {
         if (!key.startsWith('away/') || outage === 'over') return undefined;
         if (arrived() > 0) outage = 'there';
-        return outage === 'there' ? 'broken' : undefined;
+        // Parts are sent side by side: were a second one let through, the run would be handed over instead.
+        return outage === 'there' || Number(partNumber) > 1 ? 'broken' : undefined;
       },
     });
     const started = await start('away', large);
