@@ -4,16 +4,10 @@ import { appendExportBehind } from '../decisions/behind.ts';
 import { definition } from '../decisions/commander.ts';
 import type { Facade } from './facade.ts';
 
-const minuteMs = 60_000;
-
-/** The whole minute so many minutes before the one that it is now; ISO 8601. */
-export const minuteAgo = (minutes: number): string =>
-  new Date((Math.floor(Date.now() / minuteMs) - minutes) * minuteMs).toISOString();
-
-/** Makes an export of every minute whose schedule has decided nothing for so many minutes. Answers its id. */
+/** Makes an export, of every minute unless more is said, whose schedule has decided nothing since. Answers its id. */
 export async function createExportBehind(
   facade: Facade,
-  minutes: number,
+  since: Date,
   more: Partial<BatchExportDefinition> & { readonly paused?: boolean } = {},
 ): Promise<string> {
   const { paused = false, ...members } = more;
@@ -30,7 +24,7 @@ export async function createExportBehind(
   await appendExportBehind(facade.journal, id, {
     team_id: facade.projectId,
     definition: { ...(definition as BatchExportDefinition), ...members },
-    scheduled_until: minuteAgo(minutes),
+    scheduled_until: since.toISOString(),
     paused,
   });
   return id;

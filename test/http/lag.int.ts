@@ -4,7 +4,8 @@ import { policiesOf } from '../../src/decisions/policies.ts';
 import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
 import { createRunSteps } from '../../src/decisions/run_steps.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
-import { createExportBehind, minuteAgo } from './behind.ts';
+import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
+import { createExportBehind } from './behind.ts';
 import { openFacade, type Facade } from './facade.ts';
 
 interface Lag {
@@ -25,22 +26,13 @@ beforeAll(async () => {
 });
 afterAll(() => facade.close());
 
-/** What `look` answers within one minute, in which no interval ends, and that minute. */
-async function withinOneMinute<Seen>(look: () => Promise<Seen>): Promise<{ seen: Seen; minute: string }> {
-  for (;;) {
-    const minute = minuteAgo(0);
-    const seen = await look();
-    if (minuteAgo(0) === minute) return { seen, minute };
-  }
-}
-
 const lagOf = async (id: string): Promise<Lag> =>
   (await facade.call('GET', `batch_exports/${id}`)).body.lag as Lag;
 
 /** The export's lag, and how many minutes have ended since the given one. */
-async function lagSince(id: string, start: string): Promise<{ lag: Lag; ended: number }> {
+async function lagSince(id: string, start: Date): Promise<{ lag: Lag; ended: number }> {
   const { seen, minute } = await withinOneMinute(() => lagOf(id));
-  return { lag: seen, ended: (Date.parse(minute) - Date.parse(start)) / 60_000 };
+  return { lag: seen, ended: (minute.getTime() - start.getTime()) / 60_000 };
 }
 
 /** Its runs, the oldest interval first. */
@@ -77,7 +69,7 @@ const gapOf = (run: Run | undefined, status: string) => ({
 describe('the lag of an export', () => {
   it('counts intervals that have ended, opened or not, until they have a Completed run', async () => {
     const start = minuteAgo(5);
-    const id = await createExportBehind(facade, 5);
+    const id = await createExportBehind(facade, start);
     const down = await lagSince(id, start);
     expect(down.lag).toEqual({
       intervals: down.ended,
@@ -103,17 +95,15 @@ describe('the lag of an export', () => {
   });
 
   it('leaves out what start_at and end_at leave out, before and after it was decided', async () => {
-    const start = minuteAgo(9);
-    const bounds = { start_at: minuteAgo(6), end_at: minuteAgo(3) };
-    const id = await createExportBehind(facade, 9, bounds);
-    const kept = (Date.parse(bounds.end_at) - Date.parse(bounds.start_at)) / 60_000 + 1;
-    expect((await lagSince(id, start)).lag).toMatchObject({ intervals: kept, seconds: kept * 60 });
+    const bounds = { start_at: minuteAgo(6).toISOString(), end_at: minuteAgo(3).toISOString() };
+    const id = await createExportBehind(facade, minuteAgo(9), bounds);
+    expect(await lagOf(id)).toMatchObject({ intervals: 4, seconds: 240 });
     await facade.step(id);
-    expect((await lagSince(id, start)).lag).toMatchObject({ intervals: kept, seconds: kept * 60 });
+    expect(await lagOf(id)).toMatchObject({ intervals: 4, seconds: 240 });
   });
 
   it('keeps what ended before a pause, and less what a backfill completes meanwhile', async () => {
-    const id = await createExportBehind(facade, 4, { paused: true });
+    const id = await createExportBehind(facade, minuteAgo(4), { paused: true });
     const before = (await lagOf(id)).intervals;
     expect(before).toBeGreaterThanOrEqual(4);
     const range = { start_at: minuteAgo(4), end_at: minuteAgo(3) };
@@ -126,10 +116,15 @@ describe('the lag of an export', () => {
 
   it('counts an interval for which the schedule relies on the run of a backfill', async () => {
     const start = minuteAgo(2);
-    const id = await createExportBehind(facade, 2, { paused: true });
-    await facade.call('POST', `batch_exports/${id}/backfill`, { start_at: start, end_at: minuteAgo(1) });
-    const [joined] = await runsOf(id);
-    await facade.call('POST', `batch_exports/${id}/unpause`);
+    // What ends between the pause and its end is left out.
+    const { seen } = await withinOneMinute(async () => {
+      const id = await createExportBehind(facade, start, { paused: true });
+      await facade.call('POST', `batch_exports/${id}/backfill`, { start_at: start, end_at: minuteAgo(1) });
+      const [joined] = await runsOf(id);
+      await facade.call('POST', `batch_exports/${id}/unpause`);
+      return { id, joined };
+    });
+    const { id, joined } = seen;
     await facade.step(id);
     if (joined) await end(joined, 'Failed');
     const { lag, ended } = await lagSince(id, start);
@@ -139,7 +134,7 @@ describe('the lag of an export', () => {
   it('is counted at once however many intervals were missed', async () => {
     const year = 365 * 24 * 60;
     const start = minuteAgo(year);
-    const id = await createExportBehind(facade, year);
+    const id = await createExportBehind(facade, start);
     const { lag, ended } = await lagSince(id, start);
     expect(lag).toMatchObject({ intervals: ended, seconds: ended * 60 });
   });
@@ -165,7 +160,7 @@ describe('the gaps of an export', () => {
   ] as const)(
     'name an interval whose run ended %s for good, until it is retried',
     async (status, settings) => {
-      const id = await createExportBehind(facade, 1);
+      const id = await createExportBehind(facade, minuteAgo(1));
       await facade.step(id);
       const [run] = await runsOf(id);
       if (run) await end(run, status, settings);
@@ -182,7 +177,7 @@ describe('the gaps of an export', () => {
   it.each(['FailedRetryable', 'TimedOut'] as const)(
     'do not name an interval that is retried after %s',
     async (status) => {
-      const id = await createExportBehind(facade, 1);
+      const id = await createExportBehind(facade, minuteAgo(1));
       await facade.step(id);
       const [run] = await runsOf(id);
       if (run) await end(run, status);
@@ -193,7 +188,7 @@ describe('the gaps of an export', () => {
   );
 
   it('are the 100 newest, newest first', async () => {
-    const id = await createExportBehind(facade, 105, { paused: true });
+    const id = await createExportBehind(facade, minuteAgo(105), { paused: true });
     await facade.call('POST', `batch_exports/${id}/backfill`, {
       start_at: minuteAgo(105),
       end_at: minuteAgo(1),

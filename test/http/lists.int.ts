@@ -122,7 +122,7 @@ describe('the log of an export', () => {
     expect(await messages('search=0%25 OF')).toEqual(['Exported 100% of it']);
     expect(await messages('search=%25')).toEqual(['Exported 100% of it']);
     expect(await messages(`run_id=${run ?? ''}&level=info`)).toEqual(['Exported 100% of it']);
-    expect(await messages(`after=${minutesAgo(-1)}`)).toEqual([]);
+    expect(await messages(`after=${minutesAgo(-60)}`)).toEqual([]);
     expect(await messages(`before=${minutesAgo(5)}`)).toEqual([]);
   });
 });
