@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { exportBody, openFacade, type Facade } from '../http/facade.ts';
 import { fromSetUp } from '../setup/environment.ts';
+import { minuteAgo } from '../setup/minutes.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
 import { exportd } from './command_line.ts';
 
@@ -97,7 +98,8 @@ describe('exportd', () => {
       service,
       'export',
       'create',
-      JSON.stringify(exportBody({ name: 'By hand' })),
+      // Of a minute that ends meanwhile it is not behind.
+      JSON.stringify(exportBody({ name: 'By hand', end_at: minuteAgo(0).toISOString() })),
     );
     const { id } = created as { id: string };
     await answerOf(service, 'export', 'pause', id);

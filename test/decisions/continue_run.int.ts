@@ -4,7 +4,7 @@ import { continueRun } from '../../src/decisions/continue_run.ts';
 import { createRunSteps, type RunSteps } from '../../src/decisions/run_steps.ts';
 import { endRun } from '../../src/decisions/run_endings.ts';
 import { attemptOf, GenerationSuperseded, RunEnded, type OpenedRun } from '../../src/domain/run.ts';
-import { createPool, type Pool } from '../../src/journal/database.ts';
+import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
@@ -17,14 +17,11 @@ let steps: RunSteps;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = createPool(database.url, { max: 4 });
+  pool = database.pool;
   journal = createJournal(pool);
   steps = createRunSteps(journal);
 });
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterAll(() => database.drop());
 
 interface Row {
   readonly id: string;

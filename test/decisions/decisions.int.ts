@@ -4,7 +4,7 @@ import { takeBackfillStep } from '../../src/decisions/backfill_steps.ts';
 import { createRunSteps } from '../../src/decisions/run_steps.ts';
 import { endRun } from '../../src/decisions/run_endings.ts';
 import { takeScheduleStep } from '../../src/decisions/schedule_step.ts';
-import { createPool, type Pool } from '../../src/journal/database.ts';
+import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
@@ -16,13 +16,10 @@ let journal: Journal;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = createPool(database.url, { max: 10 });
+  pool = database.pool;
   journal = createJournal(pool);
 });
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterAll(() => database.drop());
 
 const runsOf = async (batchExportId: string) =>
   (
@@ -122,8 +119,7 @@ describe('commands', () => {
       EXPORTD_BACKFILL_CONCURRENCY: '1',
     });
     const other = await createTestDatabase();
-    const otherPool = createPool(other.url, { max: 4 });
-    const { command, create } = createCommander(createJournal(otherPool), policies);
+    const { command, create } = createCommander(createJournal(other.pool), policies);
     await create();
     await command('backfill', { start_at: minutesAgo(5), end_at: minutesAgo(2) });
     const { command: refused } = await command('backfill', {
@@ -131,7 +127,6 @@ describe('commands', () => {
       end_at: minutesAgo(12),
     });
     expect(refused.outcome?.code).toBe('too_many_concurrent_backfills');
-    await otherPool.end();
     await other.drop();
   });
 

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { endRun } from '../../src/decisions/run_endings.ts';
 import { takeScheduleStep } from '../../src/decisions/schedule_step.ts';
 import { readCommand } from '../../src/journal/commands.ts';
-import { createPool, type Pool } from '../../src/journal/database.ts';
+import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { createBehind } from './behind.ts';
@@ -15,13 +15,10 @@ let journal: Journal;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = createPool(database.url, { max: 4 });
+  pool = database.pool;
   journal = createJournal(pool);
 });
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterAll(() => database.drop());
 
 const runsOf = async (batchExportId: string) =>
   (

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isIntervalDue } from '../../src/decisions/interval_due.ts';
-import { createPool, type Pool } from '../../src/journal/database.ts';
+import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { withinOneMinute } from '../setup/minutes.ts';
 import { createBehind } from './behind.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 
@@ -12,21 +13,21 @@ let journal: Journal;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = createPool(database.url, { max: 4 });
+  pool = database.pool;
   journal = createJournal(pool);
 });
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterAll(() => database.drop());
 
-const isDueWithSlots = async (slots: number): Promise<boolean> => {
+async function isDueWithSlots(slots: number): Promise<boolean> {
   const policies = quickPolicies({ EXPORTD_MAX_CONCURRENT_RUNS: String(slots) });
-  const { batchExportId, command } = createCommander(journal, policies);
-  await createBehind(journal, batchExportId, 4);
-  await command('unpause');
-  return isIntervalDue(journal, batchExportId);
-};
+  const { seen } = await withinOneMinute(async () => {
+    const { batchExportId, command } = createCommander(journal, policies);
+    await createBehind(journal, batchExportId, 4);
+    await command('unpause');
+    return isIntervalDue(journal, batchExportId);
+  });
+  return seen;
+}
 
 describe('an interval that waits for the end of a run', () => {
   it('is due while the slots are taken', async () => {

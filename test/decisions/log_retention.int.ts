@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const minute = 60_000;
+const hour = 3_600_000;
 const count = async (table: string) =>
   (await database.pool.query<{ count: number }>(`select count(*) as count from exportd.${table}`)).rows[0]
     ?.count;
@@ -23,7 +23,7 @@ it('what is older than the retention is deleted in batches, and the journal keep
   await database.pool.query(
     `insert into exportd.log_lines (team_id, batch_export_id, level, message, timestamp)
      select 1, $1, 'INFO', 'line ' || n, clock_timestamp() - age
-     from unnest(array[interval '61 seconds', interval '59 seconds']) age, generate_series(1, 6000) n`,
+     from unnest(array[interval '61 minutes', interval '59 minutes']) age, generate_series(1, 6000) n`,
     [randomUUID()],
   );
   await database.pool.query(
@@ -33,16 +33,16 @@ it('what is older than the retention is deleted in batches, and the journal keep
      notification as (
        insert into exportd.notifications (id, type, team_id, data, created_at)
        select gen_random_uuid(), 'run.failed', 1, '{}', clock_timestamp() - age
-       from unnest(array[interval '61 seconds', interval '59 seconds']) age, generate_series(1, 2) returning id, created_at)
+       from unnest(array[interval '61 minutes', interval '59 minutes']) age, generate_series(1, 2) returning id, created_at)
      insert into exportd.webhook_deliveries (notification_id, webhook_id, status)
      select notification.id, webhook.id,
        case when row_number() over (order by notification.created_at) = 1 then 'pending' else 'delivered' end
      from notification, webhook`,
   );
-  expect(await deleteExpired(database.pool, minute)).toBe(6_001);
+  expect(await deleteExpired(database.pool, hour)).toBe(6_001);
   expect([await count('log_lines'), await count('notifications'), await count('webhook_deliveries')]).toEqual(
     [6_000, 3, 3],
   );
-  expect(await deleteExpired(database.pool, minute)).toBe(0);
+  expect(await deleteExpired(database.pool, hour)).toBe(0);
   expect(await count('journal_events')).toBe(events);
 });

@@ -3,7 +3,7 @@ import { takeBackfillStep } from '../../src/decisions/backfill_steps.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
 import { createRunSteps } from '../../src/decisions/run_steps.ts';
-import { createPool, type Pool } from '../../src/journal/database.ts';
+import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
@@ -16,13 +16,10 @@ const policies = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '100' });
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = createPool(database.url, { max: 4 });
+  pool = database.pool;
   journal = createJournal(pool);
 });
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterAll(() => database.drop());
 
 /** An export with one run, which has begun. */
 async function begun() {

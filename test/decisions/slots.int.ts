@@ -3,7 +3,7 @@ import { takeBackfillStep } from '../../src/decisions/backfill_steps.ts';
 import type { Policies } from '../../src/decisions/policies.ts';
 import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
 import { readCommand } from '../../src/journal/commands.ts';
-import { createPool, type Pool } from '../../src/journal/database.ts';
+import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { createBehind } from './behind.ts';
@@ -15,13 +15,10 @@ let journal: Journal;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = createPool(database.url, { max: 10 });
+  pool = database.pool;
   journal = createJournal(pool);
 });
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterAll(() => database.drop());
 
 interface Row {
   readonly id: string;
@@ -115,17 +112,15 @@ describe('a project', () => {
   it('has no backfill more than it may, however many exports ask at the same instant', async () => {
     const policies = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '3' });
     const other = await createTestDatabase();
-    const otherPool = createPool(other.url, { max: 10 });
-    const commanders = Array.from({ length: 8 }, () => createCommander(createJournal(otherPool), policies));
+    const commanders = Array.from({ length: 8 }, () => createCommander(createJournal(other.pool), policies));
     for (const { create } of commanders) await create();
     const range = { start_at: minutesAgo(5), end_at: minutesAgo(2) };
     const asked = await Promise.all(commanders.map(({ store }) => store('backfill', range)));
     await Promise.all(commanders.map(({ step }) => step()));
-    const decided = await Promise.all(asked.map((id) => readCommand(otherPool, id)));
+    const decided = await Promise.all(asked.map((id) => readCommand(other.pool, id)));
     expect(decided.filter((command) => command?.status === 'applied')).toHaveLength(3);
     const codes = decided.flatMap((command) => command?.outcome?.code ?? []);
     expect(codes).toEqual(Array.from({ length: 5 }, () => 'too_many_concurrent_backfills'));
-    await otherPool.end();
     await other.drop();
   });
 });

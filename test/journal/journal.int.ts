@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
-import { createPool, type Pool } from '../../src/journal/database.ts';
+import type { Pool } from '../../src/journal/database.ts';
 import { CauseConflict, createJournal, readState, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { readStream } from './read_stream.ts';
@@ -12,13 +12,10 @@ let journal: Journal;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = createPool(database.url, { max: 10 });
+  pool = database.pool;
   journal = createJournal(pool);
 });
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterAll(() => database.drop());
 
 const created: BatchExportEvent = {
   type: 'BatchExportCreated',

@@ -27,12 +27,29 @@ const errorOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
+/** On a busy machine PostgreSQL may be as silent as the proxy for once: what it does not answer in time is asked again. */
+const untilAnswered = async <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
+  const { answer } = await until(
+    () =>
+      work().then(
+        (answer) => ({ answer }),
+        (error: unknown) => {
+          if (!isDatabaseUnavailable(error)) throw error;
+          return undefined;
+        },
+      ),
+    'an answer',
+  );
+  return answer;
+};
+
 describe('a connection that goes silent without a reset', () => {
   it('fails a statement, which may be repeated on another', async () => {
-    await pool.query('select 1');
+    await untilAnswered(() => pool.query('select 1'));
     proxy.silence();
     expect(isDatabaseUnavailable(await errorOf(pool.query('select 1')))).toBe(true);
-    expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+    const { rows } = await untilAnswered(() => pool.query('select 1 as one'));
+    expect(rows).toEqual([{ one: 1 }]);
   });
 
   it('fails a transaction in its midst, and is dropped', async () => {
@@ -43,18 +60,20 @@ describe('a connection that goes silent without a reset', () => {
     });
     expect(isDatabaseUnavailable(await errorOf(transaction))).toBe(true);
     await until(() => pool.totalCount === 0, 'no connection is left');
-    expect(await journal.transaction(() => Promise.resolve('done'))).toBe('done');
+    const again = () => journal.transaction(() => Promise.resolve('done'));
+    expect(await untilAnswered(again)).toBe('done');
   });
 
   it('loses its lock, which is had again once PostgreSQL has noticed', async () => {
     const lock = createLockHolder(pool, 8_151_617);
-    expect(await lock.hold()).toBe(true);
+    const hold = () => untilAnswered(() => lock.hold());
+    await until(hold, 'the lock');
     proxy.silence();
-    expect(await lock.hold()).toBe(false);
+    expect(await hold()).toBe(false);
     await database.pool.query(
       `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = 8151617`,
     );
-    await until(() => lock.hold(), 'the lock');
+    await until(hold, 'the lock again');
     lock.release();
   });
 });

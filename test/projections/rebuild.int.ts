@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { createRunSteps } from '../../src/decisions/run_steps.ts';
-import { createPool, type Pool } from '../../src/journal/database.ts';
+import type { Pool } from '../../src/journal/database.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import { createJournal } from '../../src/journal/journal.ts';
 import { ensureProjections, rebuild } from '../../src/projections/rebuild.ts';
@@ -15,7 +15,7 @@ let pool: Pool;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = createPool(database.url, { max: 4 });
+  pool = database.pool;
   const journal = createJournal(pool);
   const { batchExportId, command, create } = createCommander(journal, quickPolicies());
   await create();
@@ -39,10 +39,7 @@ beforeAll(async () => {
   await continueRun(journal, id);
   await command('cancelRun', { run_id: rows[1]?.id });
 });
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterAll(() => database.drop());
 
 const tables = projectionTables;
 const contents = () => projectionContents(pool);

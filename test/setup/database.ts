@@ -12,6 +12,9 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
+/** However busy the machine is: a late connection is no failure of what is tested. */
+const connectTimeoutMs = 60_000;
+
 /** Makes a migrated database, empty but for what the migrations put in, with the source's relations beside. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const serverUrl = fromSetUp('EXPORTD_TEST_DATABASE_URL');
@@ -19,7 +22,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   // By copying files: faster than through the write-ahead log for a small template.
   await onServer(serverUrl, `create database ${name} template ${templateDatabase} strategy file_copy`);
   const url = databaseOf(serverUrl, name);
-  const pool = createPool(url, { max: 10 });
+  const pool = createPool(url, { max: 10, connectTimeoutMs });
   const drop = async () => {
     await pool.end();
     await onServer(serverUrl, `drop database ${name} with (force)`);
