@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { keepPorts } from '../../src/embedded/ports.ts';
-import { createPool, type Pool } from '../../src/journal/database.ts';
+import type { Pool } from '../../src/journal/database.ts';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { createTestDatabase } from '../setup/database.ts';
@@ -73,8 +73,8 @@ export interface Stack {
   runIn(exportId: string, runId: string, status: string): Promise<ShownRun>;
   /** The workers that were started, whatever became of them. */
   readonly workers: readonly WorkerProcess[];
-  /** Starts one more worker. */
-  startWorker(): Promise<WorkerProcess>;
+  /** Starts one more worker, with these settings in place of the stack's own. */
+  startWorker(settings?: Record<string, string>): Promise<WorkerProcess>;
   /** Kills the worker that was started last. */
   killWorker(): Promise<void>;
   stop(): Promise<void>;
@@ -108,7 +108,7 @@ export async function startStack(
 ): Promise<Stack> {
   const database = await createTestDatabase();
   const bucket = options.bucket ?? (await createBucket());
-  const pool = createPool(database.url, { max: 4 });
+  const { pool } = database;
   const user = await createUser(pool, { first_name: 'Tess', last_name: 'Ter', email: 'tess@example.com' });
   const project = await createProject(pool, { name: 'Tests', timezone: 'UTC', week_start_day: 'sunday' });
   const { key } = await createKey(pool, {
@@ -148,9 +148,9 @@ export async function startStack(
   };
   const logs = join(tmpdir(), 'exportd-e2e-logs');
   mkdirSync(logs, { recursive: true });
-  const start = (part: 'server' | 'worker'): ChildProcess => {
+  const start = (part: 'server' | 'worker', others: Record<string, string> = {}): ChildProcess => {
     const child = spawn(process.execPath, [join(root, 'src/cli/main.ts'), part], {
-      env: environment,
+      env: { ...environment, ...others },
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd: root,
     });
@@ -169,8 +169,8 @@ export async function startStack(
     const response = await fetch(`${baseUrl}${path}`).catch(() => undefined);
     return response?.status === 200;
   };
-  const startWorker = async () => {
-    const worker = workerProcess(start('worker'));
+  const startWorker: Stack['startWorker'] = async (others) => {
+    const worker = workerProcess(start('worker', others));
     workers.push(worker);
     await until(() => answers('/readyz'), `${name}: /readyz answers 200`);
     return worker;
@@ -258,7 +258,6 @@ export async function startStack(
       await Promise.all(workers.map((worker) => worker.stop()));
       server.kill('SIGTERM');
       await ended(server);
-      await pool.end();
       await database.drop();
     },
   };
