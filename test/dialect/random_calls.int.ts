@@ -26,10 +26,10 @@ function compiled(query: string): CompiledStatement | undefined {
 const asText = { getTypeParser: () => (text: string) => text };
 
 /** How a statement ended: `rows`, or the code and sentence that a caller is told; what he is not told is thrown. */
-async function ending({ sql, parameters }: CompiledStatement): Promise<string> {
+async function ending({ sql, parameters }: CompiledStatement, atMost = '1min'): Promise<string> {
   try {
     await inTransaction(database.pool, async (connection) => {
-      await connection.query(`set transaction read only; set local statement_timeout = '1s'`);
+      await connection.query(`set transaction read only; set local statement_timeout = '${atMost}'`);
       await connection.query({ text: sql, values: [...parameters], rowMode: 'array', types: asText });
     });
     return 'rows';
@@ -50,7 +50,7 @@ describe('random calls of all functions with values at the edges of their types'
         const calls = new RandomCalls((bound) => draw(fc.nat, { max: bound - 1 }));
         const statement = compiled(calls.query());
         if (statement === undefined) return;
-        const end = await ending(statement);
+        const end = await ending(statement, '1s');
         found[end === 'rows' ? 'rows' : 'refused'] += 1;
         expect(end).toMatch(/^(rows|timeout|[A-Z][^"]+\. \(SQLSTATE [0-9A-Z]{5}\))$/);
       }),

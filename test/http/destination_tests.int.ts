@@ -8,7 +8,10 @@ let facade: Facade;
 let bucket: TestBucket;
 beforeAll(async () => {
   bucket = await createBucket();
-  facade = await openFacade({ EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true' });
+  facade = await openFacade({
+    EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    EXPORTD_DESTINATION_TEST_TIMEOUT_MS: '60000',
+  });
 });
 beforeEach(() => {
   facade.mode = 'decide';

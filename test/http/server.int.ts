@@ -6,6 +6,7 @@ import { startServer, type RunningServer } from '../../src/http/server.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
+import { patience } from '../setup/patience.ts';
 import { exportBody } from './facade.ts';
 
 let database: TestDatabase;
@@ -19,6 +20,7 @@ function settingsWith(more: Record<string, string>): Settings {
     EXPORTD_LOG_LEVEL: 'silent',
     EXPORTD_TASK_QUEUE: `test-${randomUUID()}`,
     EXPORTD_ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    ...patience,
     EXPORTD_COMMAND_TIMEOUT_MS: '300',
     ...more,
   });

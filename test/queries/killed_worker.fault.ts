@@ -14,7 +14,7 @@ import { statement } from './stand_in_kind.ts';
 let stack: QueryStack;
 let child: ChildProcess | undefined;
 beforeAll(async () => {
-  stack = await openQueryStack({ EXPORTD_QUERY_SLOTS: '1' });
+  stack = await openQueryStack({ EXPORTD_QUERY_SLOTS: '1', EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS: '3000' });
 });
 afterAll(async () => {
   child?.kill('SIGKILL');

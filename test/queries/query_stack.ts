@@ -58,7 +58,7 @@ const notHere = () => Promise.reject(new Error('Only queries are tested here.'))
 export async function openQueryStack(more: Record<string, string> = {}): Promise<QueryStack> {
   const waits = {
     EXPORTD_QUERY_POLL_MS: '40',
-    EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS: '3000',
+    EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS: '60000',
     EXPORTD_QUERIES_PER_HOUR: '100000',
     ...patience,
     ...more,

@@ -35,7 +35,7 @@ beforeAll(async () => {
     EXPORTD_DRAFT_SQL_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`,
     EXPORTD_DRAFT_SQL_MODEL: 'small',
     EXPORTD_DRAFT_SQL_API_KEY: 'of the operator',
-    EXPORTD_DRAFT_SQL_TIMEOUT_MS: '5000',
+    EXPORTD_DRAFT_SQL_TIMEOUT_MS: '60000',
   });
   await insertShop(facade.database.pool, facade.projectId, facade.otherProjectId);
 });
