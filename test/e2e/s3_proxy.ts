@@ -109,6 +109,8 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
       headers: headersOf(incoming),
       setHost: false,
     });
+    // Nobody else listens once the answer has begun: a connection that breaks behind an early one would end the process.
+    upstream.on('error', () => undefined);
     const answering = once(upstream, 'response') as Promise<[IncomingMessage]>;
     // Awaited after the body; a server that answers early or breaks the connection is heard of then.
     answering.catch(() => undefined);
