@@ -60,8 +60,14 @@ describe('an attempt after one that was killed', () => {
 
   it('and another one, and another, still ends with one file', async () => {
     const { run_id, batchExportId } = await stage.openRun();
-    for (const at of ['arrived', 'planPart', 'putPart'] as const)
-      await expect(stage.attempt(killed(stage, at)).exportInterval({ run_id })).rejects.toThrow();
+    // None after a part has arrived: the others may have as well by then, and nothing would be left to be killed at.
+    const moments: [keyof Interruptions, number][] = [
+      ['planPart', 2],
+      ['planPart', 1],
+      ['putPart', 1],
+    ];
+    for (const [at, which] of moments)
+      await expect(stage.attempt(killed(stage, at, which)).exportInterval({ run_id })).rejects.toThrow();
     const last = interrupted(stage, {});
     await stage.attempt(last).exportInterval({ run_id });
     // Each attempt that planned a part begins its numbers at the next thousand.
@@ -129,7 +135,8 @@ describe('an attempt that is only believed dead', () => {
       await zombie.reached;
       await stage.attempt().exportInterval({ run_id });
       const before = [await stage.runSteps.read(run_id), await read.eventTypes(run_id)];
-      expect(await zombie.wake()).toBe('GenerationSuperseded');
+      // The journal refuses its next part, or the bucket one that was planned before.
+      expect(['GenerationSuperseded', 'NoSuchUpload']).toContain(await zombie.wake());
       expect([await stage.runSteps.read(run_id), await read.eventTypes(run_id)]).toEqual(before);
       await expectWhole(run_id, batchExportId);
     },
