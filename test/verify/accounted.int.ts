@@ -21,7 +21,7 @@ beforeAll(async () => {
     sourceUrl: stage.database.url,
     applicationName: 'exportd',
     maxConnections: 2,
-    statementTimeoutMs: 10_000,
+    statementTimeoutMs: 60_000,
   });
 });
 afterAll(async () => {

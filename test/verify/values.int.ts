@@ -133,7 +133,7 @@ describe('pages of the source', () => {
       sourceUrl: url,
       applicationName: 'exportd',
       maxConnections: 1,
-      statementTimeoutMs: 10_000,
+      statementTimeoutMs: 60_000,
     });
     const read = async (rows: number): Promise<VerifiedRow[]> => {
       const limits = { deep: rows, shallow: rows };
