@@ -82,6 +82,7 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
     upstream: ReturnType<typeof httpRequest>,
   ): Promise<Instead | undefined> => {
     const hash = createHash('sha256');
+    const closed = new Promise((resolve) => upstream.once('close', resolve));
     for await (const piece of body) {
       hash.update(piece);
       proxied.received += piece.length;
@@ -89,7 +90,9 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
         const instead = await passing?.(proxied, piece.length);
         if (instead) return instead;
       }
-      if (!upstream.write(piece)) await once(upstream, 'drain');
+      // A server that answered early or broke the connection takes no more; what became of it, its answer says.
+      if (upstream.destroyed || upstream.write(piece)) continue;
+      await Promise.race([new Promise((resolve) => upstream.once('drain', resolve)), closed]);
     }
     proxied.digest = hash.digest('hex');
     return undefined;
@@ -109,7 +112,7 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
       headers: headersOf(incoming),
       setHost: false,
     });
-    // Nobody else listens once the answer has begun: a connection that breaks behind an early one would end the process.
+    // Nobody else listens once an answer has begun: a connection that breaks behind it would end the process.
     upstream.on('error', () => undefined);
     const answering = once(upstream, 'response') as Promise<[IncomingMessage]>;
     // Awaited after the body; a server that answers early or breaks the connection is heard of then.
