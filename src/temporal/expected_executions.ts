@@ -22,6 +22,15 @@ export const activeRuns = (pool: Pool): Promise<string[]> =>
     activeStatuses,
   ]);
 
+/** Whether a run has not ended. */
+export const isActiveRun = async (pool: Pool, runId: string): Promise<boolean> =>
+  (
+    await ids(pool, 'select id from exportd.batch_export_runs where status = any($1) and id = $2', [
+      activeStatuses,
+      runId,
+    ])
+  ).length > 0;
+
 /** Backfills that have not ended. */
 export const activeBackfills = (pool: Pool): Promise<string[]> =>
   ids(pool, 'select id from exportd.backfills where finished_at is null order by position', []);

@@ -22,6 +22,7 @@ import {
   activeBackfills,
   activeRuns,
   endedRuns,
+  isActiveRun,
   liveExports,
   waitingCommands,
 } from './expected_executions.ts';
@@ -111,22 +112,24 @@ async function reconcileRun(dependencies: ReconcileDependencies, runId: string):
   const { journal, client, runs, logger } = dependencies;
   const run = await startableRun(journal.pool, runId);
   if (!run) return;
-  const execution = await describeExecution(client, runWorkflowId(run));
-  if (!execution || !isExecutionOf(run, execution)) {
-    // Unknown to Temporal, or the interval's last execution belongs to another run: this one never began.
-    await runs.start(run);
-  } else if (execution.status === 'TERMINATED') {
+  const latest = await describeExecution(client, runWorkflowId(run));
+  const execution = latest && isExecutionOf(run, latest) ? latest : undefined;
+  if (execution?.status === 'TERMINATED') {
     await end(dependencies, run, 'Terminated', 'Terminated in Temporal.');
-  } else if (execution.status === 'TIMED_OUT') {
+  } else if (execution?.status === 'TIMED_OUT') {
     await end(dependencies, run, 'TimedOut', 'The run took longer than it is allowed to.');
-  } else if (execution.status === 'CANCELLED') {
+  } else if (execution?.status === 'CANCELLED') {
     await end(dependencies, run, 'Cancelled', 'Cancelled in Temporal.');
-  } else if (execution.status !== 'RUNNING') {
-    logger.warn({ run_id: runId, status: execution.status }, 'A run is started again on its row.');
-    await runs.start(run);
-  } else if (isStuck(execution)) {
+  } else if (execution?.status === 'RUNNING') {
+    if (!isStuck(execution)) return;
     logger.warn({ run_id: runId }, 'A run whose workflow is stuck is started again.');
     await runs.replace(run);
+  } else if (await isActiveRun(journal.pool, runId)) {
+    // It did not end meanwhile. Unknown to Temporal, or the interval's last execution belongs to another run: this one
+    // never began.
+    if (execution)
+      logger.warn({ run_id: runId, status: execution.status }, 'A run is started again on its row.');
+    await runs.start(run);
   }
 }
 

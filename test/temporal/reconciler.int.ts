@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Context } from '@temporalio/activity';
 import { randomUUID } from 'node:crypto';
 import { runWorkflowId, workflowTypes } from '../../workflows/messages.ts';
@@ -180,6 +180,31 @@ describe('the reconciler', () => {
     await stack.reconcile();
     expect(await stack.runIn(id, 'Completed')).toMatchObject({ id: run.id });
     expect(await stack.runsOf(id)).toHaveLength(1);
+  });
+
+  it('does not start a run again that ends between the looks at the journal and at Temporal', async () => {
+    const finish = Promise.withResolvers<undefined>();
+    stack.behaviour.whileExporting = () => finish.promise;
+    const id = await stack.createExport();
+    await stack.command(id, 'backfill', lastHours(1));
+    const run = await stack.runIn(id, 'Running');
+    const { workflow } = stack.client;
+    const real = workflow.getHandle.bind(workflow);
+    const handle = real(runWorkflowId(run));
+    const { runId } = await handle.describe();
+    const describe = async () => {
+      finish.resolve(undefined);
+      await handle.result();
+      return handle.describe();
+    };
+    const getHandle = jest
+      .spyOn(workflow, 'getHandle')
+      .mockImplementation((workflowId) =>
+        workflowId === handle.workflowId ? { ...handle, describe } : real(workflowId),
+      );
+    await stack.reconcile().finally(() => getHandle.mockRestore());
+    expect(await stack.runIn(id, 'Completed')).toMatchObject({ id: run.id });
+    expect(await handle.describe()).toMatchObject({ runId });
   });
 
   it('stores the signals by hand of a schedule that was terminated before it had stored them', async () => {
