@@ -270,10 +270,14 @@ it.each([
     'query__breakdownFilter__breakdown',
   ],
   [
-    actorsOf('InsightActorsQuery', trends({ series: [node, { ...node, ...uniqueGroups }] }), {
-      day: '2026-11-20',
-      series: 1,
-    }),
+    actorsOf(
+      'InsightActorsQuery',
+      trends({
+        series: [node, { ...node, ...uniqueGroups }],
+        dateRange: { date_from: '2026-11-18', date_to: '2026-11-21' },
+      }),
+      { day: '2026-11-20', series: 1 },
+    ),
     'query__source__source__series__1__math',
   ],
   [
