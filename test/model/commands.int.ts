@@ -46,7 +46,8 @@ beforeAll(async () => {
     EXPORTD_ACTIVITY_BUDGET_MS: '1000',
     EXPORTD_PAUSE_AFTER_FAILURES: '0',
     EXPORTD_CONTINUE_AS_NEW_COMMANDS: '10',
-    EXPORTD_COMMAND_TIMEOUT_MS: '60000',
+    // Nobody can say of what is answered 202 how it ends.
+    EXPORTD_COMMAND_TIMEOUT_MS: '180000',
     EXPORTD_ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
     EXPORTD_PORT: '0',
   });

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { startWebServer } from '../destination/s3/web_server.ts';
 
 /** A message as a receiver of webhooks got it. */
@@ -19,6 +20,8 @@ export interface Receiver {
   readonly messages: readonly Message[];
   /** What it answers; null keeps the sender waiting. */
   answer: (message: Message) => number | null;
+  /** Breaks the connections of those that wait. */
+  letGo(): void;
   close(): Promise<void>;
 }
 
@@ -26,6 +29,7 @@ export interface Receiver {
 export async function startReceiver(secret: string): Promise<Receiver> {
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const messages: Message[] = [];
+  const waiting = new Set<ServerResponse>();
   const state: Pick<Receiver, 'answer'> = { answer: () => 200 };
   const server = await startWebServer(({ headers, body, path }, response) => {
     const id = String(headers['webhook-id']);
@@ -37,7 +41,8 @@ export async function startReceiver(secret: string): Promise<Receiver> {
     const message = { ...parsed, id, path, signed };
     messages.push(message);
     const status = state.answer(message);
-    if (status !== null) response.writeHead(status).end();
+    if (status === null) waiting.add(response);
+    else response.writeHead(status).end();
   });
   return {
     url: server.endpoint,
@@ -47,6 +52,10 @@ export async function startReceiver(secret: string): Promise<Receiver> {
     },
     set answer(answer) {
       state.answer = answer;
+    },
+    letGo: () => {
+      for (const response of waiting) response.destroy();
+      waiting.clear();
     },
     close: () => server.close(),
   };

@@ -108,13 +108,12 @@ export async function createControlStack(
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: fromSetUp('EXPORTD_TEST_TEMPORAL_ADDRESS'),
     EXPORTD_TASK_QUEUE: `test-${randomUUID()}`,
-    EXPORTD_LOG_LEVEL: 'fatal',
+    // What ends a worker is told nowhere else: whoever waits for its work would only wait in vain.
+    EXPORTD_LOG_LEVEL: 'error',
     EXPORTD_JITTER_LONG_MS: '0',
     EXPORTD_JITTER_SHORT_FRACTION: '0',
     EXPORTD_ACTIVITY_RETRY_INITIAL_MS: '50',
     EXPORTD_ACTIVITY_RETRY_MAX_MS: '200',
-    EXPORTD_HEARTBEAT_TIMEOUT_MS: '5000',
-    EXPORTD_WORKFLOW_TASK_TIMEOUT_MS: '3000',
     ...patience,
     ...more,
   });
