@@ -88,8 +88,10 @@ describe('the run workflow', () => {
     };
     const id = await exportWithRun();
     await stack.runIn(id, 'Completed');
-    const [first, ...later] = states;
-    expect(first).toEqual({ phase: 'settling' });
+    const first = { phase: 'settling' };
+    expect(states[0]).toEqual(first);
+    // Temporal has a look repeated when it learns too late how the first one ended.
+    const later = states.slice(states.findLastIndex(({ phase }) => phase === first.phase) + 1);
     expect(later.length).toBeGreaterThan(0);
     expect(later).toEqual(later.map(() => held));
     expect(await logOf(id)).toContain('a session of "etl"');
@@ -113,14 +115,22 @@ describe('the run workflow', () => {
         : Promise.resolve();
     stack.setBudget(2_000);
     const id = await exportWithRun();
-    const first = await stack.runIn(id, 'FailedRetryable');
-    expect(first.latest_error).toBe('Unavailable: S3 does not answer.');
+    // On a busy machine a run may spend its budget before it meets the fault, and more than one may end before it is seen.
+    const failed = await until(
+      async () =>
+        (await stack.runsOf(id)).findLast(
+          ({ latest_error }) => latest_error === 'Unavailable: S3 does not answer.',
+        ),
+      'a run that met the fault',
+    );
+    expect(failed.status).toBe('FailedRetryable');
     failing = false;
     // The next run may take as long as a busy machine needs, as every other one here.
     stack.setBudget(undefined);
-    const second = await stack.runIn(id, 'Completed');
-    expect(second).toMatchObject({ retry_number: 1, data_interval_start: first.data_interval_start });
-    expect(second.generation).toBeGreaterThan(first.generation);
+    const completed = await stack.runIn(id, 'Completed');
+    expect(completed.data_interval_start).toBe(failed.data_interval_start);
+    expect(completed.retry_number).toBeGreaterThan(failed.retry_number);
+    expect(completed.generation).toBeGreaterThan(failed.generation);
   });
 
   it('ends with its activity when it is cancelled, and its interval can be exported again', async () => {
