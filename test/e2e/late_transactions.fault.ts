@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { lastingWorkers } from '../setup/patience.ts';
 import { until } from '../setup/until.ts';
 import { insertEvents, readManifest } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
@@ -8,8 +9,7 @@ import { verified } from './verified.ts';
 
 let stack: Stack;
 beforeAll(async () => {
-  // The settle time is longer than the writer needs to show up, so that only the barrier can hold a run back.
-  stack = await startStack('late', { EXPORTD_SETTLE_MAX_MS: '60000' });
+  stack = await startStack('late', lastingWorkers);
 });
 afterAll(async () => {
   await stack.stop();
