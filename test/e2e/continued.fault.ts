@@ -1,6 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createBucket } from '../setup/bucket.ts';
+import { takenOverWorkers } from '../setup/patience.ts';
 import { until } from '../setup/until.ts';
 import { insertLargeEvents } from './large_rows.ts';
 import { holdRequests } from './request_hold.ts';
@@ -22,13 +23,13 @@ let exportId: string;
 let chain: readonly ShownRun[];
 let killedIn: ProxiedRequest | undefined;
 
-/** The worker is killed in the last part of the third file, which nothing else is sent beside. */
+/** The worker is killed in the last part of the third file, while nothing else is sent beside. */
 beforeAll(async () => {
   const bucket = await createBucket();
   proxy = await createS3Proxy(bucket.endpoint);
   stack = await startStack(
     'continued',
-    { EXPORTD_PARTS_PER_EXECUTION: String(partsPerExecution) },
+    { ...takenOverWorkers, EXPORTD_PARTS_PER_EXECUTION: String(partsPerExecution) },
     { bucket: { ...bucket, endpoint: proxy.endpoint } },
   );
   connection = await Connection.connect({ address: stack.temporalAddress });
@@ -44,6 +45,10 @@ beforeAll(async () => {
     end_at: hourAgo(2).toISOString(),
   });
   await hold.reached();
+  await until(
+    () => proxy.requests.every((request) => request.ended || hold.held.includes(request)),
+    'nothing else is under way',
+  );
   await stack.killWorker();
   [killedIn] = hold.held;
   hold.release('broken');

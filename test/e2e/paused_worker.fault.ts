@@ -1,12 +1,13 @@
 import { ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createBucket } from '../setup/bucket.ts';
+import { takenOverWorkers } from '../setup/patience.ts';
 import { until } from '../setup/until.ts';
 import { insertLargeEvents } from './large_rows.ts';
 import { holdRequests, type RequestPlace } from './request_hold.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts';
-import { startStack, type Stack } from './stack.ts';
+import { startStack, type Stack, type WorkerProcess } from './stack.ts';
 import { verified } from './verified.ts';
 
 const rows = 2_600;
@@ -60,7 +61,6 @@ async function lookAtEverything(): Promise<Visible> {
   };
 }
 
-/** Nobody who stands still may hold a lock in the database: that is another matter, and PostgreSQL's to end. */
 async function noTransactionIsOpen(): Promise<boolean> {
   const { rows: open } = await stack.pool.query(
     `select from pg_stat_activity where datname = current_database() and application_name = 'exportd'
@@ -68,6 +68,15 @@ async function noTransactionIsOpen(): Promise<boolean> {
   );
   return open.length === 0;
 }
+
+/** Nobody who stands still may hold a lock in the database: that is another matter, and PostgreSQL's to end. */
+const pauseBetweenTransactions = (worker: WorkerProcess): Promise<true> =>
+  until(async () => {
+    worker.pause();
+    if (await noTransactionIsOpen()) return true;
+    worker.resume();
+    return false;
+  }, 'the worker stands still, and no transaction is open');
 
 async function noBackfillIsUnderWay(): Promise<boolean> {
   const { rows: active } = await stack.pool.query('select from exportd.backfills where finished_at is null');
@@ -79,7 +88,11 @@ beforeAll(async () => {
   proxy = await createS3Proxy(bucket.endpoint);
   stack = await startStack(
     'paused',
-    { EXPORTD_EXPORT_SLOTS: String(prefixes.length), EXPORTD_S3_REQUEST_TIMEOUT_MS: '120000' },
+    {
+      ...takenOverWorkers,
+      EXPORTD_EXPORT_SLOTS: String(prefixes.length),
+      EXPORTD_S3_REQUEST_TIMEOUT_MS: '120000',
+    },
     { bucket: { ...bucket, endpoint: proxy.endpoint } },
   );
   await insertLargeEvents(stack, hourAgo(3), rows);
@@ -101,9 +114,9 @@ beforeAll(async () => {
   late = holds.flatMap(({ held }) => held);
   const underWay = () => proxy.requests.filter(({ ended }) => !ended).length;
   await until(() => underWay() === late.length, 'nothing else is under way');
-  await until(noTransactionIsOpen, 'no transaction is open');
   const [first] = stack.workers;
-  first?.pause();
+  if (!first) throw new Error('There is no worker.');
+  await pauseBetweenTransactions(first);
 
   // Another worker takes the runs over once their heartbeats are missed; what it sends passes.
   for (const hold of holds) hold.passOthers();
@@ -119,9 +132,9 @@ beforeAll(async () => {
   for (const hold of holds) hold.release();
   // Those that were whole arrive although who sent them stands still; the rest of the part comes from the waking worker.
   await until(() => late.every(({ operation, ended }) => ended || operation === 'UploadPart'), 'they arrive');
-  first?.resume();
+  first.resume();
   await until(() => late.every(({ ended }) => ended), 'what had waited has ended');
-  await first?.stop();
+  await first.stop();
   after = await lookAtEverything();
 });
 afterAll(async () => {
