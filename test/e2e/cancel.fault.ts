@@ -24,6 +24,7 @@ beforeAll(async () => {
   // Nobody who cancels waits for half of this.
   const settings = {
     EXPORTD_HEARTBEAT_TIMEOUT_MS: '30000',
+    EXPORTD_WORKFLOW_TASK_TIMEOUT_MS: '10000',
     EXPORTD_PAGE_BYTES: '4000000',
     EXPORTD_COMMAND_TIMEOUT_MS: '15000',
   };
@@ -172,8 +173,9 @@ describe('a cancellation', () => {
     const { id, runs } = await start('paused', 3, 2);
     await held.reached();
     const [first] = stack.workers;
-    first?.pause();
+    // Before the first stands still, which is missed after a while: then there would be nothing left to wait for.
     await stack.startWorker();
+    first?.pause();
     const path = `/batch_exports/${id}/runs/${runs[0]?.id}`;
     const { status, body } = await stack.call('POST', `${path}/cancel/`);
     // The second, where the paused worker was the one that the schedule's next task was meant for.
