@@ -16,10 +16,15 @@ let id: string;
 
 beforeAll(async () => {
   stack = await startStack('owed');
-  id = await stack.createExport({ interval: 'every 1 minutes' });
-  await stack.killWorker();
-  await oweMinutes(stack, id, minutes);
-  await stack.startWorker();
+  // Another one if a minute ended before the worker was dead: what has run once must not be owed.
+  await until(async () => {
+    id = await stack.createExport({ interval: 'every 1 minutes' });
+    await stack.killWorker();
+    const isNew = (await stack.runs(id)).length === 0;
+    if (isNew) await oweMinutes(stack, id, minutes);
+    await stack.startWorker();
+    return isNew;
+  }, 'an export that has not run yet');
 });
 afterAll(() => stack.stop());
 

@@ -26,8 +26,8 @@ describe('when the database of Temporal is thrown away', () => {
       'temporal-lost',
       {
         TEMPORAL_ADDRESS: temporal.address,
-        EXPORTD_TEMPORAL_REQUEST_TIMEOUT_MS: '5000',
-        EXPORTD_COMMAND_TIMEOUT_MS: '3000',
+        EXPORTD_TEMPORAL_REQUEST_TIMEOUT_MS: '10000',
+        EXPORTD_COMMAND_TIMEOUT_MS: '10000',
       },
       { bucket: { ...bucket, endpoint: proxy.endpoint } },
     );
