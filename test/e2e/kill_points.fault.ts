@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
-import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createBucket } from '../setup/bucket.ts';
+import { takenOverWorkers } from '../setup/patience.ts';
 import { until } from '../setup/until.ts';
 import { killPoints, type Held, type KillPoint } from './kill_points.ts';
 import { insertLargeEvents } from './large_rows.ts';
 import { watchManifests, type ManifestWatch } from './manifest_watch.ts';
 import { holdRequests } from './request_hold.ts';
 import { keysUnder, readManifest } from './rows.ts';
+import { openUploads } from './run_evidence.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts';
 import { startStack, type ShownRun, type Stack } from './stack.ts';
@@ -70,7 +71,10 @@ describe('SIGKILL of the worker', () => {
       'kill',
       {
         EXPORTD_EXPORT_SLOTS: String(cases.length),
-        EXPORTD_HEARTBEAT_TIMEOUT_MS: '4000',
+        ...takenOverWorkers,
+        // Longer than it takes until the last one stands still: none of the others may give up and try again.
+        EXPORTD_S3_REQUEST_TIMEOUT_MS: '180000',
+        EXPORTD_CONTROL_STATEMENT_TIMEOUT_MS: '180000',
         // As often as it gets: what is swept has to be what nobody needs.
         EXPORTD_UPKEEP_INTERVAL_MS: '500',
         EXPORTD_SWEEP_AFTER_MS: '500',
@@ -180,14 +184,15 @@ describe('SIGKILL of the worker', () => {
     const { run } = endOf(one);
     const { files } = await readManifest(stack.bucket, run.manifest_key ?? '');
     const needed = [...files.map(({ key }) => key), run.manifest_key ?? ''].sort();
+    let left: unknown;
     await until(
-      async () => isDeepStrictEqual((await keysUnder(stack.bucket, `${prefix}/`)).sort(), needed),
-      'the objects of the generation before are gone',
+      async () => {
+        const keys = await keysUnder(stack.bucket, `${prefix}/`);
+        left = [keys.sort(), await openUploads(stack, prefix)];
+        return isDeepStrictEqual(left, [needed, 0]);
+      },
+      () => `the objects of the generation before and every upload are gone, not: ${JSON.stringify(left)}`,
     );
-    const { Uploads = [] } = await stack.bucket.client.send(
-      new ListMultipartUploadsCommand({ Bucket: stack.bucket.bucket, Prefix: `${prefix}/` }),
-    );
-    expect(Uploads).toEqual([]);
   });
 });
 
