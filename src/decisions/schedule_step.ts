@@ -11,7 +11,7 @@ import type { Policies } from './policies.ts';
 import { freeSlots } from './run_slots.ts';
 import { pauseFailingExport } from './self_pause.ts';
 import { storeHandSignal } from './signals.ts';
-import { startableRun, startableRuns, type StartableRun } from './startable_runs.ts';
+import { newBackfills, startableRun, startableRuns, type StartableRun } from './startable_runs.ts';
 
 /** What a schedule workflow does after a step. */
 export interface ScheduleStepResult {
@@ -63,7 +63,7 @@ export async function takeScheduleStep(
     ...opened,
     start_runs: await startableRuns(journal.pool, { batch_export_id: batchExportId }),
     cancel_runs: cancelRuns.filter((run) => run !== undefined),
-    wake_backfills: [...new Set(backfills)],
+    wake_backfills: [...new Set([...backfills, ...(await newBackfills(journal.pool, batchExportId))])],
     more: pending.length > mostCommands,
     faults,
   };

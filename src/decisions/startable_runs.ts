@@ -42,6 +42,19 @@ export async function startableRuns(
   return rows;
 }
 
+/**
+ * Backfills of an export that may have no workflow yet, read for the same reason. Not for longer than some minutes after
+ * they began: the reconciler has passed by then.
+ */
+export async function newBackfills(pool: Pool, batchExportId: string): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    `select id from exportd.backfills where batch_export_id = $1 and finished_at is null
+     and created_at > clock_timestamp() - interval '5 minutes' order by position`,
+    [batchExportId],
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** One run, whatever its status, in the starter's terms. */
 export async function startableRun(pool: Pool, runId: string): Promise<StartableRun | undefined> {
   const { rows } = await pool.query<StartableRun>(

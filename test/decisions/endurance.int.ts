@@ -63,6 +63,17 @@ describe('a command that meets an error of exportd itself', () => {
   });
 });
 
+describe('a step whose answer was lost', () => {
+  it('is followed by one that has the workflow of a new backfill started all the same', async () => {
+    const { command, create, step } = createCommander(journal, quickPolicies());
+    await create();
+    const { command: backfill } = await command('backfill', range);
+    expect((await step()).wake_backfills).toEqual([backfill.outcome?.backfill_id]);
+    await command('cancelBackfill', { backfill_id: backfill.outcome?.backfill_id });
+    expect((await step()).wake_backfills).toEqual([]);
+  });
+});
+
 describe('the automatic retry of a run of a backfill', () => {
   const failedBackfill = async () => {
     const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0', EXPORTD_BACKFILL_CONCURRENCY: '1' });
