@@ -33,6 +33,10 @@ const clients = 4;
 const requestsOfEach = 14;
 const minutesBehind = 9;
 const limit = 2;
+/** What fails for now is given up soon; a busy machine may not get a run done in that time. */
+const shortBudgetMs = 1_000;
+/** Whether everything is to come to its end. */
+let atRest = false;
 
 let stack: ControlStack;
 let server: RunningServer;
@@ -43,7 +47,6 @@ beforeAll(async () => {
     EXPORTD_MAX_CONCURRENT_RUNS: String(limit),
     EXPORTD_BACKFILL_CONCURRENCY: '2',
     EXPORTD_RETRY_INITIAL_MS: '100',
-    EXPORTD_ACTIVITY_BUDGET_MS: '1000',
     EXPORTD_PAUSE_AFTER_FAILURES: '0',
     EXPORTD_CONTINUE_AS_NEW_COMMANDS: '10',
     // Nobody can say of what is answered 202 how it ends.
@@ -78,7 +81,7 @@ async function exportForAMoment(runId: string): Promise<void> {
     await Promise.race([sleep(20), context.cancelled]);
   }
   if (luck % 16 === 0) throw ApplicationFailure.nonRetryable('The dice say no.', 'Dice');
-  if (luck % 6 === 1) throw ApplicationFailure.retryable('The dice say not now.', 'Dice');
+  if (!atRest && luck % 6 === 1) throw ApplicationFailure.retryable('The dice say not now.', 'Dice');
 }
 
 /** Exports whose schedules are behind, and paused: the first unpause makes intervals due. */
@@ -99,6 +102,8 @@ async function createExports(count: number): Promise<string[]> {
 
 /** Lets everything go on, and waits until nothing is left to do. */
 async function comeToRest(exportIds: readonly string[]): Promise<void> {
+  stack.setBudget(undefined);
+  atRest = true;
   for (const id of exportIds) await stack.command(id, 'unpause');
   const { rows } = await stack.pool.query<{ id: string; batch_export_id: string }>(
     `select id, batch_export_id from exportd.backfills where batch_export_id = any($1) and status = 'Paused'`,
@@ -185,6 +190,8 @@ describe('commands of several clients at the same instant', () => {
   it('come out as a simple model says', async () => {
     await fc.assert(
       fc.asyncProperty(plans(clients, requestsOfEach), async (plan) => {
+        stack.setBudget(shortBudgetMs);
+        atRest = false;
         const exportIds = await createExports(2);
         const answers = await runClients(address, stack.pool, plan, exportIds);
         await comeToRest(exportIds);
