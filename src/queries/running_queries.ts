@@ -67,7 +67,8 @@ export function createRunningQueries({
           progress: (progress) => (entry.progress = { ...entry.progress, ...progress }),
         });
       } finally {
-        if (executionId !== null) running.delete(executionId);
+        // An attempt whose heartbeats were lost may end behind the beginning of the next one, which has its place.
+        if (executionId !== null && running.get(executionId) === entry) running.delete(executionId);
       }
     },
     interrupt: () => shutdown.abort(new QueryInterrupted()),

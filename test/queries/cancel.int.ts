@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { QueryCancelled } from '../../src/queries/query_errors.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
 import { runStoredQuery } from '../../src/queries/run_stored.ts';
 import { createRunningQueries, type RunningQueries } from '../../src/queries/running_queries.ts';
@@ -85,6 +86,29 @@ describe('a query in the background', () => {
       error_message: 'The query was cancelled.',
     });
     await source.close();
+  });
+
+  it('whose attempt was taken for lost ends the next attempt on its cancellation, not just the first', async () => {
+    const { pool } = stack;
+    const running = createRunningQueries({
+      pool,
+      pollMs: 20,
+      logger: createLogger('test', stack.control.settings),
+    });
+    const id = randomUUID();
+    const lost = running.run(id, () => Promise.resolve());
+    const next = running.run(
+      id,
+      ({ signal }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            reject(signal.reason as Error);
+          });
+        }),
+    );
+    // Nobody knows the id, so it counts as cancelled at the first look.
+    await lost;
+    await expect(next).rejects.toThrow(QueryCancelled);
   });
 
   it('under an id in use is not started twice, and its id is free once it has ended', async () => {
