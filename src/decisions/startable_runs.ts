@@ -43,13 +43,15 @@ export async function startableRuns(
 }
 
 /**
- * Backfills of an export that may have no workflow yet, read for the same reason. Not for longer than some minutes after
- * they began: the reconciler has passed by then.
+ * Backfills of an export that may have no workflow yet, read for the same reason: none of their runs has begun. Not for
+ * longer than some minutes after they were asked for, since the reconciler has passed by then.
  */
 export async function newBackfills(pool: Pool, batchExportId: string): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
-    `select id from exportd.backfills where batch_export_id = $1 and finished_at is null
-     and created_at > clock_timestamp() - interval '5 minutes' order by position`,
+    `select id from exportd.backfills backfill where batch_export_id = $1 and finished_at is null
+     and created_at > clock_timestamp() - interval '5 minutes' and not exists (
+       select from exportd.batch_export_runs run where run.backfill_id = backfill.id and run.status <> 'Starting')
+     order by position`,
     [batchExportId],
   );
   return rows.map(({ id }) => id);
