@@ -228,7 +228,10 @@ describe('They agree under short time limits on a run that is', () => {
     const failed = await stack.runIn(started.exportId, id, 'FailedRetryable');
     outage = 'over';
     const completed = await followerOf(started, id, 'Completed');
-    expect(completed).toMatchObject({ records_completed: 2_600, generation: failed.generation });
+    expect(completed).toMatchObject({ records_completed: 2_600 });
+    // Not always the one that completes: on a busy machine that one may be out of time again.
+    const next = (await stack.runs(started.exportId)).filter((run) => run.id !== id).at(-1);
+    expect(next?.generation).toBe(failed.generation);
     expect(await settled(started, id)).toEqual(
       agreeing('FailedRetryable', 'FAILED', ['RunStarted', 'RunExportBegan', 'RunFailedRetryable'], {
         manifests: 1,
