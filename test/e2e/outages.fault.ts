@@ -4,6 +4,7 @@ import { createBucket } from '../setup/bucket.ts';
 import { lastingWorkers } from '../setup/patience.ts';
 import { until } from '../setup/until.ts';
 import { insertLargeEvents } from './large_rows.ts';
+import { outageAfterFirstPart } from './outage.ts';
 import { holdRequests } from './request_hold.ts';
 import { keysUnder } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
@@ -214,23 +215,15 @@ describe('an outage of the S3 server that outlasts the budget of a run', () => {
   it('ends it FailedRetryable, and the next run goes on without what had arrived', async () => {
     const parts = () => proxy.requests.filter(({ operation }) => operation === 'UploadPart');
     const arrived = () => parts().filter(({ status, ended }) => ended && status === 200);
-    let outage: 'to come' | 'there' | 'over' = 'to come';
-    proxy.intervene({
-      before: ({ partNumber }) => {
-        if (outage === 'over') return undefined;
-        if (arrived().length > 0) outage = 'there';
-        // Parts are sent side by side: were all of them let through, none would be left for the next run.
-        return outage === 'there' || Number(partNumber) > 1 ? 'broken' : undefined;
-      },
-    });
+    const outage = outageAfterFirstPart(proxy);
     const { id } = await start(stack, 'outlasted');
-    await until(() => outage === 'there', 'a part has arrived, and the server is gone');
+    await until(outage.isThere, 'a part has arrived, and the server is gone');
     const [struck] = await stack.runs(id);
     const failed = await stack.runIn(id, struck?.id ?? '', 'FailedRetryable');
     expect(failed.latest_error).toMatch(/^(S3Unreachable|BudgetExceeded): /);
     const confirmed = new Set(arrived().map(({ digest }) => digest));
     const sentBefore = parts().length;
-    outage = 'over';
+    outage.end();
     await until(async () => (await stack.runs(id))[0]?.status === 'Completed', 'a later run is Completed');
     const [completed] = await stack.runs(id);
     expect(completed).toMatchObject({ records_completed: rows, generation: failed.generation });

@@ -5,6 +5,7 @@ import { createBucket } from '../setup/bucket.ts';
 import { until } from '../setup/until.ts';
 import { runWorkflowId } from '../../workflows/messages.ts';
 import { insertLargeEvents } from './large_rows.ts';
+import { outageAfterFirstPart } from './outage.ts';
 import { holdRequests, type RequestHold } from './request_hold.ts';
 import { insertEvents } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
@@ -209,24 +210,12 @@ describe('They agree under short time limits on a run that is', () => {
   });
 
   it('FailedRetryable, since S3 was away for longer than the budget; and a new run goes on', async () => {
-    let outage: 'to come' | 'there' | 'over' = 'to come';
-    proxy.intervene({
-      before: (request) => {
-        if (!request.key.startsWith('away/') || outage === 'over') return undefined;
-        const parts = proxy.requests.filter(
-          ({ operation, key }) => operation === 'UploadPart' && key.startsWith('away/'),
-        );
-        if (parts.some(({ status, ended }) => status === 200 && ended)) outage = 'there';
-        // Parts are sent side by side: were two let through, the run would be handed over instead.
-        const isSecond = parts.includes(request) && parts.some((part) => part !== request && !part.ended);
-        return outage === 'there' || isSecond ? 'broken' : undefined;
-      },
-    });
+    const outage = outageAfterFirstPart(proxy, 'away/');
     const started = await start('away', large);
-    await until(() => outage === 'there', 'a part has arrived');
+    await until(outage.isThere, 'a part has arrived');
     const { id } = firstOf(started);
     const failed = await stack.runIn(started.exportId, id, 'FailedRetryable');
-    outage = 'over';
+    outage.end();
     const completed = await followerOf(started, id, 'Completed');
     expect(completed).toMatchObject({ records_completed: 2_600 });
     // Not always the one that completes: on a busy machine that one may be out of time again.
