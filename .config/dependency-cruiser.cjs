@@ -36,17 +36,17 @@ module.exports = {
     {
       name: 'activities-do-not-build',
       comment:
-        'What an activity works with is handed to it; only cli, embedded, temporal and the servers build things.',
+        'What an activity works with is handed to it; only cli, local_stack, temporal and the servers build things.',
       severity: 'error',
       from: { path: '^activities/' },
-      to: { path: '^src/(cli|embedded|temporal)/', dependencyTypesNot: ['type-only'] },
+      to: { path: '^src/(cli|local_stack|temporal)/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'journal-and-projections-stand-alone',
       severity: 'error',
       from: { path: '^src/(journal|projections)/' },
       to: {
-        path: '^(src/(http|cli|embedded|temporal|decisions|destination|source|encoding)|activities|workflows)/',
+        path: '^(src/(http|cli|local_stack|temporal|decisions|destination|source|encoding)|activities|workflows)/',
       },
     },
     {
@@ -54,13 +54,15 @@ module.exports = {
       comment: 'Reading, encoding and writing know nothing of decisions, HTTP or Temporal.',
       severity: 'error',
       from: { path: '^src/(source|encoding)/' },
-      to: { path: '^(src/(http|cli|embedded|temporal|decisions|projections|journal)|activities|workflows)/' },
+      to: {
+        path: '^(src/(http|cli|local_stack|temporal|decisions|projections|journal)|activities|workflows)/',
+      },
     },
     {
       name: 'only-entry-points-compose',
       severity: 'error',
-      from: { path: '^src/(?!cli/|embedded/|bench/)' },
-      to: { path: '^src/(cli|embedded|bench)/' },
+      from: { path: '^src/(?!cli/|local_stack/|bench/)' },
+      to: { path: '^src/(cli|local_stack|bench)/' },
     },
   ],
   options: {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { LaunchError } from '../embedded/launch_error.ts';
-import type { Report } from '../embedded/report.ts';
+import { LaunchError } from '../local_stack/launch_error.ts';
+import type { Report } from '../local_stack/report.ts';
 import { createPool, type Pool } from '../journal/database.ts';
 import { createBenchAccount, type BenchAccount } from './account.ts';
 import type { BenchDocument } from './document.ts';

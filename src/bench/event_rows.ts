@@ -1,5 +1,5 @@
-import { json, jsonMembers, jsonNumber, jsonObject, jsonString } from '../embedded/demo/json_text.ts';
-import { createDice } from '../embedded/demo/random.ts';
+import { json, jsonMembers, jsonNumber, jsonObject, jsonString } from '../local_stack/demo/json_text.ts';
+import { createDice } from '../local_stack/demo/random.ts';
 
 /** What the rows follow from: the same seed, count and interval give the same rows on any machine. */
 const dice = createDice(4_711);

@@ -1,7 +1,7 @@
-import { keepPorts } from '../embedded/ports.ts';
-import { keepSecrets } from '../embedded/secrets.ts';
-import { stackEnvironment } from '../embedded/stack_environment.ts';
-import type { StackEnvironment } from '../embedded/stack_file.ts';
+import { keepPorts } from '../local_stack/ports.ts';
+import { keepSecrets } from '../local_stack/secrets.ts';
+import { stackEnvironment } from '../local_stack/stack_environment.ts';
+import type { StackEnvironment } from '../local_stack/stack_file.ts';
 import type { ScratchStack } from './scratch_stack.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { findOnPath } from '../embedded/servers/executable.ts';
+import { findOnPath } from '../local_stack/servers/executable.ts';
 import type { FloorResult } from './document.ts';
 import { discardCopy, psqlEnvironment } from './exported_rows.ts';
 import type { Measurement } from './figures.ts';

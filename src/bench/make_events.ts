@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import pg from 'pg';
-import type { Report } from '../embedded/report.ts';
+import type { Report } from '../local_stack/report.ts';
 import { insertEventRows, type EventRows } from './event_rows.ts';
 import { benchApplicationName, sessionOptions } from './exported_rows.ts';
 

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { createChildren, lastLines } from '../embedded/children.ts';
-import { createApiClient, type ApiClient } from '../embedded/demo/api_client.ts';
-import { filesOf } from '../embedded/demo/objects.ts';
-import { startExportd } from '../embedded/exportd_processes.ts';
-import { LaunchError } from '../embedded/launch_error.ts';
+import { createChildren, lastLines } from '../local_stack/children.ts';
+import { createApiClient, type ApiClient } from '../local_stack/demo/api_client.ts';
+import { filesOf } from '../local_stack/demo/objects.ts';
+import { startExportd } from '../local_stack/exportd_processes.ts';
+import { LaunchError } from '../local_stack/launch_error.ts';
 import type { Pool } from '../journal/database.ts';
 import type { BenchAccount } from './account.ts';
 import { exportdEnvironment, profilingOptions } from './exportd_environment.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { findOnPath } from '../embedded/servers/executable.ts';
-import type { ObjectStore } from '../embedded/servers/start_servers.ts';
+import { findOnPath } from '../local_stack/servers/executable.ts';
+import type { ObjectStore } from '../local_stack/servers/start_servers.ts';
 import { psqlEnvironment } from './exported_rows.ts';
 import type { Measurement } from './figures.ts';
 import { runTimed } from './timed_shell.ts';

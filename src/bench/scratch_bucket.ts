@@ -6,7 +6,7 @@ import {
   ListObjectsV2Command,
   S3Client,
 } from '@aws-sdk/client-s3';
-import type { ObjectStore } from '../embedded/servers/start_servers.ts';
+import type { ObjectStore } from '../local_stack/servers/start_servers.ts';
 
 /** A bucket for one bench. */
 export interface ScratchBucket {

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import pg from 'pg';
-import { createChildren, endRecordedProcesses } from '../embedded/children.ts';
-import { openDataFolder, type DataFolder } from '../embedded/data_folder.ts';
-import { LaunchError } from '../embedded/launch_error.ts';
-import { LockHeld, takeLock } from '../embedded/lock.ts';
-import type { Report } from '../embedded/report.ts';
-import { startServers, type ObjectStore, type TemporalServer } from '../embedded/servers/start_servers.ts';
+import { createChildren, endRecordedProcesses } from '../local_stack/children.ts';
+import { openDataFolder, type DataFolder } from '../local_stack/data_folder.ts';
+import { LaunchError } from '../local_stack/launch_error.ts';
+import { LockHeld, takeLock } from '../local_stack/lock.ts';
+import type { Report } from '../local_stack/report.ts';
+import { startServers, type ObjectStore, type TemporalServer } from '../local_stack/servers/start_servers.ts';
 import { migrate, migrateSource } from '../journal/migrate.ts';
 import { benchApplicationName } from './exported_rows.ts';
 import { createScratchBucket } from './scratch_bucket.ts';

@@ -2,7 +2,7 @@ import { SecretUnreadable } from '../config/key_ring.ts';
 import { SettingsError } from '../config/settings.ts';
 import { DestinationFault } from '../destination/destination.ts';
 import { CommandRefused } from '../domain/errors.ts';
-import { LaunchError } from '../embedded/launch_error.ts';
+import { LaunchError } from '../local_stack/launch_error.ts';
 import { AccountRefused } from '../http/accounts.ts';
 import { PropertyRefused } from '../queries/property_definitions.ts';
 import { VariableRefused } from '../queries/variables.ts';

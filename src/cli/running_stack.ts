@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readSettings, type Settings } from '../config/settings.ts';
-import { dataFolderPath, readStack } from '../embedded/stack_file.ts';
+import { dataFolderPath, readStack } from '../local_stack/stack_file.ts';
 import { CliError } from './cli_error.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { createChildren, type Child } from '../../src/embedded/children.ts';
-import { openDataFolder } from '../../src/embedded/data_folder.ts';
-import { takeLock } from '../../src/embedded/lock.ts';
-import { keepPorts } from '../../src/embedded/ports.ts';
-import { untilReady } from '../../src/embedded/ready.ts';
-import { temporalAnswers, temporalProgram } from '../../src/embedded/servers/temporal.ts';
+import { createChildren, type Child } from '../../src/local_stack/children.ts';
+import { openDataFolder } from '../../src/local_stack/data_folder.ts';
+import { takeLock } from '../../src/local_stack/lock.ts';
+import { keepPorts } from '../../src/local_stack/ports.ts';
+import { untilReady } from '../../src/local_stack/ready.ts';
+import { temporalAnswers, temporalProgram } from '../../src/local_stack/servers/temporal.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
-import { keepPorts } from '../../src/embedded/ports.ts';
+import { keepPorts } from '../../src/local_stack/ports.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';

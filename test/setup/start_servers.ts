@@ -1,11 +1,11 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheFolder } from '../../src/embedded/cache_folder.ts';
-import { createChildren, endRecordedProcesses } from '../../src/embedded/children.ts';
-import { openDataFolder } from '../../src/embedded/data_folder.ts';
-import { LockHeld, takeLock } from '../../src/embedded/lock.ts';
-import { createReport } from '../../src/embedded/report.ts';
-import { startServers } from '../../src/embedded/servers/start_servers.ts';
+import { cacheFolder } from '../../src/local_stack/cache_folder.ts';
+import { createChildren, endRecordedProcesses } from '../../src/local_stack/children.ts';
+import { openDataFolder } from '../../src/local_stack/data_folder.ts';
+import { LockHeld, takeLock } from '../../src/local_stack/lock.ts';
+import { createReport } from '../../src/local_stack/report.ts';
+import { startServers } from '../../src/local_stack/servers/start_servers.ts';
 import { writeWorkflowBundle } from '../../src/temporal/bundle.ts';
 import { createTemplateDatabase } from './template_database.ts';
 

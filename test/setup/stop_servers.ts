@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
-import { endRecordedProcesses } from '../../src/embedded/children.ts';
-import { openDataFolder } from '../../src/embedded/data_folder.ts';
+import { endRecordedProcesses } from '../../src/local_stack/children.ts';
+import { openDataFolder } from '../../src/local_stack/data_folder.ts';
 
 /** Ends the servers of this run of Jest and removes their data. */
 export default async function tearDown(): Promise<void> {

@@ -1,15 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, chownSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createChildren } from '../../src/embedded/children.ts';
-import { openDataFolder } from '../../src/embedded/data_folder.ts';
-import { keepPorts } from '../../src/embedded/ports.ts';
-import { untilReady } from '../../src/embedded/ready.ts';
+import { createChildren } from '../../src/local_stack/children.ts';
+import { openDataFolder } from '../../src/local_stack/data_folder.ts';
+import { keepPorts } from '../../src/local_stack/ports.ts';
+import { untilReady } from '../../src/local_stack/ready.ts';
 import {
   postgresqlAnswers,
   postgresqlProgram,
   postgresqlUrl,
-} from '../../src/embedded/servers/postgresql.ts';
+} from '../../src/local_stack/servers/postgresql.ts';
 import { migrateSource } from '../../src/journal/migrate.ts';
 import { fromSetUp } from '../setup/environment.ts';
 

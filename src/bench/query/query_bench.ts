@@ -1,6 +1,6 @@
 import { loadavg } from 'node:os';
 import { readSettings } from '../../config/settings.ts';
-import type { Report } from '../../embedded/report.ts';
+import type { Report } from '../../local_stack/report.ts';
 import { createPool } from '../../journal/database.ts';
 import { productQueryKinds } from '../../queries/product_kinds.ts';
 import { readQueryProject } from '../../queries/project.ts';

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Report } from '../../embedded/report.ts';
+import type { Report } from '../../local_stack/report.ts';
 import { benchApplicationName, sessionOptions } from '../exported_rows.ts';
 import { makeEvents } from '../make_events.ts';
 

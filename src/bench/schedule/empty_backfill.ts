@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import { createApiClient } from '../../embedded/demo/api_client.ts';
-import { LaunchError } from '../../embedded/launch_error.ts';
-import { backfillWorkflowId, runWorkflowId } from '../../../workflows/messages.ts';
+import { createApiClient } from '../../local_stack/demo/api_client.ts';
+import { LaunchError } from '../../local_stack/launch_error.ts';
+import { backfillWorkflowId, runWorkflowId } from '../../contract/workflow_inputs.ts';
 import type { BenchAccount } from '../account.ts';
 import { medianOf, rounded } from '../figures.ts';
 import type { BackfillResult, BareResult } from './document.ts';

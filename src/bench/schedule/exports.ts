@@ -1,4 +1,4 @@
-import type { ApiClient } from '../../embedded/demo/api_client.ts';
+import type { ApiClient } from '../../local_stack/demo/api_client.ts';
 import { forEachConcurrently } from '../../temporal/concurrency.ts';
 import { destinationFor } from '../formats.ts';
 import type { ScratchStack } from '../scratch_stack.ts';

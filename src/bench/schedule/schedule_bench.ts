@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { loadavg } from 'node:os';
-import { createApiClient } from '../../embedded/demo/api_client.ts';
-import type { Report } from '../../embedded/report.ts';
+import { createApiClient } from '../../local_stack/demo/api_client.ts';
+import type { Report } from '../../local_stack/report.ts';
 import { createPool } from '../../journal/database.ts';
 import { createClient } from '../../temporal/connections.ts';
 import { taskQueues } from '../../temporal/task_queues.ts';

@@ -1,10 +1,10 @@
 import type { Client } from '@temporalio/client';
 import { readSettings, type Settings } from '../../config/settings.ts';
-import { createChildren, lastLines } from '../../embedded/children.ts';
-import { startExportd } from '../../embedded/exportd_processes.ts';
-import { LaunchError } from '../../embedded/launch_error.ts';
-import type { Report } from '../../embedded/report.ts';
-import type { StackEnvironment } from '../../embedded/stack_file.ts';
+import { createChildren, lastLines } from '../../local_stack/children.ts';
+import { startExportd } from '../../local_stack/exportd_processes.ts';
+import { LaunchError } from '../../local_stack/launch_error.ts';
+import type { Report } from '../../local_stack/report.ts';
+import type { StackEnvironment } from '../../local_stack/stack_file.ts';
 import type { Pool } from '../../journal/database.ts';
 import { profilingOptions } from '../exportd_environment.ts';
 import type { ScratchStack } from '../scratch_stack.ts';

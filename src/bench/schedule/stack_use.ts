@@ -1,5 +1,5 @@
 import { setInterval as ticks } from 'node:timers/promises';
-import { readIdentity } from '../../embedded/process_identity.ts';
+import { readIdentity } from '../../local_stack/process_identity.ts';
 import { rounded } from '../figures.ts';
 import { treeUseOf } from '../process_figures.ts';
 import type { ScratchStack } from '../scratch_stack.ts';

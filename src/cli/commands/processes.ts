@@ -13,7 +13,7 @@ export function addProcessCommands(program: Command): void {
     .description('start PostgreSQL, Temporal, an S3 server, the worker and the HTTP server on this machine')
     .option('--no-demo', 'start without demo data')
     .action(async (options: { demo: boolean }) => {
-      const { up } = await import('../../embedded/up.ts');
+      const { up } = await import('../../local_stack/up.ts');
       await up(options);
     });
 

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { createReport, type Report } from '../../embedded/report.ts';
-import { dataFolderPath } from '../../embedded/stack_file.ts';
+import { createReport, type Report } from '../../local_stack/report.ts';
+import { dataFolderPath } from '../../local_stack/stack_file.ts';
 import { CliError } from '../cli_error.ts';
 
 /** What every bench can be told of the servers it measures on. */
@@ -36,7 +36,7 @@ export async function runOnScratch<Found>(
   options: ScratchOptions,
   run: (place: ScratchPlace, report: Report, signal: AbortSignal) => Promise<Found>,
 ): Promise<Found> {
-  const { listenForStop } = await import('../../embedded/stop_requests.ts');
+  const { listenForStop } = await import('../../local_stack/stop_requests.ts');
   const stopping = new AbortController();
   void listenForStop(() => process.exit(130)).first.then(() =>
     stopping.abort(new CliError('The bench was stopped.')),

@@ -1,10 +1,10 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { createChildren, endRecordedProcesses, type Program } from '../../src/embedded/children.ts';
-import { LaunchError } from '../../src/embedded/launch_error.ts';
-import { identify, isRunning } from '../../src/embedded/process_identity.ts';
-import { untilReady } from '../../src/embedded/ready.ts';
-import { supervise } from '../../src/embedded/supervise.ts';
+import { createChildren, endRecordedProcesses, type Program } from '../../src/local_stack/children.ts';
+import { LaunchError } from '../../src/local_stack/launch_error.ts';
+import { identify, isRunning } from '../../src/local_stack/process_identity.ts';
+import { untilReady } from '../../src/local_stack/ready.ts';
+import { supervise } from '../../src/local_stack/supervise.ts';
 import { until } from '../setup/until.ts';
 import { temporaryFolder } from './data_folder.ts';
 

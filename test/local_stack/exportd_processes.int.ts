@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, expect, it } from '@jest/globals';
-import { createChildren } from '../../src/embedded/children.ts';
-import { startExportd } from '../../src/embedded/exportd_processes.ts';
+import { createChildren } from '../../src/local_stack/children.ts';
+import { startExportd } from '../../src/local_stack/exportd_processes.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { temporaryFolder } from './data_folder.ts';

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
-import { keepPorts } from '../../src/embedded/ports.ts';
+import { keepPorts } from '../../src/local_stack/ports.ts';
 import { temporaryFolder } from './data_folder.ts';
 
 describe('ports', () => {

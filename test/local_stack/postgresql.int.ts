@@ -1,15 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { createChildren, type Child } from '../../src/embedded/children.ts';
-import { keepPorts } from '../../src/embedded/ports.ts';
-import { untilReady } from '../../src/embedded/ready.ts';
+import { createChildren, type Child } from '../../src/local_stack/children.ts';
+import { keepPorts } from '../../src/local_stack/ports.ts';
+import { untilReady } from '../../src/local_stack/ready.ts';
 import {
   postgresqlAnswers,
   postgresqlProgram,
   postgresqlUrl,
-} from '../../src/embedded/servers/postgresql.ts';
-import { supervise } from '../../src/embedded/supervise.ts';
+} from '../../src/local_stack/servers/postgresql.ts';
+import { supervise } from '../../src/local_stack/supervise.ts';
 import { until } from '../setup/until.ts';
 import { temporaryFolder } from './data_folder.ts';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from '@jest/globals';
-import { openDataFolder, type DataFolder } from '../../src/embedded/data_folder.ts';
+import { openDataFolder, type DataFolder } from '../../src/local_stack/data_folder.ts';
 
 /** An empty data folder, removed after the tests of the file. */
 export function temporaryFolder(): DataFolder {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
-import { revenue } from '../../src/embedded/demo/instructions.ts';
-import { seedDemo } from '../../src/embedded/demo/seed.ts';
-import { ensureDemoTables } from '../../src/embedded/demo/tables.ts';
-import { startTrickle } from '../../src/embedded/demo/trickle.ts';
+import { revenue } from '../../src/local_stack/demo/instructions.ts';
+import { seedDemo } from '../../src/local_stack/demo/seed.ts';
+import { ensureDemoTables } from '../../src/local_stack/demo/tables.ts';
+import { startTrickle } from '../../src/local_stack/demo/trickle.ts';
 import { createProject } from '../../src/http/accounts.ts';
 import { readQueryProject } from '../../src/queries/project.ts';
 import { readSourceSchema } from '../../src/queries/source_schema.ts';
