@@ -6,13 +6,20 @@ module.exports = {
     {
       name: 'workflows-are-sandboxed',
       comment:
-        'Workflow code sees the domain types, the workflow library and the types of activities, nothing else.',
+        'At run time workflow code sees the contract and the workflow library, nothing else; of all other folders only types.',
       severity: 'error',
       from: { path: '^workflows/' },
       to: {
-        pathNot: '^(workflows/|node_modules/@temporalio/(workflow|common)/)',
+        pathNot: '^(workflows/|src/contract/|node_modules/@temporalio/(workflow|common)/)',
         dependencyTypesNot: ['type-only'],
       },
+    },
+    {
+      name: 'contract-imports-nothing',
+      comment: 'The contract is part of the sandboxed workflow bundle.',
+      severity: 'error',
+      from: { path: '^src/contract/' },
+      to: { pathNot: '^src/contract/' },
     },
     {
       name: 'domain-is-pure',

@@ -8,8 +8,9 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { AppendActivities } from '../activities/append.ts';
-import { isId, type BackfillInput } from './messages.ts';
+import type { AppendActivities } from '../activities/schedule.ts';
+import { isId } from '../src/contract/workflow_ids.ts';
+import type { BackfillInput } from '../src/contract/workflow_inputs.ts';
 import { busyIntervalMs, longestSleepMs, recordingPolicy } from './policies.ts';
 import { searchAttributes } from './search_attributes.ts';
 

@@ -1,7 +1,8 @@
 import { ApplicationFailure, proxyLocalActivities } from '@temporalio/workflow';
 import type { DestinationTestActivities } from '../activities/destination_test.ts';
 import type { TestStep } from '../src/destination/test_result.ts';
-import { isId, type DestinationTestInput } from './messages.ts';
+import { isId } from '../src/contract/workflow_ids.ts';
+import type { DestinationTestInput } from '../src/contract/workflow_inputs.ts';
 import { testPolicy } from './policies.ts';
 
 /** Tests a destination whose config is stored for it, and returns what became of each step. */

@@ -1,4 +1,4 @@
-import { commandIdOf, wakeSignal, type ReceivedSignal } from './messages.ts';
+import { commandIdOf, type ReceivedSignal, wakeSignal } from '../src/contract/signals.ts';
 
 /** Numbers the signals of a schedule's chain of executions in the order of their arrival. */
 export interface SignalCounter {

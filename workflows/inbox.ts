@@ -1,6 +1,7 @@
 import { setDefaultSignalHandler, workflowInfo } from '@temporalio/workflow';
 import { createSignalCounter } from './hand_signals.ts';
-import { commandIdOf, wakeSignal, type ReceivedSignal, type ScheduleInput } from './messages.ts';
+import { commandIdOf, type ReceivedSignal, wakeSignal } from '../src/contract/signals.ts';
+import type { ScheduleInput } from '../src/contract/workflow_inputs.ts';
 import { carriedNamed } from './policies.ts';
 
 /** The signals of a schedule workflow, in the order of their arrival. */

@@ -5,9 +5,10 @@ import {
   sleep,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
-import type { NotifyActivities } from '../activities/notify.ts';
+import type { NotifyActivities } from '../activities/notification.ts';
 import type { DeliveryOutcome } from '../src/notifications/deliver.ts';
-import { isId, type NotificationInput } from './messages.ts';
+import { isId } from '../src/contract/workflow_ids.ts';
+import type { NotificationInput } from '../src/contract/workflow_inputs.ts';
 import { deliveryPolicy } from './policies.ts';
 import { searchAttributes } from './search_attributes.ts';
 

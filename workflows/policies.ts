@@ -1,7 +1,13 @@
 import type { ActivityOptions, LocalActivityOptions } from '@temporalio/workflow';
-import type { UpkeepRound } from '../activities/upkeep.ts';
+import type { UpkeepRound } from '../activities/maintenance.ts';
 import type { UpkeepKind } from '../src/decisions/upkeep_due.ts';
-import type { DestinationTestInput, NotificationInput, QueryInput, RunLimits, RunInput } from './messages.ts';
+import type {
+  DestinationTestInput,
+  NotificationInput,
+  QueryInput,
+  RunInput,
+  RunLimits,
+} from '../src/contract/workflow_inputs.ts';
 
 /**
  * Recording facts and starting workflows. Tried for ever: there is nothing else to do until the database is back, and

@@ -1,4 +1,4 @@
-import type { PutOffTask } from './messages.ts';
+import type { PutOffTask } from '../src/contract/workflow_inputs.ts';
 
 /** Tasks that failed and wait before they are tried again, each longer than the last time. */
 export interface PutOffTasks {

@@ -6,7 +6,8 @@ import {
   proxyLocalActivities,
 } from '@temporalio/workflow';
 import type { QueryActivities, QueryEndActivities } from '../activities/query.ts';
-import { isId, type QueryInput } from './messages.ts';
+import { isId } from '../src/contract/workflow_ids.ts';
+import type { QueryInput } from '../src/contract/workflow_inputs.ts';
 import { queryPolicy, recordingPolicy } from './policies.ts';
 
 const { endStoredQuery } = proxyLocalActivities<QueryEndActivities>(recordingPolicy);

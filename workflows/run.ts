@@ -11,12 +11,12 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { AppendActivities } from '../activities/append.ts';
-import type { CountedRows } from '../activities/count.ts';
+import type { AppendActivities } from '../activities/schedule.ts';
+import type { CountedRows } from '../src/export/count_rows.ts';
 import type { ContinuedRun } from '../src/decisions/continue_run.ts';
 import type { BarrierLook } from '../src/source/source.ts';
 import { exportRanges, type ExportActivities } from './export_ranges.ts';
-import { isRunInput, type RunInput } from './messages.ts';
+import { isRunInput, type RunInput } from '../src/contract/workflow_inputs.ts';
 import { barrierPollMs, exportPolicy, recordingPolicy, sourcePolicy } from './policies.ts';
 import { endingOf } from './run_ending.ts';
 import { searchAttributes } from './search_attributes.ts';

@@ -9,9 +9,9 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { AppendActivities, ScheduleStepOutcome } from '../activities/append.ts';
+import type { AppendActivities, ScheduleStepOutcome } from '../activities/schedule.ts';
 import { openInbox } from './inbox.ts';
-import { isScheduleInput, type ScheduleInput } from './messages.ts';
+import { isScheduleInput, type ScheduleInput } from '../src/contract/workflow_inputs.ts';
 import {
   busyIntervalMs,
   carriedSignals,

@@ -8,8 +8,8 @@ import {
   setDefaultSignalHandler,
   TemporalFailure,
 } from '@temporalio/workflow';
-import type { UpkeepLook, UpkeepRound } from '../activities/upkeep.ts';
-import type { UpkeepInput } from './messages.ts';
+import type { UpkeepLook, UpkeepRound } from '../activities/maintenance.ts';
+import type { UpkeepInput } from '../src/contract/workflow_inputs.ts';
 import { recordingPolicy } from './policies.ts';
 import { putOffTasks } from './put_off.ts';
 import { upkeepDetails } from './upkeep_details.ts';

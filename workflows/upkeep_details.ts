@@ -1,4 +1,4 @@
-import type { PutOffTask } from './messages.ts';
+import type { PutOffTask } from '../src/contract/workflow_inputs.ts';
 
 /** What was done. */
 export interface UpkeepSummary {

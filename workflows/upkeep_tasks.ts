@@ -5,7 +5,7 @@ import {
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { UpkeepActivities, UpkeepRound } from '../activities/upkeep.ts';
+import type { UpkeepActivities, UpkeepRound } from '../activities/maintenance.ts';
 import type { UpkeepTask } from '../src/decisions/upkeep_due.ts';
 import { upkeepPolicy, upkeepTasksAtOnce } from './policies.ts';
 import type { PutOffTasks } from './put_off.ts';

@@ -1,4 +1,4 @@
-import type { ReceivedSignal } from '../../workflows/messages.ts';
+import type { ReceivedSignal } from '../contract/signals.ts';
 import { batchExportDecider, type BatchExportEvent, type BatchExportState } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { decideNextInterval } from '../domain/next_interval.ts';

@@ -1,4 +1,5 @@
-import { commandIdOf, isId, type ReceivedSignal } from '../../workflows/messages.ts';
+import { commandIdOf, type ReceivedSignal } from '../contract/signals.ts';
+import { isId } from '../contract/workflow_ids.ts';
 import { commandBodies, settleCommand } from '../journal/commands.ts';
 import type { Pool } from '../journal/database.ts';
 import { idFromCause, type Journal } from '../journal/journal.ts';

@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import { runWorkflowId } from '../../workflows/messages.ts';
+import { runWorkflowId } from '../contract/workflow_ids.ts';
 import type { RunLink } from './reading/runs.ts';
 
 /** Links to the Temporal UI: to the workflow of the run's interval, where every run of that interval is found. */

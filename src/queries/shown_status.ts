@@ -1,4 +1,4 @@
-import { queryWorkflowId } from '../../workflows/messages.ts';
+import { queryWorkflowId } from '../contract/workflow_ids.ts';
 import type { Pool } from '../journal/database.ts';
 import { completeAnswer } from './complete_answer.ts';
 import { loadAnswer } from './results.ts';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { scheduleWorkflowId } from '../../src/contract/workflow_inputs.ts';
+import { scheduleWorkflowId } from '../../src/contract/workflow_ids.ts';
 import { oweMinutes } from '../e2e/owed.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
 import { verified } from '../e2e/verified.ts';

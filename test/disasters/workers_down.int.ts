@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { scheduleWorkflowId } from '../../src/contract/workflow_inputs.ts';
+import { scheduleWorkflowId } from '../../src/contract/workflow_ids.ts';
 import { createBehind } from '../isolation/behind.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
 import { until } from '../setup/until.ts';

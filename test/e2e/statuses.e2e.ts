@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { createBucket } from '../setup/bucket.ts';
 import { until } from '../setup/until.ts';
-import { runWorkflowId } from '../../workflows/messages.ts';
+import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
 import { insertLargeEvents } from './large_rows.ts';
 import { outageAfterFirstPart } from './outage.ts';
 import { holdRequests, type RequestHold } from './request_hold.ts';

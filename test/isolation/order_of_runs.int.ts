@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { runWorkflowId } from '../../workflows/messages.ts';
+import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
 import { until } from '../setup/until.ts';
 import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
 import { createBehind } from './behind.ts';

@@ -6,7 +6,7 @@ import { runStoredQuery } from '../../src/queries/run_stored.ts';
 import { createRunningQueries, type RunningQueries } from '../../src/queries/running_queries.ts';
 import { beginQuery, requestCancel } from '../../src/queries/statuses.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { queryWorkflowId } from '../../workflows/messages.ts';
+import { queryWorkflowId } from '../../src/contract/workflow_ids.ts';
 import { until } from '../setup/until.ts';
 import { openQueryStack, type QueryServer, type QueryStack } from './query_stack.ts';
 import { standInKinds, statement } from './stand_in_kind.ts';

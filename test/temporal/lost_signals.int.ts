@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { scheduleWorkflowId, workflowTypes } from '../../workflows/messages.ts';
-import { createLostSignals } from '../../src/temporal/lost_signals.ts';
+import { scheduleWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { workflowTypes } from '../../src/contract/workflow_types.ts';
+import { createLostSignals } from '../../src/temporal/reconcilers/signal_recovery.ts';
 import { taskQueues } from '../../src/temporal/task_queues.ts';
 import { until } from '../setup/until.ts';
 import { createControlStack, type ControlStack } from './control_stack.ts';

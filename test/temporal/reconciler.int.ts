@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Context } from '@temporalio/activity';
 import { randomUUID } from 'node:crypto';
-import { runWorkflowId, workflowTypes } from '../../workflows/messages.ts';
+import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { workflowTypes } from '../../src/contract/workflow_types.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { endRun } from '../../src/decisions/run_endings.ts';
 import { startableRun } from '../../src/decisions/startable_runs.ts';
 import { readCommand } from '../../src/journal/commands.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { createReconciler } from '../../src/temporal/reconciler.ts';
-import { runInput } from '../../src/temporal/run_limits.ts';
+import { createReconciler } from '../../src/temporal/reconcilers/reconcile_loop.ts';
+import { runInput } from '../../src/temporal/clients/run_limits.ts';
 import { taskQueues } from '../../src/temporal/task_queues.ts';
 import { createBehind } from '../decisions/behind.ts';
 import { until } from '../setup/until.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
-import { executionTimeoutMs, runInput } from '../../src/temporal/run_limits.ts';
-import { backfillSummary, runSummary } from '../../src/temporal/summaries.ts';
-import { runWorkflowId } from '../../workflows/messages.ts';
+import { executionTimeoutMs, runInput } from '../../src/temporal/clients/run_limits.ts';
+import { backfillSummary, runSummary } from '../../src/temporal/clients/summaries.ts';
+import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
 
 const run = {
   run_id: 'run',

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { backfillWorkflowId, runWorkflowId, scheduleWorkflowId } from '../../workflows/messages.ts';
-import { bundleWorkflows } from '../../src/temporal/bundle.ts';
+import { backfillWorkflowId, runWorkflowId, scheduleWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { bundleWorkflows } from '../../src/temporal/worker/bundle.ts';
 import { startsPerInterval } from '../disasters/run_starts.ts';
 import { until } from '../setup/until.ts';
 import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';

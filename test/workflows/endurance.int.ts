@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { runWorkflowId } from '../../workflows/messages.ts';
+import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
 import {
   createControlStack,
   lastHours,

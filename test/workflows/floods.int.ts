@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Worker, type ReplayHistoriesIterable } from '@temporalio/worker';
-import type { ScheduleInput } from '../../workflows/messages.ts';
+import type { ScheduleInput } from '../../src/contract/workflow_inputs.ts';
 import { until } from '../setup/until.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
 import { createControlStack, type ControlStack } from '../temporal/control_stack.ts';

@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { currentActivity, withHeartbeats } from '../../activities/activity_context.ts';
-import { queryWorkflowId, workflowTypes, type QueryInput } from '../../workflows/messages.ts';
+import { currentActivity, withHeartbeats } from '../../activities/heartbeats.ts';
+import { queryWorkflowId } from '../../src/contract/workflow_ids.ts';
+import type { QueryInput } from '../../src/contract/workflow_inputs.ts';
+import { workflowTypes } from '../../src/contract/workflow_types.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
 import { createControlStack, type ControlStack } from '../temporal/control_stack.ts';
 

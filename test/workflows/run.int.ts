@@ -10,8 +10,8 @@ import {
   type ControlStack,
 } from '../temporal/control_stack.ts';
 import type { BarrierState } from '../../src/source/source.ts';
-import { createRunStarter } from '../../src/temporal/run_starter.ts';
-import { runWorkflowId } from '../../workflows/messages.ts';
+import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
+import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
 
 let stack: ControlStack;
 let usual: Behaviour;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { temporal } from '@temporalio/proto';
 import { taskQueues } from '../../src/temporal/task_queues.ts';
-import { workflowTypes } from '../../workflows/messages.ts';
+import { workflowTypes } from '../../src/contract/workflow_types.ts';
 import { until } from '../setup/until.ts';
 import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
 

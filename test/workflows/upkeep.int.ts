@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DestinationFault } from '../../src/destination/destination.ts';
-import { upkeepWorkflowId, workflowTypes } from '../../workflows/messages.ts';
+import { upkeepWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { workflowTypes } from '../../src/contract/workflow_types.ts';
 import { until } from '../setup/until.ts';
 import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
 

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import type { runWorkflowId } from '../../contract/workflow_inputs.ts';
+import type { runWorkflowId } from '../../contract/workflow_ids.ts';
 import { rounded } from '../figures.ts';
 import type { ExecutionCost } from './document.ts';
 import { costOf, readEvents } from './histories.ts';

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { createApiClient } from '../../local_stack/demo/api_client.ts';
 import { LaunchError } from '../../local_stack/launch_error.ts';
-import { backfillWorkflowId, runWorkflowId } from '../../contract/workflow_inputs.ts';
+import { backfillWorkflowId, runWorkflowId } from '../../contract/workflow_ids.ts';
 import type { BenchAccount } from '../account.ts';
 import { medianOf, rounded } from '../figures.ts';
 import type { BackfillResult, BareResult } from './document.ts';

@@ -1,5 +1,5 @@
 import type { Policies } from '../../decisions/policies.ts';
-import { runWorkflowId } from '../../contract/workflow_inputs.ts';
+import { runWorkflowId } from '../../contract/workflow_ids.ts';
 import { delaysOf } from './delays.ts';
 import type { TicksResult } from './document.ts';
 

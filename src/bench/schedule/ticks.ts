@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { policiesOf } from '../../decisions/policies.ts';
 import { nominalLengthMs } from '../../domain/intervals.ts';
-import { runWorkflowId, scheduleWorkflowId } from '../../contract/workflow_inputs.ts';
+import { runWorkflowId, scheduleWorkflowId } from '../../contract/workflow_ids.ts';
 import { rounded } from '../figures.ts';
 import { averageCost } from './average_cost.ts';
 import type { TicksResult } from './document.ts';

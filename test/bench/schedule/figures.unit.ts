@@ -5,7 +5,7 @@ import type { BareResult } from '../../../src/bench/schedule/document.ts';
 import { comparedWithBare, type MeasuredBackfill } from '../../../src/bench/schedule/empty_backfill.ts';
 import { costOf } from '../../../src/bench/schedule/histories.ts';
 import { delaysOfRuns, dueTimes, type TickedRun } from '../../../src/bench/schedule/tick_delays.ts';
-import { runWorkflowId } from '../../../workflows/messages.ts';
+import { runWorkflowId } from '../../../src/contract/workflow_ids.ts';
 
 const { EventType } = proto.temporal.api.enums.v1;
 

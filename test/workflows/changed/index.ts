@@ -1,6 +1,6 @@
 import { upsertMemo } from '@temporalio/workflow';
 import { batchExportBackfill as backfill } from '../../../workflows/backfill.ts';
-import type { BackfillInput, RunInput, ScheduleInput } from '../../../workflows/messages.ts';
+import type { BackfillInput, RunInput, ScheduleInput } from '../../../src/contract/workflow_inputs.ts';
 import { batchExportRun as run } from '../../../workflows/run.ts';
 import { batchExportSchedule as schedule } from '../../../workflows/schedule.ts';
 

@@ -1,0 +1,10 @@
+/** Names under which the workflows are registered, as the Temporal UI shows them. */
+export const workflowTypes = {
+  schedule: 'batchExportSchedule',
+  run: 'batchExportRun',
+  backfill: 'batchExportBackfill',
+  destinationTest: 'batchExportDestinationTest',
+  upkeep: 'batchExportUpkeep',
+  notification: 'batchExportNotification',
+  query: 'query',
+} as const;
