@@ -3,15 +3,15 @@ import type { DestinationTestActivities } from '../activities/destination_test.t
 import type { TestStep } from '../src/destination/test_result.ts';
 import { isId } from '../src/contract/workflow_ids.ts';
 import type { DestinationTestInput } from '../src/contract/workflow_inputs.ts';
-import { testPolicy } from './policies.ts';
+import { destinationTestOptions } from './activity_options.ts';
 
-/** Tests a destination whose config is stored for it, and returns what became of each step. */
+/**
+ * Tests the destination of a stored config and returns the result of each step.
+ * @throws ApplicationFailure `InvalidInput`
+ */
 export async function batchExportDestinationTest(input: DestinationTestInput): Promise<readonly TestStep[]> {
-  if (!isId(input.test_id) || typeof input.longest_ms !== 'number')
-    throw ApplicationFailure.nonRetryable(
-      'The input has to name a test and how long it may take.',
-      'InvalidInput',
-    );
-  const { testDestination } = proxyLocalActivities<DestinationTestActivities>(testPolicy(input));
+  if (!isId(input.test_id) || typeof input.timeout_ms !== 'number')
+    throw ApplicationFailure.nonRetryable('The input needs a test_id and a timeout_ms.', 'InvalidInput');
+  const { testDestination } = proxyLocalActivities<DestinationTestActivities>(destinationTestOptions(input));
   return testDestination({ test_id: input.test_id });
 }

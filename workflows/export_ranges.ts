@@ -1,13 +1,13 @@
 import { CancellationScope } from '@temporalio/workflow';
 import type { createExportActivities } from '../activities/export.ts';
-import { rangesAtOnce } from './policies.ts';
+import { maxConcurrentRanges } from './limits.ts';
 
 export type ExportActivities = ReturnType<typeof createExportActivities>;
 
 /**
- * Exports the ranges of an interval side by side, on whichever workers are free, until a fresh count agrees with them.
- * The first failure cancels the others and is thrown when all have let go.
- * @returns false when one of them sent the parts of one execution and has rows left.
+ * Exports the ranges of an interval concurrently, on any free workers, until a new count matches the exported rows.
+ * The first failure cancels the other ranges and is thrown once all of them have stopped.
+ * @returns false when a range has sent as many parts as one execution may and has rows left
  */
 export async function exportRanges(
   data: Pick<ExportActivities, 'exportRange' | 'finishExport'>,
@@ -27,22 +27,22 @@ async function exportEach(
   ranges: number,
 ): Promise<boolean> {
   const waiting = Array.from({ length: ranges }, (_, range) => range);
-  const handedOver: number[] = [];
+  const unfinished: number[] = [];
   const failures: unknown[] = [];
   const scope = new CancellationScope();
-  /** Takes one range after another. Once one handed over or failed, no further range begins. */
-  const takeRanges = async (): Promise<void> => {
-    while (handedOver.length === 0 && failures.length === 0) {
+  /** Exports one range after another. Starts none after a range failed or was left unfinished. */
+  const exportNextRanges = async (): Promise<void> => {
+    while (unfinished.length === 0 && failures.length === 0) {
       const range = waiting.shift();
       if (range === undefined) return;
       const { finished } = await data.exportRange({ run_id, range });
-      if (!finished) handedOver.push(range);
+      if (!finished) unfinished.push(range);
     }
   };
   await scope.run(() =>
     Promise.all(
-      Array.from({ length: Math.min(rangesAtOnce, ranges) }, () =>
-        takeRanges().catch((error: unknown) => {
+      Array.from({ length: Math.min(maxConcurrentRanges, ranges) }, () =>
+        exportNextRanges().catch((error: unknown) => {
           failures.push(error);
           scope.cancel();
         }),
@@ -50,5 +50,5 @@ async function exportEach(
     ),
   );
   if (failures.length > 0) throw failures[0];
-  return handedOver.length === 0;
+  return unfinished.length === 0;
 }

@@ -1,8 +1,8 @@
-// Every function exported here is a workflow that the worker registers; nothing else may be exported.
+// The worker registers every function exported here as a workflow. Export nothing else.
 export { batchExportBackfill } from './backfill.ts';
 export { batchExportDestinationTest } from './destination_test.ts';
 export { batchExportNotification } from './notification.ts';
-export { query } from './query.ts';
+export { backgroundQuery } from './background_query.ts';
 export { batchExportRun } from './run.ts';
 export { batchExportSchedule } from './schedule.ts';
-export { batchExportUpkeep } from './upkeep.ts';
+export { batchExportMaintenance } from './maintenance.ts';

@@ -5,43 +5,43 @@ import {
   sleep,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
-import type { NotifyActivities } from '../activities/notification.ts';
+import type { NotificationActivities } from '../activities/notification.ts';
 import type { DeliveryOutcome } from '../src/notifications/deliver.ts';
 import { isId } from '../src/contract/workflow_ids.ts';
 import type { NotificationInput } from '../src/contract/workflow_inputs.ts';
-import { deliveryPolicy } from './policies.ts';
+import { deliveryOptions } from './activity_options.ts';
 import { searchAttributes } from './search_attributes.ts';
 
 /**
- * Tells one webhook one thing, again and again until it takes it. What is told, how often it was tried and when it is
- * given up is in the control database; this only waits between the attempts, so it may end or be started anew at any
- * time. Few attempts fit into the time that is given to it, so its history stays short.
+ * Delivers one notification to one webhook, with retries. The control database holds the message, the number of
+ * attempts and the deadline. The workflow only waits between attempts, so it can be terminated or restarted at any
+ * time. Few attempts fit before the deadline, so its history stays short.
+ * @throws ApplicationFailure `InvalidInput`
  */
 export async function batchExportNotification(
   input: NotificationInput,
 ): Promise<Pick<DeliveryOutcome, 'delivered' | 'status' | 'detail'>> {
-  // May have been started by hand with anything.
+  // A manual start may pass any input.
   if (
     !isId(input.delivery_id) ||
     typeof input.task_queue !== 'string' ||
-    typeof input.longest_ms !== 'number'
+    typeof input.timeout_ms !== 'number'
   )
     throw ApplicationFailure.nonRetryable(
-      'The input has to name a delivery, a task queue and how long an attempt may take.',
+      'The input needs a delivery_id, a task_queue and a timeout_ms.',
       'InvalidInput',
     );
-  const { deliverNotification } = proxyActivities<NotifyActivities>(deliveryPolicy(input));
+  const { deliverNotification } = proxyActivities<NotificationActivities>(deliveryOptions(input));
   for (;;) {
     const { ended, wait_ms, summary, delivered, status, detail } = await deliverNotification({
       delivery_id: input.delivery_id,
     });
     setCurrentDetails(summary);
     if (ended) {
-      const shown = delivered ? 'Delivered' : 'Failed';
-      upsertSearchAttributes([{ key: searchAttributes.status, value: shown }]);
+      upsertSearchAttributes([{ key: searchAttributes.status, value: delivered ? 'Delivered' : 'Failed' }]);
       return { delivered, status, detail };
     }
-    // At least a little, since a time read in the database and a timer of Temporal never agree to the millisecond.
+    // Never 0: the clocks of the database and of Temporal differ by milliseconds.
     await sleep(Math.max(20, wait_ms), { summary: 'until the next attempt' });
   }
 }

@@ -3,7 +3,6 @@ import {
   CancellationScope,
   CancelledFailure,
   makeContinueAsNewFunc,
-  patched,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
@@ -17,125 +16,128 @@ import type { ContinuedRun } from '../src/decisions/continue_run.ts';
 import type { BarrierLook } from '../src/source/source.ts';
 import { exportRanges, type ExportActivities } from './export_ranges.ts';
 import { isRunInput, type RunInput } from '../src/contract/workflow_inputs.ts';
-import { barrierPollMs, exportPolicy, recordingPolicy, sourcePolicy } from './policies.ts';
-import { endingOf } from './run_ending.ts';
+import { exportOptions, journalOptions, sourceOptions } from './activity_options.ts';
+import { barrierPollMs } from './limits.ts';
+import { outcomeOf } from './run_outcome.ts';
 import { searchAttributes } from './search_attributes.ts';
 
-const recording = proxyLocalActivities<AppendActivities>(recordingPolicy);
+const recording = proxyLocalActivities<AppendActivities>(journalOptions);
 
 /**
- * Exports one interval: waits until the source has settled, counts, exports, publishes. What a step records is decided
- * in the journal; a run that has a terminal status there ends here without another word. A failed or cancelled run
- * fails or cancels its execution too, so that the Temporal UI shows the same as exportd does. An export of very many
- * parts is handed over to a fresh execution, and a fresh row, from time to time.
+ * Exports one interval: waits until the source has settled, then counts, exports and publishes. The journal decides what
+ * each step records. If the run already has a terminal status there, the workflow ends without an error. A failed or
+ * cancelled run also fails or cancels its execution, so that the Temporal UI shows the same status as exportd. An export
+ * of very many parts continues as new from time to time, each time with a new row in `batch_export_runs`.
+ * @throws ApplicationFailure `InvalidInput`, or the status of the run; CancelledFailure
  */
 export async function batchExportRun(input: RunInput): Promise<void> {
-  // May have been started by hand with anything.
+  // A manual start may pass any input.
   if (!isRunInput(input))
-    throw ApplicationFailure.nonRetryable('The input has to name a run and its limits.', 'InvalidInput');
+    throw ApplicationFailure.nonRetryable('The input needs a run_id and limits.', 'InvalidInput');
   let { run_id } = input;
   let continued: ContinuedRun | undefined;
   let failure: unknown;
-  let ending: ReturnType<typeof endingOf>;
+  let outcome: ReturnType<typeof outcomeOf>;
   try {
     continued = await exportInterval(input);
-    // From here on the row is the next one, so a cancellation that came meanwhile is that one's.
+    // The new run is current now, so a cancellation that arrived in the meantime applies to it.
     run_id = continued?.run_id ?? run_id;
     if (continued && CancellationScope.current().consideredCancelled)
-      throw new CancelledFailure('Cancelled while it was handed over.');
+      throw new CancelledFailure('Cancelled while continuing as new.');
   } catch (error) {
     failure = error;
-    ending = endingOf(error);
-    if (ending === undefined) throw error;
+    outcome = outcomeOf(error);
+    if (outcome === undefined) throw error;
   }
-  if (continued && ending === undefined) return goOnAs(continued, input);
+  if (continued && outcome === undefined) return continueAsNewRun(continued, input);
   const { status, latest_error } = await CancellationScope.nonCancellable(async () => {
-    if (ending !== undefined && ending !== 'quiet') await recording.recordEnding({ run_id, ...ending });
-    return recording.reportEnding({ run_id });
+    if (outcome !== undefined && outcome !== 'already_ended')
+      await recording.recordRunOutcome({ run_id, ...outcome });
+    return recording.signalRunEnd({ run_id });
   });
   showStatus(status, latest_error === null ? status : `${status}: ${latest_error}`);
-  if (ending === undefined || ending === 'quiet' || ending.status !== status) return;
-  throw status === 'Cancelled' ? failure : ApplicationFailure.nonRetryable(ending.latest_error, status);
+  if (outcome === undefined || outcome === 'already_ended' || outcome.status !== status) return;
+  throw status === 'Cancelled' ? failure : ApplicationFailure.nonRetryable(outcome.latest_error, status);
 }
 
-/** Exports and publishes; the answer is the run to go on with when rows are left. */
+/** Exports and publishes an interval. Returns the run to continue as when rows are left. */
 async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined> {
   const { run_id } = input;
-  const source = proxyLocalActivities<AppendActivities>(sourcePolicy(input.limits));
-  const data = proxyActivities<ExportActivities>(exportPolicy(input));
+  const source = proxyLocalActivities<AppendActivities>(sourceOptions(input.limits));
+  const data = proxyActivities<ExportActivities>(exportOptions(input));
   const { rows, ranges, publish_empty } =
     input.rows === undefined
       ? await countSettledRows(source, input)
       : { rows: input.rows, ranges: input.ranges ?? 1, publish_empty: false };
   if (rows > 0) {
     showStatus('Running', `Exporting ${rows} rows${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
-    const finished = ranges > 1 ? await exportRanges(data, run_id, ranges) : await exportWhole(data, run_id);
+    const finished =
+      ranges > 1 ? await exportRanges(data, run_id, ranges) : await exportUnsplit(data, run_id);
     if (!finished) return CancellationScope.nonCancellable(() => recording.continueRun({ run_id }));
   }
   setCurrentDetails(`Publishing the manifest of ${rows} rows`);
-  // The journal says whether publishing may begin; once it may, a cancellation comes too late.
+  // The journal decides whether publishing may start; after that it is too late to cancel.
   await CancellationScope.nonCancellable(async () => {
-    if (publish_empty === true && (await recording.publishEmpty({ run_id })).published) return;
+    if (publish_empty && (await recording.publishEmpty({ run_id })).published) return;
     await data.publishManifest({ run_id });
   });
   return undefined;
 }
 
-/** Exports an interval that is not cut; false when the parts of one execution were sent and rows are left. */
-async function exportWhole(data: Pick<ExportActivities, 'exportInterval'>, run_id: string): Promise<boolean> {
-  const { finished } = (await data.exportInterval({ run_id })) as { finished?: boolean };
-  // Executions of earlier versions do not say so; theirs always finished.
-  return finished !== false;
+/** Exports an interval as one range. Returns false when it has sent as many parts as one execution may and rows are left. */
+async function exportUnsplit(
+  data: Pick<ExportActivities, 'exportInterval'>,
+  run_id: string,
+): Promise<boolean> {
+  const { finished } = await data.exportInterval({ run_id });
+  return finished;
 }
 
-/** Replaces this execution by a fresh one of the same workflow id. Whose it is stands in its memo. */
-function goOnAs({ run_id, rows, ranges }: ContinuedRun, input: RunInput): Promise<never> {
-  if (patched('status of a closed row')) showStatus('ContinuedAsNew', 'Handed over to a fresh execution');
+/** Continues as new for the next run of the interval, whose id goes to the memo and the search attributes. */
+function continueAsNewRun({ run_id, rows, ranges }: ContinuedRun, input: RunInput): Promise<never> {
+  showStatus('ContinuedAsNew', 'Continued as a new execution');
   const { memo, typedSearchAttributes } = workflowInfo();
-  const goOn = makeContinueAsNewFunc<typeof batchExportRun>({
+  const continueAs = makeContinueAsNewFunc<typeof batchExportRun>({
     memo: { ...memo, run_id },
     typedSearchAttributes: typedSearchAttributes.updateCopy([
       { key: searchAttributes.run, value: run_id },
       { key: searchAttributes.status, value: 'Starting' },
     ]),
   });
-  return goOn({ ...input, run_id, rows, ranges });
+  return continueAs({ ...input, run_id, rows, ranges });
 }
 
+/** Counts the rows of the interval once its source has settled, or after the settle timeout. */
 async function countSettledRows(
-  source: Pick<AppendActivities, 'lookForOpenTransactions' | 'countRows'>,
+  source: Pick<AppendActivities, 'checkBarrier' | 'countRows'>,
   input: RunInput,
 ): Promise<CountedRows> {
-  const { settled, held_by, counted: found } = await waitForTransactions(source, input);
-  // Looks of earlier versions did not count.
-  const counted: Omit<CountedRows, 'ranges'> & { ranges?: number } =
-    found ?? (await source.countRows({ run_id: input.run_id, settled, held_by }));
-  // Executions of earlier versions know no ranges.
-  return { ...counted, ranges: counted.ranges ?? 1 };
+  const { settled, held_by, counted } = await waitForTransactions(source, input);
+  return counted ?? source.countRows({ run_id: input.run_id, settled, held_by });
 }
 
-/** Waits until no open transaction of the source can add to the interval any more, or for as long as is allowed. */
+/** Waits until no open transaction of the source can add rows to the interval, or until the settle timeout. */
 async function waitForTransactions(
-  source: Pick<AppendActivities, 'lookForOpenTransactions'>,
+  source: Pick<AppendActivities, 'checkBarrier'>,
   { run_id, limits }: RunInput,
 ): Promise<{ settled: boolean; held_by: readonly string[]; counted?: CountedRows | undefined }> {
   setCurrentDetails('Waiting for the source to settle');
-  let look: BarrierLook & { readonly counted?: CountedRows } = {
+  let check: BarrierLook & { readonly counted?: CountedRows } = {
     state: { phase: 'settling' },
     wait_ms: 0,
     held_by: [],
   };
   let waitingSince: number | undefined;
   for (;;) {
-    look = await source.lookForOpenTransactions({ run_id, state: look.state });
-    if (look.state.phase === 'open') return { settled: true, held_by: [], counted: look.counted };
-    // Time in a workflow is Temporal's, the same in every replay.
-    if (look.state.phase !== 'settling') waitingSince ??= Date.now();
-    const waited = waitingSince === undefined ? 0 : Date.now() - waitingSince;
-    if (waitingSince !== undefined && waited >= limits.settle_max_ms)
-      return { settled: false, held_by: look.held_by };
-    if (look.held_by.length > 0) setCurrentDetails(`Waiting for ${look.held_by.join(', ')}`);
-    await sleep(Math.max(1, barrierPollMs(look.wait_ms, waited)));
+    check = await source.checkBarrier({ run_id, state: check.state });
+    if (check.state.phase === 'open') return { settled: true, held_by: [], counted: check.counted };
+    // In workflows Date.now() is deterministic: replays return the recorded time.
+    if (check.state.phase !== 'settling') waitingSince ??= Date.now();
+    const waitedMs = waitingSince === undefined ? 0 : Date.now() - waitingSince;
+    if (waitingSince !== undefined && waitedMs >= limits.settle_timeout_ms)
+      return { settled: false, held_by: check.held_by };
+    if (check.held_by.length > 0) setCurrentDetails(`Waiting for ${check.held_by.join(', ')}`);
+    await sleep(Math.max(1, barrierPollMs(check.wait_ms, waitedMs)));
   }
 }
 

@@ -2,7 +2,6 @@ import {
   ApplicationFailure,
   condition,
   continueAsNew,
-  patched,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
@@ -10,87 +9,87 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { AppendActivities, ScheduleStepOutcome } from '../activities/schedule.ts';
-import { openInbox } from './inbox.ts';
+import { createInbox } from './inbox.ts';
 import { isScheduleInput, type ScheduleInput } from '../src/contract/workflow_inputs.ts';
+import { journalOptions, remoteJournalOptions } from './activity_options.ts';
 import {
-  busyIntervalMs,
-  carriedSignals,
+  busyRetryMs,
   commandsPerLocalStep,
   commandsPerRemoteStep,
-  floodSignals,
-  longestSleepMs,
-  recordingPolicy,
-  remoteRecordingPolicy,
+  floodThreshold,
+  maxCarriedManualSignals,
+  maxSleepMs,
   signalsPerStep,
-} from './policies.ts';
+} from './limits.ts';
 import { searchAttributes } from './search_attributes.ts';
 
-type ScheduleActivities = Pick<AppendActivities, 'takeScheduleStep' | 'startAndCancelRuns'>;
+type ScheduleActivities = Pick<AppendActivities, 'advanceSchedule' | 'startAndCancelRuns'>;
 
-const local = proxyLocalActivities<ScheduleActivities>(recordingPolicy);
+const local = proxyLocalActivities<ScheduleActivities>(journalOptions);
 /**
- * For signals sent by hand and for a flood of commands. A local activity keeps the workflow task open; when more than 100
- * signals arrive meanwhile, the server fails the task (its `history.maximumBufferedEventsBatch`), and what SDK 1.24 goes
- * on with cannot be replayed.
+ * For manual signals and floods of commands. A local activity keeps the workflow task open. When more than 100 signals
+ * arrive in that time (`history.maximumBufferedEventsBatch`), the server fails the task, and SDK 1.24 then writes a
+ * history that it cannot replay.
  */
-const remote = proxyActivities<ScheduleActivities>(remoteRecordingPolicy);
+const remote = proxyActivities<ScheduleActivities>(remoteJournalOptions);
 
 /**
- * Keeps one export's schedule: passes signals on in order, starts the runs that are due, sleeps until the next. It
- * decides nothing and holds nothing: every decision is made in the journal, and all that it knows is read there, so it
- * may end, restart or be reset at any time. Ends when the export is deleted, or was never created.
+ * Runs the schedule of one export: forwards signals in order, starts due runs and sleeps until the next one is due. The
+ * workflow decides nothing and keeps no state of its own. Decisions are made in the journal, so it can be terminated,
+ * restarted or reset at any time. Completes when the export is deleted or was never created.
+ * @throws ApplicationFailure `InvalidInput`
  */
 export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
-  // May have been started by hand with anything.
+  // A manual start may pass any input.
   if (!isScheduleInput(input))
     throw ApplicationFailure.nonRetryable(
-      'The input has to name a batch export; its other members are what one execution hands to the next.',
+      'The input needs a batch_export_id. All other fields are carried over from one execution to the next.',
       'InvalidInput',
     );
   const { batch_export_id } = input;
-  const inbox = openInbox(input);
-  const show = createShow();
-  let more = input.flood === true;
+  const inbox = createInbox(input);
+  const publishDetails = createDetailsPublisher();
+  let more = input.is_flooding === true;
   for (;;) {
-    const mayBeMany = more || inbox.waiting() > 0 || inbox.arrived() >= floodSignals;
-    const isRemote = mayBeMany && patched('remote steps');
+    const isRemote = more || inbox.waitingCount() > 0 || inbox.arrivedCount() >= floodThreshold;
     const activities = isRemote ? remote : local;
-    const signals = inbox.take(signalsPerStep);
-    const step: ScheduleStepOutcome = await activities.takeScheduleStep({
+    const signals = inbox.takeManualSignals(signalsPerStep);
+    const step: ScheduleStepOutcome = await activities.advanceSchedule({
       batch_export_id,
       signals,
-      named: inbox.takeNamed(signalsPerStep),
-      most_commands: isRemote ? commandsPerRemoteStep : commandsPerLocalStep,
+      command_signals: inbox.takeCommandSignals(signalsPerStep),
+      max_commands: isRemote ? commandsPerRemoteStep : commandsPerLocalStep,
     });
-    show(step);
+    publishDetails(step);
     const { cancel_run_ids, wake_backfill_ids } = step;
-    const hasErrands = step.runs_to_start > 0 || cancel_run_ids.length > 0 || wake_backfill_ids.length > 0;
-    const { busy } = hasErrands
+    const hasRunsToChange =
+      step.runs_to_start > 0 || cancel_run_ids.length > 0 || wake_backfill_ids.length > 0;
+    const { busy } = hasRunsToChange
       ? await activities.startAndCancelRuns({ batch_export_id, cancel_run_ids, wake_backfill_ids })
       : { busy: 0 };
-    more = step.more === true || inbox.waiting() > signalsPerStep;
-    const isLong = workflowInfo().continueAsNewSuggested || inbox.commands() >= step.continue_after;
-    // A flood may last, so its end is not waited for; but what waits has to fit into the input of the next execution.
-    const mayContinue = inbox.waiting() <= carriedSignals;
-    if (more && !(isLong && mayContinue && patched('continue in a flood'))) continue;
-    if (!more && step.status !== 'live' && !inbox.hasNews()) return;
+    more = step.more || inbox.waitingCount() > signalsPerStep;
+    const isLong = workflowInfo().continueAsNewSuggested || inbox.commandCount() >= step.continue_after;
+    // Continue as new without waiting for the end of a flood, once the waiting signals fit into the next input.
+    const mayContinue = inbox.waitingCount() <= maxCarriedManualSignals;
+    if (more && !(isLong && mayContinue)) continue;
+    if (!more && step.status !== 'live' && !inbox.hasPending()) return;
     if (isLong)
       await continueAsNew<typeof batchExportSchedule>({
         batch_export_id,
-        ...inbox.carry(),
-        ...(more && { flood: true }),
+        ...inbox.carriedState(),
+        ...(more && { is_flooding: true }),
       });
     const sleepMs = Math.min(
-      step.wake_in_ms ?? longestSleepMs.schedule,
-      busy > 0 ? busyIntervalMs : longestSleepMs.schedule,
+      step.wake_in_ms ?? maxSleepMs.schedule,
+      busy > 0 ? busyRetryMs : maxSleepMs.schedule,
     );
-    // At least a little, since a time read in the database and a timer of Temporal never agree to the millisecond.
-    await condition(() => inbox.hasNews(), Math.max(20, sleepMs));
+    // Never 0: the clocks of the database and of Temporal differ by milliseconds.
+    await condition(() => inbox.hasPending(), Math.max(20, sleepMs));
   }
 }
 
-/** Shows a step in the Temporal UI; search attributes only when they changed, since each change is an event. */
-function createShow(): (step: ScheduleStepOutcome) => void {
+/** Publishes a step to the Temporal UI. Updates search attributes only on changes, because each update is an event. */
+function createDetailsPublisher(): (step: ScheduleStepOutcome) => void {
   let shown = '';
   return ({ summary, attributes }) => {
     setCurrentDetails(summary);

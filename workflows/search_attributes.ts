@@ -1,9 +1,9 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 
 /**
- * What workflows are found by in the Temporal UI. Keywords are scarce (ten per namespace on a small server). Only an
- * execution itself changes its attributes (Temporal 1.29 has no call that does), so the status of one that was terminated
- * or timed out stays what it was: `ExecutionStatus` tells those, and the run's row.
+ * Search attributes of workflows, for filters in the Temporal UI. Keyword attributes are scarce: a server with SQL
+ * visibility allows ten per namespace. Only an execution can change its own attributes (Temporal 1.29 has no API for
+ * it), so a terminated or timed-out execution keeps its last status: see `ExecutionStatus` or the run's row for those.
  */
 export const searchAttributes = {
   project: defineSearchAttributeKey('ExportdProject', 'KEYWORD'),

@@ -1,4 +1,4 @@
-/** Whether a value is an id as exportd makes them; a workflow that is started by hand gets anything. */
+/** Whether a value is a UUID, as all ids of exportd are. Checks the input of manually started workflows. */
 export const isId = (value: unknown): value is string =>
   typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value);
 
@@ -8,29 +8,29 @@ export const scheduleWorkflowId = (batchExportId: string): string => `batch-expo
 /** Workflow id of a backfill. */
 export const backfillWorkflowId = (backfillId: string): string => `batch-export-backfill-${backfillId}`;
 
-/** Workflow id of a test of a destination. */
+/** Workflow id of a destination test. */
 export const destinationTestWorkflowId = (testId: string): string =>
   `batch-export-destination-test-${testId}`;
 
 /** Workflow id of the delivery of a notification to a webhook. */
-export const notificationWorkflowId = (deliveryId: string): string => `${notificationPrefix}${deliveryId}`;
+export const deliveryWorkflowId = (deliveryId: string): string => `${deliveryPrefix}${deliveryId}`;
 
-/** The delivery that such a workflow id names; undefined for any other. */
-export function notificationIdIn(workflowId: string): string | undefined {
-  const id = workflowId.slice(notificationPrefix.length);
-  return workflowId.startsWith(notificationPrefix) && isId(id) ? id : undefined;
+/** Returns the delivery id in the workflow id of a delivery; undefined for any other workflow. */
+export function deliveryIdOf(workflowId: string): string | undefined {
+  const id = workflowId.slice(deliveryPrefix.length);
+  return workflowId.startsWith(deliveryPrefix) && isId(id) ? id : undefined;
 }
 
-const notificationPrefix = 'batch-export-notification-';
+const deliveryPrefix = 'batch-export-notification-';
 
-/** Workflow id of the upkeep: one for each deployment in a namespace, which its task queues tell apart. */
-export const upkeepWorkflowId = (taskQueuePrefix: string): string => `${taskQueuePrefix}-upkeep`;
+/** Workflow id of the maintenance: one per deployment. The task queue prefix distinguishes deployments in a namespace. */
+export const maintenanceWorkflowId = (taskQueuePrefix: string): string => `${taskQueuePrefix}-maintenance`;
 
-/** Workflow id of a query in the background. */
+/** Workflow id of a background query. */
 export const queryWorkflowId = (query: { readonly team_id: number; readonly id: string }): string =>
   `query-${query.team_id}-${query.id}`;
 
-/** Workflow id of a run: one for each interval of an export, so that Temporal too runs one at a time. */
+/** Workflow id of a run: one per interval of an export, so Temporal also runs only one at a time. */
 export const runWorkflowId = (run: {
   readonly batch_export_id: string;
   readonly data_interval_start: string;
@@ -38,5 +38,5 @@ export const runWorkflowId = (run: {
 }): string =>
   `batch-export-${run.batch_export_id}-${compactTime(run.data_interval_start)}-${compactTime(run.data_interval_end)}`;
 
-/** `2026-11-01T10:00:00.000Z` as `20261101T100000Z`, as in the keys of files. */
+/** Formats `2026-11-01T10:00:00.000Z` as `20261101T100000Z`, as file keys do. */
 const compactTime = (time: string): string => time.replace(/[-:]|\.\d+/g, '');

@@ -4,7 +4,7 @@ export const workflowTypes = {
   run: 'batchExportRun',
   backfill: 'batchExportBackfill',
   destinationTest: 'batchExportDestinationTest',
-  upkeep: 'batchExportUpkeep',
+  maintenance: 'batchExportMaintenance',
   notification: 'batchExportNotification',
-  query: 'query',
+  backgroundQuery: 'backgroundQuery',
 } as const;

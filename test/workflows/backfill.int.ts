@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '../setup/until.ts';
-import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
+import { createControlStack, lastHours, type ControlStack } from '../temporal/control_plane_harness.ts';
 
 let stack: ControlStack;
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { backfillWorkflowId, runWorkflowId, scheduleWorkflowId } from '../../src
 import { bundleWorkflows } from '../../src/temporal/worker/bundle.ts';
 import { startsPerInterval } from '../disasters/run_starts.ts';
 import { until } from '../setup/until.ts';
-import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
+import { createControlStack, lastHours, type ControlStack } from '../temporal/control_plane_harness.ts';
 
 let stack: ControlStack;
 let changed: { code: string };

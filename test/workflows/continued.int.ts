@@ -1,25 +1,25 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createExportActivities } from '../../activities/export.ts';
-import { createExportTurns } from '../../src/export/per_export_limit.ts';
+import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
 import { createSelectionReader } from '../../src/destination/row_selections.ts';
-import { createByteBudget } from '../../src/encoding/byte_budget.ts';
+import { createByteBudget } from '../../src/encoding/memory_budget.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createExportSlots } from '../../src/temporal/worker/export_slots.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
-import { insertEvents } from '../activities/export_stage.ts';
-import { createReader } from '../activities/reader.ts';
+import { insertEvents } from '../export/export_harness.ts';
+import { createReader } from '../export/reader.ts';
 import { definition } from '../decisions/commander.ts';
 import { configOf } from '../destination/s3/bucket_requests.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { until } from '../setup/until.ts';
-import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
+import { createControlStack, lastHours, type ControlStack } from '../temporal/control_plane_harness.ts';
 
 const keyRing = createKeyRing(`main:${randomBytes(32).toString('base64')}`);
 const eventCount = 15_000;
@@ -37,7 +37,7 @@ beforeAll(async () => {
       EXPORTD_PAGE_BYTES: '1000000',
       EXPORTD_SETTLE_MS: '0',
     },
-    (database, settings, runSteps) => {
+    (database, settings, recorder) => {
       const source = createSource({ sourceUrl: database.url, settings });
       const encoders = createEncoderPool({ threads: 2 });
       closing.push(
@@ -49,12 +49,12 @@ beforeAll(async () => {
       const selectionOf = createSelectionReader(database.pool);
       const memory = createByteBudget(settings.EXPORTD_MEMORY_BYTES);
       const exporting = {
-        runSteps,
+        runSteps: recorder,
         source,
         encoders,
         memory,
         slots: createExportSlots(settings),
-        turns: createExportTurns(Infinity, createExportSlots(settings)),
+        turns: createPerExportLimit(Infinity, createExportSlots(settings)),
         openDestination,
         selectionOf,
         logger,

@@ -5,7 +5,7 @@ import {
   lastHours,
   type Behaviour,
   type ControlStack,
-} from '../temporal/control_stack.ts';
+} from '../temporal/control_plane_harness.ts';
 import { until } from '../setup/until.ts';
 
 let stack: ControlStack;

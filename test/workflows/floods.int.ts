@@ -3,7 +3,7 @@ import { Worker, type ReplayHistoriesIterable } from '@temporalio/worker';
 import type { ScheduleInput } from '../../src/contract/workflow_inputs.ts';
 import { until } from '../setup/until.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
-import { createControlStack, type ControlStack } from '../temporal/control_stack.ts';
+import { createControlStack, type ControlStack } from '../temporal/control_plane_harness.ts';
 
 let stack: ControlStack;
 beforeAll(async () => {
@@ -108,7 +108,9 @@ describe('300 signals, while the workflow continues as new after every 50', () =
     const [, second] = await chainOf(id);
     const { events } = await fetchHistory(id, second ?? '');
     const [input] = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
-    const { flood, signals } = JSON.parse(Buffer.from(input?.data ?? []).toString()) as ScheduleInput;
+    const { is_flooding: flood, signals } = JSON.parse(
+      Buffer.from(input?.data ?? []).toString(),
+    ) as ScheduleInput;
     expect([flood, signals?.length]).toEqual([true, 160]);
   });
 

@@ -4,8 +4,8 @@ import { describe, expect, it } from '@jest/globals';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
 import { Worker } from '@temporalio/worker';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { bundleWorkflows } from '../../src/temporal/bundle.ts';
-import { installRuntime } from '../../src/temporal/runtime.ts';
+import { bundleWorkflows } from '../../src/temporal/worker/bundle.ts';
+import { installRuntime } from '../../src/temporal/worker/runtime.ts';
 
 const folder = join(import.meta.dirname, '../histories');
 const files = readdirSync(folder).filter((name) => name.endsWith('.json'));

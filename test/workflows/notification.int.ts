@@ -5,7 +5,7 @@ import { createWebhookSecret } from '../../src/notifications/signature.ts';
 import { createWebhook, deleteWebhook, findWebhook } from '../../src/notifications/webhooks.ts';
 import { startReceiver, type Receiver } from '../notifications/receiver.ts';
 import { until } from '../setup/until.ts';
-import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
+import { createControlStack, lastHours, type ControlStack } from '../temporal/control_plane_harness.ts';
 
 const teamId = 1;
 const secret = createWebhookSecret();

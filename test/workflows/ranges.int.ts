@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
-import { rangesAtOnce } from '../../workflows/policies.ts';
+import { maxConcurrentRanges } from '../../workflows/limits.ts';
 import {
   createControlStack,
   lastHours,
   type Behaviour,
   type ControlStack,
-} from '../temporal/control_stack.ts';
+} from '../temporal/control_plane_harness.ts';
 
 let stack: ControlStack;
 let usual: Behaviour;
@@ -60,7 +60,7 @@ describe('a run of an interval that is cut', () => {
     stack.behaviour.whileExporting = async () => {
       underWay += 1;
       most = Math.max(most, underWay);
-      if (underWay === rangesAtOnce) begun.resolve(undefined);
+      if (underWay === maxConcurrentRanges) begun.resolve(undefined);
       // The first ones go on together, so that a further one would be seen.
       await heartbeating(begun.promise);
       underWay -= 1;
@@ -69,7 +69,7 @@ describe('a run of an interval that is cut', () => {
     const run = await stack.runIn(id, 'Completed');
     expect(run.generation).toBe(1);
     expect(await rangesOf(run.id)).toEqual([0, 1, 2, 3, 4, 5, 6]);
-    expect(most).toBe(rangesAtOnce);
+    expect(most).toBe(maxConcurrentRanges);
   });
 
   it('ends when one of them fails for good, and only after the others have let go', async () => {
@@ -82,7 +82,7 @@ describe('a run of an interval that is cut', () => {
         throw ApplicationFailure.nonRetryable('There is no bucket "b".', 'NoSuchBucket');
       }
       waiting += 1;
-      if (waiting === rangesAtOnce - 1) others.resolve(undefined);
+      if (waiting === maxConcurrentRanges - 1) others.resolve(undefined);
       await heartbeating(Context.current().cancelled).finally(() => {
         letGo += 1;
       });
@@ -90,7 +90,7 @@ describe('a run of an interval that is cut', () => {
     const id = await exportWithRun();
     const run = await stack.runIn(id, 'Failed');
     expect(run.latest_error).toBe('NoSuchBucket: There is no bucket "b".');
-    expect(letGo).toBe(rangesAtOnce - 1);
+    expect(letGo).toBe(maxConcurrentRanges - 1);
   });
 
   it('is retried with the cuts and the ranges that it has', async () => {

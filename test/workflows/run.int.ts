@@ -8,7 +8,7 @@ import {
   lastHours,
   type Behaviour,
   type ControlStack,
-} from '../temporal/control_stack.ts';
+} from '../temporal/control_plane_harness.ts';
 import type { BarrierState } from '../../src/source/source.ts';
 import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
 import { runWorkflowId } from '../../src/contract/workflow_ids.ts';

@@ -4,7 +4,7 @@ import { temporal } from '@temporalio/proto';
 import { taskQueues } from '../../src/temporal/task_queues.ts';
 import { workflowTypes } from '../../src/contract/workflow_types.ts';
 import { until } from '../setup/until.ts';
-import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
+import { createControlStack, lastHours, type ControlStack } from '../temporal/control_plane_harness.ts';
 
 let stack: ControlStack;
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { batchExportSchedule as schedule } from '../../../workflows/schedule.ts'
 
 // What a careless change does: the workflows with a step in front that no history of theirs has.
 export { batchExportDestinationTest } from '../../../workflows/destination_test.ts';
-export { batchExportUpkeep } from '../../../workflows/upkeep.ts';
+export { batchExportMaintenance } from '../../../workflows/maintenance.ts';
 
 const extraStep = () => upsertMemo({ changed: true });
 

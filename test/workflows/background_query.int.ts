@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { currentActivity, withHeartbeats } from '../../activities/heartbeats.ts';
 import { queryWorkflowId } from '../../src/contract/workflow_ids.ts';
-import type { QueryInput } from '../../src/contract/workflow_inputs.ts';
+import type { BackgroundQueryInput } from '../../src/contract/workflow_inputs.ts';
 import { workflowTypes } from '../../src/contract/workflow_types.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
-import { createControlStack, type ControlStack } from '../temporal/control_stack.ts';
+import { createControlStack, type ControlStack } from '../temporal/control_plane_harness.ts';
 
 let stack: ControlStack;
 let connection: NativeConnection;
@@ -46,14 +46,14 @@ it('a query counts as cancelled, too, when its attempt fails while it is being c
     },
   });
   const query = { team_id: 1, id: randomUUID(), execution_id: randomUUID() };
-  const input: QueryInput = {
+  const input: BackgroundQueryInput = {
     execution_id: query.execution_id,
     task_queue,
-    longest_ms: 600_000,
+    timeout_ms: 600_000,
     heartbeat_timeout_ms: 60_000,
   };
   await worker.runUntil(async () => {
-    const handle = await stack.client.workflow.start(workflowTypes.query, {
+    const handle = await stack.client.workflow.start(workflowTypes.backgroundQuery, {
       workflowId: queryWorkflowId(query),
       taskQueue: task_queue,
       args: [input],

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DestinationFault } from '../../src/destination/destination.ts';
-import { upkeepWorkflowId } from '../../src/contract/workflow_ids.ts';
+import { maintenanceWorkflowId } from '../../src/contract/workflow_ids.ts';
 import { workflowTypes } from '../../src/contract/workflow_types.ts';
 import { until } from '../setup/until.ts';
-import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
+import { createControlStack, lastHours, type ControlStack } from '../temporal/control_plane_harness.ts';
 
 let stack: ControlStack;
 beforeAll(async () => {
@@ -19,7 +19,8 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-const handle = () => stack.client.workflow.getHandle(upkeepWorkflowId(stack.settings.EXPORTD_TASK_QUEUE));
+const handle = () =>
+  stack.client.workflow.getHandle(maintenanceWorkflowId(stack.settings.EXPORTD_TASK_QUEUE));
 const execution = async () => (await handle().describe()).raw.workflowExecutionInfo;
 const details = async () => String(await handle().query('__temporal_workflow_metadata').then(detailsOf));
 const detailsOf = (metadata: unknown): unknown =>
@@ -106,8 +107,8 @@ describe('the upkeep workflow', () => {
       return Promise.resolve(false);
     };
     const { EXPORTD_TASK_QUEUE: queue } = stack.settings;
-    await stack.client.workflow.start(workflowTypes.upkeep, {
-      workflowId: upkeepWorkflowId(queue),
+    await stack.client.workflow.start(workflowTypes.maintenance, {
+      workflowId: maintenanceWorkflowId(queue),
       workflowIdConflictPolicy: 'TERMINATE_EXISTING',
       taskQueue: `${queue}-control`,
       args: [{ export_task_queue: `${queue}-export` }],

@@ -1,0 +1,120 @@
+import type { ActivityOptions, LocalActivityOptions } from '@temporalio/workflow';
+import type { MaintenanceRound } from '../activities/maintenance.ts';
+import type { MaintenanceKind } from '../src/decisions/due_maintenance.ts';
+import type {
+  DestinationTestInput,
+  NotificationInput,
+  BackgroundQueryInput,
+  RunInput,
+  RunLimits,
+} from '../src/contract/workflow_inputs.ts';
+
+/**
+ * Options of the local activities that record facts and start workflows. They are retried indefinitely: a workflow can
+ * do nothing else while the database is down, and every one of them is idempotent.
+ */
+export const journalOptions: LocalActivityOptions = {
+  // An append takes milliseconds. Hanging connections time out before they exhaust the pool.
+  startToCloseTimeout: '30s',
+  // Retry within the workflow task at first, to ride out a restart of the database. After that use timers of the
+  // server, so that an outage keeps no workflow task open.
+  localRetryThreshold: '5s',
+  retry: { initialInterval: '100ms', backoffCoefficient: 2, maximumInterval: '10s' },
+};
+
+/**
+ * Options of the same activities on the workflow's task queue. Without heartbeats, only the timeout detects a worker
+ * that died.
+ */
+export const remoteJournalOptions: ActivityOptions = {
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '100ms', backoffCoefficient: 2, maximumInterval: '10s' },
+};
+
+/**
+ * Options of the local activities that query the source. When the retry budget is used up, the run ends as
+ * FailedRetryable and the interval is retried by a new run.
+ */
+export const sourceOptions = (limits: RunLimits): LocalActivityOptions => ({
+  // Longer than the statement timeout, so that PostgreSQL ends the statement rather than the worker.
+  startToCloseTimeout: limits.statement_timeout_ms + 10_000,
+  scheduleToCloseTimeout: limits.schedule_to_close_timeout_ms,
+  localRetryThreshold: '5s',
+  retry: retryPolicy(limits),
+});
+
+/** Options of the activities that export and publish rows, on the task queue of the export workers. */
+export const exportOptions = ({ limits, export_task_queue }: RunInput): ActivityOptions => ({
+  taskQueue: export_task_queue,
+  // No limit for a single attempt: its duration depends on the number of rows. Heartbeats detect a stalled attempt.
+  scheduleToCloseTimeout: limits.schedule_to_close_timeout_ms,
+  heartbeatTimeout: limits.heartbeat_timeout_ms,
+  // The run ends only after the activity has stopped, so it never overlaps with the interval's next run.
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+  retry: retryPolicy(limits),
+});
+
+/** Options of a destination test. It limits its own time, and callers rather repeat the request than wait for a retry. */
+export const destinationTestOptions = ({
+  timeout_ms: longest_ms,
+}: DestinationTestInput): LocalActivityOptions => ({
+  startToCloseTimeout: longest_ms,
+  retry: { maximumAttempts: 1 },
+});
+
+/**
+ * Options of one attempt to deliver a notification. The activity fails only when the control database or the worker
+ * does. An unreachable receiver is an outcome, and the workflow waits before the next attempt.
+ */
+export const deliveryOptions = ({
+  task_queue,
+  timeout_ms: longest_ms,
+}: NotificationInput): ActivityOptions => ({
+  taskQueue: task_queue,
+  startToCloseTimeout: longest_ms,
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+});
+
+/**
+ * Options of running a query. An error of the query is an outcome; the activity fails only when the database or the
+ * worker does. Heartbeats detect a killed worker. The wait for a free slot has no limit, and can be cancelled.
+ */
+export const queryOptions = ({
+  task_queue,
+  timeout_ms: longest_ms,
+  heartbeat_timeout_ms,
+}: BackgroundQueryInput): ActivityOptions => ({
+  taskQueue: task_queue,
+  startToCloseTimeout: longest_ms,
+  heartbeatTimeout: heartbeat_timeout_ms,
+  // The workflow ends only after the statement has ended.
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+  retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '10s', maximumAttempts: 20 },
+});
+
+const retryPolicy = (limits: RunLimits) => ({
+  initialInterval: limits.retry_initial_ms,
+  backoffCoefficient: 2,
+  maximumInterval: limits.retry_max_ms,
+});
+
+/** Options of each maintenance task: a single attempt, because the workflow backs off for longer than an activity should. */
+export const maintenanceOptions: Readonly<
+  Record<MaintenanceKind, (round: MaintenanceRound) => ActivityOptions>
+> = {
+  cleanUpExport: (round) => ({
+    ...singleAttempt(round),
+    // It starts nothing more after 45 s, and no request takes longer than 100 s.
+    startToCloseTimeout: '2m',
+  }),
+  recheckRuns: (round) => ({
+    ...singleAttempt(round),
+    // It starts its last count within 45 s, and PostgreSQL limits that statement.
+    startToCloseTimeout: round.statement_timeout_ms + 60_000,
+  }),
+};
+
+const singleAttempt = ({ heartbeat_timeout_ms }: MaintenanceRound): ActivityOptions => ({
+  heartbeatTimeout: heartbeat_timeout_ms,
+  retry: { maximumAttempts: 1 },
+});

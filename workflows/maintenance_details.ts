@@ -1,0 +1,38 @@
+import type { DelayedTask } from '../src/contract/workflow_inputs.ts';
+
+/** Work done since the previous round. */
+export interface MaintenanceSummary {
+  /** Objects deleted from buckets. */
+  removed: number;
+  /** Intervals counted again in the source. */
+  counted: number;
+  /** Those of them whose count has changed. */
+  differing: number;
+}
+
+/** How many delayed tasks are listed. */
+const maxListedTasks = 5;
+
+/** Formats the state of the maintenance for the Temporal UI: a status line, then a line for each failing task. */
+export function maintenanceDetails(
+  { removed, counted, differing }: MaintenanceSummary,
+  running: number,
+  delayed: readonly DelayedTask[],
+): string {
+  const parts = [
+    removed > 0 ? `deleted ${count(removed, 'object')}` : '',
+    counted > 0 ? `recounted ${count(counted, 'interval')}, ${differing} with late rows` : '',
+    running > 0 ? `${count(running, 'export')} in progress` : '',
+    delayed.length > 0 ? `${count(delayed.length, 'task')} delayed after failures` : '',
+  ].filter((part) => part !== '');
+  const failing = delayed
+    .slice(0, maxListedTasks)
+    .map(
+      ({ name, failures, retry_at_ms: until_ms, reason }) =>
+        `- ${name} failed ${count(failures, 'time')}, next attempt ${new Date(until_ms).toISOString()}: ${reason}`,
+    );
+  const rest = delayed.length > maxListedTasks ? [`- and ${delayed.length - maxListedTasks} more`] : [];
+  return [`Since the previous round: ${parts.join('; ') || 'nothing to do'}`, ...failing, ...rest].join('\n');
+}
+
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;

@@ -1,0 +1,116 @@
+import {
+  condition,
+  isCancellation,
+  proxyActivities,
+  TemporalFailure,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { MaintenanceActivities, MaintenanceRound } from '../activities/maintenance.ts';
+import type { MaintenanceTask } from '../src/decisions/due_maintenance.ts';
+import { maintenanceOptions } from './activity_options.ts';
+import { maxConcurrentMaintenanceTasks } from './limits.ts';
+import type { TaskBackoff } from './backoff.ts';
+import type { MaintenanceSummary } from './maintenance_details.ts';
+
+/** Runs maintenance tasks, a few at a time. Each task is for one export. */
+export interface TaskRunner {
+  /** Runs the tasks of a round. They replace the waiting tasks of the previous round. */
+  start(round: MaintenanceRound): void;
+  /** Names of the running tasks. A task that hangs occupies one slot only. */
+  running(): string[];
+  /** Whether no task runs or waits. */
+  isIdle(): boolean;
+  /** Returns the work done since the previous call. */
+  takeSummary(): MaintenanceSummary;
+  /** Whether the execution must end, because its history is long or its code has thrown an error. */
+  mustStop(): boolean;
+  /** Starts no more tasks and waits for the running ones. Throws the error that the code has thrown, if any. */
+  drain(): Promise<void>;
+}
+
+const emptySummary = (): MaintenanceSummary => ({ removed: 0, counted: 0, differing: 0 });
+
+/** Creates a runner on a task queue. A failed task is delayed and does not affect other exports. */
+export function createTaskRunner(taskQueue: string, backoff: TaskBackoff): TaskRunner {
+  const running = new Set<string>();
+  const errors: unknown[] = [];
+  let waiting: MaintenanceTask[] = [];
+  let current: MaintenanceRound | undefined;
+  let takeSummary = emptySummary();
+  let draining = false;
+
+  const mustStop = (): boolean => errors.length > 0 || workflowInfo().continueAsNewSuggested;
+
+  const fill = (): void => {
+    while (current && running.size < maxConcurrentMaintenanceTasks && !draining && !mustStop()) {
+      const task = waiting.shift();
+      if (!task) return;
+      running.add(nameOf(task));
+      // Never rejects: errors are collected.
+      void run(task, current).finally(fill);
+    }
+  };
+
+  const run = async (task: MaintenanceTask, round: MaintenanceRound): Promise<void> => {
+    const name = nameOf(task);
+    try {
+      const { removed = 0, counted = 0, differing = 0, more } = await doTask(taskQueue, round, task);
+      takeSummary.removed += removed;
+      takeSummary.counted += counted;
+      takeSummary.differing += differing;
+      backoff.recordSuccess(name);
+      if (more) waiting.push(task);
+    } catch (error) {
+      if (error instanceof TemporalFailure && !isCancellation(error))
+        backoff.recordFailure(name, reasonOf(error), Date.now());
+      else errors.push(error);
+    } finally {
+      running.delete(name);
+    }
+  };
+
+  return {
+    start: (round) => {
+      current = round;
+      // Failing tasks run last: they may occupy a slot until a request times out.
+      waiting = round.tasks.toSorted(
+        (one, other) => backoff.failureCount(nameOf(one)) - backoff.failureCount(nameOf(other)),
+      );
+      fill();
+    },
+    running: () => [...running],
+    isIdle: () => running.size === 0 && waiting.length === 0,
+    takeSummary: () => {
+      const done = takeSummary;
+      takeSummary = emptySummary();
+      return done;
+    },
+    mustStop,
+    drain: async () => {
+      draining = true;
+      await condition(() => running.size === 0);
+      if (errors.length > 0) throw errors[0];
+    },
+  };
+}
+
+type Outcome = Partial<MaintenanceSummary> & { readonly more: boolean };
+
+function doTask(
+  taskQueue: string,
+  round: MaintenanceRound,
+  { kind, batch_export_id }: MaintenanceTask,
+): Promise<Outcome> {
+  const activities = proxyActivities<MaintenanceActivities>({
+    ...maintenanceOptions[kind](round),
+    taskQueue,
+    summary: `batch export ${batch_export_id}`,
+  });
+  return activities[kind]({ batch_export_id });
+}
+
+const nameOf = ({ kind, batch_export_id }: MaintenanceTask): string => `${kind}/${batch_export_id}`;
+
+/** Returns the message of the innermost cause, which is the one for people. */
+export const reasonOf = (error: Error): string =>
+  error.cause instanceof Error ? reasonOf(error.cause) : error.message;

@@ -1,0 +1,40 @@
+import { commandIdOf, type ReceivedSignal, wakeSignal } from '../src/contract/signals.ts';
+
+/** Numbers the signals of a schedule's chain of executions in order of arrival. */
+export interface SignalCounter {
+  /** How many signals the chain has received. */
+  ordinal(): number;
+  /** Numbers and classifies one signal. */
+  receive(name: string, input: unknown): CountedSignal;
+}
+
+/** A signal: a wake-up, one with the id of a stored command, or a manual one that is itself a command. */
+export type CountedSignal =
+  { readonly type: 'wake' } | { readonly type: 'stored_command' | 'manual'; readonly signal: ReceivedSignal };
+
+/**
+ * Continues the numbering of the chain's previous execution. The workflow uses it, and so does the recovery of signals
+ * from the history of a failed execution: both give a signal the same ordinal, and therefore the same id.
+ * @param chain run id of the chain's first execution
+ * @param carried how many signals the previous executions received
+ */
+export function createSignalCounter(chain: string, carried: number | undefined): SignalCounter {
+  let ordinal = carried ?? 0;
+  return {
+    ordinal: () => ordinal,
+    receive: (name, input) => {
+      ordinal += 1;
+      if (name === wakeSignal) return { type: 'wake' };
+      const command_id = commandIdOf(input);
+      return command_id === undefined
+        ? { type: 'manual', signal: { name, ordinal, chain, input: input ?? null } }
+        : {
+            type: 'stored_command',
+            signal: { name, ordinal, chain, input: { command_id: command_id.slice(0, maxIdLength) } },
+          };
+    },
+  };
+}
+
+/** Longer ids are invalid and truncated, to keep workflow inputs small. */
+const maxIdLength = 100;
