@@ -1,13 +1,13 @@
 import { batchExportDecider, type BatchExportDefinition } from '../domain/batch_export.ts';
-import { CommandRefused } from '../domain/errors.ts';
-import { lockPending, settleCommand, type Command } from '../journal/commands.ts';
+import { CommandRejected } from '../domain/errors.ts';
+import { lockPendingCommand, recordCommandOutcome, type Command } from '../journal/commands.ts';
 import type { Journal } from '../journal/journal.ts';
 import { writeLogLine } from '../journal/log_lines.ts';
-import { mayPass } from '../journal/unavailable.ts';
-import { applyBackfill, applyRetry, applySteering } from './commands/backfill.ts';
+import { isTransient } from '../journal/database_errors.ts';
+import { applyBackfill, applyRetry, applyBackfillControl } from './commands/backfill.ts';
 import type { CommandContext, CommandEffect } from './commands/context.ts';
 import { applyCreate, applyPause, applyUnpause, applyUpdate } from './commands/definition.ts';
-import { applyCancelRun, applyDelete } from './commands/ending.ts';
+import { applyCancelRun, applyDelete } from './commands/delete_and_cancel.ts';
 import type { Policies } from './policies.ts';
 
 /** Bodies were validated before they were stored, each against the schema of its command. */
@@ -34,18 +34,18 @@ function decide(context: CommandContext, command: Command): Promise<CommandEffec
     case 'cancelRun':
       return applyCancelRun(context, body as Parameters<typeof applyCancelRun>[1]);
     case 'cancelBackfill':
-      return applySteering(context, body as { backfill_id: string }, 'cancel');
+      return applyBackfillControl(context, body as { backfill_id: string }, 'cancel');
     case 'pauseBackfill':
-      return applySteering(context, body as { backfill_id: string }, 'pause');
+      return applyBackfillControl(context, body as { backfill_id: string }, 'pause');
     case 'unpauseBackfill':
-      return applySteering(context, body as { backfill_id: string }, 'unpause');
+      return applyBackfillControl(context, body as { backfill_id: string }, 'unpause');
   }
 }
 
 /**
  * Decides one stored command under the export's lock, in one transaction with its events, its read models and its
  * outcome. A refusal is an outcome too; a command that is not pending any more is left alone. So is a fault that would
- * come again: it is told to `onFault` and the command ends rejected, or it would keep all that follow it waiting for ever.
+ * come again: it is told to `onError` and the command ends rejected, or it would keep all that follow it waiting for ever.
  * @returns what has to be done outside the database, or undefined when nothing has.
  */
 export async function applyCommand(
@@ -53,16 +53,16 @@ export async function applyCommand(
   policies: Policies,
   batchExportId: string,
   commandId: string,
-  onFault: (fault: unknown) => void,
+  onError: (fault: unknown) => void,
 ): Promise<CommandEffect | undefined> {
   try {
     return await journal.transaction(async (transaction) => {
       const batchExport = await transaction.lock(batchExportDecider, batchExportId);
-      const command = await lockPending(transaction.connection, commandId);
+      const command = await lockPendingCommand(transaction.connection, commandId);
       if (!command) return undefined;
       const cause = `command:${commandId}`;
       const done = await decide({ transaction, batchExport, policies, commandId, cause }, command);
-      await settleCommand(
+      await recordCommandOutcome(
         transaction.connection,
         commandId,
         done.applied ? 'applied' : 'no-op',
@@ -71,25 +71,25 @@ export async function applyCommand(
       return done;
     });
   } catch (error) {
-    if (mayPass(error)) throw error;
-    if (!(error instanceof CommandRefused)) onFault(error);
-    await refuse(journal, commandId, error instanceof CommandRefused ? error : internalError());
+    if (isTransient(error)) throw error;
+    if (!(error instanceof CommandRejected)) onError(error);
+    await rejectCommand(journal, commandId, error instanceof CommandRejected ? error : internalError());
     return undefined;
   }
 }
 
-const internalError = (): CommandRefused =>
-  new CommandRefused(
+const internalError = (): CommandRejected =>
+  new CommandRejected(
     'internal_error',
     'exportd met an error that it does not know. Nothing was changed; the log of its worker says where it was.',
   );
 
 /** Records a refusal in a transaction of its own: the one that found the reason was rolled back with all it did. */
-async function refuse(journal: Journal, commandId: string, refusal: CommandRefused): Promise<void> {
+async function rejectCommand(journal: Journal, commandId: string, refusal: CommandRejected): Promise<void> {
   await journal.transaction(async ({ connection }) => {
-    const command = await lockPending(connection, commandId);
+    const command = await lockPendingCommand(connection, commandId);
     if (!command) return;
-    await settleCommand(connection, commandId, 'rejected', {
+    await recordCommandOutcome(connection, commandId, 'rejected', {
       code: refusal.code,
       detail: refusal.message,
       attr: refusal.attr,

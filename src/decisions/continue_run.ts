@@ -2,8 +2,8 @@ import { backfillDecider } from '../domain/backfill.ts';
 import { batchExportDecider } from '../domain/batch_export.ts';
 import { runDecider, RunEnded } from '../domain/run.ts';
 import { decideContinuation } from '../domain/run_continuation.ts';
-import { idFromCause, type Journal } from '../journal/journal.ts';
-import type { LockedBackfill } from './backfill_steps.ts';
+import { deterministicId, type Journal } from '../journal/journal.ts';
+import type { LockedBackfill } from './advance_backfill.ts';
 
 /** The run that goes on, how many rows its interval was counted to have, and in how many ranges they are exported. */
 export interface ContinuedRun {
@@ -18,7 +18,7 @@ export interface ContinuedRun {
  * @throws RunEnded when the run ended in another way.
  */
 export async function continueRun(journal: Journal, runId: string): Promise<ContinuedRun> {
-  const nextRunId = idFromCause('continue', runId);
+  const nextRunId = deterministicId('continue', runId);
   return journal.transaction(async (transaction) => {
     const { connection } = transaction;
     const found = await connection.query<{ batch_export_id: string; cursor: string | null }>(
@@ -46,10 +46,10 @@ export async function continueRun(journal: Journal, runId: string): Promise<Cont
     };
     if (state.status === 'ContinuedAsNew') return continued;
     const ids = { run_id: runId, next_run_id: nextRunId, cursor: row.cursor ?? '' };
-    const { closed, opened } = decideContinuation(state, ids);
+    const { closed, created } = decideContinuation(state, ids);
     // In this order, since an interval has one active run at a time.
     await run.append('ended', [closed]);
-    await (await transaction.lock(runDecider, nextRunId)).append('opened', [opened]);
+    await (await transaction.lock(runDecider, nextRunId)).append('opened', [created]);
     for (const backfill of backfills)
       await backfill.append(`continued:${runId}`, [
         { type: 'BackfillRunContinued', data: { run_id: runId, next_run_id: nextRunId } },

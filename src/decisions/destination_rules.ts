@@ -1,10 +1,10 @@
 import type { BatchExportDefinition, LiveBatchExport, Model } from '../domain/batch_export.ts';
-import { CommandRefused } from '../domain/errors.ts';
-import type { SchedulePiece } from '../domain/intervals.ts';
-import { mayShareIntervals } from '../domain/shared_intervals.ts';
-import { configAttribute } from '../destination/config_members.ts';
+import { CommandRejected } from '../domain/errors.ts';
+import type { ScheduleRevision } from '../domain/intervals.ts';
+import { canShareIntervals } from '../domain/shared_intervals.ts';
+import { configAttribute } from '../destination/config_fields.ts';
 import { destinationTypeOf } from '../destination/registry.ts';
-import { refuseSelectionForModel } from '../destination/row_selection_members.ts';
+import { refuseSelectionForModel } from '../destination/row_selection_fields.ts';
 import type { Connection } from '../journal/database.ts';
 
 interface ExportWithConfig {
@@ -12,12 +12,12 @@ interface ExportWithConfig {
   readonly team_id: number;
   readonly model: Model;
   /** Every definition of its schedule: a backfill reaches back to those of the past. Null while it is being created. */
-  readonly pieces: readonly SchedulePiece[] | null;
+  readonly revisions: readonly ScheduleRevision[] | null;
   readonly config: Readonly<Record<string, unknown>>;
 }
 
 /** Whether a change of definition touches what the rules below look at. */
-export const touchesDestination = (before: BatchExportDefinition, after: BatchExportDefinition): boolean =>
+export const affectsDestination = (before: BatchExportDefinition, after: BatchExportDefinition): boolean =>
   (['config_version', 'model', 'interval', 'timezone', 'offset_hour', 'offset_day'] as const).some(
     (member) => before[member] !== after[member],
   );
@@ -26,12 +26,12 @@ export const touchesDestination = (before: BatchExportDefinition, after: BatchEx
  * Refuses an export whose selection of rows means nothing for its model, and one that would write the keys of another
  * live export, paused ones among them. Call it after the export's events are appended: read models are compared, under
  * a lock that holds until the transaction ends, so that of two exports at the same instant one is refused.
- * @throws CommandRefused that names the member of the config.
+ * @throws CommandRejected that names the member of the config.
  */
 export async function checkDestination(
   connection: Connection,
   id: string,
-  { definition, pieces }: Pick<LiveBatchExport, 'definition' | 'pieces'>,
+  { definition, revisions }: Pick<LiveBatchExport, 'definition' | 'revisions'>,
 ): Promise<void> {
   await connection.query(`select pg_advisory_xact_lock(hashtextextended('destination_keys', 0))`);
   const exports = await liveExports(connection, definition.destination_type);
@@ -39,22 +39,22 @@ export async function checkDestination(
   // Without a stored config there is nothing that could be written.
   if (!stored) return;
   // States are written at the end of a transaction: the one at hand is newer.
-  const own = { ...stored, pieces };
+  const own = { ...stored, pieces: revisions };
   const type = destinationTypeOf(definition.destination_type);
   refuseSelectionForModel(type.selectionOf(own.config), own.model);
   const found = exports.find(
     (other) =>
       other.id !== id &&
-      other.pieces !== null &&
-      type.writesSameKeys(own, other) &&
-      mayShareIntervals(own.pieces, other.pieces),
+      other.revisions !== null &&
+      type.keysCollide(own, other) &&
+      canShareIntervals(own.pieces, other.revisions),
   );
-  if (found) throw refuseSameKeys(own, found);
+  if (found) throw keyCollisionError(own, found);
 }
 
 /** Another project's exports are not named to this one. */
-const refuseSameKeys = (own: ExportWithConfig, other: ExportWithConfig): CommandRefused =>
-  new CommandRefused(
+const keyCollisionError = (own: ExportWithConfig, other: ExportWithConfig): CommandRejected =>
+  new CommandRejected(
     'invalid_input',
     `${other.team_id === own.team_id ? `The batch export ${other.id}` : 'A batch export of another project'} ` +
       'writes the same keys to this bucket; give this one a prefix of its own.',

@@ -1,8 +1,8 @@
 import type { LiveBatchExport } from '../domain/batch_export.ts';
-import { activeStatuses, runDecider } from '../domain/run.ts';
+import { activeRunStatuses, runDecider } from '../domain/run.ts';
 import type { Connection } from '../journal/database.ts';
-import { idFromCause, type JournalTransaction } from '../journal/journal.ts';
-import { openRun } from './open_run.ts';
+import { deterministicId, type JournalTransaction } from '../journal/journal.ts';
+import { createRun } from './create_run.ts';
 import type { Policies } from './policies.ts';
 import { freeSlots } from './run_slots.ts';
 
@@ -21,22 +21,22 @@ interface FailedRun {
  * schedule relies on them. The caller holds the export's lock.
  * @returns when the next one will be due; null when there is none, or those that are due wait for a run to end.
  */
-export async function openDueRetries(
+export async function createDueRetries(
   transaction: JournalTransaction,
   policies: Policies,
   batchExportId: string,
   live: LiveBatchExport,
 ): Promise<Date | null> {
   const { connection, now } = transaction;
-  const slotsAtMost = Math.max(policies.maximumConcurrentRuns, policies.backfillConcurrency);
+  const slotsAtMost = Math.max(policies.maxConcurrentRuns, policies.backfillConcurrency);
   // Asked once for each owner, as the runs are.
   const slots = new Map<string | null, number>();
   for (const run of await dueRetries(connection, batchExportId, now, slotsAtMost)) {
     const free = slots.get(run.backfill_id) ?? (await freeSlots(connection, policies, run));
     slots.set(run.backfill_id, free - 1);
     if (free <= 0) continue;
-    await openRun(transaction, live, {
-      id: idFromCause('retry', run.id),
+    await createRun(transaction, live, {
+      id: deterministicId('retry', run.id),
       batch_export_id: batchExportId,
       interval: { start: run.start, end: run.end },
       backfill_id: run.backfill_id,
@@ -50,7 +50,7 @@ export async function openDueRetries(
 /** Failed runs that a retry is to follow, without those that a backfill holds back; $1 is the export. */
 const waiting = `from exportd.batch_export_runs run left join exportd.backfills backfill on backfill.id = run.backfill_id
   where run.batch_export_id = $1 and run.retry_at is not null
-    and (run.relied_on or coalesce(backfill.status not in ('Paused', 'Cancelled'), true))`;
+    and (run.adopted_by_schedule or coalesce(backfill.status not in ('Paused', 'Cancelled'), true))`;
 
 /**
  * Those whose retry is due and whose interval has no active run, oldest interval first. After a long outage thousands
@@ -76,7 +76,7 @@ async function dueRetries(
   return rows;
 }
 
-const active = activeStatuses.map((status) => `'${status}'`).join(', ');
+const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 
 /** When the next retry that is not due yet will be. */
 async function nextRetryAt(connection: Connection, batchExportId: string, now: Date): Promise<Date | null> {
@@ -91,18 +91,18 @@ async function nextRetryAt(connection: Connection, batchExportId: string, now: D
  * Gives the automatic retries of a cancelled backfill's runs up, except where the schedule relies on them. The caller
  * holds the export's lock.
  */
-export async function forgoRetries(
+export async function cancelRetries(
   transaction: JournalTransaction,
   backfillId: string,
   cause: string,
 ): Promise<void> {
   const { rows } = await transaction.connection.query<{ id: string }>(
     `select id from exportd.batch_export_runs
-     where backfill_id = $1 and retry_at is not null and not relied_on order by id`,
+     where backfill_id = $1 and retry_at is not null and not adopted_by_schedule order by id`,
     [backfillId],
   );
   for (const { id } of rows) {
     const run = await transaction.lock(runDecider, id);
-    await run.append(cause, [{ type: 'RunRetryForgone', data: { reason: 'Its backfill was cancelled.' } }]);
+    await run.append(cause, [{ type: 'RunRetryCancelled', data: { reason: 'Its backfill was cancelled.' } }]);
   }
 }

@@ -19,7 +19,7 @@ export async function isIntervalDue({ pool }: Journal, batchExportId: string): P
   const { wake_at } = decideNextInterval(row.state, {
     now: new Date(row.now),
     jitterMs: () => 0,
-    slotFree: false,
+    hasFreeSlot: false,
     runIdOf: () => '',
   });
   return wake_at === null;

@@ -1,6 +1,6 @@
 import type { LiveBatchExport } from '../domain/batch_export.ts';
 import { decideNextInterval } from '../domain/next_interval.ts';
-import { activeStatuses } from '../domain/run.ts';
+import { activeRunStatuses } from '../domain/run.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Policies } from './policies.ts';
 
@@ -11,16 +11,20 @@ import type { Policies } from './policies.ts';
 export async function overdueExports(
   pool: Pool,
   policies: Policies,
-  graceMs: number,
+  oldGenerationRetentionMs: number,
 ): Promise<ReadonlySet<string>> {
   const [intervals, retries] = await Promise.all([
-    withDueInterval(pool, policies, graceMs),
-    withDueRetry(pool, policies, graceMs),
+    withDueInterval(pool, policies, oldGenerationRetentionMs),
+    withDueRetry(pool, policies, oldGenerationRetentionMs),
   ]);
   return new Set([...intervals, ...retries]);
 }
 
-async function withDueInterval(pool: Pool, policies: Policies, graceMs: number): Promise<string[]> {
+async function withDueInterval(
+  pool: Pool,
+  policies: Policies,
+  oldGenerationRetentionMs: number,
+): Promise<string[]> {
   const { rows } = await pool.query<{ id: string; state: LiveBatchExport; now: string; active: number }>(
     `select export.id, state.state, clock_timestamp() - make_interval(secs => $1::double precision / 1000) as now,
        (select count(*) from exportd.batch_export_runs run where run.batch_export_id = export.id
@@ -29,14 +33,14 @@ async function withDueInterval(pool: Pool, policies: Policies, graceMs: number):
      join exportd.stream_states state on state.stream_type = 'batch_export' and state.stream_id = export.id
      where not export.deleted and not export.paused
        and export.scheduled_until < clock_timestamp() - make_interval(secs => $1::double precision / 1000)`,
-    [graceMs, activeStatuses],
+    [oldGenerationRetentionMs, activeRunStatuses],
   );
   return rows
     .filter(({ id, state, now, active }) => {
       const { events } = decideNextInterval(state, {
         now: new Date(now),
         jitterMs: (interval) => policies.jitterMs(id, state.definition.interval, interval),
-        slotFree: active < policies.maximumConcurrentRuns,
+        hasFreeSlot: active < policies.maxConcurrentRuns,
         runIdOf: () => '',
       });
       return events.length > 0;
@@ -44,7 +48,11 @@ async function withDueInterval(pool: Pool, policies: Policies, graceMs: number):
     .map(({ id }) => id);
 }
 
-async function withDueRetry(pool: Pool, policies: Policies, graceMs: number): Promise<string[]> {
+async function withDueRetry(
+  pool: Pool,
+  policies: Policies,
+  oldGenerationRetentionMs: number,
+): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
     `select distinct failed.batch_export_id as id from exportd.batch_export_runs failed
      join exportd.batch_exports export on export.id = failed.batch_export_id
@@ -55,7 +63,7 @@ async function withDueRetry(pool: Pool, policies: Policies, graceMs: number): Pr
        and (select count(*) from exportd.batch_export_runs run where run.batch_export_id = failed.batch_export_id
               and run.backfill_id is not distinct from failed.backfill_id and run.status = any($2))
          < case when failed.backfill_id is null then $3::integer else $4::integer end`,
-    [graceMs, activeStatuses, policies.maximumConcurrentRuns, policies.backfillConcurrency],
+    [oldGenerationRetentionMs, activeRunStatuses, policies.maxConcurrentRuns, policies.backfillConcurrency],
   );
   return rows.map(({ id }) => id);
 }

@@ -4,13 +4,13 @@ import { nominalLengthMs, type DataInterval } from '../domain/intervals.ts';
 import type { RetryPolicy } from '../domain/run.ts';
 
 /** When what is left over is removed, and what was exported is counted again. */
-export interface UpkeepPolicy {
+export interface MaintenancePolicy {
   /** Milliseconds that objects stay after another generation took their place in the manifest. */
-  readonly graceMs: number;
+  readonly oldGenerationRetentionMs: number;
   /** Milliseconds that objects stay which no manifest can have named. */
-  readonly sweepAfterMs: number;
+  readonly orphanRetentionMs: number;
   /** Milliseconds after which an object that cannot be removed is left for good. */
-  readonly giveUpAfterMs: number;
+  readonly orphanRetryBudgetMs: number;
   /** Milliseconds from an interval's end to the first and to the second count; 0 for none. */
   readonly recheckFirstMs: number;
   readonly recheckSecondMs: number;
@@ -18,14 +18,14 @@ export interface UpkeepPolicy {
 
 /** The settings that decisions depend on, in the terms of the domain. */
 export interface Policies {
-  readonly maximumConcurrentRuns: number;
+  readonly maxConcurrentRuns: number;
   readonly backfillConcurrency: number;
-  readonly maximumBackfillIntervals: number;
-  readonly maximumBackfillsPerProject: number;
+  readonly maxBackfillIntervals: number;
+  readonly maxBackfillsPerProject: number;
   readonly retry: RetryPolicy;
   /** How many Failed runs in a row pause an export or a backfill; 0 for never. */
   readonly pauseAfterFailures: number;
-  readonly upkeep: UpkeepPolicy;
+  readonly maintenance: MaintenancePolicy;
   /** Milliseconds by which the start of an export's interval is put off; the same whenever it is asked. */
   readonly jitterMs: (batchExportId: string, intervalName: string, interval: DataInterval) => number;
 }
@@ -33,20 +33,20 @@ export interface Policies {
 /** Reads the policies out of the settings. */
 export function policiesOf(settings: Settings): Policies {
   return {
-    maximumConcurrentRuns: settings.EXPORTD_MAX_CONCURRENT_RUNS,
+    maxConcurrentRuns: settings.EXPORTD_MAX_CONCURRENT_RUNS,
     backfillConcurrency: settings.EXPORTD_BACKFILL_CONCURRENCY,
-    maximumBackfillIntervals: settings.EXPORTD_MAX_BACKFILL_INTERVALS,
-    maximumBackfillsPerProject: settings.EXPORTD_MAX_BACKFILLS_PER_PROJECT,
+    maxBackfillIntervals: settings.EXPORTD_MAX_BACKFILL_INTERVALS,
+    maxBackfillsPerProject: settings.EXPORTD_MAX_BACKFILLS_PER_PROJECT,
     retry: {
       initialSeconds: settings.EXPORTD_RETRY_INITIAL_MS / 1_000,
-      maximumSeconds: settings.EXPORTD_RETRY_MAX_MS / 1_000,
-      maximumRetries: settings.EXPORTD_RETRY_LIMIT,
+      maxSeconds: settings.EXPORTD_RETRY_MAX_MS / 1_000,
+      maxRetries: settings.EXPORTD_RETRY_LIMIT,
     },
     pauseAfterFailures: settings.EXPORTD_PAUSE_AFTER_FAILURES,
-    upkeep: {
-      graceMs: settings.EXPORTD_GRACE_MS,
-      sweepAfterMs: settings.EXPORTD_SWEEP_AFTER_MS,
-      giveUpAfterMs: settings.EXPORTD_SWEEP_GIVE_UP_MS,
+    maintenance: {
+      oldGenerationRetentionMs: settings.EXPORTD_GRACE_MS,
+      orphanRetentionMs: settings.EXPORTD_SWEEP_AFTER_MS,
+      orphanRetryBudgetMs: settings.EXPORTD_SWEEP_GIVE_UP_MS,
       recheckFirstMs: settings.EXPORTD_RECHECK_FIRST_MS,
       recheckSecondMs: settings.EXPORTD_RECHECK_SECOND_MS,
     },

@@ -1,4 +1,4 @@
-import { activeStatuses } from '../domain/run.ts';
+import { activeRunStatuses } from '../domain/run.ts';
 import type { Connection } from '../journal/database.ts';
 import type { Policies } from './policies.ts';
 
@@ -21,21 +21,25 @@ export async function freeSlots(
     const { rows } = await connection.query<{ active: number }>(
       `select count(*) as active from exportd.batch_export_runs
        where batch_export_id = $1 and backfill_id is null and status = any($2)`,
-      [batch_export_id, activeStatuses],
+      [batch_export_id, activeRunStatuses],
     );
-    return policies.maximumConcurrentRuns - (rows[0]?.active ?? 0);
+    return policies.maxConcurrentRuns - (rows[0]?.active ?? 0);
   }
   const { rows } = await connection.query<{ active: number }>(
     `select count(*) as active from exportd.batch_export_runs
      where batch_export_id = $1 and status = any($3) and (backfill_id = $2 or id in
        (select run_id from exportd.backfill_runs waiting where waiting.backfill_id = $2 and status is null))`,
-    [batch_export_id, backfill_id, activeStatuses],
+    [batch_export_id, backfill_id, activeRunStatuses],
   );
   return policies.backfillConcurrency - (rows[0]?.active ?? 0);
 }
 
 /** How many automatic retries of a backfill's runs are due, each of which is to have the next free slot. */
-export async function dueRetriesOf(connection: Connection, backfillId: string, now: Date): Promise<number> {
+export async function countDueRetries(
+  connection: Connection,
+  backfillId: string,
+  now: Date,
+): Promise<number> {
   const { rows } = await connection.query<{ due: number }>(
     'select count(*) as due from exportd.batch_export_runs where backfill_id = $1 and retry_at <= $2',
     [backfillId, now],

@@ -46,7 +46,7 @@ export async function startableRuns(
  * Backfills of an export that may have no workflow yet, read for the same reason: none of their runs has begun. Not for
  * longer than some minutes after they were asked for, since the reconciler has passed by then.
  */
-export async function newBackfills(pool: Pool, batchExportId: string): Promise<string[]> {
+export async function unstartedBackfills(pool: Pool, batchExportId: string): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
     `select id from exportd.backfills backfill where batch_export_id = $1 and finished_at is null
      and created_at > clock_timestamp() - interval '5 minutes' and not exists (

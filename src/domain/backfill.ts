@@ -1,13 +1,13 @@
-import { CommandRefused } from './errors.ts';
+import { CommandRejected } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
-import { intervalFrom, type DataInterval, type SchedulePiece } from './intervals.ts';
+import { intervalFrom, type DataInterval, type ScheduleRevision } from './intervals.ts';
 import type { RunStatus } from './run.ts';
-import type { SelfPause } from './self_pause.ts';
+import type { AutoPause } from './auto_pause.ts';
 
 export type BackfillStatus = 'Running' | 'Paused' | 'Completed' | 'Cancelled';
 
 /** What a backfill is of; fixed when it is made, with the boundaries in force over its range. */
-export interface BackfillSubject {
+export interface BackfillSpec {
   readonly batch_export_id: string;
   readonly team_id: number;
   /** The range that was asked for. */
@@ -17,32 +17,32 @@ export interface BackfillSubject {
   readonly first_start: string;
   readonly last_end: string;
   readonly total_runs: number;
-  readonly pieces: readonly SchedulePiece[];
+  readonly revisions: readonly ScheduleRevision[];
   /** The run that is retried, when the backfill is the retry of one run. */
   readonly retry_of_run_id: string | null;
 }
 
 export type BackfillEvent =
-  | { type: 'BackfillStarted'; data: BackfillSubject }
+  | { type: 'BackfillStarted'; data: BackfillSpec }
   /** `own` is false when a run that was active already is waited for instead of opening another. */
-  | { type: 'BackfillRunOpened'; data: { run_id: string; own: boolean } & DataInterval }
+  | { type: 'BackfillRunCreated'; data: { run_id: string; own: boolean } & DataInterval }
   | { type: 'BackfillRunEnded'; data: { run_id: string; status: RunStatus } }
   /** The run was handed over to another, which is waited for in its place. */
   | { type: 'BackfillRunContinued'; data: { run_id: string; next_run_id: string } }
-  | { type: 'BackfillPaused'; data: Partial<SelfPause> }
+  | { type: 'BackfillPaused'; data: Partial<AutoPause> }
   | { type: 'BackfillUnpaused'; data: Record<string, never> }
   | { type: 'BackfillCancelled'; data: { reason: string } }
   | { type: 'BackfillCompleted'; data: Record<string, never> };
 
-export type BackfillState = { readonly status: 'Absent' } | OpenedBackfill;
+export type BackfillState = { readonly status: 'Absent' } | ExistingBackfill;
 
-export interface OpenedBackfill {
+export interface ExistingBackfill {
   readonly status: BackfillStatus;
-  readonly subject: BackfillSubject;
+  readonly spec: BackfillSpec;
   /** The boundary up to which intervals were opened. */
-  readonly opened_until: string;
+  readonly created_until: string;
   /** How many intervals that were. */
-  readonly opened: number;
+  readonly runs_created: number;
   /** Runs that were opened or joined and have not ended. */
   readonly active: readonly string[];
 }
@@ -58,18 +58,18 @@ function evolve(state: BackfillState, event: Recorded<BackfillEvent>): BackfillS
   if (event.type === 'BackfillStarted')
     return {
       status: 'Running',
-      subject: event.data,
-      opened_until: event.data.first_start,
-      opened: 0,
+      spec: event.data,
+      created_until: event.data.first_start,
+      runs_created: 0,
       active: [],
     };
   if (state.status === 'Absent') return state;
   switch (event.type) {
-    case 'BackfillRunOpened':
+    case 'BackfillRunCreated':
       return {
         ...state,
-        opened_until: event.data.end,
-        opened: state.opened + 1,
+        created_until: event.data.end,
+        runs_created: state.runs_created + 1,
         active: [...state.active, event.data.run_id],
       };
     case 'BackfillRunEnded':
@@ -93,29 +93,32 @@ function evolve(state: BackfillState, event: Recorded<BackfillEvent>): BackfillS
 /** The next interval to open, or undefined when the range is done or the backfill is not running. */
 export function nextBackfillInterval(state: BackfillState): DataInterval | undefined {
   if (state.status !== 'Running') return undefined;
-  if (new Date(state.opened_until) >= new Date(state.subject.last_end)) return undefined;
-  const { total_runs, first_start, last_end } = state.subject;
+  if (new Date(state.created_until) >= new Date(state.spec.last_end)) return undefined;
+  const { total_runs, first_start, last_end } = state.spec;
   if (total_runs === 1) return { start: first_start, end: last_end };
-  return intervalFrom(state.subject.pieces, new Date(state.opened_until));
+  return intervalFrom(state.spec.revisions, new Date(state.created_until));
 }
 
 /** Completes a backfill whose every run has ended. */
 export function decideCompletion(state: BackfillState): BackfillEvent[] {
   if (state.status !== 'Running' || state.active.length > 0) return [];
-  const done = new Date(state.opened_until) >= new Date(state.subject.last_end);
+  const done = new Date(state.created_until) >= new Date(state.spec.last_end);
   return done ? [{ type: 'BackfillCompleted', data: {} }] : [];
 }
 
 /** Pauses, unpauses or cancels; what is already so is no event, what has ended is refused. */
-export function decideSteering(
+export function decideBackfillControl(
   state: BackfillState,
   command: 'pause' | 'unpause' | 'cancel',
   reason = 'Cancelled by a person.',
 ): BackfillEvent[] {
-  if (state.status === 'Absent') throw new CommandRefused('not_found', 'Not found.');
+  if (state.status === 'Absent') throw new CommandRejected('not_found', 'Not found.');
   if (state.status === 'Completed' || state.status === 'Cancelled') {
     if (command === 'cancel' && state.status === 'Cancelled') return [];
-    throw new CommandRefused('conflict', `Cannot ${command} a backfill that is in '${state.status}' status.`);
+    throw new CommandRejected(
+      'conflict',
+      `Cannot ${command} a backfill that is in '${state.status}' status.`,
+    );
   }
   if (command === 'cancel') return [{ type: 'BackfillCancelled', data: { reason } }];
   if (command === 'pause') return state.status === 'Paused' ? [] : [{ type: 'BackfillPaused', data: {} }];

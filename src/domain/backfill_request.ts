@@ -5,7 +5,7 @@ import {
   type LiveBatchExport,
   type RetryReason,
 } from './batch_export.ts';
-import { CommandRefused } from './errors.ts';
+import { CommandRejected } from './errors.ts';
 import { countIntervals, wholeIntervals } from './interval_ranges.ts';
 import type { DataInterval } from './intervals.ts';
 
@@ -19,34 +19,39 @@ export interface RangeRequest {
   readonly start_at: string;
   readonly end_at: string;
   readonly now: Date;
-  readonly maximumIntervals: number;
+  readonly maxIntervals: number;
 }
 
 /**
  * The whole intervals that touch a range of the past and have ended, with the boundaries that were in force.
- * @param lengthMember the member of the command that makes the range as long as it is.
- * @throws CommandRefused that names the member at fault.
+ * @param lengthField the member of the command that makes the range as long as it is.
+ * @throws CommandRejected that names the member at fault.
  */
 export function requireBackfillRange(
   live: LiveBatchExport,
   request: RangeRequest,
-  lengthMember = 'start_at',
+  lengthField = 'start_at',
 ): BackfillRange {
-  const { start_at, end_at, now, maximumIntervals } = request;
+  const { start_at, end_at, now, maxIntervals } = request;
   const start = new Date(start_at);
   const end = new Date(end_at);
   if (start >= end)
-    throw new CommandRefused('invalid_input', '`start_at` must be before `end_at`.', 'start_at');
+    throw new CommandRejected('invalid_input', '`start_at` must be before `end_at`.', 'start_at');
   if (end > now)
-    throw new CommandRefused('invalid_input', `The given \`end_at\` (${end_at}) is in the future.`, 'end_at');
-  const range = wholeIntervals(live.pieces, { start, end }, now);
-  if (!range) throw new CommandRefused('invalid_input', 'No interval in this range has ended yet.', 'end_at');
-  const intervals = countIntervals(live.pieces, range, maximumIntervals);
-  if (intervals > maximumIntervals)
-    throw new CommandRefused(
+    throw new CommandRejected(
       'invalid_input',
-      `A backfill covers at most ${maximumIntervals} intervals.`,
-      lengthMember,
+      `The given \`end_at\` (${end_at}) is in the future.`,
+      'end_at',
+    );
+  const range = wholeIntervals(live.revisions, { start, end }, now);
+  if (!range)
+    throw new CommandRejected('invalid_input', 'No interval in this range has ended yet.', 'end_at');
+  const intervals = countIntervals(live.revisions, range, maxIntervals);
+  if (intervals > maxIntervals)
+    throw new CommandRejected(
+      'invalid_input',
+      `A backfill covers at most ${maxIntervals} intervals.`,
+      lengthField,
     );
   return { ...range, intervals };
 }
@@ -75,7 +80,7 @@ export function decideRetry(
   requireLive(state);
   const { backfill_id, run_id, reason, interval } = command;
   if (command.active_run_id !== null)
-    throw new CommandRefused('conflict', `Run ${command.active_run_id} of this interval is still active.`);
+    throw new CommandRejected('conflict', `Run ${command.active_run_id} of this interval is still active.`);
   return [
     {
       type: 'RunRetryRequested',

@@ -1,9 +1,9 @@
 import { requireConsistent } from './definition_rules.ts';
-import { CommandRefused } from './errors.ts';
+import { CommandRejected } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
 import { withinBounds } from './interval_ranges.ts';
-import { intervalContaining, type DataInterval, type SchedulePiece } from './intervals.ts';
-import type { SelfPause } from './self_pause.ts';
+import { intervalContaining, type DataInterval, type ScheduleRevision } from './intervals.ts';
+import type { AutoPause } from './auto_pause.ts';
 
 /** What may be exported. */
 export const models = ['events', 'persons'] as const;
@@ -47,7 +47,7 @@ export type BatchExportEvent =
       type: 'BatchExportUpdated';
       data: { changes: Partial<BatchExportDefinition>; schedule_effective_from: string | null };
     }
-  | { type: 'BatchExportPaused'; data: { last_paused_at: string | null } & Partial<SelfPause> }
+  | { type: 'BatchExportPaused'; data: { last_paused_at: string | null } & Partial<AutoPause> }
   /** A PATCH wrote the member itself. */
   | { type: 'BatchExportLastPausedAtSet'; data: { last_paused_at: string | null } }
   | { type: 'BatchExportUnpaused'; data: Record<string, never> }
@@ -69,7 +69,7 @@ export interface LiveBatchExport {
   readonly team_id: number;
   readonly definition: BatchExportDefinition;
   /** Every definition of the schedule with the boundary it took over at, oldest first. */
-  readonly pieces: readonly SchedulePiece[];
+  readonly revisions: readonly ScheduleRevision[];
   readonly paused: boolean;
   /** When the journal recorded the latest pause; null when it was never paused. */
   readonly paused_recorded_at: string | null;
@@ -93,7 +93,7 @@ function evolve(state: BatchExportState, event: Recorded<BatchExportEvent>): Bat
       status: 'live',
       team_id,
       definition,
-      pieces: [pieceOf(definition, null)],
+      revisions: [revisionOf(definition, null)],
       paused,
       paused_recorded_at: paused ? event.recorded_at : null,
       scheduled_until,
@@ -106,13 +106,13 @@ function evolve(state: BatchExportState, event: Recorded<BatchExportEvent>): Bat
       const definition = { ...state.definition, ...event.data.changes };
       const takeover = event.data.schedule_effective_from;
       // A second change before the first took effect replaces it: both take over at the same boundary.
-      const kept = state.pieces.filter(
-        (piece) => piece.effective_from === null || piece.effective_from !== takeover,
+      const kept = state.revisions.filter(
+        (revision) => revision.effective_from === null || revision.effective_from !== takeover,
       );
       return {
         ...state,
         definition,
-        pieces: takeover === null ? state.pieces : [...kept, pieceOf(definition, takeover)],
+        revisions: takeover === null ? state.revisions : [...kept, revisionOf(definition, takeover)],
       };
     }
     case 'BatchExportPaused':
@@ -120,9 +120,9 @@ function evolve(state: BatchExportState, event: Recorded<BatchExportEvent>): Bat
     case 'BatchExportUnpaused':
       return { ...state, paused: false };
     case 'IntervalsSkipped':
-      return passSkips({ ...state, skips_ahead: inOrder([...state.skips_ahead, event.data]) });
+      return advancePastSkips({ ...state, skips_ahead: oldestFirst([...state.skips_ahead, event.data]) });
     case 'IntervalScheduled':
-      return passSkips({ ...state, scheduled_until: event.data.end });
+      return advancePastSkips({ ...state, scheduled_until: event.data.end });
     case 'BatchExportDeleted':
       return { status: 'deleted', team_id: state.team_id };
     case 'BatchExportLastPausedAtSet':
@@ -133,17 +133,17 @@ function evolve(state: BatchExportState, event: Recorded<BatchExportEvent>): Bat
 }
 
 /** Oldest first: what is due now may be skipped while a pause's range still lies ahead of it. */
-const inOrder = (ranges: readonly SkippedRange[]): SkippedRange[] =>
+const oldestFirst = (ranges: readonly SkippedRange[]): SkippedRange[] =>
   ranges.toSorted((one, other) => new Date(one.start).getTime() - new Date(other.start).getTime());
 
 /** Moves the schedule over skipped ranges it has reached. */
-function passSkips(state: LiveBatchExport): LiveBatchExport {
+function advancePastSkips(state: LiveBatchExport): LiveBatchExport {
   const [next, ...later] = state.skips_ahead;
   if (next?.start !== state.scheduled_until) return state;
-  return passSkips({ ...state, scheduled_until: next.end, skips_ahead: later });
+  return advancePastSkips({ ...state, scheduled_until: next.end, skips_ahead: later });
 }
 
-const pieceOf = (definition: BatchExportDefinition, effective_from: string | null): SchedulePiece => ({
+const revisionOf = (definition: BatchExportDefinition, effective_from: string | null): ScheduleRevision => ({
   interval: definition.interval,
   timezone: definition.timezone,
   offset_hour: definition.offset_hour,
@@ -157,9 +157,9 @@ export function decideCreate(
   command: { team_id: number; definition: BatchExportDefinition; paused: boolean; now: Date },
 ): BatchExportEvent[] {
   if (state.status !== 'absent')
-    throw new CommandRefused('conflict', 'This batch export already exists.', 'id');
+    throw new CommandRejected('conflict', 'This batch export already exists.', 'id');
   requireConsistent(command.definition, command.definition);
-  const first = intervalContaining([pieceOf(command.definition, null)], command.now);
+  const first = intervalContaining([revisionOf(command.definition, null)], command.now);
   return [
     {
       type: 'BatchExportCreated',
@@ -197,7 +197,7 @@ export function decideUnpause(
   const missed = missedWhilePaused(live, command.now);
   if (missed) {
     events.push({ type: 'IntervalsSkipped', data: { ...missed, reason: 'paused' } });
-    const wanted = withinBounds(live.pieces, missed, live.definition);
+    const wanted = withinBounds(live.revisions, missed, live.definition);
     if (command.backfill_id !== null && wanted)
       events.push({
         type: 'BackfillRequested',
@@ -210,9 +210,9 @@ export function decideUnpause(
 function missedWhilePaused(live: LiveBatchExport, now: Date): DataInterval | undefined {
   const pausedAt = new Date(live.paused_recorded_at ?? live.scheduled_until);
   const undecided = new Date(live.skips_ahead.at(-1)?.end ?? live.scheduled_until);
-  const atPause = intervalContaining(live.pieces, pausedAt);
+  const atPause = intervalContaining(live.revisions, pausedAt);
   const start = new Date(Math.max(new Date(atPause.start).getTime(), undecided.getTime()));
-  const end = new Date(intervalContaining(live.pieces, now).start);
+  const end = new Date(intervalContaining(live.revisions, now).start);
   return start < end ? { start: start.toISOString(), end: end.toISOString() } : undefined;
 }
 
@@ -223,6 +223,6 @@ export function decideDelete(state: BatchExportState): BatchExportEvent[] {
 
 /** The live state, or a refusal that reads like the 404 it becomes. */
 export function requireLive(state: BatchExportState): LiveBatchExport {
-  if (state.status !== 'live') throw new CommandRefused('not_found', 'Not found.');
+  if (state.status !== 'live') throw new CommandRejected('not_found', 'Not found.');
   return state;
 }

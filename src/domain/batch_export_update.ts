@@ -5,11 +5,11 @@ import {
   type BatchExportState,
   type LiveBatchExport,
 } from './batch_export.ts';
-import { hasOffsets, requireConsistent } from './definition_rules.ts';
+import { supportsOffsets, requireConsistent } from './definition_rules.ts';
 import { intervalContaining, previousBoundary } from './intervals.ts';
 
-const cuttingMembers = ['interval', 'timezone', 'offset_hour', 'offset_day'];
-const scheduleMembers = [...cuttingMembers, 'start_at', 'end_at'];
+const boundaryFields = ['interval', 'timezone', 'offset_hour', 'offset_day'];
+const scheduleFields = [...boundaryFields, 'start_at', 'end_at'];
 
 /**
  * Changes the definition; what is already so is not an event. A new cut of time begins with the interval of the new
@@ -30,9 +30,9 @@ export function decideUpdate(
   if (Object.keys(changes).length === 0) return [];
   const definition = { ...live.definition, ...changes };
   const changesAny = (members: readonly string[]) => members.some((member) => member in changes);
-  if (changesAny(scheduleMembers)) requireConsistent(definition, command.changes);
-  const schedule_effective_from = changesAny(cuttingMembers)
-    ? takeoverBoundary(live, definition, command.now)
+  if (changesAny(scheduleFields)) requireConsistent(definition, command.changes);
+  const schedule_effective_from = changesAny(boundaryFields)
+    ? effectiveFrom(live, definition, command.now)
     : null;
   return [{ type: 'BatchExportUpdated', data: { changes, schedule_effective_from } }];
 }
@@ -47,13 +47,13 @@ function withOffsetsReset(
 ): Partial<BatchExportDefinition> {
   const { interval } = changes;
   if (interval === undefined || interval === definition.interval) return changes;
-  return { offset_day: 0, ...(hasOffsets(interval) ? {} : { offset_hour: 0 }), ...changes };
+  return { offset_day: 0, ...(supportsOffsets(interval) ? {} : { offset_hour: 0 }), ...changes };
 }
 
 /** The new definition's boundary at or before `now`, but none that an ended interval or a decision goes past. */
-function takeoverBoundary(live: LiveBatchExport, definition: BatchExportDefinition, now: Date): string {
+function effectiveFrom(live: LiveBatchExport, definition: BatchExportDefinition, now: Date): string {
   const decided = new Date(live.skips_ahead.at(-1)?.end ?? live.scheduled_until);
-  const current = new Date(intervalContaining(live.pieces, now).start);
+  const current = new Date(intervalContaining(live.revisions, now).start);
   const next = previousBoundary(definition, now);
   return new Date(Math.max(decided.getTime(), current.getTime(), next.getTime())).toISOString();
 }

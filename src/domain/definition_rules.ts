@@ -1,8 +1,8 @@
-import { CommandRefused } from './errors.ts';
+import { CommandRejected } from './errors.ts';
 import { parseInterval } from './intervals.ts';
 
 /** The members of a batch export's definition that have to suit each other. */
-interface ScheduledWithin {
+interface ScheduleFields {
   readonly interval: string;
   readonly offset_hour: number;
   readonly offset_day: number;
@@ -10,10 +10,10 @@ interface ScheduledWithin {
   readonly end_at: string | null;
 }
 
-const largestOffsetDay: Readonly<Record<string, number>> = { week: 6, month: 27 };
+const maxOffsetDay: Readonly<Record<string, number>> = { week: 6, month: 27 };
 
 /** Whether an interval may begin at another hour than midnight: a day and longer. */
-export const hasOffsets = (interval: string): boolean => {
+export const supportsOffsets = (interval: string): boolean => {
   const unit = parseInterval(interval);
   return unit !== undefined && unit.kind !== 'minutes';
 };
@@ -21,15 +21,15 @@ export const hasOffsets = (interval: string): boolean => {
 /**
  * Checks what no member shows alone: whether the offsets suit the interval and the bounds each other.
  * @param written the members that the command names, so that the refusal is of one of them.
- * @throws CommandRefused that names the member at fault.
+ * @throws CommandRejected that names the member at fault.
  */
 export function requireConsistent(
-  { interval, offset_hour, offset_day, start_at, end_at }: ScheduledWithin,
+  { interval, offset_hour, offset_day, start_at, end_at }: ScheduleFields,
   written: object,
 ): void {
-  if (offset_hour !== 0 && !hasOffsets(interval))
+  if (offset_hour !== 0 && !supportsOffsets(interval))
     throw refused(`offset_hour is not applicable to the interval '${interval}'.`, 'offset_hour');
-  const largest = largestOffsetDay[interval] ?? 0;
+  const largest = maxOffsetDay[interval] ?? 0;
   if (offset_day !== 0 && largest === 0)
     throw refused(`offset_day is not applicable to the interval '${interval}'.`, 'offset_day');
   if (offset_day > largest)
@@ -40,5 +40,5 @@ export function requireConsistent(
       : refused('`start_at` must be before `end_at`.', 'start_at');
 }
 
-const refused = (detail: string, attr: string): CommandRefused =>
-  new CommandRefused('invalid_input', detail, attr);
+const refused = (detail: string, attr: string): CommandRejected =>
+  new CommandRejected('invalid_input', detail, attr);

@@ -3,21 +3,21 @@ import {
   nextBoundary,
   nominalLengthMs,
   parseInterval,
-  pieceFrom,
+  revisionAt,
   type DataInterval,
   type ScheduleDefinition,
-  type SchedulePiece,
+  type ScheduleRevision,
 } from './intervals.ts';
 
 /** The bounds of the whole intervals that touch `[start, end)` and had ended by `endedBy`; undefined when there are none. */
 export function wholeIntervals(
-  pieces: readonly SchedulePiece[],
+  revisions: readonly ScheduleRevision[],
   range: { readonly start: Date; readonly end: Date },
   endedBy: Date,
 ): DataInterval | undefined {
-  const { start } = intervalContaining(pieces, range.start);
-  const touched = intervalContaining(pieces, new Date(range.end.getTime() - 1)).end;
-  return rangeOf(start, earlier(touched, intervalContaining(pieces, endedBy).start));
+  const { start } = intervalContaining(revisions, range.start);
+  const touched = intervalContaining(revisions, new Date(range.end.getTime() - 1)).end;
+  return rangeOf(start, earlier(touched, intervalContaining(revisions, endedBy).start));
 }
 
 /**
@@ -25,14 +25,14 @@ export function wholeIntervals(
  * when there are none.
  */
 export function withinBounds(
-  pieces: readonly SchedulePiece[],
+  revisions: readonly ScheduleRevision[],
   { start, end }: DataInterval,
   bounds: { readonly start_at: string | null; readonly end_at: string | null },
 ): DataInterval | undefined {
   // The interval that ends at start_at is the first that counts; it holds the millisecond before.
   const first =
-    bounds.start_at && intervalContaining(pieces, new Date(Date.parse(bounds.start_at) - 1)).start;
-  const last = bounds.end_at && intervalContaining(pieces, new Date(bounds.end_at)).start;
+    bounds.start_at && intervalContaining(revisions, new Date(Date.parse(bounds.start_at) - 1)).start;
+  const last = bounds.end_at && intervalContaining(revisions, new Date(bounds.end_at)).start;
   return rangeOf(first ? later(start, first) : start, last ? earlier(end, last) : end);
 }
 
@@ -41,7 +41,7 @@ export function withinBounds(
  * @param atMost past which the exact number does not matter; counting may stop there.
  */
 export function countIntervals(
-  pieces: readonly SchedulePiece[],
+  revisions: readonly ScheduleRevision[],
   range: DataInterval,
   atMost = Number.POSITIVE_INFINITY,
 ): number {
@@ -49,9 +49,9 @@ export function countIntervals(
   let from = new Date(range.start);
   let count = 0;
   while (from < end && count <= atMost) {
-    const { piece, until } = pieceFrom(pieces, from);
+    const { revision, until } = revisionAt(revisions, from);
     const stop = until !== null && until < end ? until : end;
-    count += countBetween(piece, from, stop, atMost - count);
+    count += countBetween(revision, from, stop, atMost - count);
     from = stop;
   }
   return count;

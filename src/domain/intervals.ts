@@ -20,7 +20,7 @@ export interface ScheduleDefinition {
 }
 
 /** A definition and the boundary from which it is in force; null means since ever. */
-export interface SchedulePiece extends ScheduleDefinition {
+export interface ScheduleRevision extends ScheduleDefinition {
   readonly effective_from: string | null;
 }
 
@@ -102,30 +102,32 @@ export function nextBoundary(definition: ScheduleDefinition, instant: Date): Dat
  * The interval that starts at a boundary. Where a definition took over off its own grid, this is the bridging
  * interval up to the grid's next point.
  */
-export function intervalFrom(pieces: readonly SchedulePiece[], boundary: Date): DataInterval {
-  const { piece, until } = pieceFrom(pieces, boundary);
-  const end = nextBoundary(piece, boundary);
+export function intervalFrom(revisions: readonly ScheduleRevision[], boundary: Date): DataInterval {
+  const { revision, until } = revisionAt(revisions, boundary);
+  const end = nextBoundary(revision, boundary);
   const capped = until !== null && until < end ? until : end;
   return { start: boundary.toISOString(), end: capped.toISOString() };
 }
 
 /** The definition in force at an instant, and when the next one takes over; null for never. */
-export function pieceFrom(
-  pieces: readonly SchedulePiece[],
+export function revisionAt(
+  revisions: readonly ScheduleRevision[],
   instant: Date,
-): { readonly piece: SchedulePiece; readonly until: Date | null } {
-  const index = pieceIndexAt(pieces, instant);
-  const takeover = pieces[index + 1]?.effective_from;
-  return { piece: pieceAt(pieces, index), until: takeover ? new Date(takeover) : null };
+): { readonly revision: ScheduleRevision; readonly until: Date | null } {
+  const index = revisionIndexAt(revisions, instant);
+  const takeover = revisions[index + 1]?.effective_from;
+  return { revision: revisionByIndex(revisions, index), until: takeover ? new Date(takeover) : null };
 }
 
 /** The interval that contains an instant, with the boundaries that were (or are) in force then. */
-export function intervalContaining(pieces: readonly SchedulePiece[], instant: Date): DataInterval {
-  const { piece } = pieceFrom(pieces, instant);
-  const grid = previousBoundary(piece, instant);
+export function intervalContaining(revisions: readonly ScheduleRevision[], instant: Date): DataInterval {
+  const { revision } = revisionAt(revisions, instant);
+  const grid = previousBoundary(revision, instant);
   const start =
-    piece.effective_from && new Date(piece.effective_from) > grid ? new Date(piece.effective_from) : grid;
-  return intervalFrom(pieces, start);
+    revision.effective_from && new Date(revision.effective_from) > grid
+      ? new Date(revision.effective_from)
+      : grid;
+  return intervalFrom(revisions, start);
 }
 
 function unitOf(name: string): Unit {
@@ -134,17 +136,18 @@ function unitOf(name: string): Unit {
   return unit;
 }
 
-function pieceIndexAt(pieces: readonly SchedulePiece[], instant: Date): number {
-  const later = pieces.findIndex(
-    (piece, index) => index > 0 && piece.effective_from !== null && new Date(piece.effective_from) > instant,
+function revisionIndexAt(revisions: readonly ScheduleRevision[], instant: Date): number {
+  const later = revisions.findIndex(
+    (revision, index) =>
+      index > 0 && revision.effective_from !== null && new Date(revision.effective_from) > instant,
   );
-  return later === -1 ? pieces.length - 1 : later - 1;
+  return later === -1 ? revisions.length - 1 : later - 1;
 }
 
-function pieceAt(pieces: readonly SchedulePiece[], index: number): SchedulePiece {
-  const piece = pieces[index];
-  if (!piece) throw new RangeError('A schedule needs at least one definition.');
-  return piece;
+function revisionByIndex(revisions: readonly ScheduleRevision[], index: number): ScheduleRevision {
+  const revision = revisions[index];
+  if (!revision) throw new RangeError('A schedule needs at least one definition.');
+  return revision;
 }
 
 /**

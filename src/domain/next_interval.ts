@@ -9,17 +9,17 @@ import type {
 import { intervalFrom, type DataInterval } from './intervals.ts';
 
 /** What the schedule does next: the events of now, and when it has to look again. */
-export interface ScheduleStep {
+export interface ScheduleDecision {
   readonly events: BatchExportEvent[];
   /** When the next interval becomes due (its end and its jitter), or null when only a command or an ended run can change that. */
   readonly wake_at: Date | null;
 }
 
-interface NextIntervalCommand {
+interface NextIntervalInput {
   readonly now: Date;
   readonly jitterMs: (interval: DataInterval) => number;
   /** Whether one more scheduled run may be active. */
-  readonly slotFree: boolean;
+  readonly hasFreeSlot: boolean;
   readonly runIdOf: (interval: DataInterval) => string;
 }
 
@@ -27,24 +27,24 @@ interface NextIntervalCommand {
  * Decides the next due interval: one `IntervalScheduled`, one `IntervalsSkipped`, or nothing yet.
  * Call it again with the evolved state until it returns no event.
  */
-export function decideNextInterval(state: BatchExportState, command: NextIntervalCommand): ScheduleStep {
+export function decideNextInterval(state: BatchExportState, command: NextIntervalInput): ScheduleDecision {
   if (state.status !== 'live' || state.paused) return { events: [], wake_at: null };
-  const interval = intervalFrom(state.pieces, new Date(state.scheduled_until));
+  const interval = intervalFrom(state.revisions, new Date(state.scheduled_until));
   const due = new Date(new Date(interval.end).getTime() + command.jitterMs(interval));
   if (due > command.now) return { events: [], wake_at: due };
-  const reason = reasonToSkip(state.definition, interval);
+  const reason = skipReasonOf(state.definition, interval);
   if (reason) {
     const skipped = skippedFrom(state, interval, reason, command);
     return { events: [{ type: 'IntervalsSkipped', data: skipped }], wake_at: null };
   }
-  if (!command.slotFree) return { events: [], wake_at: null };
+  if (!command.hasFreeSlot) return { events: [], wake_at: null };
   return {
     events: [{ type: 'IntervalScheduled', data: { run_id: command.runIdOf(interval), ...interval } }],
     wake_at: null,
   };
 }
 
-const reasonToSkip = (
+const skipReasonOf = (
   { start_at, end_at }: BatchExportDefinition,
   interval: DataInterval,
 ): Exclude<SkipReason, 'paused'> | undefined => {
@@ -57,14 +57,14 @@ function skippedFrom(
   state: LiveBatchExport,
   first: DataInterval,
   reason: SkipReason,
-  { now, jitterMs }: Pick<NextIntervalCommand, 'now' | 'jitterMs'>,
+  { now, jitterMs }: Pick<NextIntervalInput, 'now' | 'jitterMs'>,
 ): SkippedRange {
   const decidedFrom = state.skips_ahead[0]?.start;
   let end = first.end;
   while (end !== decidedFrom) {
-    const next = intervalFrom(state.pieces, new Date(end));
+    const next = intervalFrom(state.revisions, new Date(end));
     const due = new Date(next.end).getTime() + jitterMs(next) <= now.getTime();
-    if (!due || reasonToSkip(state.definition, next) !== reason) break;
+    if (!due || skipReasonOf(state.definition, next) !== reason) break;
     end = next.end;
   }
   return { start: first.start, end, reason };

@@ -1,13 +1,26 @@
-import { CommandRefused } from './errors.ts';
+import { CommandRejected } from './errors.ts';
 import type { Decider } from './event.ts';
 import type { RunEvent } from './run_events.ts';
 import { evolve } from './run_evolution.ts';
-import { isActive, type OpenedRun, type RangeAttempt, type RunState, type RunStatus } from './run_state.ts';
-import type { ExportRange } from './upload.ts';
+import {
+  isActiveStatus,
+  type ExistingRun,
+  type RangeAttempt,
+  type RunState,
+  type RunStatus,
+} from './run_state.ts';
+import type { ExportRange } from './exported_files.ts';
 
 export type { RunEvent } from './run_events.ts';
 export * from './run_state.ts';
-export type { CompletedFile, ExportedFile, ExportRange, OpenUpload, PlannedPart, SortKey } from './upload.ts';
+export type {
+  CompletedFile,
+  ExportedFile,
+  ExportRange,
+  OpenUpload,
+  PlannedPart,
+  SortKey,
+} from './exported_files.ts';
 
 /** Folds a run's stream. */
 export const runDecider: Decider<RunState, RunEvent> = {
@@ -32,13 +45,13 @@ export class GenerationSuperseded extends Error {
 }
 
 /** The run while it may still be worked on; throws RunEnded when it may not. */
-export function requireActive(state: RunState): OpenedRun {
-  if (state.status === 'Absent' || !isActive(state.status)) throw new RunEnded(state.status);
+export function requireActive(state: RunState): ExistingRun {
+  if (state.status === 'Absent' || !isActiveStatus(state.status)) throw new RunEnded(state.status);
   return state;
 }
 
 /** The active run, provided that `generation` is still its newest; throws RunEnded or GenerationSuperseded. */
-export function requireGeneration(state: RunState, generation: number): OpenedRun {
+export function requireGeneration(state: RunState, generation: number): ExistingRun {
   const run = requireActive(state);
   if (run.generation !== generation)
     throw new GenerationSuperseded(`Generation ${generation} was replaced by ${run.generation}.`);
@@ -49,7 +62,7 @@ export function requireGeneration(state: RunState, generation: number): OpenedRu
 export function requireAttempt(
   state: RunState,
   { generation, range, attempt }: RangeAttempt,
-): { readonly run: OpenedRun; readonly range: ExportRange } {
+): { readonly run: ExistingRun; readonly range: ExportRange } {
   const run = requireGeneration(state, generation);
   const found = run.ranges[range];
   if (found?.attempt !== attempt)
@@ -58,14 +71,14 @@ export function requireAttempt(
 }
 
 /** The attempt at a range that a run's state allows now. */
-export const attemptOf = (run: OpenedRun, range: number): RangeAttempt => ({
+export const attemptOf = (run: ExistingRun, range: number): RangeAttempt => ({
   generation: run.generation,
   range,
   attempt: rangeOf(run, range).attempt,
 });
 
 /** A range of a run by its position. @throws RangeError when the run has not so many. */
-export function rangeOf({ ranges }: Pick<OpenedRun, 'ranges'>, position: number): ExportRange {
+export function rangeOf({ ranges }: Pick<ExistingRun, 'ranges'>, position: number): ExportRange {
   const range = ranges[position];
   if (!range) throw new RangeError(`The run has no range ${position}.`);
   return range;
@@ -76,11 +89,11 @@ export function rangeOf({ ranges }: Pick<OpenedRun, 'ranges'>, position: number)
  * status is refused too.
  */
 export function decideCancel(state: RunState, reason: string): RunEvent[] {
-  if (state.status === 'Absent') throw new CommandRefused('not_found', 'Not found.');
-  if (!isActive(state.status))
-    throw new CommandRefused('conflict', `Cannot cancel a run that is in '${state.status}' status.`);
+  if (state.status === 'Absent') throw new CommandRejected('not_found', 'Not found.');
+  if (!isActiveStatus(state.status))
+    throw new CommandRejected('conflict', `Cannot cancel a run that is in '${state.status}' status.`);
   if (state.publish_started_at !== null)
-    throw new CommandRefused(
+    throw new CommandRejected(
       'conflict',
       'The run is publishing its manifest and can no longer be cancelled.',
     );
@@ -97,12 +110,12 @@ export function decidePublish(state: RunState, generation: number): RunEvent[] {
 /** How a run that a retry may cure ends, and when the next one follows. */
 export interface RetryPolicy {
   readonly initialSeconds: number;
-  readonly maximumSeconds: number;
-  readonly maximumRetries: number;
+  readonly maxSeconds: number;
+  readonly maxRetries: number;
 }
 
 /** Seconds until the automatic retry after the run with this many retries behind it; null when there is none left. */
 export function retryDelaySeconds(retryNumber: number, policy: RetryPolicy): number | null {
-  if (retryNumber >= policy.maximumRetries) return null;
-  return Math.min(policy.initialSeconds * 2 ** retryNumber, policy.maximumSeconds);
+  if (retryNumber >= policy.maxRetries) return null;
+  return Math.min(policy.initialSeconds * 2 ** retryNumber, policy.maxSeconds);
 }

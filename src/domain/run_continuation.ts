@@ -1,10 +1,10 @@
 import type { Model } from './batch_export.ts';
-import { requireActive, type OpenedRun, type RunEvent, type RunProgress, type RunState } from './run.ts';
+import { requireActive, type ExistingRun, type RunEvent, type RunProgress, type RunState } from './run.ts';
 
 /** The two events of a handover: the first closes the run that was worked on, the second opens the one that goes on. */
-export interface Handover {
+export interface RunContinuation {
   readonly closed: RunEvent;
-  readonly opened: RunEvent;
+  readonly created: RunEvent;
 }
 
 /**
@@ -14,14 +14,14 @@ export interface Handover {
 export function decideContinuation(
   state: RunState,
   ids: { readonly run_id: string; readonly next_run_id: string; readonly cursor: string },
-): Handover {
+): RunContinuation {
   const run = requireActive(state);
   return {
     closed: { type: 'RunContinuedAsNew', data: { next_run_id: ids.next_run_id, cursor: ids.cursor } },
-    opened: {
-      type: 'RunStarted',
+    created: {
+      type: 'RunCreated',
       data: {
-        ...run.subject,
+        ...run.spec,
         continues_run_id: ids.run_id,
         inherited: { run_id: ids.run_id, progress: progressOf(run) },
       },
@@ -40,12 +40,12 @@ export function progressForRetry(
 ): RunProgress | undefined {
   if (state.status === 'Absent' || state.publish_started_at !== null || !state.settled) return undefined;
   if (state.ranges.every(({ upload, files }) => upload === null && files.length === 0)) return undefined;
-  const { model, config_version } = state.subject;
+  const { model, config_version } = state.spec;
   if (model !== definition.model || config_version !== definition.config_version) return undefined;
   return { ...progressOf(state), records_total_count: null };
 }
 
-const progressOf = (run: OpenedRun): RunProgress => ({
+const progressOf = (run: ExistingRun): RunProgress => ({
   records_total_count: run.records_total_count,
   settled: run.settled,
   generation: run.generation,

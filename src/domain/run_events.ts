@@ -1,23 +1,29 @@
-import type { RangeStep, RunInheritance, RunSubject } from './run_state.ts';
-import type { RunUpkeepEvent } from './upkeep_events.ts';
-import type { CompletedFile, ExportedFile, PlannedPart, SortKey } from './upload.ts';
+import type { RangeStep, RunInheritance, RunSpec } from './run_state.ts';
+import type { RunMaintenanceEvent } from './maintenance_events.ts';
+import type { CompletedFile, ExportedFile, PlannedPart, SortKey } from './exported_files.ts';
 
 /** What happens to a run. */
 export type RunEvent =
-  | { type: 'RunStarted'; data: RunSubject & { inherited?: RunInheritance } }
+  | { type: 'RunCreated'; data: RunSpec & { inherited?: RunInheritance } }
   /** `cuts` divide a large interval into ranges that are exported side by side; none for one that stays whole. */
   | {
       type: 'RunCounted';
-      data: { records_total_count: number; settled: boolean; cuts: readonly SortKey[] };
+      data: { records_total_count: number; settled: boolean; split_keys: readonly SortKey[] };
     }
-  | { type: 'RunExportBegan'; data: { range: number } }
+  | { type: 'RunExportStarted'; data: { range: number } }
   /** A later attempt takes the place of the one before, whose every further step is refused from here on. */
-  | { type: 'RunAttemptBegan'; data: { range: number } }
+  | { type: 'RunAttemptStarted'; data: { range: number } }
   /** `late_rows`: the source had other rows after the last file than before, so all of them are exported again. */
   | { type: 'RunGenerationReserved'; data: { generation: number; late_rows?: boolean } }
   | {
       type: 'RunUploadCreated';
-      data: RangeStep & { file: number; key: string; upload_id: string; mark: string; encoder: string };
+      data: RangeStep & {
+        file: number;
+        key: string;
+        upload_id: string;
+        upload_token: string;
+        encoder: string;
+      };
     }
   /** A later attempt goes on with the upload: only these parts are there, with so many rows and bytes. */
   | {
@@ -44,4 +50,4 @@ export type RunEvent =
   | { type: 'RunTerminated'; data: { latest_error: string } }
   | { type: 'RunCancelled'; data: { reason: string } }
   | { type: 'RunContinuedAsNew'; data: { next_run_id: string; cursor: string } }
-  | RunUpkeepEvent;
+  | RunMaintenanceEvent;

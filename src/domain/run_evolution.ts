@@ -1,25 +1,25 @@
 import type { Recorded } from './event.ts';
 import type { RunEvent } from './run_events.ts';
-import type { OpenedRun, RunInheritance, RunState, RunSubject } from './run_state.ts';
-import type { ExportRange, OpenUpload, SortKey } from './upload.ts';
+import type { ExistingRun, RunInheritance, RunState, RunSpec } from './run_state.ts';
+import type { ExportRange, OpenUpload, SortKey } from './exported_files.ts';
 
 /** Folds one event into a run's state. */
 export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
-  if (event.type === 'RunStarted') return started(event.data);
+  if (event.type === 'RunCreated') return createdState(event.data);
   if (state.status === 'Absent') return state;
   switch (event.type) {
     case 'RunCounted': {
-      const { records_total_count, settled, cuts } = event.data;
+      const { records_total_count, settled, split_keys } = event.data;
       return {
         ...state,
         records_total_count,
         settled,
-        ranges: cuts.length === 0 ? state.ranges : rangesBetween(cuts),
+        ranges: split_keys.length === 0 ? state.ranges : rangesBetween(split_keys),
       };
     }
-    case 'RunExportBegan':
+    case 'RunExportStarted':
       return { ...withNextAttempt(state, event.data.range), status: 'Running' };
-    case 'RunAttemptBegan':
+    case 'RunAttemptStarted':
       return withNextAttempt(state, event.data.range);
     case 'RunGenerationReserved':
       return {
@@ -32,8 +32,8 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         finished: null,
       };
     case 'RunUploadCreated': {
-      const { range, file, key, upload_id, mark, encoder } = event.data;
-      const upload = { key, upload_id, mark, parts: [], highest_part_number: 0 };
+      const { range, file, key, upload_id, upload_token, encoder } = event.data;
+      const upload = { key, upload_id, upload_token, parts: [], highest_part_number: 0 };
       return { ...withRange(state, range, () => ({ upload, next_file: file + 1 })), encoder };
     }
     case 'RunUploadResumed':
@@ -75,17 +75,17 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       return { ...state, status: 'Cancelled' };
     case 'RunContinuedAsNew':
       return { ...state, status: 'ContinuedAsNew' };
-    case 'RunObjectRemoved':
-    case 'RunObjectRemovalFailed':
+    case 'RunObjectDeleted':
+    case 'RunObjectDeletionFailed':
     case 'RunRechecked':
-    case 'RunRetryForgone':
+    case 'RunRetryCancelled':
       return state;
   }
 }
 
-const started = ({ inherited, ...subject }: RunSubject & { inherited?: RunInheritance }): OpenedRun => ({
+const createdState = ({ inherited, ...spec }: RunSpec & { inherited?: RunInheritance }): ExistingRun => ({
   status: 'Starting',
-  subject,
+  spec,
   records_total_count: null,
   settled: true,
   generation: 0,
@@ -108,27 +108,27 @@ const openRange = (after: SortKey | null, until: SortKey | null): ExportRange =>
   finished: false,
 });
 
-const rangesBetween = (cuts: readonly SortKey[]): readonly ExportRange[] =>
-  [...cuts, null].map((until, position) => openRange(cuts[position - 1] ?? null, until));
+const rangesBetween = (split_keys: readonly SortKey[]): readonly ExportRange[] =>
+  [...split_keys, null].map((until, position) => openRange(split_keys[position - 1] ?? null, until));
 
 const withRange = (
-  state: OpenedRun,
+  state: ExistingRun,
   position: number,
   change: (range: ExportRange) => Partial<ExportRange>,
-): OpenedRun => ({
+): ExistingRun => ({
   ...state,
   ranges: state.ranges.map((range, at) => (at === position ? { ...range, ...change(range) } : range)),
 });
 
-const withNextAttempt = (state: OpenedRun, position: number): OpenedRun =>
+const withNextAttempt = (state: ExistingRun, position: number): ExistingRun =>
   withRange(state, position, ({ attempt }) => ({ attempt: attempt + 1 }));
 
 /** Changes the open upload that the event is of, if it still is the range's. */
 const withUpload = (
-  state: OpenedRun,
+  state: ExistingRun,
   event: { readonly range: number; readonly key: string },
   change: (upload: OpenUpload) => Partial<OpenUpload>,
-): OpenedRun =>
+): ExistingRun =>
   withRange(state, event.range, ({ upload }) =>
     upload?.key === event.key ? { upload: { ...upload, ...change(upload) } } : {},
   );

@@ -1,5 +1,5 @@
 import type { Model } from './batch_export.ts';
-import type { CompletedFile, ExportedFile, ExportRange } from './upload.ts';
+import type { CompletedFile, ExportedFile, ExportRange } from './exported_files.ts';
 
 /** Every status of a run with the label people see; exactly those of the interface. */
 export const runStatusLabels = {
@@ -16,13 +16,13 @@ export const runStatusLabels = {
 export type RunStatus = keyof typeof runStatusLabels;
 
 /** The statuses that a run can still leave. */
-export const activeStatuses = ['Starting', 'Running'] as const satisfies readonly RunStatus[];
+export const activeRunStatuses = ['Starting', 'Running'] as const satisfies readonly RunStatus[];
 
 /** Whether a run can still leave this status. */
-export const isActive = (status: RunStatus): boolean => status === 'Starting' || status === 'Running';
+export const isActiveStatus = (status: RunStatus): boolean => status === 'Starting' || status === 'Running';
 
 /** What a run is of; fixed by the event that opened it, so that an edit of the export never reaches a run in flight. */
-export interface RunSubject {
+export interface RunSpec {
   readonly batch_export_id: string;
   readonly team_id: number;
   readonly model: Model;
@@ -45,7 +45,7 @@ export interface RangeStep {
 
 /** How far the export of an interval has come, under one config. */
 export type RunProgress = Pick<
-  OpenedRun,
+  ExistingRun,
   | 'records_total_count'
   | 'settled'
   | 'generation'
@@ -66,11 +66,11 @@ export interface RangeAttempt extends RangeStep {
   readonly attempt: number;
 }
 
-export type RunState = { readonly status: 'Absent' } | OpenedRun;
+export type RunState = { readonly status: 'Absent' } | ExistingRun;
 
-export interface OpenedRun {
+export interface ExistingRun {
   readonly status: RunStatus;
-  readonly subject: RunSubject;
+  readonly spec: RunSpec;
   readonly records_total_count: number | null;
   /** False when the barrier gave up on an open transaction of the source. */
   readonly settled: boolean;
@@ -91,5 +91,5 @@ export interface OpenedRun {
 }
 
 /** All finished files of the run's generation, in key order. */
-export const filesOf = ({ ranges }: Pick<OpenedRun, 'ranges'>): readonly CompletedFile[] =>
+export const filesOf = ({ ranges }: Pick<ExistingRun, 'ranges'>): readonly CompletedFile[] =>
   ranges.flatMap(({ files }) => files);

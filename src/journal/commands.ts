@@ -87,7 +87,7 @@ export async function storeCommand(pool: Pool | Connection, request: CommandRequ
 }
 
 /** The command that a project stored with this Idempotency-Key. */
-export async function findByIdempotencyKey(
+export async function findCommandByIdempotencyKey(
   pool: Pool,
   teamId: number,
   key: string,
@@ -115,7 +115,7 @@ export async function pendingCommands(pool: Pool, batchExportId: string): Promis
 }
 
 /** The command, locked, if it still waits to be decided. */
-export async function lockPending(connection: Connection, id: string): Promise<Command | undefined> {
+export async function lockPendingCommand(connection: Connection, id: string): Promise<Command | undefined> {
   const { rows } = await connection.query<Command>(
     `select ${columns} from exportd.commands where id = $1 and status = 'pending' for update`,
     [id],
@@ -124,7 +124,7 @@ export async function lockPending(connection: Connection, id: string): Promise<C
 }
 
 /** Records what became of a command and wakes whoever waits for it, when the transaction commits. */
-export async function settleCommand(
+export async function recordCommandOutcome(
   connection: Connection,
   id: string,
   status: Exclude<CommandStatus, 'pending'>,
@@ -150,7 +150,7 @@ export async function withdrawCommand(pool: Pool, id: string): Promise<boolean> 
  * Puts a withdrawn command back, when the same request arrives again with the same Idempotency-Key: nothing was done
  * for it, and the client repeats it to have it done. Undefined when it is not withdrawn (any more).
  */
-export async function renewCommand(pool: Pool, id: string): Promise<Command | undefined> {
+export async function requeueCommand(pool: Pool, id: string): Promise<Command | undefined> {
   const { rows } = await pool.query<Command>(
     `update exportd.commands set status = 'pending', decided_at = null where id = $1 and status = 'withdrawn'
      returning ${columns}`,
@@ -160,16 +160,19 @@ export async function renewCommand(pool: Pool, id: string): Promise<Command | un
 }
 
 /** The times that a command may name: what JavaScript and PostgreSQL both write with four digits of a year. */
-const years = { first: Date.parse('1970-01-01T00:00:00Z'), after: Date.parse('3000-01-01T00:00:00Z') };
+const timestampBounds = {
+  first: Date.parse('1970-01-01T00:00:00Z'),
+  after: Date.parse('3000-01-01T00:00:00Z'),
+};
 
 /** A time as a command's body holds it: ISO 8601 with an offset. */
-export const instant = z.iso
+export const timestamp = z.iso
   .datetime({
     offset: true,
     error: 'Must be an ISO 8601 time with an offset, such as 2026-11-01T10:00:00Z.',
   })
   .refine(
-    (text) => Date.parse(text) >= years.first && Date.parse(text) < years.after,
+    (text) => Date.parse(text) >= timestampBounds.first && Date.parse(text) < timestampBounds.after,
     'Must lie between the years 1970 and 3000.',
   );
 
@@ -177,10 +180,10 @@ export const instant = z.iso
  * The bodies of the commands that may also be signalled by hand. Members that mean nothing to a command are ignored,
  * as the interface has it for the same bodies over HTTP.
  */
-export const commandBodies = {
-  pause: z.object({ last_paused_at: instant.nullish() }),
+export const commandBodySchemas = {
+  pause: z.object({ last_paused_at: timestamp.nullish() }),
   unpause: z.object({ backfill: z.boolean().optional() }),
-  backfill: z.object({ start_at: instant, end_at: instant }),
+  backfill: z.object({ start_at: timestamp, end_at: timestamp }),
   retry: z.object({ run_id: z.uuid() }),
   delete: z.object({}),
 } as const;

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { isConnectionLost } from './unavailable.ts';
+import { isConnectionLost } from './database_errors.ts';
 
 /** A pool of connections to the control database. */
 export type Pool = pg.Pool;
@@ -42,7 +42,7 @@ const sessionSettings = [
 const defaultConnectTimeoutMs = 5_000;
 const defaultStatementTimeoutMs = 60_000;
 /** How much longer than the server a client waits for the end of a statement. */
-const silenceFactor = 1.25;
+const queryTimeoutFactor = 1.25;
 
 /** Opens a pool. Its application name marks the sessions as exportd's own, which the source's barrier leaves out. */
 export function createPool(
@@ -58,7 +58,7 @@ export function createPool(
     keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: connectTimeoutMs ?? defaultConnectTimeoutMs,
     statement_timeout: statementTimeoutMs ?? defaultStatementTimeoutMs,
-    ...(statementTimeoutMs !== undefined && { query_timeout: statementTimeoutMs * silenceFactor }),
+    ...(statementTimeoutMs !== undefined && { query_timeout: statementTimeoutMs * queryTimeoutFactor }),
     options: sessionSettings.map((setting) => `-c ${setting}`).join(' '),
   });
   // A connection that breaks is replaced while idle, and fails its statement while in use; without listeners for both

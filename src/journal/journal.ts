@@ -3,19 +3,19 @@ import type { Decider, DomainEvent, Recorded } from '../domain/event.ts';
 import { applyToProjections, projectionLock } from '../projections/registry.ts';
 import { findStreamState, readStreamState, writeStreamState } from '../projections/stream_states/index.ts';
 import { inTransaction, type Connection, type Pool } from './database.ts';
-import { eventColumns, readByIds } from './read.ts';
+import { eventColumns, readEventsByIds } from './read_events.ts';
 import type { StoredEvent } from './stored_event.ts';
 
 /** Namespace of every id that is made from a cause. */
 const causeNamespace = '6f9c1d0e-6d0c-5b0a-9d0f-2f4b8a1f7c11';
 
 /** An id that is the same whenever the same thing is caused again. */
-export const idFromCause = (...parts: readonly (string | number)[]): string =>
+export const deterministicId = (...parts: readonly (string | number)[]): string =>
   uuidv5(parts.join('/'), causeNamespace);
 
 /** The same event id was stored for something else: a fault in how causes are named, never a matter of luck. */
-export class CauseConflict extends Error {
-  override readonly name = 'CauseConflict';
+export class CauseMismatch extends Error {
+  override readonly name = 'CauseMismatch';
 }
 
 /** A stream whose row is locked until the transaction ends: decide on `state()`, then `append`. */
@@ -26,7 +26,7 @@ export interface LockedStream<State, Event extends DomainEvent> {
   /**
    * Appends events that one cause led to and folds the projections. A cause that was appended before changes nothing
    * and returns what is stored.
-   * @throws CauseConflict when an event of this cause is stored with another type.
+   * @throws CauseMismatch when an event of this cause is stored with another type.
    */
   append(cause: string, events: readonly Event[]): Promise<readonly Recorded<Event>[]>;
 }
@@ -121,14 +121,14 @@ async function lockStream<State, Event extends DomainEvent>(
         stream_type: decider.streamType,
         stream_id: id,
         stream_version: version + 1,
-        event_id: idFromCause(decider.streamType, id, cause, ordinal),
+        event_id: deterministicId(decider.streamType, id, cause, ordinal),
         cause,
         type: event.type,
         data: event.data,
       });
       if (!inserted) {
-        const eventIds = events.map((_, other) => idFromCause(decider.streamType, id, cause, other));
-        return assertSameCause<Event>(await readByIds(connection, eventIds), events, cause);
+        const eventIds = events.map((_, other) => deterministicId(decider.streamType, id, cause, other));
+        return assertSameCause<Event>(await readEventsByIds(connection, eventIds), events, cause);
       }
       version += 1;
       const fact = { ...event, recorded_at: inserted.recorded_at };
@@ -188,7 +188,7 @@ function assertSameCause<Event extends DomainEvent>(
   const sameTypes =
     stored.length === events.length && stored.every(({ type }, index) => type === events[index]?.type);
   if (!sameTypes)
-    throw new CauseConflict(
+    throw new CauseMismatch(
       `The cause "${cause}" is stored as ${stored.map(({ type }) => type).join(', ')}, ` +
         `not as ${events.map(({ type }) => type).join(', ')}.`,
     );

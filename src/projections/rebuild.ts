@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { inTransaction, type Connection, type Pool } from '../journal/database.ts';
-import { readAll } from '../journal/read.ts';
+import { readAllEvents } from '../journal/read_events.ts';
 import { applyToProjections, projectionLock, projections } from './registry.ts';
 
 const versions = 'exportd.projection_versions';
@@ -10,27 +10,27 @@ const versions = 'exportd.projection_versions';
  * @returns how many events were folded.
  */
 export async function rebuild(pool: Pool): Promise<number> {
-  return alone(pool, foldAgain);
+  return withExclusiveLock(pool, refold);
 }
 
 /** Makes the read models where they are missing, and folds them again where a deployment brought another version. */
 export async function ensureProjections(pool: Pool): Promise<void> {
-  await alone(pool, async (connection) => {
-    if (!(await upToDate(connection))) await foldAgain(connection);
+  await withExclusiveLock(pool, async (connection) => {
+    if (!(await isUpToDate(connection))) await refold(connection);
   });
 }
 
 const deadlockDetected = '40P01';
-const roundsMaximum = 10;
+const maxAttempts = 10;
 
 /**
  * Runs `work` while no append does. Whoever reads several tables takes their locks in an order of its own, so dropping
  * them may end in a ring, which PostgreSQL breaks at either side; then it is done over.
  */
-async function alone<Result>(
+async function withExclusiveLock<Result>(
   pool: Pool,
   work: (connection: Connection) => Promise<Result>,
-  round = 1,
+  attempt = 1,
 ): Promise<Result> {
   try {
     return await inTransaction(pool, async (connection) => {
@@ -40,18 +40,18 @@ async function alone<Result>(
     });
   } catch (error) {
     const isDeadlock = error instanceof pg.DatabaseError && error.code === deadlockDetected;
-    if (!isDeadlock || round >= roundsMaximum) throw error;
-    return alone(pool, work, round + 1);
+    if (!isDeadlock || attempt >= maxAttempts) throw error;
+    return withExclusiveLock(pool, work, attempt + 1);
   }
 }
 
-async function foldAgain(connection: Connection): Promise<number> {
+async function refold(connection: Connection): Promise<number> {
   for (const { owns, tables } of projections) {
     for (const table of owns) await connection.query(`drop table if exists ${table} cascade`);
     await connection.query(tables);
   }
   let events = 0;
-  for await (const batch of readAll(connection)) {
+  for await (const batch of readAllEvents(connection)) {
     for (const event of batch) await applyToProjections(connection, event);
     events += batch.length;
   }
@@ -62,7 +62,7 @@ async function foldAgain(connection: Connection): Promise<number> {
   return events;
 }
 
-async function upToDate(connection: Connection): Promise<boolean> {
+async function isUpToDate(connection: Connection): Promise<boolean> {
   const tables = [versions, ...projections.flatMap(({ owns }) => owns)];
   const { rows } = await connection.query<{ present: boolean }>(
     'select bool_and(to_regclass(name) is not null) as present from unnest($1::text[]) as name',

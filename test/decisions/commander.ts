@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readSettings } from '../../src/config/settings.ts';
 import { policiesOf, type Policies } from '../../src/decisions/policies.ts';
-import { takeScheduleStep, type ScheduleStepResult } from '../../src/decisions/schedule_step.ts';
+import { advanceSchedule, type ScheduleStepResult } from '../../src/decisions/advance_schedule.ts';
 import { readCommand, storeCommand, type Command, type CommandName } from '../../src/journal/commands.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import { minuteAgo, minutesBefore } from '../setup/minutes.ts';
@@ -34,7 +34,7 @@ export const definition = {
 
 /** Stores commands and takes the schedule's step, as the facade and the workflow do between them. */
 export function createCommander(journal: Journal, policies: Policies, batchExportId: string = randomUUID()) {
-  const step = (): Promise<ScheduleStepResult> => takeScheduleStep(journal, policies, batchExportId, []);
+  const step = (): Promise<ScheduleStepResult> => advanceSchedule(journal, policies, batchExportId, []);
   const store = async (name: CommandName, body: Record<string, unknown> = {}): Promise<string> => {
     const command = await storeCommand(journal.pool, {
       id: randomUUID(),

@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { takeBackfillStep } from '../../src/decisions/backfill_steps.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
-import { createRunSteps, type RunSteps } from '../../src/decisions/run_steps.ts';
-import { endRun } from '../../src/decisions/run_endings.ts';
-import { attemptOf, GenerationSuperseded, RunEnded, type OpenedRun } from '../../src/domain/run.ts';
+import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
+import { endRun } from '../../src/decisions/run_outcomes.ts';
+import { attemptOf, GenerationSuperseded, RunEnded, type ExistingRun } from '../../src/domain/run.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
-import { minuteBefore } from './journalled_runs.ts';
+import { minuteBefore } from './simulated_runs.ts';
 
 let database: TestDatabase;
 let pool: Pool;
 let journal: Journal;
-let steps: RunSteps;
+let steps: RunRecorder;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   pool = database.pool;
   journal = createJournal(pool);
-  steps = createRunSteps(journal);
+  steps = createRunRecorder(journal);
 });
 afterAll(() => database.drop());
 
@@ -52,7 +52,7 @@ const uploadOf = (upload_id: string) => ({
   file: 0,
   key: 'key',
   upload_id,
-  mark: 'mark',
+  upload_token: 'token',
   encoder: 'test/1',
 });
 
@@ -63,8 +63,8 @@ async function halfExported() {
   const { command } = await commander.command('backfill', minuteBefore(1));
   const [row] = await runsOf(commander.batchExportId);
   const id = row?.id ?? '';
-  await steps.count(id, { records_total_count: 7, settled: true, cuts: [] });
-  const begun = await steps.beginExport(id, 0);
+  await steps.recordCount(id, { records_total_count: 7, settled: true, split_keys: [] });
+  const begun = await steps.startExport(id, 0);
   const run = await steps.reserveGeneration(id, attemptOf(begun, 0));
   const attempt = attemptOf(run, 0);
   await steps.recordUpload(id, attempt, uploadOf('upload'));
@@ -89,8 +89,8 @@ describe('a run that is continued', () => {
         backfill_id: backfillId,
       },
     ]);
-    expect(await steps.load(next.run_id)).toMatchObject({
-      subject: { ...run.subject, continues_run_id: id },
+    expect(await steps.readActive(next.run_id)).toMatchObject({
+      subject: { ...run.spec, continues_run_id: id },
       ranges: [{ upload: { upload_id: 'upload', highest_part_number: 1 } }],
     });
     await expect(steps.planPart(id, attempt, 'key', partOf(2, 1))).rejects.toThrow(RunEnded);
@@ -99,12 +99,12 @@ describe('a run that is continued', () => {
   it('is waited for by its backfill in the place of the one before', async () => {
     const { id, backfillId } = await halfExported();
     const { run_id } = await continueRun(journal, id);
-    expect(await takeBackfillStep(journal, policies, backfillId)).toMatchObject({
+    expect(await advanceBackfill(journal, policies, backfillId)).toMatchObject({
       ended: false,
       start_runs: [{ run_id }],
     });
     await endRun(journal, policies, run_id, { status: 'Failed', latest_error: 'Error: for good' });
-    expect(await takeBackfillStep(journal, policies, backfillId)).toMatchObject({ ended: true });
+    expect(await advanceBackfill(journal, policies, backfillId)).toMatchObject({ ended: true });
   });
 
   it('is not, once it was cancelled', async () => {
@@ -119,7 +119,7 @@ describe('an attempt', () => {
   it('is refused every step as soon as another has begun', async () => {
     const { id, attempt } = await halfExported();
     const file = { key: 'key', rows: 3, rejected: 0, bytes: 90, crc32: '00000000', first: null, last: null };
-    const other = attemptOf(await steps.beginExport(id, 0), 0);
+    const other = attemptOf(await steps.startExport(id, 0), 0);
     const refused: (() => Promise<unknown>)[] = [
       () => steps.reserveGeneration(id, attempt),
       () => steps.recordUpload(id, attempt, uploadOf('late')),
@@ -133,7 +133,7 @@ describe('an attempt', () => {
     await steps.resumeUpload(id, other, 'key', []);
     await expect(steps.planPart(id, other, 'key', partOf(1, 1))).rejects.toThrow(GenerationSuperseded);
     await steps.planPart(id, other, 'key', partOf(1_000, 4));
-    expect(await steps.load(id)).toMatchObject({
+    expect(await steps.readActive(id)).toMatchObject({
       ranges: [{ upload: { parts: [{ part_number: 1_000 }], highest_part_number: 1_000 } }],
     });
   });
@@ -141,9 +141,9 @@ describe('an attempt', () => {
 
 describe('an automatic retry', () => {
   const failing = { status: 'FailedRetryable', latest_error: 'Unavailable: S3 does not answer.' } as const;
-  const retryOf = async (batchExportId: string): Promise<OpenedRun> => {
+  const retryOf = async (batchExportId: string): Promise<ExistingRun> => {
     const retry = (await runsOf(batchExportId)).find(({ retry_number }) => retry_number === 1);
-    return steps.load(retry?.id ?? '');
+    return steps.readActive(retry?.id ?? '');
   };
 
   it('goes on with what the failed run has sent, and counts anew', async () => {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { takeBackfillStep } from '../../src/decisions/backfill_steps.ts';
-import { createRunSteps } from '../../src/decisions/run_steps.ts';
-import { endRun } from '../../src/decisions/run_endings.ts';
-import { takeScheduleStep } from '../../src/decisions/schedule_step.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { endRun } from '../../src/decisions/run_outcomes.ts';
+import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
@@ -36,8 +36,8 @@ const runsOf = async (batchExportId: string) =>
 
 /** Takes a run through all its steps without a row. */
 async function completeRun(runId: string): Promise<void> {
-  const steps = createRunSteps(journal);
-  await steps.count(runId, { records_total_count: 0, settled: true, cuts: [] });
+  const steps = createRunRecorder(journal);
+  await steps.recordCount(runId, { records_total_count: 0, settled: true, split_keys: [] });
   const { generation } = await steps.reserveGeneration(runId);
   await steps.finishExport(runId, generation, { source_rows: 0, encoder: 'none' });
   await steps.startPublish(runId, generation);
@@ -67,7 +67,7 @@ describe('commands', () => {
     const { batchExportId, store, create } = createCommander(journal, policies);
     await create();
     await store('backfill', { start_at: minutesAgo(5), end_at: minutesAgo(2) });
-    await Promise.all([1, 2, 3, 4].map(() => takeScheduleStep(journal, policies, batchExportId, [])));
+    await Promise.all([1, 2, 3, 4].map(() => advanceSchedule(journal, policies, batchExportId, [])));
     const { rows } = await pool.query('select from exportd.backfills where batch_export_id = $1', [
       batchExportId,
     ]);
@@ -134,7 +134,7 @@ describe('commands', () => {
     const { batchExportId, command, create } = createCommander(journal, quickPolicies());
     await create();
     await command('backfill', { start_at: minutesAgo(6), end_at: minutesAgo(2) });
-    const steps = createRunSteps(journal);
+    const steps = createRunRecorder(journal);
     const publishing = (await runsOf(batchExportId))[0]?.id ?? '';
     const { generation } = await steps.reserveGeneration(publishing);
     await steps.finishExport(publishing, generation, { source_rows: 0, encoder: 'none' });
@@ -161,7 +161,7 @@ describe('a run', () => {
 
   it('refuses the steps of an attempt that another one replaced', async () => {
     const { runId } = await startedRun();
-    const steps = createRunSteps(journal);
+    const steps = createRunRecorder(journal);
     const { generation } = await steps.reserveGeneration(runId);
     await steps.reserveGeneration(runId);
     const facts = { source_rows: 0, encoder: 'none' };
@@ -175,7 +175,7 @@ describe('a run', () => {
     expect(await endRun(journal, policies, runId, { status: 'Terminated', latest_error: 'C: d' })).toBe(
       false,
     );
-    await expect(createRunSteps(journal).beginExport(runId, 0)).rejects.toThrow(RunEnded);
+    await expect(createRunRecorder(journal).startExport(runId, 0)).rejects.toThrow(RunEnded);
   });
 
   it('is followed by an automatic retry when the failure may pass', async () => {
@@ -190,7 +190,7 @@ describe('a run', () => {
 
   it('cannot be cancelled once it publishes', async () => {
     const { runId, command } = await startedRun();
-    const steps = createRunSteps(journal);
+    const steps = createRunRecorder(journal);
     const { generation } = await steps.reserveGeneration(runId);
     await steps.finishExport(runId, generation, { source_rows: 0, encoder: 'none' });
     await steps.startPublish(runId, generation);
@@ -213,7 +213,7 @@ describe('a backfill', () => {
       const active = (await runsOf(batchExportId)).filter(({ status }) => status === 'Starting');
       expect(active.length).toBeLessThanOrEqual(2);
       for (const run of active) await completeRun(run.id);
-      if ((await takeBackfillStep(journal, policies, backfillId)).ended) break;
+      if ((await advanceBackfill(journal, policies, backfillId)).ended) break;
     }
     const { rows } = await pool.query(
       `select status, total_runs, (select count(*) from exportd.backfill_runs where status = 'Completed'
@@ -243,8 +243,8 @@ describe('a signal sent by hand', () => {
     await create();
     const input = { start_at: minutesAgo(3), end_at: minutesAgo(2) };
     const signals = [{ name: 'backfill', ordinal: 0, chain, input }];
-    await takeScheduleStep(journal, policies, batchExportId, signals);
-    await takeScheduleStep(journal, policies, batchExportId, signals);
+    await advanceSchedule(journal, policies, batchExportId, signals);
+    await advanceSchedule(journal, policies, batchExportId, signals);
     const { rows } = await pool.query('select from exportd.backfills where batch_export_id = $1', [
       batchExportId,
     ]);
@@ -262,7 +262,7 @@ describe('a signal sent by hand', () => {
     const policies = quickPolicies();
     const { batchExportId, create } = createCommander(journal, policies);
     await create();
-    await takeScheduleStep(journal, policies, batchExportId, [{ name, ordinal: 1, chain, input }]);
+    await advanceSchedule(journal, policies, batchExportId, [{ name, ordinal: 1, chain, input }]);
     const { rows } = await pool.query(
       `select status from exportd.commands where batch_export_id = $1 and name <> 'create'`,
       [batchExportId],

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { endRun } from '../../src/decisions/run_endings.ts';
-import { takeScheduleStep } from '../../src/decisions/schedule_step.ts';
+import { endRun } from '../../src/decisions/run_outcomes.ts';
+import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { readCommand } from '../../src/journal/commands.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { createBehind } from './behind.ts';
+import { createBehind } from './lagging_export.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
 
 let database: TestDatabase;
@@ -38,7 +38,7 @@ describe('a command that meets an error of exportd itself', () => {
       await store('update', {}),
     ];
     const pause = await store('pause');
-    const { faults } = await step();
+    const { errors: faults } = await step();
     for (const id of poison)
       expect(await readCommand(pool, id)).toMatchObject({
         status: 'rejected',
@@ -56,7 +56,7 @@ describe('a command that meets an error of exportd itself', () => {
     const outage = new pg.DatabaseError('terminating connection', 0, 'error');
     outage.code = '57P01';
     const broken: Journal = { pool, transaction: () => Promise.reject(outage) };
-    await expect(takeScheduleStep(broken, policies, batchExportId, [])).rejects.toThrow(outage);
+    await expect(advanceSchedule(broken, policies, batchExportId, [])).rejects.toThrow(outage);
     expect((await readCommand(pool, id))?.status).toBe('pending');
     await step();
     expect((await readCommand(pool, id))?.status).toBe('applied');

@@ -4,7 +4,7 @@ import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { withinOneMinute } from '../setup/minutes.ts';
-import { createBehind } from './behind.ts';
+import { createBehind } from './lagging_export.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 
 let database: TestDatabase;

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createKeyRing } from '../../src/config/key_ring.ts';
-import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
-import { createRunSteps } from '../../src/decisions/run_steps.ts';
+import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { notificationTypes } from '../../src/notifications/notification.ts';
 import { createWebhookSecret } from '../../src/notifications/signature.ts';
-import { createWebhook, type WebhookMembers } from '../../src/notifications/webhooks.ts';
+import { createWebhook, type WebhookFields } from '../../src/notifications/webhooks.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
-import { createJournalledRuns, minuteBefore } from './journalled_runs.ts';
+import { createJournalledRuns, minuteBefore } from './simulated_runs.ts';
 
 let database: TestDatabase;
 let journal: Journal;
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 const keyRing = createKeyRing(`test:${Buffer.alloc(32).toString('base64')}`);
-async function webhook(members: Partial<WebhookMembers> = {}, teamId = 1) {
+async function webhook(members: Partial<WebhookFields> = {}, teamId = 1) {
   const made = await createWebhook(
     database.pool,
     keyRing,
@@ -47,7 +47,7 @@ async function openExport(more: Record<string, string> = {}) {
     `update exportd.stream_states set state = jsonb_set(state, '{scheduled_until}', to_jsonb($2::text)) where stream_id = $1`,
     [id, `${minutesAgo(10).slice(0, 17)}00.000Z`],
   );
-  const journalled = createJournalledRuns(journal, createRunSteps(journal), commander);
+  const journalled = createJournalledRuns(journal, createRunRecorder(journal), commander);
   const active = async () => {
     await commander.step();
     const { rows } = await database.pool.query<{ id: string }>(
@@ -56,7 +56,7 @@ async function openExport(more: Record<string, string> = {}) {
     );
     return rows.map((row) => row.id);
   };
-  const end = (runId: string | undefined, status: RunEnding) =>
+  const end = (runId: string | undefined, status: RunOutcome) =>
     endRun(journal, policies, runId ?? '', { status, latest_error: 'Error: it went wrong.' });
   /** A backfill of so many minutes that ended before the export was made; its id and its runs. */
   const backfill = async (minutes: number) => {

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { takeBackfillStep } from '../../src/decisions/backfill_steps.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
-import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
-import { createRunSteps } from '../../src/decisions/run_steps.ts';
+import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
-import { createJournalledRuns, minuteBefore } from './journalled_runs.ts';
+import { createJournalledRuns, minuteBefore } from './simulated_runs.ts';
 
 let database: TestDatabase;
 let pool: Pool;
@@ -25,7 +25,7 @@ afterAll(() => database.drop());
 async function begun() {
   const commander = createCommander(journal, policies);
   await commander.create();
-  const steps = createRunSteps(journal);
+  const steps = createRunRecorder(journal);
   const runs = createJournalledRuns(journal, steps, commander);
   const id = await runs.open(3);
   const run = await runs.begin(id);
@@ -33,7 +33,7 @@ async function begun() {
     ...commander,
     id,
     complete: () => runs.publish(id, run, `key of ${id}`),
-    end: (status: RunEnding) => endRun(journal, policies, id, { status, latest_error: 'Error: a test' }),
+    end: (status: RunOutcome) => endRun(journal, policies, id, { status, latest_error: 'Error: a test' }),
   };
 }
 
@@ -98,9 +98,9 @@ describe('a backfill', () => {
     const { batchExportId, id, command, complete } = await begun();
     const { command: second } = await command('backfill', minuteBefore(3));
     const backfillId = second.outcome?.backfill_id ?? '';
-    expect(await takeBackfillStep(journal, policies, backfillId)).toMatchObject({ ended: false, opened: 1 });
+    expect(await advanceBackfill(journal, policies, backfillId)).toMatchObject({ ended: false, opened: 1 });
     await complete();
-    expect(await takeBackfillStep(journal, policies, backfillId)).toMatchObject({ ended: true, opened: 1 });
+    expect(await advanceBackfill(journal, policies, backfillId)).toMatchObject({ ended: true, opened: 1 });
     expect(await statusesOf(batchExportId)).toEqual(['Completed']);
     const { rows } = await pool.query('select * from exportd.backfill_runs where backfill_id = $1', [
       backfillId,

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { takeBackfillStep } from '../../src/decisions/backfill_steps.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import type { Policies } from '../../src/decisions/policies.ts';
-import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
+import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { readCommand } from '../../src/journal/commands.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { createBehind } from './behind.ts';
+import { createBehind } from './lagging_export.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
 
 let database: TestDatabase;
@@ -37,7 +37,7 @@ const activeOf = async (batchExportId: string): Promise<Row[]> =>
   (await runsOf(batchExportId)).filter(({ status }) => status === 'Starting');
 const starts = (rows: readonly Row[]): string[] => rows.map(({ data_interval_start }) => data_interval_start);
 
-const end = (policies: Policies, { id }: Row, status: RunEnding): Promise<boolean> =>
+const end = (policies: Policies, { id }: Row, status: RunOutcome): Promise<boolean> =>
   endRun(journal, policies, id, { status, latest_error: 'Timeout: S3' });
 
 describe('automatic retries', () => {
@@ -80,14 +80,14 @@ describe('automatic retries', () => {
     if (!first || !second) throw new Error('The backfill opened no runs.');
     await end(policies, first, 'FailedRetryable');
     // The backfill looks first, and leaves the slot to the retry.
-    await takeBackfillStep(journal, policies, backfillId);
+    await advanceBackfill(journal, policies, backfillId);
     expect(starts(await activeOf(batchExportId))).toEqual(starts([second]));
     await step();
     expect(starts(await activeOf(batchExportId)).toSorted()).toEqual(starts([first, second]));
-    await takeBackfillStep(journal, policies, backfillId);
+    await advanceBackfill(journal, policies, backfillId);
     expect(await activeOf(batchExportId)).toHaveLength(2);
     for (const run of await activeOf(batchExportId)) await end(policies, run, 'Failed');
-    await takeBackfillStep(journal, policies, backfillId);
+    await advanceBackfill(journal, policies, backfillId);
     expect((await activeOf(batchExportId)).map(({ retry_number }) => retry_number)).toEqual([0, 0]);
   });
 
@@ -103,7 +103,7 @@ describe('automatic retries', () => {
     const [first] = await activeOf(batchExportId);
     if (!first) throw new Error('The backfill opened no runs.');
     await end(policies, first, 'FailedRetryable');
-    await takeBackfillStep(journal, policies, backfill.outcome?.backfill_id ?? '');
+    await advanceBackfill(journal, policies, backfill.outcome?.backfill_id ?? '');
     expect((await activeOf(batchExportId)).map(({ retry_number }) => retry_number)).toEqual([0]);
   });
 });

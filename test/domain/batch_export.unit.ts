@@ -48,7 +48,7 @@ const next =
     decideNextInterval(state, {
       now: at(now),
       jitterMs: () => 0,
-      slotFree,
+      hasFreeSlot: slotFree,
       runIdOf: (interval) => `run of ${interval.start}`,
     });
 const nextEvents =
@@ -180,7 +180,7 @@ describe('a batch export', () => {
           decideNextInterval(state, {
             now: new Date('2026-11-02T00:00:00Z'),
             jitterMs: () => 0,
-            slotFree: true,
+            hasFreeSlot: true,
             runIdOf: () => 'bridge',
           }).events,
       )
@@ -206,7 +206,7 @@ describe('a batch export', () => {
         start_at: iso(start),
         end_at: iso(end),
         now: at('12:00:00'),
-        maximumIntervals: 10,
+        maxIntervals: 10,
       });
     live.when(request('11:00:00', '11:00:00')).thenRefused('invalid_input', /start_at/);
     live.when(request('11:00:00', '12:00:01')).thenRefused('invalid_input', /future/);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { intervalsOf } from './intervals_of.ts';
+import { intervalsOf } from './list_intervals.ts';
 import { openSchedule, plainDefinition } from './scheduled_export.ts';
 
 const daily = { ...plainDefinition, interval: 'day' };
@@ -43,7 +43,7 @@ describe('a change of interval', () => {
     schedule.update({ interval: 'hour' });
     schedule.passTo(at('15:40:00'));
     schedule.update({ interval: 'day' });
-    expect(intervalsOf(schedule.live().pieces, { start: iso('00:00:00'), end: nextDay })).toEqual([
+    expect(intervalsOf(schedule.live().revisions, { start: iso('00:00:00'), end: nextDay })).toEqual([
       { start: iso('00:00:00'), end: iso('15:00:00') },
       { start: iso('15:00:00'), end: nextDay },
     ]);
@@ -138,7 +138,7 @@ describe('an update', () => {
   ])('that does not suit what is there is refused by %s', (attr, changes) => {
     const schedule = openAt('12:10:00', { ...daily, end_at: iso('22:00:00') });
     expect(() => schedule.update(changes)).toThrow(
-      expect.objectContaining({ name: 'CommandRefused', code: 'invalid_input', attr }),
+      expect.objectContaining({ name: 'CommandRejected', code: 'invalid_input', attr }),
     );
   });
 });

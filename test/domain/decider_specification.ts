@@ -22,7 +22,7 @@ export function given<State, Event extends DomainEvent>(
       thenRefused: (code: string, detail?: RegExp) => {
         expect(() => decide(state)).toThrow(
           expect.objectContaining({
-            name: 'CommandRefused',
+            name: 'CommandRejected',
             code,
             message: expect.stringMatching(detail ?? /./),
           }),

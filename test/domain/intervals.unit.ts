@@ -7,13 +7,13 @@ import {
   nextBoundary,
   parseInterval,
   previousBoundary,
-  type SchedulePiece,
+  type ScheduleRevision,
 } from '../../src/domain/intervals.ts';
 import { countIntervals, wholeIntervals } from '../../src/domain/interval_ranges.ts';
-import { intervalsOf } from './intervals_of.ts';
+import { intervalsOf } from './list_intervals.ts';
 import { instantOfHistory, timeZone } from './zones.ts';
 
-const piece = (interval: string, members: Partial<SchedulePiece> = {}): SchedulePiece => ({
+const revision = (interval: string, members: Partial<ScheduleRevision> = {}): ScheduleRevision => ({
   interval,
   timezone: 'UTC',
   offset_hour: 0,
@@ -21,7 +21,7 @@ const piece = (interval: string, members: Partial<SchedulePiece> = {}): Schedule
   effective_from: null,
   ...members,
 });
-const anyPiece = fc
+const anyRevision = fc
   .record({
     interval: fc.constantFrom('hour', 'day', 'week', 'month', 'every 5 minutes', 'every 15 minutes'),
     timezone: timeZone,
@@ -29,7 +29,7 @@ const anyPiece = fc
     offset_day: fc.integer({ min: 0, max: 27 }),
   })
   .map(({ interval, ...members }) =>
-    piece(interval, {
+    revision(interval, {
       ...members,
       offset_day: interval === 'week' ? members.offset_day % 7 : members.offset_day,
     }),
@@ -54,13 +54,13 @@ describe('interval names', () => {
 
 describe('boundaries', () => {
   it('makes days of 23 and 25 hours where DST begins and ends', () => {
-    const daily = [piece('day', { timezone: 'US/Eastern' })];
+    const daily = [revision('day', { timezone: 'US/Eastern' })];
     expect(hours(intervalContaining(daily, new Date('2024-03-10T12:00:00Z')))).toBe(23);
     expect(hours(intervalContaining(daily, new Date('2024-11-03T12:00:00Z')))).toBe(25);
   });
 
   it('starts weeks on the day and hour of the offset', () => {
-    const weekly = piece('week', { offset_day: 1, offset_hour: 2 });
+    const weekly = revision('week', { offset_day: 1, offset_hour: 2 });
     expect(previousBoundary(weekly, new Date('2026-11-02T01:59:59Z')).toISOString()).toBe(
       '2026-10-26T02:00:00.000Z',
     );
@@ -70,7 +70,7 @@ describe('boundaries', () => {
   });
 
   it('starts months on the day of the offset', () => {
-    const monthly = piece('month', { offset_day: 14 });
+    const monthly = revision('month', { offset_day: 14 });
     expect(previousBoundary(monthly, new Date('2026-03-10T00:00:00Z')).toISOString()).toBe(
       '2026-02-15T00:00:00.000Z',
     );
@@ -80,12 +80,12 @@ describe('boundaries', () => {
   });
 
   it('uses the definition that was in force', () => {
-    const pieces = [piece('hour'), piece('day', { effective_from: '2026-11-01T10:00:00.000Z' })];
-    expect(intervalContaining(pieces, new Date('2026-11-01T09:30:00Z'))).toEqual({
+    const revisions = [revision('hour'), revision('day', { effective_from: '2026-11-01T10:00:00.000Z' })];
+    expect(intervalContaining(revisions, new Date('2026-11-01T09:30:00Z'))).toEqual({
       start: '2026-11-01T09:00:00.000Z',
       end: '2026-11-01T10:00:00.000Z',
     });
-    expect(intervalContaining(pieces, new Date('2026-11-01T23:30:00Z'))).toEqual({
+    expect(intervalContaining(revisions, new Date('2026-11-01T23:30:00Z'))).toEqual({
       start: '2026-11-01T10:00:00.000Z',
       end: '2026-11-02T00:00:00.000Z',
     });
@@ -94,7 +94,7 @@ describe('boundaries', () => {
   it('bounds the whole intervals that touch a range and have ended', () => {
     const bounds = (start: string, end: string) =>
       wholeIntervals(
-        [piece('hour')],
+        [revision('hour')],
         { start: new Date(`2026-11-01T${start}Z`), end: new Date(`2026-11-01T${end}Z`) },
         new Date('2026-11-01T11:45:00Z'),
       );
@@ -108,7 +108,7 @@ describe('boundaries', () => {
 
   it('tiles time for any definition: what contains an instant follows from what contains the one before', () => {
     fc.assert(
-      fc.property(anyPiece, instantOfHistory, (one, instant) => {
+      fc.property(anyRevision, instantOfHistory, (one, instant) => {
         const current = intervalContaining([one], instant);
         const following = intervalFrom([one], new Date(current.end));
         expect(new Date(current.start) <= instant && instant < new Date(current.end)).toBe(true);
@@ -122,30 +122,30 @@ describe('boundaries', () => {
 
   it('counts intervals as walking through them does, over changes of the definition too', () => {
     fc.assert(
-      fc.property(anyPiece, anyPiece, instantOfHistory, (first, second, instant) => {
+      fc.property(anyRevision, anyRevision, instantOfHistory, (first, second, instant) => {
         const current = intervalContaining([first], instant);
-        const pieces = [first, { ...second, effective_from: current.end }];
-        const after = intervalFrom(pieces, new Date(current.end));
-        const range = { start: current.start, end: intervalFrom(pieces, new Date(after.end)).end };
-        expect(countIntervals(pieces, range)).toBe(intervalsOf(pieces, range).length);
-        expect(countIntervals(pieces, range)).toBe(3);
+        const revisions = [first, { ...second, effective_from: current.end }];
+        const after = intervalFrom(revisions, new Date(current.end));
+        const range = { start: current.start, end: intervalFrom(revisions, new Date(after.end)).end };
+        expect(countIntervals(revisions, range)).toBe(intervalsOf(revisions, range).length);
+        expect(countIntervals(revisions, range)).toBe(3);
       }),
     );
   });
 
   it('counts a year of minutes at once, and gives up on what is longer than a limit', () => {
     const year = { start: '2025-01-01T00:00:00.000Z', end: '2026-01-01T00:00:00.000Z' };
-    expect(countIntervals([piece('every 1 minutes')], year)).toBe(525_600);
-    expect(countIntervals([piece('day')], year)).toBe(365);
+    expect(countIntervals([revision('every 1 minutes')], year)).toBe(525_600);
+    expect(countIntervals([revision('day')], year)).toBe(365);
     const ages = { start: '0001-01-01T00:00:00.000Z', end: year.end };
-    expect(countIntervals([piece('day')], ages, 100_000)).toBeGreaterThan(100_000);
+    expect(countIntervals([revision('day')], ages, 100_000)).toBeGreaterThan(100_000);
   });
 
   it.each([
     ['an hour skipped across midnight', 'America/Nuuk', 23, '2026-03-25', '2026-04-05'],
     ['a skipped day', 'Pacific/Apia', 22, '2011-12-25', '2012-01-05'],
   ])('agree in both directions around %s', (_, timezone, offset_hour, from, to) => {
-    const daily = [piece('day', { timezone, offset_hour })];
+    const daily = [revision('day', { timezone, offset_hour })];
     const { start } = intervalContaining(daily, new Date(from));
     const days = intervalsOf(daily, { start, end: new Date(to).toISOString() });
     for (const day of days)
@@ -156,7 +156,7 @@ describe('boundaries', () => {
     afterEach(() => {
       jest.useRealTimers();
     });
-    const daily = piece('day', { timezone: 'Europe/Berlin', offset_hour: 2 });
+    const daily = revision('day', { timezone: 'Europe/Berlin', offset_hour: 2 });
 
     it.each(['2026-07-01', '2026-12-01'])('is the first of the two, asked on %s', (today) => {
       jest.useFakeTimers({ now: new Date(today) });
@@ -170,7 +170,7 @@ describe('boundaries', () => {
 
     it('does not depend on the day on which it is asked, in any zone', () => {
       fc.assert(
-        fc.property(anyPiece, instantOfHistory, instantOfHistory, (one, instant, today) => {
+        fc.property(anyRevision, instantOfHistory, instantOfHistory, (one, instant, today) => {
           const boundaries = [previousBoundary(one, instant), nextBoundary(one, instant)];
           jest.useFakeTimers({ now: today });
           expect([previousBoundary(one, instant), nextBoundary(one, instant)]).toEqual(boundaries);

@@ -4,7 +4,7 @@ import {
   filesOf,
   requireAttempt,
   runDecider,
-  type OpenedRun,
+  type ExistingRun,
   type RunEvent,
 } from '../../src/domain/run.ts';
 import { decideContinuation, progressForRetry } from '../../src/domain/run_continuation.ts';
@@ -12,7 +12,7 @@ import { given } from './decider_specification.ts';
 
 const keyAt = (minute: number) => ({ inserted_at: `2026-11-01T10:0${minute}:00.000000Z`, id: 'row' });
 const started: RunEvent = {
-  type: 'RunStarted',
+  type: 'RunCreated',
   data: {
     batch_export_id: 'export',
     team_id: 1,
@@ -27,7 +27,7 @@ const started: RunEvent = {
 };
 const counted: RunEvent = {
   type: 'RunCounted',
-  data: { records_total_count: 30, settled: true, cuts: [keyAt(1), keyAt(2)] },
+  data: { records_total_count: 30, settled: true, split_keys: [keyAt(1), keyAt(2)] },
 };
 const reserved = (generation: number): RunEvent => ({
   type: 'RunGenerationReserved',
@@ -57,12 +57,12 @@ const uploadOf = (range: number, file: number): RunEvent => ({
     file,
     key: `${range}.${file}`,
     upload_id: `u${range}.${file}`,
-    mark: 'm',
+    upload_token: 'm',
     encoder: 'test/1',
   },
 });
 
-const opened = (events: readonly RunEvent[]): OpenedRun => {
+const opened = (events: readonly RunEvent[]): ExistingRun => {
   const { state } = given(runDecider, [started, counted, reserved(1), ...events]);
   if (state.status === 'Absent') throw new Error('The run was opened.');
   return state;
@@ -79,14 +79,14 @@ describe('a run that is cut', () => {
 
   it('keeps an attempt at one range apart from those at others', () => {
     const began = opened([
-      { type: 'RunExportBegan', data: { range: 1 } },
-      { type: 'RunAttemptBegan', data: { range: 0 } },
+      { type: 'RunExportStarted', data: { range: 1 } },
+      { type: 'RunAttemptStarted', data: { range: 0 } },
     ]);
     const first = attemptOf(began, 1);
     const later = opened([
-      { type: 'RunExportBegan', data: { range: 1 } },
-      { type: 'RunAttemptBegan', data: { range: 0 } },
-      { type: 'RunAttemptBegan', data: { range: 0 } },
+      { type: 'RunExportStarted', data: { range: 1 } },
+      { type: 'RunAttemptStarted', data: { range: 0 } },
+      { type: 'RunAttemptStarted', data: { range: 0 } },
     ]);
     expect(requireAttempt(later, first).range).toBe(later.ranges[1]);
     expect(() => requireAttempt(later, attemptOf(began, 0))).toThrow('Another attempt');
@@ -104,7 +104,7 @@ describe('a run that is cut', () => {
 
   it('forgets files, not attempts and cuts, with the next generation', () => {
     const run = opened([
-      { type: 'RunExportBegan', data: { range: 1 } },
+      { type: 'RunExportStarted', data: { range: 1 } },
       uploadOf(1, 0),
       fileOf(1, 1),
       { type: 'RunRangeFinished', data: { generation: 1, range: 1 } },
@@ -124,7 +124,7 @@ describe('a run that is cut', () => {
 
   it('hands everything over to the run that continues it', () => {
     const run = opened([uploadOf(1, 0), fileOf(1, 1), uploadOf(2, 0)]);
-    const { opened: event } = decideContinuation(run, { run_id: 'a', next_run_id: 'b', cursor: 'c' });
+    const { created: event } = decideContinuation(run, { run_id: 'a', next_run_id: 'b', cursor: 'c' });
     const next = given(runDecider, [event]).state;
     expect(next).toMatchObject({ status: 'Starting', ranges: run.ranges, records_total_count: 30 });
   });

@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { intervalContaining, type DataInterval } from '../../src/domain/intervals.ts';
 import { countIntervals } from '../../src/domain/interval_ranges.ts';
-import { owedRanges } from '../../src/domain/owed_intervals.ts';
-import { anySchedule } from './happenings.ts';
-import { intervalsOf } from './intervals_of.ts';
+import { dueRanges } from '../../src/domain/due_ranges.ts';
+import { anySchedule } from './schedule_actions.ts';
+import { intervalsOf } from './list_intervals.ts';
 import { copyOf, type Schedule } from './scheduled_export.ts';
 
 const nameOf = ({ start, end }: DataInterval): string => `${start}/${end}`;
@@ -23,11 +23,11 @@ function expectTiling(ranges: readonly DataInterval[], { start, end }: DataInter
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 const boundaryBefore = (schedule: Schedule): string =>
-  intervalContaining(schedule.live().pieces, schedule.now()).start;
+  intervalContaining(schedule.live().revisions, schedule.now()).start;
 
 /** What has ended since the first interval, with the boundaries of now. */
 const endedOf = (schedule: Schedule): DataInterval[] =>
-  intervalsOf(schedule.live().pieces, { start: schedule.first, end: boundaryBefore(schedule) });
+  intervalsOf(schedule.live().revisions, { start: schedule.first, end: boundaryBefore(schedule) });
 
 describe('a schedule, whatever happens to it', () => {
   it('has each instant since its creation in exactly one run or skipped range', () => {
@@ -57,7 +57,7 @@ describe('a schedule, whatever happens to it', () => {
           for (const interval of endedOf(schedule)) ended.set(nameOf(interval), interval);
         }
         for (const interval of ended.values())
-          expect(intervalContaining(schedule.live().pieces, new Date(interval.start))).toEqual(interval);
+          expect(intervalContaining(schedule.live().revisions, new Date(interval.start))).toEqual(interval);
       }),
       { numRuns: 150 },
     );
@@ -72,7 +72,7 @@ describe('a schedule, whatever happens to it', () => {
         const starts = schedule.scheduled.map(({ start }) => Date.parse(start));
         expect(starts).toEqual(starts.toSorted((one, other) => one - other));
         for (const interval of schedule.scheduled)
-          expect(intervalContaining(schedule.live().pieces, new Date(interval.start))).toEqual(interval);
+          expect(intervalContaining(schedule.live().revisions, new Date(interval.start))).toEqual(interval);
       }),
       { numRuns: 200 },
     );
@@ -84,14 +84,14 @@ describe('a schedule, whatever happens to it', () => {
         const schedule = open();
         for (const { run } of happenings) {
           run(schedule);
-          const { pieces } = schedule.live();
-          const owed = owedRanges(schedule.live(), schedule.now());
+          const { revisions } = schedule.live();
+          const due = dueRanges(schedule.live(), schedule.now());
           const twin = copyOf(schedule);
           twin.unpause(false);
           twin.catchUp();
           const opened = twin.scheduled.slice(schedule.scheduled.length);
-          expect(opened).toEqual(owed.flatMap((range) => intervalsOf(pieces, range)));
-          expect(sum(owed.map((range) => countIntervals(pieces, range)))).toBe(opened.length);
+          expect(opened).toEqual(due.flatMap((range) => intervalsOf(revisions, range)));
+          expect(sum(due.map((range) => countIntervals(revisions, range)))).toBe(opened.length);
         }
       }),
       { numRuns: 150 },
@@ -109,7 +109,7 @@ describe('a schedule, whatever happens to it', () => {
           expect(backfill.opened).toHaveLength(backfill.range.intervals);
           expectTiling(backfill.opened, backfill.range);
           for (const interval of backfill.opened)
-            expect(intervalContaining(schedule.live().pieces, new Date(interval.start))).toEqual(interval);
+            expect(intervalContaining(schedule.live().revisions, new Date(interval.start))).toEqual(interval);
         }
       }),
       { numRuns: 300 },
@@ -121,16 +121,16 @@ describe('a schedule, whatever happens to it', () => {
       fc.property(anySchedule, anySchedule, ({ open, happenings }, other) => {
         const schedule = open();
         for (const { run } of happenings) run(schedule);
-        const before = schedule.live().pieces;
+        const before = schedule.live().revisions;
         const current = intervalContaining(before, schedule.now());
         const { interval, timezone, offset_hour, offset_day } = other.open().live().definition;
         const wanted = { interval, timezone, offset_hour, offset_day };
         schedule.update(wanted);
-        const { pieces } = schedule.live();
-        const after = intervalContaining(pieces, schedule.now());
+        const { revisions } = schedule.live();
+        const after = intervalContaining(revisions, schedule.now());
         const grid = [{ ...wanted, effective_from: null }];
         const onGrid = (boundary: string) => intervalContaining(grid, new Date(boundary)).start === boundary;
-        const cuts = intervalsOf(pieces, { start: current.start, end: after.end });
+        const cuts = intervalsOf(revisions, { start: current.start, end: after.end });
         expect(cuts.length).toBeLessThanOrEqual(2);
         expect(onGrid(after.end)).toBe(true);
         expect(cuts.filter(({ start, end }) => !(onGrid(start) && onGrid(end))).length).toBeLessThanOrEqual(

@@ -86,19 +86,19 @@ function scheduleAt(start: Date, initial: BatchExportState, formerly: readonly D
       backfill.state = backfillDecider.evolve(backfill.state, { ...event, recorded_at: now.toISOString() });
   };
   function startBackfill(request: { readonly start_at: string; readonly end_at: string }): void {
-    const range = requireBackfillRange(live(), { ...request, now, maximumIntervals: mostIntervals });
+    const range = requireBackfillRange(live(), { ...request, now, maxIntervals: mostIntervals });
     const backfill: OpenBackfill = { state: backfillDecider.initialState, opened: [], range };
-    const subject = {
+    const spec = {
       batch_export_id: 'export',
       team_id: 1,
       ...request,
       first_start: range.start,
       last_end: range.end,
       total_runs: range.intervals,
-      pieces: live().pieces,
+      revisions: live().revisions,
       retry_of_run_id: null,
     };
-    takeBackfill(backfill, [{ type: 'BackfillStarted', data: subject }]);
+    takeBackfill(backfill, [{ type: 'BackfillStarted', data: spec }]);
     backfills.push(backfill);
   }
   /** Opens a backfill's next run and lets it end; false when it has none left. */
@@ -111,7 +111,7 @@ function scheduleAt(start: Date, initial: BatchExportState, formerly: readonly D
     backfill.opened.push(interval);
     const data = { run_id: interval.start, own: true, ...interval };
     takeBackfill(backfill, [
-      { type: 'BackfillRunOpened', data },
+      { type: 'BackfillRunCreated', data },
       { type: 'BackfillRunEnded', data: { run_id: interval.start, status: 'Completed' } },
     ]);
     return true;
@@ -123,7 +123,7 @@ function scheduleAt(start: Date, initial: BatchExportState, formerly: readonly D
       const { events } = decideNextInterval(state, {
         now,
         jitterMs: () => 0,
-        slotFree: active.length < concurrency,
+        hasFreeSlot: active.length < concurrency,
         runIdOf: ({ start }) => start,
       });
       const [event] = events;
@@ -155,7 +155,7 @@ function scheduleAt(start: Date, initial: BatchExportState, formerly: readonly D
     },
     /** The clock comes to stand exactly at the end of the interval that contains it. */
     passToBoundary: () => {
-      now = new Date(intervalContaining(live().pieces, now).end);
+      now = new Date(intervalContaining(live().revisions, now).end);
     },
     /** ISO 8601 time so many lengths of the interval before now. */
     ago: (lengths: number) =>

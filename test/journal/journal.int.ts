@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
 import type { Pool } from '../../src/journal/database.ts';
-import { CauseConflict, createJournal, readState, type Journal } from '../../src/journal/journal.ts';
+import { CauseMismatch, createJournal, readState, type Journal } from '../../src/journal/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { readStream } from './read_stream.ts';
 
@@ -81,7 +81,7 @@ describe('the journal', () => {
   it('refuses another event under the same cause', async () => {
     const id = randomUUID();
     await append(id, 'command:1', [created]);
-    await expect(append(id, 'command:1', [paused])).rejects.toThrow(CauseConflict);
+    await expect(append(id, 'command:1', [paused])).rejects.toThrow(CauseMismatch);
   });
 
   it('gives a stream one writer at a time and no gap in its versions', async () => {

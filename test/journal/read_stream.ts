@@ -1,5 +1,5 @@
 import type { Pool } from '../../src/journal/database.ts';
-import { eventColumns } from '../../src/journal/read.ts';
+import { eventColumns } from '../../src/journal/read_events.ts';
 import type { StoredEvent } from '../../src/journal/stored_event.ts';
 
 /** One stream, oldest event first. */

@@ -8,8 +8,8 @@ import { overdueExports } from '../../src/decisions/overdue_exports.ts';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { startServer, type RunningServer } from '../../src/http/server.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { createBehind } from '../decisions/behind.ts';
-import { createControlStack, type ControlStack } from '../temporal/control_stack.ts';
+import { createBehind } from '../decisions/lagging_export.ts';
+import { createControlStack, type ControlStack } from '../temporal/control_plane_harness.ts';
 import { runClients, type Address, type AnsweredRequest } from './clients.ts';
 import {
   runsAfterPause,
@@ -18,7 +18,7 @@ import {
   unkeptKeys,
   type CreatedRun,
   type DecidedCommand,
-} from './command_laws.ts';
+} from './command_invariants.ts';
 import {
   crowds,
   holesAndOverlaps,
@@ -26,7 +26,7 @@ import {
   runsOfCancelledBackfills,
   runsOutOfTime,
   type JournalEvent,
-} from './journal_laws.ts';
+} from './journal_invariants.ts';
 import { plans } from './plan.ts';
 
 const clients = 4;

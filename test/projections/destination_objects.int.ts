@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { continueRun } from '../../src/decisions/continue_run.ts';
-import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
-import { createRunSteps, type RunSteps } from '../../src/decisions/run_steps.ts';
+import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
+import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
 import { attemptOf, runDecider } from '../../src/domain/run.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { createCommander, quickPolicies } from '../decisions/commander.ts';
-import { createJournalledRuns, fileOf } from '../decisions/journalled_runs.ts';
+import { createJournalledRuns, fileOf } from '../decisions/simulated_runs.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 
 const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0', EXPORTD_RETRY_LIMIT: '1' });
 let database: TestDatabase;
 let journal: Journal;
-let steps: RunSteps;
+let steps: RunRecorder;
 let commander: ReturnType<typeof createCommander>;
 let runs: ReturnType<typeof createJournalledRuns>;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   journal = createJournal(database.pool);
-  steps = createRunSteps(journal);
+  steps = createRunRecorder(journal);
 });
 afterAll(() => database.drop());
 beforeEach(async () => {
@@ -40,14 +40,14 @@ async function objects(): Promise<Record<string, [kind: string, state: State, ow
     run_id: string;
   }>(
     `select key, kind, run_id,
-       case when obsolete_at is not null then 'obsolete' when claimed then 'published' else 'needed' end as state
+       case when obsolete_at is not null then 'obsolete' when publish_claimed then 'published' else 'needed' end as state
      from exportd.destination_objects where batch_export_id = $1 order by position`,
     [commander.batchExportId],
   );
   return Object.fromEntries(rows.map(({ key, kind, state, run_id }) => [key, [kind, state, run_id]]));
 }
 
-const end = (id: string, status: RunEnding) =>
+const end = (id: string, status: RunOutcome) =>
   endRun(journal, policies, id, { status, latest_error: 'A reason.' });
 
 describe('the objects of destinations', () => {
@@ -190,9 +190,9 @@ describe('the objects of destinations', () => {
     await end(id, 'Failed');
     await journal.transaction(async (transaction) => {
       const stream = await transaction.lock(runDecider, id);
-      const outcome = { removed: true, reason: null };
-      await stream.append('removed:b', [
-        { type: 'RunObjectRemoved', data: { key: 'b', upload_id: 'upload of b', ...outcome } },
+      const outcome = { deleted: true, reason: null };
+      await stream.append('deleted:b', [
+        { type: 'RunObjectDeleted', data: { key: 'b', upload_id: 'upload of b', ...outcome } },
       ]);
       expect(stream.state()).toMatchObject({ status: 'Failed' });
     });

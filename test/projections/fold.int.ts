@@ -7,8 +7,8 @@ import { runDecider } from '../../src/domain/run.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { readStream } from '../journal/read_stream.ts';
-import { projectionContents } from './contents.ts';
-import { anyLife, beginLife } from './random_life.ts';
+import { projectionContents } from './projection_contents.ts';
+import { anyLife, beginLife } from './random_lifecycle.ts';
 
 /** The fold of a stream by its decider alone, as JSON keeps it. */
 async function foldOf<State, Event extends DomainEvent>(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { continueRun } from '../../src/decisions/continue_run.ts';
-import { createRunSteps } from '../../src/decisions/run_steps.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import { createJournal } from '../../src/journal/journal.ts';
@@ -8,7 +8,7 @@ import { ensureProjections, rebuild } from '../../src/projections/rebuild.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
 import { until } from '../setup/until.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { projectionContents, projectionTables } from './contents.ts';
+import { projectionContents, projectionTables } from './projection_contents.ts';
 
 let database: TestDatabase;
 let pool: Pool;
@@ -26,12 +26,12 @@ beforeAll(async () => {
     'select id from exportd.batch_export_runs where batch_export_id = $1 order by position',
     [batchExportId],
   );
-  const steps = createRunSteps(journal);
+  const steps = createRunRecorder(journal);
   const id = rows[0]?.id ?? '';
-  await steps.count(id, { records_total_count: 3, settled: true, cuts: [] });
-  await steps.beginExport(id, 0);
+  await steps.recordCount(id, { records_total_count: 3, settled: true, split_keys: [] });
+  await steps.startExport(id, 0);
   const attempt = attemptOf(await steps.reserveGeneration(id), 0);
-  const upload = { file: 0, key: 'key', upload_id: 'upload', mark: 'mark', encoder: 'test/1' };
+  const upload = { file: 0, key: 'key', upload_id: 'upload', upload_token: 'token', encoder: 'test/1' };
   await steps.recordUpload(id, attempt, upload);
   const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'row' };
   const part = { part_number: 1, rows: 3, rejected: 0, bytes: 90, crc32: '00000000', first: key, last: key };

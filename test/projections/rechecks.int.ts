@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createRunSteps, type RunSteps } from '../../src/decisions/run_steps.ts';
+import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
 import { runDecider, type RunEvent } from '../../src/domain/run.ts';
 import { createJournal, type Journal } from '../../src/journal/journal.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { createCommander, quickPolicies } from '../decisions/commander.ts';
-import { createJournalledRuns, fileOf } from '../decisions/journalled_runs.ts';
+import { createJournalledRuns, fileOf } from '../decisions/simulated_runs.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 
 let database: TestDatabase;
 let journal: Journal;
-let steps: RunSteps;
+let steps: RunRecorder;
 let commander: ReturnType<typeof createCommander>;
 let runs: ReturnType<typeof createJournalledRuns>;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   journal = createJournal(database.pool);
-  steps = createRunSteps(journal);
+  steps = createRunRecorder(journal);
 });
 afterAll(() => database.drop());
 beforeEach(async () => {

@@ -1,4 +1,4 @@
-import { backfillDecider, decideSteering } from '../../domain/backfill.ts';
+import { backfillDecider, decideBackfillControl } from '../../domain/backfill.ts';
 import {
   decideBackfill,
   decideRetry,
@@ -6,12 +6,12 @@ import {
   type BackfillRange,
 } from '../../domain/backfill_request.ts';
 import { requireLive, type RetryReason } from '../../domain/batch_export.ts';
-import { CommandRefused } from '../../domain/errors.ts';
-import { idFromCause } from '../../journal/journal.ts';
-import { openBackfillRuns } from '../backfill_steps.ts';
-import { forgoRetries } from '../due_retries.ts';
-import { activeRunOf } from '../open_run.ts';
-import { cancelRuns } from '../run_endings.ts';
+import { CommandRejected } from '../../domain/errors.ts';
+import { deterministicId } from '../../journal/journal.ts';
+import { createBackfillRuns } from '../advance_backfill.ts';
+import { cancelRetries } from '../due_retries.ts';
+import { findActiveRun } from '../create_run.ts';
+import { cancelRuns } from '../run_outcomes.ts';
 import { effect, type CommandContext, type CommandEffect } from './context.ts';
 
 /** Marks the lock of a project's backfills among the advisory locks of two numbers, of which the second is the project. */
@@ -24,11 +24,11 @@ export async function applyBackfill(
 ): Promise<CommandEffect> {
   const { batchExport, commandId, cause } = context;
   const request = {
-    backfill_id: idFromCause('command', commandId, 'backfill'),
+    backfill_id: deterministicId('command', commandId, 'backfill'),
     start_at: new Date(body.start_at).toISOString(),
     end_at: new Date(body.end_at).toISOString(),
   };
-  const bounded = { ...request, ...limitsOf(context) };
+  const bounded = { ...request, ...backfillLimits(context) };
   await batchExport.append(cause, decideBackfill(batchExport.state(), bounded));
   return startBackfill(context, request, requireBackfillRange(requireLive(batchExport.state()), bounded));
 }
@@ -45,8 +45,8 @@ export async function applyRetry(
     [body.run_id, batchExport.id],
   );
   const [interval] = rows;
-  if (!interval) throw new CommandRefused('not_found', 'Not found.');
-  const backfillId = idFromCause('command', commandId, 'backfill');
+  if (!interval) throw new CommandRejected('not_found', 'Not found.');
+  const backfillId = deterministicId('command', commandId, 'backfill');
   await batchExport.append(
     cause,
     decideRetry(batchExport.state(), {
@@ -54,13 +54,13 @@ export async function applyRetry(
       run_id: body.run_id,
       reason: body.reason,
       interval,
-      active_run_id: await activeRunOf(transaction.connection, batchExport.id, interval),
+      active_run_id: await findActiveRun(transaction.connection, batchExport.id, interval),
     }),
   );
   const range = { start_at: interval.start, end_at: interval.end };
   // A limit on what people ask for at once; late rows are owed, however many intervals have some.
-  if (body.reason === undefined) await assertRoomForBackfill(context);
-  return openBackfill(
+  if (body.reason === undefined) await requireBackfillCapacity(context);
+  return createBackfill(
     context,
     { backfill_id: backfillId, ...range },
     { ...interval, intervals: 1 },
@@ -69,9 +69,9 @@ export async function applyRetry(
 }
 
 /** What bounds a range that is asked for in a command. */
-export const limitsOf = ({ transaction, policies }: CommandContext) => ({
+export const backfillLimits = ({ transaction, policies }: CommandContext) => ({
   now: transaction.now,
-  maximumIntervals: policies.maximumBackfillIntervals,
+  maxIntervals: policies.maxBackfillIntervals,
 });
 
 /** Opens a requested backfill over the whole intervals of its range. */
@@ -80,11 +80,11 @@ export async function startBackfill(
   request: { readonly backfill_id: string; readonly start_at: string; readonly end_at: string },
   range: BackfillRange,
 ): Promise<CommandEffect> {
-  await assertRoomForBackfill(context);
-  return openBackfill(context, request, range, null);
+  await requireBackfillCapacity(context);
+  return createBackfill(context, request, range, null);
 }
 
-async function openBackfill(
+async function createBackfill(
   context: CommandContext,
   request: { readonly backfill_id: string; readonly start_at: string; readonly end_at: string },
   range: BackfillRange,
@@ -104,12 +104,12 @@ async function openBackfill(
         first_start: range.start,
         last_end: range.end,
         total_runs: range.intervals,
-        pieces: live.pieces,
+        revisions: live.revisions,
         retry_of_run_id: retryOf,
       },
     },
   ]);
-  await openBackfillRuns(transaction, live, batchExport.id, backfill, policies);
+  await createBackfillRuns(transaction, live, batchExport.id, backfill, policies);
   const state = backfill.state();
   const runId = state.status === 'Absent' ? undefined : state.active[0];
   return effect(true, {
@@ -125,7 +125,7 @@ async function openBackfill(
  * Refuses one backfill too many. Exports of a project are decided side by side, so the count holds under a lock of the
  * project, which stands between those of an export and of its backfills in the order of locks.
  */
-async function assertRoomForBackfill(context: CommandContext): Promise<void> {
+async function requireBackfillCapacity(context: CommandContext): Promise<void> {
   const { team_id: teamId } = requireLive(context.batchExport.state());
   const { connection } = context.transaction;
   await connection.query('select pg_advisory_xact_lock($1, $2)', [projectBackfillsLock, teamId]);
@@ -134,15 +134,15 @@ async function assertRoomForBackfill(context: CommandContext): Promise<void> {
     [teamId],
   );
   const active = rows[0]?.active ?? 0;
-  if (active >= context.policies.maximumBackfillsPerProject)
-    throw new CommandRefused(
+  if (active >= context.policies.maxBackfillsPerProject)
+    throw new CommandRejected(
       'too_many_concurrent_backfills',
       `This project already has ${active} backfills running. Wait for some to finish or cancel them.`,
     );
 }
 
 /** Pauses, unpauses or cancels a backfill; cancelling ends its active runs. */
-export async function applySteering(
+export async function applyBackfillControl(
   context: CommandContext,
   body: { backfill_id: string },
   command: 'pause' | 'unpause' | 'cancel',
@@ -153,14 +153,14 @@ export async function applySteering(
     'select from exportd.backfills where id = $1 and batch_export_id = $2',
     [body.backfill_id, batchExport.id],
   );
-  if (rows.length === 0) throw new CommandRefused('not_found', 'Not found.');
+  if (rows.length === 0) throw new CommandRejected('not_found', 'Not found.');
   const backfill = await transaction.lock(backfillDecider, body.backfill_id);
-  const events = decideSteering(backfill.state(), command);
+  const events = decideBackfillControl(backfill.state(), command);
   await backfill.append(cause, events);
   const cancelled =
     command === 'cancel' && events.length > 0
       ? await cancelRuns(transaction, { backfill_id: body.backfill_id }, cause, 'Its backfill was cancelled.')
       : [];
-  if (command === 'cancel' && events.length > 0) await forgoRetries(transaction, body.backfill_id, cause);
+  if (command === 'cancel' && events.length > 0) await cancelRetries(transaction, body.backfill_id, cause);
   return effect(events.length > 0, { wake_backfills: [body.backfill_id], cancel_runs: cancelled });
 }

@@ -7,9 +7,9 @@ import {
 } from '../../domain/batch_export.ts';
 import { requireBackfillRange } from '../../domain/backfill_request.ts';
 import { decideUpdate } from '../../domain/batch_export_update.ts';
-import { idFromCause } from '../../journal/journal.ts';
-import { checkDestination, touchesDestination } from '../destination_rules.ts';
-import { limitsOf, startBackfill } from './backfill.ts';
+import { deterministicId } from '../../journal/journal.ts';
+import { checkDestination, affectsDestination } from '../destination_rules.ts';
+import { backfillLimits, startBackfill } from './backfill.ts';
 import { effect, type CommandContext, type CommandEffect } from './context.ts';
 
 /** Creates the export, unless its destination is not acceptable. */
@@ -35,7 +35,7 @@ export async function applyUpdate(
 ): Promise<CommandEffect> {
   const { batchExport, transaction, cause } = context;
   // Before the change: the interval that contains now is the one of the old definition, which the bridging one is cut from.
-  const steered = await steer({ ...context, cause: `${cause}/paused` }, body.paused);
+  const pauseEffect = await applyPausedField({ ...context, cause: `${cause}/paused` }, body.paused);
   const before = batchExport.state();
   const updated = decideUpdate(before, { changes: body.changes, now: transaction.now });
   await batchExport.append(cause, updated);
@@ -43,18 +43,21 @@ export async function applyUpdate(
   if (
     before.status === 'live' &&
     after.status === 'live' &&
-    touchesDestination(before.definition, after.definition)
+    affectsDestination(before.definition, after.definition)
   )
     await checkDestination(transaction.connection, batchExport.id, after);
   if (body.last_paused_at !== undefined)
     await batchExport.append(`${cause}/last_paused_at`, [
       { type: 'BatchExportLastPausedAtSet', data: { last_paused_at: body.last_paused_at } },
     ]);
-  const applied = updated.length > 0 || steered.applied || body.last_paused_at !== undefined;
-  return { ...steered, applied };
+  const applied = updated.length > 0 || pauseEffect.applied || body.last_paused_at !== undefined;
+  return { ...pauseEffect, applied };
 }
 
-async function steer(context: CommandContext, paused: boolean | undefined): Promise<CommandEffect> {
+async function applyPausedField(
+  context: CommandContext,
+  paused: boolean | undefined,
+): Promise<CommandEffect> {
   if (paused === undefined) return effect(false);
   return paused ? applyPause(context, {}) : applyUnpause(context, {});
 }
@@ -75,12 +78,12 @@ export async function applyUnpause(
   body: { backfill?: boolean | undefined },
 ): Promise<CommandEffect> {
   const { batchExport, transaction, commandId, cause } = context;
-  const backfillId = body.backfill === true ? idFromCause('command', commandId, 'backfill') : null;
+  const backfillId = body.backfill === true ? deterministicId('command', commandId, 'backfill') : null;
   const events = decideUnpause(batchExport.state(), { now: transaction.now, backfill_id: backfillId });
   await batchExport.append(cause, events);
   const requested = events.find((event) => event.type === 'BackfillRequested');
   if (!requested) return effect(events.length > 0);
-  const request = { ...requested.data, ...limitsOf(context) };
+  const request = { ...requested.data, ...backfillLimits(context) };
   const range = requireBackfillRange(requireLive(batchExport.state()), request, 'backfill');
   return startBackfill(context, requested.data, range);
 }

@@ -1,8 +1,8 @@
--- Configs that wait to be tested: a workflow's history must not hold them. Each is removed with its test, at the latest
--- by the next test an hour later.
+-- Destination configs under test, stored here because workflow histories must not contain them. A test deletes its config
+-- when it ends; the next test deletes those older than an hour.
 create table exportd.destination_tests (
   id uuid primary key,
-  -- What the secrets are sealed for: the export that they belong to, or the test itself.
+  -- The id that the secrets are sealed for: the export that owns them, or the test itself.
   owner_id uuid not null,
   destination_type text not null,
   config jsonb not null,

@@ -1,17 +1,17 @@
--- Who is told of what happens to exports, what there is to tell, and how far each telling has come. Plain tables: a
--- notification is made once, with the event that it tells of, and is no fact of the journal.
+-- Webhooks, notifications and the progress of each delivery. These are plain tables, not part of the journal: a
+-- notification is inserted in the transaction of the event that it reports.
 create table exportd.webhooks (
   id uuid primary key,
   team_id integer not null,
-  -- The one export that it is told of; null for all of the project.
+  -- The only export it is notified of; null for every export of the project.
   batch_export_id uuid,
   url text not null,
   events text[] not null,
-  -- What its messages are signed with, sealed.
+  -- The sealed secret that signs its messages.
   secret text not null,
   enabled boolean not null default true,
   created_at timestamptz not null default clock_timestamp(),
-  -- The latest attempt to tell it something: when, the status of the answer or null, and a sentence.
+  -- The latest delivery attempt: when, the HTTP status of the response (or null), and a sentence.
   last_attempt_at timestamptz,
   last_attempt_status integer,
   last_attempt_detail text
@@ -19,14 +19,14 @@ create table exportd.webhooks (
 create index webhooks_team on exportd.webhooks (team_id, created_at desc, id);
 
 create table exportd.notifications (
-  -- Made from what it tells of, so that nothing is told twice.
+  -- UUIDv5 of its cause, so that nothing is notified twice.
   id uuid primary key,
   type text not null,
   team_id integer not null,
-  -- Null in the test of a webhook.
+  -- Null for the test of a webhook.
   batch_export_id uuid,
   run_id uuid,
-  -- What the message says of it.
+  -- The `data` field of the message.
   data jsonb not null,
   created_at timestamptz not null default clock_timestamp()
 );
@@ -47,8 +47,14 @@ create index webhook_deliveries_webhook on exportd.webhook_deliveries (webhook_i
 create index webhook_deliveries_of_export on exportd.webhook_deliveries (batch_export_id) where status = 'pending';
 create index webhook_deliveries_due on exportd.webhook_deliveries (next_attempt_at) where status = 'pending';
 
--- Exports of which trouble was told and not yet that they work again.
-create table exportd.troubled_exports (
-  batch_export_id uuid primary key,
-  since timestamptz not null default clock_timestamp()
+-- Open incidents: opened by a failure, deleted by a recovery. The owner is the export itself (its schedule) or one of its
+-- backfills.
+create table exportd.incidents (
+  batch_export_id uuid not null,
+  owner_id uuid not null,
+  data_interval_start timestamptz not null,
+  data_interval_end timestamptz not null,
+  opened_at timestamptz not null default clock_timestamp(),
+  primary key (batch_export_id, owner_id, data_interval_start, data_interval_end)
 );
+create index incidents_of_backfills on exportd.incidents (opened_at) where owner_id <> batch_export_id;

@@ -1,25 +1,25 @@
--- The query endpoint: nothing here is a fact of the journal, and all of it but the variables expires.
+-- The query endpoint. None of this is part of the journal, and everything except the variables expires.
 
--- Answers of queries. The newest of a cache key is the cached one; statuses name theirs.
+-- Outputs of queries. The newest row of a cache key is the cached result; statuses refer to theirs by id.
 create table exportd.query_results (
   id uuid primary key,
   team_id integer not null,
   cache_key text not null,
-  -- As it was made: jsonb would sort members and refuse some texts.
-  answer json not null,
+  -- json, not jsonb, which reorders fields and rejects strings with \u0000.
+  output json not null,
   computed_at timestamptz not null default clock_timestamp()
 );
 create index query_results_cached on exportd.query_results (team_id, cache_key, computed_at desc);
 create index query_results_computed on exportd.query_results (computed_at);
 
--- Queries that can be asked about: those in the background, and those to which a client gave an id.
+-- Queries with a status: background queries, and those with a client_query_id.
 create table exportd.queries (
   team_id integer not null,
   id text not null,
-  -- One id may be used again once its query has ended; this tells the executions apart.
+  -- An id can be reused once its query has ended; this distinguishes the executions.
   execution_id uuid not null unique,
   kind text not null,
-  -- The text of a query waits here, since it never enters a history of Temporal.
+  -- Stored here for the worker, because the text of a query must not enter a Temporal history.
   query json not null,
   variables json not null,
   cache_key text not null,
@@ -35,14 +35,14 @@ create table exportd.queries (
   end_time timestamptz,
   -- Null until the query has ended.
   expiration_time timestamptz,
-  -- Of a query that a server process runs itself: a process that was killed does not move it any more.
-  alive_until timestamptz,
+  -- Only for queries that a server process runs itself. Heartbeats renew it; it passes when the process is lost.
+  lease_expires_at timestamptz,
   primary key (team_id, id)
 );
-create index queries_under_way on exportd.queries (team_id, cache_key) where end_time is null;
+create index queries_running on exportd.queries (team_id, cache_key) where end_time is null;
 create index queries_expiration on exportd.queries (expiration_time);
 
--- Requests of the last hour, numbered without gaps, so that the one a limit ago is found by its number.
+-- Requests of the last hour, numbered without gaps, so that the request `limit` numbers ago is found by its number.
 create table exportd.query_request_counts (
   team_id integer primary key,
   last_number bigint not null default 0
@@ -55,29 +55,30 @@ create table exportd.query_requests (
 );
 create index query_requests_time on exportd.query_requests (team_id, requested_at);
 
--- Counts a request unless the limit of the hour is used up. A function, so that each statement sees what was committed
--- before the lock was had. `free_at` is when the oldest request that stands in the way leaves the hour.
-create function exportd.count_query_request(
-  team integer, most integer, out admitted boolean, out used integer, out free_at timestamptz, out counted_at timestamptz
+-- A sliding-window rate limiter: admits a request unless the last hour has used up the limit. A function, because each of
+-- its statements then sees what was committed before the lock was acquired. `resets_at` is when the next slot becomes free.
+create function exportd.admit_query_request(
+  team integer, max_requests integer,
+  out admitted boolean, out used integer, out resets_at timestamptz, out decided_at timestamptz
 ) language plpgsql as $$
 declare
-  numbered bigint;
+  latest bigint;
   hour constant interval := interval '1 hour';
 begin
   insert into exportd.query_request_counts (team_id) values (team) on conflict do nothing;
-  select last_number into numbered from exportd.query_request_counts where team_id = team for update;
-  counted_at := clock_timestamp();
-  select requested_at + hour into free_at from exportd.query_requests
-    where team_id = team and number = numbered + 1 - most and requested_at > counted_at - hour;
+  select last_number into latest from exportd.query_request_counts where team_id = team for update;
+  decided_at := clock_timestamp();
+  select requested_at + hour into resets_at from exportd.query_requests
+    where team_id = team and number = latest + 1 - max_requests and requested_at > decided_at - hour;
   admitted := not found;
   if admitted then
-    numbered := numbered + 1;
-    update exportd.query_request_counts set last_number = numbered where team_id = team;
-    insert into exportd.query_requests values (team, numbered, counted_at);
-    delete from exportd.query_requests where team_id = team and requested_at <= counted_at - hour;
+    latest := latest + 1;
+    update exportd.query_request_counts set last_number = latest where team_id = team;
+    insert into exportd.query_requests values (team, latest, decided_at);
+    delete from exportd.query_requests where team_id = team and requested_at <= decided_at - hour;
   end if;
-  select numbered - number + 1, coalesce(free_at, requested_at + hour) into used, free_at
-    from exportd.query_requests where team_id = team and requested_at > counted_at - hour
+  select latest - number + 1, coalesce(resets_at, requested_at + hour) into used, resets_at
+    from exportd.query_requests where team_id = team and requested_at > decided_at - hour
     order by requested_at, number limit 1;
 end
 $$;

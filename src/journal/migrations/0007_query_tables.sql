@@ -1,13 +1,13 @@
--- What a project says of its data: further tables that its queries may read, and what its properties hold.
+-- What operators define for a project: additional tables that its queries may read, and the types of its properties.
 
 create table exportd.warehouse_tables (
   team_id integer not null references exportd.projects,
-  -- As queries call it; it may have dots.
+  -- The name in queries; it may contain dots.
   name text not null,
   -- The relation in the source, which may be another database.
   relation_schema text not null,
   relation_name text not null,
-  -- Null where every row is the project's; then no other project has the relation.
+  -- Null if every row belongs to the project; then no other project can register the relation.
   team_column text,
   created_at timestamptz not null default clock_timestamp(),
   primary key (team_id, name)
@@ -24,5 +24,5 @@ create table exportd.property_definitions (
   primary key (team_id, scope, name)
 );
 
--- The query in the dialect that chooses the columns of an export's rows: text, columns and all that its meaning depends on.
+-- The dialect query that selects the columns of an export: its text, its columns and everything its meaning depends on.
 alter table exportd.destination_configs add column row_query json;

@@ -83,7 +83,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       );
       return;
     }
-    case 'BackfillRunOpened':
+    case 'BackfillRunCreated':
       await connection.query(
         'insert into exportd.backfill_runs (backfill_id, run_id, own) values ($1, $2, $3) on conflict do nothing',
         [id, event.data.run_id, event.data.own],

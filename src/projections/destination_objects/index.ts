@@ -3,8 +3,8 @@ import type { RunEvent } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
-import { placeAnswered, removalFailed } from './faults.ts';
-import { complete, open, start } from './intervals.ts';
+import { clearLocationFailure, recordDeletionFailure } from './location_failures.ts';
+import { publishObjects, insertObject, inheritObjects } from './interval_objects.ts';
 
 /**
  * One row per object of a destination that the journal knows of and that was not removed: uploads under way, finished
@@ -12,8 +12,8 @@ import { complete, open, start } from './intervals.ts';
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
-  version: 3,
-  owns: ['exportd.destination_objects', 'exportd.destination_faults'],
+  version: 4,
+  owns: ['exportd.destination_objects', 'exportd.location_failures'],
   tables: `
     create table exportd.destination_objects (
       -- Place in the journal of the event that named the object first.
@@ -31,18 +31,18 @@ export const destinationObjectsProjection: Projection = {
       key text not null,
       upload_id text,
       -- Tells the object that was made of the upload from any other.
-      mark text,
+      upload_token text,
       -- Whether a manifest may name it: its run has claimed publishing.
-      claimed boolean not null default false,
+      publish_claimed boolean not null default false,
       obsolete_at timestamptz,
       -- When removing it failed first, for a reason of its own.
       failing_since timestamptz
     );
     -- Places of which nothing could be removed since: neither the first object that was tried nor any other.
-    create table exportd.destination_faults (
+    create table exportd.location_failures (
       batch_export_id uuid not null,
       config_version integer not null,
-      since timestamptz not null,
+      failing_since timestamptz not null,
       primary key (batch_export_id, config_version)
     );
     create index destination_objects_interval on exportd.destination_objects
@@ -57,7 +57,7 @@ export const destinationObjectsProjection: Projection = {
 };
 
 /** Objects that are still needed but that no manifest can name. */
-const hidden = 'not claimed and obsolete_at is null';
+const unpublished = 'not publish_claimed and obsolete_at is null';
 
 async function foldRun(connection: Connection, stored: StoredEvent): Promise<void> {
   const id = stored.stream_id;
@@ -65,23 +65,30 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
   const event = stored as unknown as RunEvent;
   const change = (statement: string, ...values: readonly unknown[]) =>
     connection.query(statement, [id, ...values]);
-  const retire = (condition: string, ...values: readonly unknown[]) =>
+  const markObsolete = (condition: string, ...values: readonly unknown[]) =>
     change(
-      `update exportd.destination_objects set obsolete_at = $2 where run_id = $1 and ${hidden} and ${condition}`,
+      `update exportd.destination_objects set obsolete_at = $2 where run_id = $1 and ${unpublished} and ${condition}`,
       at,
       ...values,
     );
   switch (event.type) {
-    case 'RunStarted':
-      await start(connection, stored, event.data);
+    case 'RunCreated':
+      await inheritObjects(connection, stored, event.data);
       return;
     case 'RunGenerationReserved':
-      await retire('generation < $3', event.data.generation);
+      await markObsolete('generation < $3', event.data.generation);
       return;
     case 'RunUploadCreated': {
-      const { generation, range, key, upload_id, mark } = event.data;
-      await retire(`generation = $3 and range = $4 and kind = 'upload'`, generation, range);
-      await open(connection, stored, { kind: 'upload', generation, range, key, upload_id, mark });
+      const { generation, range, key, upload_id, upload_token } = event.data;
+      await markObsolete(`generation = $3 and range = $4 and kind = 'upload'`, generation, range);
+      await insertObject(connection, stored, {
+        kind: 'upload',
+        generation,
+        range,
+        key,
+        upload_id,
+        upload_token,
+      });
       return;
     }
     case 'RunFileCompleted':
@@ -94,36 +101,36 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
       return;
     case 'RunRejectedFilePlanned': {
       const { generation, file } = event.data;
-      const none = { range: null, upload_id: null, mark: null };
-      await open(connection, stored, { kind: 'file', generation, key: file.key, ...none });
+      const none = { range: null, upload_id: null, upload_token: null };
+      await insertObject(connection, stored, { kind: 'file', generation, key: file.key, ...none });
       return;
     }
     case 'RunPublishStarted':
       await change(
-        `update exportd.destination_objects set claimed = true
+        `update exportd.destination_objects set publish_claimed = true
          where run_id = $1 and generation = $2 and kind = 'file' and obsolete_at is null`,
         event.data.generation,
       );
       return;
     case 'RunCompleted':
-      await complete(connection, stored, event.data.manifest_key);
+      await publishObjects(connection, stored, event.data.manifest_key);
       return;
     case 'RunFailed':
     case 'RunTerminated':
     case 'RunCancelled':
-    case 'RunRetryForgone':
-      await retire('true');
+    case 'RunRetryCancelled':
+      await markObsolete('true');
       return;
     case 'RunFailedRetryable':
     case 'RunTimedOut':
       // Otherwise the retry goes on with them, or makes them obsolete when it starts.
-      if (event.data.retry_delay_seconds === null) await retire('true');
+      if (event.data.retry_delay_seconds === null) await markObsolete('true');
       return;
-    case 'RunObjectRemovalFailed':
-      await removalFailed(connection, stored, event.data);
+    case 'RunObjectDeletionFailed':
+      await recordDeletionFailure(connection, stored, event.data);
       return;
-    case 'RunObjectRemoved':
-      if (event.data.removed) await placeAnswered(connection, stored, event.data);
+    case 'RunObjectDeleted':
+      if (event.data.deleted) await clearLocationFailure(connection, stored, event.data);
       await change(
         `delete from exportd.destination_objects
          where run_id = $1 and key = $2 and upload_id is not distinct from $3 and obsolete_at is not null`,
@@ -132,8 +139,8 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
       );
       return;
     case 'RunCounted':
-    case 'RunExportBegan':
-    case 'RunAttemptBegan':
+    case 'RunExportStarted':
+    case 'RunAttemptStarted':
     case 'RunUploadResumed':
     case 'RunPartPlanned':
     case 'RunRangeFinished':
@@ -149,7 +156,7 @@ async function foldExport(connection: Connection, stored: StoredEvent): Promise<
   if (type !== 'BatchExportDeleted') return;
   // What a manifest names, or may name soon, stays in the bucket.
   await connection.query(
-    `update exportd.destination_objects set obsolete_at = $2 where batch_export_id = $1 and ${hidden}`,
+    `update exportd.destination_objects set obsolete_at = $2 where batch_export_id = $1 and ${unpublished}`,
     [stored.stream_id, stored.recorded_at],
   );
 }

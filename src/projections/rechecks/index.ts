@@ -53,7 +53,7 @@ async function complete(connection: Connection, stored: StoredEvent, folded?: Fo
   const known = folded?.state as RunState | undefined;
   const run = known ?? (await readStreamState<RunState>(connection, 'run', stored.stream_id));
   if (run.status === 'Absent') return;
-  const { batch_export_id, data_interval_start: start, data_interval_end: end, model } = run.subject;
+  const { batch_export_id, data_interval_start: start, data_interval_end: end, model } = run.spec;
   await connection.query(
     `delete from exportd.rechecks
      where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,

@@ -1,16 +1,16 @@
 import type { DataInterval } from '../../domain/intervals.ts';
-import { activeStatuses, filesOf, type RunEvent, type RunInheritance } from '../../domain/run.ts';
+import { activeRunStatuses, filesOf, type RunEvent, type RunInheritance } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
-import { beginParts, cursorOf, endParts, inheritedParts, planPart, resumeParts } from './open_parts.ts';
+import { startParts, cursorOf, finishParts, inheritedParts, planPart, resumeParts } from './open_parts.ts';
 
-const active = activeStatuses.map((status) => `'${status}'`).join(', ');
+const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 
 /** One row per run as the HTTP interface shows it. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 8,
+  version: 9,
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -37,9 +37,9 @@ export const runsProjection: Projection = {
       manifest_key text,
       backfill_id uuid,
       -- Whether the schedule owes the interval: it opened a run of it, or relies on a backfill's.
-      of_schedule boolean not null,
+      is_scheduled boolean not null,
       -- Whether it is a backfill's that the schedule took for its own when the interval was due, or one in its place.
-      relied_on boolean not null,
+      adopted_by_schedule boolean not null,
       retry_number integer not null default 0,
       -- When the automatic retry is due; null when there is none, or when another run of the interval followed.
       retry_at timestamptz,
@@ -83,14 +83,14 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
   const end = (status: string, error: string | null) =>
     set('status = $3, latest_error = coalesce($4, latest_error), finished_at = $2', status, error);
   switch (event.type) {
-    case 'RunStarted':
+    case 'RunCreated':
       await insert(connection, stored, event.data);
       if (event.data.inherited) await inherit(connection, id, event.data.inherited);
       return;
     case 'RunCounted':
       await set('records_total_count = $3', event.data.records_total_count);
       return;
-    case 'RunExportBegan':
+    case 'RunExportStarted':
       await set(`status = 'Running'`);
       return;
     case 'RunGenerationReserved':
@@ -100,7 +100,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       );
       return;
     case 'RunUploadCreated':
-      await beginParts(connection, id, at, event.data);
+      await startParts(connection, id, at, event.data);
       return;
     case 'RunUploadResumed':
       await resumeParts(connection, id, at, event.data);
@@ -109,17 +109,17 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       await planPart(connection, id, at, event.data);
       return;
     case 'RunFileCompleted':
-      await endParts(connection, id, at, event.data);
+      await finishParts(connection, id, at, event.data);
       return;
     case 'RunExportFinished':
       await set('records_completed = file_rows, bytes = file_bytes');
       return;
-    case 'RunAttemptBegan':
+    case 'RunAttemptStarted':
     case 'RunRangeFinished':
     case 'RunRejectedFilePlanned':
     case 'RunPublishStarted':
-    case 'RunObjectRemoved':
-    case 'RunObjectRemovalFailed':
+    case 'RunObjectDeleted':
+    case 'RunObjectDeletionFailed':
     case 'RunRechecked':
       return;
     case 'RunCompleted':
@@ -142,7 +142,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       await end(event.type === 'RunTimedOut' ? 'TimedOut' : 'FailedRetryable', event.data.latest_error);
       await set(`retry_at = $2::timestamptz + make_interval(secs => $3)`, event.data.retry_delay_seconds);
       return;
-    case 'RunRetryForgone':
+    case 'RunRetryCancelled':
       await set('retry_at = null');
       return;
     case 'RunContinuedAsNew':
@@ -155,7 +155,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
 async function markScheduled(connection: Connection, stored: StoredEvent): Promise<void> {
   const { start, end, run_id } = stored.data as DataInterval & { readonly run_id: string };
   await connection.query(
-    `update exportd.batch_export_runs set of_schedule = true, relied_on = relied_on or coalesce(
+    `update exportd.batch_export_runs set is_scheduled = true, adopted_by_schedule = adopted_by_schedule or coalesce(
        backfill_id = (select taken.backfill_id from exportd.batch_export_runs taken where taken.id = $4), false)
      where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
     [stored.stream_id, start, end, run_id],
@@ -165,33 +165,33 @@ async function markScheduled(connection: Connection, stored: StoredEvent): Promi
 async function insert(
   connection: Connection,
   stored: StoredEvent,
-  subject: Extract<RunEvent, { type: 'RunStarted' }>['data'],
+  spec: Extract<RunEvent, { type: 'RunCreated' }>['data'],
 ): Promise<void> {
   await connection.query(
     `update exportd.batch_export_runs set retry_at = null
      where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3 and retry_at is not null`,
-    [subject.batch_export_id, subject.data_interval_start, subject.data_interval_end],
+    [spec.batch_export_id, spec.data_interval_start, spec.data_interval_end],
   );
   await connection.query(
     `insert into exportd.batch_export_runs (id, position, batch_export_id, team_id, model, config_version, status,
-       data_interval_start, data_interval_end, backfill_id, retry_number, created_at, last_updated_at, of_schedule,
-       relied_on)
+       data_interval_start, data_interval_end, backfill_id, retry_number, created_at, last_updated_at, is_scheduled,
+       adopted_by_schedule)
      select $1, $2, $3, $4, $5, $6, 'Starting', $7::timestamptz, $8::timestamptz, $9::uuid, $10, $11, $11,
-       $9::uuid is null or coalesce(bool_or(former.of_schedule), false),
-       coalesce(bool_or(former.relied_on and former.backfill_id = $9), false)
+       $9::uuid is null or coalesce(bool_or(former.is_scheduled), false),
+       coalesce(bool_or(former.adopted_by_schedule and former.backfill_id = $9), false)
      from exportd.batch_export_runs former
      where former.batch_export_id = $3 and former.data_interval_start = $7 and former.data_interval_end = $8`,
     [
       stored.stream_id,
       stored.global_position,
-      subject.batch_export_id,
-      subject.team_id,
-      subject.model,
-      subject.config_version,
-      subject.data_interval_start,
-      subject.data_interval_end,
-      subject.backfill_id,
-      subject.retry_number,
+      spec.batch_export_id,
+      spec.team_id,
+      spec.model,
+      spec.config_version,
+      spec.data_interval_start,
+      spec.data_interval_end,
+      spec.backfill_id,
+      spec.retry_number,
       stored.recorded_at,
     ],
   );

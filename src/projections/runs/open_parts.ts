@@ -12,7 +12,7 @@ interface Step {
 }
 
 /** A file begins, in place of one that was not finished. */
-export const beginParts = (connection: Connection, runId: string, at: string, step: Step): Promise<void> =>
+export const startParts = (connection: Connection, runId: string, at: string, step: Step): Promise<void> =>
   change(connection, runId, at, step, ({ last }) => ({ rows: 0, bytes: 0, last }), {});
 
 /** A later attempt goes on behind these rows and bytes. */
@@ -45,7 +45,7 @@ export const planPart = (
   );
 
 /** The file is finished; its parts count as a file from here on. */
-export const endParts = (
+export const finishParts = (
   connection: Connection,
   runId: string,
   at: string,

@@ -21,7 +21,7 @@ const deciders: Record<StreamType, UntypedDecider> = {
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
-  version: 4,
+  version: 5,
   owns: ['exportd.stream_states'],
   tables: `
     create table exportd.stream_states (

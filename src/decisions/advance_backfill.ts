@@ -1,0 +1,131 @@
+import {
+  backfillDecider,
+  decideCompletion,
+  nextBackfillInterval,
+  type BackfillEvent,
+  type BackfillState,
+} from '../domain/backfill.ts';
+import { batchExportDecider, type BatchExportState } from '../domain/batch_export.ts';
+import { isActiveStatus, type RunStatus } from '../domain/run.ts';
+import type { Connection } from '../journal/database.ts';
+import {
+  deterministicId,
+  type Journal,
+  type JournalTransaction,
+  type LockedStream,
+} from '../journal/journal.ts';
+import { findActiveRun, createRun } from './create_run.ts';
+import type { Policies } from './policies.ts';
+import { pauseFailingBackfill } from './auto_pause.ts';
+import { countDueRetries, freeSlots } from './run_slots.ts';
+import { startableRuns, type StartableRun } from './startable_runs.ts';
+
+/** A backfill's stream, which nobody else writes until the transaction ends. */
+export type LockedBackfill = LockedStream<BackfillState, BackfillEvent>;
+
+/** What a backfill workflow does after a step. */
+export interface BackfillStep {
+  /** The export that it is of; empty when there is no such backfill. */
+  readonly batch_export_id: string;
+  /** True when nothing more will be opened and nothing is waited for. */
+  readonly ended: boolean;
+  readonly status: BackfillState['status'];
+  readonly start_runs: readonly StartableRun[];
+  /** How many intervals were opened so far, of how many; for the line in the Temporal UI. */
+  readonly runs_created: number;
+  readonly total: number;
+  /** Whether there is something new to tell people. */
+  readonly has_new_deliveries: boolean;
+}
+
+/** One step of a backfill: notes runs that ended, opens as many as its concurrency allows, completes it at the end. */
+export async function advanceBackfill(
+  journal: Journal,
+  policies: Policies,
+  backfillId: string,
+): Promise<BackfillStep> {
+  const step = await journal.transaction(async (transaction): Promise<Omit<BackfillStep, 'start_runs'>> => {
+    const batchExportId = await exportOf(transaction.connection, backfillId);
+    if (batchExportId === undefined)
+      return {
+        batch_export_id: '',
+        ended: true,
+        status: 'Absent',
+        runs_created: 0,
+        total: 0,
+        has_new_deliveries: false,
+      };
+    const batchExport = await transaction.lock(batchExportDecider, batchExportId);
+    const backfill = await transaction.lock(backfillDecider, backfillId);
+    await recordEndedRuns(transaction.connection, backfill);
+    const hasNewDeliveries = await pauseFailingBackfill(transaction, policies.pauseAfterFailures, backfill);
+    await createBackfillRuns(transaction, batchExport.state(), batchExportId, backfill, policies);
+    await backfill.append('completed', decideCompletion(backfill.state()));
+    const state = backfill.state();
+    return {
+      batch_export_id: batchExportId,
+      ended: state.status === 'Completed' || state.status === 'Cancelled' || state.status === 'Absent',
+      status: state.status,
+      runs_created: state.status === 'Absent' ? 0 : state.runs_created,
+      total: state.status === 'Absent' ? 0 : state.spec.total_runs,
+      has_new_deliveries: hasNewDeliveries,
+    };
+  });
+  return { ...step, start_runs: await startableRuns(journal.pool, { backfill_id: backfillId }) };
+}
+
+/**
+ * Opens the backfill's next runs, or joins runs of its intervals that are active already. Automatic retries of its runs
+ * that are due come before them; while the export is paused they wait, and keep no slot.
+ */
+export async function createBackfillRuns(
+  transaction: JournalTransaction,
+  batchExport: BatchExportState,
+  batchExportId: string,
+  backfill: LockedBackfill,
+  policies: Policies,
+): Promise<void> {
+  if (batchExport.status !== 'live') return;
+  const { connection, now } = transaction;
+  const owner = { batch_export_id: batchExportId, backfill_id: backfill.id };
+  const kept = batchExport.paused ? 0 : await countDueRetries(connection, backfill.id, now);
+  for (let slots = (await freeSlots(connection, policies, owner)) - kept; slots > 0; slots -= 1) {
+    const interval = nextBackfillInterval(backfill.state());
+    if (!interval) return;
+    const joined = await findActiveRun(connection, batchExportId, interval);
+    const runId = joined ?? deterministicId('backfill', backfill.id, interval.start);
+    if (joined === null)
+      await createRun(transaction, batchExport, {
+        id: runId,
+        batch_export_id: batchExportId,
+        interval,
+        backfill_id: backfill.id,
+        retry_number: 0,
+      });
+    await backfill.append(`interval:${interval.start}`, [
+      { type: 'BackfillRunCreated', data: { run_id: runId, own: joined === null, ...interval } },
+    ]);
+  }
+}
+
+async function recordEndedRuns(connection: Connection, backfill: LockedBackfill): Promise<void> {
+  const state = backfill.state();
+  if (state.status === 'Absent' || state.active.length === 0) return;
+  const { rows } = await connection.query<{ id: string; status: RunStatus }>(
+    'select id, status from exportd.batch_export_runs where id = any($1)',
+    [state.active],
+  );
+  for (const run of rows)
+    if (!isActiveStatus(run.status))
+      await backfill.append(`ended:${run.id}`, [
+        { type: 'BackfillRunEnded', data: { run_id: run.id, status: run.status } },
+      ]);
+}
+
+async function exportOf(connection: Connection, backfillId: string): Promise<string | undefined> {
+  const { rows } = await connection.query<{ batch_export_id: string }>(
+    'select batch_export_id from exportd.backfills where id = $1',
+    [backfillId],
+  );
+  return rows[0]?.batch_export_id;
+}

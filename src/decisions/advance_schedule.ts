@@ -1,0 +1,153 @@
+import type { ReceivedSignal } from '../contract/signals.ts';
+import { batchExportDecider, type BatchExportEvent, type BatchExportState } from '../domain/batch_export.ts';
+import type { DataInterval } from '../domain/intervals.ts';
+import { decideNextInterval } from '../domain/next_interval.ts';
+import { pendingCommands } from '../journal/commands.ts';
+import {
+  deterministicId,
+  type Journal,
+  type JournalTransaction,
+  type LockedStream,
+} from '../journal/journal.ts';
+import { applyCommand } from './apply_command.ts';
+import { createDueRetries } from './due_retries.ts';
+import { findActiveRun, createRun } from './create_run.ts';
+import type { Policies } from './policies.ts';
+import { freeSlots } from './run_slots.ts';
+import { pauseFailingExport } from './auto_pause.ts';
+import { storeManualSignal } from './manual_signals.ts';
+import { unstartedBackfills, startableRun, startableRuns, type StartableRun } from './startable_runs.ts';
+
+/** What a schedule workflow does after a step. */
+export interface ScheduleStepResult {
+  /** `absent` before the create command was decided (or when it was refused), `deleted` for ever after. */
+  readonly status: 'live' | 'absent' | 'deleted';
+  /** Milliseconds until it has to look again by itself; null when only a signal changes anything. */
+  readonly wake_in_ms: number | null;
+  readonly start_runs: readonly StartableRun[];
+  readonly cancel_runs: readonly StartableRun[];
+  readonly wake_backfills: readonly string[];
+  /** Whether commands are left that another step has to decide. */
+  readonly has_more: boolean;
+  /** Errors of exportd itself that commands were rejected for; for the worker's log. */
+  readonly errors: readonly unknown[];
+  /** Whether there is something new to tell people. */
+  readonly has_new_deliveries: boolean;
+  /** The line for the Temporal UI. */
+  readonly summary: string;
+}
+
+/**
+ * One step of an export's schedule: stores signals sent by hand, decides pending commands in the order of their arrival,
+ * `maxCommands` at most, then opens the intervals and automatic retries that are due, oldest first.
+ */
+export async function advanceSchedule(
+  journal: Journal,
+  policies: Policies,
+  batchExportId: string,
+  signals: readonly ReceivedSignal[],
+  maxCommands = Infinity,
+): Promise<ScheduleStepResult> {
+  for (const signal of signals) await storeManualSignal(journal, batchExportId, signal);
+  const cancelled: string[] = [];
+  const backfills: string[] = [];
+  const errors: unknown[] = [];
+  const pending = await pendingCommands(journal.pool, batchExportId);
+  for (const commandId of pending.slice(0, maxCommands)) {
+    const effect = await applyCommand(journal, policies, batchExportId, commandId, (fault) =>
+      errors.push(fault),
+    );
+    cancelled.push(...(effect?.cancel_runs ?? []));
+    backfills.push(...(effect?.wake_backfills ?? []));
+  }
+  const opened = await journal.transaction((transaction) =>
+    createDueRuns(transaction, policies, batchExportId),
+  );
+  const cancelRuns = await Promise.all(cancelled.map((id) => startableRun(journal.pool, id)));
+  return {
+    ...opened,
+    start_runs: await startableRuns(journal.pool, { batch_export_id: batchExportId }),
+    cancel_runs: cancelRuns.filter((run) => run !== undefined),
+    wake_backfills: [...new Set([...backfills, ...(await unstartedBackfills(journal.pool, batchExportId))])],
+    has_more: pending.length > maxCommands,
+    errors,
+  };
+}
+
+/** The cause under which an export's stream holds what the schedule decided for an interval or a skipped range. */
+const scheduledCause = ({ start, end }: DataInterval): string => `interval:${start}/${end}`;
+
+type DueRuns = Pick<ScheduleStepResult, 'status' | 'wake_in_ms' | 'summary' | 'has_new_deliveries'>;
+
+async function createDueRuns(
+  transaction: JournalTransaction,
+  policies: Policies,
+  batchExportId: string,
+): Promise<DueRuns> {
+  const stream = await transaction.lock(batchExportDecider, batchExportId);
+  const state = stream.state();
+  const idle = { wake_in_ms: null, has_new_deliveries: false };
+  if (state.status !== 'live') return { ...idle, status: state.status, summary: state.status };
+  const { name, interval } = state.definition;
+  if (state.paused) return { ...idle, status: 'live', summary: `${name}: paused` };
+  if (await pauseFailingExport(transaction, policies.pauseAfterFailures, stream))
+    return {
+      ...idle,
+      status: 'live',
+      summary: `${name}: paused after repeated failures`,
+      has_new_deliveries: true,
+    };
+  const retryAt = await createDueRetries(transaction, policies, batchExportId, state);
+  const intervalAt = await createDueIntervalRuns(transaction, policies, stream);
+  const wakes = [retryAt, intervalAt].filter((at) => at !== null).map((at) => at.getTime());
+  const wakeAt = wakes.length > 0 ? Math.min(...wakes) : null;
+  const next =
+    intervalAt === null ? 'waits for a run to end' : `next interval due ${intervalAt.toISOString()}`;
+  return {
+    status: 'live',
+    wake_in_ms: wakeAt === null ? null : Math.max(0, wakeAt - transaction.now.getTime()),
+    has_new_deliveries: false,
+    summary: `${name}: every ${interval.replace(/^every /, '')}, ${next}`,
+  };
+}
+
+/** Opens what is due; the answer is when the next interval will be, or null while all slots are taken. */
+async function createDueIntervalRuns(
+  transaction: JournalTransaction,
+  policies: Policies,
+  stream: LockedStream<BatchExportState, BatchExportEvent>,
+): Promise<Date | null> {
+  const schedule = { batch_export_id: stream.id, backfill_id: null };
+  let slots = await freeSlots(transaction.connection, policies, schedule);
+  for (;;) {
+    const state = stream.state();
+    if (state.status !== 'live') return null;
+    const step = decideNextInterval(state, {
+      now: transaction.now,
+      jitterMs: (interval) => policies.jitterMs(stream.id, state.definition.interval, interval),
+      hasFreeSlot: slots > 0,
+      runIdOf: (interval) => deterministicId('schedule', stream.id, interval.start, interval.end),
+    });
+    const [event] = step.events;
+    if (!event) return step.wake_at;
+    if (event.type === 'IntervalScheduled') {
+      const { start, end, run_id } = event.data;
+      const interval = { start, end };
+      // A backfill or a retry may be at this interval already: that run is the interval's run.
+      const joined = await findActiveRun(transaction.connection, stream.id, interval);
+      const data = { run_id: joined ?? run_id, ...interval };
+      await stream.append(scheduledCause(interval), [{ type: 'IntervalScheduled', data }]);
+      if (joined !== null) continue;
+      await createRun(transaction, state, {
+        id: run_id,
+        batch_export_id: stream.id,
+        interval,
+        backfill_id: null,
+        retry_number: 0,
+      });
+      slots -= 1;
+    } else if (event.type === 'IntervalsSkipped') {
+      await stream.append(scheduledCause(event.data), [event]);
+    }
+  }
+}

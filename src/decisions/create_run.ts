@@ -1,0 +1,66 @@
+import type { LiveBatchExport } from '../domain/batch_export.ts';
+import type { DataInterval } from '../domain/intervals.ts';
+import { activeRunStatuses, runDecider, type RunInheritance } from '../domain/run.ts';
+import { progressForRetry } from '../domain/run_continuation.ts';
+import type { Connection } from '../journal/database.ts';
+import type { JournalTransaction } from '../journal/journal.ts';
+
+/** Id of the active run of an interval, or null; an export has at most one. */
+export async function findActiveRun(
+  connection: Connection,
+  batchExportId: string,
+  interval: DataInterval,
+): Promise<string | null> {
+  const { rows } = await connection.query<{ id: string }>(
+    `select id from exportd.batch_export_runs where batch_export_id = $1 and data_interval_start = $2
+     and data_interval_end = $3 and status = any($4)`,
+    [batchExportId, interval.start, interval.end, activeRunStatuses],
+  );
+  return rows[0]?.id ?? null;
+}
+
+/** Opens a run of an interval under the export's definition of now. The caller holds the export's lock. */
+export async function createRun(
+  transaction: JournalTransaction,
+  live: LiveBatchExport,
+  run: {
+    readonly id: string;
+    readonly batch_export_id: string;
+    readonly interval: DataInterval;
+    readonly backfill_id: string | null;
+    readonly retry_number: number;
+    /** The failed run that it retries; what that one left is gone on with where that is safe. */
+    readonly retry_of_run_id?: string;
+  },
+): Promise<void> {
+  const inherited = await inheritanceOf(transaction, live, run.retry_of_run_id);
+  const stream = await transaction.lock(runDecider, run.id);
+  await stream.append('opened', [
+    {
+      type: 'RunCreated',
+      data: {
+        batch_export_id: run.batch_export_id,
+        team_id: live.team_id,
+        model: live.definition.model,
+        config_version: live.definition.config_version,
+        data_interval_start: run.interval.start,
+        data_interval_end: run.interval.end,
+        backfill_id: run.backfill_id,
+        retry_number: run.retry_number,
+        continues_run_id: null,
+        ...(inherited && { inherited }),
+      },
+    },
+  ]);
+}
+
+async function inheritanceOf(
+  transaction: JournalTransaction,
+  { definition }: LiveBatchExport,
+  formerRunId: string | undefined,
+): Promise<RunInheritance | undefined> {
+  if (formerRunId === undefined) return undefined;
+  const former = await transaction.lock(runDecider, formerRunId);
+  const progress = progressForRetry(former.state(), definition);
+  return progress && { run_id: formerRunId, progress };
+}

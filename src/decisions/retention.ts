@@ -1,0 +1,40 @@
+import type { Pool } from '../journal/database.ts';
+
+/** Rows of one statement, so that none holds locks or the disk for long. */
+const batchSize = 5_000;
+/** Statements of one turn; the next one goes on. */
+const maxBatches = 50;
+
+/** Each looks at the oldest rows alone, which lie at the beginning of an index: nothing else has to be kept for it. */
+const statements = [
+  `delete from exportd.log_lines where id in (
+     select id from (select id, timestamp from exportd.log_lines order by id limit $2) oldest
+     where timestamp < clock_timestamp() - $1 * interval '1 millisecond')`,
+  `delete from exportd.notifications where id in (
+     select id from exportd.notifications notification
+     where created_at < clock_timestamp() - $1 * interval '1 millisecond' and (type = 'test' or not exists (
+       select from exportd.webhook_deliveries delivery
+       where delivery.notification_id = notification.id and delivery.status = 'pending'))
+     order by created_at limit $2)`,
+  // The schedule's is kept until it works again; a backfill may never complete another run.
+  `delete from exportd.incidents where (batch_export_id, owner_id, data_interval_start, data_interval_end) in (
+     select batch_export_id, owner_id, data_interval_start, data_interval_end from exportd.incidents
+     where owner_id <> batch_export_id and opened_at < clock_timestamp() - $1 * interval '1 millisecond'
+     order by opened_at limit $2)`,
+];
+
+/**
+ * Deletes lines of logs, notifications that nobody has to be told of any more and trouble of backfills that are older than
+ * `retentionMs`, in batches. The journal keeps everything.
+ * @returns how many were deleted.
+ */
+export async function deleteExpired(pool: Pool, retentionMs: number): Promise<number> {
+  let deleted = 0;
+  for (const statement of statements)
+    for (let batches = 0; batches < maxBatches; batches++) {
+      const { rowCount } = await pool.query(statement, [retentionMs, batchSize]);
+      deleted += rowCount ?? 0;
+      if ((rowCount ?? 0) < batchSize) break;
+    }
+  return deleted;
+}

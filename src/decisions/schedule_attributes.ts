@@ -1,0 +1,33 @@
+import type { Pool } from '../journal/database.ts';
+
+/** What a schedule workflow is found by in the Temporal UI, besides its export's id. */
+export interface ScheduleAttributes {
+  readonly project: string;
+  readonly model: string;
+  readonly destination: string;
+  readonly status: 'Active' | 'Paused' | 'Deleted';
+}
+
+/** The attributes of an export's schedule as they are now; null when there is no such export. */
+export async function readScheduleAttributes(
+  pool: Pool,
+  batchExportId: string,
+): Promise<ScheduleAttributes | null> {
+  const { rows } = await pool.query<{
+    team_id: number;
+    model: string;
+    destination_type: string;
+    paused: boolean;
+    deleted: boolean;
+  }>('select team_id, model, destination_type, paused, deleted from exportd.batch_exports where id = $1', [
+    batchExportId,
+  ]);
+  const [row] = rows;
+  if (!row) return null;
+  return {
+    project: String(row.team_id),
+    model: row.model,
+    destination: row.destination_type,
+    status: row.deleted ? 'Deleted' : row.paused ? 'Paused' : 'Active',
+  };
+}

@@ -1,0 +1,103 @@
+import type { RunEvent } from '../../domain/run.ts';
+import type { Connection } from '../../journal/database.ts';
+import type { StoredEvent } from '../../journal/stored_event.ts';
+
+/** An object as the event that names it first describes it. */
+interface NewObject {
+  readonly kind: 'upload' | 'file';
+  readonly generation: number;
+  readonly range: number | null;
+  readonly key: string;
+  readonly upload_id: string | null;
+  readonly upload_token: string | null;
+}
+
+/** Notes an object of a run. */
+export async function insertObject(
+  connection: Connection,
+  stored: StoredEvent,
+  named: NewObject,
+): Promise<void> {
+  await connection.query(
+    `insert into exportd.destination_objects (position, batch_export_id, run_id, config_version, data_interval_start,
+       data_interval_end, generation, kind, range, key, upload_id, upload_token)
+     select $2, batch_export_id, id, config_version, data_interval_start, data_interval_end, $3, $4, $5, $6, $7, $8
+     from exportd.batch_export_runs where id = $1`,
+    [
+      stored.stream_id,
+      stored.global_position,
+      named.generation,
+      named.kind,
+      named.range,
+      named.key,
+      named.upload_id,
+      named.upload_token,
+    ],
+  );
+}
+
+/**
+ * A run takes over what it inherits. Nobody goes on with the rest of its interval any more, except with what a manifest
+ * names or may name: that is needed until another stands.
+ */
+export async function inheritObjects(
+  connection: Connection,
+  stored: StoredEvent,
+  { inherited, ...spec }: Extract<RunEvent, { type: 'RunCreated' }>['data'],
+): Promise<void> {
+  const { ranges = [], rejected_file = null } = inherited?.progress ?? {};
+  const keys = [
+    ...ranges.flatMap(({ upload, files }) => [...(upload ? [upload] : []), ...files]),
+    ...(rejected_file ? [rejected_file] : []),
+  ].map(({ key }) => key);
+  await connection.query(
+    `update exportd.destination_objects set
+       run_id = case when run_id = $6 and key = any($7) then $1 else run_id end,
+       obsolete_at = case when run_id = $6 and key = any($7) then null else $2::timestamptz end
+     where batch_export_id = $3 and data_interval_start = $4 and data_interval_end = $5
+       and not publish_claimed and obsolete_at is null`,
+    [
+      stored.stream_id,
+      stored.recorded_at,
+      spec.batch_export_id,
+      spec.data_interval_start,
+      spec.data_interval_end,
+      inherited?.run_id ?? null,
+      keys,
+    ],
+  );
+}
+
+/** The run's files are published with its manifest; everything else of the interval has had its time. */
+export async function publishObjects(
+  connection: Connection,
+  stored: StoredEvent,
+  manifestKey: string,
+): Promise<void> {
+  const { stream_id, recorded_at, global_position } = stored;
+  const ofInterval = `other.batch_export_id = run.batch_export_id
+    and other.data_interval_start = run.data_interval_start and other.data_interval_end = run.data_interval_end`;
+  // The same object, written over: the new row stands for it from here on.
+  await connection.query(
+    `delete from exportd.destination_objects other using exportd.batch_export_runs run
+     where run.id = $1 and ${ofInterval}
+       and other.kind = 'manifest' and other.key = $2 and other.config_version = run.config_version`,
+    [stream_id, manifestKey],
+  );
+  const isCurrent = `other.run_id = run.id and other.generation = run.generation and other.kind = 'file'`;
+  await connection.query(
+    `update exportd.destination_objects other set
+       publish_claimed = publish_claimed or (${isCurrent}),
+       obsolete_at = case when ${isCurrent} then null else $2::timestamptz end
+     from exportd.batch_export_runs run
+     where run.id = $1 and ${ofInterval} and other.obsolete_at is null`,
+    [stream_id, recorded_at],
+  );
+  await connection.query(
+    `insert into exportd.destination_objects (position, batch_export_id, run_id, config_version, data_interval_start,
+       data_interval_end, generation, kind, key, publish_claimed)
+     select $2, batch_export_id, id, config_version, data_interval_start, data_interval_end, generation, 'manifest', $3,
+       true from exportd.batch_export_runs where id = $1`,
+    [stream_id, global_position, manifestKey],
+  );
+}

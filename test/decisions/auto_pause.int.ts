@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
+import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { minuteAgo } from '../setup/minutes.ts';
+import { createCommander, quickPolicies } from './commander.ts';
+import { createJournalledRuns } from './simulated_runs.ts';
+
+let database: TestDatabase;
+let journal: Journal;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  journal = createJournal(database.pool);
+});
+afterAll(() => database.drop());
+
+const rowsOf = async (statement: string, ...values: unknown[]) =>
+  (await database.pool.query<Record<string, unknown>>(statement, values)).rows;
+const eventsOf = (id: string, type: string) =>
+  rowsOf('select data from exportd.journal_events where stream_id = $1 and event_type = $2', id, type);
+const errorLines = (id: string) =>
+  rowsOf(
+    `select message from exportd.log_lines where batch_export_id = $1 and run_id is null and level = 'ERROR'`,
+    id,
+  );
+
+/** An export of every minute, and its runs in the order of their opening. */
+async function openExport(more: Record<string, string> = {}) {
+  const policies = quickPolicies({ EXPORTD_MAX_CONCURRENT_RUNS: '2', ...more });
+  const commander = createCommander(journal, policies);
+  const id = commander.batchExportId;
+  await commander.create();
+  /** The clock goes back for the export: so many more of its intervals are due. */
+  const age = (minutes: number) =>
+    database.pool.query(
+      `update exportd.stream_states set state = jsonb_set(state, '{scheduled_until}',
+         to_jsonb(to_char(((state->>'scheduled_until')::timestamptz - $2 * interval '1 minute') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))
+       where stream_id = $1`,
+      [id, minutes],
+    );
+  const runs = async () =>
+    (await rowsOf(
+      'select id, status from exportd.batch_export_runs where batch_export_id = $1 order by position',
+      id,
+    )) as { id: string; status: string }[];
+  const active = async () =>
+    (await runs()).filter(({ status }) => status === 'Starting').map((run) => run.id);
+  const end = (runId: string | undefined, status: RunOutcome) =>
+    endRun(journal, policies, runId ?? '', { status, latest_error: `${status}Error: it went wrong.` });
+  const paused = async () =>
+    (await rowsOf('select paused, last_paused_at from exportd.batch_exports where id = $1', id))[0];
+  return { ...commander, id, policies, age, runs, active, end, paused };
+}
+
+describe('an export whose runs fail', () => {
+  it('pauses itself after three in a row, and opens nothing once the third was recorded', async () => {
+    const one = await openExport();
+    await one.age(20);
+    await one.step();
+    for (const status of ['Failed', 'FailedRetryable', 'Terminated', 'Failed', 'Cancelled'] as const) {
+      const [next] = await one.active();
+      await one.end(next, status);
+      await one.step();
+    }
+    expect(await one.paused()).toEqual({ paused: false, last_paused_at: null });
+    const [third] = await one.active();
+    await one.end(third, 'Failed');
+    const opened = (await one.runs()).length;
+    const step = await one.step();
+    expect(step).toMatchObject({ status: 'live', wake_in_ms: null, has_news: true });
+    expect(await one.runs()).toHaveLength(opened);
+    expect(await one.paused()).toEqual({ paused: true, last_paused_at: expect.any(String) });
+    const failed = (await one.runs()).filter(({ status }) => status === 'Failed').map((run) => run.id);
+    expect(await eventsOf(one.id, 'BatchExportPaused')).toEqual([
+      {
+        data: {
+          last_paused_at: null,
+          reason: 'repeated failures',
+          run_ids: expect.arrayContaining(failed),
+        },
+      },
+    ]);
+    const [line] = await errorLines(one.id);
+    expect(line?.message).toMatch(/last 3 scheduled runs Failed.*FailedError: it went wrong.*unpause/);
+    expect((await one.step()).has_new_deliveries).toBe(false);
+    expect(await eventsOf(one.id, 'BatchExportPaused')).toHaveLength(1);
+  });
+
+  it('counts anew after a Completed run, and after an unpause', async () => {
+    const one = await openExport({ EXPORTD_MAX_CONCURRENT_RUNS: '1' });
+    const steps = createRunRecorder(journal);
+    const journalled = createJournalledRuns(journal, steps, one);
+    await one.age(20);
+    const fail = async () => {
+      await one.step();
+      const [next] = await one.active();
+      await one.end(next, 'Failed');
+      await one.step();
+    };
+    await fail();
+    await fail();
+    const [good] = await one.active();
+    await journalled.publish(good ?? '', await journalled.begin(good ?? ''), 'file');
+    await fail();
+    await fail();
+    expect((await one.paused())?.paused).toBe(false);
+    await fail();
+    expect((await one.paused())?.paused).toBe(true);
+    await one.command('unpause');
+    await one.age(20);
+    await fail();
+    await fail();
+    expect((await one.paused())?.paused).toBe(false);
+    await fail();
+    expect((await one.paused())?.paused).toBe(true);
+    expect(await eventsOf(one.id, 'BatchExportPaused')).toHaveLength(2);
+  });
+
+  it('opens nothing after the third failure, whatever steps are taken at the same time', async () => {
+    for (let round = 0; round < 5; round++) {
+      const one = await openExport({ EXPORTD_MAX_CONCURRENT_RUNS: '3' });
+      await one.age(30);
+      await one.step();
+      const ends = (await one.active()).map((run) => one.end(run, 'Failed'));
+      await Promise.all([...ends, one.step(), one.step(), one.step()]);
+      // Where all ended after the last of these, the next one sees what they came to.
+      await one.step();
+      while (!(await one.paused())?.paused) {
+        const [next] = await one.active();
+        await Promise.all([one.end(next, 'Failed'), one.step()]);
+        await one.step();
+      }
+      const order = await rowsOf(
+        `select event_type as type from exportd.journal_events event
+         where stream_id = $1 or event_type = 'RunFailed' and stream_id in (
+           select id from exportd.batch_export_runs where batch_export_id = $1)
+         order by global_position`,
+        one.id,
+      );
+      const types = order.map(({ type }) => type);
+      const failures = types.flatMap((type, at) => (type === 'RunFailed' ? [at] : []));
+      expect(types.lastIndexOf('IntervalScheduled')).toBeLessThan(failures[2] ?? 0);
+    }
+  });
+
+  it('never pauses itself where the number is 0', async () => {
+    const one = await openExport({ EXPORTD_PAUSE_AFTER_FAILURES: '0' });
+    await one.age(10);
+    for (let failures = 0; failures < 4; failures++) {
+      await one.step();
+      const [next] = await one.active();
+      await one.end(next, 'Failed');
+    }
+    await one.step();
+    expect((await one.paused())?.paused).toBe(false);
+    expect((await one.active()).length).toBeGreaterThan(0);
+  });
+});
+
+describe('a backfill whose runs fail', () => {
+  it('pauses itself after three in a row, goes on after an unpause, and the export stays as it is', async () => {
+    const one = await openExport({ EXPORTD_BACKFILL_CONCURRENCY: '1' });
+    const { command } = await one.command('backfill', {
+      start_at: minuteAgo(10).toISOString(),
+      end_at: minuteAgo(0).toISOString(),
+    });
+    const backfillId = command.outcome?.backfill_id ?? '';
+    const opened = () =>
+      rowsOf('select id from exportd.batch_export_runs where backfill_id = $1', backfillId);
+    const status = async () =>
+      (await rowsOf('select status from exportd.backfills where id = $1', backfillId))[0]?.status;
+    const fail = async () => {
+      const [next] = await one.active();
+      await one.end(next, 'Failed');
+      return advanceBackfill(journal, one.policies, backfillId);
+    };
+    await fail();
+    expect(await fail()).toMatchObject({ has_news: false });
+    expect(await status()).toBe('Running');
+    expect(await fail()).toMatchObject({ has_news: true, start_runs: [] });
+    expect([await status(), (await opened()).length]).toEqual(['Paused', 3]);
+    expect(await eventsOf(backfillId, 'BackfillPaused')).toMatchObject([
+      { data: { reason: 'repeated failures' } },
+    ]);
+    expect((await errorLines(one.id))[0]?.message).toContain('unpause the backfill');
+    await one.command('unpauseBackfill', { backfill_id: backfillId });
+    await advanceBackfill(journal, one.policies, backfillId);
+    expect([await status(), (await opened()).length]).toEqual(['Running', 4]);
+    await one.step();
+    expect((await one.paused())?.paused).toBe(false);
+  });
+});

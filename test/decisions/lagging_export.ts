@@ -1,0 +1,38 @@
+import {
+  batchExportDecider,
+  type BatchExportDefinition,
+  type BatchExportEvent,
+} from '../../src/domain/batch_export.ts';
+import { intervalContaining } from '../../src/domain/intervals.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+import { definition, minutesAgo } from './commander.ts';
+
+/** An export as its journal stands when its schedule has decided nothing since `scheduled_until`. */
+export async function appendExportBehind(
+  journal: Journal,
+  id: string,
+  data: Extract<BatchExportEvent, { type: 'BatchExportCreated' }>['data'],
+): Promise<void> {
+  await journal.transaction(async (transaction) => {
+    const stream = await transaction.lock(batchExportDecider, id);
+    await stream.append('behind', [{ type: 'BatchExportCreated', data }]);
+  });
+}
+
+/** Creates a paused export whose schedule is so many minutes behind: they are due as soon as it is unpaused. */
+export async function createBehind(
+  journal: Journal,
+  batchExportId: string,
+  minutes: number,
+  teamId = 1,
+): Promise<void> {
+  const minutely = definition as BatchExportDefinition;
+  const revisions = [{ ...minutely, effective_from: null }];
+  const { start } = intervalContaining(revisions, new Date(minutesAgo(minutes + 1)));
+  await appendExportBehind(journal, batchExportId, {
+    team_id: teamId,
+    definition: minutely,
+    scheduled_until: start,
+    paused: true,
+  });
+}

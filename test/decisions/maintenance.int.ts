@@ -1,0 +1,306 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { MaintenancePolicy } from '../../src/decisions/policies.ts';
+import { endRun } from '../../src/decisions/run_outcomes.ts';
+import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
+import { readDueMaintenance } from '../../src/decisions/due_maintenance.ts';
+import {
+  readObsoleteObjects,
+  recordFailedDeletions,
+  recordDeletions,
+} from '../../src/decisions/obsolete_objects.ts';
+import { readDueRechecks, recordRecheck } from '../../src/decisions/due_rechecks.ts';
+import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import { createCommander, quickPolicies } from './commander.ts';
+import { createJournalledRuns } from './simulated_runs.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+
+const hour = 3_600_000;
+let database: TestDatabase;
+let journal: Journal;
+let steps: RunRecorder;
+let commander: ReturnType<typeof createCommander>;
+let runs: ReturnType<typeof createJournalledRuns>;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  journal = createJournal(database.pool);
+  steps = createRunRecorder(journal);
+});
+afterAll(() => database.drop());
+beforeEach(async () => {
+  // All tests are of one project.
+  commander = createCommander(journal, quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '100' }));
+  runs = createJournalledRuns(journal, steps, commander);
+  await commander.create();
+});
+
+const policy = (more: Partial<MaintenancePolicy> = {}): MaintenancePolicy => ({
+  oldGenerationRetentionMs: 0,
+  orphanRetentionMs: 0,
+  orphanRetryBudgetMs: hour,
+  recheckFirstMs: 0,
+  recheckSecondMs: 0,
+  ...more,
+});
+
+const due = async (of: MaintenancePolicy, putOff: readonly string[] = []) =>
+  (await readDueMaintenance(database.pool, of, putOff)).tasks.filter(
+    ({ batch_export_id }) => batch_export_id === commander.batchExportId,
+  );
+
+const keys = async (of: MaintenancePolicy) =>
+  (await readObsoleteObjects(database.pool, of, commander.batchExportId, 100)).map(({ key }) => key);
+
+const logLines = async () =>
+  (
+    await database.pool.query<{ message: string }>(
+      'select message from exportd.log_lines where batch_export_id = $1 order by id',
+      [commander.batchExportId],
+    )
+  ).rows.map(({ message }) => message);
+
+/** An interval with a generation that was replaced and one that is current. */
+async function publishedTwice(): Promise<{ first: string; second: string }> {
+  const first = await runs.open(3);
+  await runs.publish(first, await runs.begin(first), 'first');
+  const second = await runs.retry(first);
+  await runs.publish(second, await runs.begin(second), 'second');
+  return { first, second };
+}
+
+describe('what is to be removed', () => {
+  it('are files of older generations after their grace, each with the manifest that counts now', async () => {
+    const { first, second } = await publishedTwice();
+    expect(await due(policy({ oldGenerationRetentionMs: hour }))).toEqual([]);
+    expect(await keys(policy({ oldGenerationRetentionMs: hour }))).toEqual([]);
+    expect(await due(policy({ orphanRetentionMs: hour }))).toEqual([
+      { kind: 'cleanUpExport', batch_export_id: commander.batchExportId },
+    ]);
+    expect(await readObsoleteObjects(database.pool, policy(), commander.batchExportId, 100)).toMatchObject([
+      { key: 'first', kind: 'file', claimed: true, run_id: first, current_key: 'the manifest' },
+    ]);
+    expect(second).not.toBe(first);
+  });
+
+  it('are uploads and files that were never published, after a time of their own', async () => {
+    const id = await runs.open(3);
+    const run = await runs.begin(id);
+    await runs.file(id, run, 'file');
+    await runs.upload(id, run, 'upload');
+    await endRun(journal, quickPolicies(), id, { status: 'Failed', latest_error: 'A reason.' });
+    expect(await keys(policy({ orphanRetentionMs: hour }))).toEqual([]);
+    expect(await keys(policy({ oldGenerationRetentionMs: hour }))).toEqual(['file', 'upload']);
+  });
+
+  it('is a manifest in a place that was left, before its files, while no run of the interval is active', async () => {
+    const first = await runs.open(3);
+    await runs.publish(first, await runs.begin(first), 'first');
+    await commander.command('update', { changes: { config_version: 2 } });
+    const second = await runs.retry(first);
+    await runs.publish(second, await runs.begin(second), 'second');
+    expect(await keys(policy())).toEqual(['the manifest', 'first']);
+    await runs.retry(second);
+    expect(await keys(policy())).toEqual(['first']);
+  });
+
+  it('is found for each place, and last what failed for a reason of its own', async () => {
+    const id = await runs.open(3);
+    const run = await runs.begin(id);
+    await runs.upload(id, run, 'first upload');
+    await runs.file(id, run, 'second');
+    await endRun(journal, quickPolicies(), id, { status: 'Failed', latest_error: 'A reason.' });
+    await commander.command('update', { changes: { config_version: 2 } });
+    const later = await runs.retry(id);
+    await runs.upload(later, await runs.begin(later), 'elsewhere');
+    await endRun(journal, quickPolicies(), later, { status: 'Failed', latest_error: 'A reason.' });
+    const read = (limit: number) =>
+      readObsoleteObjects(database.pool, policy(), commander.batchExportId, limit);
+    const [first] = await read(1);
+    expect(await read(1)).toMatchObject([{ key: 'first upload' }, { key: 'elsewhere' }]);
+    if (!first) throw new Error('There is nothing to remove.');
+    await recordFailedDeletions(journal, [{ object: first, locationWide: false, reason: 'Still named.' }]);
+    expect(await read(1)).toMatchObject([{ key: 'second' }, { key: 'elsewhere' }]);
+    expect((await read(100)).map(({ failing_for_ms }) => failing_for_ms !== null)).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  it('remembers since when a place fails, until something is removed there', async () => {
+    await publishedTwice();
+    const read = () => readObsoleteObjects(database.pool, policy(), commander.batchExportId, 100);
+    const objects = await read();
+    const [object] = objects;
+    if (!object) throw new Error('There is nothing to remove.');
+    await recordFailedDeletions(journal, [{ object, locationWide: true, reason: 'Unreachable.' }]);
+    expect(await read()).toMatchObject([{ failing_for_ms: null, place_failing_for_ms: expect.any(Number) }]);
+    const faults = async () =>
+      (
+        await database.pool.query('select from exportd.location_failures where batch_export_id = $1', [
+          commander.batchExportId,
+        ])
+      ).rows.length;
+    expect(await faults()).toBe(1);
+    await recordDeletions(journal, [{ object, deleted: true, reason: null }]);
+    expect(await faults()).toBe(0);
+  });
+
+  it('is left out while it is put off', async () => {
+    await publishedTwice();
+    expect(await due(policy(), [`cleanUpExport/${commander.batchExportId}`])).toEqual([]);
+    expect(await due(policy(), [`recheckRuns/${commander.batchExportId}`])).toHaveLength(1);
+  });
+
+  it('is no more once its removal, or that it cannot be removed, is recorded', async () => {
+    await publishedTwice();
+    const objects = await readObsoleteObjects(database.pool, policy(), commander.batchExportId, 100);
+    const removals = objects.map((object) => ({ object, deleted: false, reason: 'A right is missing.' }));
+    await recordDeletions(journal, removals);
+    await recordDeletions(journal, removals);
+    expect(await due(policy())).toEqual([]);
+    const { rows } = await database.pool.query(
+      `select data from exportd.journal_events where event_type = 'RunObjectDeleted' and data->>'key' = 'first'
+       and stream_id = $1`,
+      [objects[0]?.run_id],
+    );
+    expect(rows).toEqual([
+      { data: { key: 'first', upload_id: null, deleted: false, reason: 'A right is missing.' } },
+    ]);
+  });
+});
+
+/** A Completed run and the milliseconds between the end of its interval and its own. */
+async function completed(minutes = 3): Promise<{ id: string; after: number }> {
+  const id = await runs.open(minutes);
+  await runs.publish(id, await runs.begin(id), `file of ${id}`);
+  const { rows } = await database.pool.query<{ after: number }>(
+    'select completed_after_ms as after from exportd.rechecks where run_id = $1',
+    [id],
+  );
+  return { id, after: rows[0]?.after ?? 0 };
+}
+
+const dueChecks = async (of: MaintenancePolicy) =>
+  (await readDueRechecks(database.pool, of, commander.batchExportId, 100)).map(({ run_id, check }) => [
+    run_id,
+    check,
+  ]);
+
+/** The one count that is due. */
+async function dueCheck(of: MaintenancePolicy) {
+  const [check] = await until(async () => {
+    const found = await readDueRechecks(database.pool, of, commander.batchExportId, 1);
+    return found.length > 0 && found;
+  }, 'a count to be due');
+  if (!check) throw new Error('There is no count.');
+  return check;
+}
+
+describe('the counts that are due', () => {
+  it('are those whose moment came after the run had completed', async () => {
+    const { id, after } = await completed();
+    expect(await dueChecks(policy({ recheckFirstMs: after - 1, recheckSecondMs: after + hour }))).toEqual([]);
+    const first = policy({ recheckFirstMs: after + 1, recheckSecondMs: after + hour });
+    expect(await dueCheck(first)).toMatchObject({ run_id: id, check: 1 });
+    expect(await due(first)).toEqual([{ kind: 'recheckRuns', batch_export_id: commander.batchExportId }]);
+    const second = policy({ recheckFirstMs: after + 1, recheckSecondMs: after + 2 });
+    expect(await dueCheck(second)).toMatchObject({ run_id: id, check: 2 });
+    expect(await dueCheck(policy({ recheckSecondMs: after + 1 }))).toMatchObject({ check: 2 });
+    expect(await dueChecks(policy())).toEqual([]);
+  });
+
+  it('wait while the export is paused, and while another run of the interval is active', async () => {
+    const { id, after } = await completed();
+    const first = policy({ recheckFirstMs: after + 1 });
+    const check = await dueCheck(first);
+    await commander.command('pause');
+    expect(await dueChecks(first)).toEqual([]);
+    expect(await recordRecheck(journal, check, 4)).toEqual({ result: 'not recorded' });
+    await commander.command('unpause');
+    expect(await dueChecks(first)).toEqual([[id, 1]]);
+    await runs.retry(id);
+    expect(await dueChecks(first)).toEqual([]);
+    expect(await recordRecheck(journal, check, 4)).toEqual({ result: 'not recorded' });
+  });
+
+  it('wait while the export is of persons, and are none once it is deleted', async () => {
+    const { after } = await completed();
+    const first = policy({ recheckFirstMs: after + 1 });
+    const check = await dueCheck(first);
+    await commander.command('update', { changes: { model: 'persons' } });
+    expect(await dueChecks(first)).toEqual([]);
+    expect(await recordRecheck(journal, check, 4)).toEqual({ result: 'not recorded' });
+    await commander.command('delete');
+    expect(await recordRecheck(journal, check, 4)).toEqual({ result: 'not recorded' });
+  });
+});
+
+describe('a count', () => {
+  it('that agrees is recorded once, and the second follows', async () => {
+    const { id, after } = await completed();
+    const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
+    expect(await recordRecheck(journal, check, 3)).toEqual({ result: 'same' });
+    expect(await recordRecheck(journal, check, 9)).toEqual({ result: 'not recorded' });
+    expect(await dueChecks(policy({ recheckFirstMs: after + 1 }))).toEqual([]);
+    const last = policy({ recheckFirstMs: after + 1, recheckSecondMs: after + 2 });
+    expect(await dueChecks(last)).toEqual([[id, 2]]);
+    expect(await recordRecheck(journal, await dueCheck(last), 3)).toEqual({ result: 'same' });
+    expect(await dueChecks(last)).toEqual([]);
+  });
+
+  it('of more rows exports the interval again', async () => {
+    const { id, after } = await completed();
+    const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
+    const outcome = await recordRecheck(journal, check, 5);
+    expect(outcome).toMatchObject({ result: 'exported again' });
+    expect(await logLines()).toContainEqual(
+      expect.stringContaining('2 late rows: the source now has 5 records in'),
+    );
+    const { start_runs } = await commander.step();
+    const backfill = await database.pool.query<{ retry_of_run_id: string }>(
+      'select retry_of_run_id from exportd.backfills where batch_export_id = $1 order by position desc limit 1',
+      [commander.batchExportId],
+    );
+    expect(backfill.rows).toEqual([{ retry_of_run_id: id }]);
+    expect(start_runs).toBeDefined();
+  });
+
+  it('of fewer rows is told once and leaves what was exported in the bucket', async () => {
+    const { after } = await completed();
+    const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
+    expect(await recordRecheck(journal, check, 1)).toEqual({ result: 'fewer rows' });
+    expect(await recordRecheck(journal, check, 1)).toEqual({ result: 'not recorded' });
+    const told = (await logLines()).filter((line) =>
+      line.startsWith('2 rows are gone: the source now has 1'),
+    );
+    expect(told).toHaveLength(1);
+    const { rows } = await database.pool.query(
+      `select id from exportd.commands where batch_export_id = $1 and name = 'retry'`,
+      [commander.batchExportId],
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it('of more rows is acted upon although the project has as many backfills as it may', async () => {
+    const { id, after } = await completed();
+    const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
+    const full = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '1' });
+    const { command } = createCommander(journal, full, commander.batchExportId);
+    await runs.open(9);
+    expect((await command('retry', { run_id: id })).command.status).toBe('rejected');
+    await recordRecheck(journal, check, 5);
+    const { rows } = await database.pool.query<{ id: string }>(
+      `select id from exportd.commands where batch_export_id = $1 and status = 'pending'`,
+      [commander.batchExportId],
+    );
+    expect(rows).toHaveLength(1);
+    await command('pause');
+    const decided = await database.pool.query<{ status: string }>(
+      'select status from exportd.commands where id = $1',
+      [rows[0]?.id],
+    );
+    expect(decided.rows).toEqual([{ status: 'applied' }]);
+  });
+});

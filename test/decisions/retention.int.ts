@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { deleteExpired } from '../../src/decisions/retention.ts';
+import { createJournal } from '../../src/journal/journal.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { createCommander, quickPolicies } from './commander.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+const hour = 3_600_000;
+const count = async (table: string) =>
+  (await database.pool.query<{ count: number }>(`select count(*) as count from exportd.${table}`)).rows[0]
+    ?.count;
+
+it('what is older than the retention is deleted in batches, and the journal keeps everything', async () => {
+  const { create } = createCommander(createJournal(database.pool), quickPolicies());
+  await create();
+  const events = await count('journal_events');
+  await database.pool.query(
+    `insert into exportd.log_lines (team_id, batch_export_id, level, message, timestamp)
+     select 1, $1, 'INFO', 'line ' || n, clock_timestamp() - age
+     from unnest(array[interval '61 minutes', interval '59 minutes']) age, generate_series(1, 6000) n`,
+    [randomUUID()],
+  );
+  await database.pool.query(
+    `with webhook as (
+       insert into exportd.webhooks (id, team_id, url, events, secret)
+       values (gen_random_uuid(), 1, 'https://example.com', '{}', '') returning id),
+     notification as (
+       insert into exportd.notifications (id, type, team_id, data, created_at)
+       select gen_random_uuid(), 'run.failed', 1, '{}', clock_timestamp() - age
+       from unnest(array[interval '61 minutes', interval '59 minutes']) age, generate_series(1, 2) returning id, created_at)
+     insert into exportd.webhook_deliveries (notification_id, webhook_id, status)
+     select notification.id, webhook.id,
+       case when row_number() over (order by notification.created_at) = 1 then 'pending' else 'delivered' end
+     from notification, webhook`,
+  );
+  expect(await deleteExpired(database.pool, hour)).toBe(6_001);
+  expect([await count('log_lines'), await count('notifications'), await count('webhook_deliveries')]).toEqual(
+    [6_000, 3, 3],
+  );
+  expect(await deleteExpired(database.pool, hour)).toBe(0);
+  expect(await count('journal_events')).toBe(events);
+});

@@ -1,0 +1,15 @@
+import { intervalFrom, type DataInterval, type ScheduleRevision } from '../../src/domain/intervals.ts';
+
+/** The intervals between two boundaries, walked through one by one. */
+export function intervalsOf(
+  revisions: readonly ScheduleRevision[],
+  { start, end }: DataInterval,
+): DataInterval[] {
+  const intervals: DataInterval[] = [];
+  for (let at = start; new Date(at) < new Date(end);) {
+    const interval = intervalFrom(revisions, new Date(at));
+    intervals.push(interval);
+    at = interval.end;
+  }
+  return intervals;
+}

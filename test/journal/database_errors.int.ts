@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createPool } from '../../src/journal/database.ts';
+import { isDatabaseUnavailable } from '../../src/journal/database_errors.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+const errorOf = (statement: string, pool = database.pool): Promise<unknown> =>
+  pool.query(statement).then(
+    () => 'no error',
+    (error: unknown) => error,
+  );
+
+describe('a database', () => {
+  it('is unavailable when nobody listens at its address', async () => {
+    const nowhere = createPool('postgresql://postgres@127.0.0.1:1/nowhere', { max: 1 });
+    expect(isDatabaseUnavailable(await errorOf('select 1', nowhere))).toBe(true);
+    await nowhere.end();
+  });
+
+  it('is unavailable when it ends the session', async () => {
+    expect(isDatabaseUnavailable(await errorOf('select pg_terminate_backend(pg_backend_pid())'))).toBe(true);
+  });
+
+  it.each([
+    'select * from missing',
+    'select 1 / 0',
+    'select pg_cancel_backend(pg_backend_pid()), pg_sleep(9)',
+  ])('is there when it refuses a statement: %s', async (statement) => {
+    expect(isDatabaseUnavailable(await errorOf(statement))).toBe(false);
+  });
+});

@@ -1,0 +1,258 @@
+import fc from 'fast-check';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
+import { continueRun } from '../../src/decisions/continue_run.ts';
+import { endRun } from '../../src/decisions/run_outcomes.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { readObsoleteObjects, recordDeletions } from '../../src/decisions/obsolete_objects.ts';
+import { readDueRechecks, recordRecheck } from '../../src/decisions/due_rechecks.ts';
+import { attemptOf, type ExistingRun } from '../../src/domain/run.ts';
+import { createJournal } from '../../src/journal/journal.ts';
+import { createBehind } from '../decisions/lagging_export.ts';
+import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
+import { fileOf } from '../decisions/simulated_runs.ts';
+import { createTestDatabase } from '../setup/database.ts';
+
+const policies = quickPolicies({
+  EXPORTD_RETRY_INITIAL_MS: '0',
+  EXPORTD_RETRY_LIMIT: '1',
+  EXPORTD_GRACE_MS: '0',
+  EXPORTD_SWEEP_AFTER_MS: '0',
+  EXPORTD_RECHECK_FIRST_MS: '1',
+  EXPORTD_RECHECK_SECOND_MS: '2',
+});
+
+const key = (id: string) => ({ inserted_at: '2026-11-01T10:00:00.000000Z', id });
+
+/** An export that is some minutes behind, in a database of its own, and all that commands and runs can do to it. */
+export async function beginLife() {
+  const database = await createTestDatabase();
+  const { pool } = database;
+  const journal = createJournal(pool);
+  const steps = createRunRecorder(journal);
+  const commander = createCommander(journal, policies);
+  const { batchExportId, command } = commander;
+  await createBehind(journal, batchExportId, 4);
+  await command('unpause');
+
+  const idsOf = async (sql: string): Promise<string[]> =>
+    (await pool.query<{ id: string }>(sql)).rows.map(({ id }) => id);
+  const activeRuns = () =>
+    idsOf(
+      `select id from exportd.batch_export_runs where status in ('Starting', 'Running') order by position`,
+    );
+  const oneOf = (ids: readonly string[], choice: number): string | undefined => ids[choice % ids.length];
+
+  /** Whoever has lost a run, or comes too late, is told so; nothing is recorded then. */
+  const unlessLost = async (work: () => Promise<unknown>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      const lost = ['RunEnded', 'GenerationSuperseded', 'RangeError', 'CommandRejected'];
+      if (!Error.isError(error) || !lost.includes(error.name)) throw error;
+    }
+  };
+  const withRun = async (choice: number, work: (id: string, run: ExistingRun) => Promise<unknown>) => {
+    const id = oneOf(await activeRuns(), choice);
+    if (id !== undefined) await unlessLost(async () => work(id, await steps.readActive(id)));
+  };
+  const uploadOf = (run: ExistingRun, range: number) => run.ranges[range]?.upload ?? undefined;
+
+  return {
+    database,
+    journal,
+    command: async (
+      name: Parameters<typeof command>[0],
+      body: Record<string, unknown> = {},
+    ): Promise<void> => {
+      await command(name, body);
+    },
+    schedule: async () => {
+      await commander.step();
+    },
+    onRun: async (name: 'cancelRun' | 'retry', choice: number) => {
+      const id = oneOf(await idsOf('select id from exportd.batch_export_runs order by position'), choice);
+      if (id !== undefined) await command(name, { run_id: id });
+    },
+    onBackfill: async (name: 'cancelBackfill' | 'pauseBackfill' | 'unpauseBackfill', choice: number) => {
+      const id = oneOf(await idsOf('select id from exportd.backfills order by position'), choice);
+      if (id !== undefined) await command(name, { backfill_id: id });
+    },
+    stepBackfills: async () => {
+      for (const id of await idsOf('select id from exportd.backfills order by position'))
+        await advanceBackfill(journal, policies, id);
+    },
+    count: (choice: number, rows: number, ranges: number) =>
+      withRun(choice, (id) => {
+        const cuts = Array.from({ length: ranges }, (_, at) => key(`cut ${at}`));
+        return steps.recordCount(id, {
+          records_total_count: rows,
+          settled: rows % 2 === 0,
+          split_keys: cuts,
+        });
+      }),
+    begin: (choice: number) =>
+      withRun(choice, async (id, { ranges }) => {
+        const range = choice % ranges.length;
+        const run = await steps.startExport(id, range);
+        if (run.generation === 0) await steps.reserveGeneration(id, attemptOf(run, range));
+      }),
+    upload: (choice: number) =>
+      withRun(choice, async (id, run) => {
+        const range = choice % run.ranges.length;
+        const file = run.ranges[range]?.next_file ?? 0;
+        const name = `${id}/${run.generation}/${range}/${file}`;
+        await steps.recordUpload(id, attemptOf(run, range), {
+          file,
+          key: name,
+          upload_id: `upload of ${name}`,
+          upload_token: `token of ${name}`,
+          encoder: 'test/1',
+        });
+      }),
+    part: (choice: number, rows: number) =>
+      withRun(choice, async (id, run) => {
+        const range = choice % run.ranges.length;
+        const upload = uploadOf(run, range);
+        if (!upload) return;
+        await steps.planPart(id, attemptOf(run, range), upload.key, {
+          part_number: upload.highest_part_number + 1,
+          rows,
+          rejected: 0,
+          bytes: rows * 30,
+          crc32: '00000000',
+          first: key('first'),
+          last: key(`row ${upload.highest_part_number}`),
+          encoder_state: { length: rows },
+        });
+      }),
+    resume: (choice: number) =>
+      withRun(choice, async (id, run) => {
+        const range = choice % run.ranges.length;
+        const upload = uploadOf(run, range);
+        if (!upload) return;
+        const again = await steps.startExport(id, range);
+        const kept = upload.parts.map(({ part_number }) => part_number).slice(0, choice);
+        await steps.resumeUpload(id, attemptOf(again, range), upload.key, kept);
+      }),
+    file: (choice: number, rows: number) =>
+      withRun(choice, async (id, run) => {
+        const range = choice % run.ranges.length;
+        const upload = uploadOf(run, range);
+        if (upload) await steps.recordFile(id, attemptOf(run, range), fileOf(upload.key, rows));
+      }),
+    rejected: (choice: number) =>
+      withRun(choice, (id, { generation }) =>
+        steps.planRejectedFile(id, generation, fileOf(`${id}/${generation}/rejected`)),
+      ),
+    lateRows: (choice: number) =>
+      withRun(choice, (id, { generation }) => steps.reserveForLateRows(id, generation)),
+    finish: (choice: number, rows: number) =>
+      withRun(choice, async (id, run) => {
+        if (run.generation === 0) await steps.reserveGeneration(id);
+        const { generation } = await steps.readActive(id);
+        await steps.finishExport(id, generation, { source_rows: rows, encoder: 'test/1' });
+        await steps.startPublish(id, generation);
+        if (choice % 4 > 0) await steps.complete(id, generation, `${id}/${generation}/manifest`);
+      }),
+    end: (choice: number, status: Parameters<typeof endRun>[3]['status']) =>
+      withRun(choice, (id) => endRun(journal, policies, id, { status, latest_error: 'Test: a reason.' })),
+    handOver: (choice: number) => withRun(choice, (id) => continueRun(journal, id)),
+    cleanUp: async (deleted: boolean) => {
+      const objects = await readObsoleteObjects(pool, policies.maintenance, batchExportId, 10);
+      await recordDeletions(
+        journal,
+        objects.map((object) => ({ object, deleted, reason: deleted ? null : 'Test: a reason.' })),
+      );
+    },
+    recheck: async (rows: number) => {
+      for (const due of await readDueRechecks(pool, policies.maintenance, batchExportId, 2))
+        await recordRecheck(journal, due, rows);
+    },
+  };
+}
+
+export type Life = Awaited<ReturnType<typeof beginLife>>;
+
+/** Something that happens in the life of an export. */
+interface Happening {
+  readonly words: string;
+  readonly run: (life: Life) => Promise<void>;
+}
+
+/** Few runs at a time, so that some get far. */
+const choice = fc.nat({ max: 3 });
+const rows = fc.nat({ max: 5 });
+
+const told = <Value>(
+  name: string,
+  values: fc.Arbitrary<Value>,
+  run: (life: Life, value: Value) => Promise<void>,
+): fc.Arbitrary<Happening> =>
+  values.map((value) => {
+    const words = `${name} ${JSON.stringify(value)}`;
+    return { words, run: (life) => run(life, value), [fc.toStringMethod]: () => words };
+  });
+
+const changes = fc.record(
+  {
+    name: fc.constantFrom('Renamed', 'Behind'),
+    interval: fc.constantFrom('every 1 minutes', 'every 2 minutes', 'hour', 'day'),
+    model: fc.constantFrom('events', 'persons'),
+    start_at: fc.constantFrom(null, '2026-11-01T00:00:00.000Z'),
+    end_at: fc.constantFrom(null, '2099-01-01T00:00:00.000Z'),
+  },
+  { requiredKeys: [] },
+);
+
+const command = fc.oneof(
+  told('pause', fc.constant({}), (life, body) => life.command('pause', body)),
+  told('unpause', fc.record({ backfill: fc.boolean() }), (life, body) => life.command('unpause', body)),
+  told('update', fc.record({ changes, paused: fc.boolean() }, { requiredKeys: ['changes'] }), (life, body) =>
+    life.command('update', body),
+  ),
+  told(
+    'backfill',
+    fc.tuple(fc.integer({ min: 2, max: 9 }), fc.integer({ min: 0, max: 4 })),
+    (life, [from, to]) =>
+      life.command('backfill', { start_at: minutesAgo(from + to), end_at: minutesAgo(to) }),
+  ),
+  told('command on a run', fc.tuple(fc.constantFrom('cancelRun', 'retry'), choice), (life, [name, of]) =>
+    life.onRun(name, of),
+  ),
+  told(
+    'command on a backfill',
+    fc.tuple(fc.constantFrom('cancelBackfill', 'pauseBackfill', 'unpauseBackfill'), choice),
+    (life, [name, of]) => life.onBackfill(name, of),
+  ),
+  told('schedule', fc.constant(null), (life) => life.schedule()),
+  told('backfills go on', fc.constant(null), (life) => life.stepBackfills()),
+);
+
+const runStep = fc.oneof(
+  told('count', fc.tuple(choice, rows, fc.nat({ max: 2 })), (life, of) => life.count(...of)),
+  told('begin', choice, (life, of) => life.begin(of)),
+  told('upload', choice, (life, of) => life.upload(of)),
+  told('part', fc.tuple(choice, rows), (life, of) => life.part(...of)),
+  told('resume', choice, (life, of) => life.resume(of)),
+  told('file', fc.tuple(choice, rows), (life, of) => life.file(...of)),
+  told('rejected rows', choice, (life, of) => life.rejected(of)),
+  told('late rows', choice, (life, of) => life.lateRows(of)),
+  told('finish', fc.tuple(choice, rows), (life, of) => life.finish(...of)),
+  told(
+    'end',
+    fc.tuple(choice, fc.constantFrom('Failed', 'FailedRetryable', 'TimedOut', 'Terminated', 'Cancelled')),
+    (life, of) => life.end(...of),
+  ),
+  told('hand over', choice, (life, of) => life.handOver(of)),
+  told('clean up', fc.boolean(), (life, deleted) => life.cleanUp(deleted)),
+  told('recheck', rows, (life, of) => life.recheck(of)),
+);
+
+const happening = fc.oneof(
+  { weight: 20, arbitrary: command },
+  { weight: 40, arbitrary: runStep },
+  { weight: 1, arbitrary: told('delete', fc.constant({}), (life, body) => life.command('delete', body)) },
+);
+
+/** A life, event by event. */
+export const anyLife = fc.array(happening, { minLength: 40, maxLength: 60 });
