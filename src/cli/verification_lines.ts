@@ -46,7 +46,7 @@ function lastLine({ ok, deep, totals, findings }: VerificationReport): string {
   const looked = `${counted(totals.manifests, 'manifest')}, ${counted(totals.files, 'file')}, ${counted(totals.rows, 'row')}`;
   if (ok)
     return `${looked}: nothing is wrong${deep ? '' : '; values were not compared one by one (--deep does)'}.`;
-  const rows = (['lost', 'doubled', 'unexpected', 'changed'] as const)
+  const rows = (['missing', 'duplicate', 'unexpected', 'mismatched'] as const)
     .filter((kind) => totals[kind] > 0)
     .map((kind) => `${counted(totals[kind], 'row')} ${kind}`);
   const gaps = totals.gaps > 0 ? [counted(totals.gaps, 'gap')] : [];

@@ -18,8 +18,8 @@ export interface StoredConfig extends SealedConfig {
 }
 
 /** There is no such version of an export's config. */
-export class ConfigMissing extends Error {
-  override readonly name = 'ConfigMissing';
+export class ConfigVersionNotFound extends Error {
+  override readonly name = 'ConfigVersionNotFound';
 }
 
 /**
@@ -27,7 +27,7 @@ export class ConfigMissing extends Error {
  * keeps the one it was opened with.
  * @param connection inside a transaction, so that the version is there only if the command that names it is.
  * @returns the number of the version, from 1.
- * @throws CommandRefused that names the member at fault.
+ * @throws CommandRejected that names the member at fault.
  */
 export async function storeConfig(
   connection: Connection,
@@ -48,7 +48,7 @@ export async function storeConfig(
 /**
  * Stores a new version made of an older one and the members that are given.
  * @returns the number of the new version.
- * @throws CommandRefused that names the member at fault; ConfigMissing.
+ * @throws CommandRejected that names the member at fault; ConfigVersionNotFound.
  */
 export async function mergeConfig(
   connection: Connection,
@@ -69,7 +69,7 @@ export async function mergeConfig(
   return insertVersion(connection, batch_export_id, { ...merged, row_query });
 }
 
-/** A version without its secrets, for answers of the interface. @throws ConfigMissing */
+/** A version without its secrets, for answers of the interface. @throws ConfigVersionNotFound */
 export async function readPublicConfig(
   database: Pool | Connection,
   batchExportId: string,
@@ -79,7 +79,7 @@ export async function readPublicConfig(
   return { destination_type, config, row_query };
 }
 
-/** A version with its secrets in clear. Only activities call this. @throws ConfigMissing, SecretUnreadable */
+/** A version with its secrets in clear. Only activities call this. @throws ConfigVersionNotFound, SecretUnreadable */
 export async function readConfig(
   database: Pool | Connection,
   keyRing: KeyRing,
@@ -89,7 +89,7 @@ export async function readConfig(
   return openSealed(keyRing, batchExportId, await readStoredConfig(database, batchExportId, version));
 }
 
-/** A version with its secrets as they are stored. @throws ConfigMissing */
+/** A version with its secrets as they are stored. @throws ConfigVersionNotFound */
 export async function readStoredConfig(
   database: Pool | Connection,
   batchExportId: string,
@@ -102,7 +102,9 @@ export async function readStoredConfig(
   );
   const [found] = rows;
   if (!found)
-    throw new ConfigMissing(`There is no version ${version} of the config of batch export ${batchExportId}.`);
+    throw new ConfigVersionNotFound(
+      `There is no version ${version} of the config of batch export ${batchExportId}.`,
+    );
   return found;
 }
 

@@ -7,8 +7,8 @@ import { openSealed, type SealedConfig } from './sealed_config.ts';
 import type { TestStep } from './test_result.ts';
 
 /** The config of a test is gone: its caller has stopped waiting. */
-export class TestMissing extends Error {
-  override readonly name = 'TestMissing';
+export class DestinationTestNotFound extends Error {
+  override readonly name = 'DestinationTestNotFound';
 }
 
 /**
@@ -37,7 +37,7 @@ export async function removeTest(pool: Pool, testId: string): Promise<void> {
 /** Tests a destination by the id of its stored test. */
 export type TestDestination = (testId: string) => Promise<readonly TestStep[]>;
 
-/** Opens stored tests and takes their steps. @throws TestMissing, SecretUnreadable */
+/** Opens stored tests and takes their steps. @throws DestinationTestNotFound, SecretUnreadable */
 export const createDestinationTester =
   (pool: Pool, keyRing: KeyRing, settings: Settings): TestDestination =>
   async (testId) => {
@@ -46,7 +46,7 @@ export const createDestinationTester =
       [testId],
     );
     const [found] = rows;
-    if (!found) throw new TestMissing(`There is no test ${testId} of a destination any more.`);
+    if (!found) throw new DestinationTestNotFound(`There is no test ${testId} of a destination any more.`);
     const type = destinationTypeOf(found.destination_type);
     const { config } = openSealed(keyRing, found.owner_id, found);
     return type.test(type.parseConfig(config, settings), settings);

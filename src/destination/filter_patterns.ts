@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { Connection, Pool } from '../journal/database.ts';
-import { refuseMember } from './config_members.ts';
+import { rejectField } from './config_fields.ts';
 import { destinationTypeOf } from './registry.ts';
 import type { PublicConfig } from './sealed_config.ts';
 
@@ -10,7 +10,7 @@ const unusable = ['2201B', '57014'];
 /**
  * Refuses a config whose filters hold a regular expression that PostgreSQL cannot use. It is asked itself, since
  * nothing else knows all of its rules; the control database answers for the source.
- * @throws CommandRefused that names the member.
+ * @throws CommandRejected that names the member.
  */
 export async function refuseInvalidPatterns(
   database: Pool | Connection,
@@ -25,7 +25,7 @@ export async function refuseInvalidPatterns(
     await database.query(`select count(*) from unnest($1::text[]) as pattern where '' ~ pattern`, [patterns]);
   } catch (error) {
     if (!(error instanceof pg.DatabaseError && unusable.includes(error.code ?? ''))) throw error;
-    throw refuseMember(
+    throw rejectField(
       'filters',
       `PostgreSQL cannot use a regular expression of 'filters' (${error.message}).`,
     );

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { filesOf, type CompletedFile, type OpenedRun } from '../domain/run.ts';
+import { filesOf, type CompletedFile, type ExistingRun } from '../domain/run.ts';
 import type { ExportedColumn } from '../source/source.ts';
 import { manifestSchema } from './manifest_schema.ts';
 
@@ -10,10 +10,10 @@ export type Manifest = Readonly<z.infer<typeof manifestSchema>>;
  * The manifest of a run whose publishing was claimed. It depends on recorded facts alone, so a repeat has the same bytes.
  * @throws RangeError when the run is not that far yet.
  */
-export function manifestOf(runId: string, run: OpenedRun, columns: readonly ExportedColumn[]): Manifest {
+export function manifestOf(runId: string, run: ExistingRun, columns: readonly ExportedColumn[]): Manifest {
   if (!run.finished || run.publish_started_at === null)
     throw new RangeError('A manifest is made only of a finished run whose publishing was claimed.');
-  const { subject, rejected_file } = run;
+  const { spec: subject, rejected_file } = run;
   const files = filesOf(run);
   return {
     version: 1,

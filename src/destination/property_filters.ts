@@ -58,7 +58,7 @@ const valueRules: Readonly<Record<PropertyOperator, ValueRule>> = {
 const filterTypes = ['event', 'person'] as const;
 const boundsOfRuns = ['data_interval_start', 'data_interval_end'];
 
-const members = z.object({
+const fields = z.object({
   type: z.enum(filterTypes, {
     error: ({ input }) =>
       input === 'hogql' || input === 'dialect'
@@ -81,14 +81,14 @@ const filterSchema = z
     'Each filter must be an object',
   )
   .superRefine((filter, context) => {
-    const unknown = Object.keys(filter).find((member) => !(member in members.shape));
+    const unknown = Object.keys(filter).find((field) => !(field in fields.shape));
     if (unknown === undefined) return;
     const message = boundsOfRuns.includes(unknown)
       ? `'data_interval_start' and 'data_interval_end' are run attributes and not 'filters'. Trigger a backfill to export a range of time.`
       : "A filter may hold 'type', 'key', 'operator' and 'value' only";
     context.addIssue({ code: 'custom', message });
   })
-  .pipe(members)
+  .pipe(fields)
   .transform((filter, context): PropertyFilter => {
     const { operator } = filter;
     const rule = valueRules[operator];

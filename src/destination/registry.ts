@@ -1,4 +1,4 @@
-import { CommandRefused } from '../domain/errors.ts';
+import { CommandRejected } from '../domain/errors.ts';
 import type { DestinationType } from './destination.ts';
 import { s3 } from './s3/index.ts';
 
@@ -7,12 +7,12 @@ const destinationTypes: readonly DestinationType[] = [s3];
 
 /**
  * The kind of destination with this name.
- * @throws CommandRefused when there is none.
+ * @throws CommandRejected when there is none.
  */
 export function destinationTypeOf(name: string): DestinationType {
   const found = destinationTypes.find((type) => type.name === name);
   if (!found)
-    throw new CommandRefused(
+    throw new CommandRejected(
       'invalid_input',
       `"${name}" is not a valid choice. Destinations are: ${destinationTypes.map((type) => type.name).join(', ')}.`,
       'destination__type',

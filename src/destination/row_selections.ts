@@ -1,4 +1,4 @@
-import type { RunSubject } from '../domain/run.ts';
+import type { RunSpec } from '../domain/run.ts';
 import type { Pool } from '../journal/database.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import { readPublicConfig, type StoredConfig } from './config_versions.ts';
@@ -7,7 +7,7 @@ import type { PublicConfig } from './sealed_config.ts';
 
 /** Which rows of its interval a run takes, and what of them; fixed by the version of the config that it was opened with. */
 export type SelectionOf = (
-  subject: Pick<RunSubject, 'batch_export_id' | 'config_version'>,
+  subject: Pick<RunSpec, 'batch_export_id' | 'config_version'>,
 ) => Promise<RowSelection>;
 
 /** Selections that a process remembers: of each export the newest version is asked for, in every step of a run. */

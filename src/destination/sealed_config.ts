@@ -1,6 +1,6 @@
 import type { KeyRing } from '../config/key_ring.ts';
 import type { DestinationSettings } from './destination.ts';
-import { refuseMember } from './config_members.ts';
+import { rejectField } from './config_fields.ts';
 import { destinationTypeOf } from './registry.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -29,7 +29,7 @@ const keptSecret = 'kept';
 /**
  * Checks a config as a user sent it and seals its secrets.
  * @param owner id of the export, or of whatever else the secrets are for; they open nowhere else.
- * @throws CommandRefused that names the member at fault.
+ * @throws CommandRejected that names the member at fault.
  */
 export function sealConfig(
   { keyRing, settings }: ConfigStore,
@@ -40,8 +40,8 @@ export function sealConfig(
   const parsed = type.parseConfig(given.config, settings);
   return {
     destination_type: type.name,
-    config: without(parsed, type.secretMembers),
-    secrets: sealSecrets(keyRing, owner, parsed, type.secretMembers),
+    config: without(parsed, type.secretFields),
+    secrets: sealSecrets(keyRing, owner, parsed, type.secretFields),
   };
 }
 
@@ -49,7 +49,7 @@ export function sealConfig(
  * A config made of another one and the members that are given: those replace, null resets a member to its default,
  * those left out survive. Secrets that are left out are copied sealed; nothing is decrypted. They are for the same server
  * alone, so that who may edit an export cannot have them sent elsewhere.
- * @throws CommandRefused that names the member at fault.
+ * @throws CommandRejected that names the member at fault.
  */
 export function mergeSealed(
   { keyRing, settings }: ConfigStore,
@@ -59,46 +59,46 @@ export function mergeSealed(
 ): SealedConfig {
   const type = destinationTypeOf(base.destination_type);
   const keptSecrets = without(base.secrets, Object.keys(given));
-  const standIns = Object.fromEntries(Object.keys(keptSecrets).map((member) => [member, keptSecret]));
+  const standIns = Object.fromEntries(Object.keys(keptSecrets).map((field) => [field, keptSecret]));
   const parsed = type.parseConfig({ ...base.config, ...standIns, ...given }, settings);
   const [kept] = Object.keys(keptSecrets);
   if (kept !== undefined && type.serverOf(parsed) !== type.serverOf(base.config))
-    throw refuseMember(kept, `Another server needs '${kept}' to be given again.`);
+    throw rejectField(kept, `Another server needs '${kept}' to be given again.`);
   const newSecrets = without(parsed, Object.keys(keptSecrets));
   return {
     destination_type: type.name,
-    config: without(parsed, type.secretMembers),
-    secrets: { ...keptSecrets, ...sealSecrets(keyRing, owner, newSecrets, type.secretMembers) },
+    config: without(parsed, type.secretFields),
+    secrets: { ...keptSecrets, ...sealSecrets(keyRing, owner, newSecrets, type.secretFields) },
   };
 }
 
 /** A config with its secrets in clear. Only activities call this. @throws SecretUnreadable */
 export function openSealed(keyRing: KeyRing, owner: string, sealed: SealedConfig): PublicConfig {
   const opened: Record<string, string> = {};
-  for (const [member, secret] of Object.entries(sealed.secrets))
-    opened[member] = keyRing.open(secret, secretPlace(owner, member));
+  for (const [field, secret] of Object.entries(sealed.secrets))
+    opened[field] = keyRing.open(secret, secretPlace(owner, field));
   return { destination_type: sealed.destination_type, config: { ...sealed.config, ...opened } };
 }
 
 /** What a sealed secret is bound to, so that it opens nowhere else. */
-const secretPlace = (owner: string, member: string): string => `${owner}/${member}`;
+const secretPlace = (owner: string, field: string): string => `${owner}/${field}`;
 
 function sealSecrets(
   keyRing: KeyRing,
   owner: string,
   config: Members,
-  members: readonly string[],
+  fields: readonly string[],
 ): SealedSecrets {
   const sealed: Record<string, string> = {};
-  for (const member of members) {
-    const secret = config[member];
-    if (typeof secret === 'string') sealed[member] = keyRing.seal(secret, secretPlace(owner, member));
+  for (const field of fields) {
+    const secret = config[field];
+    if (typeof secret === 'string') sealed[field] = keyRing.seal(secret, secretPlace(owner, field));
   }
   return sealed;
 }
 
 const without = <Value>(
-  members: Readonly<Record<string, Value>>,
+  fields: Readonly<Record<string, Value>>,
   names: readonly string[],
 ): Record<string, Value> =>
-  Object.fromEntries(Object.entries(members).filter(([name]) => !names.includes(name)));
+  Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));

@@ -1,4 +1,4 @@
-import { DestinationFault } from './destination.ts';
+import { DestinationError } from './destination.ts';
 import type { TestResult, TestStep } from './test_result.ts';
 
 /** A step that can be taken. */
@@ -9,12 +9,12 @@ export interface PlannedStep {
   readonly needs: readonly string[];
   /** Whether it removes what others made, so that it is taken when the time is up too; it has a time limit of its own. */
   readonly cleansUp?: true;
-  /** @throws DestinationFault whose message says what is wrong and what it means for exports. */
+  /** @throws DestinationError whose message says what is wrong and what it means for exports. */
   readonly run: () => Promise<void>;
 }
 
 /** A fault that exports live with: the step has failed, but what needs it is tried all the same. */
-export class TolerableFault extends Error {
+export class ToleratedError extends Error {
   override readonly name = 'TolerableFault';
 }
 
@@ -49,8 +49,8 @@ async function takeStep(
     await run();
     return { status: 'Passed', message: null, usable: true };
   } catch (error) {
-    if (error instanceof TolerableFault) return failed(error.message, true);
-    if (error instanceof DestinationFault) return failed(error.message, false);
+    if (error instanceof ToleratedError) return failed(error.message, true);
+    if (error instanceof DestinationError) return failed(error.message, false);
     if (!deadline.aborted) throw error;
     return failed('The destination did not answer in time; check its address and whether it is up.', false);
   }

@@ -7,7 +7,7 @@ import {
   appendUuid,
 } from './csv_values.ts';
 import { appendBytes, createGrowingBuffer } from './growing_buffer.ts';
-import { appendBigint, appendBoolean, appendInteger } from './plain_values.ts';
+import { appendBigint, appendBoolean, appendInteger } from './text_values.ts';
 import type { TextFormat } from './text_format.ts';
 
 const comma = Buffer.from(',');

@@ -1,6 +1,6 @@
 import { dayLength, timestampLength, writeDay, writeTimestamp } from '../source/timestamp.ts';
 import { appendBytes, reserve, type GrowingBuffer } from './growing_buffer.ts';
-import { appendFinite, isLineBreak, jsonTextAt, uuidLength, writeUuid } from './plain_values.ts';
+import { appendFinite, isLineBreak, jsonTextAt, uuidLength, writeUuid } from './text_values.ts';
 import type { AppendValue } from './text_format.ts';
 
 const quote = 0x22;

@@ -1,18 +1,18 @@
-import type { BadValue } from './bad_value.ts';
+import type { UnrepresentableValue } from './unrepresentable_value.ts';
 import { encodeText } from './encode_text.ts';
 import type { RejectedRow } from './encoder.ts';
 import type { EncodingResult, EncodingTask } from './encoding_task.ts';
 import { withoutInvalidText } from './invalid_text.ts';
 import { encodeRowGroup } from './parquet/row_group.ts';
-import type { ParquetOptions } from './parquet_files.ts';
+import type { ParquetOptions } from './parquet_encoder.ts';
 import { rejectedRow } from './rejected_row.ts';
-import { MalformedBlock, RowNotEncodable } from './row_not_encodable.ts';
+import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
 import { rowName, type Rows } from './rows.ts';
-import type { TextOptions } from './text_files.ts';
+import type { TextOptions } from './text_encoder.ts';
 
 /**
  * Encodes the block of a task.
- * @throws RowNotEncodable for a row that the format cannot hold, unless such rows are rejected
+ * @throws UnencodableRow for a row that the format cannot hold, unless such rows are rejected
  * @throws MalformedBlock
  */
 export function encodeBlock({ options, columns, rows, block }: EncodingTask): EncodingResult {
@@ -47,7 +47,7 @@ function encodeAsText(options: TextOptions, given: Rows): EncodingResult {
 /** What becomes of a row that the format cannot hold: it ends the encoding, or it is added to `rejected`. */
 const refuseOrReject =
   ({ on_bad_row }: TextOptions | ParquetOptions, rows: Rows, rejected: RejectedRow[]) =>
-  (bad: BadValue): void => {
-    if (on_bad_row === 'fail') throw new RowNotEncodable(rowName(rows, bad.rowAt), bad.column, bad.reason);
+  (bad: UnrepresentableValue): void => {
+    if (on_bad_row === 'fail') throw new UnencodableRow(rowName(rows, bad.rowAt), bad.column, bad.reason);
     rejected.push(rejectedRow(rows, bad));
   };

@@ -1,5 +1,5 @@
 import type { RowBlock } from '../source/source.ts';
-import type { ByteAccount } from './byte_budget.ts';
+import type { MemoryReservation } from './memory_budget.ts';
 import type { EncodedBlock, FileEncoder } from './encoder.ts';
 
 /** An encoded block, and the end of its time in memory. */
@@ -13,7 +13,7 @@ export interface EncodedInMemory {
 export interface EncodingWork {
   readonly encoder: Pick<FileEncoder, 'encode'>;
   /** The account that the blocks' bytes were taken from. */
-  readonly memory: ByteAccount;
+  readonly memory: MemoryReservation;
   /** How many blocks are in the threads or wait for their turn to be given out. */
   readonly blocksInFlight: number;
 }
@@ -39,10 +39,10 @@ export async function* encodeBlocks(
     const bytes = rows.block.length;
     try {
       const block = await encoder.encode(rows);
-      memory.addEncoded(block.bytes.length);
+      memory.reserveEncoded(block.bytes.length);
       return block;
     } finally {
-      memory.giveRows(bytes);
+      memory.releaseRows(bytes);
     }
   };
 
@@ -71,7 +71,7 @@ export async function* encodeBlocks(
         void underWay.shift();
         tellChange();
         const { length } = block.bytes;
-        yield { block, release: () => memory.giveEncoded(length) };
+        yield { block, release: () => memory.releaseEncoded(length) };
       } else if (state.ended) {
         await taking;
         return;

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
-import type { BadValue } from './bad_value.ts';
+import type { UnrepresentableValue } from './unrepresentable_value.ts';
 import type { EncodingResult } from './encoding_task.ts';
 import { createGrowingBuffer } from './growing_buffer.ts';
-import { joinableCompression } from './joinable_compression.ts';
+import { concatenableCompression } from './concatenable_compression.ts';
 import { releaseMemory } from './release_memory.ts';
 import type { Rows } from './rows.ts';
-import { textFormats, type TextOptions } from './text_files.ts';
+import { textFormats, type TextOptions } from './text_encoder.ts';
 import { appendRows } from './text_rows.ts';
 import { stateOfText } from './text_state.ts';
 
@@ -23,7 +23,7 @@ let text = createGrowingBuffer(initialSize);
 export function encodeText(
   { file_format, compression }: TextOptions,
   rows: Rows,
-  onBadValue: (bad: BadValue) => void,
+  onBadValue: (bad: UnrepresentableValue) => void,
 ): Omit<EncodingResult, 'rejected'> | null {
   text.length = 0;
   try {
@@ -44,7 +44,7 @@ export function encodeText(
 /** In memory of its own, which can be handed to another thread; that of the text is kept for the next block. */
 function compressed(compression: TextOptions['compression'], written: Buffer): Uint8Array<ArrayBuffer> {
   if (compression === null || compression === 'brotli') return new Uint8Array(written);
-  const bytes = joinableCompression(compression).compress(written);
+  const bytes = concatenableCompression(compression).compress(written);
   const own = new Uint8Array(bytes);
   // zlib gives out the beginning of the memory that it wrote into.
   releaseMemory(new Uint8Array(bytes.buffer));

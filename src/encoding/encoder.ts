@@ -75,7 +75,7 @@ export interface FileEncoder {
   /**
    * Encodes a block in a worker thread; several calls may be under way. The block's memory goes to the thread:
    * `block.block` is not to be used afterwards, nor anything that shares its memory.
-   * @throws RowNotEncodable (in ./row_not_encodable.ts) names the row and the column; no retry cures it
+   * @throws UnencodableRow (in ./row_not_encodable.ts) names the row and the column; no retry cures it
    * @throws EncoderThreadLost (in ./encoder_threads.ts) when the thread died; the rows have to be read again
    */
   encode(block: RowBlock): Promise<EncodedBlock>;

@@ -1,7 +1,7 @@
 import type { EncoderPool } from './encoder.ts';
 import { startEncoderThreads } from './encoder_threads.ts';
-import { parquetFiles } from './parquet_files.ts';
-import { textFiles } from './text_files.ts';
+import { parquetEncoder } from './parquet_encoder.ts';
+import { textEncoder } from './text_encoder.ts';
 
 /** Starts the encoder threads of a process (each when it is first needed). */
 export function createEncoderPool({ threads }: { threads: number }): EncoderPool {
@@ -9,7 +9,9 @@ export function createEncoderPool({ threads }: { threads: number }): EncoderPool
   return {
     fileEncoder(options, columns) {
       return {
-        ...(options.file_format === 'Parquet' ? parquetFiles(options, columns) : textFiles(options, columns)),
+        ...(options.file_format === 'Parquet'
+          ? parquetEncoder(options, columns)
+          : textEncoder(options, columns)),
         async encode({ columns: read, block, rows, first, last }) {
           const encoded = await running.run({ options, columns: read, block, rows });
           return {

@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { encodeBlock } from './encode_block.ts';
 import type { EncodingAnswer, EncodingTask } from './encoding_task.ts';
 import { releaseMemory } from './release_memory.ts';
-import { MalformedBlock, RowNotEncodable } from './row_not_encodable.ts';
+import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
 
 /**
  * The program of an encoder thread: takes tasks one after another and answers each. Node runs it from this source also
@@ -13,7 +13,7 @@ function answerTo(task: EncodingTask): EncodingAnswer {
   try {
     return { id: task.id, outcome: 'encoded', ...encodeBlock(task) };
   } catch (error) {
-    if (error instanceof RowNotEncodable)
+    if (error instanceof UnencodableRow)
       return {
         id: task.id,
         outcome: 'refused',

@@ -1,6 +1,6 @@
 import { isMarkedAsUntransferable, Worker } from 'node:worker_threads';
 import type { EncodingAnswer, EncodingResult, EncodingTask } from './encoding_task.ts';
-import { MalformedBlock, RowNotEncodable } from './row_not_encodable.ts';
+import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
 
 /** The thread that worked on a block died, or the pool was closed. The block is gone; it can be read and encoded again. */
 export class EncoderThreadLost extends Error {
@@ -100,7 +100,7 @@ export function startEncoderThreads(count: number, program: URL = encoderProgram
 
 const errorOf = (answer: Exclude<EncodingAnswer, { outcome: 'encoded' }>): Error =>
   answer.outcome === 'refused'
-    ? new RowNotEncodable(answer.row, answer.column, answer.reason)
+    ? new UnencodableRow(answer.row, answer.column, answer.reason)
     : new MalformedBlock(answer.message);
 
 /** An error of another thread arrives as an object that only looks like one. */

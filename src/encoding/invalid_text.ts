@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { BadValue } from './bad_value.ts';
+import type { UnrepresentableValue } from './unrepresentable_value.ts';
 import type { Rows } from './rows.ts';
 
 /**
@@ -9,7 +9,7 @@ import type { Rows } from './rows.ts';
  * A block that is not whole is left to the encoders, which say what is wrong with it.
  * @param onBadValue takes note of a row that is left out, or throws
  */
-export function withoutInvalidText(given: Rows, onBadValue: (bad: BadValue) => void): Rows {
+export function withoutInvalidText(given: Rows, onBadValue: (bad: UnrepresentableValue) => void): Rows {
   const { block, rows, columns } = given;
   const view = new DataView(block.buffer, block.byteOffset, block.length);
   const fields = columns.map(({ name, type }) => ({ name, isText: type === 'text' || type === 'json' }));

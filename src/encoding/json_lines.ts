@@ -1,5 +1,5 @@
 import { appendDate, appendDouble, appendText, appendTimestamp, appendUuid } from './json_values.ts';
-import { appendBigint, appendBoolean, appendInteger, appendJson } from './plain_values.ts';
+import { appendBigint, appendBoolean, appendInteger, appendJson } from './text_values.ts';
 import type { TextFormat } from './text_format.ts';
 
 /** JSON lines: one object for each row, its members in the order of the columns, LF after each. */

@@ -1,5 +1,5 @@
 import { fieldOf } from '../source/sort_key.ts';
-import type { BadValue } from './bad_value.ts';
+import type { UnrepresentableValue } from './unrepresentable_value.ts';
 import type { RejectedRow } from './encoder.ts';
 import { createGrowingBuffer } from './growing_buffer.ts';
 import { jsonLines } from './json_lines.ts';
@@ -35,7 +35,7 @@ const anyRow: TextFormat = {
 /** What is told of a row that the format cannot hold. Bytes that are not UTF-8 become U+FFFD. */
 export function rejectedRow(
   rows: Pick<Rows, 'block' | 'columns'>,
-  { rowAt, column, reason }: BadValue,
+  { rowAt, column, reason }: UnrepresentableValue,
 ): RejectedRow {
   const { block, columns } = rows;
   const { start, end } = fieldOf(block, rowAt, columns.length - 1);

@@ -1,7 +1,7 @@
-import { shownColumns, type ColumnType } from '../source/source.ts';
-import type { BadValue } from './bad_value.ts';
+import { fileColumns, type ColumnType } from '../source/source.ts';
+import type { UnrepresentableValue } from './unrepresentable_value.ts';
 import { appendFixed, fixedBytes, type GrowingBuffer } from './growing_buffer.ts';
-import { MalformedBlock } from './row_not_encodable.ts';
+import { MalformedBlock } from './unencodable_row.ts';
 import type { Rows } from './rows.ts';
 import type { TextFormat } from './text_format.ts';
 
@@ -28,10 +28,10 @@ export function appendRows(
   target: GrowingBuffer,
   { block, rows, columns }: Rows,
   format: TextFormat,
-  onBadValue: (bad: BadValue) => void,
+  onBadValue: (bad: UnrepresentableValue) => void,
 ): number {
   const view = new DataView(block.buffer, block.byteOffset, block.length);
-  const shown = shownColumns(columns);
+  const shown = fileColumns(columns);
   const prefixes = format.prefixes(shown);
   const members = columns.map((column) => ({
     name: column.name,

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { BarrierLook, BarrierState } from './source.ts';
+import type { BarrierCheck, BarrierState } from './source.ts';
 
 /** The server that the barrier is looked at is a standby: what is open on its primary cannot be seen from there. */
 export class SourceIsStandby extends Error {
@@ -15,7 +15,7 @@ export interface BarrierOptions {
 
 type Connection = Pick<pg.ClientBase, 'query'>;
 
-interface Holder {
+interface Blocker {
   readonly id: string;
   readonly words: string;
 }
@@ -27,51 +27,51 @@ interface Holder {
  * which a comparison of snapshots would miss. Runs in a transaction of its own per look, since PostgreSQL keeps what it
  * has read of the activity for the rest of a transaction.
  */
-export async function lookAtBarrier(
+export async function checkBarrier(
   connection: Connection,
-  cut: string,
+  cutoff: string,
   state: BarrierState,
   options: BarrierOptions,
-): Promise<BarrierLook> {
-  const held = (phase: 'transactions' | 'prepared', holders: readonly Holder[]): BarrierLook => ({
-    state: { phase, holders: holders.map(({ id }) => id) },
+): Promise<BarrierCheck> {
+  const held = (phase: 'transactions' | 'prepared', blockers: readonly Blocker[]): BarrierCheck => ({
+    state: { phase, blockers: blockers.map(({ id }) => id) },
     wait_ms: options.pollMs,
-    held_by: holders.map(({ words }) => words),
+    blocked_by: blockers.map(({ words }) => words),
   });
 
   if (state.phase === 'settling') {
-    const wait_ms = await untilSettled(connection, cut, options.settleMs);
+    const wait_ms = await untilSettled(connection, cutoff, options.settleMs);
     // The whole time from the first look, since runs of many exports that jitter has spread would meet again otherwise.
-    const least = state.looked ? 0 : options.settleMs;
+    const least = state.checked ? 0 : options.settleMs;
     if (wait_ms > 0)
       return {
-        state: { phase: 'settling', looked: true },
+        state: { phase: 'settling', checked: true },
         wait_ms: Math.max(wait_ms, least),
-        held_by: [],
+        blocked_by: [],
       };
   }
   if (state.phase === 'settling' || state.phase === 'transactions') {
     const open = await openTransactions(connection, options.ownApplicationName);
-    const left = state.phase === 'settling' ? open : stillOf(state.holders, open);
+    const left = state.phase === 'settling' ? open : stillOf(state.blockers, open);
     if (left.length > 0) return held('transactions', left);
   }
   if (state.phase !== 'open') {
     const prepared = await preparedTransactions(connection);
-    const left = state.phase === 'prepared' ? stillOf(state.holders, prepared) : prepared;
+    const left = state.phase === 'prepared' ? stillOf(state.blockers, prepared) : prepared;
     if (left.length > 0) return held('prepared', left);
   }
-  return { state: { phase: 'open' }, wait_ms: 0, held_by: [] };
+  return { state: { phase: 'open' }, wait_ms: 0, blocked_by: [] };
 }
 
-const stillOf = (listed: readonly string[], now: readonly Holder[]): readonly Holder[] =>
+const stillOf = (listed: readonly string[], now: readonly Blocker[]): readonly Blocker[] =>
   now.filter(({ id }) => listed.includes(id));
 
 /** Milliseconds, by the source's clock, until the cut has settled; 0 when it has. */
-async function untilSettled(connection: Connection, cut: string, settleMs: number): Promise<number> {
+async function untilSettled(connection: Connection, cutoff: string, settleMs: number): Promise<number> {
   const { rows } = await connection.query<{ wait_ms: number; standby: boolean }>(
     `select greatest(0, ceil(1000 * extract(epoch from $1::timestamptz - clock_timestamp()) + $2))::float8 as wait_ms,
        pg_is_in_recovery() as standby`,
-    [cut, settleMs],
+    [cutoff, settleMs],
   );
   if (rows[0]?.standby)
     throw new SourceIsStandby(
@@ -102,13 +102,13 @@ const openTransactionsQuery = `
 const openTransactions = async (
   connection: Connection,
   ownApplicationName: string,
-): Promise<readonly Holder[]> =>
-  (await connection.query<Holder>(openTransactionsQuery, [ownApplicationName])).rows;
+): Promise<readonly Blocker[]> =>
+  (await connection.query<Blocker>(openTransactionsQuery, [ownApplicationName])).rows;
 
 /** A prepared transaction belongs to no session any more, so its lock is not among the others. */
-const preparedTransactions = async (connection: Connection): Promise<readonly Holder[]> =>
+const preparedTransactions = async (connection: Connection): Promise<readonly Blocker[]> =>
   (
-    await connection.query<Holder>(
+    await connection.query<Blocker>(
       `select transaction::text || '/' || gid as id,
          format('prepared transaction %L (role %s), waiting for its commit for %s', gid, owner,
            date_trunc('second', clock_timestamp() - prepared)) as words

@@ -1,4 +1,4 @@
-import type { CopyDataSink } from './copy_messages.ts';
+import type { CopyDataSink } from './copy_data_tap.ts';
 import type { ModelQuery } from './model_query.ts';
 import { sameKey, sortKeyAt } from './sort_key.ts';
 import type { RowBlock } from './source.ts';
@@ -27,7 +27,7 @@ export interface GatheredBlocks {
 
 /** Takes what a COPY in binary sends and gathers its tuples into blocks. */
 export interface BlockBuilder extends CopyDataSink {
-  /** What was taken, when the COPY has ended. @throws RowWithoutKey */
+  /** What was taken, when the COPY has ended. @throws MissingSortKey */
   finish(): GatheredBlocks;
 }
 

@@ -11,5 +11,5 @@ export interface ExportedColumn {
 }
 
 /** The columns that files have. */
-export const shownColumns = (columns: readonly ExportedColumn[]): readonly ExportedColumn[] =>
+export const fileColumns = (columns: readonly ExportedColumn[]): readonly ExportedColumn[] =>
   columns.filter(({ hidden }) => hidden !== true);

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { createBlockBuilder, type GatherBounds, type GatheredBlocks } from './block_builder.ts';
-import { divertCopyData } from './copy_messages.ts';
+import { tapCopyData } from './copy_data_tap.ts';
 import type { ModelQuery } from './model_query.ts';
 
 /** What pg asks of a query object; it replaces `callback` by one that also ends its own time limit. */
@@ -40,7 +40,7 @@ export function copyOut(
     const copy: CopyQuery = {
       callback: end,
       submit: (wire) => {
-        restore = divertCopyData(wire.stream, builder);
+        restore = tapCopyData(wire.stream, builder);
         wire.query(`copy (${select}) to stdout (format binary)`);
       },
       handleCommandComplete: () => undefined,

@@ -1,9 +1,9 @@
-import { cutsOf, jsonColumn, parameter, type ModelQuery, type PageKeys } from './model_query.ts';
+import { splitKeysQuery, jsonColumn, parameter, type ModelQuery, type PageKeys } from './model_query.ts';
 import { columnTypesOf, type ColumnTypes, type Relations } from './relations.ts';
 import type { RowSelection } from './row_selection.ts';
 import { selectionConditions } from './selection_conditions.ts';
 import type { RowPlace } from './row_query/model_row.ts';
-import { hiddenKey, rowQueryStatement } from './row_query/row_query_statement.ts';
+import { sortKeyColumns, rowQueryStatement } from './row_query/row_query_statement.ts';
 import type { ExportedColumn, RowRange } from './source.ts';
 
 /** The columns of an export of events, whatever relation they are read from. */
@@ -43,7 +43,7 @@ export async function eventColumnTypes(
 
 /**
  * How the selected events are read, by the columns that the events relation has.
- * @throws SelectionNotPossible, RowQueryFailed
+ * @throws UnsupportedSelection, RowQueryFailed
  */
 export function eventsQuery(
   relations: Relations,
@@ -87,14 +87,14 @@ export function eventsQuery(
     ${conditions.sql}${chosen?.condition ?? ''}`;
   const inRange = within({ after: false, until: false });
   return {
-    columns: chosen ? [...hiddenKey('uuid', 'uuid'), ...chosen.columns] : eventsColumns,
+    columns: chosen ? [...sortKeyColumns('uuid', 'uuid'), ...chosen.columns] : eventsColumns,
     key: chosen ? { inserted_at: 0, id: 1 } : { inserted_at: 2, id: 0 },
     // However few rows a selection seems to leave, a page is not to begin with sorting all that are left of the range.
     settings: { enable_sort: 'off', ...conditions.settings, ...chosen?.settings },
     page: (rows, keys) => `select ${selected} ${within(keys, chosen?.joins)}
       order by e.inserted_at, e.uuid fetch first ${rows} rows with ties`,
     count: () => `select count(*) as rows ${inRange}`,
-    cuts: () => cutsOf(`select e.inserted_at, e.uuid as id ${inRange}`),
+    splitKeys: () => splitKeysQuery(`select e.inserted_at, e.uuid as id ${inRange}`),
   };
 }
 

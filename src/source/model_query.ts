@@ -28,7 +28,7 @@ export interface ModelQuery {
    * `inserted_at` and `id`, as texts of a sort key and in key order, of each row of the range whose position is a
    * multiple of the parameter `every`; not of the last one, behind which nothing is left.
    */
-  cuts(): string;
+  splitKeys(): string;
 }
 
 /** The values a ModelQuery reads; text, since that is what a setting holds. */
@@ -64,7 +64,7 @@ export const jsonColumn = (expression: string, type: string | undefined): string
  * The statement of `cuts` over rows with the columns `inserted_at` and `id`: numbered in one pass over their order, the
  * last of those that share a key stands for all of them.
  */
-export const cutsOf = (rows: string): string => `
+export const splitKeysQuery = (rows: string): string => `
   select to_char(inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as inserted_at, id::text as id
   from (
     select inserted_at, id, row_number() over in_order as position, rank() over in_order as first_position,

@@ -71,7 +71,7 @@ export async function* readPages(
     const select = query.page(rows, { after: from !== null, until: until !== null });
     const settings = statementSettings(query, range, { after: from, until });
     let taken = Math.ceil(rows * rowBytes);
-    await memory.takeRows(taken, reading);
+    await memory.reserveRows(taken, reading);
     try {
       const gathered = await connections.read(settings, reading, ({ connection, cancel }) =>
         copyOut(connection, select, query, { blockBytes, maxBytes: bounds.bytes, onEnough: cancel }),
@@ -79,11 +79,11 @@ export async function* readPages(
       taken -= gathered.bytes;
       return pageOf(gathered, rows);
     } finally {
-      memory.giveRows(taken);
+      memory.releaseRows(taken);
     }
   };
   const giveBack = (blocks: readonly RowBlock[]): void => {
-    for (const { block } of blocks) memory.giveRows(block.length);
+    for (const { block } of blocks) memory.releaseRows(block.length);
   };
 
   let page: Promise<Page> | undefined = readPage(after, assumedRowBytes);
@@ -108,7 +108,7 @@ export async function* readPages(
 }
 
 /** The memory of a caller that has no bounds. */
-const plentiful: RowMemory = { takeRows: () => Promise.resolve(), giveRows: () => undefined };
+const plentiful: RowMemory = { reserveRows: () => Promise.resolve(), releaseRows: () => undefined };
 
 const pageOf = ({ blocks, rows, bytes, cut }: GatheredBlocks, asked: number): Page => ({
   blocks,

@@ -1,6 +1,6 @@
-import { cutsOf, jsonColumn, parameter, type ModelQuery, type PageKeys } from './model_query.ts';
+import { splitKeysQuery, jsonColumn, parameter, type ModelQuery, type PageKeys } from './model_query.ts';
 import type { ColumnTypes, Relations } from './relations.ts';
-import { hiddenKey, rowQueryStatement } from './row_query/row_query_statement.ts';
+import { sortKeyColumns, rowQueryStatement } from './row_query/row_query_statement.ts';
 import { selectionConditions } from './selection_conditions.ts';
 import type { ExportedColumn, RowRange } from './source.ts';
 
@@ -26,7 +26,7 @@ const team = parameter('team_id', 'int');
  * What is newest of a distinct id is either its mapping or its person, so the rows are those of two branches, each in
  * the order of one relation's times. A page takes no more from a branch than it may hold itself: its cost does not grow
  * with what is left of the window.
- * @throws SelectionNotPossible, RowQueryFailed
+ * @throws UnsupportedSelection, RowQueryFailed
  */
 export function personsQuery(
   relations: Relations,
@@ -51,7 +51,7 @@ export function personsQuery(
       .map((branch) => `select ${columns(branch)} ${within(branch, { after: false, until: false })}`)
       .join(' union all ');
   return {
-    columns: chosen ? [...hiddenKey('distinct_id', 'text'), ...chosen.columns] : personsColumns,
+    columns: chosen ? [...sortKeyColumns('distinct_id', 'text'), ...chosen.columns] : personsColumns,
     key: chosen ? { inserted_at: 0, id: 1 } : { inserted_at: 7, id: 1 },
     settings: { ...conditions.settings, ...chosen?.settings },
     page: (rows, keys) => {
@@ -67,7 +67,8 @@ export function personsQuery(
         order by state._inserted_at, state.distinct_id`;
     },
     count: () => `select count(*) as rows from (${all(() => '')}) as state`,
-    cuts: () => cutsOf(all(({ time }) => `${time}::timestamptz as inserted_at, ${distinctId} as id`)),
+    splitKeys: () =>
+      splitKeysQuery(all(({ time }) => `${time}::timestamptz as inserted_at, ${distinctId} as id`)),
   };
 }
 

@@ -1,13 +1,13 @@
 import type { Settings } from '../config/settings.ts';
 import type { SortKey } from '../domain/run.ts';
-import { lookAtBarrier } from './barrier.ts';
+import { checkBarrier } from './barrier.ts';
 import { eventColumnTypes, eventsColumns, eventsQuery } from './events_query.ts';
 import type { ModelQuery } from './model_query.ts';
 import { readPages, statementSettings } from './pages.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
 import { columnTypesOf, relationsOf, type RelationSettings } from './relations.ts';
 import { connectToSource, type ReadTransaction } from './source_connection.ts';
-import { lookAtStandbyBarrier } from './standby_barrier.ts';
+import { checkStandbyBarrier } from './standby_barrier.ts';
 import type { RowRange, Source } from './source.ts';
 
 /** Marks exportd's own sessions; the barrier leaves them out. */
@@ -19,18 +19,18 @@ const spareConnections = 2;
 export type SourceSettings = RelationSettings &
   Pick<
     Settings,
-    | 'EXPORTD_PAGE_ROWS'
-    | 'EXPORTD_PAGE_BYTES'
+    | 'EXPORTD_SOURCE_PAGE_ROWS'
+    | 'EXPORTD_SOURCE_PAGE_SIZE'
     | 'EXPORTD_EXPORT_SLOTS'
-    | 'EXPORTD_SETTLE_MS'
-    | 'EXPORTD_SETTLE_POLL_MS'
-    | 'EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS'
+    | 'EXPORTD_SETTLE_DELAY'
+    | 'EXPORTD_SETTLE_POLL_INTERVAL'
+    | 'EXPORTD_SOURCE_STATEMENT_TIMEOUT'
   >;
 
 /**
  * The source in PostgreSQL; connects when first asked. Sessions that write rows to be exported must not go by
  * exportd's own application name, or the barrier does not wait for them.
- * @throws BadRelationName
+ * @throws InvalidRelationName
  */
 export function createSource({
   sourceUrl,
@@ -43,19 +43,19 @@ export function createSource({
   settings: SourceSettings;
 }): Source {
   const relations = relationsOf(settings);
-  const bounds = { rows: settings.EXPORTD_PAGE_ROWS, bytes: settings.EXPORTD_PAGE_BYTES };
+  const bounds = { rows: settings.EXPORTD_SOURCE_PAGE_ROWS, bytes: settings.EXPORTD_SOURCE_PAGE_SIZE };
   const connect = (url: string, maxConnections: number) =>
     connectToSource({
       sourceUrl: url,
       applicationName,
       maxConnections,
-      statementTimeoutMs: settings.EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS,
+      statementTimeoutMs: settings.EXPORTD_SOURCE_STATEMENT_TIMEOUT,
     });
   const connections = connect(sourceUrl, settings.EXPORTD_EXPORT_SLOTS + spareConnections);
   const primary = primaryUrl === undefined ? undefined : connect(primaryUrl, spareConnections);
   const barrier = {
-    settleMs: settings.EXPORTD_SETTLE_MS,
-    pollMs: settings.EXPORTD_SETTLE_POLL_MS,
+    settleMs: settings.EXPORTD_SETTLE_DELAY,
+    pollMs: settings.EXPORTD_SETTLE_POLL_INTERVAL,
     ownApplicationName: applicationName,
   };
 
@@ -75,10 +75,12 @@ export function createSource({
     columns: (model, { query } = {}) =>
       query?.fields.map(({ name, type }) => ({ name, type })) ??
       (model === 'events' ? eventsColumns : personsColumns),
-    lookAtBarrier: (cut, state) =>
+    checkBarrier: (cutoff, state) =>
       primary
-        ? lookAtStandbyBarrier({ primary, standby: connections }, cut, state, barrier)
-        : connections.read({}, undefined, ({ connection }) => lookAtBarrier(connection, cut, state, barrier)),
+        ? checkStandbyBarrier({ primary, standby: connections }, cutoff, state, barrier)
+        : connections.read({}, undefined, ({ connection }) =>
+            checkBarrier(connection, cutoff, state, barrier),
+          ),
     async countRows(range, signal) {
       return connections.read({}, signal, async ({ connection, set }) => {
         const query = await queryOf(connection, range);
@@ -87,11 +89,11 @@ export function createSource({
         return Number(rows[0]?.rows);
       });
     },
-    async cuts(range, every, signal) {
+    async splitKeys(range, every, signal) {
       return connections.read({}, signal, async ({ connection, set }) => {
         const query = await queryOf(connection, range);
         await set(statementSettings(query, range, { every }));
-        const { rows } = await connection.query<SortKey>(query.cuts());
+        const { rows } = await connection.query<SortKey>(query.splitKeys());
         return rows.map(({ inserted_at, id }) => ({ inserted_at, id }));
       });
     },

@@ -1,9 +1,9 @@
-import type { BoundValues } from './bound_values.ts';
-import { isNumeric, type JsonProperty } from './json_property.ts';
+import type { SettingParameters } from './setting_parameters.ts';
+import { isNumeric, type JsonProperty } from '../sql/json_property.ts';
 import type { FilterScalar, PropertyFilter, PropertyOperator } from './row_selection.ts';
 
 /** A condition on a property for one value of its filter, as SQL that is null or false where it does not hold. */
-type Condition = (property: JsonProperty, value: string, bind: BoundValues) => string;
+type Condition = (property: JsonProperty, value: string, bind: SettingParameters) => string;
 
 const compare =
   (operator: '<' | '<=' | '>' | '>='): Condition =>
@@ -13,7 +13,7 @@ const compare =
       : `${text} collate "C" ${operator} ${bind.text(value)}`;
 
 /** A date stands for all of its day in UTC. */
-const endOf = (value: string, bind: BoundValues): string =>
+const endOf = (value: string, bind: SettingParameters): string =>
   `${bind.timestamp(value)}${isDate(value) ? ` + interval '1 day'` : ''}`;
 const isDate = (value: string): boolean => !value.includes(':');
 
@@ -47,7 +47,11 @@ const negated: Readonly<Partial<Record<PropertyOperator, PropertyOperator>>> = {
  * A filter as an SQL condition that is never null. A list of values holds where one of them does, with a negative
  * operator where none of them does; an empty list always.
  */
-export function propertyCondition(filter: PropertyFilter, property: JsonProperty, bind: BoundValues): string {
+export function propertyCondition(
+  filter: PropertyFilter,
+  property: JsonProperty,
+  bind: SettingParameters,
+): string {
   const { operator } = filter;
   const values: readonly FilterScalar[] = isList(filter.value) ? filter.value : [filter.value];
   if (operator === 'is_set') return `${property.text} is not null`;
@@ -71,7 +75,7 @@ function inRange(
   inside: boolean,
   property: JsonProperty,
   [low = '', high = '']: readonly string[],
-  bind: BoundValues,
+  bind: SettingParameters,
 ): string {
   const [least, most]: [Condition, Condition] = inside
     ? [compare('>='), compare('<=')]
@@ -87,7 +91,7 @@ function inRange(
 function equalToAny(
   { text, isNumber, numeric }: JsonProperty,
   values: readonly FilterScalar[],
-  bind: BoundValues,
+  bind: SettingParameters,
 ): string {
   const numbers = values.filter((value) => typeof value === 'number').map(textOf);
   const texts = values.filter((value) => value !== null && typeof value !== 'number').map(textOf);

@@ -2,8 +2,8 @@ import type pg from 'pg';
 import type { Settings } from '../config/settings.ts';
 
 /** A relation's name in the settings that cannot be one; the message names it and says what is expected. */
-export class BadRelationName extends Error {
-  override readonly name = 'BadRelationName';
+export class InvalidRelationName extends Error {
+  override readonly name = 'InvalidRelationName';
 }
 
 /** A relation that the settings name and the source does not have, or that exportd's role may not see. */
@@ -28,12 +28,12 @@ const qualifiedName = new RegExp(`^(?:(${identifier})\\.)?(${identifier})$`);
 
 /**
  * Quotes `name`, `schema.name` or `"Any Schema"."Any Name"`; as in SQL, names without quotes are folded to lower case.
- * @throws BadRelationName
+ * @throws InvalidRelationName
  */
 export function quoteRelation(name: string): string {
   const match = qualifiedName.exec(name.trim());
   if (!match)
-    throw new BadRelationName(
+    throw new InvalidRelationName(
       `"${name}" is not the name of a relation: expected name, schema.name or "Any Schema"."Any Name".`,
     );
   return [match[1], match[2]]
@@ -42,7 +42,7 @@ export function quoteRelation(name: string): string {
     .join('.');
 }
 
-/** The relations of the settings. @throws BadRelationName */
+/** The relations of the settings. @throws InvalidRelationName */
 export const relationsOf = (settings: RelationSettings): Relations => ({
   events: quoteRelation(settings.EXPORTD_EVENTS_RELATION),
   persons: quoteRelation(settings.EXPORTD_PERSONS_RELATION),

@@ -1,5 +1,5 @@
-import { createBoundValues } from './bound_values.ts';
-import { jsonProperty } from './json_property.ts';
+import { createSettingParameters } from './setting_parameters.ts';
+import { jsonProperty } from '../sql/json_property.ts';
 import { propertyCondition } from './property_conditions.ts';
 import type { PropertyFilter, RowSelection } from './row_selection.ts';
 
@@ -24,22 +24,22 @@ export interface SelectionConditions {
 }
 
 /** A selection that speaks of what its model does not have; it was accepted by an oversight. */
-export class SelectionNotPossible extends Error {
-  override readonly name = 'SelectionNotPossible';
+export class UnsupportedSelection extends Error {
+  override readonly name = 'UnsupportedSelection';
 }
 
 /**
  * The conditions of a selection over a model's columns.
- * @throws SelectionNotPossible
+ * @throws UnsupportedSelection
  */
 export function selectionConditions(
   { include_events, exclude_events, filters }: RowSelection,
   columns: SelectableColumns,
 ): SelectionConditions {
-  const bind = createBoundValues();
+  const bind = createSettingParameters();
   const isOneOf = (names: readonly string[]): string => {
     if (columns.event === undefined)
-      throw new SelectionNotPossible('The names of events cannot select rows that are no events.');
+      throw new UnsupportedSelection('The names of events cannot select rows that are no events.');
     return `${columns.event} = any (${bind.texts(names)})`;
   };
   const conditions = [
@@ -48,7 +48,7 @@ export function selectionConditions(
     ...filters.map((filter) => {
       const document = columns.properties[filter.type];
       if (!document)
-        throw new SelectionNotPossible(`Filters of type '${filter.type}' cannot select these rows.`);
+        throw new UnsupportedSelection(`Filters of type '${filter.type}' cannot select these rows.`);
       const property = jsonProperty(document.expression, document.type, bind.text(filter.key));
       return propertyCondition(filter, property, bind);
     }),

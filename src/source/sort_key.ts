@@ -9,8 +9,8 @@ export interface Field {
 }
 
 /** A row whose place in the order cannot be told: a key column without a value, or with a time no text can give. */
-export class RowWithoutKey extends Error {
-  override readonly name = 'RowWithoutKey';
+export class MissingSortKey extends Error {
+  override readonly name = 'MissingSortKey';
 }
 
 /** The bytes of a field (from 0) of the binary COPY tuple at `tupleAt`; `end` lies before `start` for null. */
@@ -21,17 +21,17 @@ export function fieldOf(block: Buffer, tupleAt: number, field: number): Field {
   return { start, end: start + block.readInt32BE(at) };
 }
 
-/** The sort key of the tuple at `tupleAt`. @throws RowWithoutKey */
+/** The sort key of the tuple at `tupleAt`. @throws MissingSortKey */
 export function sortKeyAt(block: Buffer, tupleAt: number, { columns, key }: ModelQuery): SortKey {
   const time = fieldOf(block, tupleAt, key.inserted_at);
   const id = fieldOf(block, tupleAt, key.id);
   const idName = columns[key.id]?.name ?? 'id';
-  if (id.end < id.start) throw new RowWithoutKey(`A row of the source has no ${idName}.`);
+  if (id.end < id.start) throw new MissingSortKey(`A row of the source has no ${idName}.`);
   const idText =
     columns[key.id]?.type === 'uuid' ? uuidText(block, id.start) : block.toString('utf8', id.start, id.end);
   const inserted_at = time.end < time.start ? undefined : timestampText(block, time.start);
   if (inserted_at === undefined)
-    throw new RowWithoutKey(`The row with ${idName} ${idText} has no usable time of insertion.`);
+    throw new MissingSortKey(`The row with ${idName} ${idText} has no usable time of insertion.`);
   return { inserted_at, id: idText };
 }
 

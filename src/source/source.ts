@@ -4,7 +4,7 @@ import type { SortKey } from '../domain/run.ts';
 import type { ExportedColumn } from './columns.ts';
 import type { RowSelection } from './row_selection.ts';
 
-export { shownColumns, type ColumnType, type ExportedColumn } from './columns.ts';
+export { fileColumns, type ColumnType, type ExportedColumn } from './columns.ts';
 
 /** Which rows: one model of one project in one interval of insertion time, `[start, end)`, as far as they are selected. */
 export interface RowRange {
@@ -38,9 +38,9 @@ export interface RowBlock {
 /** Where a reader asks for the memory of the rows it reads, so that all readers of a process share what there is. */
 export interface RowMemory {
   /** Waits until so many bytes may be read. Rejects with the signal's reason when it is aborted. */
-  takeRows(bytes: number, signal: AbortSignal): Promise<void>;
+  reserveRows(bytes: number, signal: AbortSignal): Promise<void>;
   /** They are gone, or were fewer; a negative number says that they were more. */
-  giveRows(bytes: number): void;
+  releaseRows(bytes: number): void;
 }
 
 /** How blocks are read. */
@@ -57,21 +57,21 @@ export interface ReadingOptions {
 /** How far the wait for the source's open transactions has come; travels through a run workflow's history. */
 export type BarrierState =
   /** `looked`: that the cut has not settled was seen before. */
-  | { readonly phase: 'settling'; readonly looked?: true }
-  /** `holders` are virtual transactions that were open when the list was taken. */
-  | { readonly phase: 'transactions'; readonly holders: readonly string[] }
-  /** `holders` are prepared transactions that were listed after the others had ended. */
-  | { readonly phase: 'prepared'; readonly holders: readonly string[] }
+  | { readonly phase: 'settling'; readonly checked?: true }
+  /** `blockers` are virtual transactions that were open when the list was taken. */
+  | { readonly phase: 'transactions'; readonly blockers: readonly string[] }
+  /** `blockers` are prepared transactions that were listed after the others had ended. */
+  | { readonly phase: 'prepared'; readonly blockers: readonly string[] }
   /** The source is a standby that has not replayed its primary's log up to `position` yet. */
   | { readonly phase: 'replaying'; readonly position: string }
   | { readonly phase: 'open' };
 
 /** One look at the barrier: where it stands now and how long to wait before the next look (0 when it is open). */
-export interface BarrierLook {
+export interface BarrierCheck {
   readonly state: BarrierState;
   readonly wait_ms: number;
   /** Who holds it, in words for the export's log; empty when nobody does. */
-  readonly held_by: readonly string[];
+  readonly blocked_by: readonly string[];
 }
 
 /** What exportd reads: the rows of the projects, and the transactions that may still add to an interval. */
@@ -82,14 +82,14 @@ export interface Source {
    * Looks once whether every transaction that could still add rows below `cut` (ISO 8601) has ended; never waits
    * inside. Start with `{ phase: 'settling' }` and pass each answer's state to the next call.
    */
-  lookAtBarrier(cut: string, state: BarrierState): Promise<BarrierLook>;
+  checkBarrier(cutoff: string, state: BarrierState): Promise<BarrierCheck>;
   /** Rows of the range as of now. Rejects with the signal's reason when it is aborted. */
   countRows(range: RowRange, signal?: AbortSignal): Promise<number>;
   /**
    * Keys that cut a range into stretches of `every` rows, the last one shorter; each is the `until` of one stretch and
    * the `after` of the next. None for a range of at most `every` rows.
    */
-  cuts(range: RowRange, every: number, signal?: AbortSignal): Promise<readonly SortKey[]>;
+  splitKeys(range: RowRange, every: number, signal?: AbortSignal): Promise<readonly SortKey[]>;
   /**
    * The rows of a stretch in order, in blocks of about `blockBytes` (a row that is larger makes a block of its own). No
    * transaction is open while the caller works. An abort cancels the running statement in PostgreSQL and ends the

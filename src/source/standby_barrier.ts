@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { lookAtBarrier, type BarrierOptions } from './barrier.ts';
+import { checkBarrier, type BarrierOptions } from './barrier.ts';
 import type { SourceConnections } from './source_connection.ts';
-import type { BarrierLook, BarrierState } from './source.ts';
+import type { BarrierCheck, BarrierState } from './source.ts';
 
 type Connection = Pick<pg.ClientBase, 'query'>;
 
@@ -9,16 +9,16 @@ type Connection = Pick<pg.ClientBase, 'query'>;
  * The barrier of a source that is a standby: it is looked at on the primary, where rows are written, until it is open
  * there; then the standby has to replay what the primary had written by then. It is read from no earlier moment.
  */
-export async function lookAtStandbyBarrier(
+export async function checkStandbyBarrier(
   { primary, standby }: { readonly primary: SourceConnections; readonly standby: SourceConnections },
-  cut: string,
+  cutoff: string,
   state: BarrierState,
   options: BarrierOptions,
-): Promise<BarrierLook> {
+): Promise<BarrierCheck> {
   let position = state.phase === 'replaying' ? state.position : undefined;
   if (position === undefined) {
     const look = await primary.read({}, undefined, ({ connection }) =>
-      lookAtBarrier(connection, cut, state, options),
+      checkBarrier(connection, cutoff, state, options),
     );
     if (look.state.phase !== 'open') return look;
     // In a transaction that begins after the last look: what had committed by then lies before it.
@@ -27,11 +27,11 @@ export async function lookAtStandbyBarrier(
   const reached = await standby.read({}, undefined, ({ connection }) =>
     replayedPosition(connection, position),
   );
-  if (reached.enough) return { state: { phase: 'open' }, wait_ms: 0, held_by: [] };
+  if (reached.enough) return { state: { phase: 'open' }, wait_ms: 0, blocked_by: [] };
   return {
     state: { phase: 'replaying', position },
     wait_ms: options.pollMs,
-    held_by: [
+    blocked_by: [
       `the standby, which has replayed the primary's log up to ${reached.at} and not yet ${position}`,
     ],
   };

@@ -3,7 +3,7 @@ import { checkManifest } from './check_manifest.ts';
 import type { CheckContext, ManifestCheck } from './manifest_check.ts';
 import { intervalOf } from './ranges.ts';
 import { readManifest, type FoundManifest, type NamedInterval } from './manifests.ts';
-import { createTally } from './tally.ts';
+import { createFindingCollector } from './finding_collector.ts';
 import type { Finding, Note } from './report.ts';
 
 /** How often an interval is checked anew because it was exported again meanwhile. */
@@ -28,7 +28,7 @@ export async function checkInterval(context: CheckContext, interval: NamedInterv
     const { current, findings, notes } = await chooseManifest(context, interval);
     if (!current) return { interval, check: null, findings, notes };
     const check = await checkManifest(context, current);
-    const isWell = check.tally.findings().length === 0 && check.strays.length === 0;
+    const isWell = check.collector.findings().length === 0 && check.misplacedRows.length === 0;
     if (isWell || round === roundsMaximum || !(await isReplaced(context, current)))
       return { interval, check, findings, notes };
   }
@@ -42,22 +42,26 @@ async function chooseManifest(
   { definition, signal }: CheckContext,
   interval: NamedInterval,
 ): Promise<{ current: FoundManifest | null; findings: readonly Finding[]; notes: readonly Note[] }> {
-  const tally = createTally(interval, '');
+  const collector = createFindingCollector(interval, '');
   const manifests: FoundManifest[] = [];
   for (const name of interval.names) {
     const read = await readManifest(name, signal);
     if (!read) continue;
     const { manifest, text } = read;
     if (!manifest)
-      tally.add('manifest_unreadable', name.name, 'It is not a manifest of a version that is known here.');
+      collector.add(
+        'manifest_unreadable',
+        name.name,
+        'It is not a manifest of a version that is known here.',
+      );
     else if (manifest.batch_export_id !== definition.batch_export_id)
-      tally.add(
+      collector.add(
         'manifest_misnamed',
         name.name,
         `It says that it is of the batch export ${manifest.batch_export_id}.`,
       );
     else if (!isSame(interval, intervalOf(manifest)))
-      tally.add(
+      collector.add(
         'manifest_misnamed',
         name.name,
         `It says that it is of ${manifest.data_interval_start} to ${manifest.data_interval_end}.`,
@@ -67,10 +71,10 @@ async function chooseManifest(
   manifests.sort((one, other) => other.manifest.generation - one.manifest.generation);
   const [current, ...older] = manifests;
   for (const { name, manifest } of older)
-    tally.note(
+    collector.note(
       `${name} is of generation ${manifest.generation}; generation ${current?.manifest.generation} counts, ${current?.name}.`,
     );
-  return { current: current ?? null, findings: tally.findings(), notes: tally.notes() };
+  return { current: current ?? null, findings: collector.findings(), notes: collector.notes() };
 }
 
 const isSame = (one: { start: string; end: string }, other: { start: string; end: string }): boolean =>

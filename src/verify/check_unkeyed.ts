@@ -3,12 +3,12 @@ import type { CheckContext, ManifestCheck } from './manifest_check.ts';
 import { checkedRows, type FileReading } from './checked_files.ts';
 import { unkeyedDifferences } from './compare_unkeyed.ts';
 import { endingsOf } from './files/read_rows.ts';
-import { createEventJudge } from './judge.ts';
+import { createEventClassifier } from './difference_classifier.ts';
 import type { FoundManifest } from './manifests.ts';
 import type { RejectedRows } from './rejected_rows.ts';
 import { OutOfOrder, sortableRows } from './row_order.ts';
 import type { RowShape, VerifiedRow } from './row.ts';
-import { counted } from './counted_rows.ts';
+import { observeRows } from './observe_rows.ts';
 
 /** A manifest whose files hold what the owner's query chooses, and not what tells rows apart. */
 export interface UnkeyedManifest {
@@ -27,38 +27,38 @@ export async function checkUnkeyed(
   { source }: Pick<CheckContext, 'source'>,
   { found, range, reading, shape, rejected }: UnkeyedManifest,
 ): Promise<ManifestCheck> {
-  const { tally, totals } = reading;
+  const { collector, totals } = reading;
   const files = checkedRows(reading, found.manifest.files, shape);
   const result = (source_rows: number | null): ManifestCheck => ({
     found,
-    tally,
+    collector,
     ...totals,
     source_rows,
     hasKeys: false,
     disordered: false,
-    strays: [],
+    misplacedRows: [],
   });
   if (range.model === 'persons') {
-    tally.note(
+    collector.note(
       'Its files have not both _inserted_at and distinct_id: their rows were not compared with the source.',
     );
     await readAll(files);
     return result(null);
   }
   const rows = { source: 0 };
-  const judge = createEventJudge(tally, rejected);
+  const classifier = createEventClassifier(collector, rejected);
   try {
-    const sourceRows = counted(source.rows(range, shape), () => (rows.source += 1));
+    const sourceRows = observeRows(source.rows(range, shape), () => (rows.source += 1));
     const jsonNullIsNull = found.manifest.files.some(({ key }) => endingsOf(key).format === 'jsonl');
     for await (const difference of unkeyedDifferences(files, sourceRows, {
       columns: shape.columns,
       jsonNullIsNull,
     }))
-      await judge.see(difference);
-    await judge.finish();
+      await classifier.add(difference);
+    await classifier.finish();
   } catch (error) {
     if (!(error instanceof OutOfOrder)) throw error;
-    tally.note(
+    collector.note(
       `Its rows were not compared: more than ${sortableRows} of them are not where the source has them.`,
     );
     return result(null);

@@ -1,9 +1,9 @@
-import { DestinationFault } from '../destination/destination.ts';
+import { DestinationError } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import type { BucketReader, OpenObject } from '../destination/s3/reading.ts';
 import { crcText, measuring, readRows, type Measure } from './files/read_rows.ts';
 import { compareKeys, FileUnreadable, type RowShape, type VerifiedRow } from './row.ts';
-import type { Tally } from './tally.ts';
+import type { FindingCollector } from './finding_collector.ts';
 
 type ManifestFile = Manifest['files'][number];
 
@@ -16,7 +16,7 @@ export interface ReadTotals {
 /** What reading a manifest's files needs. */
 export interface FileReading {
   readonly reader: BucketReader;
-  readonly tally: Tally;
+  readonly collector: FindingCollector;
   readonly totals: ReadTotals;
   readonly signal: AbortSignal;
 }
@@ -31,14 +31,14 @@ export async function* checkedRows(
 }
 
 async function* checkedFile(
-  { reader, tally, totals, signal }: FileReading,
+  { reader, collector, totals, signal }: FileReading,
   file: ManifestFile,
   shape: RowShape,
 ): AsyncGenerator<VerifiedRow> {
   const name = reader.nameOf(file.key);
   const object = await reader.open(file.key, signal);
   if (!object) {
-    tally.add(
+    collector.add(
       'file_missing',
       name,
       `The object is not there; the manifest says that it has ${file.rows} rows.`,
@@ -62,14 +62,18 @@ async function* checkedFile(
   }
   totals.rows += rows;
   totals.bytes += object.bytes;
-  const changed = await changeOf(reader, file, object, measure, signal);
-  if (changed !== undefined) tally.add('file_changed', name, changed);
+  const problem = await changeOf(reader, file, object, measure, signal);
+  if (problem !== undefined) collector.add('file_changed', name, problem);
   if (unreadable !== undefined)
-    tally.add('file_unreadable', name, `The object cannot be read behind its row ${rows}: ${unreadable}.`);
+    collector.add(
+      'file_unreadable',
+      name,
+      `The object cannot be read behind its row ${rows}: ${unreadable}.`,
+    );
   else if (rows !== file.rows)
-    tally.add('file_rows', name, `The object has ${rows} rows; the manifest says ${file.rows}.`);
+    collector.add('file_rows', name, `The object has ${rows} rows; the manifest says ${file.rows}.`);
   if (outside > 0)
-    tally.add(
+    collector.add(
       'file_order',
       name,
       `Rows of the object lie outside the keys that the manifest gives it.`,
@@ -111,4 +115,4 @@ async function measureObject(
 }
 
 const isReplaced = (error: unknown): boolean =>
-  error instanceof DestinationFault && error.type === 'ObjectReplaced';
+  error instanceof DestinationError && error.type === 'ObjectReplaced';

@@ -1,13 +1,13 @@
-import { compactSql } from './compact_value.ts';
+import { digestSql } from './value_digest.ts';
 
 /** A value in SQL as it is compared. */
 
 /** What stands for a text of any length. */
-export const text = (expression: string): string => compactSql(plain(expression));
+export const text = (expression: string): string => digestSql(plain(expression));
 
 /** What stands for JSON as it was stored, without the line breaks that lay it out, which `jsonb` never has. */
 export const json = (expression: string, type: string | undefined): string =>
-  compactSql(
+  digestSql(
     type === 'jsonb' ? plain(expression) : `replace(replace(${plain(expression)}, E'\\n', ''), E'\\r', '')`,
   );
 

@@ -1,10 +1,10 @@
-import type { CompactValue } from './compact_value.ts';
+import type { ValueDigest } from './value_digest.ts';
 import { compareKeys, type ComparedColumn, type VerifiedRow } from './row.ts';
 
 /** Where a file and the source differ. */
 export type Difference =
-  | { readonly kind: 'lost' | 'doubled' | 'unexpected'; readonly row: VerifiedRow }
-  | { readonly kind: 'changed'; readonly row: VerifiedRow; readonly columns: readonly string[] };
+  | { readonly kind: 'missing' | 'duplicate' | 'unexpected'; readonly row: VerifiedRow }
+  | { readonly kind: 'mismatched'; readonly row: VerifiedRow; readonly columns: readonly string[] };
 
 /** What of two rows is compared. */
 export interface CompareOptions {
@@ -86,11 +86,11 @@ function* compareGroups(
     const columns = options.columns
       .filter((column, index) => !sameValue(file.values[index], row.values[index], column, options))
       .map(({ name }) => name);
-    if (columns.length > 0) yield { kind: 'changed', row: file, columns };
+    if (columns.length > 0) yield { kind: 'mismatched', row: file, columns };
   }
-  for (const row of source.slice(files.length)) yield { kind: 'lost', row };
+  for (const row of source.slice(files.length)) yield { kind: 'missing', row };
   for (const [index, row] of files.slice(source.length).entries())
-    yield { kind: source.length + index > 0 ? 'doubled' : 'unexpected', row };
+    yield { kind: source.length + index > 0 ? 'duplicate' : 'unexpected', row };
 }
 
 /** Rows of one key, each with its counterpart; where there are several, those of equal values belong together. */
@@ -112,8 +112,8 @@ const byValues = (one: VerifiedRow, other: VerifiedRow): number =>
   JSON.stringify(one.values) < JSON.stringify(other.values) ? -1 : 1;
 
 const sameValue = (
-  file: CompactValue | undefined,
-  source: CompactValue | undefined,
+  file: ValueDigest | undefined,
+  source: ValueDigest | undefined,
   column: ComparedColumn,
   options: CompareOptions,
 ): boolean => file === source || canonical(file, column, options) === canonical(source, column, options);
@@ -122,15 +122,15 @@ const sameValue = (
 export const canonicalValues = (
   values: VerifiedRow['values'],
   options: CompareOptions,
-): readonly (CompactValue | undefined)[] =>
+): readonly (ValueDigest | undefined)[] =>
   options.columns.map((column, index) => canonical(values[index], column, options));
 
 /** JSON lines have null for what JSON has no number for, and for the JSON value null. */
 function canonical(
-  value: CompactValue | undefined,
+  value: ValueDigest | undefined,
   { type }: ComparedColumn,
   { jsonNullIsNull }: CompareOptions,
-): CompactValue | undefined {
+): ValueDigest | undefined {
   if (value === null || value === undefined) return value;
   if (type === 'json') return jsonNullIsNull && value === 'null' ? null : value;
   if (type !== 'double') return value;

@@ -12,8 +12,8 @@ export async function* unkeyedDifferences(
   sourceRows: AsyncGenerator<VerifiedRow>,
   options: CompareOptions,
 ): AsyncGenerator<Difference> {
-  const left = new Map<string, { kind: 'lost' | 'unexpected'; rows: VerifiedRow[] }>();
-  const take = (kind: 'lost' | 'unexpected', row: VerifiedRow): void => {
+  const left = new Map<string, { kind: 'missing' | 'unexpected'; rows: VerifiedRow[] }>();
+  const take = (kind: 'missing' | 'unexpected', row: VerifiedRow): void => {
     const values = JSON.stringify(canonicalValues(row.values, options));
     const open = left.get(values);
     if (!open) left.set(values, { kind, rows: [row] });
@@ -30,7 +30,7 @@ export async function* unkeyedDifferences(
       if (!file.done) take('unexpected', { ...file.value, id: `row ${number} of its files` });
       // Without values nothing tells which of the source's rows is missing.
       if (!source.done)
-        take('lost', options.columns.length > 0 ? source.value : { ...source.value, id: '(any)' });
+        take('missing', options.columns.length > 0 ? source.value : { ...source.value, id: '(any)' });
       if (file.done && source.done) break;
     }
   } finally {

@@ -2,7 +2,7 @@ import type { FoundManifest } from './manifests.ts';
 import type { RangeContext } from './ranges.ts';
 import type { VerifiedRow } from './row.ts';
 import type { SourceRows } from './source_rows.ts';
-import type { Tally } from './tally.ts';
+import type { FindingCollector } from './finding_collector.ts';
 
 /** What checking manifests needs. */
 export interface CheckContext extends RangeContext {
@@ -14,7 +14,7 @@ export interface CheckContext extends RangeContext {
 /** What was found behind a manifest. */
 export interface ManifestCheck {
   readonly found: FoundManifest;
-  readonly tally: Tally;
+  readonly collector: FindingCollector;
   readonly rows: number;
   readonly bytes: number;
   readonly source_rows: number | null;
@@ -23,5 +23,5 @@ export interface ManifestCheck {
   /** Whether the rows of its files have to be sorted before they can be compared. */
   readonly disordered: boolean;
   /** Rows that belong to another interval. */
-  readonly strays: readonly VerifiedRow[];
+  readonly misplacedRows: readonly VerifiedRow[];
 }

@@ -1,17 +1,17 @@
 import type { Manifest } from '../destination/manifest.ts';
 import { compareKeys } from './row.ts';
-import type { Tally } from './tally.ts';
+import type { FindingCollector } from './finding_collector.ts';
 
 /** Checks what a manifest says against itself, and notes what a reader may want to know. */
-export function checkSums(manifest: Manifest, name: string, tally: Tally): void {
-  const wrong = (detail: string) => tally.add('manifest_inconsistent', name, detail);
+export function checkSums(manifest: Manifest, name: string, collector: FindingCollector): void {
+  const wrong = (detail: string) => collector.add('manifest_inconsistent', name, detail);
   for (const member of ['rows', 'bytes'] as const) {
     const sum = manifest.files.reduce((total, file) => total + file[member], 0);
     if (sum !== manifest[member])
       wrong(`The manifest says ${manifest[member]} ${member}; its files have ${sum} together.`);
   }
   if (new Set(manifest.files.map(({ key }) => key)).size !== manifest.files.length)
-    tally.add('file_shared', name, 'The manifest names a file twice.');
+    collector.add('file_shared', name, 'The manifest names a file twice.');
   let reached: { key: string; last: NonNullable<Manifest['files'][number]['last']> } | undefined;
   for (const { key, first, last } of manifest.files) {
     if (!first || !last) continue;
@@ -20,10 +20,10 @@ export function checkSums(manifest: Manifest, name: string, tally: Tally): void 
     reached = { key, last };
   }
   if (!manifest.settled)
-    tally.note('A transaction was still open when it was read, which may have added rows since.');
+    collector.note('A transaction was still open when it was read, which may have added rows since.');
   const accounted = manifest.rows + manifest.rejected;
   if (manifest.source_rows !== accounted)
-    tally.note(
+    collector.note(
       `Right after it was read, the source had ${manifest.source_rows} rows; ${accounted} were read.`,
     );
 }

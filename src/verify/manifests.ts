@@ -1,14 +1,14 @@
 import { buffer } from 'node:stream/consumers';
-import { DestinationFault } from '../destination/destination.ts';
+import { DestinationError } from '../destination/destination.ts';
 import { parseManifest, type Manifest } from '../destination/manifest.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { touches, type TimeRange } from './coverage.ts';
-import type { Place } from './places.ts';
+import type { ExportLocation } from './locations.ts';
 import type { Finding, Note } from './report.ts';
 
 /** A manifest's object, known by its name alone. */
 export interface ManifestName {
-  readonly place: Place;
+  readonly location: ExportLocation;
   readonly key: string;
   /** The full name for people. */
   readonly name: string;
@@ -51,21 +51,21 @@ function intervalOfName(name: string): DataInterval | undefined {
 
 /**
  * Lists the manifests of the intervals that touch the range, in every place of the export.
- * @throws DestinationFault when the place in force cannot be listed; of another one it is a note.
+ * @throws DestinationError when the place in force cannot be listed; of another one it is a note.
  */
 export async function listManifests(
-  places: readonly Place[],
+  locations: readonly ExportLocation[],
   range: TimeRange,
   signal: AbortSignal,
 ): Promise<Listing> {
   const intervals = new Map<string, { start: string; end: string; names: ManifestName[] }>();
   const findings: Finding[] = [];
   const notes: Note[] = [];
-  for (const place of places)
-    for (const folder of place.manifestFolders)
+  for (const location of locations)
+    for (const folder of location.manifestFolders)
       try {
-        for await (const key of place.reader.listKeys(folder, signal)) {
-          const found = { place, key, name: place.reader.nameOf(key) };
+        for await (const key of location.reader.listKeys(folder, signal)) {
+          const found = { location, key, name: location.reader.nameOf(key) };
           const interval = intervalOfName(key.slice(folder.length));
           if (!interval) findings.push(misnamed(found.name, 'its name is not that of an interval'));
           else if (touches(interval, range)) {
@@ -76,8 +76,8 @@ export async function listManifests(
           }
         }
       } catch (error) {
-        if (place.current || !(error instanceof DestinationFault)) throw error;
-        const detail = `Manifests below ${place.reader.nameOf(folder)}, where the export wrote before, could not be listed: ${error.message}`;
+        if (location.current || !(error instanceof DestinationError)) throw error;
+        const detail = `Manifests below ${location.reader.nameOf(folder)}, where the export wrote before, could not be listed: ${error.message}`;
         notes.push({ start: null, end: null, detail });
       }
   return { intervals: [...intervals.values()], findings, notes };
@@ -98,7 +98,7 @@ export async function readManifest(
   name: ManifestName,
   signal: AbortSignal,
 ): Promise<{ readonly text: string; readonly manifest: Manifest | undefined } | null> {
-  const object = await name.place.reader.open(name.key, signal);
+  const object = await name.location.reader.open(name.key, signal);
   if (!object) return null;
   const text = (await buffer(object.chunks)).toString('utf8');
   return { text, manifest: parseManifest(text) };

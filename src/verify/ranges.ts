@@ -3,8 +3,8 @@ import { storedSelection } from '../destination/row_selections.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RowRange } from '../source/source.ts';
 import { everyRow } from '../source/row_selection.ts';
-import type { ExportDefinition, FindVersion } from './places.ts';
-import type { Tally } from './tally.ts';
+import type { ExportDefinition, FindVersion } from './locations.ts';
+import type { FindingCollector } from './finding_collector.ts';
 
 /** The interval of a manifest. */
 export const intervalOf = ({ data_interval_start, data_interval_end }: Manifest): DataInterval => ({
@@ -25,13 +25,13 @@ export interface RangeContext {
 export async function rangeOfManifest(
   context: RangeContext,
   manifest: Manifest,
-  tally: Tally,
+  collector: FindingCollector,
   name: string,
 ): Promise<RowRange> {
   const range = await currentRange(context, intervalOf(manifest));
   const version = await context.findVersion(manifest.config_version);
   if (!version)
-    tally.add(
+    collector.add(
       'manifest_inconsistent',
       name,
       `The export's config has no version ${manifest.config_version}.`,

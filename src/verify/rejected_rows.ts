@@ -1,4 +1,4 @@
-import { DestinationFault } from '../destination/destination.ts';
+import { DestinationError } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import type { FileReading } from './checked_files.ts';
 import { readMemberTexts } from './files/json_lines.ts';
@@ -14,7 +14,7 @@ export interface RejectedRows {
 
 /** Reads the ids of the rejected rows, all into memory; whatever is wrong with their file is tallied. */
 export async function readRejectedRows(
-  { reader, tally, signal }: FileReading,
+  { reader, collector, signal }: FileReading,
   { rejected, rejected_file: file }: Manifest,
 ): Promise<RejectedRows> {
   const ids = new Map<string, number>();
@@ -23,7 +23,7 @@ export async function readRejectedRows(
     const name = reader.nameOf(file.key);
     const object = await reader.open(file.key, signal);
     if (!object)
-      tally.add('file_missing', name, `The object with the ${file.rows} rejected rows is not there.`);
+      collector.add('file_missing', name, `The object with the ${file.rows} rejected rows is not there.`);
     else {
       const measure: Measure = { bytes: 0, crc: 0 };
       try {
@@ -32,13 +32,13 @@ export async function readRejectedRows(
           count += 1;
         }
         if (measure.bytes !== file.bytes || crcText(measure.crc) !== file.crc32)
-          tally.add(
+          collector.add(
             'file_changed',
             name,
             'The object has not the bytes and the CRC-32 that the manifest gives it.',
           );
         if (count !== file.rows)
-          tally.add(
+          collector.add(
             'file_rows',
             name,
             `The object has ${count} rejected rows; the manifest says ${file.rows}.`,
@@ -46,10 +46,10 @@ export async function readRejectedRows(
       } catch (error) {
         if (
           !(error instanceof FileUnreadable) &&
-          !(error instanceof DestinationFault && error.type === 'ObjectReplaced')
+          !(error instanceof DestinationError && error.type === 'ObjectReplaced')
         )
           throw error;
-        tally.add(
+        collector.add(
           'file_unreadable',
           name,
           `The object with the rejected rows cannot be read: ${error.message}.`,
@@ -57,8 +57,8 @@ export async function readRejectedRows(
       }
     }
   }
-  if (rejected === 1) tally.note('1 row was rejected, since the format cannot hold it.');
-  if (rejected > 1) tally.note(`${rejected} rows were rejected, since the format cannot hold them.`);
+  if (rejected === 1) collector.note('1 row was rejected, since the format cannot hold it.');
+  if (rejected > 1) collector.note(`${rejected} rows were rejected, since the format cannot hold them.`);
   return {
     count: rejected,
     take(id) {

@@ -21,13 +21,13 @@ export type FindingKind =
   /** An object that two manifests name. */
   | 'file_shared'
   /** Rows that are in the source and in no file. */
-  | 'lost'
+  | 'missing'
   /** Rows that are twice in a manifest, or in two of them. */
-  | 'doubled'
+  | 'duplicate'
   /** Rows that are in a file and not in the source, where they may have been deleted since. */
   | 'unexpected'
   /** Rows whose values are not those of the source. */
-  | 'changed';
+  | 'mismatched';
 
 /** A row by the name people know it by: uuid of an event, distinct_id of a person. */
 export interface NamedRow {
@@ -92,10 +92,10 @@ export interface VerificationReport {
     readonly rows: number;
     readonly bytes: number;
     readonly rejected: number;
-    readonly lost: number;
-    readonly doubled: number;
+    readonly missing: number;
+    readonly duplicate: number;
     readonly unexpected: number;
-    readonly changed: number;
+    readonly mismatched: number;
     readonly gaps: number;
   };
   readonly intervals: readonly IntervalReport[];

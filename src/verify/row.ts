@@ -1,4 +1,4 @@
-import type { CompactValue } from './compact_value.ts';
+import type { ValueDigest } from './value_digest.ts';
 
 /** A row as it is compared. */
 export interface VerifiedRow {
@@ -7,7 +7,7 @@ export interface VerifiedRow {
   /** uuid of an event, distinct_id of a person. */
   readonly id: string;
   /** Values of the compared columns, in their order; undefined where a file does not have the column. */
-  readonly values: readonly (CompactValue | undefined)[];
+  readonly values: readonly (ValueDigest | undefined)[];
 }
 
 /** A column that is compared. */

@@ -29,16 +29,16 @@ export async function* sorted(rows: AsyncIterable<VerifiedRow>): AsyncGenerator<
   yield* gathered.sort(compareKeys);
 }
 
-/** Passes the rows of an interval on and hands all others to `onStray`. */
+/** Passes the rows of an interval on and hands all others to `onMisplacedRow`. */
 export async function* within(
   rows: AsyncIterable<VerifiedRow>,
   interval: DataInterval,
-  onStray: (row: VerifiedRow) => void,
+  onMisplacedRow: (row: VerifiedRow) => void,
 ): AsyncGenerator<VerifiedRow> {
   const [start, end] = [microsecondText(interval.start), microsecondText(interval.end)];
   for await (const row of rows) {
     if (row.inserted_at >= start && row.inserted_at < end) yield row;
-    else onStray(row);
+    else onMisplacedRow(row);
   }
 }
 

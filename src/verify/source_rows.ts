@@ -3,7 +3,7 @@ import { eventColumnTypes } from '../source/events_query.ts';
 import { columnTypesOf, type Relations } from '../source/relations.ts';
 import type { SourceConnections } from '../source/source_connection.ts';
 import type { RowRange } from '../source/source.ts';
-import type { CompactValue } from './compact_value.ts';
+import type { ValueDigest } from './value_digest.ts';
 import { CannotVerify } from './report.ts';
 import type { ComparedColumn, RowKey, RowShape, VerifiedRow } from './row.ts';
 import { newestStates, statementsFor, type Statement } from './source_statements.ts';
@@ -41,11 +41,11 @@ export function createSourceRows(
 ): SourceRows {
   const statementsOf = async (range: RowRange) =>
     statementsFor(range, relations, await readTypes(range, connections, relations, signal).catch(refuse));
-  const query = ({ text, values, settings }: Statement): Promise<CompactValue[][]> =>
+  const query = ({ text, values, settings }: Statement): Promise<ValueDigest[][]> =>
     connections
       .read(settings, signal, async ({ connection }) => {
         const parameters = { text, values: [...values], rowMode: 'array' } as const;
-        return (await connection.query<CompactValue[]>(parameters)).rows;
+        return (await connection.query<ValueDigest[]>(parameters)).rows;
       })
       .catch(refuse);
 
@@ -53,7 +53,7 @@ export function createSourceRows(
     const limit = shape.columns.length > 0 ? pageRows.deep : pageRows.shallow;
     const statements = await statementsOf(range);
     for (let after: RowKey | null = null; ;) {
-      const page: CompactValue[][] = await query(statements.page(shape.columns, after, limit));
+      const page: ValueDigest[][] = await query(statements.page(shape.columns, after, limit));
       for (const [inserted_at, id, ...values] of page)
         yield { inserted_at: inserted_at ?? '', id: id ?? '', values };
       const [inserted_at, id] = page.at(-1) ?? [];

@@ -1,7 +1,7 @@
 import type { Relations } from '../source/relations.ts';
 import { selectionConditions } from '../source/selection_conditions.ts';
 import type { RowRange } from '../source/source.ts';
-import { chosenColumns } from './chosen_columns.ts';
+import { queryColumns } from './query_columns.ts';
 import { json, plain, text, time } from './comparable_values.ts';
 import type { ComparedColumn, RowKey } from './row.ts';
 import type { SourceTypes } from './source_types.ts';
@@ -25,7 +25,7 @@ export interface RangeStatements {
   count(): Statement;
 }
 
-/** The statements for a range, by the columns that the relations have. @throws SelectionNotPossible */
+/** The statements for a range, by the columns that the relations have. @throws UnsupportedSelection */
 export const statementsFor = (range: RowRange, relations: Relations, types: SourceTypes): RangeStatements =>
   range.model === 'events'
     ? eventStatements(range, relations, types)
@@ -37,7 +37,7 @@ function eventStatements(range: RowRange, relations: Relations, types: SourceTyp
   const person = carriesPerson
     ? { expression: 'e.person_properties', type: types.events?.get('person_properties') }
     : { expression: personOfEvent(relations), type: types.persons?.get('properties') };
-  const chosen = chosenColumns(range, relations, types, {
+  const chosen = queryColumns(range, relations, types, {
     sql: (name) =>
       name === 'person_properties'
         ? person.expression
@@ -123,7 +123,7 @@ export const newestStates = (
 
 function personStatements(range: RowRange, relations: Relations, types: SourceTypes): RangeStatements {
   const { team_id, interval, selection } = range;
-  const chosen = chosenColumns(range, relations, types, {
+  const chosen = queryColumns(range, relations, types, {
     sql: (name) => stateColumns[name] ?? 'null',
     jsonType: () => types.persons?.get('properties'),
   });

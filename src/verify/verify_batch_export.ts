@@ -1,29 +1,29 @@
 import { applicationName } from '../source/postgres_source.ts';
 import { relationsOf } from '../source/relations.ts';
 import { connectToSource, type SourceConnections } from '../source/source_connection.ts';
-import { findOverlaps, findSharedFiles, judgeStrays } from './across_manifests.ts';
+import { findOverlaps, findSharedFiles, reportMisplacedRows } from './cross_manifest_checks.ts';
 import { checkInterval, type IntervalCheck } from './check_interval.ts';
 import type { CheckContext } from './manifest_check.ts';
 import { coverageOf, sortIntervals, type TimeRange } from './coverage.ts';
 import { listManifests, type NamedInterval } from './manifests.ts';
 import {
   createVersionFinder,
-  openPlaces,
+  openLocations,
   readDefinition,
   type ExportDefinition,
-  type OpenedPlaces,
-  type PlaceDependencies,
-} from './places.ts';
+  type OpenedLocations,
+  type LocationDependencies,
+} from './locations.ts';
 import { currentRange, intervalOf } from './ranges.ts';
 import { CannotVerify, type Finding, type VerificationReport } from './report.ts';
 import { createSourceRows } from './source_rows.ts';
-import { summarise } from './summarise.ts';
+import { summarize } from './summarize.ts';
 
 /** Intervals that are checked at the same time: most of the time of a small one is waiting for answers. */
 const concurrency = 4;
 
 /** What verifying works with: the control database for the export's definition and configs, never for its runs. */
-export interface VerifyDependencies extends PlaceDependencies {
+export interface VerifyDependencies extends LocationDependencies {
   readonly sourceUrl: string;
 }
 
@@ -42,8 +42,8 @@ export interface VerifyOptions {
 
 /**
  * Compares what an export has written with the source, through manifests and objects alone, as a reader finds them.
- * @throws CannotVerify when there is no such export; DestinationFault when its bucket cannot be read; SecretUnreadable,
- * BadRelationName, RelationNotFound; errors of the databases.
+ * @throws CannotVerify when there is no such export; DestinationError when its bucket cannot be read; SecretUnreadable,
+ * InvalidRelationName, RelationNotFound; errors of the databases.
  */
 export async function verifyBatchExport(
   dependencies: VerifyDependencies,
@@ -51,24 +51,24 @@ export async function verifyBatchExport(
 ): Promise<VerificationReport> {
   const { sourceUrl, settings } = dependencies;
   const definition = await readDefinition(dependencies.pool, options.batchExportId);
-  const opened = await openPlaces(dependencies, definition);
+  const opened = await openLocations(dependencies, definition);
   const connections = connectToSource({
     sourceUrl,
     applicationName,
     maxConnections: concurrency,
-    statementTimeoutMs: settings.EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS,
+    statementTimeoutMs: settings.EXPORTD_SOURCE_STATEMENT_TIMEOUT,
   });
   try {
     return await verify(definition, opened, connections, options, dependencies);
   } finally {
-    for (const { reader } of opened.places) reader.close();
+    for (const { reader } of opened.locations) reader.close();
     await connections.close();
   }
 }
 
 async function verify(
   definition: ExportDefinition,
-  { places, notes }: OpenedPlaces,
+  { locations, notes }: OpenedLocations,
   connections: SourceConnections,
   options: VerifyOptions,
   { pool, settings }: VerifyDependencies,
@@ -78,17 +78,17 @@ async function verify(
   const source = createSourceRows(connections, relationsOf(settings), signal);
   const findVersion = createVersionFinder(pool, definition);
   const context: CheckContext = { source, definition, findVersion, deep, signal };
-  const listing = await listManifests(places, range, signal);
+  const listing = await listManifests(locations, range, signal);
   const intervals = await checkAll(context, sortIntervals(listing.intervals), options.onProgress);
   const checks = intervals.flatMap(({ check }) => check ?? []);
-  const relist = async () => (await listManifests(places, range, signal)).intervals;
+  const relist = async () => (await listManifests(locations, range, signal)).intervals;
   const across = [
     ...(await findGaps(context, intervals, range, relist)),
     ...(await findOverlaps(context, checks)),
     ...findSharedFiles(checks),
-    ...(await judgeStrays(context, checks)),
+    ...(await reportMisplacedRows(context, checks)),
   ];
-  return summarise(definition.batch_export_id, { deep, ...range }, intervals, {
+  return summarize(definition.batch_export_id, { deep, ...range }, intervals, {
     findings: [...listing.findings, ...across],
     notes: [...notes, ...listing.notes],
   });

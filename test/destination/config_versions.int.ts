@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createKeyRing, SecretUnreadable } from '../../src/config/key_ring.ts';
 import {
-  ConfigMissing,
+  ConfigVersionNotFound,
   mergeConfig,
   readConfig,
   readPublicConfig,
@@ -126,6 +126,6 @@ describe('stored configs', () => {
       [id, other],
     );
     await expect(readConfig(database.pool, keyRing, other, 1)).rejects.toThrow(SecretUnreadable);
-    await expect(readPublicConfig(database.pool, id, 9)).rejects.toThrow(ConfigMissing);
+    await expect(readPublicConfig(database.pool, id, 9)).rejects.toThrow(ConfigVersionNotFound);
   });
 });

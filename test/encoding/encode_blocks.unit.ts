@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createByteBudget } from '../../src/encoding/byte_budget.ts';
+import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';
 import { encodeBlocks } from '../../src/encoding/encode_blocks.ts';
 import type { EncodedBlock } from '../../src/encoding/encoder.ts';
 import type { RowBlock } from '../../src/source/source.ts';
@@ -54,7 +54,7 @@ function createEncoder() {
 
 const immediately = { encode: (rows: RowBlock) => Promise.resolve(encodedOf(rows)) };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
-const createAccount = () => createByteBudget(1_000).openAccount();
+const createAccount = () => createMemoryBudget(1_000).openReservation();
 
 describe('encodeBlocks', () => {
   it('gives blocks out in their order, whichever is ready first, and takes no more than may be under way', async () => {
@@ -83,24 +83,24 @@ describe('encodeBlocks', () => {
   });
 
   it('gives rows back when they are encoded, and encoded bytes when they are released', async () => {
-    const budget = createByteBudget(25);
-    const memory = budget.openAccount();
+    const budget = createMemoryBudget(25);
+    const memory = budget.openReservation();
     const encoder = createEncoder();
     const { blocks } = createBlocks(2);
-    await memory.takeRows(20, new AbortController().signal);
-    memory.addEncoded(10);
-    expect(memory.isOver()).toBe(true);
+    await memory.reserveRows(20, new AbortController().signal);
+    memory.reserveEncoded(10);
+    expect(memory.isOverBudget()).toBe(true);
     const encoded = encodeBlocks(blocks, { encoder, memory, blocksInFlight: 2 });
     const first = encoded.next();
     await turn();
     encoder.waiting[0]?.ready();
     const given = await first;
     // 10 of rows, 4 and 10 encoded.
-    expect(memory.isOver()).toBe(false);
-    memory.addEncoded(5);
-    expect(memory.isOver()).toBe(true);
+    expect(memory.isOverBudget()).toBe(false);
+    memory.reserveEncoded(5);
+    expect(memory.isOverBudget()).toBe(true);
     if (!given.done) given.value.release();
-    expect(memory.isOver()).toBe(false);
+    expect(memory.isOverBudget()).toBe(false);
     encoder.waiting[1]?.ready();
     await encoded.next();
     await encoded.return(undefined);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createGrowingBuffer } from '../../src/encoding/growing_buffer.ts';
 import { jsonLines } from '../../src/encoding/json_lines.ts';
-import { MalformedBlock } from '../../src/encoding/row_not_encodable.ts';
+import { MalformedBlock } from '../../src/encoding/unencodable_row.ts';
 import { appendRows } from '../../src/encoding/text_rows.ts';
 import type { ExportedColumn } from '../../src/source/source.ts';
 import { columnsOf, copyBlock, int32, int64, type FieldBytes } from './copy_block.ts';

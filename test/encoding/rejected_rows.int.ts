@@ -97,7 +97,7 @@ describe.each(formats)('%s', (file_format, badTimes, reason) => {
     await expect(
       encode('events', { file_format, compression: null, on_bad_row: 'fail' }),
     ).rejects.toMatchObject({
-      name: 'RowNotEncodable',
+      name: 'UnencodableRow',
       row: eventUuids[1],
       column: 'timestamp',
       reason,

@@ -9,6 +9,7 @@ import {
   type EncodingOptions,
 } from '../../src/encoding/encoder.ts';
 import { columnsOf, copyBlock, int64 } from './copy_block.ts';
+import { randomCases } from '../setup/effort.ts';
 
 const pool = createEncoderPool({ threads: 2 });
 afterAll(() => pool.close());
@@ -79,7 +80,7 @@ describe.each(encoders.filter(({ resumable }) => resumable))('a file of $identit
           expect(Buffer.concat([...begun.slice(0, cut.blocks), ...rest]).equals(file)).toBe(true);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: randomCases(60) },
     );
   });
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createByteBudget, type ByteAccount } from '../../src/encoding/byte_budget.ts';
+import { createMemoryBudget, type MemoryReservation } from '../../src/encoding/memory_budget.ts';
 import { encodeBlocks, type EncodedInMemory } from '../../src/encoding/encode_blocks.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { everyRow } from '../../src/source/row_selection.ts';
@@ -30,7 +30,7 @@ beforeAll(async () => {
      from generate_series(1, $1::int) n, lateral (select timestamptz '2026-11-01 10:00Z' + n * interval '0.2 seconds' as t) times`,
     [rowCount],
   );
-  source = sourceOf(database.url, { EXPORTD_PAGE_BYTES: pageBytes });
+  source = sourceOf(database.url, { EXPORTD_SOURCE_PAGE_SIZE: pageBytes });
 });
 afterAll(async () => {
   await Promise.all([pool.close(), source.close()]);
@@ -38,28 +38,28 @@ afterAll(async () => {
 });
 
 /** An account that remembers the most that was held at once through any of these. */
-function watched(account: ByteAccount, told: { held: number; most: number }): ByteAccount {
+function watched(account: MemoryReservation, told: { held: number; most: number }): MemoryReservation {
   const add = (bytes: number): void => {
     told.held += bytes;
     told.most = Math.max(told.most, told.held);
   };
   return {
     ...account,
-    takeRows: async (bytes, signal) => {
-      await account.takeRows(bytes, signal);
+    reserveRows: async (bytes, signal) => {
+      await account.reserveRows(bytes, signal);
       add(bytes);
     },
-    giveRows: (bytes) => {
+    releaseRows: (bytes) => {
       add(-bytes);
-      account.giveRows(bytes);
+      account.releaseRows(bytes);
     },
-    addEncoded: (bytes) => {
+    reserveEncoded: (bytes) => {
       add(bytes);
-      account.addEncoded(bytes);
+      account.reserveEncoded(bytes);
     },
-    giveEncoded: (bytes) => {
+    releaseEncoded: (bytes) => {
       add(-bytes);
-      account.giveEncoded(bytes);
+      account.releaseEncoded(bytes);
     },
   };
 }
@@ -75,7 +75,7 @@ const busySessions = async (): Promise<number> =>
 
 describe('a consumer that is slow', () => {
   it('keeps the memory of several exports within their budget, and no transaction open', async () => {
-    const budget = createByteBudget(limit);
+    const budget = createMemoryBudget(limit);
     const told = { held: 0, most: 0 };
     const columns = source.columns('events');
     const stretches = Array.from({ length: 3 }, () => {
@@ -83,7 +83,7 @@ describe('a consumer that is slow', () => {
         { file_format: 'JSONLines', compression: null, on_bad_row: 'fail' },
         columns,
       );
-      const memory = watched(budget.openAccount(), told);
+      const memory = watched(budget.openReservation(), told);
       const options = { blockBytes: 20_000, signal: new AbortController().signal, memory };
       const blocks = source.blocks(range, wholeRange, options);
       return { memory, encoded: encodeBlocks(blocks, { encoder, memory, blocksInFlight }), rows: 0 };
@@ -123,7 +123,7 @@ describe('a consumer that is slow', () => {
     );
     const abort = new AbortController();
     const reason = new Error('the run was cancelled');
-    const memory = watched(createByteBudget(limit).openAccount(), told);
+    const memory = watched(createMemoryBudget(limit).openReservation(), told);
     const options = { blockBytes: 20_000, signal: abort.signal, memory };
     const encoded = encodeBlocks(source.blocks(range, wholeRange, options), {
       encoder,

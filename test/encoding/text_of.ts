@@ -1,5 +1,5 @@
 import { appendRows } from '../../src/encoding/text_rows.ts';
-import type { BadValue } from '../../src/encoding/bad_value.ts';
+import type { UnrepresentableValue } from '../../src/encoding/unrepresentable_value.ts';
 import { createGrowingBuffer } from '../../src/encoding/growing_buffer.ts';
 import type { TextFormat } from '../../src/encoding/text_format.ts';
 import type { ExportedColumn } from '../../src/source/source.ts';
@@ -10,10 +10,10 @@ export function textOf(
   format: TextFormat,
   columns: readonly ExportedColumn[],
   ...rows: FieldBytes[][]
-): { text: string; bad: BadValue[] } {
+): { text: string; bad: UnrepresentableValue[] } {
   // So small that it has to grow at every step.
   const target = createGrowingBuffer(1);
-  const bad: BadValue[] = [];
+  const bad: UnrepresentableValue[] = [];
   const block = copyBlock(rows);
   appendRows(target, { block, rows: rows.length, columns }, format, (value) => bad.push(value));
   return { text: target.bytes.toString('utf8', 0, target.length), bad };

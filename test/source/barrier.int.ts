@@ -17,7 +17,7 @@ beforeAll(async () => {
   const url = new URL(database.url);
   url.username = role;
   url.password = 'reader';
-  source = sourceOf(url.href, { EXPORTD_SETTLE_POLL_MS: 123 });
+  source = sourceOf(url.href, { EXPORTD_SETTLE_POLL_INTERVAL: 123 });
 });
 afterAll(async () => {
   await source.close();
@@ -52,20 +52,20 @@ describe('the barrier', () => {
       if (order === 'begins and writes') await writer.query(insert);
       const cut = await sourceNow();
       const before = await countBelow(cut);
-      const first = await source.lookAtBarrier(cut, settling);
+      const first = await source.checkBarrier(cut, settling);
       expect(first).toMatchObject({ state: { phase: 'transactions' }, wait_ms: 123 });
-      expect(first.held_by).toEqual([expect.stringContaining('application writer')]);
+      expect(first.blocked_by).toEqual([expect.stringContaining('application writer')]);
       // What begins after the list was taken does not hold it.
       const later = await openWriter();
       await later.query('begin');
       await later.query(insert);
-      expect(await source.lookAtBarrier(cut, first.state)).toMatchObject({ state: first.state });
+      expect(await source.checkBarrier(cut, first.state)).toMatchObject({ state: first.state });
       if (order !== 'begins and writes') await writer.query(insert);
       await writer.query('commit');
-      expect(await source.lookAtBarrier(cut, first.state)).toEqual({
+      expect(await source.checkBarrier(cut, first.state)).toEqual({
         state: { phase: 'open' },
         wait_ms: 0,
-        held_by: [],
+        blocked_by: [],
       });
       expect(await countBelow(cut)).toBe(before + 1);
       await later.query('rollback');
@@ -78,15 +78,15 @@ describe('the barrier', () => {
     await writer.query('begin');
     await writer.query(insert);
     const cut = await sourceNow();
-    const open = await source.lookAtBarrier(cut, settling);
+    const open = await source.checkBarrier(cut, settling);
     expect(open.state.phase).toBe('transactions');
     await writer.query(`prepare transaction 'order''s 1'`);
-    const prepared = await source.lookAtBarrier(cut, open.state);
+    const prepared = await source.checkBarrier(cut, open.state);
     expect(prepared).toMatchObject({ state: { phase: 'prepared' }, wait_ms: 123 });
-    expect(prepared.held_by).toEqual([expect.stringContaining(`prepared transaction 'order''s 1'`)]);
-    expect(await source.lookAtBarrier(cut, settling)).toMatchObject({ state: { phase: 'prepared' } });
+    expect(prepared.blocked_by).toEqual([expect.stringContaining(`prepared transaction 'order''s 1'`)]);
+    expect(await source.checkBarrier(cut, settling)).toMatchObject({ state: { phase: 'prepared' } });
     await writer.query(`commit prepared 'order''s 1'`);
-    expect(await source.lookAtBarrier(cut, prepared.state)).toMatchObject({ state: { phase: 'open' } });
+    expect(await source.checkBarrier(cut, prepared.state)).toMatchObject({ state: { phase: 'open' } });
     await writer.end();
   });
 
@@ -116,10 +116,10 @@ describe('the barrier', () => {
       ).rows[0]?.pid;
     const vacuumPid = await until(vacuumAtWork, 'the vacuum at work');
     const cut = await sourceNow();
-    expect(await source.lookAtBarrier(cut, settling)).toEqual({
+    expect(await source.checkBarrier(cut, settling)).toEqual({
       state: { phase: 'open' },
       wait_ms: 0,
-      held_by: [],
+      blocked_by: [],
     });
     expect(await vacuumAtWork()).toBe(vacuumPid);
     await database.pool.query('select pg_cancel_backend($1)', [vacuumPid]);
@@ -128,12 +128,12 @@ describe('the barrier', () => {
   });
 
   it('waits by the clock of the source until the cut has settled, at first as long as the first look came late', async () => {
-    const unhurried = sourceOf(database.url, { EXPORTD_SETTLE_MS: 60_000 });
+    const unhurried = sourceOf(database.url, { EXPORTD_SETTLE_DELAY: 60_000 });
     const cut = await sourceNow();
-    const first = await unhurried.lookAtBarrier(cut, settling);
-    expect(first).toEqual({ state: { phase: 'settling', looked: true }, wait_ms: 60_000, held_by: [] });
-    const second = await unhurried.lookAtBarrier(cut, first.state);
-    expect(second).toMatchObject({ state: first.state, held_by: [] });
+    const first = await unhurried.checkBarrier(cut, settling);
+    expect(first).toEqual({ state: { phase: 'settling', checked: true }, wait_ms: 60_000, blocked_by: [] });
+    const second = await unhurried.checkBarrier(cut, first.state);
+    expect(second).toMatchObject({ state: first.state, blocked_by: [] });
     expect(second.wait_ms).toBeGreaterThan(0);
     expect(second.wait_ms).toBeLessThan(60_000);
     await unhurried.close();

@@ -5,13 +5,14 @@ import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts'
 import { statementSettings } from '../../src/source/pages.ts';
 import { RelationNotFound, relationsOf } from '../../src/source/relations.ts';
 import { inTransaction } from '../../src/journal/database.ts';
-import { isConnectionLost } from '../../src/journal/unavailable.ts';
+import { isConnectionLost } from '../../src/journal/database_errors.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { everyRow } from '../../src/source/row_selection.ts';
 import type { RowRange } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
 import { blocksOf, neverAborted, rowsOf, sourceOf, wholeRange } from './rows.ts';
+import { randomCases } from '../setup/effort.ts';
 
 const range: RowRange = {
   model: 'events',
@@ -56,12 +57,12 @@ const keyOf = (row: Record<string, unknown>) => `${String(row._inserted_at)} ${S
 
 describe('pages of events', () => {
   it.each([
-    { EXPORTD_PAGE_ROWS: 1 },
-    { EXPORTD_PAGE_ROWS: 2 },
-    { EXPORTD_PAGE_ROWS: 7 },
-    { EXPORTD_PAGE_ROWS: 100 },
-    { EXPORTD_PAGE_BYTES: 1_024 },
-    { EXPORTD_PAGE_BYTES: 5_000, EXPORTD_PAGE_ROWS: 20 },
+    { EXPORTD_SOURCE_PAGE_ROWS: 1 },
+    { EXPORTD_SOURCE_PAGE_ROWS: 2 },
+    { EXPORTD_SOURCE_PAGE_ROWS: 7 },
+    { EXPORTD_SOURCE_PAGE_ROWS: 100 },
+    { EXPORTD_SOURCE_PAGE_SIZE: 1_024 },
+    { EXPORTD_SOURCE_PAGE_SIZE: 5_000, EXPORTD_SOURCE_PAGE_ROWS: 20 },
     {},
   ])('hold the rows of a plain SELECT in its order, never cut between equal keys: %j', async (settings) => {
     const source = sourceOf(database.url, settings);
@@ -78,7 +79,7 @@ describe('pages of events', () => {
         keys.at(-1),
       ]);
       expect(page.last).not.toEqual(pages[index + 1]?.first);
-      const bytes = settings.EXPORTD_PAGE_BYTES ?? Infinity;
+      const bytes = settings.EXPORTD_SOURCE_PAGE_SIZE ?? Infinity;
       // Rows that share the last key come along, however many they are.
       expect(page.block.length <= bytes || keys.length === 1 || keys.at(-1) === keys.at(-2)).toBe(true);
     });
@@ -86,7 +87,7 @@ describe('pages of events', () => {
   });
 
   it('go on after any key', async () => {
-    const source = sourceOf(database.url, { EXPORTD_PAGE_ROWS: 40 });
+    const source = sourceOf(database.url, { EXPORTD_SOURCE_PAGE_ROWS: 40 });
     const expected = await expectedKeys();
     for (const position of [0, 13, 133, expected.length - 1]) {
       const [inserted_at = '', id = ''] = expected[position]?.split(' ') ?? [];
@@ -107,8 +108,8 @@ describe('pages of events', () => {
         .map(sortKeyOf),
     );
     const bounds = fc.record({
-      EXPORTD_PAGE_ROWS: fc.constantFrom(4, 25, 90, 100_000),
-      EXPORTD_PAGE_BYTES: fc.constantFrom(1_024, 4_000, 20_000, 33_554_432),
+      EXPORTD_SOURCE_PAGE_ROWS: fc.constantFrom(4, 25, 90, 100_000),
+      EXPORTD_SOURCE_PAGE_SIZE: fc.constantFrom(1_024, 4_000, 20_000, 33_554_432),
     });
     const blockSize = fc.constantFrom(1, 300, 1_000, 3_500, 2_097_152);
     await fc.assert(
@@ -132,16 +133,16 @@ describe('pages of events', () => {
         expect(new Set(blocks.map(({ block }) => block.buffer)).size).toBe(blocks.length);
         await source.close();
       }),
-      { numRuns: 40 },
+      { numRuns: randomCases(40) },
     );
   });
 
   it('can be cut into stretches of any size, never between equal keys', async () => {
-    const source = sourceOf(database.url, { EXPORTD_PAGE_ROWS: 30 });
+    const source = sourceOf(database.url, { EXPORTD_SOURCE_PAGE_ROWS: 30 });
     const expected = await expectedKeys();
     const endOf = (position: number): number => expected.lastIndexOf(expected[position - 1] ?? '') + 1;
     for (const every of [1, 2, 7, 100, expected.length - 1, expected.length, expected.length + 1]) {
-      const cuts = await source.cuts(range, every);
+      const cuts = await source.splitKeys(range, every);
       const multiples = expected.map((_, index) => index + 1).filter((position) => position % every === 0);
       const places = [...new Set(multiples.map(endOf))].filter((place) => place < expected.length);
       expect(cuts.map(textOf)).toEqual(places.map((place) => expected[place - 1]));
@@ -160,7 +161,7 @@ describe('pages of events', () => {
       insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
       select 3, gen_random_uuid(), 'e', 'd', jsonb_build_object('text', repeat('y', case n when 4 then 5000000 else 300000 end)),
         t, t from generate_series(1, 8) n, lateral (select timestamptz '2026-11-01 10:30Z' + n * interval '1 s' as t) times`);
-    const source = sourceOf(database.url, { EXPORTD_PAGE_BYTES: 1_000_000 });
+    const source = sourceOf(database.url, { EXPORTD_SOURCE_PAGE_SIZE: 1_000_000 });
     const pages = await blocksOf(source, large);
     expect(pages[0]?.rows).toBe(3);
     expect(pages[1]?.rows).toBe(1);
@@ -266,7 +267,7 @@ describe('a page under way', () => {
     );
     const source = sourceOf(database.url, {
       EXPORTD_EVENTS_RELATION: 'public.half_slow_events',
-      EXPORTD_PAGE_ROWS: 90,
+      EXPORTD_SOURCE_PAGE_ROWS: 90,
     });
     const reason = new Error('the run was cancelled');
     const readAhead = async (signal: AbortSignal) => {
@@ -294,7 +295,7 @@ describe('a page under way', () => {
     for (const { pid } of await activity())
       await database.pool.query('select pg_terminate_backend($1)', [pid]);
     expect(await reading).toMatchObject({ code: '57P01' });
-    const { wait_ms } = await source.lookAtBarrier('2999-01-01T00:00:00Z', { phase: 'settling' });
+    const { wait_ms } = await source.checkBarrier('2999-01-01T00:00:00Z', { phase: 'settling' });
     expect(wait_ms).toBeGreaterThan(0);
     await source.close();
   });
@@ -302,7 +303,7 @@ describe('a page under way', () => {
   it('ends at the time limit of a statement', async () => {
     const source = sourceOf(database.url, {
       EXPORTD_EVENTS_RELATION: 'public.slow_events',
-      EXPORTD_SOURCE_STATEMENT_TIMEOUT_MS: 200,
+      EXPORTD_SOURCE_STATEMENT_TIMEOUT: 200,
     });
     // It is the limit of the wait between two statements as well: where this process was held up, the session has ended.
     const failure = await until(async () => {

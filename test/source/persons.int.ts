@@ -9,6 +9,7 @@ import { columnTypesOf, relationsOf } from '../../src/source/relations.ts';
 import type { RowRange } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, rowsOf, sourceOf } from './rows.ts';
+import { randomCases } from '../setup/effort.ts';
 
 const range: RowRange = {
   model: 'persons',
@@ -52,27 +53,29 @@ const expectedRows = async () =>
   ).rows.map(({ row }) => row);
 
 describe('pages of persons', () => {
-  it.each([{ EXPORTD_PAGE_ROWS: 1 }, { EXPORTD_PAGE_ROWS: 7 }, { EXPORTD_PAGE_BYTES: 1_024 }, {}])(
-    'hold one row for each distinct id whose newest change is in the interval: %j',
-    async (settings) => {
-      const source = sourceOf(database.url, settings);
-      const pages = await blocksOf(source, range);
-      const rows = pages.flatMap(rowsOf);
-      const expected = await expectedRows();
-      expect(expected.length).toBeGreaterThan(50);
-      expect(rows.map((row) => row.distinct_id)).toEqual(expected.map((row) => row.distinct_id));
-      expect(rows).toMatchObject(
-        expected.map((row) => ({
-          ...row,
-          person_distinct_id_version: Number(row.person_distinct_id_version),
-          // As JSON.parse reads it: the file holds every digit.
-          person_version: row.person_version === null ? null : Number(row.person_version),
-        })),
-      );
-      expect(await source.countRows(range)).toBe(expected.length);
-      await source.close();
-    },
-  );
+  it.each([
+    { EXPORTD_SOURCE_PAGE_ROWS: 1 },
+    { EXPORTD_SOURCE_PAGE_ROWS: 7 },
+    { EXPORTD_SOURCE_PAGE_SIZE: 1_024 },
+    {},
+  ])('hold one row for each distinct id whose newest change is in the interval: %j', async (settings) => {
+    const source = sourceOf(database.url, settings);
+    const pages = await blocksOf(source, range);
+    const rows = pages.flatMap(rowsOf);
+    const expected = await expectedRows();
+    expect(expected.length).toBeGreaterThan(50);
+    expect(rows.map((row) => row.distinct_id)).toEqual(expected.map((row) => row.distinct_id));
+    expect(rows).toMatchObject(
+      expected.map((row) => ({
+        ...row,
+        person_distinct_id_version: Number(row.person_distinct_id_version),
+        // As JSON.parse reads it: the file holds every digit.
+        person_version: row.person_version === null ? null : Number(row.person_version),
+      })),
+    );
+    expect(await source.countRows(range)).toBe(expected.length);
+    await source.close();
+  });
 
   it('hold the rows between any two keys, in blocks of any size', async () => {
     const expected = await expectedRows();
@@ -82,8 +85,8 @@ describe('pages of persons', () => {
     }));
     const position = fc.option(fc.nat({ max: keys.length - 1 }));
     const bounds = fc.record({
-      EXPORTD_PAGE_ROWS: fc.constantFrom(2, 9, 40, 100_000),
-      EXPORTD_PAGE_BYTES: fc.constantFrom(1_024, 3_000, 33_554_432),
+      EXPORTD_SOURCE_PAGE_ROWS: fc.constantFrom(2, 9, 40, 100_000),
+      EXPORTD_SOURCE_PAGE_SIZE: fc.constantFrom(1_024, 3_000, 33_554_432),
     });
     await fc.assert(
       fc.asyncProperty(
@@ -104,7 +107,7 @@ describe('pages of persons', () => {
           await source.close();
         },
       ),
-      { numRuns: 30 },
+      { numRuns: randomCases(30) },
     );
   });
 
@@ -112,7 +115,7 @@ describe('pages of persons', () => {
     const source = sourceOf(database.url, {});
     const expected = await expectedRows();
     for (const every of [1, 40, expected.length - 1, expected.length]) {
-      const cuts = await source.cuts(range, every);
+      const cuts = await source.splitKeys(range, every);
       expect(cuts.map(({ id }) => id)).toEqual(
         expected
           .slice(0, -1)

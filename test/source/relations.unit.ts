@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { BadRelationName, quoteRelation } from '../../src/source/relations.ts';
+import { InvalidRelationName, quoteRelation } from '../../src/source/relations.ts';
 
 describe('quoteRelation', () => {
   it.each([
@@ -13,7 +13,7 @@ describe('quoteRelation', () => {
   it.each(['', '.', 'a.b.c', 'events; drop table events', 'events e', '"open', 'e"vents', '1events', '""'])(
     '%j is refused',
     (name) => {
-      expect(() => quoteRelation(name)).toThrow(BadRelationName);
+      expect(() => quoteRelation(name)).toThrow(InvalidRelationName);
     },
   );
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { failureFor } from '../../activities/failures.ts';
+import { toApplicationFailure } from '../../src/failures/application_failures.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
 import { everyRow, type RowSelection } from '../../src/source/row_selection.ts';
@@ -49,11 +49,11 @@ beforeAll(async () => {
        is_deleted from persons`,
   );
   sources = {
-    plain: sourceOf(database.url, { EXPORTD_PAGE_ROWS: 2 }),
+    plain: sourceOf(database.url, { EXPORTD_SOURCE_PAGE_ROWS: 2 }),
     views: sourceOf(database.url, {
       EXPORTD_EVENTS_RELATION: 'public.text_events',
       EXPORTD_PERSONS_RELATION: 'public.json_persons',
-      EXPORTD_PAGE_ROWS: 2,
+      EXPORTD_SOURCE_PAGE_ROWS: 2,
     }),
   };
 });
@@ -203,7 +203,7 @@ describe.each(['plain', 'views'] as const)('the query of an export of persons, o
 
 it('cuts a range and reads its stretches as it does without a query', async () => {
   const range = rangeOf('events', `select event as uuid from events where properties.n != '3'`);
-  const cuts = await sources.plain.cuts(range, 2, neverAborted());
+  const cuts = await sources.plain.splitKeys(range, 2, neverAborted());
   expect(cuts.map(({ id }) => id)).toEqual([event(2)]);
   const [cut] = cuts;
   const behind = await blocksOf(sources.plain, range, { after: cut ?? null });
@@ -215,7 +215,10 @@ it('fails for good where a stored query does not give what it gave', async () =>
   const { query } = range.selection;
   if (!query) throw new Error('There is no query.');
   const fails = async (changed: Partial<RowRange>, message: RegExp) => {
-    const failure = await blocksOf(sources.plain, { ...range, ...changed }).then(() => undefined, failureFor);
+    const failure = await blocksOf(sources.plain, { ...range, ...changed }).then(
+      () => undefined,
+      toApplicationFailure,
+    );
     expect(failure).toMatchObject({ type: 'RowQueryFailed', nonRetryable: true });
     expect(failure?.message).toMatch(message);
   };

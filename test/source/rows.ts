@@ -1,19 +1,15 @@
-import { readSettings } from '../../src/config/settings.ts';
+import { readSettings, type Settings } from '../../src/config/settings.ts';
 import type { SortKey } from '../../src/domain/run.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { fieldOf, uuidText } from '../../src/source/sort_key.ts';
 import { dayLength, timestampText, writeDay } from '../../src/source/timestamp.ts';
 import type { ColumnType, KeyBounds, RowBlock, RowRange, Source } from '../../src/source/source.ts';
 
-/** A source with settings of its own. */
-export const sourceOf = (url: string, settings: Record<string, string | number> = {}): Source =>
+/** A source with the given settings, durations in milliseconds and sizes in bytes. It has no settle delay by default. */
+export const sourceOf = (url: string, settings: Partial<Settings> = {}): Source =>
   createSource({
     sourceUrl: url,
-    settings: readSettings({
-      DATABASE_URL: url,
-      EXPORTD_SETTLE_MS: '0',
-      ...Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, String(value)])),
-    }),
+    settings: { ...readSettings({ DATABASE_URL: url, EXPORTD_SETTLE_DELAY: '0s' }), ...settings },
   });
 
 /** A whole range. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { failureFor } from '../../activities/failures.ts';
+import { toApplicationFailure } from '../../src/failures/application_failures.ts';
 import {
   everyRow,
   type PropertyFilter,
@@ -12,6 +12,7 @@ import type { RowRange, Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { blocksOf, rowsOf, sourceOf } from './rows.ts';
 import { isSelected } from './selected.ts';
+import { randomCases } from '../setup/effort.ts';
 
 const interval = { start: '2026-11-01T10:00:00Z', end: '2026-11-01T11:00:00Z' };
 const rangeOf = (selection: Partial<RowSelection>, model: Model = 'events'): RowRange => ({
@@ -124,7 +125,7 @@ const rows = fc.sample(
     properties: document,
     person_properties: fc.option(document),
   }),
-  { numRuns: 150, seed: 4 },
+  { numRuns: randomCases(150), seed: 4 },
 );
 
 let database: TestDatabase;
@@ -183,7 +184,7 @@ describe('a selection', () => {
         const expected = rows.map((row) => isSelected(selection, row));
         expect(await selectedBy(sources.jsonb, rangeOf(selection))).toEqual(positions(expected));
       }),
-      { numRuns: 120 },
+      { numRuns: randomCases(120) },
     );
   });
 
@@ -199,7 +200,7 @@ describe('a selection', () => {
         );
         expect(await selectedBy(sources.json, rangeOf(selection))).toEqual(positions(expected));
       }),
-      { numRuns: 60 },
+      { numRuns: randomCases(60) },
     );
   });
 
@@ -209,7 +210,7 @@ describe('a selection', () => {
         const expected = rows.map((row) => isSelected({ ...everyRow, filters: [filter] }, row));
         expect(await selectedBy(sources.joined, rangeOf({ filters: [filter] }))).toEqual(positions(expected));
       }),
-      { numRuns: 30 },
+      { numRuns: randomCases(30) },
     );
   });
 
@@ -221,7 +222,7 @@ describe('a selection', () => {
           positions(expected),
         );
       }),
-      { numRuns: 30 },
+      { numRuns: randomCases(30) },
     );
   });
 
@@ -246,7 +247,7 @@ describe('a selection', () => {
     const error: unknown = await sources.jsonb
       .countRows(rangeOf({ filters }))
       .catch((thrown: unknown) => thrown);
-    expect(failureFor(error)).toMatchObject({
+    expect(toApplicationFailure(error)).toMatchObject({
       type: 'InvalidRegularExpression',
       nonRetryable: true,
       message: expect.stringMatching(/'filters'/),
@@ -259,7 +260,7 @@ describe('a selection', () => {
     { filters: [{ type: 'event', key: 'a', operator: 'is_set', value: null }] },
   ])('of events is refused for persons: %j', async (selection) => {
     await expect(sources.jsonb.countRows(rangeOf(selection, 'persons'))).rejects.toMatchObject({
-      name: 'SelectionNotPossible',
+      name: 'UnsupportedSelection',
     });
   });
 });

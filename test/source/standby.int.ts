@@ -9,7 +9,7 @@ import { blocksOf, rowsOf, sourceOf } from './rows.ts';
 import { startStandbyServers, type StandbyServers } from './standby_servers.ts';
 
 const settling: BarrierState = { phase: 'settling' };
-const open = { state: { phase: 'open' }, wait_ms: 0, held_by: [] };
+const open = { state: { phase: 'open' }, wait_ms: 0, blocked_by: [] };
 const insert = `insert into public.events (team_id, uuid, event, distinct_id, timestamp)
   values (1, gen_random_uuid(), 'e', 'd', now())`;
 
@@ -39,8 +39,8 @@ beforeAll(async () => {
     primaryUrl: servers.primaryUrl,
     settings: readSettings({
       DATABASE_URL: servers.primaryUrl,
-      EXPORTD_SETTLE_MS: '0',
-      EXPORTD_SETTLE_POLL_MS: '123',
+      EXPORTD_SETTLE_DELAY: '0s',
+      EXPORTD_SETTLE_POLL_INTERVAL: '123ms',
     }),
   });
 });
@@ -52,7 +52,7 @@ afterAll(async () => {
 describe('a source that is a standby', () => {
   it('is refused where nobody says what its primary is', async () => {
     const alone = sourceOf(servers.standbyUrl);
-    await expect(alone.lookAtBarrier(await primaryNow(), settling)).rejects.toThrow(
+    await expect(alone.checkBarrier(await primaryNow(), settling)).rejects.toThrow(
       /SOURCE_PRIMARY_DATABASE_URL/,
     );
     await alone.close();
@@ -64,7 +64,7 @@ describe('a source that is a standby', () => {
     const looker = await connect(servers.primaryUrl);
     const { rows } = await looker.query<{ now: string }>('select clock_timestamp()::text as now');
     const cut = rows[0]?.now ?? '';
-    const held = await source.lookAtBarrier(cut, settling);
+    const held = await source.checkBarrier(cut, settling);
     expect(held).toMatchObject({ state: { phase: 'transactions' }, wait_ms: 123 });
     await standby.query('select pg_wal_replay_pause()');
     await until(
@@ -74,14 +74,14 @@ describe('a source that is a standby', () => {
       'the standby replays nothing more',
     );
     await writer.query('commit');
-    const behind = await source.lookAtBarrier(cut, held.state);
+    const behind = await source.checkBarrier(cut, held.state);
     expect(behind).toMatchObject({ state: { phase: 'replaying' }, wait_ms: 123 });
-    expect(behind.held_by).toEqual([expect.stringContaining('the standby')]);
-    expect(await source.lookAtBarrier(cut, behind.state)).toMatchObject({ state: behind.state });
+    expect(behind.blocked_by).toEqual([expect.stringContaining('the standby')]);
+    expect(await source.checkBarrier(cut, behind.state)).toMatchObject({ state: behind.state });
     expect(await source.countRows(rangeTo(cut))).toBe(0);
     await standby.query('select pg_wal_replay_resume()');
     const opened = await until(async () => {
-      const look = await source.lookAtBarrier(cut, behind.state);
+      const look = await source.checkBarrier(cut, behind.state);
       return look.state.phase === 'open' && look;
     }, 'the standby has replayed the row');
     expect(opened).toEqual(open);
@@ -92,7 +92,7 @@ describe('a source that is a standby', () => {
 
   it('is read without a wait when it has replayed everything', async () => {
     const last = await until(async () => {
-      const look = await source.lookAtBarrier(await primaryNow(), settling);
+      const look = await source.checkBarrier(await primaryNow(), settling);
       return look.state.phase === 'open' && look;
     }, 'an open barrier');
     expect(last).toEqual(open);

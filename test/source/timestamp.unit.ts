@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { timestampText } from '../../src/source/timestamp.ts';
 import { int64 } from '../encoding/copy_block.ts';
+import { randomCases } from '../setup/effort.ts';
 
 const epoch = BigInt(Date.UTC(2000, 0, 1));
 const fromMilliseconds = (milliseconds: number, microseconds = 0): Buffer =>
@@ -22,7 +23,7 @@ describe('timestampText', () => {
           );
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: randomCases(2_000) },
     );
   });
 

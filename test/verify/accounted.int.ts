@@ -5,12 +5,12 @@ import { openBucketReader, type BucketReader } from '../../src/destination/s3/re
 import { relationsOf } from '../../src/source/relations.ts';
 import { connectToSource, type SourceConnections } from '../../src/source/source_connection.ts';
 import { checkInterval } from '../../src/verify/check_interval.ts';
-import { createVersionFinder, readDefinition } from '../../src/verify/places.ts';
+import { createVersionFinder, readDefinition } from '../../src/verify/locations.ts';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
 import { createSourceRows } from '../../src/verify/source_rows.ts';
 import { configOf } from '../destination/s3/bucket_requests.ts';
 import { createBucket } from '../setup/bucket.ts';
-import { createVerifyStage, hours, teamId, type VerifyStage } from './verify_stage.ts';
+import { createVerifyStage, hours, teamId, type VerifyStage } from './verify_harness.ts';
 
 const eventsPerHour = 50;
 let stage: VerifyStage;
@@ -79,11 +79,11 @@ describe('rows that an export does not take', () => {
     const key = manifest.rejected_file?.key ?? '';
     const bytes = await stage.getObject(key);
     await stage.putObject(key, Buffer.from(bytes.toString().replace(uuid, 'nobody')));
-    expect(kindsOf(await exported.verify())).toEqual(['file_changed', 'lost']);
+    expect(kindsOf(await exported.verify())).toEqual(['file_changed', 'missing']);
     await stage.deleteObject(key);
     const report = await exported.verify();
-    expect(kindsOf(report)).toEqual(['file_missing', 'lost']);
-    expect(report.findings.find(({ kind }) => kind === 'lost')?.rows).toEqual([{ id: uuid }]);
+    expect(kindsOf(report)).toEqual(['file_missing', 'missing']);
+    expect(report.findings.find(({ kind }) => kind === 'missing')?.rows).toEqual([{ id: uuid }]);
     await stage.database.pool.query(`delete from events where timestamp = 'infinity'`);
   });
 });
@@ -92,7 +92,7 @@ describe('an interval that is exported again while it is verified', () => {
   it('is checked anew, with what its manifest names then', async () => {
     const exported = await stage.exportHours();
     const config = parseS3Config(configOf(stage.bucket), stage.settings);
-    const bucket = openBucketReader(config, { settings: stage.settings, onFault: () => undefined });
+    const bucket = openBucketReader(config, { settings: stage.settings, onError: () => undefined });
     const [file] = (await exported.manifest(0)).files;
     let opened = 0;
     const reader: BucketReader = {
@@ -114,12 +114,12 @@ describe('an interval that is exported again while it is verified', () => {
       deep: true,
       signal,
     };
-    const place = { reader, manifestFolders: [], current: true };
-    const name = { place, key: exported.manifestKey(0), name: 'the manifest' };
+    const location = { reader, manifestFolders: [], current: true };
+    const name = { location, key: exported.manifestKey(0), name: 'the manifest' };
     const { start, end } = hours[0] ?? { start: '', end: '' };
     const { check, findings } = await checkInterval(context, { start, end, names: [name] });
     expect(opened).toBe(1);
-    expect([...findings, ...(check?.tally.findings() ?? [])]).toEqual([]);
+    expect([...findings, ...(check?.collector.findings() ?? [])]).toEqual([]);
     expect(check?.found.manifest.generation).toBe(2);
     bucket.close();
   });

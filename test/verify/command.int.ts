@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { VerificationReport } from '../../src/verify/report.ts';
 import { exportd } from '../cli/command_line.ts';
-import { createVerifyStage, type Exported, type VerifyStage } from './verify_stage.ts';
+import { createVerifyStage, type Exported, type VerifyStage } from './verify_harness.ts';
 
 let stage: VerifyStage;
 let exported: Exported;

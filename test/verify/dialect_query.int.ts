@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { VerificationReport } from '../../src/verify/report.ts';
-import { createVerifyStage, hours, teamId, type VerifyStage } from './verify_stage.ts';
+import { createVerifyStage, hours, teamId, type VerifyStage } from './verify_harness.ts';
 
 const eventsPerHour = 60;
 let stage: VerifyStage;
@@ -55,7 +55,7 @@ describe('files of a query without keys', () => {
     ]);
     const report = await exported.verify({ deep: true });
     expect(kindsOf(report)).toEqual([
-      ['lost', 3],
+      ['missing', 3],
       ['unexpected', 1],
     ]);
     const { rows } = await stage.database.pool.query<{ uuid: string }>(
@@ -64,7 +64,7 @@ describe('files of a query without keys', () => {
     );
     expect(report.findings[0]?.rows.slice(0, 2).map(({ id }) => id)).toEqual(rows.map(({ uuid }) => uuid));
     expect(report.findings[1]?.rows).toEqual([{ id: 'row 29 of its files' }]);
-    expect(kindsOf(await exported.verify())).toEqual([['lost', 2]]);
+    expect(kindsOf(await exported.verify())).toEqual([['missing', 2]]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
-import { createVerifyStage, crcOf, hours, type Exported, type VerifyStage } from './verify_stage.ts';
+import { createVerifyStage, crcOf, hours, type Exported, type VerifyStage } from './verify_harness.ts';
 
 const eventsPerHour = 100;
 let stage: VerifyStage;
@@ -56,13 +56,13 @@ describe('rows', () => {
     const lost = (await linesOf(exported, 1)).slice(40, 65).map(uuidOf);
     await exported.rewrite(1, (lines) => [...lines.slice(0, 40), ...lines.slice(65)]);
     const report = await exported.verify();
-    expect(kindsOf(report)).toEqual(['lost']);
+    expect(kindsOf(report)).toEqual(['missing']);
     expect(report.findings[0]).toMatchObject({
       ...hours[1],
       count: 25,
       rows: lost.slice(0, 20).map((id) => ({ id })),
     });
-    expect(report).toMatchObject({ ok: false, totals: { lost: 25, doubled: 0 } });
+    expect(report).toMatchObject({ ok: false, totals: { missing: 25, duplicate: 0 } });
   });
 
   it('that are twice in a manifest are named', async () => {
@@ -70,7 +70,7 @@ describe('rows', () => {
     const [first = ''] = await linesOf(exported, 0);
     await exported.rewrite(0, (lines) => [first, ...lines]);
     const report = await exported.verify();
-    expect(kindsOf(report)).toEqual(['doubled']);
+    expect(kindsOf(report)).toEqual(['duplicate']);
     expect(report.findings[0]).toMatchObject({ ...hours[0], count: 1, rows: [{ id: uuidOf(first) }] });
   });
 
@@ -80,8 +80,8 @@ describe('rows', () => {
     await exported.rewrite(1, (lines) => [foreign, ...lines]);
     const report = await exported.verify();
     // The row lies before the first key that the manifest gives the file.
-    expect(kindsOf(report)).toEqual(['doubled', 'file_order']);
-    expect(report.findings.find(({ kind }) => kind === 'doubled')).toMatchObject({
+    expect(kindsOf(report)).toEqual(['duplicate', 'file_order']);
+    expect(report.findings.find(({ kind }) => kind === 'duplicate')).toMatchObject({
       ...hours[1],
       rows: [{ id: uuidOf(foreign) }],
       detail: expect.stringContaining(exported.manifestKey(0)),
@@ -94,8 +94,8 @@ describe('rows', () => {
     await exported.rewrite(0, (lines) => lines.slice(0, -1));
     await exported.rewrite(1, (lines) => [moved, ...lines]);
     const report = await exported.verify();
-    expect(kindsOf(report)).toEqual(['file_order', 'lost', 'unexpected']);
-    for (const kind of ['lost', 'unexpected'])
+    expect(kindsOf(report)).toEqual(['file_order', 'missing', 'unexpected']);
+    for (const kind of ['missing', 'unexpected'])
       expect(report.findings.find((finding) => finding.kind === kind)?.rows).toEqual([{ id: uuidOf(moved) }]);
   });
 
@@ -125,7 +125,7 @@ describe('rows', () => {
     const id = uuidOf((await linesOf(exported, 0))[7]);
     expect(await exported.verify()).toMatchObject({ ok: true });
     const report = await exported.verify({ deep: true });
-    expect(kindsOf(report)).toEqual(['changed']);
+    expect(kindsOf(report)).toEqual(['mismatched']);
     expect(report.findings[0]).toMatchObject({
       count: 1,
       rows: [
@@ -141,8 +141,8 @@ describe('rows', () => {
     const [first = ''] = await linesOf(exported, 0);
     await exported.rewrite(0, (lines) => [...lines.slice(2), first, first]);
     const report = await exported.verify({ deep: true });
-    expect(kindsOf(report)).toEqual(['doubled', 'file_order', 'lost']);
-    expect(report.totals).toMatchObject({ lost: 1, doubled: 1 });
+    expect(kindsOf(report)).toEqual(['duplicate', 'file_order', 'missing']);
+    expect(report.totals).toMatchObject({ missing: 1, duplicate: 1 });
   });
 });
 
@@ -162,8 +162,8 @@ describe('files', () => {
     const exported = await stage.exportHours();
     await stage.deleteObject((await exported.manifest(1)).files[0]?.key ?? '');
     const report = await exported.verify();
-    expect(kindsOf(report)).toEqual(['file_missing', 'lost']);
-    expect(report.totals.lost).toBe(eventsPerHour);
+    expect(kindsOf(report)).toEqual(['file_missing', 'missing']);
+    expect(report.totals.missing).toBe(eventsPerHour);
   });
 
   it.each([null, 'gzip'])('that were cut off lose the rest of their rows (%s)', async (compression) => {
@@ -172,8 +172,8 @@ describe('files', () => {
     const bytes = await stage.getObject(key);
     await stage.putObject(key, bytes.subarray(0, bytes.length / 2 - 5));
     const report = await exported.verify();
-    expect(kindsOf(report)).toEqual(['file_changed', 'file_unreadable', 'lost']);
-    expect(report.totals.rows + report.totals.lost).toBe(3 * eventsPerHour);
+    expect(kindsOf(report)).toEqual(['file_changed', 'file_unreadable', 'missing']);
+    expect(report.totals.rows + report.totals.missing).toBe(3 * eventsPerHour);
   });
 
   it('that have other rows than their manifest says, or are named twice, are told', async () => {
@@ -184,7 +184,7 @@ describe('files', () => {
     await exported.putManifest({ ...(await exported.manifest(2)), files: manifest.files });
     const report = await exported.verify();
     expect(new Set(kindsOf(report))).toEqual(
-      new Set(['file_rows', 'file_shared', 'lost', 'doubled', 'manifest_inconsistent']),
+      new Set(['file_rows', 'file_shared', 'missing', 'duplicate', 'manifest_inconsistent']),
     );
   });
 });
@@ -222,8 +222,8 @@ describe('manifests', () => {
     const files = manifest.files.map((file) => ({ ...file, ...entry }));
     await exported.putManifest({ ...manifest, rows: 50, bytes: bytes.length, source_rows: 50, files });
     const report = await exported.verify();
-    expect(kindsOf(report)).toEqual(['doubled', 'overlap']);
-    expect(report.totals.doubled).toBe(50);
+    expect(kindsOf(report)).toEqual(['duplicate', 'overlap']);
+    expect(report.totals.duplicate).toBe(50);
     expect(report.findings[0]).toMatchObject({ start: '2026-01-01T10:30:00.000Z', end: hours[0]?.end });
   });
 

@@ -5,7 +5,14 @@ import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DuckDBInstance } from '@duckdb/node-api';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
-import { createVerifyStage, crcOf, hours, teamId, type Exported, type VerifyStage } from './verify_stage.ts';
+import {
+  createVerifyStage,
+  crcOf,
+  hours,
+  teamId,
+  type Exported,
+  type VerifyStage,
+} from './verify_harness.ts';
 
 // Files of these formats are written here by other programs than exportd, from what PostgreSQL says.
 
@@ -83,7 +90,7 @@ async function expectToBeRead(
   });
   await replaceFile(exported, extension, await write(spoiled), spoiled.length);
   const report = await exported.verify({ deep: true });
-  expect(kindsOf(report)).toEqual(['lost', 'changed']);
+  expect(kindsOf(report)).toEqual(['missing', 'mismatched']);
   expect(report.findings[0]?.rows).toEqual([{ id: rows[200]?.uuid }]);
   expect(report.findings[1]?.rows).toEqual([
     { id: rows[7]?.uuid, column: 'elements_chain' },
@@ -133,7 +140,7 @@ describe('CSV', () => {
     bytes.write('secret"secret', 100_000);
     await replaceFile(exported, '.csv', bytes, rows.length);
     const report = await exported.verify();
-    expect(kindsOf(report)).toEqual(['file_unreadable', 'lost']);
+    expect(kindsOf(report)).toEqual(['file_unreadable', 'missing']);
     expect(JSON.stringify(report)).not.toContain('secret');
   });
 });
@@ -178,8 +185,8 @@ describe('Parquet', () => {
     const bytes = await parquetOf(rows, 'zstd');
     bytes.fill(0x55, 1_000, 30_000);
     await replaceFile(exported, '.parquet', bytes, rows.length);
-    expect(new Set(kindsOf(await exported.verify()))).toEqual(new Set(['file_unreadable', 'lost']));
+    expect(new Set(kindsOf(await exported.verify()))).toEqual(new Set(['file_unreadable', 'missing']));
     await replaceFile(exported, '.parquet', bytes.subarray(0, 50_000), rows.length);
-    expect(new Set(kindsOf(await exported.verify()))).toEqual(new Set(['file_unreadable', 'lost']));
+    expect(new Set(kindsOf(await exported.verify()))).toEqual(new Set(['file_unreadable', 'missing']));
   });
 });

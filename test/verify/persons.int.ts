@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
-import { createVerifyStage, hours, teamId, type Exported, type VerifyStage } from './verify_stage.ts';
+import { createVerifyStage, hours, teamId, type Exported, type VerifyStage } from './verify_harness.ts';
 
 const personCount = 90;
 let stage: VerifyStage;
@@ -59,8 +59,8 @@ describe('a bucket with persons', () => {
       return [...lines.slice(0, 3), ...lines.slice(5)];
     });
     const report = await exported.verify();
-    expect(kindsOf(report)).toEqual(['lost']);
-    expect(findingOf(report, 'lost')).toMatchObject({ ...hours[1], rows: lost.map((id) => ({ id })) });
+    expect(kindsOf(report)).toEqual(['missing']);
+    expect(findingOf(report, 'missing')).toMatchObject({ ...hours[1], rows: lost.map((id) => ({ id })) });
   });
 
   it('may have states that came late in the source', async () => {
@@ -71,8 +71,8 @@ describe('a bucket with persons', () => {
       ]);
     await change('2026-01-01 11:59:59.999999Z');
     const report = await exported.verify();
-    expect(kindsOf(report)).toEqual(['lost']);
-    expect(findingOf(report, 'lost')).toMatchObject({ ...hours[1], rows: [{ id: 'now1' }] });
+    expect(kindsOf(report)).toEqual(['missing']);
+    expect(findingOf(report, 'missing')).toMatchObject({ ...hours[1], rows: [{ id: 'now1' }] });
     await change('2026-01-01 10:01Z');
   });
 
@@ -91,8 +91,8 @@ describe('a bucket with persons', () => {
       ...lines,
     ]);
     const report = await exported.verify();
-    expect(new Set(kindsOf(report))).toEqual(new Set(['doubled', 'file_order', 'unexpected']));
-    const doubled = report.findings.filter(({ kind }) => kind === 'doubled');
+    expect(new Set(kindsOf(report))).toEqual(new Set(['duplicate', 'file_order', 'unexpected']));
+    const doubled = report.findings.filter(({ kind }) => kind === 'duplicate');
     expect(doubled).toMatchObject([hours[0] ?? {}, hours[2] ?? {}]);
     expect(doubled.map(({ rows }) => rows)).toEqual([[{ id: 'now1' }], [{ id: idOf(moved) }]]);
     expect(findingOf(report, 'unexpected')?.rows).toEqual([{ id: 'invented' }]);
@@ -109,8 +109,8 @@ describe('a bucket with persons', () => {
       }),
     );
     const report = await exported.verify({ deep: true });
-    expect(findingOf(report, 'changed')?.rows).toEqual([{ id, column: 'person_version' }]);
-    expect(kindsOf(report)).toEqual(['changed']);
+    expect(findingOf(report, 'mismatched')?.rows).toEqual([{ id, column: 'person_version' }]);
+    expect(kindsOf(report)).toEqual(['mismatched']);
   });
 
   it('says so where a person was deleted outright', async () => {
@@ -125,7 +125,7 @@ describe('a bucket with persons', () => {
     expect(await exported.verify()).toMatchObject({ ok: true });
     await stage.database.pool.query(`delete from persons where properties ->> 'n' = '20'`);
     const report = await exported.verify();
-    expect(findingOf(report, 'lost')).toMatchObject({
+    expect(findingOf(report, 'missing')).toMatchObject({
       detail: expect.stringContaining('deleted from the source'),
     });
   });

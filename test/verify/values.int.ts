@@ -4,7 +4,7 @@ import { everyRow } from '../../src/source/row_selection.ts';
 import { connectToSource } from '../../src/source/source_connection.ts';
 import type { VerifiedRow } from '../../src/verify/row.ts';
 import { createSourceRows } from '../../src/verify/source_rows.ts';
-import { createVerifyStage, hours, teamId, type VerifyStage } from './verify_stage.ts';
+import { createVerifyStage, hours, teamId, type VerifyStage } from './verify_harness.ts';
 
 const nested = (depth: number): string => `${'[{"a":'.repeat(depth)}1${'}]'.repeat(depth)}`;
 
@@ -96,7 +96,7 @@ describe('hard values', () => {
     });
     expect(done).toBe(changes.length);
     const report = await exported.verify({ deep: true });
-    expect(report.findings.map(({ kind }) => kind)).toEqual(['changed']);
+    expect(report.findings.map(({ kind }) => kind)).toEqual(['mismatched']);
     expect(new Set(report.findings[0]?.rows.map(({ column }) => column))).toEqual(
       new Set(changes.map(([, , column]) => column)),
     );

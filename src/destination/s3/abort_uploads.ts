@@ -1,5 +1,5 @@
 import { AbortMultipartUploadCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
-import { DestinationFault } from '../destination.ts';
+import { DestinationError } from '../destination.ts';
 import type { S3Requests } from './requests.ts';
 
 /** Throws an upload and its parts away; one that is gone already is no error. */
@@ -15,7 +15,7 @@ export async function abortUpload(
       client.send(new AbortMultipartUploadCommand(input), call),
     );
   } catch (error) {
-    if (!(error instanceof DestinationFault) || error.type !== 'NoSuchUpload') throw error;
+    if (!(error instanceof DestinationError) || error.type !== 'NoSuchUpload') throw error;
   }
 }
 
@@ -23,7 +23,7 @@ export async function abortUpload(
  * Throws away what uploads the server has of a key, but for the one that is known: it began them, and its answer was
  * lost with a connection or a process. Where uploads may not be listed they stay; without a part they cost nothing.
  */
-export async function abortStrayUploads(
+export async function abortOrphanedUploads(
   requests: S3Requests,
   key: string,
   known: string | null,
@@ -33,7 +33,7 @@ export async function abortStrayUploads(
     for (const id of await uploadsOf(requests, key, signal))
       if (id !== known) await abortUpload(requests, key, id, signal);
   } catch (error) {
-    if (!(error instanceof DestinationFault) || error.transient) throw error;
+    if (!(error instanceof DestinationError) || error.transient) throw error;
   }
 }
 

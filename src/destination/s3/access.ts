@@ -1,5 +1,5 @@
 import type { S3Config } from './config.ts';
-import { isSameBucket } from './same_keys.ts';
+import { isSameBucket } from './key_collision.ts';
 
 /**
  * A config with the credentials of another one, and its way to the bucket, if both lead to the same; else the config

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { DestinationFault } from '../destination.ts';
-import { TolerableFault, type PlannedStep } from '../test_steps.ts';
-import { conditionFailed } from './faults.ts';
+import { DestinationError } from '../destination.ts';
+import { ToleratedError, type PlannedStep } from '../test_steps.ts';
+import { conditionFailed } from './errors.ts';
 import { testKey } from './keys.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
@@ -48,7 +48,7 @@ const stepsOf = (bucket: TestRequests, bytes: number): readonly PlannedStep[] =>
         'The credentials may not read objects. Exports still work, but exportd cannot check what it wrote.',
         () => bucket.readsBack(),
       );
-      if (!same) throw testFault('The object was written but reads back as something else.');
+      if (!same) throw testError('The object was written but reads back as something else.');
     },
   },
   {
@@ -98,7 +98,7 @@ async function tryUpload(bucket: TestRequests, bytes: number): Promise<void> {
     () => upload.listParts(),
   ).finally(() => upload.abort().catch(() => undefined));
   if (listed.length !== 1 || listed[0] !== bytes)
-    throw testFault('The parts that the server lists of an upload are not those that were sent.');
+    throw testError('The parts that the server lists of an upload are not those that were sent.');
   await ifDenied(
     'The credentials may not throw uploads away. Exports still work, but parts of runs that ended stay in the bucket until one of its rules removes them.',
     () => upload.abort(),
@@ -109,11 +109,11 @@ async function expectRefusal(write: () => Promise<void>): Promise<void> {
   try {
     await write();
   } catch (error) {
-    if (!(error instanceof DestinationFault)) throw error;
+    if (!(error instanceof DestinationError)) throw error;
     if (conditionFailed.has(error.type)) return;
     if (error.type !== 'NotImplemented') throw error;
   }
-  throw testFault(
+  throw testError(
     'The S3 server knows no conditional writes. Exports still work, but the journal alone keeps two runs of an interval apart.',
   );
 }
@@ -123,10 +123,10 @@ async function ifDenied<Result>(message: string, work: () => Promise<Result>): P
   try {
     return await work();
   } catch (error) {
-    if (error instanceof DestinationFault && error.type === 'AccessDenied') throw new TolerableFault(message);
+    if (error instanceof DestinationError && error.type === 'AccessDenied') throw new ToleratedError(message);
     throw error;
   }
 }
 
-const testFault = (message: string): DestinationFault =>
-  new DestinationFault('TestFailed', message, { transient: false });
+const testError = (message: string): DestinationError =>
+  new DestinationError('TestFailed', message, { transient: false });

@@ -3,10 +3,10 @@ import { Agent as HttpsAgent } from 'node:https';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import type { Settings } from '../../config/settings.ts';
-import { DestinationFault } from '../destination.ts';
+import { DestinationError } from '../destination.ts';
 import type { S3Config } from './config.ts';
 import { credentialsOf } from './credentials.ts';
-import { endpointFault, endpointLookup } from './endpoint.ts';
+import { endpointProblem, endpointLookup } from './endpoint.ts';
 
 /** The client tries a request this often before its caller learns of the fault. */
 const attempts = 2;
@@ -15,7 +15,7 @@ const socketsMaximum = 16;
 
 /**
  * A client for one config of a destination. The caller destroys it.
- * @throws DestinationFault when the endpoint is one that this installation does not allow.
+ * @throws DestinationError when the endpoint is one that this installation does not allow.
  */
 export function createS3Client(config: S3Config, settings: Settings): S3Client {
   return new S3Client({
@@ -28,10 +28,10 @@ export function createS3Client(config: S3Config, settings: Settings): S3Client {
 }
 
 function requestHandler(config: S3Config, settings: Settings): NodeHttpHandler {
-  const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate, EXPORTD_S3_REQUEST_TIMEOUT_MS: timeout } = settings;
-  const fault = config.endpoint_url === null ? null : endpointFault(config.endpoint_url, allowPrivate);
+  const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate, EXPORTD_S3_REQUEST_TIMEOUT: timeout } = settings;
+  const fault = config.endpoint_url === null ? null : endpointProblem(config.endpoint_url, allowPrivate);
   if (fault !== null)
-    throw new DestinationFault('EndpointRefused', `The endpoint_url is refused: ${fault}.`, {
+    throw new DestinationError('EndpointNotAllowed', `The endpoint_url is refused: ${fault}.`, {
       transient: false,
     });
   const agent = {

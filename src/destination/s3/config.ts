@@ -1,27 +1,27 @@
 import { z } from 'zod';
-import { CommandRefused } from '../../domain/errors.ts';
+import { CommandRejected } from '../../domain/errors.ts';
 import type { AllowedPrivate } from '../../network/private_addresses.ts';
 import type { RowSelection } from '../../source/row_selection.ts';
-import { configAttribute, givenMembers, parseMembers, refuseMember } from '../config_members.ts';
+import { configAttribute, givenFields, parseFields, rejectField } from '../config_fields.ts';
 import type { DestinationSettings } from '../destination.ts';
-import { rowSelectionMembers } from '../row_selection_members.ts';
-import { endpointFault } from './endpoint.ts';
+import { rowSelectionMembers } from '../row_selection_fields.ts';
+import { endpointProblem } from './endpoint.ts';
 import { fileFormatOf, fileFormats, quoted, type FileFormat } from './formats.ts';
-import { keyLengthFault } from './keys.ts';
-import { prefixFault } from './prefix.ts';
+import { keyLengthProblem } from './keys.ts';
+import { prefixProblem } from './prefix.ts';
 
 const oneOf = <Value extends string>(what: string, whats: string, values: readonly [Value, ...Value[]]) =>
   z.enum(values, `This ${what} is not supported. Supported ${whats} are ${quoted(values)}.`);
 
-const text = (member: string) => z.string().min(1, `The following inputs are empty: ['${member}']`);
+const text = (field: string) => z.string().min(1, `The following inputs are empty: ['${field}']`);
 
 /** Text that goes into the header of a request, where anything else would break it. */
-const headerText = (member: string) =>
-  text(member).regex(/^[\x21-\x7e]+$/, `The ${member} must hold neither spaces nor characters beyond ASCII.`);
+const headerText = (field: string) =>
+  text(field).regex(/^[\x21-\x7e]+$/, `The ${field} must hold neither spaces nor characters beyond ASCII.`);
 
 const emptyAsNull = (given: string): string | null => (given === '' ? null : given);
 
-const members = {
+const fields = {
   // Both names become part of a host name, so they are held to what can stand in one.
   bucket_name: text('bucket_name').regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/,
@@ -64,17 +64,17 @@ const members = {
   encryption: oneOf('encryption', 'encryptions', ['AES256', 'aws:kms']).nullable().default(null),
   kms_key_id: headerText('kms_key_id').nullable().default(null),
 };
-const configSchema = z.strictObject(members);
+const configSchema = z.strictObject(fields);
 type Members = Readonly<z.infer<typeof configSchema>>;
 
 /** A checked config of an S3 destination, secrets included. */
 export type S3Config = Omit<Members, keyof FileFormat> & FileFormat;
 
 /** The members that are stored encrypted and never returned. */
-export const secretMembers = ['aws_access_key_id', 'aws_secret_access_key'] as const;
+export const secretFields = ['aws_access_key_id', 'aws_secret_access_key'] as const;
 
 /** What the optional members are when nobody wrote them; the secrets have no default. */
-export const defaultMembers: Readonly<Record<string, unknown>> = configSchema
+export const defaultFields: Readonly<Record<string, unknown>> = configSchema
   .omit({ bucket_name: true, region: true, prefix: true })
   .parse({});
 
@@ -86,10 +86,10 @@ export const selectionOf = (config: Readonly<Record<string, unknown>>): RowSelec
 
 /**
  * Checks an S3 config as a user sent it and fills in defaults; null stands for a member's default.
- * @throws CommandRefused that names the member at fault.
+ * @throws CommandRejected that names the member at fault.
  */
 export function parseS3Config(config: unknown, settings: DestinationSettings): S3Config {
-  const parsed = parseMembers(configSchema, givenMembers(config));
+  const parsed = parseFields(configSchema, givenFields(config));
   const format = fileFormatOf(parsed);
   checkPrefix(parsed);
   checkEndpoint(parsed, settings.EXPORTD_ALLOW_PRIVATE_ENDPOINTS);
@@ -99,18 +99,18 @@ export function parseS3Config(config: unknown, settings: DestinationSettings): S
 }
 
 function checkPrefix({ prefix }: Members): void {
-  const fault = prefixFault(prefix) ?? keyLengthFault(prefix);
-  if (fault !== null) throw refuseMember('prefix', fault);
+  const fault = prefixProblem(prefix) ?? keyLengthProblem(prefix);
+  if (fault !== null) throw rejectField('prefix', fault);
 }
 
 function checkEndpoint({ endpoint_url }: Members, allowed: AllowedPrivate): void {
-  const fault = endpoint_url === null ? null : endpointFault(endpoint_url, allowed);
-  if (fault !== null) throw refuseMember('endpoint_url', `The endpoint_url is refused: ${fault}.`);
+  const fault = endpoint_url === null ? null : endpointProblem(endpoint_url, allowed);
+  if (fault !== null) throw rejectField('endpoint_url', `The endpoint_url is refused: ${fault}.`);
 }
 
 function checkCredentials({ aws_access_key_id, role_arn }: Members, allowMachine: boolean): void {
   if (aws_access_key_id === undefined && role_arn === null && !allowMachine)
-    throw new CommandRefused(
+    throw new CommandRejected(
       'required',
       'This installation has no credentials of its own to write with; set aws_access_key_id and aws_secret_access_key, or role_arn.',
       configAttribute('aws_access_key_id'),
@@ -118,11 +118,11 @@ function checkCredentials({ aws_access_key_id, role_arn }: Members, allowMachine
 }
 
 function checkPairs(config: Members): void {
-  const [missing] = secretMembers.filter((member) => config[member] === undefined);
-  if (missing !== undefined && secretMembers.some((member) => config[member] !== undefined))
-    throw refuseMember(missing, `Configuration missing required field: '${missing}'`);
+  const [missing] = secretFields.filter((field) => config[field] === undefined);
+  if (missing !== undefined && secretFields.some((field) => config[field] !== undefined))
+    throw rejectField(missing, `Configuration missing required field: '${missing}'`);
   if (config.external_id !== null && config.role_arn === null)
-    throw refuseMember('external_id', "The field 'external_id' needs a 'role_arn'.");
+    throw rejectField('external_id', "The field 'external_id' needs a 'role_arn'.");
   if (config.kms_key_id !== null && config.encryption !== 'aws:kms')
-    throw refuseMember('kms_key_id', "The field 'kms_key_id' needs 'encryption' to be 'aws:kms'.");
+    throw rejectField('kms_key_id', "The field 'kms_key_id' needs 'encryption' to be 'aws:kms'.");
 }

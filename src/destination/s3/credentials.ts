@@ -5,7 +5,7 @@ import { fromTemporaryCredentials } from '@aws-sdk/credential-providers';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import type { Settings } from '../../config/settings.ts';
 import type { S3Config } from './config.ts';
-import { roleFaultOf } from './faults.ts';
+import { toAssumeRoleError } from './errors.ts';
 
 /** How the role's owner finds exportd's requests in the logs of AWS. */
 const sessionName = 'exportd';
@@ -18,7 +18,7 @@ const fallbackRegion = 'us-east-1';
  */
 export function credentialsOf(
   config: S3Config,
-  settings: Pick<Settings, 'EXPORTD_S3_REQUEST_TIMEOUT_MS'>,
+  settings: Pick<Settings, 'EXPORTD_S3_REQUEST_TIMEOUT'>,
 ): Pick<S3ClientConfig, 'credentials'> {
   const { aws_access_key_id: accessKeyId, aws_secret_access_key: secretAccessKey, role_arn } = config;
   const keys =
@@ -31,7 +31,7 @@ function assumeRole(
   { external_id, endpoint_url, region }: S3Config,
   roleArn: string,
   keys: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined,
-  { EXPORTD_S3_REQUEST_TIMEOUT_MS: timeout }: Pick<Settings, 'EXPORTD_S3_REQUEST_TIMEOUT_MS'>,
+  { EXPORTD_S3_REQUEST_TIMEOUT: timeout }: Pick<Settings, 'EXPORTD_S3_REQUEST_TIMEOUT'>,
 ): NonNullable<S3ClientConfig['credentials']> {
   const provider = fromTemporaryCredentials({
     params: {
@@ -53,6 +53,6 @@ function assumeRole(
   });
   return (properties) =>
     provider(properties).catch((error: unknown) => {
-      throw roleFaultOf(error);
+      throw toAssumeRoleError(error);
     });
 }

@@ -1,10 +1,10 @@
 import type { LookupFunction } from 'node:net';
 import { guardedLookup, outgoingUrlFault, privateFault } from '../../network/outgoing_url.ts';
 import type { AllowedPrivate } from '../../network/private_addresses.ts';
-import { DestinationFault } from '../destination.ts';
+import { DestinationError } from '../destination.ts';
 
 /** Says why `endpoint` cannot be used as an endpoint, to follow "The endpoint_url is refused: "; null when it can. */
-export function endpointFault(endpoint: string, allowed: AllowedPrivate): string | null {
+export function endpointProblem(endpoint: string, allowed: AllowedPrivate): string | null {
   const fault = outgoingUrlFault(endpoint, allowed);
   if (fault !== null && fault !== privateFault) return fault;
   const { search, hash } = new URL(endpoint);
@@ -16,7 +16,7 @@ export const endpointLookup = (allowed: AllowedPrivate): LookupFunction =>
   guardedLookup(
     allowed,
     () =>
-      new DestinationFault('EndpointRefused', `The endpoint_url is refused: ${privateFault}.`, {
+      new DestinationError('EndpointNotAllowed', `The endpoint_url is refused: ${privateFault}.`, {
         transient: false,
       }),
   );

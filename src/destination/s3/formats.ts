@@ -5,7 +5,7 @@ import {
   type ParquetCompression,
   type TextCompression,
 } from '../../encoding/encoder.ts';
-import { refuseMember } from '../config_members.ts';
+import { rejectField } from '../config_fields.ts';
 
 /** The compressions of each file format; null, no compression, goes with all. */
 const compressions = {
@@ -28,7 +28,7 @@ export const fileFormats = [
 
 /**
  * Checks that a compression goes with a file format.
- * @throws CommandRefused that names `compression`; its value is told only when it is one that another format has.
+ * @throws CommandRejected that names `compression`; its value is told only when it is one that another format has.
  */
 export function fileFormatOf({
   file_format,
@@ -52,7 +52,7 @@ function supported<Format extends FileFormat['file_format']>(
   const known = Object.values(compressions)
     .flat()
     .some((compression) => compression === given);
-  throw refuseMember(
+  throw rejectField(
     'compression',
     `${known ? `Compression ${given}` : 'This compression'} is not supported for file format ${format}. Supported compressions are ${quoted(names)}.`,
   );

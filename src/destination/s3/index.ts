@@ -2,16 +2,16 @@ import type { Settings } from '../../config/settings.ts';
 import type { Destination, DestinationContext, DestinationType } from '../destination.ts';
 import type { TestStep } from '../test_result.ts';
 import { takeTestSteps } from '../test_steps.ts';
-import { abortStrayUploads, abortUpload } from './abort_uploads.ts';
+import { abortOrphanedUploads, abortUpload } from './abort_uploads.ts';
 import { withAccessOf } from './access.ts';
 import { bucketTestSteps } from './bucket_test.ts';
-import { defaultMembers, parseS3Config, secretMembers, selectionOf, type S3Config } from './config.ts';
+import { defaultFields, parseS3Config, secretFields, selectionOf, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
 import { fileKey, manifestKey, rejectedKey } from './keys.ts';
-import { lookAtManifestObject, putManifestObject } from './manifest_object.ts';
-import { beginUpload, isMadeOf, resumeUpload, type ObjectOptions } from './multipart.ts';
+import { getManifestObject, putManifestObject } from './manifest_object.ts';
+import { createUpload, isFromUpload, resumeUpload, type ObjectOptions } from './multipart.ts';
 import { createS3Requests } from './requests.ts';
-import { writesSameKeys } from './same_keys.ts';
+import { keysCollide } from './key_collision.ts';
 import { deleteObject, deleteUnchanged, putSmallObject } from './small_object.ts';
 
 const mebibyte = 1024 * 1024;
@@ -19,12 +19,12 @@ const mebibyte = 1024 * 1024;
 /** Amazon S3 and every server that speaks its protocol. */
 export const s3: DestinationType<S3Config> = {
   name: 'S3',
-  secretMembers,
-  defaultMembers,
+  secretFields,
+  defaultFields,
   parseConfig: parseS3Config,
   selectionOf,
   serverOf: ({ endpoint_url }) => (typeof endpoint_url === 'string' ? new URL(endpoint_url).host : ''),
-  writesSameKeys,
+  keysCollide,
   withAccessOf,
   open: openS3,
   test: testS3,
@@ -35,7 +35,7 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
   const encryption = encryptionOf(config);
   const fileOptions = {
     ...encryption,
-    firstPartBytes: context.settings.EXPORTD_PART_BYTES,
+    firstPartBytes: context.settings.EXPORTD_S3_PART_SIZE,
   };
   const manifestOptions = { ...encryption, ContentType: 'application/json' };
   return {
@@ -45,19 +45,19 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
     rejectedKey: (subject, generation) => rejectedKey(config.prefix, subject, generation),
     manifestKey: (subject) => manifestKey(config.prefix, subject),
     nameOf: (key) => `s3://${config.bucket_name}/${key}`,
-    beginFile: (key, contentType, signal) =>
-      beginUpload(requests, key, { ...fileOptions, ContentType: contentType }, signal),
+    createUpload: (key, contentType, signal) =>
+      createUpload(requests, key, { ...fileOptions, ContentType: contentType }, signal),
     putObject: (key, contentType, bytes, signal) =>
       putSmallObject(requests, key, bytes, { ...encryption, ContentType: contentType }, signal),
     deleteObject: (key, signal) => deleteObject(requests, key, signal),
-    resumeFile: (upload) => resumeUpload(requests, upload, fileOptions.firstPartBytes),
-    abandonFile: (key, uploadId, signal) => abortUpload(requests, key, uploadId, signal),
-    abandonUnknown: (key, signal) => abortStrayUploads(requests, key, null, signal),
+    resumeUpload: (upload) => resumeUpload(requests, upload, fileOptions.firstPartBytes),
+    abortUpload: (key, uploadId, signal) => abortUpload(requests, key, uploadId, signal),
+    abortOrphanedUploads: (key, signal) => abortOrphanedUploads(requests, key, null, signal),
     putManifest: (key, manifest, signal) =>
       putManifestObject(requests, key, manifest, manifestOptions, signal),
-    lookAtManifest: (key, signal) => lookAtManifestObject(requests, key, signal),
+    getManifest: (key, signal) => getManifestObject(requests, key, signal),
     deleteManifest: (key, { etag }, signal) => deleteUnchanged(requests, key, etag, signal),
-    isMadeOf: (upload, signal) => isMadeOf(requests, upload, signal),
+    isFromUpload: (upload, signal) => isFromUpload(requests, upload, signal),
     close: requests.close,
   };
 }
@@ -65,11 +65,11 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
 /** Faults are told at once: whoever tests a destination waits for the answer. */
 async function testS3(config: S3Config, settings: Settings): Promise<readonly TestStep[]> {
   const requests = createS3Requests(config, {
-    settings: { ...settings, EXPORTD_S3_PATIENCE_MS: 0 },
-    onFault: () => undefined,
+    settings: { ...settings, EXPORTD_S3_RETRY_BUDGET: 0 },
+    onError: () => undefined,
   });
   try {
-    return await takeTestSteps(settings.EXPORTD_DESTINATION_TEST_TIMEOUT_MS, (signal) =>
+    return await takeTestSteps(settings.EXPORTD_DESTINATION_TEST_TIMEOUT, (signal) =>
       bucketTestSteps(requests, config.prefix, encryptionOf(config), signal),
     );
   } finally {

@@ -1,5 +1,5 @@
 import { models } from '../../domain/batch_export.ts';
-import type { FilePlace, KeySubject } from '../destination.ts';
+import type { FileIdentity, KeySubject } from '../destination.ts';
 import { constantPart, renderPrefix } from './prefix.ts';
 
 /** S3's own limit on the length of a key, in bytes of UTF-8. */
@@ -18,7 +18,12 @@ const join = (...segments: readonly string[]): string =>
  * The key of a data file: `<prefix>/<start>-<end>[-[<range>.]<file>][-g<generation>].<extension>`. Generations from the
  * second on carry their number, so that none is ever written twice.
  */
-export const fileKey = (prefix: string, subject: KeySubject, place: FilePlace, extension: string): string =>
+export const fileKey = (
+  prefix: string,
+  subject: KeySubject,
+  place: FileIdentity,
+  extension: string,
+): string =>
   intervalKey(prefix, subject, `${placeSuffix(place)}${generationSuffix(place.generation)}.${extension}`);
 
 /** The key of the file that holds the rows which a generation had to leave out. */
@@ -41,7 +46,7 @@ function intervalKey(prefix: string, subject: KeySubject, ending: string): strin
   return join(path, `${intervalName(subject)}${ending}`);
 }
 
-function placeSuffix({ range, file }: FilePlace): string {
+function placeSuffix({ range, file }: FileIdentity): string {
   if (range !== null) return `-${range}.${file ?? 0}`;
   return file === null ? '' : `-${file}`;
 }
@@ -61,7 +66,7 @@ const largestNumber = 999_999;
 const longestExtension = 'jsonl.zst';
 
 /** Says in a sentence that keys under this prefix could be longer than S3 allows; null when they fit. */
-export function keyLengthFault(prefix: string): string | null {
+export function keyLengthProblem(prefix: string): string | null {
   const longest: KeySubject = {
     batch_export_id: '00000000-0000-0000-0000-000000000000',
     model: models.reduce((one, other) => (other.length > one.length ? other : one)),

@@ -1,5 +1,5 @@
 import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
-import { DestinationFault, type ManifestPlace } from '../destination.ts';
+import { DestinationError, type ManifestState } from '../destination.ts';
 import { manifestText, parseManifest, type Manifest } from '../manifest.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
@@ -9,11 +9,11 @@ import { unconditionalStore } from './unconditional_store.ts';
 const roundsMaximum = 6;
 
 /** What stands in the place of a manifest. */
-export async function lookAtManifestObject(
+export async function getManifestObject(
   requests: S3Requests,
   key: string,
   signal: AbortSignal,
-): Promise<ManifestPlace> {
+): Promise<ManifestState> {
   try {
     const { etag, text } = await requests.send('GetObject', signal, async (client, call) => {
       const output = await client.send(new GetObjectCommand({ Bucket: requests.bucket, Key: key }), call);
@@ -21,9 +21,9 @@ export async function lookAtManifestObject(
     });
     return { state: 'present', etag, text };
   } catch (error) {
-    if (error instanceof DestinationFault && (error.type === 'NoSuchKey' || error.type === 'NotFound'))
+    if (error instanceof DestinationError && (error.type === 'NoSuchKey' || error.type === 'NotFound'))
       return { state: 'absent' };
-    if (error instanceof DestinationFault && error.type === 'AccessDenied') return { state: 'unreadable' };
+    if (error instanceof DestinationError && error.type === 'AccessDenied') return { state: 'unreadable' };
     throw error;
   }
 }
@@ -32,7 +32,7 @@ export async function lookAtManifestObject(
  * Replaces the manifest by compare-and-set and reads it back. What stands in the bucket decides after every doubtful
  * reply, so a repeat is safe at any point.
  * @returns whether it was read back.
- * @throws DestinationFault `ManifestReplaced` when this or a newer generation of another run stands there.
+ * @throws DestinationError `ManifestReplaced` when this or a newer generation of another run stands there.
  */
 export async function putManifestObject(
   requests: S3Requests,
@@ -42,14 +42,14 @@ export async function putManifestObject(
   signal: AbortSignal,
 ): Promise<{ verified: boolean }> {
   const text = manifestText(manifest);
-  let last = new DestinationFault(
+  let last = new DestinationError(
     'ManifestUnverified',
     `The manifest ${key} was written but reads back as something else.`,
     { transient: true },
   );
   let conditional = true;
   for (let round = 0; round < roundsMaximum; round++) {
-    const current = await lookAtManifestObject(requests, key, signal);
+    const current = await getManifestObject(requests, key, signal);
     if (current.state === 'present' && current.text === text) return { verified: true };
     if (current.state === 'present') refuseNewer(current.text, manifest);
     try {
@@ -68,7 +68,7 @@ export async function putManifestObject(
       );
       if (current.state === 'unreadable') return { verified: false };
     } catch (error) {
-      if (!(error instanceof DestinationFault)) throw error;
+      if (!(error instanceof DestinationError)) throw error;
       if (error.type === 'NotImplemented') {
         conditional = false;
         requests.tell(unconditionalStore());
@@ -80,7 +80,7 @@ export async function putManifestObject(
 }
 
 /** Where nothing can be read, the first round hopes for a new manifest; then the journal's claim alone is the fence. */
-function conditionsOn(current: ManifestPlace, round: number): { IfMatch?: string; IfNoneMatch?: string } {
+function conditionsOn(current: ManifestState, round: number): { IfMatch?: string; IfNoneMatch?: string } {
   if (current.state === 'unreadable') return round === 0 ? { IfNoneMatch: '*' } : {};
   if (current.state === 'absent') return { IfNoneMatch: '*' };
   return current.etag === undefined ? {} : { IfMatch: current.etag };
@@ -90,7 +90,7 @@ function refuseNewer(text: string, manifest: Manifest): void {
   const found = parseManifest(text);
   if (!found || found.generation < manifest.generation) return;
   if (found.generation === manifest.generation && found.run_id === manifest.run_id) return;
-  throw new DestinationFault(
+  throw new DestinationError(
     'ManifestReplaced',
     `The bucket already holds generation ${found.generation} of this interval's manifest, written by run ${found.run_id}; ` +
       `generation ${manifest.generation} is not published over it.`,

@@ -8,13 +8,13 @@ import {
   type CreateMultipartUploadCommandInput,
 } from '@aws-sdk/client-s3';
 import {
-  DestinationFault,
+  DestinationError,
   type FileUpload,
   type StoredPart,
   type UploadedPart,
-  type UploadNames,
+  type UploadReference,
 } from '../destination.ts';
-import { abortStrayUploads } from './abort_uploads.ts';
+import { abortOrphanedUploads } from './abort_uploads.ts';
 import type { S3Requests } from './requests.ts';
 import { partBytes, partNumberMaximum } from './part_sizes.ts';
 import { unconditionalStore } from './unconditional_store.ts';
@@ -29,18 +29,23 @@ export type ObjectOptions = Pick<
 const clearingMs = 5_000;
 
 /** Metadata that tells an upload's object from any other of the same key and size. */
-const markName = 'exportd-upload';
+const uploadTokenMetadata = 'exportd-upload';
 
 /** Begins a multipart upload of `key`; small files go the same way, as a single part. */
-export async function beginUpload(
+export async function createUpload(
   requests: S3Requests,
   key: string,
   options: ObjectOptions & { firstPartBytes: number },
   signal: AbortSignal,
 ): Promise<FileUpload> {
   const { firstPartBytes, ...object } = options;
-  const mark = randomUUID();
-  const input = { Bucket: requests.bucket, Key: key, Metadata: { [markName]: mark }, ...object };
+  const upload_token = randomUUID();
+  const input = {
+    Bucket: requests.bucket,
+    Key: key,
+    Metadata: { [uploadTokenMetadata]: upload_token },
+    ...object,
+  };
   let tries = 0;
   const created = await requests
     .send('CreateMultipartUpload', signal, (client, call) => {
@@ -51,21 +56,25 @@ export async function beginUpload(
       await abortUnanswered(requests, key, error);
       throw error;
     });
-  const upload_id = requireMember(created.UploadId, 'an upload id');
+  const upload_id = requireField(created.UploadId, 'an upload id');
   if (tries > 1 || (created.$metadata.attempts ?? 1) > 1)
-    await abortStrayUploads(requests, key, upload_id, signal);
-  return resumeUpload(requests, { key, upload_id, mark }, firstPartBytes);
+    await abortOrphanedUploads(requests, key, upload_id, signal);
+  return resumeUpload(requests, { key, upload_id, upload_token }, firstPartBytes);
 }
 
 /** After a request whose answer did not come, the server may have begun an upload all the same. */
 async function abortUnanswered(requests: S3Requests, key: string, error: unknown): Promise<void> {
-  if (error instanceof DestinationFault && !error.transient) return;
-  await abortStrayUploads(requests, key, null, AbortSignal.timeout(clearingMs)).catch(() => undefined);
+  if (error instanceof DestinationError && !error.transient) return;
+  await abortOrphanedUploads(requests, key, null, AbortSignal.timeout(clearingMs)).catch(() => undefined);
 }
 
 /** An upload that was begun before, by this attempt or another. */
-export function resumeUpload(requests: S3Requests, names: UploadNames, firstPartBytes: number): FileUpload {
-  const { key, upload_id, mark } = names;
+export function resumeUpload(
+  requests: S3Requests,
+  names: UploadReference,
+  firstPartBytes: number,
+): FileUpload {
+  const { key, upload_id, upload_token } = names;
   const upload = { Bucket: requests.bucket, Key: key, UploadId: upload_id };
   return {
     ...names,
@@ -76,14 +85,15 @@ export function resumeUpload(requests: S3Requests, names: UploadNames, firstPart
         if (isFault(error, 'NoSuchUpload')) return null;
         throw error;
       }),
-    isFinished: (bytes, signal) => isThere(requests, upload, { bytes, mark }, signal),
+    isFinished: (bytes, signal) => isThere(requests, upload, { bytes, upload_token }, signal),
     putPart: async (partNumber, bytes, signal) => {
       const sent = await requests.send('UploadPart', signal, (client, call) =>
         client.send(new UploadPartCommand({ ...upload, PartNumber: partNumber, Body: bytes }), call),
       );
-      return { part_number: partNumber, etag: requireMember(sent.ETag, 'the ETag of a part') };
+      return { part_number: partNumber, etag: requireField(sent.ETag, 'the ETag of a part') };
     },
-    complete: (parts, bytes, signal) => completeUpload(requests, upload, { parts, bytes, mark }, signal),
+    complete: (parts, bytes, signal) =>
+      completeUpload(requests, upload, { parts, bytes, upload_token }, signal),
   };
 }
 
@@ -104,7 +114,7 @@ export async function listParts(
     for (const part of page.Parts ?? [])
       listed.push({
         part_number: part.PartNumber ?? 0,
-        etag: requireMember(part.ETag, 'the ETag of a part'),
+        etag: requireField(part.ETag, 'the ETag of a part'),
         bytes: part.Size ?? 0,
       });
     marker = page.IsTruncated ? page.NextPartNumberMarker : undefined;
@@ -113,7 +123,7 @@ export async function listParts(
 }
 
 type UploadTarget = Readonly<{ Bucket: string; Key: string; UploadId: string }>;
-type Completion = Readonly<{ parts: readonly UploadedPart[]; bytes: number; mark: string }>;
+type Completion = Readonly<{ parts: readonly UploadedPart[]; bytes: number; upload_token: string }>;
 
 async function completeUpload(
   requests: S3Requests,
@@ -137,12 +147,12 @@ async function completeUpload(
       return complete({});
     });
   } catch (error) {
-    if (!(error instanceof DestinationFault)) throw error;
+    if (!(error instanceof DestinationError)) throw error;
     if (!error.transient) throw error;
     // The reply to an earlier try may have been lost: whether the file is there now decides, not what the server said.
     if (!(await isThere(requests, upload, completion, signal)))
-      throw new DestinationFault(
-        'UploadLost',
+      throw new DestinationError(
+        'UploadNotFound',
         `The upload of ${upload.Key} could not be completed (${error.type}); the file is exported anew.`,
         { transient: true },
       );
@@ -152,32 +162,32 @@ async function completeUpload(
 async function isThere(
   requests: S3Requests,
   { Bucket, Key }: UploadTarget,
-  { bytes, mark }: Pick<Completion, 'bytes' | 'mark'>,
+  { bytes, upload_token }: Pick<Completion, 'bytes' | 'upload_token'>,
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
     const found = await requests.send('HeadObject', signal, (client, call) =>
       client.send(new HeadObjectCommand({ Bucket, Key }), call),
     );
-    return found.ContentLength === bytes && found.Metadata?.[markName] === mark;
+    return found.ContentLength === bytes && found.Metadata?.[uploadTokenMetadata] === upload_token;
   } catch (error) {
     // Not there, or not allowed to look: then the file starts anew under the next generation, which is always safe.
-    if (error instanceof DestinationFault && !error.transient) return false;
+    if (error instanceof DestinationError && !error.transient) return false;
     throw error;
   }
 }
 
 /** Whether the object under a key was made of the upload with this mark; null when the credentials may not look. */
-export async function isMadeOf(
+export async function isFromUpload(
   requests: S3Requests,
-  { key, mark }: Pick<UploadNames, 'key' | 'mark'>,
+  { key, upload_token }: Pick<UploadReference, 'key' | 'upload_token'>,
   signal: AbortSignal,
 ): Promise<boolean | null> {
   try {
     const found = await requests.send('HeadObject', signal, (client, call) =>
       client.send(new HeadObjectCommand({ Bucket: requests.bucket, Key: key }), call),
     );
-    return found.Metadata?.[markName] === mark;
+    return found.Metadata?.[uploadTokenMetadata] === upload_token;
   } catch (error) {
     if (isFault(error, 'NotFound') || isFault(error, 'NoSuchKey')) return false;
     if (isFault(error, 'AccessDenied')) return null;
@@ -186,12 +196,12 @@ export async function isMadeOf(
 }
 
 const isFault = (error: unknown, type: string): boolean =>
-  error instanceof DestinationFault && error.type === type;
+  error instanceof DestinationError && error.type === type;
 
-function requireMember(value: string | undefined, what: string): string {
+function requireField(value: string | undefined, what: string): string {
   if (value === undefined)
-    throw new DestinationFault(
-      'UnexpectedAnswer',
+    throw new DestinationError(
+      'UnexpectedResponse',
       `The S3 server answered without ${what}; is endpoint_url an S3 server?`,
       {
         transient: true,

@@ -20,7 +20,7 @@ export const isVariable = (name: string): name is PrefixVariable =>
   (prefixVariables as readonly string[]).includes(name);
 
 /** Says in a sentence why a template is no good as a prefix; null when it is. */
-export function prefixFault(template: string): string | null {
+export function prefixProblem(template: string): string | null {
   if (template.startsWith('/')) return `The prefix must not begin with "/".`;
   if (/[\p{Cc}\\]/u.test(template)) return 'The prefix must not hold control characters or backslashes.';
   const segments = template.replace(/\/$/, '').split('/');

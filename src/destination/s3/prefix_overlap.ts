@@ -57,7 +57,7 @@ export interface PrefixTemplate {
  * variables but the table have a fixed length: the templates are laid side by side, and what stands at the same place
  * has to be the same. Rather says yes than no: that a month has no 31st is not looked at.
  */
-export function canRenderAlike(one: PrefixTemplate, other: PrefixTemplate): boolean {
+export function prefixesOverlap(one: PrefixTemplate, other: PrefixTemplate): boolean {
   const marks = marksOf(one);
   const others = marksOf(other);
   if (marks.length !== others.length) return false;
@@ -65,7 +65,7 @@ export function canRenderAlike(one: PrefixTemplate, other: PrefixTemplate): bool
   const equalTo = (mark: Mark): ReadonlySet<Mark> => equals.get(mark) ?? new Set([mark]);
   for (const [position, mark] of marks.entries()) {
     const joined = new Set([...equalTo(mark), ...equalTo(others[position] ?? mark)]);
-    for (const member of joined) equals.set(member, joined);
+    for (const field of joined) equals.set(field, joined);
   }
   const literalOf = (mark: Mark): Mark | undefined => [...equalTo(mark)].find(isLiteral);
   return (

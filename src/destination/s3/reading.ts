@@ -1,20 +1,20 @@
 import { GetObjectCommand, ListObjectsV2Command, type GetObjectCommandOutput } from '@aws-sdk/client-s3';
-import { DestinationFault, type DestinationContext } from '../destination.ts';
+import { DestinationError, type DestinationContext } from '../destination.ts';
 import type { S3Config } from './config.ts';
-import { faultOf } from './faults.ts';
+import { toDestinationError } from './errors.ts';
 import { createS3Requests, type S3Requests } from './requests.ts';
 
 /** A connection may break this often without a byte in between before a read is given up. */
 const breaksMaximum = 5;
 
-/** An object while it is read. `chunks` can be read once; it throws DestinationFault, `ObjectReplaced` when it changed. */
+/** An object while it is read. `chunks` can be read once; it throws DestinationError, `ObjectReplaced` when it changed. */
 export interface OpenObject {
   readonly bytes: number;
   readonly etag: string | undefined;
   readonly chunks: AsyncIterable<Buffer>;
 }
 
-/** What there is in the bucket of one config. Every method throws DestinationFault. */
+/** What there is in the bucket of one config. Every method throws DestinationError. */
 export interface BucketReader {
   /** Keys that begin with `prefix`, in the order of the bucket. */
   listKeys(prefix: string, signal: AbortSignal): AsyncGenerator<string>;
@@ -98,7 +98,7 @@ async function* readOn(
       }
       if (at >= bytes) return;
     } catch (error) {
-      const fault = faultOf(error, 'GetObject');
+      const fault = toDestinationError(error, 'GetObject');
       if (!fault.transient || breaks >= breaksMaximum) throw fault;
     }
     breaks += 1;
@@ -106,7 +106,7 @@ async function* readOn(
       output = await getFrom(at);
     } catch (error) {
       if (!isFault(error, 'NoSuchKey', 'NotFound', 'PreconditionFailed')) throw error;
-      throw new DestinationFault('ObjectReplaced', 'An object was replaced or deleted while it was read.', {
+      throw new DestinationError('ObjectReplaced', 'An object was replaced or deleted while it was read.', {
         transient: true,
       });
     }
@@ -117,4 +117,4 @@ const bodyOf = (output: GetObjectCommandOutput): AsyncIterable<Buffer> =>
   output.Body as unknown as AsyncIterable<Buffer>;
 
 const isFault = (error: unknown, ...types: readonly string[]): boolean =>
-  error instanceof DestinationFault && types.includes(error.type);
+  error instanceof DestinationError && types.includes(error.type);

@@ -1,6 +1,6 @@
 import { DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
-import { DestinationFault } from '../destination.ts';
-import { conditionFailed } from './faults.ts';
+import { DestinationError } from '../destination.ts';
+import { conditionFailed } from './errors.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
 import { unconditionalStore } from './unconditional_store.ts';
@@ -23,7 +23,7 @@ export async function putSmallObject(
   try {
     await put({ IfNoneMatch: '*' });
   } catch (error) {
-    if (!(error instanceof DestinationFault)) throw error;
+    if (!(error instanceof DestinationError)) throw error;
     if (error.type === 'NotImplemented') {
       requests.tell(unconditionalStore());
       await put({});
@@ -52,7 +52,7 @@ export async function deleteUnchanged(
   try {
     await remove(etag === undefined ? {} : { IfMatch: etag });
   } catch (error) {
-    if (!(error instanceof DestinationFault)) throw error;
+    if (!(error instanceof DestinationError)) throw error;
     if (error.type === 'NotImplemented') await remove({});
     else if (!conditionFailed.has(error.type)) throw error;
   }

@@ -7,7 +7,7 @@ import {
 } from '@aws-sdk/client-s3';
 import type { FileUpload } from '../destination.ts';
 import { abortUpload } from './abort_uploads.ts';
-import { beginUpload, listParts, type ObjectOptions } from './multipart.ts';
+import { createUpload, listParts, type ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
 
 /** A condition that a write has to obey. */
@@ -24,7 +24,7 @@ export interface TestUpload {
   abort(): Promise<void>;
 }
 
-/** What a test asks of a bucket, all of it about one object. Every method throws DestinationFault. */
+/** What a test asks of a bucket, all of it about one object. Every method throws DestinationError. */
 export interface TestRequests {
   list(): Promise<void>;
   put(condition?: WriteCondition): Promise<void>;
@@ -79,7 +79,7 @@ export function createTestRequests(
       return found === text;
     },
     upload: async () => {
-      const begun = await beginUpload(requests, key, { ...options, firstPartBytes: bytes.length }, signal);
+      const begun = await createUpload(requests, key, { ...options, firstPartBytes: bytes.length }, signal);
       const { etag } = await begun.putPart(1, bytes, signal);
       return uploadOf(begun, etag);
     },

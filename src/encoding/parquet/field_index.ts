@@ -1,6 +1,6 @@
 import type { ColumnType, ExportedColumn } from '../../source/source.ts';
-import type { BadValue } from '../bad_value.ts';
-import { MalformedBlock } from '../row_not_encodable.ts';
+import type { UnrepresentableValue } from '../unrepresentable_value.ts';
+import { MalformedBlock } from '../unencodable_row.ts';
 import type { ColumnValues } from './column_values.ts';
 import { fitsDate, fitsTimestamp } from './timestamp.ts';
 
@@ -43,7 +43,7 @@ export function createFieldIndex(
   rows: number,
   columns: readonly ExportedColumn[],
   memory: IndexMemory,
-  onBadValue: (bad: BadValue) => void,
+  onBadValue: (bad: UnrepresentableValue) => void,
 ): FieldIndex {
   const size = rows * columns.length;
   if (memory.positions.length < size) memory.positions = new Int32Array(size);

@@ -1,5 +1,5 @@
 import type { ExportedColumn } from '../../source/source.ts';
-import type { BadValue } from '../bad_value.ts';
+import type { UnrepresentableValue } from '../unrepresentable_value.ts';
 import type { ParquetCompression } from '../encoder.ts';
 import {
   createColumnEncoder,
@@ -49,7 +49,7 @@ export function encodeRowGroup(
   rows: number,
   columns: readonly ExportedColumn[],
   compression: ParquetCompression | null,
-  onBadValue: (bad: BadValue) => void,
+  onBadValue: (bad: UnrepresentableValue) => void,
 ): EncodedRowGroup {
   try {
     const index = createFieldIndex(block, rows, columns, memory.index, onBadValue);

@@ -1,7 +1,7 @@
 import type { Expression, Select } from '../../dialect/ast.ts';
 import { condition } from '../../dialect/compile/coerce.ts';
 import { collectAliases, type Output, selectItems } from '../../dialect/compile/select_items.ts';
-import { compiler, topScope } from '../../dialect/compile/whole_query.ts';
+import { compiler, topScope } from '../../dialect/compile/query_compiler.ts';
 import { parseQuery } from '../../dialect/parser/parse.ts';
 import { printExpression, printQuery } from '../../dialect/print/print.ts';
 import { resolvePlaceholders } from '../../dialect/resolve/placeholders.ts';
@@ -9,7 +9,7 @@ import { Grouping, type Scope } from '../../dialect/resolve/scope.ts';
 import { Statement } from '../../dialect/resolve/statement.ts';
 import type { Value } from '../../dialect/resolve/value.ts';
 import type { SourceRelation } from '../../dialect/schema.ts';
-import { Source } from '../../dialect/source.ts';
+import { QueryText } from '../../dialect/query_text.ts';
 import { joinSql, sql, type Sql } from '../../dialect/sql.ts';
 import type { Model } from '../../domain/batch_export.ts';
 import type { ColumnType } from '../columns.ts';
@@ -72,7 +72,7 @@ export function compileRowQuery(
   teamId: number,
   { selected, filtered, events, persons }: RowPlaces,
 ): CompiledRowQuery {
-  const source = new Source(dialect_query);
+  const source = new QueryText(dialect_query);
   const parsed = parseQuery(dialect_query);
   requireRowSelect(parsed, model, source);
   const query = requireRowSelect(resolvePlaceholders(parsed, new Map(), source), model, source);
@@ -103,7 +103,11 @@ export function compileRowQuery(
   const row = rowAt(selected);
   const fields = fieldsOf(query, row, scopeOf(query, row, statement), statement);
   const filteredRow = rowAt(filtered);
-  const whole = conditionOf(query, { ...scopeOf(query, filteredRow, statement), phase: 'WHERE' }, statement);
+  const whole = conditionOf(
+    query,
+    { ...scopeOf(query, filteredRow, statement), context: 'WHERE' },
+    statement,
+  );
   return {
     fields,
     joins: row.joins(),
@@ -156,7 +160,7 @@ function fieldsOf(query: Select, row: ModelRow, scope: Scope, statement: Stateme
 }
 
 /** @throws DialectError for what needs other rows than the one at hand. */
-function refuseRows({ facts }: Value, statement: Statement): void {
+function refuseRows({ traits: facts }: Value, statement: Statement): void {
   const { aggregate, window } = facts;
   if (window)
     throw statement.error('A window function is not supported in the query of a batch export.', window);

@@ -1,4 +1,4 @@
-import { column, type Member, type Members } from '../../dialect/resolve/relation.ts';
+import { column, type RelationField, type RelationFields } from '../../dialect/resolve/relation.ts';
 import type { Statement } from '../../dialect/resolve/statement.ts';
 import { propertyColumns } from '../../dialect/resolve/tables/property_columns.ts';
 import { bind, sql, type Sql } from '../../dialect/sql.ts';
@@ -45,20 +45,20 @@ export function createEventRow(statement: Statement, name: string, place: RowPla
       : sql`coalesce(${own}::jsonb, ${current}::jsonb)`;
   };
   const personNames = () => ['id', 'properties', 'created_at'];
-  const members: Members = {
+  const members: RelationFields = {
     names: personNames,
     star: personNames,
-    member: (wanted) => {
+    field: (wanted) => {
       if (wanted === 'id') return row.column('person_id');
       if (wanted === 'properties') return column(personProperties(), scalar('json', true));
       if (wanted === 'created_at') return column(person.column('created_at'), scalar('datetime', true));
       return undefined;
     },
   };
-  const member = (wanted: string): Member | undefined => {
+  const member = (wanted: string): RelationField | undefined => {
     if (propertyColumns.has(wanted))
       return column(sql`(${known('properties')} ->> ${bind(wanted, 'text')})`, scalar('string', true));
-    if (wanted === 'person' || wanted === 'poe') return { kind: 'nested', members };
+    if (wanted === 'person' || wanted === 'poe') return { kind: 'nested', fields: members };
     if (wanted === 'session')
       return notExported('The field session is not exported: a session changes while its events arrive.');
     if (wanted === 'pdi') return notExported('The field pdi is not exported; read person.');
@@ -70,7 +70,7 @@ export function createEventRow(statement: Statement, name: string, place: RowPla
   };
   return {
     name,
-    member,
+    field: member,
     names: () => [...row.names, ...propertyColumns, 'person'],
     star: () => row.shown,
     from: () => sql``,

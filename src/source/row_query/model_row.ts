@@ -1,10 +1,10 @@
 import { postgresType } from '../../dialect/compile/json_values.ts';
-import { column, type Column, type Member, type Relation } from '../../dialect/resolve/relation.ts';
+import { column, type Column, type RelationField, type Relation } from '../../dialect/resolve/relation.ts';
 import type { Statement } from '../../dialect/resolve/statement.ts';
 import { TeamRelation } from '../../dialect/resolve/team_relation.ts';
-import { ownText, sql, type Sql } from '../../dialect/sql.ts';
+import { rawSql, sql, type Sql } from '../../dialect/sql.ts';
 import { scalar, type ScalarKind } from '../../dialect/types.ts';
-import { readableJson } from '../json_property.ts';
+import { readableJson } from '../../sql/json_property.ts';
 import { jsonColumn } from '../model_query.ts';
 
 /** A column of a model, as queries may use it. */
@@ -51,7 +51,7 @@ export class RowColumns {
     const read =
       known.kind === 'json'
         ? this.#readable(name)
-        : sql`${ownText(this.#place.sql(name))}::${postgresType(type)}`;
+        : sql`${rawSql(this.#place.sql(name))}::${postgresType(type)}`;
     this.#asked.set(read.key, name);
     return column(read, type);
   }
@@ -69,13 +69,13 @@ export class RowColumns {
     if (name === undefined) return undefined;
     const isJson = this.#columns.get(name)?.kind === 'json';
     const { sql: placed, jsonType } = this.#place;
-    return { name, sql: isJson ? ownText(jsonColumn(placed(name), jsonType(name))) : expression };
+    return { name, sql: isJson ? rawSql(jsonColumn(placed(name), jsonType(name))) : expression };
   };
 
   #readable(name: string): Sql {
     const [document, type] = [this.#place.sql(name), this.#place.jsonType(name)];
-    if (type === 'jsonb') return ownText(document);
-    return ownText(readableJson(type === 'json' ? document : `(${document})::json`));
+    if (type === 'jsonb') return rawSql(document);
+    return rawSql(readableJson(type === 'json' ? document : `(${document})::json`));
   }
 }
 
@@ -100,7 +100,7 @@ export class PersonOfRow {
 
   column(name: 'properties' | 'created_at'): Sql {
     this.#wanted.set(name, this.#person.column(name));
-    return sql`${this.#alias}.${ownText(`"${name}"`)}`;
+    return sql`${this.#alias}.${rawSql(`"${name}"`)}`;
   }
 
   isIn(expression: Sql): boolean {
@@ -119,4 +119,8 @@ export class PersonOfRow {
 }
 
 /** A name that is known of the model elsewhere and that an export cannot have. */
-export const notExported = (sentence: string): Member => ({ kind: 'refused', sentence, suggestion: null });
+export const notExported = (sentence: string): RelationField => ({
+  kind: 'refused',
+  summary: sentence,
+  suggestion: null,
+});

@@ -21,7 +21,7 @@ export function createPersonRow(name: string, place: RowPlace): ModelRow {
   const row = new RowColumns(columns, place);
   return {
     name,
-    member: (wanted) => {
+    field: (wanted) => {
       if (wanted === 'pdi' || wanted === 'is_identified')
         return notExported(`The field ${wanted} is not exported; distinct_id is a column of each row.`);
       return row.column(otherNames[wanted] ?? wanted);

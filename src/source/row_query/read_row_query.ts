@@ -1,5 +1,5 @@
 import { DialectError } from '../../dialect/dialect_error.ts';
-import { Source } from '../../dialect/source.ts';
+import { QueryText } from '../../dialect/query_text.ts';
 import type { Model } from '../../domain/batch_export.ts';
 import { compileRowQuery } from './compile_row_query.ts';
 import type { RowPlace } from './model_row.ts';
@@ -28,7 +28,7 @@ export function readRowQuery(
   for (const piece of [...fields.map((field) => field.sql), ...(condition === null ? [] : [condition])])
     text(piece);
   if (Object.values(settings).some((value) => value.includes('\0')))
-    throw new DialectError(new Source(given.dialect_query), 'A text cannot hold the character U+0000.', {
+    throw new DialectError(new QueryText(given.dialect_query), 'A text cannot hold the character U+0000.', {
       start: 0,
       end: given.dialect_query.length,
     });

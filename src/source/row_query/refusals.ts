@@ -1,7 +1,7 @@
 import type { Call, Expression, From, Query, Select } from '../../dialect/ast.ts';
 import type { Node } from '../../dialect/ast_node.ts';
 import { DialectError } from '../../dialect/dialect_error.ts';
-import type { Source } from '../../dialect/source.ts';
+import type { QueryText } from '../../dialect/query_text.ts';
 import { findNodes } from '../../dialect/walk.ts';
 import type { Model } from '../../domain/batch_export.ts';
 
@@ -18,7 +18,7 @@ const isSubquery = (node: Node): node is Extract<Expression, { kind: 'subquery' 
  * The SELECT of an export's query, which chooses columns of its model's rows and filters them, and does nothing else.
  * @throws DialectError that names what is more than that.
  */
-export function requireRowSelect(query: Query, model: Model, source: Source): Select {
+export function requireRowSelect(query: Query, model: Model, source: QueryText): Select {
   const refuse = (what: string, node: Node, advice: string = rowByRow): never => {
     throw new DialectError(source, `${what} in the query of a batch export.`, {
       start: node.start,

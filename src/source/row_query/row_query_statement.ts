@@ -23,7 +23,7 @@ export interface RowQueryStatement {
 }
 
 /** The columns that a page is ordered by and that no file has; they come first. */
-export const hiddenKey = (id: string, type: 'uuid' | 'text'): readonly ExportedColumn[] => [
+export const sortKeyColumns = (id: string, type: 'uuid' | 'text'): readonly ExportedColumn[] => [
   { name: '_inserted_at', type: 'timestamp', hidden: true },
   { name: id, type, hidden: true },
 ];

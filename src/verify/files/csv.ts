@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
-import { compactBytes, compactText, withoutLineBreaks, type CompactValue } from '../compact_value.ts';
+import { digestBytes, digestText, withoutLineBreaks, type ValueDigest } from '../value_digest.ts';
 import { FileUnreadable, type RowShape, type VerifiedRow, withoutKey } from '../row.ts';
 
 type Fields = readonly (string | null)[];
@@ -10,24 +10,26 @@ type Fields = readonly (string | null)[];
  * @throws FileUnreadable, and what `chunks` throws.
  */
 export async function* readCsv(chunks: AsyncIterable<Buffer>, shape: RowShape): AsyncGenerator<VerifiedRow> {
-  let places: { inserted_at: number; id: number; columns: readonly number[] } | undefined;
+  let locations: { inserted_at: number; id: number; columns: readonly number[] } | undefined;
   let number = 0;
   for await (const fields of records(chunks)) {
     number += 1;
-    if (!places) {
+    if (!locations) {
       const placeOf = (name: string) => fields.indexOf(name);
       const columns = shape.columns.map(({ name }) => placeOf(name));
       const id = shape.id === null ? -1 : placeOf(shape.id);
-      places = { inserted_at: placeOf('_inserted_at'), id, columns };
+      locations = { inserted_at: placeOf('_inserted_at'), id, columns };
       continue;
     }
-    const values = places.columns.map((place, index) => valueOf(fields[place], shape.columns[index]?.type));
+    const values = locations.columns.map((location, index) =>
+      valueOf(fields[location], shape.columns[index]?.type),
+    );
     if (shape.id === null) {
       yield withoutKey(values);
       continue;
     }
-    const inserted_at = fields[places.inserted_at];
-    const id = fields[places.id];
+    const inserted_at = fields[locations.inserted_at];
+    const id = fields[locations.id];
     if (typeof inserted_at !== 'string' || typeof id !== 'string')
       throw new FileUnreadable(`record ${number} has no _inserted_at or no ${shape.id}`);
     yield { inserted_at, id, values };
@@ -48,7 +50,7 @@ async function* records(chunks: AsyncIterable<Buffer>): AsyncGenerator<Fields> {
   }
 }
 
-function valueOf(field: string | null | undefined, type: string | undefined): CompactValue | undefined {
+function valueOf(field: string | null | undefined, type: string | undefined): ValueDigest | undefined {
   if (field === null || field === undefined) return field;
-  return type === 'json' ? compactBytes(withoutLineBreaks(Buffer.from(field))) : compactText(field);
+  return type === 'json' ? digestBytes(withoutLineBreaks(Buffer.from(field))) : digestText(field);
 }

@@ -1,4 +1,4 @@
-import { compactBytes, compactText, withoutLineBreaks, type CompactValue } from '../compact_value.ts';
+import { digestBytes, digestText, withoutLineBreaks, type ValueDigest } from '../value_digest.ts';
 import { FileUnreadable, type RowShape, type VerifiedRow, withoutKey } from '../row.ts';
 import { skipSpace, skipString, skipValue } from './json_text.ts';
 
@@ -110,10 +110,10 @@ function textOf(raw: Buffer | undefined): string | undefined {
   }
 }
 
-function valueOf(raw: Buffer | undefined, type: string): CompactValue | undefined {
+function valueOf(raw: Buffer | undefined, type: string): ValueDigest | undefined {
   if (raw === undefined) return undefined;
   if (raw.length === 4 && raw.toString('latin1') === 'null') return null;
-  if (type === 'json') return compactBytes(withoutLineBreaks(raw));
+  if (type === 'json') return digestBytes(withoutLineBreaks(raw));
   const text = textOf(raw);
-  return text === undefined ? compactBytes(raw) : compactText(text);
+  return text === undefined ? digestBytes(raw) : digestText(text);
 }

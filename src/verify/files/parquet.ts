@@ -9,7 +9,7 @@ import {
   type ParquetParsers,
 } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
-import { compactBytes, compactText, withoutLineBreaks, type CompactValue } from '../compact_value.ts';
+import { digestBytes, digestText, withoutLineBreaks, type ValueDigest } from '../value_digest.ts';
 import { FileUnreadable, type ComparedColumn, type RowShape, type VerifiedRow, withoutKey } from '../row.ts';
 import { openTemporaryFile } from './temporary_file.ts';
 
@@ -67,12 +67,12 @@ function rowOf(row: Row, shape: RowShape): VerifiedRow {
   return { inserted_at, id, values };
 }
 
-function valueOf(row: Row, { name, type }: ComparedColumn): CompactValue | undefined {
+function valueOf(row: Row, { name, type }: ComparedColumn): ValueDigest | undefined {
   if (!(name in row)) return undefined;
   const value = row[name];
   if (value === null || value === undefined) return null;
   const text = typeof value === 'string' ? value : scalarText(value);
-  return type === 'json' ? compactBytes(withoutLineBreaks(Buffer.from(text))) : compactText(text);
+  return type === 'json' ? digestBytes(withoutLineBreaks(Buffer.from(text))) : digestText(text);
 }
 
 /** Of a number or a boolean the text that PostgreSQL has; of anything else one that no value has. */

@@ -1,6 +1,6 @@
 import { HeadBucketCommand, type S3Client } from '@aws-sdk/client-s3';
 import { readSettings, type Settings } from '../../../src/config/settings.ts';
-import { DestinationFault, type Destination } from '../../../src/destination/destination.ts';
+import { DestinationError, type Destination } from '../../../src/destination/destination.ts';
 import type { S3Config } from '../../../src/destination/s3/config.ts';
 import { s3 } from '../../../src/destination/s3/index.ts';
 import { createS3Requests, type S3Requests } from '../../../src/destination/s3/requests.ts';
@@ -11,8 +11,8 @@ export const s3Settings = (more: Record<string, string> = {}): Settings =>
   readSettings({
     DATABASE_URL: 'unused',
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
-    EXPORTD_ACTIVITY_RETRY_INITIAL_MS: '10',
-    EXPORTD_ACTIVITY_RETRY_MAX_MS: '20',
+    EXPORTD_ACTIVITY_RETRY_INITIAL: '10ms',
+    EXPORTD_ACTIVITY_RETRY_MAX: '20ms',
     ...more,
   });
 
@@ -32,18 +32,18 @@ const parse = (bucket: TestBucket, more: object): S3Config =>
 
 export const openBucket = (bucket: TestBucket, more: object = {}): Destination =>
   s3.open(parse(bucket, more), {
-    settings: s3Settings({ EXPORTD_S3_PATIENCE_MS: '0' }),
-    onFault: () => undefined,
+    settings: s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s' }),
+    onError: () => undefined,
   });
 
 export const requestsOf = (bucket: TestBucket, more: object = {}): S3Requests =>
-  createS3Requests(parse(bucket, more), { settings: s3Settings(), onFault: () => undefined });
+  createS3Requests(parse(bucket, more), { settings: s3Settings(), onError: () => undefined });
 
 /** Makes one request with a config as a user would send it; the fault that it met, or null. */
 export async function visitBucket(config: object, settings: Settings): Promise<unknown> {
   const requests = createS3Requests(s3.parseConfig(config, settings), {
     settings,
-    onFault: () => undefined,
+    onError: () => undefined,
   });
   return requests
     .send('HeadBucket', new AbortController().signal, (client, call) =>
@@ -70,7 +70,7 @@ export const denying = (requests: S3Requests, operation: string): S3Requests => 
   ...requests,
   send: (name, signal, call) =>
     name === operation
-      ? Promise.reject(new DestinationFault('AccessDenied', 'Denied.', { transient: false }))
+      ? Promise.reject(new DestinationError('AccessDenied', 'Denied.', { transient: false }))
       : requests.send(name, signal, call),
 });
 
@@ -81,7 +81,7 @@ export const unconditional = (requests: S3Requests): S3Requests => ({
     requests.send(name, signal, (client, options) => {
       const send = (command: { input: object }, ...rest: never[]): unknown => {
         if ('IfMatch' in command.input || 'IfNoneMatch' in command.input)
-          throw new DestinationFault('NotImplemented', 'Not implemented.', { transient: false });
+          throw new DestinationError('NotImplemented', 'Not implemented.', { transient: false });
         return Reflect.apply(client.send.bind(client), client, [command, ...rest]);
       };
       return call({ send } as unknown as S3Client, options);

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterEach(() => server?.close());
 afterAll(() => bucket.client.destroy());
 
-const settings = s3Settings({ EXPORTD_DESTINATION_TEST_TIMEOUT_MS: '30000' });
+const settings = s3Settings({ EXPORTD_DESTINATION_TEST_TIMEOUT: '30s' });
 const testBucket = (more: object = {}): Promise<readonly TestStep[]> =>
   s3.test(s3.parseConfig(configOf(bucket, more), settings), settings);
 
@@ -79,7 +79,7 @@ describe('the test of a bucket', () => {
 
   it('ends when a server accepts the connection and says nothing', async () => {
     server = await startWebServer(() => undefined);
-    const short = s3Settings({ EXPORTD_DESTINATION_TEST_TIMEOUT_MS: '300' });
+    const short = s3Settings({ EXPORTD_DESTINATION_TEST_TIMEOUT: '300ms' });
     const steps = await s3.test(
       s3.parseConfig(configOf(bucket, { endpoint_url: server.endpoint }), short),
       short,

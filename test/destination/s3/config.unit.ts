@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CommandRefused } from '../../../src/domain/errors.ts';
+import { CommandRejected } from '../../../src/domain/errors.ts';
 import { parseS3Config } from '../../../src/destination/s3/config.ts';
 
 const least = { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports' };
@@ -9,7 +9,7 @@ function refusalOf(config: unknown): { detail: string; attr: string | null } {
   try {
     parseS3Config(config, strict);
   } catch (error) {
-    if (error instanceof CommandRefused) return { detail: error.message, attr: error.attr };
+    if (error instanceof CommandRejected) return { detail: error.message, attr: error.attr };
     throw error;
   }
   throw new Error('The config was accepted.');

@@ -26,7 +26,7 @@ const visit = (config: object, allowPrivate = 'false'): Promise<unknown> =>
       aws_secret_access_key: 'secret',
       ...config,
     },
-    s3Settings({ EXPORTD_S3_PATIENCE_MS: '0', EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate }),
+    s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s', EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate }),
   );
 
 /** Has every name lead to these addresses, one look-up after the other. */
@@ -48,7 +48,7 @@ describe('an endpoint whose name leads inwards', () => {
     async (address) => {
       nameServer(address);
       const fault = await visit({ endpoint_url: `http://storage.example.com:${port()}` });
-      expect(fault).toMatchObject({ type: 'EndpointRefused', transient: false });
+      expect(fault).toMatchObject({ type: 'EndpointNotAllowed', transient: false });
       expect(server.received).toHaveLength(0);
     },
   );
@@ -59,7 +59,7 @@ describe('an endpoint whose name leads inwards', () => {
       endpoint_url: `http://storage.example.com:${port()}`,
       use_virtual_style_addressing: true,
     });
-    expect(fault).toMatchObject({ type: 'EndpointRefused' });
+    expect(fault).toMatchObject({ type: 'EndpointNotAllowed' });
     expect(server.received).toHaveLength(0);
   });
 
@@ -73,7 +73,7 @@ describe('an endpoint whose name leads inwards', () => {
     const error = await new Promise((resolve) =>
       endpointLookup(false)('storage.example.com', { all: true }, resolve),
     );
-    expect(error).toMatchObject({ type: 'EndpointRefused' });
+    expect(error).toMatchObject({ type: 'EndpointNotAllowed' });
   });
 
   it.each(['true', 'loopback'])('is used where the installation allows it: %s', async (allowed) => {
@@ -87,7 +87,7 @@ describe('an endpoint whose name leads inwards', () => {
     async (address) => {
       nameServer(address);
       const fault = await visit({ endpoint_url: `http://storage.example.com:${port()}` }, 'loopback');
-      expect(fault).toMatchObject({ type: 'EndpointRefused', transient: false });
+      expect(fault).toMatchObject({ type: 'EndpointNotAllowed', transient: false });
       expect(server.received).toHaveLength(0);
     },
   );
@@ -100,7 +100,7 @@ describe('a server that redirects', () => {
       response.writeHead(status, { location: `${inner.endpoint}/bucket` }).end(),
     );
     const fault = await visit({ endpoint_url: outer.endpoint }, 'true');
-    expect(fault).toMatchObject({ name: 'DestinationFault', transient: false });
+    expect(fault).toMatchObject({ name: 'DestinationError', transient: false });
     expect(outer.received.length).toBeGreaterThan(0);
     expect(inner.received).toHaveLength(0);
     await inner.close();

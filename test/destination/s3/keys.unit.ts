@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { fileKey, keyLengthFault, manifestKey, rejectedKey } from '../../../src/destination/s3/keys.ts';
-import { prefixFault } from '../../../src/destination/s3/prefix.ts';
+import { fileKey, keyLengthProblem, manifestKey, rejectedKey } from '../../../src/destination/s3/keys.ts';
+import { prefixProblem } from '../../../src/destination/s3/prefix.ts';
 
 const subject = {
   batch_export_id: '018f0000-0000-4000-8000-000000000001',
@@ -129,14 +129,14 @@ describe('prefixes that are refused', () => {
     ['a/year}', 'brace'],
     ['a\nb', 'control characters'],
   ])('%j', (prefix, words) => {
-    expect(prefixFault(prefix)).toContain(words);
+    expect(prefixProblem(prefix)).toContain(words);
   });
 
   it('one that makes keys longer than S3 allows, counted in bytes', () => {
-    expect(keyLengthFault('ä'.repeat(480))).toContain('1024');
-    expect(keyLengthFault('a'.repeat(480))).toBeNull();
-    expect(keyLengthFault('a'.repeat(960))).toContain('1024');
-    expect(keyLengthFault('{data_interval_start}'.repeat(60))).toContain('1024');
-    expect(keyLengthFault('{minute}'.repeat(400))).toBeNull();
+    expect(keyLengthProblem('ä'.repeat(480))).toContain('1024');
+    expect(keyLengthProblem('a'.repeat(480))).toBeNull();
+    expect(keyLengthProblem('a'.repeat(960))).toContain('1024');
+    expect(keyLengthProblem('{data_interval_start}'.repeat(60))).toContain('1024');
+    expect(keyLengthProblem('{minute}'.repeat(400))).toBeNull();
   });
 });

@@ -1,7 +1,7 @@
 import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseManifest, type Manifest } from '../../../src/destination/manifest.ts';
-import { lookAtManifestObject, putManifestObject } from '../../../src/destination/s3/manifest_object.ts';
+import { getManifestObject, putManifestObject } from '../../../src/destination/s3/manifest_object.ts';
 import type { S3Requests } from '../../../src/destination/s3/requests.ts';
 import { createBucket, type TestBucket } from '../../setup/bucket.ts';
 import { denying, losingReplies, requestsOf, unconditional } from './bucket_requests.ts';
@@ -44,7 +44,7 @@ afterAll(() => {
 const put = (key: string, given: Manifest, through = requests) =>
   putManifestObject(through, key, given, options, signal);
 const read = async (key: string): Promise<Manifest | null> => {
-  const found = await lookAtManifestObject(requests, key, signal);
+  const found = await getManifestObject(requests, key, signal);
   return found.state === 'present' ? (parseManifest(found.text) ?? null) : null;
 };
 

@@ -1,8 +1,8 @@
 import { GetObjectCommand, HeadObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DestinationFault } from '../../../src/destination/destination.ts';
+import { DestinationError } from '../../../src/destination/destination.ts';
 import { abortUpload } from '../../../src/destination/s3/abort_uploads.ts';
-import { beginUpload, listParts } from '../../../src/destination/s3/multipart.ts';
+import { createUpload, listParts } from '../../../src/destination/s3/multipart.ts';
 import type { S3Requests } from '../../../src/destination/s3/requests.ts';
 import { createBucket, type TestBucket } from '../../setup/bucket.ts';
 import { denying, losingReplies, openBucket, requestsOf, unconditional } from './bucket_requests.ts';
@@ -30,7 +30,7 @@ const textOf = async (key: string): Promise<string> => {
 };
 
 async function uploadTo(key: string, through = requests) {
-  const upload = await beginUpload(through, key, options, signal);
+  const upload = await createUpload(through, key, options, signal);
   const end = await upload.putPart(1_000, second, signal);
   const start = await upload.putPart(1, first, signal);
   return { upload, parts: [start, end] };
@@ -58,10 +58,10 @@ describe('a multipart upload', () => {
   it('never replaces an object, even one of the same length', async () => {
     const standing = await uploadTo('taken');
     await standing.upload.complete(standing.parts, length, signal);
-    const late = await beginUpload(requests, 'taken', options, signal);
+    const late = await createUpload(requests, 'taken', options, signal);
     const part = await late.putPart(1, Buffer.alloc(length, 'z'), signal);
     await expect(late.complete([part], length, signal)).rejects.toMatchObject({
-      type: 'UploadLost',
+      type: 'UploadNotFound',
       transient: true,
     });
     expect(await textOf('taken')).toMatch(/^a.*the end$/);
@@ -72,7 +72,7 @@ describe('a multipart upload', () => {
     const { upload, parts } = await uploadTo('aborted');
     await abortUpload(requests, 'aborted', upload.upload_id, signal);
     await abortUpload(requests, 'aborted', upload.upload_id, signal);
-    await expect(upload.complete(parts, length, signal)).rejects.toMatchObject({ type: 'UploadLost' });
+    await expect(upload.complete(parts, length, signal)).rejects.toMatchObject({ type: 'UploadNotFound' });
     const open = await bucket.client.send(new ListMultipartUploadsCommand({ Bucket: bucket.bucket }));
     expect(open.Uploads ?? []).toEqual([]);
   });
@@ -83,7 +83,7 @@ describe('a multipart upload', () => {
       return ((await bucket.client.send(list)).Uploads ?? []).map(({ UploadId }) => UploadId);
     };
     const losing = losingReplies(requests, 'CreateMultipartUpload');
-    const { upload_id } = await beginUpload(losing, 'unanswered', options, signal);
+    const { upload_id } = await createUpload(losing, 'unanswered', options, signal);
     expect(await openOf('unanswered')).toEqual([upload_id]);
     await abortUpload(requests, 'unanswered', upload_id, signal);
 
@@ -92,16 +92,16 @@ describe('a multipart upload', () => {
       send: async (operation, until, call) => {
         const answer = await requests.send(operation, until, call);
         if (operation !== 'CreateMultipartUpload') return answer;
-        throw new DestinationFault('S3Unreachable', 'Cut.', { transient: true });
+        throw new DestinationError('S3Unreachable', 'Cut.', { transient: true });
       },
     };
-    await expect(beginUpload(cut, 'unanswered', options, signal)).rejects.toMatchObject({
+    await expect(createUpload(cut, 'unanswered', options, signal)).rejects.toMatchObject({
       type: 'S3Unreachable',
     });
     expect(await openOf('unanswered')).toEqual([]);
 
     const blind = denying(losing, 'ListMultipartUploads');
-    expect(await beginUpload(blind, 'unseen', options, signal)).toMatchObject({ key: 'unseen' });
+    expect(await createUpload(blind, 'unseen', options, signal)).toMatchObject({ key: 'unseen' });
     for (const id of await openOf('unseen')) await abortUpload(requests, 'unseen', id ?? '', signal);
   });
 
@@ -115,7 +115,7 @@ describe('a multipart upload', () => {
   });
 
   it('lists more parts than fit into one answer', async () => {
-    const upload = await beginUpload(requests, 'many', options, signal);
+    const upload = await createUpload(requests, 'many', options, signal);
     const numbers = Array.from({ length: 1_001 }, (_, index) => index + 1);
     for (let sent = 0; sent < numbers.length; sent += 50)
       await Promise.all(
@@ -141,7 +141,7 @@ describe('a destination that cannot work', () => {
     ['AuthorizationHeaderMalformed', { region: 'eu-west-9' }],
   ])('says at once that it is %s', async (type, change) => {
     const destination = openBucket(bucket, change);
-    await expect(destination.beginFile('x', 'text/plain', signal)).rejects.toMatchObject({
+    await expect(destination.createUpload('x', 'text/plain', signal)).rejects.toMatchObject({
       type,
       transient: false,
     });
@@ -150,7 +150,7 @@ describe('a destination that cannot work', () => {
 
   it('is waited for when nobody answers', async () => {
     const destination = openBucket(bucket, { endpoint_url: 'http://127.0.0.1:1' });
-    await expect(destination.beginFile('x', 'text/plain', signal)).rejects.toMatchObject({
+    await expect(destination.createUpload('x', 'text/plain', signal)).rejects.toMatchObject({
       type: 'S3Unreachable',
       transient: true,
     });

@@ -50,8 +50,8 @@ async function withReader<Result>(work: (reader: BucketReader) => Promise<Result
   const { port } = proxy.address() as AddressInfo;
   const config = parseS3Config(configOf(bucket, { endpoint_url: `http://127.0.0.1:${port}` }), s3Settings());
   const reader = openBucketReader(config, {
-    settings: s3Settings({ EXPORTD_S3_PATIENCE_MS: '2000' }),
-    onFault: () => undefined,
+    settings: s3Settings({ EXPORTD_S3_RETRY_BUDGET: '2s' }),
+    onError: () => undefined,
   });
   try {
     return await work(reader);

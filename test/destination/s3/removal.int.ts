@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { withAccessOf } from '../../../src/destination/s3/access.ts';
 import { s3 } from '../../../src/destination/s3/index.ts';
-import { lookAtManifestObject } from '../../../src/destination/s3/manifest_object.ts';
-import { beginUpload, isMadeOf } from '../../../src/destination/s3/multipart.ts';
+import { getManifestObject } from '../../../src/destination/s3/manifest_object.ts';
+import { createUpload, isFromUpload } from '../../../src/destination/s3/multipart.ts';
 import type { S3Requests } from '../../../src/destination/s3/requests.ts';
 import { deleteObject, deleteUnchanged, putSmallObject } from '../../../src/destination/s3/small_object.ts';
 import { createBucket, type TestBucket } from '../../setup/bucket.ts';
@@ -22,7 +22,7 @@ afterAll(() => {
 });
 
 const put = (key: string, text: string) => putSmallObject(requests, key, Buffer.from(text), options, signal);
-const look = (key: string) => lookAtManifestObject(requests, key, signal);
+const look = (key: string) => getManifestObject(requests, key, signal);
 
 describe('removing an object', () => {
   it('is done once it is done: a repeat is no error', async () => {
@@ -45,16 +45,16 @@ describe('removing an object', () => {
   });
 });
 
-describe('the mark of an upload', () => {
+describe('the upload_token of an upload', () => {
   it('tells the object that was made of it from any other', async () => {
-    const upload = await beginUpload(requests, 'c', { ...options, firstPartBytes: 5 * 1024 * 1024 }, signal);
-    const ours = { key: 'c', mark: upload.mark };
-    expect(await isMadeOf(requests, ours, signal)).toBe(false);
+    const upload = await createUpload(requests, 'c', { ...options, firstPartBytes: 5 * 1024 * 1024 }, signal);
+    const ours = { key: 'c', upload_token: upload.upload_token };
+    expect(await isFromUpload(requests, ours, signal)).toBe(false);
     const part = await upload.putPart(1, Buffer.from('part'), signal);
     await upload.complete([part], 4, signal);
-    expect(await isMadeOf(requests, ours, signal)).toBe(true);
-    expect(await isMadeOf(requests, { key: 'c', mark: 'another' }, signal)).toBe(false);
-    expect(await isMadeOf(denying(requests, 'HeadObject'), ours, signal)).toBeNull();
+    expect(await isFromUpload(requests, ours, signal)).toBe(true);
+    expect(await isFromUpload(requests, { key: 'c', upload_token: 'another' }, signal)).toBe(false);
+    expect(await isFromUpload(denying(requests, 'HeadObject'), ours, signal)).toBeNull();
   });
 });
 

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { HeadBucketCommand } from '@aws-sdk/client-s3';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { DestinationFault } from '../../../src/destination/destination.ts';
+import type { DestinationError } from '../../../src/destination/destination.ts';
 import { s3 } from '../../../src/destination/s3/index.ts';
 import { createS3Requests } from '../../../src/destination/s3/requests.ts';
 import { s3Settings } from './bucket_requests.ts';
@@ -21,8 +21,8 @@ async function visitBusyServer(busyRequests: number, patienceMs: number) {
   });
   server = listening;
   await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
-  const settings = s3Settings({ EXPORTD_S3_PATIENCE_MS: String(patienceMs) });
-  const waits: DestinationFault[] = [];
+  const settings = s3Settings({ EXPORTD_S3_RETRY_BUDGET: `${patienceMs}ms` });
+  const waits: DestinationError[] = [];
   const config = {
     bucket_name: 'bucket',
     region: 'us-east-1',
@@ -31,7 +31,7 @@ async function visitBusyServer(busyRequests: number, patienceMs: number) {
     aws_access_key_id: 'id',
     aws_secret_access_key: 'secret',
   };
-  const requests = createS3Requests(s3Config(config), { settings, onFault: (fault) => waits.push(fault) });
+  const requests = createS3Requests(s3Config(config), { settings, onError: (fault) => waits.push(fault) });
   const answer = await requests
     .send('HeadBucket', new AbortController().signal, (client, call) =>
       client.send(new HeadBucketCommand({ Bucket: 'bucket' }), call),
@@ -55,6 +55,6 @@ describe('requests to a server that has an outage', () => {
 
   it('give up as passing once the patience is used up', async () => {
     const { answer } = await visitBusyServer(Number.POSITIVE_INFINITY, 30);
-    expect(answer).toMatchObject({ name: 'DestinationFault', transient: true });
+    expect(answer).toMatchObject({ name: 'DestinationError', transient: true });
   });
 });

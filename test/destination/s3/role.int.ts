@@ -42,7 +42,7 @@ afterEach(async () => {
 const visit = (config: object): Promise<unknown> =>
   visitBucket(
     { bucket_name: 'bucket', region: 'auto', prefix: '', endpoint_url: store.endpoint, ...config },
-    s3Settings({ EXPORTD_S3_PATIENCE_MS: '0' }),
+    s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s' }),
   );
 
 describe('a destination with a role', () => {
@@ -73,7 +73,7 @@ describe('a destination with a role', () => {
   it('ends a run when the role is refused, and repeats nothing that AWS wrote', async () => {
     answer = { status: 403, xml: errorXml('AccessDenied') };
     const fault = await visit({ ...keys, role_arn: role });
-    expect(fault).toMatchObject({ name: 'DestinationFault', type: 'RoleRefused', transient: false });
+    expect(fault).toMatchObject({ name: 'DestinationError', type: 'AssumeRoleFailed', transient: false });
     expect((fault as Error).message).toContain('could not be assumed (AccessDenied)');
     expect((fault as Error).message).not.toContain(keys.aws_access_key_id);
     expect(store.received).toHaveLength(0);
@@ -81,7 +81,10 @@ describe('a destination with a role', () => {
 
   it('is tried again when AWS is busy or cannot be reached', async () => {
     answer = { status: 400, xml: errorXml('Throttling') };
-    expect(await visit({ ...keys, role_arn: role })).toMatchObject({ type: 'RoleRefused', transient: true });
+    expect(await visit({ ...keys, role_arn: role })).toMatchObject({
+      type: 'AssumeRoleFailed',
+      transient: true,
+    });
     await sts.close();
     expect(await visit({ ...keys, role_arn: role })).toMatchObject({
       type: 'StsUnreachable',

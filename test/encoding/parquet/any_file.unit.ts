@@ -11,6 +11,7 @@ import {
   rowGroupOf,
   type WrittenFiles,
 } from './written_file.ts';
+import { randomCases } from '../../setup/effort.ts';
 
 let files: WrittenFiles;
 beforeAll(async () => {
@@ -73,7 +74,7 @@ describe('any file', () => {
         expect(await readWithHyparquet(file, columns)).toEqual(expected);
         expect(await files.readWithDuckDb(file, columns)).toEqual(expected);
       }),
-      { numRuns: 100 },
+      { numRuns: randomCases(100) },
     );
   });
 
@@ -96,7 +97,7 @@ describe('any file', () => {
         expect(read.map(([text]) => text?.length ?? null)).toEqual(drawn.map(([length]) => length));
         expect(JSON.stringify(read) === JSON.stringify(rows.map(textsOf))).toBe(true);
       }),
-      { numRuns: 15 },
+      { numRuns: randomCases(15) },
     );
   });
 });

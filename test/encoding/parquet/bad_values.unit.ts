@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import type { BadValue } from '../../../src/encoding/bad_value.ts';
+import type { UnrepresentableValue } from '../../../src/encoding/unrepresentable_value.ts';
 import { encodeRowGroup } from '../../../src/encoding/parquet/row_group.ts';
-import { MalformedBlock, RowNotEncodable } from '../../../src/encoding/row_not_encodable.ts';
+import { MalformedBlock, UnencodableRow } from '../../../src/encoding/unencodable_row.ts';
 import type { ExportedColumn } from '../../../src/source/source.ts';
 import { columnsOf, copyBlock, int64, type FieldBytes } from '../copy_block.ts';
 import { bytesOf, infinity, minusInfinity, sampleOf, textsOf, times, type SampleRow } from './samples.ts';
@@ -40,7 +40,7 @@ describe('a time that Parquet cannot hold', () => {
     const block = copyBlock(rows);
     const refused = () =>
       encodeRowGroup(block, rows.length, columns, 'zstd', ({ rowAt, column, reason }) => {
-        throw new RowNotEncodable(`at ${rowAt}`, column, reason);
+        throw new UnencodableRow(`at ${rowAt}`, column, reason);
       });
     const rowAt = copyBlock(rows.slice(0, 1)).length;
     expect(refused).toThrow(
@@ -57,7 +57,7 @@ describe('a time that Parquet cannot hold', () => {
         ? withField(goodRow(number), number % 2 === 0 ? 'timestamp' : 'created_at', infinity)
         : bytesOf(goodRow(number)),
     );
-    const bad: BadValue[] = [];
+    const bad: UnrepresentableValue[] = [];
     const group = encodeRowGroup(copyBlock(rows), count, columns, 'zstd', (value) => bad.push(value));
     const numbers = Array.from({ length: count }, (_, number) => number);
     const good = numbers.filter((number) => !isBad(number));
@@ -69,7 +69,7 @@ describe('a time that Parquet cannot hold', () => {
     );
 
     let rowAt = 0;
-    const expected: Partial<BadValue>[] = [];
+    const expected: Partial<UnrepresentableValue>[] = [];
     for (const [number, row] of rows.entries()) {
       if (isBad(number)) expected.push({ rowAt, column: number % 2 === 0 ? 'timestamp' : 'created_at' });
       rowAt += copyBlock([row]).length;
@@ -79,14 +79,14 @@ describe('a time that Parquet cannot hold', () => {
 
   it('is told once for a row that has several', () => {
     const row = withField(goodRow(1), 'timestamp', infinity).with(4, minusInfinity);
-    const bad: BadValue[] = [];
+    const bad: UnrepresentableValue[] = [];
     encodeRowGroup(copyBlock([row]), 1, columns, null, (value) => bad.push(value));
     expect(bad).toMatchObject([{ rowAt: 0, column: 'timestamp' }]);
   });
 
   it('in every row leaves nothing, and a file without it is whole', async () => {
     const rows = [1, 2].map((number) => withField(goodRow(number), 'created_at', infinity));
-    const bad: BadValue[] = [];
+    const bad: UnrepresentableValue[] = [];
     const nothing = encodeRowGroup(copyBlock(rows), 2, columns, 'zstd', (value) => bad.push(value));
     expect(bad).toHaveLength(2);
     expect(nothing.bytes).toHaveLength(0);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parquetCompressions } from '../../../src/encoding/encoder.ts';
-import { shownColumns, type ColumnType } from '../../../src/source/source.ts';
+import { fileColumns, type ColumnType } from '../../../src/source/source.ts';
 import { columnsOf } from '../copy_block.ts';
 import { sampleOf, samples, textsOf, times, type SampleRow } from './samples.ts';
 import {
@@ -56,7 +56,7 @@ describe.each([null, ...parquetCompressions])('a file, compression %s', (compres
       samples.uuid[row] ?? null,
       sampleOf.double(row / 2),
     ]);
-    const shown = shownColumns(hidden);
+    const shown = fileColumns(hidden);
     const file = fileOf(shown, compression, [rowGroupOf(hidden, compression, rows)]);
     const expected = rows.map((row) => textsOf([row[1] ?? null, row[3] ?? null]));
     expect(await readWithHyparquet(file, shown)).toEqual(expected);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parquetMetadata, parquetReadObjects, type FileMetaData } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
-import type { BadValue } from '../../../src/encoding/bad_value.ts';
+import type { UnrepresentableValue } from '../../../src/encoding/unrepresentable_value.ts';
 import type { ParquetCompression } from '../../../src/encoding/encoder.ts';
 import { parquetFooter, parquetHeader } from '../../../src/encoding/parquet/file.ts';
 import { encodeRowGroup, type EncodedRowGroup } from '../../../src/encoding/parquet/row_group.ts';
@@ -19,7 +19,7 @@ export const rowGroupOf = (
   rows: readonly SampleRow[],
 ): EncodedRowGroup => encodeRowGroup(copyBlock(rows.map(bytesOf)), rows.length, columns, compression, refuse);
 
-function refuse({ column, reason }: BadValue): never {
+function refuse({ column, reason }: UnrepresentableValue): never {
   throw new Error(`The column ${column} ${reason}.`);
 }
 

@@ -3,6 +3,7 @@ import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { decompress } from '../../../src/verify/files/decompress.ts';
+import { randomCases } from '../../setup/effort.ts';
 
 /** Bytes in chunks of these sizes, over and over. */
 async function* inChunks(bytes: Buffer, sizes: readonly number[]): AsyncGenerator<Buffer> {
@@ -42,7 +43,7 @@ describe('decompressing', () => {
           expect(whole.equals(Buffer.concat(parts))).toBe(true);
         },
       ),
-      { numRuns: 50 },
+      { numRuns: randomCases(50) },
     );
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { compactText } from '../../../src/verify/compact_value.ts';
+import { digestText } from '../../../src/verify/value_digest.ts';
 import { readJsonLines } from '../../../src/verify/files/json_lines.ts';
 import type { VerifiedRow } from '../../../src/verify/row.ts';
 
@@ -42,8 +42,8 @@ describe('JSON lines', () => {
           const rows = await read(text.join(''), chunkSize);
           expect(rows.map(({ values }) => values)).toEqual(
             documents.map((document) => [
-              document === 'null' ? null : compactText(document.replaceAll(/[\n\r]/g, '')),
-              compactText(Buffer.from(event).toString()),
+              document === 'null' ? null : digestText(document.replaceAll(/[\n\r]/g, '')),
+              digestText(Buffer.from(event).toString()),
               '9007199254740993',
             ]),
           );

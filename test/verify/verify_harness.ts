@@ -10,7 +10,7 @@ import { manifestText, parseManifest, type Manifest } from '../../src/destinatio
 import { batchExportDecider, type Model } from '../../src/domain/batch_export.ts';
 import type { VerificationReport } from '../../src/verify/report.ts';
 import { verifyBatchExport, type VerifyOptions } from '../../src/verify/verify_batch_export.ts';
-import { createStage, insertEvents } from '../activities/export_stage.ts';
+import { createStage, insertEvents } from '../export/export_harness.ts';
 
 /** The project of every row. */
 export const teamId = 1;

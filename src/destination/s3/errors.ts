@@ -1,5 +1,5 @@
 import { S3ServiceException } from '@aws-sdk/client-s3';
-import { DestinationFault } from '../destination.ts';
+import { DestinationError } from '../destination.ts';
 
 /** What a person can do about an error code of S3; none of these is cured by trying again. */
 const permanentFaults: Readonly<Record<string, string>> = {
@@ -65,63 +65,63 @@ const tlsCodes = /^(CERT_|ERR_TLS_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO$)/
  * The fault that an error of the S3 client stands for, with a message made here: what servers and the SDK write may
  * hold access keys.
  */
-export function faultOf(error: unknown, operation: string): DestinationFault {
-  if (error instanceof DestinationFault) return error;
-  const inner = causeFault(error);
+export function toDestinationError(error: unknown, operation: string): DestinationError {
+  if (error instanceof DestinationError) return error;
+  const inner = causeOf(error);
   if (inner) return inner;
   const { name, code, status } = describe(error);
   // The SDK names an error without a body and a code so.
   const type = aliases[name === 'Unknown' ? String(status) : name] ?? name;
   const known = permanentFaults[type];
-  if (known !== undefined) return new DestinationFault(type, known, { transient: false });
+  if (known !== undefined) return new DestinationError(type, known, { transient: false });
   if (code !== undefined && tlsCodes.test(code))
-    return new DestinationFault(
+    return new DestinationError(
       'TlsError',
       `No trusted connection to the S3 server could be made (${code}); check endpoint_url of the destination and the server's certificate.`,
       { transient: false },
     );
   if (status === undefined)
-    return new DestinationFault(
+    return new DestinationError(
       'S3Unreachable',
       `The S3 server did not answer ${operation} (${code ?? name}); check endpoint_url of the destination and whether the server is up.`,
       { transient: true },
     );
   // A web server, a gateway or a proxy: what it answers is not even an error of S3.
   if (!(error instanceof S3ServiceException))
-    return new DestinationFault(
-      'NoS3Answer',
+    return new DestinationError(
+      'NotAnS3Server',
       `What answered ${operation} is no S3 server (status ${status}); check endpoint_url of the destination.`,
       { transient: status < 400 || status >= 500 || passingStatuses.has(status) },
     );
   const transient =
     status >= 500 ? type !== 'NotImplemented' : passingStatuses.has(status) || passingCodes.has(type);
-  return new DestinationFault(type, `The S3 server answered ${operation} with ${type} (status ${status}).`, {
+  return new DestinationError(type, `The S3 server answered ${operation} with ${type} (status ${status}).`, {
     transient,
   });
 }
 
 /** The fault that an error while assuming a role stands for. Says nothing of what AWS wrote but the error's name. */
-export function roleFaultOf(error: unknown): DestinationFault {
+export function toAssumeRoleError(error: unknown): DestinationError {
   const { name, code, status } = describe(error);
   const known = name === 'CredentialsProviderError' ? permanentFaults[name] : undefined;
-  if (known !== undefined) return new DestinationFault(name, known, { transient: false });
+  if (known !== undefined) return new DestinationError(name, known, { transient: false });
   if (status === undefined)
-    return new DestinationFault(
+    return new DestinationError(
       'StsUnreachable',
       `AWS did not answer when the role of the destination was to be assumed (${code ?? name}).`,
       { transient: true },
     );
-  return new DestinationFault(
-    'RoleRefused',
+  return new DestinationError(
+    'AssumeRoleFailed',
     `The role of the destination could not be assumed (${name}); check role_arn and external_id, and that the trust policy of the role names exportd's account or the owner of aws_access_key_id.`,
     { transient: status >= 500 || passingStatuses.has(status) || /^(Throttl|RequestLimit)/.test(name) },
   );
 }
 
 /** A fault that was thrown inside the client, such as the refusal of an address. */
-function causeFault(error: unknown): DestinationFault | undefined {
+function causeOf(error: unknown): DestinationError | undefined {
   const cause: unknown = error instanceof Error ? error.cause : undefined;
-  return cause instanceof DestinationFault ? cause : undefined;
+  return cause instanceof DestinationError ? cause : undefined;
 }
 
 function describe(error: unknown): { name: string; code: string | undefined; status: number | undefined } {

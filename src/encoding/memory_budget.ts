@@ -2,44 +2,44 @@
  * The memory that one stretch of rows takes on its way through the process: as rows between reading and encoding, then
  * as encoded bytes until they have been sent.
  */
-export interface ByteAccount {
+export interface MemoryReservation {
   /**
    * Takes memory for rows that are about to be read. Waits for room behind others that came before, but not while the
    * account holds no rows at all: what it gathers for a part leaves only when more rows come, so waiting could be for
    * ever.
    * @throws the signal's reason when it is aborted
    */
-  takeRows(bytes: number, signal: AbortSignal): Promise<void>;
+  reserveRows(bytes: number, signal: AbortSignal): Promise<void>;
   /** Rows are gone, or fewer than were expected. A negative number: they turned out to be more. */
-  giveRows(bytes: number): void;
+  releaseRows(bytes: number): void;
   /** Counts encoded bytes, room or not: they are there already. */
-  addEncoded(bytes: number): void;
-  giveEncoded(bytes: number): void;
+  reserveEncoded(bytes: number): void;
+  releaseEncoded(bytes: number): void;
   /** Whether the process holds more than its budget, so that what can leave should leave first. */
-  isOver(): boolean;
+  isOverBudget(): boolean;
   /** Gives everything back; the account cannot be used any more. */
   close(): void;
 }
 
 /** The memory for rows and encoded bytes of all the runs of a process. */
-export interface ByteBudget {
-  openAccount(): ByteAccount;
+export interface MemoryBudget {
+  openReservation(): MemoryReservation;
 }
 
-interface Account {
+interface ReservationState {
   rows: number;
   encoded: number;
   closed: boolean;
 }
 
 interface Waiting {
-  readonly account: Account;
+  readonly account: ReservationState;
   readonly bytes: number;
   readonly grant: () => void;
 }
 
 /** A budget of so many bytes. It is a goal and not a wall: every account may always hold some rows. */
-export function createByteBudget(limit: number): ByteBudget {
+export function createMemoryBudget(limit: number): MemoryBudget {
   let held = 0;
   let waiting: Waiting[] = [];
 
@@ -59,25 +59,25 @@ export function createByteBudget(limit: number): ByteBudget {
     waiting = left;
   };
 
-  const change = (account: Account, what: 'rows' | 'encoded', bytes: number): void => {
+  const change = (account: ReservationState, what: 'rows' | 'encoded', bytes: number): void => {
     if (account.closed) return;
     account[what] += bytes;
     held += bytes;
   };
 
   return {
-    openAccount() {
-      const account: Account = { rows: 0, encoded: 0, closed: false };
+    openReservation() {
+      const account: ReservationState = { rows: 0, encoded: 0, closed: false };
       const give = (what: 'rows' | 'encoded', bytes: number): void => {
         change(account, what, -bytes);
         serve();
       };
       return {
-        takeRows: (bytes, signal) => room(account, bytes, signal),
-        giveRows: (bytes) => give('rows', bytes),
-        addEncoded: (bytes) => change(account, 'encoded', bytes),
-        giveEncoded: (bytes) => give('encoded', bytes),
-        isOver: () => held > limit,
+        reserveRows: (bytes, signal) => room(account, bytes, signal),
+        releaseRows: (bytes) => give('rows', bytes),
+        reserveEncoded: (bytes) => change(account, 'encoded', bytes),
+        releaseEncoded: (bytes) => give('encoded', bytes),
+        isOverBudget: () => held > limit,
         close: () => {
           give('rows', account.rows);
           give('encoded', account.encoded);
@@ -87,7 +87,7 @@ export function createByteBudget(limit: number): ByteBudget {
     },
   };
 
-  async function room(account: Account, bytes: number, signal: AbortSignal): Promise<void> {
+  async function room(account: ReservationState, bytes: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const granted = Promise.withResolvers<undefined>();
     const request = { account, bytes, grant: () => granted.resolve(undefined) };

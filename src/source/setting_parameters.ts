@@ -2,7 +2,7 @@
  * Values that a statement reads by settings of its transaction, since COPY takes no parameters. Each is an expression
  * that PostgreSQL evaluates once for the statement, not for every row.
  */
-export interface BoundValues {
+export interface SettingParameters {
   /** The settings that have to be set for the statement. */
   readonly settings: Readonly<Record<string, string>>;
   text(value: string): string;
@@ -14,7 +14,7 @@ export interface BoundValues {
 }
 
 /** Begins with no value. */
-export function createBoundValues(): BoundValues {
+export function createSettingParameters(): SettingParameters {
   const settings: Record<string, string> = {};
   const bind = (value: string): string => {
     const name = `exportd.selection_${Object.keys(settings).length}`;

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { divertCopyData, type CopyDataSink } from '../../src/source/copy_messages.ts';
+import { tapCopyData, type CopyDataSink } from '../../src/source/copy_data_tap.ts';
 import { transientBytes } from '../../src/source/reading_socket.ts';
 
 /** A message of the protocol: its type, its length, its payload. */
@@ -57,7 +57,7 @@ describe('divertCopyData', () => {
         (messages, sizes, event) => {
           const { stream, parsed } = createStream();
           const { sink, taken } = createSink();
-          const restore = divertCopyData(stream, sink);
+          const restore = tapCopyData(stream, sink);
           const bytes = Buffer.concat(messages.map(({ type, payload }) => message(type, payload)));
           // As a socket that reads into the same memory does.
           const memory = Buffer.alloc(12);
@@ -91,7 +91,7 @@ describe('divertCopyData', () => {
       parsed.push(bytes);
       if (Buffer.concat(parsed).equals(ready)) restore();
     });
-    restore = divertCopyData(stream, sink);
+    restore = tapCopyData(stream, sink);
     const next = message('d', Buffer.from('not of this COPY'));
     stream.emit('data', Buffer.concat([ready, next]));
     expect(Buffer.concat(parsed)).toEqual(Buffer.concat([ready, next]));
@@ -103,8 +103,8 @@ describe('divertCopyData', () => {
     ['a length that cannot be', Buffer.from([0x64, 0, 0, 0, 1])],
   ])('gives the connection up at %s', (_, bytes) => {
     const { stream } = createStream();
-    divertCopyData(stream, createSink().sink);
+    tapCopyData(stream, createSink().sink);
     stream.emit('data', bytes);
-    expect(stream.errored).toMatchObject({ name: 'ProtocolViolated' });
+    expect(stream.errored).toMatchObject({ name: 'ProtocolError' });
   });
 });

@@ -5,10 +5,10 @@ import { createS3Client } from './client.ts';
 import type { S3Config } from './config.ts';
 
 /** A client that belongs to its borrower alone until it is given back. */
-export interface LentClient {
+export interface PooledClient {
   readonly client: S3Client;
   /** A second time does nothing. With `reusable: false`, after a fault that a fresh client may not have, it is destroyed. */
-  giveBack(how: { readonly reusable: boolean }): void;
+  release(how: { readonly reusable: boolean }): void;
 }
 
 /** A client that waits for its next borrower. */
@@ -29,9 +29,9 @@ const idleClients = new WeakMap<Settings, Set<IdleClient>>();
 /**
  * Lends a client for one config: one that was given back just now with its connections, or a new one, which costs as
  * much CPU time as several requests. None is ever shared, so a slow bucket delays nobody else.
- * @throws DestinationFault when the endpoint is one that this installation does not allow.
+ * @throws DestinationError when the endpoint is one that this installation does not allow.
  */
-export function lendS3Client(config: S3Config, settings: Settings): LentClient {
+export function acquireS3Client(config: S3Config, settings: Settings): PooledClient {
   const idle = idleClients.get(settings) ?? new Set();
   idleClients.set(settings, idle);
   const access = accessOf(config);
@@ -44,7 +44,7 @@ export function lendS3Client(config: S3Config, settings: Settings): LentClient {
   let lent = true;
   return {
     client,
-    giveBack: ({ reusable }) => {
+    release: ({ reusable }) => {
       if (!lent) return;
       lent = false;
       if (!reusable || idle.size >= idleMaximum) {
@@ -65,7 +65,7 @@ export function lendS3Client(config: S3Config, settings: Settings): LentClient {
 function accessOf(config: S3Config): string {
   const { region, endpoint_url, use_virtual_style_addressing, role_arn, external_id } = config;
   const { aws_access_key_id = null, aws_secret_access_key = null } = config;
-  const members = [
+  const fields = [
     region,
     endpoint_url,
     use_virtual_style_addressing,
@@ -74,5 +74,5 @@ function accessOf(config: S3Config): string {
     aws_access_key_id,
     aws_secret_access_key,
   ];
-  return createHash('sha256').update(JSON.stringify(members)).digest('base64');
+  return createHash('sha256').update(JSON.stringify(fields)).digest('base64');
 }

@@ -1,12 +1,12 @@
 import { SecretUnreadable, type KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import { readConfig } from '../destination/config_versions.ts';
-import { DestinationFault, type DestinationContext } from '../destination/destination.ts';
+import { DestinationError, type DestinationContext } from '../destination/destination.ts';
 import { parseS3Config } from '../destination/s3/config.ts';
 import { constantPart } from '../destination/s3/prefix.ts';
 import { openBucketReader, type BucketReader } from '../destination/s3/reading.ts';
 import type { Model } from '../domain/batch_export.ts';
-import { CommandRefused } from '../domain/errors.ts';
+import { CommandRejected } from '../domain/errors.ts';
 import type { Pool } from '../journal/database.ts';
 import type { RowQuery } from '../source/row_query/row_query.ts';
 import { CannotVerify, type Note } from './report.ts';
@@ -30,7 +30,7 @@ export interface ConfigVersion {
 }
 
 /** A bucket that the export wrote to under some version of its config. */
-export interface Place {
+export interface ExportLocation {
   readonly reader: BucketReader;
   /** Key prefixes below which manifests of the export may lie, each with a slash at its end. */
   readonly manifestFolders: readonly string[];
@@ -39,11 +39,11 @@ export interface Place {
 }
 
 /** What opening the places of an export needs. */
-export interface PlaceDependencies {
+export interface LocationDependencies {
   readonly pool: Pool;
   readonly keyRing: KeyRing;
   readonly settings: Settings;
-  readonly onFault: DestinationContext['onFault'];
+  readonly onFault: DestinationContext['onError'];
 }
 
 /** Reads an export that there is or was. @throws CannotVerify when there is none. */
@@ -82,20 +82,20 @@ export function createVersionFinder(pool: Pool, definition: ExportDefinition): F
 }
 
 /** The places of an export, and why some of those that it has left could not be opened. */
-export interface OpenedPlaces {
-  readonly places: readonly Place[];
+export interface OpenedLocations {
+  readonly locations: readonly ExportLocation[];
   readonly notes: readonly Note[];
 }
 
 /**
  * Opens every bucket of the export, each once, with the newest version of the config that leads there.
- * @throws CommandRefused, SecretUnreadable or DestinationFault when the one in force cannot be opened.
+ * @throws CommandRejected, SecretUnreadable or DestinationError when the one in force cannot be opened.
  */
-export async function openPlaces(
-  { pool, keyRing, settings, onFault }: PlaceDependencies,
+export async function openLocations(
+  { pool, keyRing, settings, onFault }: LocationDependencies,
   definition: ExportDefinition,
-): Promise<OpenedPlaces> {
-  const places: Place[] = [];
+): Promise<OpenedLocations> {
+  const locations: ExportLocation[] = [];
   const notes: Note[] = [];
   const buckets = Map.groupBy(definition.versions, ({ config }) =>
     JSON.stringify([config.endpoint_url ?? null, config.bucket_name]),
@@ -105,11 +105,11 @@ export async function openPlaces(
     const current = versions.some(({ version }) => version === definition.config_version);
     try {
       const { config } = await readConfig(pool, keyRing, definition.batch_export_id, newest);
-      const reader = openBucketReader(parseS3Config(config, settings), { settings, onFault });
+      const reader = openBucketReader(parseS3Config(config, settings), { settings, onError: onFault });
       const manifestFolders = [...new Set(versions.map((version) => manifestFolder(version, definition)))];
-      places.push({ reader, manifestFolders, current });
+      locations.push({ reader, manifestFolders, current });
     } catch (error) {
-      const isRefused = [CommandRefused, SecretUnreadable, DestinationFault].some(
+      const isRefused = [CommandRejected, SecretUnreadable, DestinationError].some(
         (kind) => error instanceof kind,
       );
       if (current || !isRefused || !Error.isError(error)) throw error;
@@ -117,7 +117,7 @@ export async function openPlaces(
       notes.push({ start: null, end: null, detail });
     }
   }
-  return { places, notes };
+  return { locations, notes };
 }
 
 function manifestFolder({ config }: ConfigVersion, { batch_export_id }: ExportDefinition): string {

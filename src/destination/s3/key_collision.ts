@@ -1,8 +1,8 @@
 import type { KeySource } from '../destination.ts';
-import { canRenderAlike } from './prefix_overlap.ts';
+import { prefixesOverlap } from './prefix_overlap.ts';
 
 /** What of a stored config decides over its keys. */
-interface KeyMembers {
+interface KeyFields {
   readonly bucket_name: string;
   readonly region: string;
   readonly prefix: string;
@@ -17,13 +17,13 @@ interface KeyMembers {
  * Whether two exports write the same keys for an interval that both have. Manifests never meet: their keys hold the
  * export's id.
  */
-export function writesSameKeys(one: KeySource, other: KeySource): boolean {
-  const first = membersOf(one);
-  const second = membersOf(other);
+export function keysCollide(one: KeySource, other: KeySource): boolean {
+  const first = fieldsOf(one);
+  const second = fieldsOf(other);
   return (
     isSameBucket(first, second) &&
     shareAnEnding(first, second) &&
-    canRenderAlike(
+    prefixesOverlap(
       { template: first.prefix, table: one.model },
       { template: second.prefix, table: other.model },
     )
@@ -31,18 +31,18 @@ export function writesSameKeys(one: KeySource, other: KeySource): boolean {
 }
 
 /** Every stored config was checked and has these members. */
-const membersOf = ({ config }: KeySource): KeyMembers => config as unknown as KeyMembers;
+const fieldsOf = ({ config }: KeySource): KeyFields => config as unknown as KeyFields;
 
 /** Whether two configs lead to one bucket. */
 export const isSameBucket = (
-  one: Pick<KeyMembers, 'bucket_name' | 'region' | 'endpoint_url'>,
-  other: Pick<KeyMembers, 'bucket_name' | 'region' | 'endpoint_url'>,
+  one: Pick<KeyFields, 'bucket_name' | 'region' | 'endpoint_url'>,
+  other: Pick<KeyFields, 'bucket_name' | 'region' | 'endpoint_url'>,
 ): boolean => one.bucket_name === other.bucket_name && storeOf(one) === storeOf(other);
 
 const amazonHost = /(^|\.)amazonaws\.com(\.cn)?$/;
 
 /** Within one store the name of a bucket means one bucket. At AWS that is a partition: the world, China or GovCloud. */
-function storeOf({ endpoint_url, region }: Pick<KeyMembers, 'endpoint_url' | 'region'>): string {
+function storeOf({ endpoint_url, region }: Pick<KeyFields, 'endpoint_url' | 'region'>): string {
   const url = endpoint_url === null ? undefined : new URL(endpoint_url);
   const host = url?.hostname.replace(/\.$/, '');
   if (!url || !host || amazonHost.test(host)) return `aws ${/^(cn|us-gov)-/.exec(region)?.[1] ?? ''}`;
@@ -51,9 +51,9 @@ function storeOf({ endpoint_url, region }: Pick<KeyMembers, 'endpoint_url' | 're
 }
 
 /** Whether files of both can end alike. Rejected rows are lines of JSON beside files of every format. */
-const shareAnEnding = (one: KeyMembers, other: KeyMembers): boolean =>
+const shareAnEnding = (one: KeyFields, other: KeyFields): boolean =>
   extensionOf(one) === extensionOf(other) || (one.on_bad_row === 'reject' && other.on_bad_row === 'reject');
 
 /** Parquet compresses inside the file, whose name stays the same. */
-const extensionOf = ({ file_format, compression }: KeyMembers): string =>
+const extensionOf = ({ file_format, compression }: KeyFields): string =>
   file_format === 'Parquet' ? file_format : `${file_format} ${compression ?? ''}`;

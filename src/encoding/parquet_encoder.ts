@@ -1,7 +1,7 @@
 import type { ExportedColumn } from '../source/source.ts';
 import type { EncodingOptions, FileEncoder } from './encoder.ts';
 import { parquetIdentity } from './parquet/file.ts';
-import { assembleParquet } from './parquet_file.ts';
+import { assembleParquet } from './parquet_assembler.ts';
 
 export type ParquetOptions = Extract<EncodingOptions, { file_format: 'Parquet' }>;
 
@@ -9,7 +9,7 @@ export type ParquetOptions = Extract<EncodingOptions, { file_format: 'Parquet' }
 const blockBytes = 8 * 1024 * 1024;
 
 /** What is to be known of Parquet files, but for how a block is encoded. */
-export const parquetFiles = (
+export const parquetEncoder = (
   { compression }: ParquetOptions,
   columns: readonly ExportedColumn[],
 ): Omit<FileEncoder, 'encode'> => ({

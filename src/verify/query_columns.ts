@@ -7,7 +7,7 @@ import { date, json, plain, text, time } from './comparable_values.ts';
 import type { SourceTypes } from './source_types.ts';
 
 /** What the query of an export makes of the rows that are compared. */
-export interface ChosenColumns {
+export interface QueryColumns {
   /** Those that can be compared, each with its value in SQL; what is read of the persons of now is not. */
   readonly columns: ReadonlyMap<string, string>;
   readonly hasKeys: boolean;
@@ -18,16 +18,16 @@ export interface ChosenColumns {
 }
 
 /** Compiles the query of a range's selection; undefined where it has none. @throws DialectError */
-export function chosenColumns(
+export function queryColumns(
   { model, team_id, selection: { query } }: RowRange,
   relations: Relations,
   types: SourceTypes,
-  place: RowPlace,
-): ChosenColumns | undefined {
+  location: RowPlace,
+): QueryColumns | undefined {
   if (!query) return undefined;
   const { fields, condition, conditionJoins } = compileRowQuery(model, query, team_id, {
-    selected: place,
-    filtered: place,
+    selected: location,
+    filtered: location,
     events: { relation: relations.events, columns: types.events ?? new Map<string, string>() },
     persons: { relation: relations.persons, columns: types.persons ?? new Map<string, string>() },
   });
@@ -39,7 +39,7 @@ export function chosenColumns(
         .filter(isLasting)
         .map((field) => [
           field.name,
-          comparable(field, rendered(field.sql), place.jsonType(field.column ?? '')),
+          comparable(field, rendered(field.sql), location.jsonType(field.column ?? '')),
         ]),
     ),
     hasKeys: ['_inserted_at', model === 'events' ? 'uuid' : 'distinct_id'].every((name) =>

@@ -1,22 +1,25 @@
 import type { Difference } from './compare_rows.ts';
 import type { RejectedRows } from './rejected_rows.ts';
 import type { PersonState } from './source_rows.ts';
-import type { Tally } from './tally.ts';
+import type { FindingCollector } from './finding_collector.ts';
 
 /** Decides what of the differences between a manifest and the source is wrong. */
-export interface Judge {
-  see(difference: Difference): Promise<void>;
+export interface DifferenceClassifier {
+  add(difference: Difference): Promise<void>;
   /** To be called after the last difference. */
   finish(): Promise<void>;
 }
 
 /** Of events every difference is wrong, unless the format could not hold the row. */
-export function createEventJudge(tally: Tally, rejected: RejectedRows): Judge {
+export function createEventClassifier(
+  collector: FindingCollector,
+  rejected: RejectedRows,
+): DifferenceClassifier {
   return {
-    see: (difference) => {
+    add: (difference) => {
       const { kind, row } = difference;
-      if (kind === 'changed') tally.row(kind, row.id, difference.columns);
-      else if (kind !== 'lost' || !rejected.take(row.id)) tally.row(kind, row.id);
+      if (kind === 'mismatched') collector.row(kind, row.id, difference.columns);
+      else if (kind !== 'missing' || !rejected.take(row.id)) collector.row(kind, row.id);
       return Promise.resolve();
     },
     finish: () => Promise.resolve(),
@@ -30,11 +33,11 @@ const batchSize = 5_000;
  * Persons are mutable: a state in a file that the source has no more is as it should be when the source has a newer
  * one. That a distinct id is in a manifest twice is found elsewhere, since its states have different keys.
  */
-export function createPersonJudge(
-  tally: Tally,
+export function createPersonClassifier(
+  collector: FindingCollector,
   rejected: RejectedRows,
   statesOf: (distinctIds: readonly string[]) => Promise<ReadonlyMap<string, PersonState>>,
-): Judge {
+): DifferenceClassifier {
   let doubtful: Difference[] = [];
   const decide = async () => {
     const differences = doubtful;
@@ -44,20 +47,20 @@ export function createPersonJudge(
       const state = states.get(row.id);
       if (kind === 'unexpected' && state && state.inserted_at >= row.inserted_at) continue;
       // A state that was replaced while it was compared is now in a later interval.
-      if (kind === 'lost' && state?.inserted_at !== row.inserted_at) continue;
-      tally.row(kind, row.id);
-      if (kind === 'lost' && !state?.hasPerson)
-        tally.hint(
+      if (kind === 'missing' && state?.inserted_at !== row.inserted_at) continue;
+      collector.row(kind, row.id);
+      if (kind === 'missing' && !state?.hasPerson)
+        collector.hint(
           kind,
           'Some belong to persons that were deleted from the source outright, which no export can see.',
         );
     }
   };
   return {
-    async see(difference) {
+    async add(difference) {
       const { kind, row } = difference;
-      if (kind === 'changed') tally.row(kind, row.id, difference.columns);
-      else if (kind === 'unexpected' || (kind === 'lost' && !rejected.take(row.id)))
+      if (kind === 'mismatched') collector.row(kind, row.id, difference.columns);
+      else if (kind === 'unexpected' || (kind === 'missing' && !rejected.take(row.id)))
         doubtful.push(difference);
       if (doubtful.length >= batchSize) await decide();
     },

@@ -1,7 +1,7 @@
 import type { VerifiedRow } from './row.ts';
 
 /** Passes rows on and tells of each. */
-export async function* counted(
+export async function* observeRows(
   rows: AsyncIterable<VerifiedRow>,
   onRow: (row: VerifiedRow) => void,
 ): AsyncGenerator<VerifiedRow> {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { brotliDecompressSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
-import { assembleBrotli } from '../../src/encoding/brotli_file.ts';
+import { assembleBrotli } from '../../src/encoding/brotli_assembler.ts';
 import type { EncodedBlock } from '../../src/encoding/encoder.ts';
 
 const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'a' };

@@ -1,5 +1,5 @@
 /** A value that the file's format cannot hold. */
-export interface BadValue {
+export interface UnrepresentableValue {
   /** Where the row's tuple begins in the block. */
   readonly rowAt: number;
   readonly column: string;

@@ -2,8 +2,8 @@ import type { Duplex } from 'node:stream';
 import { transientBytes } from './reading_socket.ts';
 
 /** What came from the server is no message of PostgreSQL's protocol; the connection cannot be used any more. */
-export class ProtocolViolated extends Error {
-  override readonly name = 'ProtocolViolated';
+export class ProtocolError extends Error {
+  override readonly name = 'ProtocolError';
 }
 
 /** Takes the payload of CopyData messages, in pieces as they arrive. */
@@ -27,7 +27,7 @@ const headLength = 5;
  * to the parser, which so sees a COPY without rows. The parser would make two objects and an event of every row.
  * @returns takes itself out again; to be called when the parser has seen the end of the statement.
  */
-export function divertCopyData(stream: Duplex, sink: CopyDataSink): () => void {
+export function tapCopyData(stream: Duplex, sink: CopyDataSink): () => void {
   const parsers = stream.listeners('data') as ((bytes: Buffer) => void)[];
   /** A head that did not arrive at once. */
   const head = Buffer.alloc(headLength);
@@ -50,7 +50,7 @@ export function divertCopyData(stream: Duplex, sink: CopyDataSink): () => void {
     left = bytes.readInt32BE(at + 1) - 4;
     isCopyData = type === copyData;
     if (left < 0 || (!isCopyData && !otherMessages.has(type)))
-      throw new ProtocolViolated('The source sent what is no message of its protocol.');
+      throw new ProtocolError('The source sent what is no message of its protocol.');
     if (isCopyData) sink.begin(left);
     else pass(bytes, at, at + headLength);
     return at + headLength;
@@ -87,7 +87,7 @@ export function divertCopyData(stream: Duplex, sink: CopyDataSink): () => void {
       pass(bytes, at, bytes.length);
     } catch (error) {
       restore();
-      stream.destroy(error instanceof Error ? error : new ProtocolViolated(String(error)));
+      stream.destroy(error instanceof Error ? error : new ProtocolError(String(error)));
     }
   };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createByteBudget, type ByteAccount } from '../../src/encoding/byte_budget.ts';
+import { createMemoryBudget, type MemoryReservation } from '../../src/encoding/memory_budget.ts';
 
 const neverAborted = new AbortController().signal;
 
@@ -17,56 +17,56 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 
 describe('a byte budget', () => {
   it('gives room in the order of asking, and lets who holds no rows have some at once', async () => {
-    const budget = createByteBudget(100);
-    const [one, other] = [budget.openAccount(), budget.openAccount()];
-    await one.takeRows(80, neverAborted);
-    await other.takeRows(90, neverAborted);
-    expect(one.isOver()).toBe(true);
-    const large = one.takeRows(60, neverAborted);
-    const small = other.takeRows(1, neverAborted);
-    other.giveRows(80);
+    const budget = createMemoryBudget(100);
+    const [one, other] = [budget.openReservation(), budget.openReservation()];
+    await one.reserveRows(80, neverAborted);
+    await other.reserveRows(90, neverAborted);
+    expect(one.isOverBudget()).toBe(true);
+    const large = one.reserveRows(60, neverAborted);
+    const small = other.reserveRows(1, neverAborted);
+    other.releaseRows(80);
     expect(await isSettled(large)).toBe(false);
     expect(await isSettled(small)).toBe(false);
-    one.giveRows(70);
+    one.releaseRows(70);
     await Promise.all([large, small]);
     // Holds no rows, only what has been encoded of them.
-    one.giveRows(70);
-    one.addEncoded(500);
-    await one.takeRows(10, neverAborted);
-    expect(await isSettled(other.takeRows(1, neverAborted))).toBe(false);
-    one.giveEncoded(500);
-    expect(other.isOver()).toBe(false);
+    one.releaseRows(70);
+    one.reserveEncoded(500);
+    await one.reserveRows(10, neverAborted);
+    expect(await isSettled(other.reserveRows(1, neverAborted))).toBe(false);
+    one.releaseEncoded(500);
+    expect(other.isOverBudget()).toBe(false);
   });
 
   it('gives back everything when an account is closed, whatever comes afterwards', async () => {
-    const budget = createByteBudget(100);
-    const [one, other] = [budget.openAccount(), budget.openAccount()];
-    await one.takeRows(50, neverAborted);
-    one.addEncoded(60);
-    await other.takeRows(10, neverAborted);
-    const waiting = other.takeRows(10, neverAborted);
+    const budget = createMemoryBudget(100);
+    const [one, other] = [budget.openReservation(), budget.openReservation()];
+    await one.reserveRows(50, neverAborted);
+    one.reserveEncoded(60);
+    await other.reserveRows(10, neverAborted);
+    const waiting = other.reserveRows(10, neverAborted);
     expect(await isSettled(waiting)).toBe(false);
     one.close();
     await waiting;
-    one.addEncoded(1_000);
-    one.giveRows(-1_000);
-    expect(other.isOver()).toBe(false);
+    one.reserveEncoded(1_000);
+    one.releaseRows(-1_000);
+    expect(other.isOverBudget()).toBe(false);
   });
 
   it('ends a wait with the reason of its signal, and serves those behind it', async () => {
-    const budget = createByteBudget(100);
-    const [one, other] = [budget.openAccount(), budget.openAccount()];
-    await one.takeRows(50, neverAborted);
-    await other.takeRows(40, neverAborted);
+    const budget = createMemoryBudget(100);
+    const [one, other] = [budget.openReservation(), budget.openReservation()];
+    await one.reserveRows(50, neverAborted);
+    await other.reserveRows(40, neverAborted);
     const abort = new AbortController();
     const reason = new Error('the run was cancelled');
-    const large = one.takeRows(90, abort.signal);
-    const small = other.takeRows(5, neverAborted);
+    const large = one.reserveRows(90, abort.signal);
+    const small = other.reserveRows(5, neverAborted);
     expect(await isSettled(small)).toBe(false);
     abort.abort(reason);
     await expect(large).rejects.toBe(reason);
     await small;
-    await expect(one.takeRows(1, abort.signal)).rejects.toBe(reason);
+    await expect(one.reserveRows(1, abort.signal)).rejects.toBe(reason);
   });
 
   it('never leaves everybody waiting, however stretches take, encode and gather', async () => {
@@ -75,26 +75,26 @@ describe('a byte budget', () => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(stretch, { minLength: 1, maxLength: 5 }), async (stretches) => {
-        const budget = createByteBudget(100);
-        const accounts: ByteAccount[] = [];
+        const budget = createMemoryBudget(100);
+        const accounts: MemoryReservation[] = [];
         const run = async (pages: (typeof stretches)[number]): Promise<void> => {
-          const account = budget.openAccount();
+          const account = budget.openReservation();
           accounts.push(account);
           let gathered = 0;
           for (const { rows, part } of pages) {
-            await account.takeRows(rows, neverAborted);
+            await account.reserveRows(rows, neverAborted);
             await Promise.resolve();
-            account.addEncoded(rows);
-            account.giveRows(rows);
+            account.reserveEncoded(rows);
+            account.releaseRows(rows);
             gathered += rows;
             if (!part) continue;
-            account.giveEncoded(gathered);
+            account.releaseEncoded(gathered);
             gathered = 0;
           }
           account.close();
         };
         await Promise.all(stretches.map(run));
-        expect(accounts.map((account) => account.isOver())).not.toContain(true);
+        expect(accounts.map((account) => account.isOverBudget())).not.toContain(true);
       }),
     );
   });

@@ -1,6 +1,6 @@
 /** A value that the file's format has no text for. No retry cures it: the row has to be put right in the source. */
-export class RowNotEncodable extends Error {
-  override readonly name = 'RowNotEncodable';
+export class UnencodableRow extends Error {
+  override readonly name = 'UnencodableRow';
   /** The row's uuid (events) or distinct_id (persons). */
   readonly row: string;
   readonly column: string;

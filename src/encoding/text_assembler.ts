@@ -1,5 +1,5 @@
 import type { EncodedBlock, EncoderState, FileAssembly } from './encoder.ts';
-import type { JoinableCompression } from './joinable_compression.ts';
+import type { ConcatenableCompression } from './concatenable_compression.ts';
 import { emptyText, joinTexts, stateOfText, textStateOf, type TextState } from './text_state.ts';
 
 /**
@@ -7,7 +7,7 @@ import { emptyText, joinTexts, stateOfText, textStateOf, type TextState } from '
  * @param head the text in front of the first row
  */
 export function assembleText(
-  compression: JoinableCompression,
+  compression: ConcatenableCompression,
   head: Buffer,
   resumed: readonly EncoderState[],
 ): FileAssembly {

@@ -6,7 +6,7 @@ import type { Destination } from './destination.ts';
 import { destinationTypeOf } from './registry.ts';
 
 /** Where objects of an export were written, and the config whose credentials are tried first: the one in force. */
-export interface Place {
+export interface ObjectLocation {
   readonly batch_export_id: string;
   readonly config_version: number;
   /** Null where there is none. */
@@ -14,11 +14,11 @@ export interface Place {
 }
 
 /** Opens the place of objects that were written under an older config. A request that fails is not made again. */
-export type OpenPlace = (place: Place) => Promise<Destination>;
+export type OpenLocation = (place: ObjectLocation) => Promise<Destination>;
 
 /** Opens places with the credentials of the newest config that leads to the same bucket. */
-export const createPlaceOpener = (pool: Pool, keyRing: KeyRing, settings: Settings): OpenPlace => {
-  const impatient = { ...settings, EXPORTD_S3_PATIENCE_MS: 0 };
+export const createLocationOpener = (pool: Pool, keyRing: KeyRing, settings: Settings): OpenLocation => {
+  const impatient = { ...settings, EXPORTD_S3_RETRY_BUDGET: 0 };
   return async ({ batch_export_id, config_version, newest_config_version }) => {
     const stored = await readConfig(pool, keyRing, batch_export_id, config_version);
     const type = destinationTypeOf(stored.destination_type);
@@ -29,6 +29,6 @@ export const createPlaceOpener = (pool: Pool, keyRing: KeyRing, settings: Settin
         : await readConfig(pool, keyRing, batch_export_id, newest_config_version);
     // An export's destination never changes its type.
     const config = type.withAccessOf(written, type.parseConfig(newest.config, settings));
-    return type.open(config, { settings: impatient, onFault: () => undefined });
+    return type.open(config, { settings: impatient, onError: () => undefined });
   };
 };

@@ -5,19 +5,19 @@ import { intervalOf } from './ranges.ts';
 import type { Finding, FindingKind, IntervalReport, Note, VerificationReport } from './report.ts';
 
 /** Makes the report of what was found. `rest` is what belongs to no single manifest. */
-export function summarise(
+export function summarize(
   batchExportId: string,
   asked: Pick<VerificationReport, 'deep' | 'from' | 'to'>,
   intervals: readonly IntervalCheck[],
   rest: { readonly findings: readonly Finding[]; readonly notes: readonly Note[] },
 ): VerificationReport {
   const findings = [
-    ...intervals.flatMap(({ findings, check }) => [...findings, ...(check?.tally.findings() ?? [])]),
+    ...intervals.flatMap(({ findings, check }) => [...findings, ...(check?.collector.findings() ?? [])]),
     ...rest.findings,
   ].sort(byTime);
   const notes = [
     ...rest.notes,
-    ...intervals.flatMap(({ notes, check }) => [...notes, ...(check?.tally.notes() ?? [])]),
+    ...intervals.flatMap(({ notes, check }) => [...notes, ...(check?.collector.notes() ?? [])]),
   ];
   const reports = intervals.flatMap(({ check }) => (check ? [reportOf(check, findings)] : []));
   const rowsOf = (kind: FindingKind) =>
@@ -35,10 +35,10 @@ export function summarise(
       rows: sum(reports, ({ rows }) => rows),
       bytes: sum(reports, ({ bytes }) => bytes),
       rejected: sum(reports, ({ rejected }) => rejected),
-      lost: rowsOf('lost'),
-      doubled: rowsOf('doubled'),
+      missing: rowsOf('missing'),
+      duplicate: rowsOf('duplicate'),
       unexpected: rowsOf('unexpected'),
-      changed: rowsOf('changed'),
+      mismatched: rowsOf('mismatched'),
       gaps: findings.filter(({ kind }) => kind === 'gap').length,
     },
     intervals: reports,

@@ -4,11 +4,16 @@ import type { Finding, FindingKind, NamedRow, Note } from './report.ts';
 /** Rows that a finding names; further ones are only counted. */
 const namedMaximum = 20;
 
-const rowKinds = ['lost', 'doubled', 'unexpected', 'changed'] as const satisfies readonly FindingKind[];
+const rowKinds = [
+  'missing',
+  'duplicate',
+  'unexpected',
+  'mismatched',
+] as const satisfies readonly FindingKind[];
 type RowKind = (typeof rowKinds)[number];
 
 /** Gathers what is wrong behind one manifest. */
-export interface Tally {
+export interface FindingCollector {
   /** Counts a row and names it while there is room. `columns` are those of a changed row. */
   row(kind: RowKind, id: string, columns?: readonly string[]): void;
   /** Why rows of a kind may be in that state, told with them. */
@@ -20,7 +25,7 @@ export interface Tally {
 }
 
 /** @param manifest the manifest's full name */
-export function createTally(interval: DataInterval, manifest: string): Tally {
+export function createFindingCollector(interval: DataInterval, manifest: string): FindingCollector {
   const { start, end } = interval;
   const findings: Finding[] = [];
   const notes: Note[] = [];
@@ -46,7 +51,10 @@ export function createTally(interval: DataInterval, manifest: string): Tally {
       ...rowKinds.flatMap((kind) => {
         const { count, named, hints } = rowsOf(kind);
         if (count === 0) return [];
-        const detail = [`${counted(count)} ${descriptions[kind][count === 1 ? 0 : 1]}.`, ...hints].join(' ');
+        const detail = [
+          `${formatRowCount(count)} ${descriptions[kind][count === 1 ? 0 : 1]}.`,
+          ...hints,
+        ].join(' ');
         return [{ kind, start, end, object: manifest, count, rows: named, detail }];
       }),
     ],
@@ -54,14 +62,14 @@ export function createTally(interval: DataInterval, manifest: string): Tally {
   };
 }
 
-const counted = (count: number): string => (count === 1 ? '1 row' : `${count} rows`);
+const formatRowCount = (count: number): string => (count === 1 ? '1 row' : `${count} rows`);
 
 const descriptions: Readonly<Record<RowKind, readonly [string, string]>> = {
-  lost: ['of the source is in no file', 'of the source are in no file'],
-  doubled: ['is there more than once', 'are there more than once'],
+  missing: ['of the source is in no file', 'of the source are in no file'],
+  duplicate: ['is there more than once', 'are there more than once'],
   unexpected: [
     'is in a file but not in the source, where it may have been deleted or changed since',
     'are in a file but not in the source, where they may have been deleted or changed since',
   ],
-  changed: ['has other values than in the source', 'have other values than in the source'],
+  mismatched: ['has other values than in the source', 'have other values than in the source'],
 };

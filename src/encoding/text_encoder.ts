@@ -1,11 +1,11 @@
 import type { ExportedColumn } from '../source/source.ts';
-import { assembleBrotli } from './brotli_file.ts';
+import { assembleBrotli } from './brotli_assembler.ts';
 import { csv } from './csv.ts';
 import type { EncodingOptions, FileEncoder, TextCompression } from './encoder.ts';
-import { joinableCompression } from './joinable_compression.ts';
+import { concatenableCompression } from './concatenable_compression.ts';
 import { jsonLines } from './json_lines.ts';
 import type { TextFormat } from './text_format.ts';
-import { assembleText } from './text_file.ts';
+import { assembleText } from './text_assembler.ts';
 
 export type TextOptions = Exclude<EncodingOptions, { file_format: 'Parquet' }>;
 
@@ -31,7 +31,7 @@ const compressedNames: Readonly<Record<TextCompression, { extension: string; con
 };
 
 /** What is to be known of files of text, but for how a block is encoded. */
-export function textFiles(
+export function textEncoder(
   { file_format, compression }: TextOptions,
   columns: readonly ExportedColumn[],
 ): Omit<FileEncoder, 'encode'> {
@@ -45,7 +45,7 @@ export function textFiles(
       contentType,
       resumable: true,
       blockBytes,
-      assemble: (resumed) => assembleText(joinableCompression(null), head, resumed),
+      assemble: (resumed) => assembleText(concatenableCompression(null), head, resumed),
     };
   const compressed = {
     identity: `${format}+${compression}/1`,
@@ -58,6 +58,6 @@ export function textFiles(
   return {
     ...compressed,
     resumable: true,
-    assemble: (resumed) => assembleText(joinableCompression(compression), head, resumed),
+    assemble: (resumed) => assembleText(concatenableCompression(compression), head, resumed),
   };
 }

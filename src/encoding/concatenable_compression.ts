@@ -6,7 +6,7 @@ import type { TextState } from './text_state.ts';
 const chunkSizeFor = (text: Buffer): number => text.length + 64 * 1024;
 
 /** How blocks of a text are compressed one by one, in any thread, so that laid end to end they make one file. */
-export interface JoinableCompression {
+export interface ConcatenableCompression {
   readonly opening: Buffer;
   compress(text: Buffer): Buffer;
   /** What ends a file with this text. */
@@ -15,14 +15,14 @@ export interface JoinableCompression {
 
 const nothing = Buffer.alloc(0);
 
-const plain: JoinableCompression = {
+const plain: ConcatenableCompression = {
   opening: nothing,
   compress: (text) => text,
   closing: () => nothing,
 };
 
 /** One gzip member, so that every reader takes the file: header, deflate blocks, an empty final block, CRC, length. */
-const gzip: JoinableCompression = {
+const gzip: ConcatenableCompression = {
   // No name and no time, so that the same rows make the same file; 255: an unknown system.
   opening: Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]),
   compress: (text) =>
@@ -43,7 +43,7 @@ const gzip: JoinableCompression = {
 };
 
 /** A frame for each block; readers take frames laid end to end for one file. */
-const zstd: JoinableCompression = {
+const zstd: ConcatenableCompression = {
   opening: nothing,
   compress: (text) =>
     zstdCompressSync(text, {
@@ -55,6 +55,6 @@ const zstd: JoinableCompression = {
 };
 
 /** By the option `compression`, but for brotli, which makes one stream of a file. */
-export const joinableCompression = (
+export const concatenableCompression = (
   compression: Exclude<TextCompression, 'brotli'> | null,
-): JoinableCompression => (compression === null ? plain : { gzip, zstd }[compression]);
+): ConcatenableCompression => (compression === null ? plain : { gzip, zstd }[compression]);

@@ -2,9 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parseS3Config } from '../../../src/destination/s3/config.ts';
 import { fileKey } from '../../../src/destination/s3/keys.ts';
-import { canRenderAlike } from '../../../src/destination/s3/prefix_overlap.ts';
-import { writesSameKeys } from '../../../src/destination/s3/same_keys.ts';
+import { prefixesOverlap } from '../../../src/destination/s3/prefix_overlap.ts';
+import { keysCollide } from '../../../src/destination/s3/key_collision.ts';
 import type { KeySource } from '../../../src/destination/destination.ts';
+import { randomCases } from '../../setup/effort.ts';
 
 const source = (more: object = {}, model: KeySource['model'] = 'events'): KeySource => ({
   config: parseS3Config(
@@ -35,7 +36,7 @@ describe('two configs', () => {
     ],
     ['a file size', { max_file_size_mb: 10 }, {}],
   ])('meet in spite of %s', (_difference, one, other) => {
-    expect(writesSameKeys(source(one), source(other))).toBe(true);
+    expect(keysCollide(source(one), source(other))).toBe(true);
   });
 
   it.each([
@@ -48,22 +49,22 @@ describe('two configs', () => {
     ['format, when one rejects no rows', { file_format: 'CSV', on_bad_row: 'reject' }, {}],
     ['ending', { compression: 'gzip' }, { compression: 'zstd' }],
   ])('are apart by the %s', (_difference, one, other) => {
-    expect(writesSameKeys(source(one), source(other))).toBe(false);
+    expect(keysCollide(source(one), source(other))).toBe(false);
   });
 
   it('are apart by the model only where the prefix names it', () => {
-    expect(writesSameKeys(source({}, 'events'), source({}, 'persons'))).toBe(true);
+    expect(keysCollide(source({}, 'events'), source({}, 'persons'))).toBe(true);
     const prefix = 'exports/{table}';
-    expect(writesSameKeys(source({ prefix }, 'events'), source({ prefix }, 'persons'))).toBe(false);
-    expect(
-      writesSameKeys(source({ prefix }, 'events'), source({ prefix: 'exports/events' }, 'persons')),
-    ).toBe(true);
+    expect(keysCollide(source({ prefix }, 'events'), source({ prefix }, 'persons'))).toBe(false);
+    expect(keysCollide(source({ prefix }, 'events'), source({ prefix: 'exports/events' }, 'persons'))).toBe(
+      true,
+    );
   });
 });
 
 describe('two prefixes', () => {
   const meet = (one: string, other: string): boolean =>
-    canRenderAlike({ template: one, table: 'events' }, { template: other, table: 'events' });
+    prefixesOverlap({ template: one, table: 'events' }, { template: other, table: 'events' });
 
   it.each([
     ['a/{year}', 'a/2026'],
@@ -121,7 +122,7 @@ describe('two prefixes', () => {
         const [key, otherKey] = [one, other].map((prefix) => fileKey(prefix, subject, place, 'csv'));
         expect(key !== otherKey || meet(one, other)).toBe(true);
       }),
-      { numRuns: 2_000 },
+      { numRuns: randomCases(2_000) },
     );
   });
 });

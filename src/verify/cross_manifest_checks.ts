@@ -6,7 +6,7 @@ import { coverageOf } from './coverage.ts';
 import type { Finding } from './report.ts';
 import { inOrder, microsecondText, sorted, within } from './row_order.ts';
 import type { VerifiedRow } from './row.ts';
-import { createTally } from './tally.ts';
+import { createFindingCollector } from './finding_collector.ts';
 
 /** Finds time that two manifests cover, and the rows that are in both. */
 export async function findOverlaps(
@@ -17,20 +17,20 @@ export async function findOverlaps(
   const { overlaps } = coverageOf(intervals, { from: null, to: null });
   const findings: Finding[] = [];
   for (const { shared, one, other } of overlaps) {
-    const tally = createTally(shared, other.check.found.name);
-    tally.add(
+    const collector = createFindingCollector(shared, other.check.found.name);
+    collector.add(
       'overlap',
       other.check.found.name,
       `${one.start} to ${one.end} and ${other.start} to ${other.end} both have a manifest; the other one is ${one.check.found.name}.`,
     );
     if (canBeCompared(one.check, other.check)) {
-      tally.hint('doubled', `They are in ${one.check.found.name} as well.`);
+      collector.hint('duplicate', `They are in ${one.check.found.name} as well.`);
       const [left, right] = [one, other].map(({ check }) =>
         within(rowsOf(context, check), shared, () => undefined),
       );
-      if (left && right) for await (const { id } of rowsInBoth(left, right)) tally.row('doubled', id);
+      if (left && right) for await (const { id } of rowsInBoth(left, right)) collector.row('duplicate', id);
     }
-    findings.push(...tally.findings());
+    findings.push(...collector.findings());
   }
   return findings;
 }
@@ -41,24 +41,26 @@ const canBeCompared = (one: ManifestCheck, other: ManifestCheck): boolean =>
   [one, other].every(({ source_rows, hasKeys }) => source_rows !== null && hasKeys);
 
 /** Looks for rows of other intervals in the manifests where they belong: a row that is there too is doubled. */
-export async function judgeStrays(
+export async function reportMisplacedRows(
   context: CheckContext,
   checks: readonly ManifestCheck[],
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
   const homeOf = homesOf(checks);
-  for (const check of checks.filter(({ strays }) => strays.length > 0)) {
-    const tally = createTally(intervalOf(check.found.manifest), check.found.name);
-    for (const [home, strays] of Map.groupBy(check.strays, (stray) => homeOf(stray, check))) {
-      const atHome = home ? await keysAtHome(context, home, strays) : new Set<string>();
-      for (const stray of strays) {
-        tally.row(atHome.has(keyText(stray)) ? 'doubled' : 'unexpected', stray.id);
-        if (home && atHome.has(keyText(stray)))
-          tally.hint('doubled', `They belong into ${home.found.name} and are there.`);
-        else tally.hint('unexpected', 'Some belong to another interval.');
+  for (const check of checks.filter(({ misplacedRows }) => misplacedRows.length > 0)) {
+    const collector = createFindingCollector(intervalOf(check.found.manifest), check.found.name);
+    for (const [home, misplacedRows] of Map.groupBy(check.misplacedRows, (misplacedRow) =>
+      homeOf(misplacedRow, check),
+    )) {
+      const atHome = home ? await keysAtHome(context, home, misplacedRows) : new Set<string>();
+      for (const misplacedRow of misplacedRows) {
+        collector.row(atHome.has(keyText(misplacedRow)) ? 'duplicate' : 'unexpected', misplacedRow.id);
+        if (home && atHome.has(keyText(misplacedRow)))
+          collector.hint('duplicate', `They belong into ${home.found.name} and are there.`);
+        else collector.hint('unexpected', 'Some belong to another interval.');
       }
     }
-    findings.push(...tally.findings());
+    findings.push(...collector.findings());
   }
   return findings;
 }
@@ -68,15 +70,19 @@ export function findSharedFiles(checks: readonly ManifestCheck[]): Finding[] {
   const owners = new Map<string, ManifestCheck>();
   const findings: Finding[] = [];
   for (const check of checks) {
-    const { manifest, place } = check.found;
+    const { manifest, location } = check.found;
     for (const key of new Set(manifest.files.map((file) => file.key))) {
-      const name = place.reader.nameOf(key);
+      const name = location.reader.nameOf(key);
       const owner = owners.get(name);
       if (!owner) owners.set(name, check);
       else {
-        const tally = createTally(intervalOf(manifest), check.found.name);
-        tally.add('file_shared', name, `Both ${owner.found.name} and ${check.found.name} name this object.`);
-        findings.push(...tally.findings());
+        const collector = createFindingCollector(intervalOf(manifest), check.found.name);
+        collector.add(
+          'file_shared',
+          name,
+          `Both ${owner.found.name} and ${check.found.name} name this object.`,
+        );
+        findings.push(...collector.findings());
       }
     }
   }
@@ -86,7 +92,7 @@ export function findSharedFiles(checks: readonly ManifestCheck[]): Finding[] {
 /** Says where rows of other intervals belong. */
 function homesOf(
   checks: readonly ManifestCheck[],
-): (stray: VerifiedRow, from: ManifestCheck) => ManifestCheck | undefined {
+): (misplacedRow: VerifiedRow, from: ManifestCheck) => ManifestCheck | undefined {
   const homes = checks.map((check) => {
     const { start, end } = intervalOf(check.found.manifest);
     return {
@@ -106,11 +112,11 @@ function homesOf(
 async function keysAtHome(
   { signal }: CheckContext,
   { found }: ManifestCheck,
-  strays: readonly VerifiedRow[],
+  misplacedRows: readonly VerifiedRow[],
 ): Promise<Set<string>> {
-  const wanted = new Set(strays.map(keyText));
+  const wanted = new Set(misplacedRows.map(keyText));
   const there = new Set<string>();
-  for await (const row of checkedRowsAgain({ reader: found.place.reader, signal }, found.manifest))
+  for await (const row of checkedRowsAgain({ reader: found.location.reader, signal }, found.manifest))
     if (wanted.has(keyText(row))) there.add(keyText(row));
   return there;
 }
@@ -118,6 +124,6 @@ async function keysAtHome(
 const keyText = ({ inserted_at, id }: VerifiedRow): string => `${inserted_at} ${id}`;
 
 function rowsOf({ signal }: CheckContext, { found, disordered }: ManifestCheck): AsyncGenerator<VerifiedRow> {
-  const rows = checkedRowsAgain({ reader: found.place.reader, signal }, found.manifest);
+  const rows = checkedRowsAgain({ reader: found.location.reader, signal }, found.manifest);
   return (disordered ? sorted : inOrder)(rows);
 }

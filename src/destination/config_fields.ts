@@ -1,0 +1,55 @@
+import type { z } from 'zod';
+import { CommandRejected } from '../domain/errors.ts';
+
+/** The path of a config's member in a request, as error answers name it. */
+export const configAttribute = (field?: string): string =>
+  field === undefined ? 'destination__config' : `destination__config__${field}`;
+
+/** Refuses a config because of one member. */
+export const rejectField = (field: string, detail: string): CommandRejected =>
+  new CommandRejected('invalid_input', detail, configAttribute(field));
+
+/** The members of a config without those that are null, which stand for their default. */
+export function givenFields(config: unknown): Record<string, unknown> {
+  if (typeof config !== 'object' || config === null || Array.isArray(config))
+    throw new CommandRejected('invalid_input', 'Configuration must be an object.', configAttribute());
+  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== null));
+}
+
+/**
+ * Checks the members of a config against a strict schema; the refusal names the member at fault and never repeats its
+ * value, which may be a secret.
+ * @throws CommandRejected
+ */
+export function parseFields<Schema extends z.ZodObject>(
+  schema: Schema,
+  fields: Readonly<Record<string, unknown>>,
+): z.infer<Schema> {
+  const unknown = Object.keys(fields)
+    .filter((field) => !(field in schema.shape))
+    .sort();
+  if (unknown[0] !== undefined)
+    throw rejectField(
+      unknown[0],
+      `Configuration has unknown field/s: ${unknown.map((field) => `'${field}'`).join(', ')}`,
+    );
+  const parsed = schema.safeParse(fields);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const field = String(issue?.path[0] ?? '');
+  if (!(field in fields))
+    throw new CommandRejected(
+      'required',
+      `Configuration missing required field: '${field}'`,
+      configAttribute(field),
+    );
+  // Of the member itself: what lies inside it has messages of its own.
+  if (issue?.code === 'invalid_type' && issue.path.length === 1)
+    throw rejectField(
+      field,
+      `Configuration has invalid type for '${field}': got '${typeName(fields[field])}', expected '${issue.expected}'`,
+    );
+  throw rejectField(field, issue?.message ?? 'Configuration is not usable.');
+}
+
+const typeName = (value: unknown): string => (Array.isArray(value) ? 'array' : typeof value);
