@@ -1,5 +1,5 @@
 import type {
-  Of,
+  NodeOf,
   Name,
   SetOperator,
   Literal,
@@ -18,7 +18,7 @@ export type * from './ast_leaves.ts';
 export type Query = Select | SetOperation;
 
 /** Queries joined from left to right by one operator; INTERSECT binds tighter than the others. */
-export type SetOperation = Of<
+export type SetOperation = NodeOf<
   'set_operation',
   {
     operator: SetOperator;
@@ -30,7 +30,7 @@ export type SetOperation = Of<
   }
 >;
 
-export type Select = Of<
+export type Select = NodeOf<
   'select',
   {
     ctes: readonly Cte[];
@@ -55,15 +55,15 @@ export type Select = Of<
 export type Cte = QueryCte | ColumnCte;
 
 /** `WITH name AS (SELECT …)`. */
-export type QueryCte = Of<'query_cte', { name: Name; query: Query }>;
+export type QueryCte = NodeOf<'query_cte', { name: Name; query: Query }>;
 
 /** `WITH expression AS name`: a name for an expression wherever the query uses it. */
-export type ColumnCte = Of<'column_cte', { expression: Expression; name: Name }>;
+export type ColumnCte = NodeOf<'column_cte', { expression: Expression; name: Name }>;
 
 /** LEFT ARRAY JOIN keeps rows whose array is empty. */
-export type ArrayJoin = Of<'array_join', { left: boolean; items: readonly Expression[] }>;
+export type ArrayJoin = NodeOf<'array_join', { left: boolean; items: readonly Expression[] }>;
 
-export type GroupBy = Of<
+export type GroupBy = NodeOf<
   'group_by',
   {
     /** `all` has no items: they are those of SELECT. */
@@ -74,26 +74,29 @@ export type GroupBy = Of<
   }
 >;
 
-export type GroupingSet = Of<'grouping_set', { items: readonly Expression[] }>;
+export type GroupingSet = NodeOf<'grouping_set', { items: readonly Expression[] }>;
 
-export type NamedWindow = Of<'named_window', { name: Name; window: Window }>;
+export type NamedWindow = NodeOf<'named_window', { name: Name; window: Window }>;
 
-export type OrderItem = Of<
+export type OrderItem = NodeOf<
   'order_item',
   { expression: Expression; descending: boolean; nulls: 'first' | 'last' | null; fill: Fill | null }
 >;
 
 /** WITH FILL [FROM …] [TO …] [STEP …]. */
-export type Fill = Of<'fill', { from: Expression | null; to: Expression | null; step: Expression | null }>;
+export type Fill = NodeOf<
+  'fill',
+  { from: Expression | null; to: Expression | null; step: Expression | null }
+>;
 
 /** LIMIT count [OFFSET offset] BY expressions. */
-export type LimitBy = Of<
+export type LimitBy = NodeOf<
   'limit_by',
   { count: Expression; offset: Expression | null; by: readonly Expression[] }
 >;
 
 /** LIMIT, OFFSET or both. */
-export type Limit = Of<
+export type Limit = NodeOf<
   'limit',
   {
     count: Expression | null;
@@ -106,14 +109,14 @@ export type Limit = Of<
 
 export type From = Table | TableFunction | DerivedTable | Join;
 
-export type TableFunction = Of<
+export type TableFunction = NodeOf<
   'table_function',
   { name: Name; arguments: readonly Expression[]; alias: Name | null }
 >;
 
-export type DerivedTable = Of<'derived_table', { query: Query; alias: Name | null }>;
+export type DerivedTable = NodeOf<'derived_table', { query: Query; alias: Name | null }>;
 
-export type Join = Of<
+export type Join = NodeOf<
   'join',
   {
     type: 'inner' | 'left' | 'right' | 'full' | 'cross';
@@ -125,9 +128,9 @@ export type Join = Of<
   }
 >;
 
-export type OnConstraint = Of<'on', { condition: Expression }>;
+export type OnConstraint = NodeOf<'on', { condition: Expression }>;
 
-export type Window = Of<
+export type Window = NodeOf<
   'window',
   {
     /** A named window that this one goes on from. */
@@ -138,7 +141,7 @@ export type Window = Of<
   }
 >;
 
-export type Frame = Of<
+export type Frame = NodeOf<
   'frame',
   {
     unit: 'rows' | 'range' | 'groups';
@@ -148,7 +151,7 @@ export type Frame = Of<
   }
 >;
 
-export type FrameBound = Of<
+export type FrameBound = NodeOf<
   'frame_bound',
   {
     direction: 'preceding' | 'current row' | 'following';
@@ -157,7 +160,8 @@ export type FrameBound = Of<
   }
 >;
 
-export type Expression = Literal | Collection | Reference | Operation | WordForm | Call | Alias | Subquery;
+export type Expression =
+  Literal | Collection | Reference | Operation | KeywordExpression | Call | Alias | Subquery;
 
 export type Collection = Template | ArrayItems | Tuple | Dictionary;
 /** What names something that is there, or takes a part of a value. */
@@ -165,37 +169,37 @@ export type Reference = Field | Member | Element | Index | Slice | Star | Column
 export type Operation =
   Unary | Arithmetic | Comparison | Logical | Nullish | IsNull | Between | Conditional | Lambda;
 /** What is written with words rather than with brackets and symbols. */
-export type WordForm = Case | Cast | Interval | Extract | Trim;
+export type KeywordExpression = Case | Cast | Interval | Extract | Trim;
 
 /** `f'a {b}'`: texts and expressions; never two texts side by side, nor an empty one. */
-export type Template = Of<'template', { parts: readonly Expression[] }>;
+export type Template = NodeOf<'template', { parts: readonly Expression[] }>;
 
-export type ArrayItems = Of<'array', { items: readonly Expression[] }>;
+export type ArrayItems = NodeOf<'array', { items: readonly Expression[] }>;
 
 /** At least one item; an empty one is written `tuple()`. */
-export type Tuple = Of<'tuple', { items: readonly Expression[] }>;
+export type Tuple = NodeOf<'tuple', { items: readonly Expression[] }>;
 
-export type Dictionary = Of<'dictionary', { entries: readonly DictionaryEntry[] }>;
+export type Dictionary = NodeOf<'dictionary', { entries: readonly DictionaryEntry[] }>;
 
-export type DictionaryEntry = Of<'entry', { key: Expression; value: Expression }>;
+export type DictionaryEntry = NodeOf<'entry', { key: Expression; value: Expression }>;
 
 /** `timestamp`, `e.person.properties.email`: at least one name; which part is what, resolving tells. */
-export type Field = Of<'field', { path: readonly Name[] }>;
+export type Field = NodeOf<'field', { path: readonly Name[] }>;
 
 /** `x[1].name`, `f(x).name`, `x?.name`. A plain one of a field is part of the field's path. */
-export type Member = Of<'member', { object: Expression; name: Name; nullish: boolean }>;
+export type Member = NodeOf<'member', { object: Expression; name: Name; nullish: boolean }>;
 
 /** `t.1`: an element of a tuple, from one. */
-export type Element = Of<'element', { object: Expression; position: NumberLiteral }>;
+export type Element = NodeOf<'element', { object: Expression; position: NumberLiteral }>;
 
 /** `a[1]`, `properties['a b']`, `x?.[1]`. */
-export type Index = Of<'index', { object: Expression; index: Expression; nullish: boolean }>;
+export type Index = NodeOf<'index', { object: Expression; index: Expression; nullish: boolean }>;
 
 /** `a[2:3]`. */
-export type Slice = Of<'slice', { object: Expression; from: Expression | null; to: Expression | null }>;
+export type Slice = NodeOf<'slice', { object: Expression; from: Expression | null; to: Expression | null }>;
 
 /** `*`, `e.*`, `* EXCLUDE (a) REPLACE (b + 1 AS b)`. */
-export type Star = Of<
+export type Star = NodeOf<
   'star',
   {
     /** Empty for a plain one. */
@@ -206,63 +210,63 @@ export type Star = Of<
 >;
 
 /** `COLUMNS('pattern')`, without items; `COLUMNS(a, b)` and `COLUMNS(*)`, without a pattern. */
-export type Columns = Of<'columns', { pattern: StringLiteral | null; items: readonly Expression[] }>;
+export type Columns = NodeOf<'columns', { pattern: StringLiteral | null; items: readonly Expression[] }>;
 
-export type Unary = Of<'unary', { operator: 'not' | '-'; operand: Expression }>;
+export type Unary = NodeOf<'unary', { operator: 'not' | '-'; operand: Expression }>;
 
-export type Arithmetic = Of<
+export type Arithmetic = NodeOf<
   'arithmetic',
   { operator: ArithmeticOperator; left: Expression; right: Expression }
 >;
 
-export type Comparison = Of<
+export type Comparison = NodeOf<
   'comparison',
   { operator: ComparisonOperator; left: Expression; right: Expression }
 >;
 
 /** Two or more operands joined by the same word. */
-export type Logical = Of<'logical', { operator: 'and' | 'or'; operands: readonly Expression[] }>;
+export type Logical = NodeOf<'logical', { operator: 'and' | 'or'; operands: readonly Expression[] }>;
 
 /** `a ?? b`. */
-export type Nullish = Of<'nullish', { left: Expression; right: Expression }>;
+export type Nullish = NodeOf<'nullish', { left: Expression; right: Expression }>;
 
-export type IsNull = Of<'is_null', { operand: Expression; negated: boolean }>;
+export type IsNull = NodeOf<'is_null', { operand: Expression; negated: boolean }>;
 
-export type Between = Of<
+export type Between = NodeOf<
   'between',
   { operand: Expression; low: Expression; high: Expression; negated: boolean }
 >;
 
 /** `condition ? then : otherwise`. */
-export type Conditional = Of<
+export type Conditional = NodeOf<
   'conditional',
   { condition: Expression; then: Expression; otherwise: Expression }
 >;
 
 /** A null subject means that each WHEN is a condition, otherwise what it is compared with. */
-export type Case = Of<
+export type Case = NodeOf<
   'case',
   { subject: Expression | null; branches: readonly CaseBranch[]; otherwise: Expression | null }
 >;
 
-export type CaseBranch = Of<'branch', { when: Expression; then: Expression }>;
+export type CaseBranch = NodeOf<'branch', { when: Expression; then: Expression }>;
 
 /** CAST(x AS type) or `x::type`; `safe` is TRY_CAST, which gives null instead of an error. */
-export type Cast = Of<'cast', { operand: Expression; type: TypeName; safe: boolean }>;
+export type Cast = NodeOf<'cast', { operand: Expression; type: TypeName; safe: boolean }>;
 
-export type Interval = Of<'interval', { amount: Expression; unit: TimeUnit }>;
+export type Interval = NodeOf<'interval', { amount: Expression; unit: TimeUnit }>;
 
-export type Extract = Of<'extract', { unit: TimeUnit; operand: Expression }>;
+export type Extract = NodeOf<'extract', { unit: TimeUnit; operand: Expression }>;
 
 /** TRIM(BOTH characters FROM operand); no characters mean white space. */
-export type Trim = Of<
+export type Trim = NodeOf<
   'trim',
   { side: 'both' | 'leading' | 'trailing'; characters: Expression | null; operand: Expression }
 >;
 
-export type Lambda = Of<'lambda', { parameters: readonly Name[]; body: Expression }>;
+export type Lambda = NodeOf<'lambda', { parameters: readonly Name[]; body: Expression }>;
 
-export type Call = Of<
+export type Call = NodeOf<
   'call',
   {
     name: Name;
@@ -279,9 +283,9 @@ export type Call = Of<
   }
 >;
 
-export type Alias = Of<'alias', { expression: Expression; name: Name }>;
+export type Alias = NodeOf<'alias', { expression: Expression; name: Name }>;
 
-export type Subquery = Of<'subquery', { query: Query }>;
+export type Subquery = NodeOf<'subquery', { query: Query }>;
 
 /** `{filters}`, `{variables.x}`, `{name}`. */
-export type Placeholder = Of<'placeholder', { expression: Expression }>;
+export type Placeholder = NodeOf<'placeholder', { expression: Expression }>;

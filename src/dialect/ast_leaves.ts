@@ -7,15 +7,17 @@ export interface Span {
 }
 
 /** A node of a kind with its members. */
-export type Of<Kind extends string, Members = unknown> = Span & { readonly kind: Kind } & Readonly<Members>;
+export type NodeOf<Kind extends string, Members = unknown> = Span & {
+  readonly kind: Kind;
+} & Readonly<Members>;
 
 /** A name as it is meant, without quotes. */
-export type Name = Of<'name', { text: string }>;
+export type Name = NodeOf<'name', { text: string }>;
 
 export type SetOperator =
   'union all' | 'union distinct' | 'intersect all' | 'intersect distinct' | 'except all' | 'except distinct';
 
-export type Table = Of<
+export type Table = NodeOf<
   'table',
   {
     /** `events`, or `warehouse.orders`: the parts between the dots. */
@@ -26,27 +28,27 @@ export type Table = Of<
   }
 >;
 
-export type UsingConstraint = Of<'using', { columns: readonly Name[] }>;
+export type UsingConstraint = NodeOf<'using', { columns: readonly Name[] }>;
 
 /** SAMPLE ratio [OFFSET ratio]. */
-export type Sample = Of<'sample', { ratio: Ratio; offset: Ratio | null }>;
+export type Sample = NodeOf<'sample', { ratio: Ratio; offset: Ratio | null }>;
 
 /** `0.1`, `1/10`. */
-export type Ratio = Of<'ratio', { numerator: NumberLiteral; denominator: NumberLiteral | null }>;
+export type Ratio = NodeOf<'ratio', { numerator: NumberLiteral; denominator: NumberLiteral | null }>;
 
 export type Literal = NumberLiteral | StringLiteral | BooleanLiteral | NullLiteral | TimeLiteral;
 
 /** Digits as they are written, lower case (`1`, `0.5`, `1e10`, `0xff`), or `inf` or `nan`; never a sign. */
-export type NumberLiteral = Of<'number', { text: string }>;
+export type NumberLiteral = NodeOf<'number', { text: string }>;
 
-export type StringLiteral = Of<'string', { value: string }>;
+export type StringLiteral = NodeOf<'string', { value: string }>;
 
-export type BooleanLiteral = Of<'boolean', { value: boolean }>;
+export type BooleanLiteral = NodeOf<'boolean', { value: boolean }>;
 
-export type NullLiteral = Of<'null'>;
+export type NullLiteral = NodeOf<'null'>;
 
 /** DATE '2026-11-21' or TIMESTAMP '2026-11-21 10:00:00'; the text is not checked here. */
-export type TimeLiteral = Of<'time', { type: 'date' | 'timestamp'; text: string }>;
+export type TimeLiteral = NodeOf<'time', { type: 'date' | 'timestamp'; text: string }>;
 
 export type ArithmeticOperator = '+' | '-' | '*' | '/' | '%' | '||';
 
@@ -75,9 +77,9 @@ export type ComparisonOperator =
   | 'is not distinct from';
 
 /** `Int64`, `Array(Nullable(String))`, `Decimal(10, 2)`, `Tuple(a String, b Int64)`. */
-export type TypeName = Of<
+export type TypeName = NodeOf<
   'type',
   { name: Name; arguments: readonly (TypeName | NamedType | NumberLiteral | StringLiteral)[] }
 >;
 
-export type NamedType = Of<'named_type', { name: Name; type: TypeName }>;
+export type NamedType = NodeOf<'named_type', { name: Name; type: TypeName }>;

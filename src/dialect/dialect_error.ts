@@ -1,7 +1,7 @@
-import type { Source } from './source.ts';
+import type { QueryText } from './query_text.ts';
 
 /** What is known of a fault beside its sentence. */
-export interface Fault {
+export interface DialectErrorDetails {
   /** Offset of the first code unit at fault. */
   readonly start: number;
   /** Offset behind the last one; at the end of the text both are the same. */
@@ -17,7 +17,7 @@ export interface Fault {
 export class DialectError extends Error {
   override readonly name = 'DialectError';
   /** The sentence alone. */
-  readonly sentence: string;
+  readonly summary: string;
   readonly suggestion: string | null;
   /** From one. */
   readonly line: number;
@@ -30,18 +30,18 @@ export class DialectError extends Error {
   /** The line at fault and a line of carets. */
   readonly excerpt: string;
 
-  constructor(source: Source, sentence: string, fault: Fault) {
-    const { line, column } = source.placeOf(fault.start);
-    const length = fault.end - fault.start;
-    const excerpt = source.excerptAt(fault.start, length);
-    const suggestion = fault.suggestion ?? null;
-    const words = suggestion === null ? sentence : `${sentence} ${suggestion}`;
+  constructor(queryText: QueryText, summary: string, details: DialectErrorDetails) {
+    const { line, column } = queryText.lineAndColumnOf(details.start);
+    const length = details.end - details.start;
+    const excerpt = queryText.excerptAt(details.start, length);
+    const suggestion = details.suggestion ?? null;
+    const words = suggestion === null ? summary : `${summary} ${suggestion}`;
     super(`${words} (line ${line}, column ${column})\n${excerpt}`);
-    this.sentence = sentence;
+    this.summary = summary;
     this.suggestion = suggestion;
     this.line = line;
     this.column = column;
-    this.offset = fault.start;
+    this.offset = details.start;
     this.length = length;
     this.excerpt = excerpt;
   }

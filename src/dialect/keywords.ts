@@ -5,12 +5,12 @@ export const reservedWords: ReadonlySet<string> = new Set(
 );
 
 /** Reserved words that may well be meant as the name of a column or table. */
-export const likelyNames: ReadonlySet<string> = new Set(
+export const commonNameKeywords: ReadonlySet<string> = new Set(
   'FROM GROUP ORDER LIMIT UNION CASE DISTINCT USING BY WITH'.split(' '),
 );
 
 /** Words that cannot follow an expression or a table as its alias without AS, since they may begin what comes next. */
-export const neverBareAlias: ReadonlySet<string> = new Set([
+export const keywordsRequiringAs: ReadonlySet<string> = new Set([
   ...reservedWords,
   ...`LEFT RIGHT FULL INNER CROSS OUTER ASOF ANY ALL SEMI ANTI ARRAY FINAL SAMPLE GLOBAL NATURAL PASTE POSITIONAL PIVOT
   UNPIVOT LATERAL WINDOW OFFSET FETCH SETTINGS FORMAT INTO FOR TABLESAMPLE COLLATE ASC DESC ASCENDING DESCENDING NULLS
@@ -27,13 +27,13 @@ export const quotedAsFirstName: ReadonlySet<string> = new Set([
 ]);
 
 /** Words that may begin or continue a SELECT, for suggestions. */
-export const clauseWords: readonly string[] = [
+export const clauseKeywords: readonly string[] = [
   ...`SELECT FROM WHERE PREWHERE GROUP HAVING QUALIFY WINDOW ORDER LIMIT OFFSET UNION INTERSECT EXCEPT JOIN LEFT RIGHT
   FULL INNER CROSS ON USING ARRAY AND OR NOT IN LIKE ILIKE BETWEEN IS BY AS WITH DISTINCT`.split(/\s+/),
 ];
 
 /** Statements of SQL that are not a SELECT; each is refused by its name. */
-export const otherStatements: ReadonlySet<string> = new Set(
+export const nonSelectStatements: ReadonlySet<string> = new Set(
   `INSERT UPDATE DELETE MERGE REPLACE UPSERT TRUNCATE CREATE ALTER DROP RENAME ATTACH DETACH EXCHANGE OPTIMIZE GRANT
   REVOKE SET RESET USE SHOW DESCRIBE DESC EXPLAIN ANALYZE VACUUM COPY CALL DO EXEC EXECUTE PREPARE DEALLOCATE BEGIN
   START COMMIT ROLLBACK SAVEPOINT LOCK LISTEN NOTIFY KILL SYSTEM CHECK WATCH BACKUP RESTORE VALUES TABLE PRAGMA LOAD

@@ -1,9 +1,9 @@
 import { DialectError } from './dialect_error.ts';
-import { readQuoted } from './quoted_text.ts';
-import type { Source } from './source.ts';
+import { readQuoted } from './quoting.ts';
+import type { QueryText } from './query_text.ts';
 import type { Token } from './tokens.ts';
 
-const blank = /(?:[\s\u{feff}\u{200b}]|--[^\r\n]*|\/\/[^\r\n]*|\/\*[^]*?\*\/)+/uy;
+const whitespaceAndComments = /(?:[\s\u{feff}\u{200b}]|--[^\r\n]*|\/\/[^\r\n]*|\/\*[^]*?\*\/)+/uy;
 const word = /[\p{ID_Start}_$][\p{ID_Continue}$]*/uy;
 const hexadecimal = /0[xX][0-9a-fA-F]+/y;
 const decimal = /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
@@ -11,7 +11,7 @@ const digits = /\d+/y;
 const symbol =
   /<=>|=~\*|!~\*|\?\.(?=[\p{ID_Start}_$`"[])|->|=~|!~|~\*|==|!=|<>|<=|>=|\|\||\?\?|::|:=|[()[\]{},.;:?+\-*/%=<>~]/uy;
 /** What looks like a character of SQL but is not, and what to write instead. */
-const strangers: Readonly<Record<string, string>> = {
+const unknownCharacterHints: Readonly<Record<string, string>> = {
   '#': 'Comments begin with `--` or stand between `/*` and `*/`.',
   '‘': 'Text stands in straight single quotes.',
   '’': 'Text stands in straight single quotes.',
@@ -28,27 +28,27 @@ const strangers: Readonly<Record<string, string>> = {
 type TemplateBraces = { open: number };
 
 /** Splits a query text into tokens; the last one is `end`, or `invalid` at the first fault. */
-export function tokensOf(source: Source): readonly Token[] {
-  return new Lexer(source).all();
+export function tokenize(queryText: QueryText): readonly Token[] {
+  return new Lexer(queryText).all();
 }
 
 class Lexer {
-  readonly #source: Source;
+  readonly #source: QueryText;
   readonly #text: string;
   readonly #tokens: Token[] = [];
   /** Template strings whose expression is being read, the innermost last. */
   readonly #templates: TemplateBraces[] = [];
   #at = 0;
 
-  constructor(source: Source) {
-    this.#source = source;
-    this.#text = source.text;
+  constructor(queryText: QueryText) {
+    this.#source = queryText;
+    this.#text = queryText.text;
   }
 
   all(): readonly Token[] {
     try {
       for (;;) {
-        this.#match(blank);
+        this.#match(whitespaceAndComments);
         if (this.#at >= this.#text.length) break;
         this.#next();
       }
@@ -174,11 +174,11 @@ class Lexer {
       `The character \`${character}\` has no meaning here.`,
       start,
       start + character.length,
-      strangers[character] ?? null,
+      unknownCharacterHints[character] ?? null,
     );
   }
 
-  #error(sentence: string, start: number, end: number, suggestion: string | null): DialectError {
-    return new DialectError(this.#source, sentence, { start, end, suggestion });
+  #error(summary: string, start: number, end: number, suggestion: string | null): DialectError {
+    return new DialectError(this.#source, summary, { start, end, suggestion });
   }
 }

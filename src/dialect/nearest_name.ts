@@ -7,14 +7,14 @@ export function nearestName(name: string, known: Iterable<string>): string | nul
   // One name for a misspelt one is worth the work, but not for a text as long as a query.
   if (wanted.length > 64) return null;
   let best: string | null = null;
-  const farthest = Math.floor(wanted.length / 3);
-  let bestDistance = farthest + 1;
+  const maxDistance = Math.floor(wanted.length / 3);
+  let bestDistance = maxDistance + 1;
   for (const candidate of known) {
     const isLonger = candidate.toLowerCase().startsWith(wanted);
     // Of names equally near, one that goes on where the text stops was more likely being written.
     const limit = isLonger ? bestDistance + 1 : bestDistance;
     const distance = editDistance(wanted, candidate.toLowerCase(), limit);
-    if (distance >= limit || distance > farthest) continue;
+    if (distance >= limit || distance > maxDistance) continue;
     best = candidate;
     bestDistance = distance;
   }

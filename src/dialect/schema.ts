@@ -34,13 +34,13 @@ export type PropertyTypes = ReadonlyMap<string, 'numeric' | 'boolean' | 'datetim
 export function typeOfColumn(postgresType: string, nullable: boolean): Type {
   const base = postgresType.replace(/\(.*?\)/, '').toLowerCase();
   if (base.endsWith('[]')) {
-    const item = kinds[base.slice(0, -2)];
-    if (item !== undefined && listable.has(item)) return { ...arrayOf(scalar(item, true)), nullable };
+    const item = kindByPostgresType[base.slice(0, -2)];
+    if (item !== undefined && arrayItemKinds.has(item)) return { ...arrayOf(scalar(item, true)), nullable };
   }
-  return scalar(kinds[base] ?? 'string', nullable);
+  return scalar(kindByPostgresType[base] ?? 'string', nullable);
 }
 
-const kinds: Readonly<Record<string, ScalarKind>> = {
+const kindByPostgresType: Readonly<Record<string, ScalarKind>> = {
   smallint: 'integer',
   integer: 'integer',
   bigint: 'integer',
@@ -60,7 +60,7 @@ const kinds: Readonly<Record<string, ScalarKind>> = {
 };
 
 /** Kinds whose JSON is what an array of the dialect holds. */
-const listable: ReadonlySet<ScalarKind> = new Set([
+const arrayItemKinds: ReadonlySet<ScalarKind> = new Set([
   'string',
   'integer',
   'float',

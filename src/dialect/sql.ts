@@ -54,12 +54,12 @@ export class Sql {
 }
 
 /** Writes a piece with others in it. */
-export function sql(texts: TemplateStringsArray, ...pieces: readonly Sql[]): Sql {
+export function sql(texts: TemplateStringsArray, ...fragments: readonly Sql[]): Sql {
   const parts: Part[] = [];
   texts.forEach((text, index) => {
     parts.push(text);
-    const piece = pieces[index];
-    if (piece !== undefined) parts.push(...piece.parts);
+    const fragment = fragments[index];
+    if (fragment !== undefined) parts.push(...fragment.parts);
   });
   return new Sql(parts);
 }
@@ -78,27 +78,27 @@ export class DistinctCount extends Sql {
 export const bind = (value: string, type: BoundType): Sql => new Sql([{ value, type }]);
 
 /** Text that exportd itself wrote, such as the name of a function from a table in the code; never a user's. */
-export const ownText = (text: string): Sql => new Sql([text]);
+export const rawSql = (text: string): Sql => new Sql([text]);
 
 /** A name in quotes. */
 export const identifier = (name: string): Sql => new Sql([`"${name.replaceAll('"', '""')}"`]);
 
-export function joinSql(pieces: readonly Sql[], separator: string): Sql {
+export function joinSql(fragments: readonly Sql[], separator: string): Sql {
   const parts: Part[] = [];
-  pieces.forEach((piece, index) => {
+  fragments.forEach((fragment, index) => {
     if (index > 0) parts.push(separator);
-    parts.push(...piece.parts);
+    parts.push(...fragment.parts);
   });
   return new Sql(parts);
 }
 
-export const commaList = (pieces: readonly Sql[]): Sql => joinSql(pieces, ', ');
+export const commaList = (fragments: readonly Sql[]): Sql => joinSql(fragments, ', ');
 
 /** A statement and the values of its `$1`, `$2`, …; equal values share one, so that equal expressions stay equal. */
-export function renderSql(piece: Sql): { readonly text: string; readonly parameters: readonly string[] } {
+export function renderSql(fragment: Sql): { readonly text: string; readonly parameters: readonly string[] } {
   const numbers = new Map<string, number>();
   const parameters: string[] = [];
-  const text = piece.parts.map((part) => {
+  const text = fragment.parts.map((part) => {
     if (typeof part === 'string') return part;
     const key = `${part.type}\0${part.value}`;
     let number = numbers.get(key);

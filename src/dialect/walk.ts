@@ -3,9 +3,9 @@ import type { Node } from './ast_node.ts';
 /** The nodes right below one, in the order in which they are written. */
 export function childrenOf(node: Node): readonly Node[] {
   const children: Node[] = [];
-  for (const member of Object.values(node)) {
-    if (Array.isArray(member)) for (const item of member) if (isNode(item)) children.push(item);
-    if (isNode(member)) children.push(member);
+  for (const field of Object.values(node)) {
+    if (Array.isArray(field)) for (const item of field) if (isNode(item)) children.push(item);
+    if (isNode(field)) children.push(field);
   }
   return children;
 }
@@ -58,14 +58,14 @@ export function transform(root: Node, change: (node: Node) => Node): Node {
 function withChildren(node: Node, replace: (child: Node) => Node): Node {
   const changed: Record<string, unknown> = {};
   let same = true;
-  for (const [name, member] of Object.entries(node)) {
-    const next: unknown = Array.isArray(member)
-      ? replaceItems(member, replace)
-      : isNode(member)
-        ? replace(member)
-        : member;
+  for (const [name, field] of Object.entries(node)) {
+    const next: unknown = Array.isArray(field)
+      ? replaceItems(field, replace)
+      : isNode(field)
+        ? replace(field)
+        : field;
     changed[name] = next;
-    if (next !== member) same = false;
+    if (next !== field) same = false;
   }
   return same ? node : (changed as unknown as Node);
 }

@@ -6,6 +6,7 @@ import { berlin, project } from './project.ts';
 import { RandomQueries } from './random_queries.ts';
 import { rowsOf } from './running.ts';
 import { insertSmallData, secret } from './small_data.ts';
+import { randomCases } from '../setup/effort.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -45,7 +46,7 @@ describe('another project', () => {
           /@ex\.com|signup|pageview/,
         );
       }),
-      { numRuns: 250 },
+      { numRuns: randomCases(250) },
     );
   });
 

@@ -56,14 +56,14 @@ describe('what cannot be resolved', () => {
       Array.from({ length: 11 }, (_, index) => `persons AS ${name}${index}`).join(', ');
     const both = (ending: string) =>
       `SELECT 1 FROM (SELECT a0.id FROM ${joined('a')}${ending}) AS a, (SELECT b0.id FROM ${joined('b')}) AS b`;
-    expect(refusalOf(both('')).sentence).toBe('A FROM joins at most 20 tables.');
+    expect(refusalOf(both('')).summary).toBe('A FROM joins at most 20 tables.');
     expect(compile(both(' LIMIT 10')).columns).toHaveLength(1);
     expect(compile(both(' GROUP BY a0.id')).columns).toHaveLength(1);
   });
 
   it('is refused before names that stand for one another become too large', () => {
     const names = Array.from({ length: 40 }, (_, index) => `a${index} + a${index} AS a${index + 1}`);
-    expect(refusalOf(`SELECT number AS a0, ${names.join(', ')} FROM numbers(1)`).sentence).toBe(
+    expect(refusalOf(`SELECT number AS a0, ${names.join(', ')} FROM numbers(1)`).summary).toBe(
       'This becomes too large.',
     );
   });

@@ -35,7 +35,7 @@ describe('what an error tells', () => {
     const error = refusalOf(() => parseQuery('SELECT a\nFORM events'));
     expect(error).toMatchObject({
       name: 'DialectError',
-      sentence: '`FORM` is not a keyword.',
+      summary: '`FORM` is not a keyword.',
       suggestion: 'Perhaps you meant FROM?',
       line: 2,
       column: 1,
@@ -99,9 +99,7 @@ describe('limits', () => {
     ['brackets round a query', `${'('.repeat(10_000)}SELECT 1`],
     ['CTEs', `${'WITH a AS ('.repeat(10_000)}SELECT 1`],
   ])('refuses 10,000 nested %s', (_, text) => {
-    expect(refusalOf(() => parseQuery(text)).sentence).toBe(
-      'This query is nested more than 250 levels deep.',
-    );
+    expect(refusalOf(() => parseQuery(text)).summary).toBe('This query is nested more than 250 levels deep.');
   });
 
   it('lets long lists and chains of conditions pass', () => {
@@ -112,13 +110,13 @@ describe('limits', () => {
   });
 
   it('refuses long texts, long names and too many parts', () => {
-    expect(refusalOf(() => parseQuery(`SELECT '${'x'.repeat(300_000)}'`)).sentence).toBe(
+    expect(refusalOf(() => parseQuery(`SELECT '${'x'.repeat(300_000)}'`)).summary).toBe(
       'A query may have at most 262144 characters.',
     );
-    expect(refusalOf(() => parseQuery(`SELECT a${'.b'.repeat(64)}`)).sentence).toBe(
+    expect(refusalOf(() => parseQuery(`SELECT a${'.b'.repeat(64)}`)).summary).toBe(
       'A name may have at most 64 parts.',
     );
-    expect(refusalOf(() => parseQuery(`SELECT ${'1,'.repeat(60_000)}1`)).sentence).toBe(
+    expect(refusalOf(() => parseQuery(`SELECT ${'1,'.repeat(60_000)}1`)).summary).toBe(
       'A query may have at most 50000 parts.',
     );
   });

@@ -3,7 +3,7 @@ import { arityOf } from '../../src/dialect/functions/definition.ts';
 import {
   findFunction,
   functionDefinitions,
-  refusedCombinator,
+  unsupportedCombinatorHint,
   suggestFunction,
 } from '../../src/dialect/functions/registry.ts';
 import { listedFunctions } from './listed_functions.ts';
@@ -21,7 +21,7 @@ describe('the table of functions', () => {
 
   it.each(functionDefinitions)(
     '$name is stated in full',
-    ({ parameters, settings, description, compile }) => {
+    ({ argumentTypes: parameters, parameterTypes: settings, description, template: compile }) => {
       expect(description).toMatch(/[.]$/);
       for (const list of [parameters, settings]) {
         const shapes = list.map((parameter) =>
@@ -32,14 +32,14 @@ describe('the table of functions', () => {
       }
       const places = [...(compile ?? '').matchAll(/\$(\d+)/g)].map(([, place]) => Number(place));
       for (const place of places) expect(place).toBeLessThanOrEqual(parameters.length);
-      expect(arityOf(parameters).least).toBeGreaterThanOrEqual(new Set(places).size);
+      expect(arityOf(parameters).min).toBeGreaterThanOrEqual(new Set(places).size);
     },
   );
 
   it('knows how many arguments a function takes', () => {
-    expect(arityOf([])).toEqual({ least: 0, most: 0 });
-    expect(arityOf(['string', 'integer?'])).toEqual({ least: 1, most: 2 });
-    expect(arityOf(['string', 'any...'])).toEqual({ least: 1, most: Infinity });
+    expect(arityOf([])).toEqual({ min: 0, max: 0 });
+    expect(arityOf(['string', 'integer?'])).toEqual({ min: 1, max: 2 });
+    expect(arityOf(['string', 'any...'])).toEqual({ min: 1, max: Infinity });
   });
 });
 
@@ -74,7 +74,7 @@ describe('finding a function', () => {
   it.each(['sumForEach', 'uniqState', 'sumMerge', 'avgMergeIf', 'maxArgMax', 'countMap', 'sumIfState'])(
     'says what to write instead of %s',
     (name) => {
-      expect(refusedCombinator(name)).toMatch(/[.]$/);
+      expect(unsupportedCombinatorHint(name)).toMatch(/[.]$/);
     },
   );
 

@@ -9,6 +9,7 @@ import { RandomCalls } from './random_calls.ts';
 import { RandomQueries } from './random_queries.ts';
 import { relationsOf } from './relations_of.ts';
 import { rubbishProject } from './rubbish_data.ts';
+import { randomCases } from '../setup/effort.ts';
 
 /** The relations of the source, and the one table that belongs to the project as a whole. */
 const ofTeams = new Set(
@@ -43,7 +44,7 @@ describe('the team filter', () => {
       fc.asyncProperty(fc.gen(), async (draw) => {
         await expectIsolated(new RandomQueries(draw).query());
       }),
-      { numRuns: 300 },
+      { numRuns: randomCases(300) },
     );
   });
 
@@ -105,7 +106,7 @@ describe('the functions of PostgreSQL', () => {
         if (!compiles(query, rubbishProject)) return;
         for (const name of await functionsOf(compileQuery(query, rubbishProject).sql)) called.add(name);
       }),
-      { numRuns: 1_000 },
+      { numRuns: randomCases(1_000) },
     );
     expect(called.size).toBeGreaterThan(60);
     expect([...called].filter((name) => harmful.test(name))).toEqual([]);

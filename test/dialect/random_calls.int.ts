@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { compileQuery, type CompiledStatement } from '../../src/dialect/compile/compile_query.ts';
 import { inTransaction } from '../../src/journal/database.ts';
-import { queryFaultOf } from '../../src/queries/sql_faults.ts';
+import { toQueryError } from '../../src/queries/sql_errors.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { RandomCalls } from './random_calls.ts';
 import { insertRubbish, rubbishProject } from './rubbish_data.ts';
+import { randomCases } from '../setup/effort.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -36,7 +37,7 @@ async function ending({ sql, parameters }: CompiledStatement, atMost = '1min'): 
   } catch (error) {
     // The time that a query may take has its own answer.
     if (Error.isError(error) && 'code' in error && error.code === '57014') return 'timeout';
-    const fault = queryFaultOf(error);
+    const fault = toQueryError(error);
     if (fault === undefined) throw error;
     return fault.message;
   }
@@ -54,7 +55,7 @@ describe('random calls of all functions with values at the edges of their types'
         found[end === 'rows' ? 'rows' : 'refused'] += 1;
         expect(end).toMatch(/^(rows|timeout|[A-Z][^"]+\. \(SQLSTATE [0-9A-Z]{5}\))$/);
       }),
-      { numRuns: 400 },
+      { numRuns: randomCases(400) },
     );
     expect(found.rows).toBeGreaterThan(100);
     expect(found.rows).toBeGreaterThan(found.refused);

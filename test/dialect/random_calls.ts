@@ -1,5 +1,5 @@
 import { functionDefinitions } from '../../src/dialect/functions/registry.ts';
-import type { FunctionDefinition, Parameter } from '../../src/dialect/functions/definition.ts';
+import type { FunctionDefinition, ArgumentType } from '../../src/dialect/functions/definition.ts';
 
 /** A whole number from 0 up to before `bound`. */
 export type Draw = (bound: number) => number;
@@ -82,7 +82,7 @@ const allKinds = Object.keys(leaves) as readonly Kind[];
 /** What `any` and a letter for a type stand for most often. */
 const usualKinds: readonly Kind[] = ['string', 'integer', 'float', 'boolean', 'date', 'datetime'];
 
-const bare = (parameter: Parameter): string => parameter.replace(/\?$|\.\.\.$/, '');
+const bare = (parameter: ArgumentType): string => parameter.replace(/\?$|\.\.\.$/, '');
 
 /** Makes random calls of all functions, of columns and literals that are often extreme; not all of them compile. */
 export class RandomCalls {
@@ -117,7 +117,7 @@ export class RandomCalls {
     const choice = this.#draw(10);
     if (depth <= 0 || choice < 3) return this.#one(leaves[kind]);
     if (choice < 5) return this.#operation(kind, depth - 1);
-    const fitting = scalars.filter(({ gives }) => ofKinds[gives]?.includes(kind) === true);
+    const fitting = scalars.filter(({ returns: gives }) => ofKinds[gives]?.includes(kind) === true);
     return fitting.length === 0 ? this.#one(leaves[kind]) : this.#call(this.#one(fitting), depth - 1);
   }
 
@@ -161,8 +161,8 @@ export class RandomCalls {
   }
 
   #call(definition: FunctionDefinition, depth: number): string {
-    const settings = definition.settings.length === 0 ? '' : `(${this.#settings(definition)})`;
-    const { parameters } = definition;
+    const settings = definition.parameterTypes.length === 0 ? '' : `(${this.#settings(definition)})`;
+    const { argumentTypes: parameters } = definition;
     const given = parameters.flatMap((parameter) =>
       parameter.endsWith('...')
         ? Array.from({ length: this.#draw(3) }, () => parameter)
@@ -201,7 +201,7 @@ export class RandomCalls {
     return names.length === 1 ? `x -> ${body}` : `(${names.join(', ')}) -> ${body}`;
   }
 
-  #settings({ settings }: FunctionDefinition): string {
+  #settings({ parameterTypes: settings }: FunctionDefinition): string {
     return settings
       .slice(0, 1 + this.#draw(settings.length))
       .map((setting) =>
@@ -252,7 +252,7 @@ export class RandomCalls {
 }
 
 const ofKind = (...kinds: readonly FunctionDefinition['kind'][]): readonly FunctionDefinition[] =>
-  functionDefinitions.filter(({ kind, refused }) => kinds.includes(kind) && refused === null);
+  functionDefinitions.filter(({ kind, unsupported: refused }) => kinds.includes(kind) && refused === null);
 
 const scalars = ofKind('scalar', 'higher_order');
 const aggregates = ofKind('aggregate');

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { project, teamId } from './project.ts';
 import { rowsOf } from './running.ts';
+import { randomCases } from '../setup/effort.ts';
 
 const idCount = 10_000;
 
@@ -79,7 +80,7 @@ describe('a SAMPLE', () => {
           );
         expect(await rows(`SELECT ${counts.join(' + ')}`)).toEqual([[idCount * 2]]);
       }),
-      { numRuns: 10 },
+      { numRuns: randomCases(10) },
     );
   });
 

@@ -4,6 +4,7 @@ import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { project, teamId } from './project.ts';
 import { rowsOf } from './running.ts';
+import { randomCases } from '../setup/effort.ts';
 
 interface Visit {
   readonly session: string | null;
@@ -73,7 +74,7 @@ describe('sessions of a query that bounds the time', () => {
           });
         expect(sorted(found)).toEqual(sorted(expected));
       }),
-      { numRuns: 40 },
+      { numRuns: randomCases(40) },
     );
   });
 
@@ -96,7 +97,7 @@ describe('sessions of a query that bounds the time', () => {
         });
         expect(sorted(found)).toEqual(sorted(expected));
       }),
-      { numRuns: 40 },
+      { numRuns: randomCases(40) },
     );
   });
 

@@ -1,21 +1,21 @@
 import type { Arithmetic, Expression, Unary } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
 import { derive, type Value } from '../resolve/value.ts';
-import { ownText, sql, type Sql } from '../sql.ts';
+import { rawSql, sql, type Sql } from '../sql.ts';
 import { commonType, isNumber, nameOfType, scalar, type Type, withNull } from '../types.ts';
 import { coerce } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
 import { addInterval } from './intervals.ts';
 import { floatValue, integerValue } from './literals.ts';
-import { toText } from './to_text.ts';
+import { toStringSql } from './to_string.ts';
 
 /** `+ - * / %` and `||`. A division is never of integers; by zero it gives infinity, as the engine analysts know does. */
 export function arithmeticValue(compiler: Compiler, node: Arithmetic, scope: Scope): Value {
   const left = compiler.value(node.left, scope);
   const right = compiler.value(node.right, scope);
   if (node.operator === '||') {
-    const piece = sql`(${toText(left, scope.statement)} || ${toText(right, scope.statement)})`;
-    return derive(piece, scalar('string', left.type.nullable || right.type.nullable), [left, right]);
+    const fragment = sql`(${toStringSql(left, scope.statement)} || ${toStringSql(right, scope.statement)})`;
+    return derive(fragment, scalar('string', left.type.nullable || right.type.nullable), [left, right]);
   }
   return timeArithmetic(node, left, right, scope) ?? numberArithmetic(node, left, right, scope);
 }
@@ -35,7 +35,7 @@ function numberArithmetic(node: Arithmetic, left: Value, right: Value, scope: Sc
   // Two columns of a warehouse table may be of 32 bits, and what they give need not be.
   const isWide = type.kind !== 'integer' || first.constant !== undefined || second.constant !== undefined;
   const wide = isWide ? a : sql`(${a})::int8`;
-  return derive(sql`(${wide} ${ownText(operator)} ${b})`, type, [left, right]);
+  return derive(sql`(${wide} ${rawSql(operator)} ${b})`, type, [left, right]);
 }
 
 function number(value: Value, node: Expression, operator: string, scope: Scope): Value {
@@ -51,8 +51,8 @@ function number(value: Value, node: Expression, operator: string, scope: Scope):
   );
 }
 
-const asFloat = ({ sql: piece, type }: Value): Sql =>
-  type.kind === 'float' ? piece : sql`(${piece})::float8`;
+const asFloat = ({ sql: fragment, type }: Value): Sql =>
+  type.kind === 'float' ? fragment : sql`(${fragment})::float8`;
 
 function quotient(left: Value, right: Value): Sql {
   const [a, b] = [asFloat(left), asFloat(right)];
@@ -77,7 +77,7 @@ function timeArithmetic(node: Arithmetic, left: Value, right: Value, scope: Scop
   const kinds = [left.type.kind, right.type.kind];
   if (!kinds.some((kind) => kind === 'interval' || kind === 'date' || kind === 'datetime')) return undefined;
   const nullable = left.type.nullable || right.type.nullable;
-  const of = (piece: Sql, type: Type): Value => derive(piece, withNull(type, nullable), [left, right]);
+  const of = (fragment: Sql, type: Type): Value => derive(fragment, withNull(type, nullable), [left, right]);
   const isTime = ({ type }: Value): boolean => type.kind === 'date' || type.kind === 'datetime';
   const isInterval = ({ type }: Value): boolean => type.kind === 'interval';
   if (isTime(left) && isInterval(right) && (operator === '+' || operator === '-'))
@@ -85,15 +85,15 @@ function timeArithmetic(node: Arithmetic, left: Value, right: Value, scope: Scop
   if (isInterval(left) && isTime(right) && operator === '+')
     return addInterval(right, left, '+', scope.statement);
   if (isInterval(left) && isInterval(right) && (operator === '+' || operator === '-'))
-    return of(sql`(${left.sql} ${ownText(operator)} ${right.sql})`, scalar('interval'));
+    return of(sql`(${left.sql} ${rawSql(operator)} ${right.sql})`, scalar('interval'));
   if (isInterval(left) && isNumber(right.type) && operator === '*')
     return of(sql`(${left.sql} * (${right.sql})::float8)`, scalar('interval'));
   if (isTime(left) && isTime(right) && operator === '-') return difference(left, right, scope);
   if (left.type.kind === 'date' && right.type.kind === 'integer' && (operator === '+' || operator === '-'))
-    return of(sql`(${left.sql} ${ownText(operator)} (${right.sql})::int4)`, scalar('date'));
+    return of(sql`(${left.sql} ${rawSql(operator)} (${right.sql})::int4)`, scalar('date'));
   if (left.type.kind === 'datetime' && isNumber(right.type) && (operator === '+' || operator === '-'))
     return of(
-      sql`(${left.sql} ${ownText(operator)} make_interval(secs => (${right.sql})::float8))`,
+      sql`(${left.sql} ${rawSql(operator)} make_interval(secs => (${right.sql})::float8))`,
       left.type,
     );
   throw scope.statement.error(
@@ -108,9 +108,9 @@ function difference(left: Value, right: Value, scope: Scope): Value {
   const type = commonType(left.type, right.type) ?? left.type;
   const [a, b] = [coerce(left, type, scope.statement), coerce(right, type, scope.statement)];
   const nullable = left.type.nullable || right.type.nullable;
-  const piece =
+  const fragment =
     type.kind === 'date' ? sql`(${a} - ${b})::int8` : sql`(extract(epoch from (${a} - ${b})))::float8`;
-  return derive(piece, scalar(type.kind === 'date' ? 'integer' : 'float', nullable), [left, right]);
+  return derive(fragment, scalar(type.kind === 'date' ? 'integer' : 'float', nullable), [left, right]);
 }
 
 /** A number with the other sign. */

@@ -6,7 +6,7 @@ import { commaList, identifier, sql, type Sql } from '../sql.ts';
 import { isComposite, nameOfType, type Type } from '../types.ts';
 import type { Compiler } from './compiler.ts';
 import { defaultOf, fromJson } from './json_values.ts';
-import { columnName } from './members.ts';
+import { columnName } from './field_access.ts';
 
 /** The columns that ARRAY JOIN makes: a row for each place of the arrays, side by side. @throws DialectError */
 export function compileArrayJoin(
@@ -17,11 +17,11 @@ export function compileArrayJoin(
   const arrays = arrayJoin.items.map((item) => ({
     name: columnName(item) ?? printExpression(item),
     node: item,
-    ...arrayOf(compiler, item, { ...scope, phase: 'ARRAY JOIN' }),
+    ...arrayOf(compiler, item, { ...scope, context: 'ARRAY JOIN' }),
   }));
   const rows = commaList(arrays.map(({ value }) => sql`jsonb_array_elements(${value.sql})`));
   const names = commaList(arrays.map((_, index) => identifier(`v${index + 1}`)));
-  const alias = scope.laterals.add(
+  const alias = scope.lateralJoins.add(
     `${arrayJoin.start}`,
     () => scope.statement.uniqueName('joined'),
     (name) =>
@@ -32,7 +32,7 @@ export function compileArrayJoin(
   return new Map(
     arrays.map(({ name, value, item, node }, index) => {
       const made = element(sql`${alias}.${identifier(`v${index + 1}`)}`, item, value, arrayJoin.left);
-      return [name, { ...made, facts: { ...made.facts, column: node } }];
+      return [name, { ...made, traits: { ...made.traits, column: node } }];
     }),
   );
 }
@@ -43,18 +43,18 @@ export function arrayJoinCall(compiler: Compiler, call: Call, scope: Scope): Val
   const { statement } = scope;
   if (only === undefined || more.length > 0)
     throw statement.error(`Function 'arrayJoin' expects 1 argument, found ${call.arguments.length}`, call);
-  if (scope.phase === 'lambda' || scope.phase === 'JOIN' || scope.phase === 'LIMIT')
+  if (scope.context === 'lambda' || scope.context === 'JOIN' || scope.context === 'LIMIT')
     throw statement.error('arrayJoin() cannot stand here.', call, 'Write ARRAY JOIN.');
   const { value, item } = arrayOf(compiler, only, { ...scope, grouping: null });
-  if (value.facts.aggregate !== null)
+  if (value.traits.aggregate !== null)
     throw statement.error('arrayJoin() of an aggregate is not supported.', call, 'Aggregate in a subquery.');
-  const alias = scope.laterals.add(
+  const alias = scope.lateralJoins.add(
     value.sql.key,
     () => statement.uniqueName('joined'),
     (name) => sql` cross join lateral jsonb_array_elements(${value.sql}) as ${name}(v1)`,
   );
   const made = element(sql`${alias}.v1`, item, value, false);
-  return { ...made, facts: { ...made.facts, column: call } };
+  return { ...made, traits: { ...made.traits, column: call } };
 }
 
 function arrayOf(
@@ -69,8 +69,10 @@ function arrayOf(
 
 function element(json: Sql, item: Type, array: Value, optional: boolean): Value {
   const text = sql`(${json} #>> '{}')`;
-  const piece = fromJson(json, text, item);
+  const fragment = fromJson(json, text, item);
   const whole =
-    optional && !item.nullable && !isComposite(item) ? sql`coalesce(${piece}, ${defaultOf(item)})` : piece;
+    optional && !item.nullable && !isComposite(item)
+      ? sql`coalesce(${fragment}, ${defaultOf(item)})`
+      : fragment;
   return derive(whole, item, [array]);
 }

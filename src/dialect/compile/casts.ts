@@ -1,7 +1,7 @@
 import type { TypeName } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
 import { nearestName } from '../nearest_name.ts';
-import { suggest } from '../resolve/fields.ts';
+import { didYouMean } from '../resolve/fields.ts';
 import type { Statement } from '../resolve/statement.ts';
 import { derive, type Value } from '../resolve/value.ts';
 import { sql, type Sql } from '../sql.ts';
@@ -21,9 +21,9 @@ import {
 } from '../types.ts';
 import { coerce, readConstant } from './coerce.ts';
 import { postgresType } from './json_values.ts';
-import { castTextTo } from './text_casts.ts';
+import { castStringTo } from './string_casts.ts';
 import { timeZoneNamed } from './time_zones.ts';
-import { toText } from './to_text.ts';
+import { toStringSql } from './to_string.ts';
 
 const kindsByName: Readonly<Record<string, ScalarKind>> = {
   ...Object.fromEntries(
@@ -93,7 +93,7 @@ export function typeOfName(node: TypeName, statement: Statement): Type {
     throw statement.error(
       `Unknown type '${node.name.text}'.`,
       first === undefined ? node.name : node,
-      suggest(
+      didYouMean(
         nearestName(name, ['String', 'Int64', 'Float64', 'Bool', 'Date', 'DateTime', 'UUID', 'Decimal']),
       ),
     );
@@ -116,20 +116,21 @@ export function castValue(value: Value, to: Type, node: Node, statement: Stateme
     const known = to.kind === 'datetime' ? timeIn(zoneOf(to) ?? zoneOf(type), false) : to;
     return derive(value.sql, withNull(known, type.nullable), [value]);
   }
-  if (to.kind === 'string') return derive(toText(value, statement), scalar('string', type.nullable), [value]);
+  if (to.kind === 'string')
+    return derive(toStringSql(value, statement), scalar('string', type.nullable), [value]);
   if (to.kind === 'json') return derive(sql`to_jsonb(${value.sql})`, scalar('json', type.nullable), [value]);
   const constant = readConstant(value, to, statement);
   if (constant?.type.kind === to.kind) return derive(constant.sql, withNull(to, false), [value]);
   if (type.kind === 'string' || type.kind === 'json')
     return derive(
-      castTextTo(type.kind === 'json' ? toText(value, statement) : value.sql, to, statement),
+      castStringTo(type.kind === 'json' ? toStringSql(value, statement) : value.sql, to, statement),
       withNull(to),
       [value],
     );
-  const piece = castScalar(value, to, statement);
-  if (piece === undefined)
+  const fragment = castScalar(value, to, statement);
+  if (fragment === undefined)
     throw statement.error(`${nameOfType(type)} cannot be converted to ${nameOfType(to)}.`, node);
-  return derive(piece.sql, withNull(to, type.nullable || piece.partial), [value]);
+  return derive(fragment.sql, withNull(to, type.nullable || fragment.partial), [value]);
 }
 
 function castScalar(
@@ -137,23 +138,23 @@ function castScalar(
   to: Type,
   statement: Statement,
 ): { readonly sql: Sql; readonly partial: boolean } | undefined {
-  const { type, sql: piece } = value;
+  const { type, sql: fragment } = value;
   const whole = (made: Sql, partial = false): { sql: Sql; partial: boolean } => ({ sql: made, partial });
   if (to.kind === 'integer' && (type.kind === 'float' || type.kind === 'decimal'))
     // Infinity, no number, and what is too large have no integer.
     return whole(
-      sql`(case when (${piece})::float8 between -9.2e18 and 9.2e18 then trunc((${piece})::float8)::int8 end)`,
+      sql`(case when (${fragment})::float8 between -9.2e18 and 9.2e18 then trunc((${fragment})::float8)::int8 end)`,
       true,
     );
-  if (isNumber(to) && isNumber(type)) return whole(sql`(${piece})::${postgresType(to)}`);
-  if (isNumber(to) && type.kind === 'boolean') return whole(sql`((${piece})::int4)::${postgresType(to)}`);
-  if (to.kind === 'boolean' && isNumber(type)) return whole(sql`(${piece} <> 0)`);
+  if (isNumber(to) && isNumber(type)) return whole(sql`(${fragment})::${postgresType(to)}`);
+  if (isNumber(to) && type.kind === 'boolean') return whole(sql`((${fragment})::int4)::${postgresType(to)}`);
+  if (to.kind === 'boolean' && isNumber(type)) return whole(sql`(${fragment} <> 0)`);
   if (isNumber(to) && type.kind === 'datetime')
-    return whole(sql`(floor(extract(epoch from ${piece})))::${postgresType(to)}`);
+    return whole(sql`(floor(extract(epoch from ${fragment})))::${postgresType(to)}`);
   if (isNumber(to) && type.kind === 'date')
-    return whole(sql`((${piece} - '1970-01-01'::date))::${postgresType(to)}`);
-  if (to.kind === 'datetime' && isNumber(type)) return whole(sql`to_timestamp((${piece})::float8)`);
-  if (to.kind === 'date' && isNumber(type)) return whole(sql`('1970-01-01'::date + (${piece})::int4)`);
+    return whole(sql`((${fragment} - '1970-01-01'::date))::${postgresType(to)}`);
+  if (to.kind === 'datetime' && isNumber(type)) return whole(sql`to_timestamp((${fragment})::float8)`);
+  if (to.kind === 'date' && isNumber(type)) return whole(sql`('1970-01-01'::date + (${fragment})::int4)`);
   if (to.kind === 'date' && type.kind === 'datetime') return whole(coerce(value, to, statement));
   if (to.kind === 'datetime' && type.kind === 'date') return whole(coerce(value, to, statement));
   return undefined;

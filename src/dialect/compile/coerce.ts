@@ -13,7 +13,7 @@ import {
   zoneOf,
 } from '../types.ts';
 import { postgresType, toJson } from './json_values.ts';
-import { dateText, timeText } from './time_texts.ts';
+import { parseDate, parseTime } from './time_parsing.ts';
 
 /** A value in a type that it has in common with others; see `commonType`. */
 export function coerce(value: Value, to: Type, statement: Statement): Sql {
@@ -24,13 +24,13 @@ export function coerce(value: Value, to: Type, statement: Statement): Sql {
     return sql`((${value.sql})::timestamp at time zone ${statement.zoneOf(to)})`;
   if (to.kind === 'date' && type.kind === 'datetime')
     return sql`(((${value.sql}) at time zone ${statement.zoneOf(type)})::date)`;
-  if (to.kind === 'string' && type.kind === 'json') return jsonText(value.sql);
+  if (to.kind === 'string' && type.kind === 'json') return jsonToString(value.sql);
   if (type.kind === 'boolean' && isNumber(to)) return sql`((${value.sql})::int4)::${postgresType(to)}`;
   if (isComposite(to) && !isComposite(type)) return toJson(value.sql, type);
   return sql`(${value.sql})::${postgresType(to)}`;
 }
 
-export const jsonText = (document: Sql): Sql => sql`((${document})::jsonb #>> '{}')`;
+export const jsonToString = (json: Sql): Sql => sql`((${json})::jsonb #>> '{}')`;
 
 /** Values in their common type. @throws DialectError where they have none. */
 export function unify(
@@ -38,21 +38,21 @@ export function unify(
   nodes: readonly Node[],
   statement: Statement,
   what: string,
-): { readonly type: Type; readonly pieces: readonly Sql[] } {
+): { readonly type: Type; readonly fragments: readonly Sql[] } {
   const type = commonTypeOf(values.map((value) => value.type));
   if (type === null) {
     const names = [...new Set(values.map((value) => nameOfType(value.type)))].join(', ');
-    const odd = nodes.find((_, index) => {
+    const mismatched = nodes.find((_, index) => {
       const [first, other] = [values[0], values[index]];
       return first !== undefined && other !== undefined && commonTypeOf([first.type, other.type]) === null;
     });
     throw statement.error(
       `${what} have no common type: ${names}.`,
-      odd ?? nodes[0] ?? { start: 0, end: 0, kind: 'null' },
+      mismatched ?? nodes[0] ?? { start: 0, end: 0, kind: 'null' },
       'Convert them with toString(), toFloat(), toInt() or toDateTime().',
     );
   }
-  return { type, pieces: values.map((value) => coerce(value, type, statement)) };
+  return { type, fragments: values.map((value) => coerce(value, type, statement)) };
 }
 
 /** A constant text read as another type, as ClickHouse does in comparisons; undefined where it cannot be. */
@@ -60,15 +60,15 @@ export function readConstant(value: Value, as: Type, statement: Statement): Valu
   if (typeof value.constant !== 'string') return undefined;
   const text = value.constant;
   const timezone = zoneOf(as) ?? statement.project.timezone;
-  const of = (piece: Sql, kind: Type): Value => derive(piece, kind);
+  const of = (fragment: Sql, kind: Type): Value => derive(fragment, kind);
   switch (as.kind) {
     case 'datetime': {
-      const time = timeText(text, timezone);
+      const time = parseTime(text, timezone);
       return time === null ? undefined : of(bind(time, 'timestamptz'), timeIn(zoneOf(as), false));
     }
     case 'date': {
       const isDay = /^\s*\d{4}-\d{2}-\d{2}\s*$/.test(text);
-      const day = isDay ? dateText(text, timezone) : null;
+      const day = isDay ? parseDate(text, timezone) : null;
       if (day !== null) return of(bind(day, 'date'), scalar('date'));
       return readConstant(value, scalar('datetime'), statement);
     }

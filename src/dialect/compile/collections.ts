@@ -1,25 +1,25 @@
 import type { Expression } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
-import { derive, mergeFacts, type Value } from '../resolve/value.ts';
-import { commaList, joinSql, ownText, sql } from '../sql.ts';
+import { derive, mergeTraits, type Value } from '../resolve/value.ts';
+import { commaList, joinSql, rawSql, sql } from '../sql.ts';
 import { arrayOf, commonTypeOf, mapOf, nameOfType, scalar, tupleOf } from '../types.ts';
 import { coerce, unify } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
 import { toJsonItem } from './json_values.ts';
-import { toText } from './to_text.ts';
+import { toStringSql } from './to_string.ts';
 
 export function arrayValue(compiler: Compiler, nodes: readonly Expression[], scope: Scope): Value {
   const items = nodes.map((item) => compiler.value(item, scope));
-  const { type, pieces } = unify(items, nodes, scope.statement, 'The items of this array');
-  const json = pieces.map((piece) => toJsonItem(piece, type));
+  const { type, fragments } = unify(items, nodes, scope.statement, 'The items of this array');
+  const json = fragments.map((fragment) => toJsonItem(fragment, type));
   const built = nodes.length === 0 ? sql`'[]'::jsonb` : sql`jsonb_build_array(${commaList(json)})`;
-  return { sql: built, type: arrayOf(type), facts: mergeFacts(items), items };
+  return { sql: built, type: arrayOf(type), traits: mergeTraits(items), items };
 }
 
 export function tupleValue(items: readonly Value[]): Value {
-  const json = items.map(({ sql: piece, type }) => toJsonItem(piece, type));
+  const json = items.map(({ sql: fragment, type }) => toJsonItem(fragment, type));
   const built = items.length === 0 ? sql`'[]'::jsonb` : sql`jsonb_build_array(${commaList(json)})`;
-  return { sql: built, type: tupleOf(items.map(({ type }) => type)), facts: mergeFacts(items), items };
+  return { sql: built, type: tupleOf(items.map(({ type }) => type)), traits: mergeTraits(items), items };
 }
 
 export function dictionaryValue(
@@ -33,11 +33,11 @@ export function dictionaryValue(
   const parts = keys.flatMap((key, index) => {
     const value = values[index];
     if (value === undefined) return [];
-    const piece =
+    const fragment =
       type.kind === 'json'
         ? toJsonItem(value.sql, value.type)
         : toJsonItem(coerce(value, type, scope.statement), type);
-    return [toText(key, scope.statement), piece];
+    return [toStringSql(key, scope.statement), fragment];
   });
   return derive(sql`jsonb_build_object(${commaList(parts)})`, mapOf(type), [...keys, ...values]);
 }
@@ -58,14 +58,14 @@ export function sliceValue(
     throw scope.statement.error('The bounds of a slice are integers.', one);
   };
   const [from, to] = [bound(node.from), bound(node.to)];
-  const name = ownText(`slice_${scope.lambdaDepth}`);
+  const name = rawSql(`slice_${scope.lambdaDepth}`);
   const conditions = [
     ...(from === null ? [] : [sql`${name}.at >= ${from.sql}`]),
     ...(to === null ? [] : [sql`${name}.at <= ${to.sql}`]),
   ];
   const where = conditions.length === 0 ? sql`` : sql` where ${joinSql(conditions, ' and ')}`;
-  const piece = sql`(select coalesce(jsonb_agg(${name}.v order by ${name}.at), '[]'::jsonb)
+  const fragment = sql`(select coalesce(jsonb_agg(${name}.v order by ${name}.at), '[]'::jsonb)
     from jsonb_array_elements(${object.sql}) with ordinality as ${name}(v, at)${where})`;
   const bounds = [from, to].filter((one) => one !== null);
-  return derive(piece, object.type, [object, ...bounds]);
+  return derive(fragment, object.type, [object, ...bounds]);
 }

@@ -2,7 +2,7 @@ import type { ComparisonOperator } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
 import type { Statement } from '../resolve/statement.ts';
 import { derive, type Value } from '../resolve/value.ts';
-import { ownText, sql, type Sql } from '../sql.ts';
+import { rawSql, sql, type Sql } from '../sql.ts';
 import { commonType, isNumber, nameOfType, scalar, type Type } from '../types.ts';
 import { coerce, readConstant } from './coerce.ts';
 import type { Use } from './compiler.ts';
@@ -31,8 +31,8 @@ export function compareValues(
   use: Use,
   statement: Statement,
 ): Value {
-  const boolean = (piece: Sql, nullable = false): Value =>
-    derive(piece, scalar('boolean', nullable), [sides.left, sides.right]);
+  const boolean = (fragment: Sql, nullable = false): Value =>
+    derive(fragment, scalar('boolean', nullable), [sides.left, sides.right]);
   if (operator === '=' || operator === '!=') {
     const other = sides.right.constant === null ? sides.left : sides.right;
     if (sides.right.constant === null || sides.left.constant === null)
@@ -42,7 +42,7 @@ export function compareValues(
   const nullables = [sides.left, sides.right].filter((side) => side.type.nullable).length;
   const collation =
     type.kind === 'string' && operator !== '=' && operator !== '!=' ? sql` collate "C"` : sql``;
-  const sign = ownText(operator === '!=' ? '<>' : operator);
+  const sign = rawSql(operator === '!=' ? '<>' : operator);
   const plain = sql`(${left} ${sign} ${right}${collation})`;
   if (nullables === 0) return boolean(plain);
   if (use === 'join' || type.kind === 'datetime') return boolean(plain, true);
@@ -107,9 +107,9 @@ export function matchValues(
   use: Use,
   statement: Statement,
 ): Value {
-  const text = ({ type, sql: piece }: Value): Sql => {
-    if (type.kind === 'string' || type.kind === 'null') return piece;
-    if (type.kind === 'uuid') return sql`(${piece})::text`;
+  const text = ({ type, sql: fragment }: Value): Sql => {
+    if (type.kind === 'string' || type.kind === 'null') return fragment;
+    if (type.kind === 'uuid') return sql`(${fragment})::text`;
     throw statement.error(
       `${operator.toUpperCase()} needs texts, found ${nameOfType(type)}.`,
       node,
@@ -118,11 +118,11 @@ export function matchValues(
   };
   const isPattern = operator.includes('~');
   const wanted = isPattern && right.type.kind === 'string' ? patternOf(right, node, statement) : text(right);
-  const plain = sql`(${text(left)} ${ownText(matches[operator])} ${wanted})`;
+  const plain = sql`(${text(left)} ${rawSql(matches[operator])} ${wanted})`;
   const nullable = left.type.nullable || right.type.nullable;
   const negated = operator.startsWith('not') || operator.startsWith('!');
-  const of = (piece: Sql, isNullable = false): Value =>
-    derive(piece, scalar('boolean', isNullable), [left, right]);
+  const of = (fragment: Sql, isNullable = false): Value =>
+    derive(fragment, scalar('boolean', isNullable), [left, right]);
   if (!nullable) return of(plain);
   if (use === 'join') return of(plain, true);
   if (negated) return of(sql`coalesce(${plain}, true)`);

@@ -5,22 +5,22 @@ import { printQuery } from '../print/print.ts';
 import { resolvePlaceholders, type Placeholders } from '../resolve/placeholders.ts';
 import type { Scope } from '../resolve/scope.ts';
 import { type Project, Statement } from '../resolve/statement.ts';
-import { Source } from '../source.ts';
+import { QueryText } from '../query_text.ts';
 import { bind, commaList, renderSql, Sql, sql } from '../sql.ts';
 import { nameOfType, type Type } from '../types.ts';
 import { rowBounds } from './limits.ts';
 import { followedByTotals } from './totals.ts';
-import { compileAnyQuery, compiler, topScope } from './whole_query.ts';
+import { compileAnyQuery, compiler, topScope } from './query_compiler.ts';
 
 /** How many rows a query may give. */
 export interface RowLimits {
   /** Of a query without LIMIT. */
-  readonly fallback: number;
+  readonly defaultLimit: number;
   /** A larger LIMIT is cut to it. */
-  readonly most: number;
+  readonly maxRows: number;
 }
 
-export const defaultRowLimits: RowLimits = { fallback: 100, most: 10_000 };
+export const defaultRowLimits: RowLimits = { defaultLimit: 100, maxRows: 10_000 };
 
 export interface CompileOptions {
   readonly placeholders?: Placeholders;
@@ -68,24 +68,26 @@ export function compileQuery(
   options: CompileOptions = {},
 ): CompiledStatement {
   const text = typeof query === 'string' ? query : printQuery(query);
-  const source = new Source(text);
+  const queryText = new QueryText(text);
   const parsed = parseQuery(text, options.parse);
-  const resolved = resolvePlaceholders(parsed, options.placeholders ?? new Map(), source);
-  const statement = new Statement(project, source);
+  const resolved = resolvePlaceholders(parsed, options.placeholders ?? new Map(), queryText);
+  const statement = new Statement(project, queryText);
   const scope = topScope(statement);
   const rows = options.rows === undefined ? defaultRowLimits : options.rows;
   const bounded =
-    rows === null ? unbounded(resolved) : boundedQuery(resolved, besideTotals(resolved, rows), scope);
-  const compiled = compileAnyQuery(bounded.run, scope);
-  const cut =
-    bounded.cut === null
+    rows === null ? unbounded(resolved) : boundedQuery(resolved, withoutTotalsRow(resolved, rows), scope);
+  const compiled = compileAnyQuery(bounded.executed, scope);
+  const capped =
+    bounded.rowCap === null
       ? compiled.sql
-      : sql`select * from (${compiled.sql}) as bounded limit ${bind(String(bounded.cut), 'int8')}`;
-  const answer =
-    compiled.totals === undefined ? cut : followedByTotals(cut, compiled.totals, compiled.columns.length);
+      : sql`select * from (${compiled.sql}) as bounded limit ${bind(String(bounded.rowCap), 'int8')}`;
+  const withTotals =
+    compiled.totals === undefined
+      ? capped
+      : followedByTotals(capped, compiled.totals, compiled.columns.length);
   // In brackets, since the query may begin with a WITH of its own.
   const common = statement.commonTables.map((table) => sql`${table.name} as (${table.query})`);
-  const whole = common.length === 0 ? answer : sql`with ${commaList(common)} (${answer})`;
+  const whole = common.length === 0 ? withTotals : sql`with ${commaList(common)} (${withTotals})`;
   statement.checkSize(whole, resolved);
   const { text: rendered, parameters } = renderSql(whole);
   return {
@@ -96,62 +98,65 @@ export function compileQuery(
       type,
       typeName: nameOfType(type, project.timezone),
     })),
-    printed: printQuery(bounded.shown),
+    printed: printQuery(bounded.reported),
     limit: bounded.limit,
     offset: bounded.offset,
-    hasExtraRow: bounded.cut !== null || bounded.run !== bounded.shown,
+    hasExtraRow: bounded.rowCap !== null || bounded.executed !== bounded.reported,
     hasTotals: compiled.totals !== undefined,
   };
 }
 
-interface Bounded {
+interface BoundedQuery {
   /** With the LIMIT that the answer has. */
-  readonly shown: Query;
+  readonly reported: Query;
   /** With one row more, where it has to be known whether there is one. */
-  readonly run: Query;
+  readonly executed: Query;
   readonly limit: number | null;
   readonly offset: number | null;
   /** How many rows are read of a query whose LIMIT does not say how many it leaves. */
-  readonly cut: number | null;
+  readonly rowCap: number | null;
 }
 
-const unbounded = (query: Query): Bounded => ({
-  shown: query,
-  run: query,
+const unbounded = (query: Query): BoundedQuery => ({
+  reported: query,
+  executed: query,
   limit: null,
   offset: 0,
-  cut: null,
+  rowCap: null,
 });
 
 /** The row of totals is one of the most that an answer may have. */
-const besideTotals = (query: Query, { fallback, most }: RowLimits): RowLimits =>
-  query.kind === 'select' && query.groupBy?.withTotals ? { fallback, most: most - 1 } : { fallback, most };
+const withoutTotalsRow = (query: Query, { defaultLimit: fallback, maxRows: most }: RowLimits): RowLimits =>
+  query.kind === 'select' && query.groupBy?.withTotals
+    ? { defaultLimit: fallback, maxRows: most - 1 }
+    : { defaultLimit: fallback, maxRows: most };
 
-function boundedQuery(query: Query, rows: RowLimits, scope: Scope): Bounded {
+function boundedQuery(query: Query, rows: RowLimits, scope: Scope): BoundedQuery {
   const { limit } = query;
   const bounds = rowBounds(compiler, limit, scope);
-  const asked = bounds.count;
+  const requested = bounds.count;
   const offset = bounds.offset instanceof Sql ? null : Number(bounds.offset ?? 0n);
-  if (asked instanceof Sql || limit?.withTies)
-    return { shown: query, run: query, limit: rows.most, offset, cut: rows.most + 1 };
-  if (asked !== null && asked <= BigInt(rows.most))
-    return { shown: query, run: query, limit: Number(asked), offset, cut: null };
-  const isWhole = query.kind === 'select' && asked === null;
-  const count = isWhole ? rows.fallback : rows.most;
-  const branches = query.kind === 'set_operation' && asked === null ? withBranchLimits(query, rows) : query;
+  if (requested instanceof Sql || limit?.withTies)
+    return { reported: query, executed: query, limit: rows.maxRows, offset, rowCap: rows.maxRows + 1 };
+  if (requested !== null && requested <= BigInt(rows.maxRows))
+    return { reported: query, executed: query, limit: Number(requested), offset, rowCap: null };
+  const isWhole = query.kind === 'select' && requested === null;
+  const count = isWhole ? rows.defaultLimit : rows.maxRows;
+  const branches =
+    query.kind === 'set_operation' && requested === null ? withBranchLimits(query, rows) : query;
   return {
-    shown: withCount(branches, count),
-    run: withCount(branches, count + 1),
+    reported: withCount(branches, count),
+    executed: withCount(branches, count + 1),
     limit: count,
     offset,
-    cut: null,
+    rowCap: null,
   };
 }
 
 /** Each query of a UNION without a LIMIT has one of its own; all of them together have the largest. */
 function withBranchLimits(query: Extract<Query, { kind: 'set_operation' }>, rows: RowLimits): Query {
   const operands = query.operands.map((operand) =>
-    operand.limit === null ? withCount(operand, rows.fallback) : operand,
+    operand.limit === null ? withCount(operand, rows.defaultLimit) : operand,
   );
   return { ...query, operands };
 }

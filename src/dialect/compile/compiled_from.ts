@@ -6,9 +6,9 @@ import { sql, type Sql } from '../sql.ts';
 export interface CompiledFrom {
   readonly relations: readonly Relation[];
   /** Columns of USING. */
-  readonly merged: ReadonlyMap<string, Column>;
+  readonly usingColumns: ReadonlyMap<string, Column>;
   /** How many tables are joined, with those of queries in it. */
-  readonly tables: number;
+  readonly tableCount: number;
   /** Whether its SQL is a join, which stands in brackets behind JOIN, rather than one table. */
   readonly isJoin: boolean;
   readonly sql: () => Sql;
@@ -16,14 +16,14 @@ export interface CompiledFrom {
 
 /** The names of a side of a join, read another way. */
 export function mappedNames(
-  { relations, merged }: CompiledFrom,
+  { relations, usingColumns }: CompiledFrom,
   map: (column: Column) => Column,
-): Pick<CompiledFrom, 'relations' | 'merged'> {
+): Pick<CompiledFrom, 'relations' | 'usingColumns'> {
   return {
     relations: relations.map((relation) => mappedRelation(relation, map)),
-    merged: new Map([...merged].map(([name, column]) => [name, map(column)])),
+    usingColumns: new Map([...usingColumns].map(([name, column]) => [name, map(column)])),
   };
 }
 
 /** A side of a join as it stands behind JOIN. */
-export const bracketed = (from: CompiledFrom): Sql => (from.isJoin ? sql`(${from.sql()})` : from.sql());
+export const parenthesized = (from: CompiledFrom): Sql => (from.isJoin ? sql`(${from.sql()})` : from.sql());

@@ -15,7 +15,7 @@ export interface CompiledQuery {
   readonly sql: Sql;
   readonly columns: readonly CompiledColumn[];
   /** How many tables PostgreSQL plans together with those around it: what a plain query joins, one of any other. */
-  readonly tables: number;
+  readonly tableCount: number;
   /** The query of the row of WITH TOTALS, with the same columns. */
   readonly totals?: Sql;
 }

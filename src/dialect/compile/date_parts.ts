@@ -1,14 +1,14 @@
-import { ownText, sql, type Sql } from '../sql.ts';
+import { rawSql, sql, type Sql } from '../sql.ts';
 
 const part =
   (field: string) =>
   (local: Sql): Sql =>
-    sql`(extract(${ownText(field)} from ${local}))::int8`;
+    sql`(extract(${rawSql(field)} from ${local}))::int8`;
 
 const seconds =
   (factor: string) =>
   (local: Sql): Sql =>
-    sql`(floor(extract(second from ${local}) * ${ownText(factor)}))::int8`;
+    sql`(floor(extract(second from ${local}) * ${rawSql(factor)}))::int8`;
 
 /** Parts of a time by the names of units; what they take is the time of the project's zone, without a zone. */
 export const dateParts: Readonly<Partial<Record<string, (local: Sql) => Sql>>> = {

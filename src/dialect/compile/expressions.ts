@@ -13,19 +13,20 @@ import { type Compiler, outputName, type Use } from './compiler.ts';
 import { callValue } from './functions/calls.ts';
 import { intervalValue } from './intervals.ts';
 import { literalValue, stringValue } from './literals.ts';
-import { fieldValue, partOf } from './members.ts';
-import { membershipValue } from './membership.ts';
-import { stagedValue } from './staged_values.ts';
+import { fieldValue, accessElement } from './field_access.ts';
+import { inValue } from './in_operator.ts';
+import { windowSubqueryValue } from './window_subquery_values.ts';
 import { subqueryOf } from './subqueries.ts';
-import { toText } from './to_text.ts';
+import { toStringSql } from './to_string.ts';
 
 /** An expression in SQL; where the query groups, one that it groups by is the column of that key. @throws DialectError */
 export function expressionValue(compiler: Compiler, node: Expression, scope: Scope, use: Use): Value {
-  const staged = stagedValue(compiler, node, scope, use);
-  if (staged !== undefined) return staged;
+  const windowSubqueryColumn = windowSubqueryValue(compiler, node, scope, use);
+  if (windowSubqueryColumn !== undefined) return windowSubqueryColumn;
   const value = compiled(compiler, node, scope, use);
   scope.statement.checkSize(value.sql, node);
-  if (scope.grouping === null || value.facts.column === null || value.facts.aggregate !== null) return value;
+  if (scope.grouping === null || value.traits.column === null || value.traits.aggregate !== null)
+    return value;
   const { grouping } = scope;
   // A condition that a key is equal to may have been written for a filter, and a key may be a part of another one.
   const isFilter = use !== 'value' && grouping.keyCount > 0;
@@ -35,7 +36,7 @@ export function expressionValue(compiler: Compiler, node: Expression, scope: Sco
     (isFilter ? grouping.keyOf(compiled(compiler, node, scope, 'value')) : undefined) ??
     (grouping.keyCount > 1 && node.kind !== 'field' ? grouping.keyOf(ungrouped()) : undefined);
   if (key === undefined) return value;
-  return { sql: key.sql, type: key.type, facts: { ...value.facts, column: null } };
+  return { sql: key.sql, type: key.type, traits: { ...value.traits, column: null } };
 }
 
 function compiled(compiler: Compiler, node: Expression, scope: Scope, use: Use): Value {
@@ -53,7 +54,7 @@ function compiled(compiler: Compiler, node: Expression, scope: Scope, use: Use):
     case 'alias':
       return compiler.value(
         node.expression,
-        { ...scope, expanding: [...scope.expanding, node.expression] },
+        { ...scope, expandingAliases: [...scope.expandingAliases, node.expression] },
         use,
       );
     case 'call':
@@ -89,9 +90,14 @@ function compiled(compiler: Compiler, node: Expression, scope: Scope, use: Use):
     }
     case 'nullish': {
       const [left, right] = [value(node.left), value(node.right)];
-      const { type, pieces } = unify([left, right], [node.left, node.right], statement, 'The sides of `??`');
+      const { type, fragments } = unify(
+        [left, right],
+        [node.left, node.right],
+        statement,
+        'The sides of `??`',
+      );
       const nullable = left.type.nullable && right.type.nullable;
-      return derive(sql`coalesce(${commaList(pieces)})`, withNull(type, nullable), [left, right]);
+      return derive(sql`coalesce(${commaList(fragments)})`, withNull(type, nullable), [left, right]);
     }
     case 'conditional':
       return caseValue(
@@ -116,16 +122,16 @@ function compiled(compiler: Compiler, node: Expression, scope: Scope, use: Use):
       return datePart(value(node.operand), node.unit, node, scope);
     case 'trim': {
       const operand = value(node.operand);
-      const characters = node.characters === null ? sql`' '` : toText(value(node.characters), statement);
+      const characters = node.characters === null ? sql`' '` : toStringSql(value(node.characters), statement);
       const side = { both: sql`btrim`, leading: sql`ltrim`, trailing: sql`rtrim` }[node.side];
-      const piece = sql`${side}(${toText(operand, statement)}, ${characters})`;
-      return derive(piece, scalar('string', operand.type.nullable), [operand]);
+      const fragment = sql`${side}(${toStringSql(operand, statement)}, ${characters})`;
+      return derive(fragment, scalar('string', operand.type.nullable), [operand]);
     }
     case 'template': {
       const parts = node.parts.map(value);
-      const pieces = parts.map((part) => toText(part, statement));
+      const fragments = parts.map((part) => toStringSql(part, statement));
       return derive(
-        pieces.length === 0 ? sql`''::text` : sql`concat(${commaList(pieces)})`,
+        fragments.length === 0 ? sql`''::text` : sql`concat(${commaList(fragments)})`,
         scalar('string'),
         parts,
       );
@@ -137,13 +143,13 @@ function compiled(compiler: Compiler, node: Expression, scope: Scope, use: Use):
     case 'dictionary':
       return dictionaryValue(compiler, node.entries, scope);
     case 'member':
-      return partOf(value(node.object), stringValue(node.name.text), node.name, scope);
+      return accessElement(value(node.object), stringValue(node.name.text), node.name, scope);
     case 'element': {
-      const place = literalValue(node.position, statement);
-      return partOf(value(node.object), place, node.position, scope);
+      const position = literalValue(node.position, statement);
+      return accessElement(value(node.object), position, node.position, scope);
     }
     case 'index':
-      return partOf(value(node.object), value(node.index), node.index, scope);
+      return accessElement(value(node.object), value(node.index), node.index, scope);
     case 'slice':
       return sliceValue(compiler, node, scope);
     case 'subquery':
@@ -161,8 +167,8 @@ function compiled(compiler: Compiler, node: Expression, scope: Scope, use: Use):
 
 function notValue(compiler: Compiler, operand: Expression, scope: Scope, use: Use): Value {
   const value = compiler.value(operand, scope, use === 'join' ? 'join' : 'value');
-  const piece = sql`(not ${condition(value, operand, scope.statement)})`;
-  return derive(piece, scalar('boolean', value.type.nullable), [value]);
+  const fragment = sql`(not ${condition(value, operand, scope.statement)})`;
+  return derive(fragment, scalar('boolean', value.type.nullable), [value]);
 }
 
 function logicalValue(compiler: Compiler, node: Logical, scope: Scope, use: Use): Value {
@@ -171,12 +177,12 @@ function logicalValue(compiler: Compiler, node: Logical, scope: Scope, use: Use)
     return { ...value, sql: condition(value, operand, scope.statement) };
   });
   const word = node.operator === 'and' ? ' and ' : ' or ';
-  const piece = sql`(${joinSql(
+  const fragment = sql`(${joinSql(
     values.map((value) => value.sql),
     word,
   )})`;
   return derive(
-    piece,
+    fragment,
     scalar(
       'boolean',
       values.some(({ type }) => type.nullable),
@@ -200,7 +206,7 @@ function comparisonValue(compiler: Compiler, node: Comparison, scope: Scope, use
     operator === 'global not in'
   ) {
     const negated = operator === 'not in' || operator === 'global not in';
-    return membershipValue(compiler, { left: node.left, right: node.right, negated }, scope, use);
+    return inValue(compiler, { left: node.left, right: node.right, negated }, scope, use);
   }
   const sides = { left: compiler.value(node.left, scope), right: compiler.value(node.right, scope), node };
   if (operator === 'is distinct from' || operator === 'is not distinct from') {
@@ -226,10 +232,12 @@ function caseValue(compiler: Compiler, node: Case, scope: Scope): Value {
   const otherwise: Expression = node.otherwise ?? { kind: 'null', start: node.start, end: node.end };
   const nodes = [...node.branches.map(({ then }) => then), otherwise];
   const values = nodes.map((one) => compiler.value(one, scope));
-  const { type, pieces } = unify(values, nodes, statement, 'The results');
-  const branches = conditions.map((test, index) => sql` when ${test.sql} then ${pieces[index] ?? sql`null`}`);
-  const piece = sql`(case${joinSql(branches, '')} else ${pieces.at(-1) ?? sql`null`} end)`;
-  return derive(piece, type, [...conditions, ...values]);
+  const { type, fragments } = unify(values, nodes, statement, 'The results');
+  const branches = conditions.map(
+    (test, index) => sql` when ${test.sql} then ${fragments[index] ?? sql`null`}`,
+  );
+  const fragment = sql`(case${joinSql(branches, '')} else ${fragments.at(-1) ?? sql`null`} end)`;
+  return derive(fragment, type, [...conditions, ...values]);
 }
 
 function datePart(operand: Value, unit: string, node: Expression, scope: Scope): Value {

@@ -3,7 +3,7 @@ import { queryRelation, sortedRelation } from '../resolve/query_relation.ts';
 import type { Relation } from '../resolve/relation.ts';
 import type { CommonTable } from '../resolve/statement.ts';
 import type { CteScope, NamedQuery, Scope } from '../resolve/scope.ts';
-import { notSampled } from '../resolve/tables/sampling.ts';
+import { unsupportedSampleError } from '../resolve/tables/sampling.ts';
 import { tableRelation } from '../resolve/tables/tables.ts';
 import { sql } from '../sql.ts';
 import { scalar } from '../types.ts';
@@ -17,18 +17,25 @@ export function compileFrom(compiler: Compiler, from: From, scope: Scope): Compi
     const [left, right] = [compileFrom(compiler, from.left, scope), compileFrom(compiler, from.right, scope)];
     return compileJoin(compiler, from, left, right, scope);
   }
-  const { relation, tables } = compileRelation(compiler, from, scope);
-  return { relations: [relation], merged: new Map(), tables, isJoin: false, sql: () => relation.from() };
+  const { relation, tableCount: tables } = compileRelation(compiler, from, scope);
+  return {
+    relations: [relation],
+    usingColumns: new Map(),
+    tableCount: tables,
+    isJoin: false,
+    sql: () => relation.from(),
+  };
 }
 
 interface CompiledTable {
   readonly relation: Relation;
-  readonly tables: number;
+  readonly tableCount: number;
 }
 
 function compileRelation(compiler: Compiler, from: Exclude<From, Join>, scope: Scope): CompiledTable {
   if (from.kind === 'table') return compileTable(compiler, from, scope);
-  if (from.kind === 'table_function') return { relation: numbersRelation(compiler, from, scope), tables: 1 };
+  if (from.kind === 'table_function')
+    return { relation: numbersRelation(compiler, from, scope), tableCount: 1 };
   const query = compiler.query(from.query, scope);
   const name = from.alias?.text ?? null;
   const alias = scope.statement.uniqueName(name ?? 'query');
@@ -36,15 +43,15 @@ function compileRelation(compiler: Compiler, from: Exclude<From, Join>, scope: S
     from.query.orderBy.length > 0
       ? sortedRelation(name, sql`(${query.sql})`, alias, query.columns)
       : queryRelation(name, sql`(${query.sql}) as ${alias}`, alias, query.columns);
-  return { relation, tables: query.tables };
+  return { relation, tableCount: query.tableCount };
 }
 
 function compileTable(compiler: Compiler, table: Table, scope: Scope): CompiledTable {
   const { statement } = scope;
   const [first, ...rest] = table.path;
   const named = first === undefined || rest.length > 0 ? undefined : findCte(first.text, scope.ctes);
-  if (named === undefined) return { relation: tableRelation(statement, table), tables: 1 };
-  if (table.sample !== null) throw notSampled(statement, table.sample);
+  if (named === undefined) return { relation: tableRelation(statement, table), tableCount: 1 };
+  if (table.sample !== null) throw unsupportedSampleError(statement, table.sample);
   const common = commonTable(compiler, named, first?.text ?? '', scope);
   const name = table.alias?.text ?? first?.text ?? null;
   const alias = statement.uniqueName(name ?? 'query');
@@ -52,7 +59,7 @@ function compileTable(compiler: Compiler, table: Table, scope: Scope): CompiledT
     named.query.orderBy.length > 0
       ? sortedRelation(name, common.name, alias, common.columns)
       : queryRelation(name, sql`${common.name} as ${alias}`, alias, common.columns);
-  return { relation, tables: common.tables };
+  return { relation, tableCount: common.tableCount };
 }
 
 function findCte(name: string, ctes: CteScope | null): NamedQuery | undefined {
@@ -66,12 +73,12 @@ function findCte(name: string, ctes: CteScope | null): NamedQuery | undefined {
 /** A query with a name: compiled where it is used first, and written once at the beginning of the statement. */
 function commonTable(compiler: Compiler, named: NamedQuery, text: string, scope: Scope): CommonTable {
   const { statement } = scope;
-  const known = statement.namedQueries.get(named.query);
+  const known = statement.compiledCtes.get(named.query);
   if (known !== undefined) return known;
-  const query = compiler.query(named.query, { ...scope, ctes: named.scope, lambdas: new Map() });
+  const query = compiler.query(named.query, { ...scope, ctes: named.scope, lambdaParameters: new Map() });
   const name = statement.commonTable(`with_${text}`, query.sql);
-  const made = { name, columns: query.columns, tables: query.tables };
-  statement.namedQueries.set(named.query, made);
+  const made = { name, columns: query.columns, tableCount: query.tableCount };
+  statement.compiledCtes.set(named.query, made);
   return made;
 }
 
@@ -80,13 +87,13 @@ function numbersRelation(compiler: Compiler, from: TableFunction, scope: Scope):
   const { statement } = scope;
   if (from.name.text !== 'numbers')
     throw statement.error(`Unknown table function '${from.name.text}'.`, from.name, 'There is numbers(n).');
-  const values = from.arguments.map((node) => compiler.value(node, { ...scope, phase: 'LIMIT' }));
+  const values = from.arguments.map((node) => compiler.value(node, { ...scope, context: 'LIMIT' }));
   const [first, second] = values;
   if (first === undefined || values.length > 2 || values.some(({ constant }) => typeof constant !== 'bigint'))
     throw statement.error('numbers() takes one or two whole numbers.', from);
-  values.forEach(({ constant }, place) => {
+  values.forEach(({ constant }, index) => {
     if (typeof constant === 'bigint' && constant < 0n)
-      throw statement.error('numbers() takes whole numbers from 0.', from.arguments[place] ?? from);
+      throw statement.error('numbers() takes whole numbers from 0.', from.arguments[index] ?? from);
   });
   const start = second === undefined ? sql`0::int8` : first.sql;
   const count = second ?? first;

@@ -1,10 +1,10 @@
 import type { Expression, GroupBy, Select } from '../ast.ts';
 import type { Grouping, Scope } from '../resolve/scope.ts';
-import { commaList, ownText, sql, type Sql } from '../sql.ts';
+import { commaList, rawSql, sql, type Sql } from '../sql.ts';
 import type { Value } from '../resolve/value.ts';
 import type { Compiler } from './compiler.ts';
 import { keysOfAll } from './group_by_all.ts';
-import { meant } from './select_items.ts';
+import { resolveOrdinal } from './select_items.ts';
 
 /** GROUP BY with its keys, which `grouping` knows from now on. @throws DialectError */
 export function groupSql(
@@ -14,7 +14,7 @@ export function groupSql(
   rows: Scope,
   grouping: Grouping,
 ): Sql {
-  const scope: Scope = { ...rows, phase: 'GROUP BY' };
+  const scope: Scope = { ...rows, context: 'GROUP BY' };
   const isPlain = groupBy.mode === 'plain' || groupBy.mode === 'all';
   if (groupBy.withTotals && !isPlain)
     throw scope.statement.error(
@@ -25,18 +25,18 @@ export function groupSql(
   const positions = (items: readonly Expression[]): Sql =>
     commaList(
       items
-        .map((item) => meant(item, select, scope))
+        .map((item) => resolveOrdinal(item, select, scope))
         .flatMap((item) => (item.kind === 'tuple' ? item.items : [item]))
         .map((item) => {
           const value = compiler.value(item, scope);
-          if (value.facts.window !== null)
+          if (value.traits.window !== null)
             throw scope.statement.error('A window function cannot stand in GROUP BY.', item);
           return position(value);
         }),
     );
   const position = (value: Value): Sql => {
     grouping.addKey(value, !isPlain);
-    return ownText(String(grouping.positionOf(value)));
+    return rawSql(String(grouping.positionOf(value)));
   };
   const plain = groupBy.items.flatMap((item) => (item.kind === 'grouping_set' ? [] : [item]));
   switch (groupBy.mode) {

@@ -16,11 +16,13 @@ export function keysOfAll(compiler: Compiler, select: Select, rows: Scope): read
 }
 
 function keysIn(compiler: Compiler, value: Value, node: Node, scope: Scope): readonly Value[] {
-  const { aggregate, window, column } = value.facts;
+  const { aggregate, window, column } = value.traits;
   if (aggregate === null && window === null) return column === null ? [] : [value];
   if (node === aggregate) return [];
   const inside: Scope =
-    node.kind === 'alias' ? { ...scope, expanding: [...scope.expanding, node.expression] } : scope;
+    node.kind === 'alias'
+      ? { ...scope, expandingAliases: [...scope.expandingAliases, node.expression] }
+      : scope;
   return partsOf(node).flatMap((part) => keysIn(compiler, compiler.value(part, inside), part, inside));
 }
 

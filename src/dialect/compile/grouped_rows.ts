@@ -1,6 +1,6 @@
 import type { GroupBy } from '../ast.ts';
 import type { Grouping } from '../resolve/scope.ts';
-import { commaList, identifier, ownText, sql, type Sql } from '../sql.ts';
+import { commaList, identifier, rawSql, sql, type Sql } from '../sql.ts';
 
 /**
  * The inner query of one that groups: its keys and aggregates as columns. Where only different values are counted, each
@@ -14,7 +14,7 @@ export function groupedRows(
   groupBy: GroupBy | null,
   groupSql: Sql | null,
 ): Sql {
-  const { counted } = grouping;
+  const { distinctCount: counted } = grouping;
   if (counted === null || (groupBy !== null && groupBy.mode !== 'plain' && groupBy.mode !== 'all'))
     return sql`select ${commaList(grouping.selected)}${source}${groupSql ?? sql``}`;
   const { keys, value, name } = counted;
@@ -22,13 +22,13 @@ export function groupedRows(
     ...keys.map((key) => sql`${key.sql} as ${key.name}`),
     sql`${value} as ${identifier('v')}`,
   ];
-  const places = (count: number): Sql =>
-    commaList(Array.from({ length: count }, (_, index) => ownText(String(index + 1))));
-  const values = sql`select ${commaList(selected)}${source} group by ${places(selected.length)}`;
+  const ordinals = (count: number): Sql =>
+    commaList(Array.from({ length: count }, (_, index) => rawSql(String(index + 1))));
+  const values = sql`select ${commaList(selected)}${source} group by ${ordinals(selected.length)}`;
   const columns = [
     ...keys.map((key) => sql`seen.${key.name} as ${key.name}`),
     sql`count(seen.${identifier('v')}) as ${name}`,
   ];
-  const groups = keys.length === 0 ? sql`` : sql` group by ${places(keys.length)}`;
+  const groups = keys.length === 0 ? sql`` : sql` group by ${ordinals(keys.length)}`;
   return sql`select ${commaList(columns)} from (${values}) as seen${groups}`;
 }

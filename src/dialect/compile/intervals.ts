@@ -3,7 +3,7 @@ import type { TimeUnit } from '../keywords.ts';
 import type { Scope } from '../resolve/scope.ts';
 import type { Statement } from '../resolve/statement.ts';
 import { derive, type Value } from '../resolve/value.ts';
-import { ownText, sql, type Sql } from '../sql.ts';
+import { rawSql, sql, type Sql } from '../sql.ts';
 import { isNumber, nameOfType, scalar, withNull } from '../types.ts';
 import { readConstant } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
@@ -24,11 +24,11 @@ const makers: Readonly<Record<TimeUnit, (amount: Sql) => Sql>> = {
 /** So many of a unit; fractions of hours and minutes count as seconds. */
 export function intervalOf(amount: Value, unit: TimeUnit): Value {
   const seconds = { minute: 60, hour: 3_600 }[unit as 'minute' | 'hour'] as number | undefined;
-  const piece =
+  const fragment =
     seconds !== undefined && amount.type.kind === 'float'
-      ? sql`make_interval(secs => (${amount.sql})::float8 * ${ownText(String(seconds))})`
+      ? sql`make_interval(secs => (${amount.sql})::float8 * ${rawSql(String(seconds))})`
       : makers[unit](amount.sql);
-  return derive(piece, scalar('interval', amount.type.nullable), [amount]);
+  return derive(fragment, scalar('interval', amount.type.nullable), [amount]);
 }
 
 export function intervalValue(compiler: Compiler, node: Interval, scope: Scope): Value {
@@ -45,7 +45,7 @@ export function intervalValue(compiler: Compiler, node: Interval, scope: Scope):
 /** A time some days later is at the same time of the day, also where the clocks were changed. */
 export function addInterval(time: Value, interval: Value, sign: '+' | '-', statement: Statement): Value {
   const nullable = time.type.nullable || interval.type.nullable;
-  const operator = ownText(sign);
+  const operator = rawSql(sign);
   if (time.type.kind === 'date') {
     const sum = sql`(${time.sql} ${operator} ${interval.sql})`;
     const isDays = !/secs|mins|hours/.test(interval.sql.key);
@@ -57,10 +57,10 @@ export function addInterval(time: Value, interval: Value, sign: '+' | '-', state
         ]);
   }
   const zone = statement.zoneOf(time.type);
-  const piece = sql`(((${time.sql} at time zone ${zone}) ${operator} ${interval.sql}) at time zone ${zone})`;
+  const fragment = sql`(((${time.sql} at time zone ${zone}) ${operator} ${interval.sql}) at time zone ${zone})`;
   const isElapsed = /^make_interval\((secs|mins|hours)/.test(interval.sql.key);
   return derive(
-    isElapsed ? sql`(${time.sql} ${operator} ${interval.sql})` : piece,
+    isElapsed ? sql`(${time.sql} ${operator} ${interval.sql})` : fragment,
     withNull(time.type, nullable),
     [time, interval],
   );

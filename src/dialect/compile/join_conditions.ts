@@ -1,6 +1,6 @@
 import type { ComparisonOperator, Expression, Join } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
-import { watchedRelation } from '../resolve/query_relation.ts';
+import { observedRelation } from '../resolve/query_relation.ts';
 import type { Column, Relation } from '../resolve/relation.ts';
 import type { Scope } from '../resolve/scope.ts';
 import { derive, type Value } from '../resolve/value.ts';
@@ -52,7 +52,7 @@ export function joinConditions(
   const others: Node[] = [];
   const add = (sides: JoinComparison): void => {
     const { left: one, right: other, type } = comparable(sides, statement);
-    const inType = (value: Value, piece: Sql): Value => derive(piece, type, [value]);
+    const inType = (value: Value, fragment: Sql): Value => derive(fragment, type, [value]);
     const comparison = { ...sides, left: inType(sides.left, one), right: inType(sides.right, other) };
     comparisons.push(comparison);
     found.all.push(compareValues(comparison.operator, comparison, 'join', statement).sql);
@@ -62,7 +62,7 @@ export function joinConditions(
       const isClosest = strictness === 'asof' && index === constraint.columns.length - 1;
       add({ ...sidesOf(left, right, name, statement), operator: isClosest ? '>=' : '=' });
     });
-  const inside: Scope = { ...scope, phase: 'JOIN', aliases: new Map() };
+  const inside: Scope = { ...scope, context: 'JOIN', aliases: new Map() };
   for (const node of constraint?.kind === 'on' ? conjunctsOf(constraint.condition) : []) {
     const sides = comparisonOf(compiler, node, left, right, inside);
     if (sides !== undefined) {
@@ -70,10 +70,10 @@ export function joinConditions(
       continue;
     }
     const { value, side } = sidedValue(compiler, node, left, right, inside);
-    const piece = condition(value, node, statement);
-    found.all.push(piece);
+    const fragment = condition(value, node, statement);
+    found.all.push(fragment);
     if (side === 'both') others.push(node);
-    else found[side ?? 'left'].push(piece);
+    else found[side ?? 'left'].push(fragment);
   }
   return {
     keys: comparisons.filter(({ operator }) => operator === '='),
@@ -97,8 +97,8 @@ export function comparedColumns(
   { statement }: Scope,
 ): readonly Sql[] {
   const read = (value: Value, as: (column: Column) => Column): Value => {
-    const { sql: piece, type } = as(columnIn(value));
-    return derive(piece, type, [value]);
+    const { sql: fragment, type } = as(columnIn(value));
+    return derive(fragment, type, [value]);
   };
   return comparisons.map(({ operator, left, right, node }) => {
     const sides = { left: read(left, leftColumn), right: read(right, rightColumn), node };
@@ -139,7 +139,7 @@ function sidedValue(
 ): { readonly value: Value; readonly side: Side | null } {
   const read = new Set<'left' | 'right'>();
   const watched = (from: CompiledFrom, side: 'left' | 'right'): readonly Relation[] =>
-    from.relations.map((relation) => watchedRelation(relation, () => read.add(side)));
+    from.relations.map((relation) => observedRelation(relation, () => read.add(side)));
   const relations = [...watched(left, 'left'), ...watched(right, 'right')];
   const value = compiler.value(node, { ...scope, relations }, 'join');
   const [only, another] = read;

@@ -1,9 +1,9 @@
-import { ownText, sql, type Sql } from '../sql.ts';
+import { rawSql, sql, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 
 /** The type of PostgreSQL that values of a type have. */
 export function postgresType(type: Type): Sql {
-  return ownText(postgresTypes[type.kind]);
+  return rawSql(postgresTypes[type.kind]);
 }
 
 const postgresTypes: Readonly<Record<Type['kind'], string>> = {

@@ -50,7 +50,7 @@ function constantOf(compiler: Compiler, node: Expression, scope: Scope): Constan
     relations: [],
     aliases: new Map(),
     grouping: null,
-    phase: 'LIMIT',
+    context: 'LIMIT',
   });
   return constant;
 }
@@ -67,7 +67,7 @@ function wholeNumberOf(
 }
 
 /** Whether LIMIT or OFFSET is a share of all rows, which have to be counted then. */
-export function isOfAllRows(compiler: Compiler, limit: Limit | null, scope: Scope): boolean {
+export function isShareOfAllRows(compiler: Compiler, limit: Limit | null, scope: Scope): boolean {
   const { count, offset } = rowBounds(compiler, limit, scope);
   return count instanceof Sql || offset instanceof Sql;
 }
@@ -116,8 +116,8 @@ export function limitedRows(
   { columns, rows, alias, sorted }: SortedRows,
   scope: Scope,
 ): Sql {
-  const cut = limitSql(compiler, limit, sorted.size > 0, scope, alias);
-  return isOfAllRows(compiler, limit, scope)
-    ? sql`with ${alias} as (${rows}) select ${columns} from ${alias}${sorted}${cut}`
-    : sql`select ${columns} from (${rows}) as ${alias}${sorted}${cut}`;
+  const limitClause = limitSql(compiler, limit, sorted.size > 0, scope, alias);
+  return isShareOfAllRows(compiler, limit, scope)
+    ? sql`with ${alias} as (${rows}) select ${columns} from ${alias}${sorted}${limitClause}`
+    : sql`select ${columns} from (${rows}) as ${alias}${sorted}${limitClause}`;
 }

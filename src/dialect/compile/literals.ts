@@ -1,14 +1,14 @@
 import type { BooleanLiteral, NullLiteral, NumberLiteral, StringLiteral, TimeLiteral } from '../ast.ts';
 import type { Statement } from '../resolve/statement.ts';
-import { noFacts, type Constant, type Value } from '../resolve/value.ts';
+import { noTraits, type Constant, type Value } from '../resolve/value.ts';
 import { bind, sql, type Sql } from '../sql.ts';
 import { scalar, type Type } from '../types.ts';
-import { dateText, timeText } from './time_texts.ts';
+import { parseDate, parseTime } from './time_parsing.ts';
 
-const constant = (piece: Sql, type: Type, value: Constant): Value => ({
-  sql: piece,
+const constant = (fragment: Sql, type: Type, value: Constant): Value => ({
+  sql: fragment,
   type,
-  facts: noFacts,
+  traits: noTraits,
   constant: value,
 });
 
@@ -58,12 +58,12 @@ export function literalValue(
 function timeValue(literal: TimeLiteral, statement: Statement): Value {
   const { timezone } = statement.project;
   if (literal.type === 'date') {
-    const day = dateText(literal.text, timezone);
+    const day = parseDate(literal.text, timezone);
     if (day === null) throw statement.error(`'${literal.text}' is not a date.`, literal, 'Write YYYY-MM-DD.');
-    return { sql: bind(day, 'date'), type: scalar('date'), facts: noFacts };
+    return { sql: bind(day, 'date'), type: scalar('date'), traits: noTraits };
   }
-  const time = timeText(literal.text, timezone);
+  const time = parseTime(literal.text, timezone);
   if (time === null)
     throw statement.error(`'${literal.text}' is not a time.`, literal, 'Write YYYY-MM-DD HH:MM:SS.');
-  return { sql: bind(time, 'timestamptz'), type: scalar('datetime'), facts: noFacts };
+  return { sql: bind(time, 'timestamptz'), type: scalar('datetime'), traits: noTraits };
 }

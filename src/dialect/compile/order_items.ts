@@ -17,9 +17,9 @@ export function direction(item: OrderItem, type?: Type): Sql {
 }
 
 /** What rows are sorted by: texts by their bytes. A bare `true` would have to be the number of a column. */
-export function sortable(piece: Sql, type: Type): Sql {
-  if (type.kind === 'string') return sql`(${piece}) collate "C"`;
-  return type.kind === 'boolean' ? sql`(${piece})::bool` : piece;
+export function sortable(fragment: Sql, type: Type): Sql {
+  if (type.kind === 'string') return sql`(${fragment}) collate "C"`;
+  return type.kind === 'boolean' ? sql`(${fragment})::bool` : fragment;
 }
 
 /** Items inside the brackets of an aggregate or a window. */
@@ -32,9 +32,9 @@ export function orderItems(
     if (item.fill !== null) throw scope.statement.error('WITH FILL is not supported.', item.fill);
     return compiler.value(item.expression, scope);
   });
-  const pieces = items.map((item, index) => {
+  const fragments = items.map((item, index) => {
     const value = values[index];
     return value === undefined ? sql`` : sql`${sortable(value.sql, value.type)}${direction(item)}`;
   });
-  return { sql: commaList(pieces), values };
+  return { sql: commaList(fragments), values };
 }

@@ -1,6 +1,6 @@
 import type { Expression, Select } from '../ast.ts';
-import { Grouping, Laterals, type Scope } from '../resolve/scope.ts';
-import { Staging } from '../resolve/staging.ts';
+import { Grouping, LateralJoins, type Scope } from '../resolve/scope.ts';
+import { WindowSubquery } from '../resolve/window_subquery.ts';
 import type { Value } from '../resolve/value.ts';
 import { commaList, joinSql, sql, type Sql } from '../sql.ts';
 import { compileArrayJoin } from './array_joins.ts';
@@ -10,32 +10,32 @@ import type { CompiledQuery, Compiler } from './compiler.ts';
 import { compileFrom } from './from.ts';
 import { groupSql } from './group_by.ts';
 import { groupedRows } from './grouped_rows.ts';
-import { narrowRelations } from './narrowing.ts';
-import { assemble, selectedFrom, type SelectParts } from './select_assembly.ts';
+import { pushDownPredicates } from './predicate_pushdown.ts';
+import { assembleSelect, selectedFrom, type SelectParts } from './select_assembly.ts';
 import { collectAliases, orderOf, output, type Output, selectItems } from './select_items.ts';
-import { needsStaging } from './staged_values.ts';
+import { needsWindowSubquery } from './window_subquery_values.ts';
 import { isOfGroups, totalsOf } from './totals.ts';
-import { refuseUngrouped } from './ungrouped.ts';
+import { rejectUngrouped } from './ungrouped_columns.ts';
 
 /** One SELECT. @throws DialectError */
 export function compileSelect(compiler: Compiler, select: Select, outer: Scope): CompiledQuery {
   const ctes = cteScope(select.ctes, outer.ctes);
-  const laterals = new Laterals();
+  const laterals = new LateralJoins();
   const { statement } = outer;
   const base: Scope = {
     statement,
-    phase: 'select',
-    aggregate: null,
+    context: 'select',
+    enclosingAggregate: null,
     relations: [],
-    merged: new Map(),
-    laterals,
+    usingColumns: new Map(),
+    lateralJoins: laterals,
     outerRelations: [...outer.outerRelations, ...outer.relations],
     aliases: new Map(),
-    joinedArrays: new Map(),
+    arrayJoinColumns: new Map(),
     ctes,
-    lambdas: outer.lambdas,
+    lambdaParameters: outer.lambdaParameters,
     lambdaDepth: outer.lambdaDepth,
-    expanding: [],
+    expandingAliases: [],
     grouping: null,
     windows: new Map(select.windows.map(({ name, window }) => [name.text, window])),
   };
@@ -43,30 +43,33 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   const named: Scope = {
     ...base,
     relations: from?.relations ?? [],
-    merged: from?.merged ?? base.merged,
+    usingColumns: from?.usingColumns ?? base.usingColumns,
     aliases: collectAliases(select, base),
   };
   const joinedArrays =
-    select.arrayJoin === null ? base.joinedArrays : compileArrayJoin(compiler, select.arrayJoin, named);
-  const rows: Scope = { ...named, joinedArrays };
+    select.arrayJoin === null ? base.arrayJoinColumns : compileArrayJoin(compiler, select.arrayJoin, named);
+  const rows: Scope = { ...named, arrayJoinColumns: joinedArrays };
   const filters = [select.prewhere, select.where].filter((node) => node !== null);
-  const filterScope: Scope = { ...rows, phase: 'WHERE' };
+  const filterScope: Scope = { ...rows, context: 'WHERE' };
   const conditions = filters.map((node) => filterOf(compiler, node, filterScope));
   const withTotals = select.groupBy?.withTotals === true;
   const grouping = new Grouping(statement.uniqueName('grouped'), withTotals);
   const groupBy = select.groupBy === null ? null : groupSql(compiler, select.groupBy, select, rows, grouping);
   const scope: Scope = { ...rows, grouping };
   const having = select.having === null ? null : filterOf(compiler, select.having, scope, true);
-  const unstaged = shownParts(compiler, select, scope);
-  const staging = isStaged(select, unstaged, scope)
-    ? new Staging(statement.uniqueName('windows'))
+  const directOutputs = compileOutputs(compiler, select, scope);
+  const windowSubquery = needsInnerQuery(select, directOutputs, scope)
+    ? new WindowSubquery(statement.uniqueName('windows'))
     : undefined;
-  const shown = staging === undefined ? unstaged : shownParts(compiler, select, { ...scope, staging });
+  const outputParts =
+    windowSubquery === undefined
+      ? directOutputs
+      : compileOutputs(compiler, select, { ...scope, windowSubquery });
   const isGrouped = grouping.isUsed || groupBy !== null;
-  if (isGrouped) refuseUngrouped(allOutputs(unstaged), having, scope);
+  if (isGrouped) rejectUngrouped(allOutputs(directOutputs), having, scope);
   if (having !== null && !isGrouped)
     throw statement.error('HAVING needs GROUP BY or an aggregate.', select.having ?? select, 'Write WHERE.');
-  narrowRelations(compiler, filters, filterScope);
+  pushDownPredicates(compiler, filters, filterScope);
   const source = (...more: readonly Sql[]): Sql => {
     const joined = [from === null ? null : from.sql(), ...laterals.joins].filter((part) => part !== null);
     const tables =
@@ -83,17 +86,17 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
     return sql` from ${rows} as ${grouping.alias} where ${having.sql}`;
   };
   const bodyOf = (rows: Sql): Sql =>
-    staging === undefined
+    windowSubquery === undefined
       ? rows
-      : sql` from (select ${commaList(staging.selected)}${rows}) as ${staging.alias}`;
+      : sql` from (select ${commaList(windowSubquery.selected)}${rows}) as ${windowSubquery.alias}`;
   const rowsOf = isGrouped ? grouped() : source();
   return {
-    sql: assemble(compiler, { select, ...shown, body: bodyOf(rowsOf), scope }),
-    columns: shown.outputs.map(({ name, value }) => ({ name, type: value.type })),
-    tables: isGrouped || isBounded(select) || staging !== undefined ? 1 : (from?.tables ?? 1),
+    sql: assembleSelect(compiler, { select, ...outputParts, body: bodyOf(rowsOf), scope }),
+    columns: outputParts.outputs.map(({ name, value }) => ({ name, type: value.type })),
+    tableCount: isGrouped || isBounded(select) || windowSubquery !== undefined ? 1 : (from?.tableCount ?? 1),
     ...(withTotals && {
       totals: selectedFrom(
-        shown.outputs,
+        outputParts.outputs,
         bodyOf(totalsOf(grouping, having === null ? source() : source(isOfGroups(grouping, rowsOf)))),
       ),
     }),
@@ -104,10 +107,10 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
 const isBounded = ({ distinct, qualify, limitBy, limit }: Select): boolean =>
   distinct || qualify !== null || limitBy !== null || limit !== null;
 
-type ShownParts = Pick<SelectParts, 'outputs' | 'order' | 'qualify' | 'limitBy' | 'distinctOn'>;
+type OutputParts = Pick<SelectParts, 'outputs' | 'order' | 'qualify' | 'limitBy' | 'distinctOn'>;
 
 /** What is made of the rows, or of the groups of them. */
-function shownParts(compiler: Compiler, select: Select, scope: Scope): ShownParts {
+function compileOutputs(compiler: Compiler, select: Select, scope: Scope): OutputParts {
   const outputs = selectItems(compiler, select, scope);
   return {
     outputs,
@@ -118,27 +121,27 @@ function shownParts(compiler: Compiler, select: Select, scope: Scope): ShownPart
   };
 }
 
-const allOutputs = ({ outputs, order, limitBy, distinctOn }: ShownParts): readonly Output[] => [
+const allOutputs = ({ outputs, order, limitBy, distinctOn }: OutputParts): readonly Output[] => [
   ...outputs,
   ...order,
   ...limitBy,
   ...distinctOn,
 ];
 
-function isStaged(select: Select, parts: ShownParts, scope: Scope): boolean {
+function needsInnerQuery(select: Select, parts: OutputParts, scope: Scope): boolean {
   const { qualify } = parts;
   return (
-    allOutputs(parts).some(({ node, value }) => needsStaging(node, value, scope)) ||
-    (select.qualify !== null && qualify !== null && needsStaging(select.qualify, qualify, scope))
+    allOutputs(parts).some(({ node, value }) => needsWindowSubquery(node, value, scope)) ||
+    (select.qualify !== null && qualify !== null && needsWindowSubquery(select.qualify, qualify, scope))
   );
 }
 
 function filterOf(compiler: Compiler, node: Expression, scope: Scope, mayAggregate = false): Value {
   const value = compiler.value(node, scope, 'filter');
-  if (!mayAggregate && value.facts.window !== null)
+  if (!mayAggregate && value.traits.window !== null)
     throw scope.statement.error(
       'A window function cannot stand in WHERE.',
-      value.facts.window,
+      value.traits.window,
       'Write QUALIFY.',
     );
   return { ...value, sql: condition(value, node, scope.statement) };

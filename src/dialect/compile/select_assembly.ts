@@ -1,9 +1,9 @@
 import type { Select } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
 import type { Value } from '../resolve/value.ts';
-import { bind, commaList, identifier, ownText, sql, type Sql } from '../sql.ts';
+import { bind, commaList, identifier, rawSql, sql, type Sql } from '../sql.ts';
 import { type Compiler, outputName } from './compiler.ts';
-import { isOfAllRows, limitedRows, limitSql, wholeNumber } from './limits.ts';
+import { isShareOfAllRows, limitedRows, limitSql, wholeNumber } from './limits.ts';
 import { direction, sortable } from './order_items.ts';
 import type { Order, Output } from './select_items.ts';
 
@@ -20,29 +20,29 @@ export interface SelectParts {
   readonly scope: Scope;
 }
 
-const written = ({ value }: Output): Sql =>
+const outputSql = ({ value }: Output): Sql =>
   value.type.kind === 'json' ? sql`(${value.sql})::jsonb` : value.sql;
 
 const selected = (outputs: readonly Output[]): readonly Sql[] =>
-  outputs.map((one, index) => sql`${written(one)} as ${outputName(index + 1)}`);
+  outputs.map((one, index) => sql`${outputSql(one)} as ${outputName(index + 1)}`);
 
 /** The columns of SELECT for each row of `body`. */
 export const selectedFrom = (outputs: readonly Output[], body: Sql): Sql =>
   sql`select ${commaList(selected(outputs))}${body}`;
 
 /** The statement of a SELECT, in one piece where that is possible. @throws DialectError */
-export function assemble(compiler: Compiler, parts: SelectParts): Sql {
+export function assembleSelect(compiler: Compiler, parts: SelectParts): Sql {
   const { select, outputs, order, qualify, limitBy, body, scope } = parts;
-  if (limitBy.length > 0 || qualify !== null || isOfAllRows(compiler, select.limit, scope))
-    return inStages(compiler, parts);
-  if (select.distinct && parts.distinctOn.length === 0) refuseHidden(parts);
+  if (limitBy.length > 0 || qualify !== null || isShareOfAllRows(compiler, select.limit, scope))
+    return withInnerQuery(compiler, parts);
+  if (select.distinct && parts.distinctOn.length === 0) rejectUnselected(parts);
   const distinct = distinctSql(parts);
   const sorted = sortSql(
     order.map((one) => ({
-      piece:
+      fragment:
         select.distinct && parts.distinctOn.length === 0 && one.position !== null
-          ? ownText(String(one.position))
-          : sortable(written(one), one.value.type),
+          ? rawSql(String(one.position))
+          : sortable(outputSql(one), one.value.type),
       order: one,
     })),
   );
@@ -51,10 +51,10 @@ export function assemble(compiler: Compiler, parts: SelectParts): Sql {
 }
 
 /** Of equal rows no one knows which of their other values counts. */
-function refuseHidden({ outputs, order, limitBy, scope: { statement } }: SelectParts): void {
-  const shown = new Set(outputs.map(({ value }) => value.sql.key));
-  const isHidden = ({ value }: Output): boolean => !shown.has(value.sql.key);
-  const [sorted, grouped] = [order.find(isHidden), limitBy.find(isHidden)];
+function rejectUnselected({ outputs, order, limitBy, scope: { statement } }: SelectParts): void {
+  const selectedKeys = new Set(outputs.map(({ value }) => value.sql.key));
+  const isUnselected = ({ value }: Output): boolean => !selectedKeys.has(value.sql.key);
+  const [sorted, grouped] = [order.find(isUnselected), limitBy.find(isUnselected)];
   if (sorted !== undefined)
     throw statement.error('With DISTINCT, ORDER BY sorts by columns of SELECT.', sorted.node);
   if (grouped !== undefined)
@@ -72,38 +72,38 @@ function distinctSql({ select, distinctOn, order, scope }: SelectParts): Sql {
       order[0]?.node ?? select,
       'Write LIMIT 1 BY instead.',
     );
-  return sql`distinct on (${commaList(distinctOn.map((one) => sortable(written(one), one.value.type)))}) `;
+  return sql`distinct on (${commaList(distinctOn.map((one) => sortable(outputSql(one), one.value.type)))}) `;
 }
 
-function sortSql(items: readonly { readonly piece: Sql; readonly order: Order }[]): Sql {
+function sortSql(items: readonly { readonly fragment: Sql; readonly order: Order }[]): Sql {
   if (items.length === 0) return sql``;
-  return sql` order by ${commaList(items.map(({ piece, order }) => sql`${piece}${direction(order.item, order.value.type)}`))}`;
+  return sql` order by ${commaList(items.map(({ fragment, order }) => sql`${fragment}${direction(order.item, order.value.type)}`))}`;
 }
 
 /**
  * QUALIFY and LIMIT BY look at what window functions give, and a share of all rows at their number, so the rows are made
  * in an inner query. DISTINCT counts between QUALIFY and LIMIT BY; DISTINCT ON is LIMIT 1 BY.
  */
-function inStages(compiler: Compiler, parts: SelectParts): Sql {
+function withInnerQuery(compiler: Compiler, parts: SelectParts): Sql {
   const { select, outputs, order, qualify, limitBy, distinctOn, body, scope } = parts;
   const { statement } = scope;
   if (limitBy.length > 0 && distinctOn.length > 0)
     throw statement.error('DISTINCT ON is LIMIT 1 BY, which stands once.', select, 'Leave out one of them.');
   const isDistinct = select.distinct && distinctOn.length === 0;
-  if (isDistinct) refuseHidden(parts);
+  if (isDistinct) rejectUnselected(parts);
   const by = limitBy.length > 0 ? limitBy : distinctOn;
   const word = isDistinct ? sql`distinct ` : sql``;
   const keys = order.map(
-    (one, index) => sql`${sortable(written(one), one.value.type)} as ${identifier(`o${index + 1}`)}`,
+    (one, index) => sql`${sortable(outputSql(one), one.value.type)} as ${identifier(`o${index + 1}`)}`,
   );
-  const groups = by.map((one, index) => sql`${written(one)} as ${identifier(`b${index + 1}`)}`);
+  const groups = by.map((one, index) => sql`${outputSql(one)} as ${identifier(`b${index + 1}`)}`);
   const kept = qualify === null ? [] : [sql`${qualify.sql} as q`];
   let rows = sql`select ${qualify === null ? word : sql``}${commaList([...selected(outputs), ...keys, ...groups, ...kept])}${body}`;
   if (qualify !== null) {
     const alias = statement.uniqueName('qualified');
     rows = sql`select ${word}* from (${rows}) as ${alias} where ${alias}.q`;
   }
-  const sorted = sortSql(order.map((one, index) => ({ piece: identifier(`o${index + 1}`), order: one })));
+  const sorted = sortSql(order.map((one, index) => ({ fragment: identifier(`o${index + 1}`), order: one })));
   if (by.length > 0) rows = numbered(rows, by, boundsBy(compiler, parts), sorted, scope);
   const alias = statement.uniqueName('staged');
   const columns = commaList(outputs.map((_, index) => sql`${alias}.${outputName(index + 1)}`));

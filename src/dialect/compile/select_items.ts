@@ -2,12 +2,12 @@ import type { Expression, OrderItem, Select, Star } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
 import { printExpression } from '../print/print.ts';
 import { resolveRow } from '../resolve/fields.ts';
-import type { Members } from '../resolve/relation.ts';
+import type { RelationFields } from '../resolve/relation.ts';
 import type { Scope } from '../resolve/scope.ts';
-import { noFacts, type Value } from '../resolve/value.ts';
+import { noTraits, type Value } from '../resolve/value.ts';
 import { walk } from '../walk.ts';
 import type { Compiler } from './compiler.ts';
-import { columnName } from './members.ts';
+import { columnName } from './field_access.ts';
 
 /** A column that a query gives. */
 export interface Output {
@@ -28,26 +28,29 @@ export function selectItems(compiler: Compiler, select: Select, scope: Scope): r
 }
 
 function starItems(compiler: Compiler, star: Star, scope: Scope): readonly Output[] {
-  const relation = starMembers(star, scope);
+  const relation = starFields(star, scope);
   const names = relation.star().filter((name) => !star.exclude.some(({ text }) => text === name));
   for (const { text, start, end } of star.exclude)
-    if (relation.member(text) === undefined)
+    if (relation.field(text) === undefined)
       throw scope.statement.error(`Unable to resolve field: ${text}`, { kind: 'name', text, start, end });
   return names.flatMap((name): readonly Output[] => {
     const replaced = star.replace.find((alias) => alias.name.text === name);
     if (replaced !== undefined)
       return [{ name, value: compiler.value(replaced.expression, scope), node: replaced }];
-    const member = relation.member(name);
-    if (member?.kind !== 'column') return [];
-    const value = { sql: member.sql, type: member.type, facts: { ...noFacts, column: star } };
+    const relationField = relation.field(name);
+    if (relationField?.kind !== 'column') return [];
+    const value = { sql: relationField.sql, type: relationField.type, traits: { ...noTraits, column: star } };
     const key = scope.grouping?.keyOf(value);
-    const shown = key === undefined ? value : { ...key, facts: noFacts };
-    const staged = scope.staging === undefined ? shown : { ...shown, sql: scope.staging.column(shown.sql) };
-    return [{ name, value: staged, node: star }];
+    const groupedColumn = key === undefined ? value : { ...key, traits: noTraits };
+    const column =
+      scope.windowSubquery === undefined
+        ? groupedColumn
+        : { ...groupedColumn, sql: scope.windowSubquery.column(groupedColumn.sql) };
+    return [{ name, value: column, node: star }];
   });
 }
 
-function starMembers(star: Star, scope: Scope): Members {
+function starFields(star: Star, scope: Scope): RelationFields {
   const { relations, statement } = scope;
   if (star.table.length === 0) {
     const [only, ...more] = relations;
@@ -65,8 +68,8 @@ function starMembers(star: Star, scope: Scope): Members {
   if (found !== undefined) return found;
   const row = resolveRow(star.table, scope);
   if (row === undefined) throw statement.error(`Unknown table \`${path}\`.`, star);
-  if (row.kind === 'nested') return row.members;
-  throw statement.error(row.sentence, star, row.suggestion);
+  if (row.kind === 'nested') return row.fields;
+  throw statement.error(row.summary, star, row.suggestion);
 }
 
 /** Names that SELECT and ARRAY JOIN give to expressions. @throws DialectError for one given twice. */
@@ -91,7 +94,7 @@ export function collectAliases(select: Select, scope: Scope): ReadonlyMap<string
 }
 
 /** `1` is the first column. @throws DialectError for a place that is none. */
-export function meant(node: Expression, select: Select, scope: Scope): Expression {
+export function resolveOrdinal(node: Expression, select: Select, scope: Scope): Expression {
   if (node.kind !== 'number' || !/^\d+$/.test(node.text)) return node;
   const item = select.columns[Number(node.text) - 1];
   if (item === undefined || item.kind === 'star')
@@ -101,7 +104,7 @@ export function meant(node: Expression, select: Select, scope: Scope): Expressio
 
 /** An expression outside of SELECT. */
 export function output(compiler: Compiler, node: Expression, select: Select, scope: Scope): Output {
-  const item = meant(node, select, scope);
+  const item = resolveOrdinal(node, select, scope);
   return { name: '', node, value: compiler.value(item, scope) };
 }
 

@@ -2,7 +2,7 @@ import type { OrderItem, SetOperation } from '../ast.ts';
 import { queryRelation } from '../resolve/query_relation.ts';
 import type { Scope } from '../resolve/scope.ts';
 import { derive } from '../resolve/value.ts';
-import { commaList, joinSql, ownText, sql, type Sql } from '../sql.ts';
+import { commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
 import { commonTypeOf, nameOfType, zoneOf } from '../types.ts';
 import { coerce } from './coerce.ts';
 import { type CompiledColumn, type CompiledQuery, type Compiler, outputName } from './compiler.ts';
@@ -24,17 +24,17 @@ export function compileSetOperation(
   const columns = first.columns.map((column, index): CompiledColumn => {
     const types = operands.flatMap((operand) => operand.columns[index]?.type ?? []);
     const type = commonTypeOf(types);
-    const odd = operation.operands.at(-1) ?? operation;
+    const lastOperand = operation.operands.at(-1) ?? operation;
     if (type === null)
       throw statement.error(
         `Column ${index + 1} has no common type: ${types.map((one) => nameOfType(one)).join(', ')}.`,
-        odd,
+        lastOperand,
       );
     const zones = new Set(types.flatMap((one) => (one.kind === 'datetime' ? [zoneOf(one)] : [])));
     if (zones.size > 1)
       throw statement.error(
         `The times of column ${index + 1} are shown in different zones.`,
-        odd,
+        lastOperand,
         'Write toTimeZone(…) in each query.',
       );
     return { name: column.name, type };
@@ -46,17 +46,18 @@ export function compileSetOperation(
         operation.operands[index] ?? operation,
       );
   });
-  const pieces = operands.map((operand) => sql`(${inTypes(operand, columns, scope)})`);
-  const joined = joinSql(pieces, ` ${operation.operator.replace(' distinct', '')} `);
-  if (operation.orderBy.length === 0 && operation.limit === null) return { sql: joined, columns, tables: 1 };
+  const fragments = operands.map((operand) => sql`(${withColumnTypes(operand, columns, scope)})`);
+  const joined = joinSql(fragments, ` ${operation.operator.replace(' distinct', '')} `);
+  if (operation.orderBy.length === 0 && operation.limit === null)
+    return { sql: joined, columns, tableCount: 1 };
   const alias = statement.uniqueName('joined');
   const selected = commaList(columns.map((_, index) => sql`${alias}.${outputName(index + 1)}`));
   const sorted = orderSql(compiler, operation.orderBy, alias, columns, scope);
   const rows = { columns: selected, rows: joined, alias, sorted };
-  return { sql: limitedRows(compiler, operation.limit, rows, scope), columns, tables: 1 };
+  return { sql: limitedRows(compiler, operation.limit, rows, scope), columns, tableCount: 1 };
 }
 
-function inTypes(operand: CompiledQuery, columns: readonly CompiledColumn[], scope: Scope): Sql {
+function withColumnTypes(operand: CompiledQuery, columns: readonly CompiledColumn[], scope: Scope): Sql {
   const same = operand.columns.every(({ type }, index) => type.kind === columns[index]?.type.kind);
   if (same) return operand.sql;
   const alias = scope.statement.uniqueName('part');
@@ -82,17 +83,17 @@ function orderSql(
     relations: [relation],
     aliases: new Map(),
     grouping: null,
-    phase: 'JOIN',
+    context: 'JOIN',
   };
-  const pieces = items.map((item) => {
+  const fragments = items.map((item) => {
     if (item.fill !== null) throw scope.statement.error('WITH FILL is not supported.', item.fill);
     const { expression } = item;
-    const isPlace = expression.kind === 'number' && /^\d+$/.test(expression.text);
-    if (isPlace && Number(expression.text) > columns.length)
+    const isOrdinal = expression.kind === 'number' && /^\d+$/.test(expression.text);
+    if (isOrdinal && Number(expression.text) > columns.length)
       throw scope.statement.error(`There is no column ${expression.text} in SELECT.`, expression);
-    if (isPlace) return sql`${ownText(String(Number(expression.text)))}${direction(item)}`;
+    if (isOrdinal) return sql`${rawSql(String(Number(expression.text)))}${direction(item)}`;
     const value = compiler.value(expression, inside);
     return sql`${sortable(value.sql, value.type)}${direction(item)}`;
   });
-  return sql` order by ${commaList(pieces)}`;
+  return sql` order by ${commaList(fragments)}`;
 }

@@ -18,7 +18,7 @@ export function subqueryOf(compiler: Compiler, query: Query, scope: Scope): Subq
     ...compiler.query(query, scope),
     alias: scope.statement.uniqueName('answer'),
   });
-  if (scope.lambdas.size > 0) return make();
+  if (scope.lambdaParameters.size > 0) return make();
   const { subqueries } = scope.statement;
   const known = subqueries.get(scope.ctes) ?? new Map<string, Subquery>();
   subqueries.set(scope.ctes, known);

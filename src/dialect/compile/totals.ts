@@ -6,7 +6,7 @@ import { groupedRows } from './grouped_rows.ts';
 import { postgresType } from './json_values.ts';
 
 /** @throws DialectError for WITH TOTALS in a query inside another one, whose rows it would be among. */
-export function refuseTotals(query: Query, { statement }: Scope): void {
+export function rejectTotals(query: Query, { statement }: Scope): void {
   if (query.kind === 'select' && query.groupBy?.withTotals)
     throw statement.error(
       'WITH TOTALS is for the outermost SELECT.',
@@ -20,7 +20,7 @@ export function refuseTotals(query: Query, { statement }: Scope): void {
  * @param source FROM and WHERE
  */
 export function totalsOf(grouping: Grouping, source: Sql): Sql {
-  const { keys, ofAllRows } = grouping;
+  const { keys, withoutKeys: ofAllRows } = grouping;
   const nulls = keys.map(({ name, type }) => sql`null::${postgresType(type)} as ${name}`);
   const aggregates = ofAllRows.isUsed ? groupedRows(ofAllRows, source, null, null) : sql`select`;
   return sql` from (select ${commaList([...nulls, sql`whole.*`])} from (${aggregates}) as whole) as ${grouping.alias}`;
@@ -39,6 +39,6 @@ export function isOfGroups({ alias, keys }: Grouping, groups: Sql): Sql {
 /** Rows in their order, and the row of totals behind them. */
 export function followedByTotals(rows: Sql, totals: Sql, columnCount: number): Sql {
   const columns = commaList(Array.from({ length: columnCount }, (_, index) => outputName(index + 1)));
-  const numbered = sql`select groups.*, row_number() over () as place from (${rows}) as groups`;
-  return sql`select ${columns} from (${numbered} union all select totals.*, null from (${totals}) as totals) as answer order by place`;
+  const numbered = sql`select groups.*, row_number() over () as ordinal from (${rows}) as groups`;
+  return sql`select ${columns} from (${numbered} union all select totals.*, null from (${totals}) as totals) as answer order by ordinal`;
 }

@@ -1,7 +1,7 @@
 import type { Join, Name } from '../ast.ts';
 import type { Column } from '../resolve/relation.ts';
 import type { Statement } from '../resolve/statement.ts';
-import { derive, noFacts, type Value } from '../resolve/value.ts';
+import { derive, noTraits, type Value } from '../resolve/value.ts';
 import { sql } from '../sql.ts';
 import { withNull } from '../types.ts';
 import { comparable, type Comparands } from './comparisons.ts';
@@ -20,33 +20,33 @@ export function sidesOf(
   return { left: valueOf(one, name), right: valueOf(other, name), node: name };
 }
 
-function columnOf({ relations, merged }: CompiledFrom, { text }: Name): Column | undefined {
+function columnOf({ relations, usingColumns: merged }: CompiledFrom, { text }: Name): Column | undefined {
   const known = merged.get(text);
   if (known !== undefined) return known;
   for (const relation of relations) {
-    const member = relation.member(text);
-    if (member?.kind === 'column') return member;
+    const relationField = relation.field(text);
+    if (relationField?.kind === 'column') return relationField;
   }
   return undefined;
 }
 
-const valueOf = ({ sql: piece, type, properties }: Column, node: Name): Value => ({
-  sql: piece,
+const valueOf = ({ sql: fragment, type, properties }: Column, node: Name): Value => ({
+  sql: fragment,
   type,
-  facts: { ...noFacts, column: node },
+  traits: { ...noTraits, column: node },
   ...(properties === undefined ? {} : { properties }),
 });
 
 /** A value that is read as a column of a row. */
-export const columnIn = ({ sql: piece, type, properties }: Value): Column => ({
+export const columnIn = ({ sql: fragment, type, properties }: Value): Column => ({
   kind: 'column',
-  sql: piece,
+  sql: fragment,
   type,
   ...(properties === undefined ? {} : { properties }),
 });
 
 /** What the name of a column of USING stands for without a table: the side that every row has, or the one that is there. */
-export function mergedColumn(type: Join['type'], sides: Comparands, statement: Statement): Column {
+export function usingColumn(type: Join['type'], sides: Comparands, statement: Statement): Column {
   if (type !== 'full') return columnIn(type === 'right' ? sides.right : sides.left);
   const both = comparable(sides, statement);
   return columnIn(derive(sql`coalesce(${both.left}, ${both.right})`, withNull(both.type)));

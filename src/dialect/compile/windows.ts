@@ -1,7 +1,7 @@
 import type { Expression, Frame, FrameBound, Window } from '../ast.ts';
 import type { Scope } from '../resolve/scope.ts';
 import type { Value } from '../resolve/value.ts';
-import { commaList, joinSql, ownText, sql, type Sql } from '../sql.ts';
+import { commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
 import { isNumber, withNull } from '../types.ts';
 import { coerce } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
@@ -43,7 +43,7 @@ function frameSql(compiler: Compiler, frame: Frame, order: readonly Value[], sco
   const bound = (one: FrameBound): Sql => boundSql(compiler, one, frame, order, scope);
   const from = bound(frame.first);
   const bounds = frame.last === null ? from : sql`between ${from} and ${bound(frame.last)}`;
-  return sql`${ownText(frame.unit)} ${bounds}`;
+  return sql`${rawSql(frame.unit)} ${bounds}`;
 }
 
 function boundSql(
@@ -54,9 +54,9 @@ function boundSql(
   scope: Scope,
 ): Sql {
   if (direction === 'current row') return sql`current row`;
-  const words = ownText(direction);
+  const words = rawSql(direction);
   if (offset === null) return sql`unbounded ${words}`;
-  const value = compiler.value(offset, { ...scope, relations: [], phase: 'LIMIT' });
+  const value = compiler.value(offset, { ...scope, relations: [], context: 'LIMIT' });
   if (value.type.nullable || (!isNumber(value.type) && value.type.kind !== 'interval'))
     throw scope.statement.error('A bound of a frame is a number or an interval.', offset);
   if (unit === 'range') return sql`${distance(value, offset, order, scope)} ${words}`;

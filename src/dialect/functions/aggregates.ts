@@ -2,7 +2,7 @@ import {
   aggregate,
   standardAggregate,
   windowFunction,
-  withSettings,
+  withParameters,
   type FunctionDefinition,
 } from './definition.ts';
 
@@ -22,17 +22,17 @@ export const aggregates: readonly FunctionDefinition[] = [
   aggregate('uniq', ['any', 'any...'], 'integer', 'Different values; counted exactly here.'),
   aggregate('uniqExact', ['any', 'any...'], 'integer', 'Different values, counted exactly.'),
   aggregate('uniqHLL12', ['any', 'any...'], 'integer', 'Different values; counted exactly here.'),
-  withSettings(aggregate('groupArray', ['T'], 'array(T)', 'The values as an array.'), 'integer?'),
-  withSettings(
+  withParameters(aggregate('groupArray', ['T'], 'array(T)', 'The values as an array.'), 'integer?'),
+  withParameters(
     aggregate('groupUniqArray', ['T'], 'array(T)', 'The different values as an array.'),
     'integer?',
   ),
-  withSettings(
+  withParameters(
     aggregate('groupArraySample', ['T'], 'array(T)', 'Some of the values, chosen at random.'),
     'integer',
     'integer?',
   ),
-  withSettings(
+  withParameters(
     aggregate('groupArrayMovingAvg', ['number'], 'array(float)', 'Moving means of the values.'),
     'integer?',
   ),
@@ -41,15 +41,15 @@ export const aggregates: readonly FunctionDefinition[] = [
   aggregate('groupBitXor', ['integer'], 'integer', 'Bits that are set in an odd number of values.'),
   aggregate('median', ['number'], 'float', 'The middle value, between two of them where there is none.'),
   aggregate('medianExact', ['number'], 'number', 'The middle value, always one that occurs.'),
-  withSettings(
+  withParameters(
     aggregate('quantile', ['number'], 'float', 'The value at a share of the sorted ones.'),
     'float?',
   ),
-  withSettings(
+  withParameters(
     aggregate('quantileExact', ['number'], 'number', 'The value at a share, one that occurs.'),
     'float?',
   ),
-  withSettings(
+  withParameters(
     aggregate('quantiles', ['number'], 'array(float)', 'The values at several shares.'),
     'float',
     'float...',
@@ -63,7 +63,7 @@ export const aggregates: readonly FunctionDefinition[] = [
   standardAggregate('corr', ['number', 'number'], 'float', 'Correlation of pairs.'),
   aggregate('skewPop', ['number'], 'float', 'Skewness of all values.'),
   aggregate('kurtPop', ['number'], 'float', 'Kurtosis of all values.'),
-  withSettings(aggregate('topK', ['T'], 'array(T)', 'The most frequent values.'), 'integer?'),
+  withParameters(aggregate('topK', ['T'], 'array(T)', 'The most frequent values.'), 'integer?'),
   aggregate('avgWeighted', ['number', 'number'], 'float', 'Mean with weights.'),
   aggregate('sumMap', ['map'], 'map', 'Sums of the values of each key.'),
   aggregate('minMap', ['map'], 'map', 'Smallest value of each key.'),
@@ -75,7 +75,7 @@ export const aggregates: readonly FunctionDefinition[] = [
     'tuple',
     'Slope and intercept of a line through pairs.',
   ),
-  withSettings(
+  withParameters(
     aggregate(
       'windowFunnel',
       ['date_or_datetime', 'boolean...'],

@@ -1,11 +1,11 @@
-import { higherOrder, refused, scalar, type FunctionDefinition, type ValueType } from './definition.ts';
+import { higherOrder, unsupported, scalar, type FunctionDefinition, type ValueType } from './definition.ts';
 
-const withLambda = (name: string, gives: ValueType, description: string): FunctionDefinition =>
-  higherOrder(name, ['lambda', 'array(T)', 'array(any)...'], gives, description);
-const maybeLambda = (name: string, gives: ValueType, description: string): FunctionDefinition =>
-  higherOrder(name, ['any', 'array(any)...'], gives, description);
+const withLambda = (name: string, returns: ValueType, description: string): FunctionDefinition =>
+  higherOrder(name, ['lambda', 'array(T)', 'array(any)...'], returns, description);
+const optionalLambda = (name: string, returns: ValueType, description: string): FunctionDefinition =>
+  higherOrder(name, ['any', 'array(any)...'], returns, description);
 
-/** Arrays, tuples and maps. `maybeLambda` are those whose lambda may be missing: the array comes first then. */
+/** Arrays, tuples and maps. `optionalLambda` are those whose lambda may be missing: the array comes first then. */
 export const arrayFunctions: readonly FunctionDefinition[] = [
   scalar('array', ['T...'], 'array(T)', 'An array of the arguments.'),
   scalar(
@@ -25,28 +25,28 @@ export const arrayFunctions: readonly FunctionDefinition[] = [
   scalar('arrayPopBack', ['array(T)'], 'array(T)', 'An array without its last item.'),
   scalar('arrayPopFront', ['array(T)'], 'array(T)', 'An array without its first item.'),
   scalar('arraySlice', ['array(T)', 'integer', 'integer?'], 'array(T)', 'A part of an array.'),
-  maybeLambda('arraySort', 'array(T)', 'An array from the smallest item to the largest.'),
-  maybeLambda('arrayReverseSort', 'array(T)', 'An array from the largest item to the smallest.'),
+  optionalLambda('arraySort', 'array(T)', 'An array from the smallest item to the largest.'),
+  optionalLambda('arrayReverseSort', 'array(T)', 'An array from the largest item to the smallest.'),
   scalar('arrayReverse', ['array(T)'], 'array(T)', 'An array backwards.'),
   scalar('arrayUniq', ['array(any)', 'array(any)...'], 'integer', 'Different items.'),
   scalar('arrayDistinct', ['array(T)'], 'array(T)', 'An array with each item once.'),
   scalar('arrayJoin', ['array(T)'], 'T', 'A row for each item.'),
   withLambda('arrayMap', 'array(any)', 'What a lambda makes of each item.'),
   withLambda('arrayFilter', 'array(T)', 'The items for which a lambda holds.'),
-  maybeLambda('arrayExists', 'boolean', 'Whether a lambda holds for any item.'),
-  maybeLambda('arrayAll', 'boolean', 'Whether a lambda holds for all items.'),
+  optionalLambda('arrayExists', 'boolean', 'Whether a lambda holds for any item.'),
+  optionalLambda('arrayAll', 'boolean', 'Whether a lambda holds for all items.'),
   withLambda('arrayFirst', 'T', 'The first item for which a lambda holds.'),
   withLambda('arrayLast', 'T', 'The last item for which a lambda holds.'),
   withLambda('arrayFirstIndex', 'integer', 'Where the first such item is.'),
   withLambda('arrayLastIndex', 'integer', 'Where the last such item is.'),
-  maybeLambda('arrayCount', 'integer', 'Items for which a lambda holds.'),
+  optionalLambda('arrayCount', 'integer', 'Items for which a lambda holds.'),
   scalar('countEqual', ['array(T)', 'T'], 'integer', 'Items equal to a value.'),
-  maybeLambda('arraySum', 'number', 'The sum of the items.'),
-  maybeLambda('arrayAvg', 'float', 'The mean of the items.'),
-  maybeLambda('arrayMin', 'any', 'The smallest item.'),
-  maybeLambda('arrayMax', 'any', 'The largest item.'),
-  maybeLambda('arrayProduct', 'float', 'The product of the items.'),
-  maybeLambda('arrayCumSum', 'array(number)', 'The sums up to each item.'),
+  optionalLambda('arraySum', 'number', 'The sum of the items.'),
+  optionalLambda('arrayAvg', 'float', 'The mean of the items.'),
+  optionalLambda('arrayMin', 'any', 'The smallest item.'),
+  optionalLambda('arrayMax', 'any', 'The largest item.'),
+  optionalLambda('arrayProduct', 'float', 'The product of the items.'),
+  optionalLambda('arrayCumSum', 'array(number)', 'The sums up to each item.'),
   scalar('arrayDifference', ['array(number)'], 'array(number)', 'Each item less the one before.'),
   scalar('arrayIntersect', ['array(T)', 'array(T)...'], 'array(T)', 'The items that all arrays have.'),
   scalar('arrayFlatten', ['array(any)'], 'array(any)', 'The items of arrays in an array.'),
@@ -69,7 +69,7 @@ export const arrayFunctions: readonly FunctionDefinition[] = [
   scalar('arrayStringConcat', ['array(any)', 'string?'], 'string', 'The items as one text.'),
   scalar('tuple', ['any...'], 'tuple', 'A tuple of the arguments.'),
   scalar('tupleElement', ['tuple', 'any', 'any?'], 'any', 'An element of a tuple.'),
-  refused(
+  unsupported(
     scalar('untuple', ['tuple'], 'any', 'The elements of a tuple as columns.'),
     'Name the elements: t.1, t.2.',
   ),

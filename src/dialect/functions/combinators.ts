@@ -3,7 +3,7 @@ export const combinators = ['If', 'OrNull', 'OrDefault', 'Distinct', 'Array'] as
 export type Combinator = (typeof combinators)[number];
 
 /** Those that analysts know and that are not to be had here, each with what to write instead. */
-export const refusedCombinators: Readonly<Record<string, string>> = {
+export const unsupportedCombinators: Readonly<Record<string, string>> = {
   ForEach: 'Write ARRAY JOIN with arrayEnumerate(…), and group by the place.',
   Map: 'There are sumMap, minMap and maxMap; for others write ARRAY JOIN mapKeys(…).',
   SimpleState: 'Aggregate the rows themselves: states are not kept.',
@@ -16,7 +16,7 @@ export const refusedCombinators: Readonly<Record<string, string>> = {
 };
 
 /** What an aggregate of the items of arrays is: a function of all items together. */
-const ofItems: Readonly<Record<string, string>> = {
+const arrayFunctions: Readonly<Record<string, string>> = {
   count: 'length',
   countDistinct: 'arrayUniq',
   uniq: 'arrayUniq',
@@ -31,5 +31,5 @@ const ofItems: Readonly<Record<string, string>> = {
 };
 
 /** The function of one array that an aggregate with `Array` stands for; null where there is none. */
-export const functionOfItems = (aggregate: string): string | null =>
-  Object.hasOwn(ofItems, aggregate) ? (ofItems[aggregate] ?? null) : null;
+export const arrayFunctionOf = (aggregate: string): string | null =>
+  Object.hasOwn(arrayFunctions, aggregate) ? (arrayFunctions[aggregate] ?? null) : null;

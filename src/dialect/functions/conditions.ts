@@ -1,4 +1,4 @@
-import { scalar, standard, type FunctionDefinition } from './definition.ts';
+import { scalar, standardScalar, type FunctionDefinition } from './definition.ts';
 
 const compare = (name: string, description: string): FunctionDefinition =>
   scalar(name, ['any', 'any'], 'boolean', description);
@@ -19,11 +19,11 @@ export const conditionFunctions: readonly FunctionDefinition[] = [
   match('ilike', 'The same without regard to case.'),
   match('notLike', 'Whether a text does not fit a pattern.'),
   match('notILike', 'The same without regard to case.'),
-  standard('and', ['boolean', 'boolean', 'boolean...'], 'boolean', 'Whether all hold.'),
-  standard('or', ['boolean', 'boolean', 'boolean...'], 'boolean', 'Whether any holds.'),
-  standard('xor', ['boolean', 'boolean', 'boolean...'], 'boolean', 'Whether an odd number holds.'),
-  standard('not', ['boolean'], 'boolean', 'Whether it does not hold.', '(NOT $1)'),
-  standard('if', ['boolean', 'T', 'T'], 'T', 'One of two values.'),
+  standardScalar('and', ['boolean', 'boolean', 'boolean...'], 'boolean', 'Whether all hold.'),
+  standardScalar('or', ['boolean', 'boolean', 'boolean...'], 'boolean', 'Whether any holds.'),
+  standardScalar('xor', ['boolean', 'boolean', 'boolean...'], 'boolean', 'Whether an odd number holds.'),
+  standardScalar('not', ['boolean'], 'boolean', 'Whether it does not hold.', '(NOT $1)'),
+  standardScalar('if', ['boolean', 'T', 'T'], 'T', 'One of two values.'),
   scalar(
     'multiIf',
     ['boolean', 'T', 'any...'],
@@ -33,9 +33,9 @@ export const conditionFunctions: readonly FunctionDefinition[] = [
   scalar('transform', ['T', 'array(T)', 'array(U)', 'U?'], 'U', 'A value translated by two arrays.'),
   scalar('isNull', ['any'], 'boolean', 'Whether a value is null.', '($1 IS NULL)'),
   scalar('isNotNull', ['any'], 'boolean', 'Whether a value is not null.', '($1 IS NOT NULL)'),
-  standard('coalesce', ['T', 'T...'], 'T', 'The first value that is not null.'),
-  standard('ifNull', ['T', 'T'], 'T', 'The first value, or the second if it is null.'),
-  standard('nullIf', ['T', 'T'], 'T', 'Null if both are equal, or the first.'),
+  standardScalar('coalesce', ['T', 'T...'], 'T', 'The first value that is not null.'),
+  standardScalar('ifNull', ['T', 'T'], 'T', 'The first value, or the second if it is null.'),
+  standardScalar('nullIf', ['T', 'T'], 'T', 'Null if both are equal, or the first.'),
   scalar('assumeNotNull', ['T'], 'T', 'The value; a default of its type where it is null.'),
   scalar('toNullable', ['T'], 'T', 'The value.'),
 ];

@@ -1,4 +1,4 @@
-import { refused, scalar, type FunctionDefinition } from './definition.ts';
+import { unsupported, scalar, type FunctionDefinition } from './definition.ts';
 
 /** Conversions of types; those without a suffix give null for what cannot be read. */
 export const conversionFunctions: readonly FunctionDefinition[] = [
@@ -16,7 +16,7 @@ export const conversionFunctions: readonly FunctionDefinition[] = [
   scalar('accurateCastOrNull', ['any', 'string'], 'any', 'The value as another type, or null.'),
   scalar('hex', ['any'], 'string', 'A number or the bytes of a text in hexadecimal digits.'),
   scalar('unhex', ['string'], 'string', 'The bytes of hexadecimal digits.'),
-  refused(
+  unsupported(
     scalar('cityHash64', ['any...'], 'integer', 'A hash of the values.'),
     'PostgreSQL cannot compute this hash; md5(…) gives another one.',
   ),

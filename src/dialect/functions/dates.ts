@@ -1,9 +1,9 @@
-import { scalar, standard, type FunctionDefinition } from './definition.ts';
+import { scalar, standardScalar, type FunctionDefinition } from './definition.ts';
 
 const part = (name: string, description: string): FunctionDefinition =>
   scalar(name, ['date_or_datetime', 'string?'], 'integer', description);
-const start = (unit: string, gives: 'date' | 'datetime'): FunctionDefinition =>
-  scalar(`toStartOf${unit}`, ['date_or_datetime', 'string?'], gives, `The begin of the ${unit} of a time.`);
+const start = (unit: string, returns: 'date' | 'datetime'): FunctionDefinition =>
+  scalar(`toStartOf${unit}`, ['date_or_datetime', 'string?'], returns, `The begin of the ${unit} of a time.`);
 
 const units = ['Second', 'Minute', 'Hour', 'Day', 'Week', 'Month', 'Quarter', 'Year'] as const;
 const ofEachUnit = units.flatMap((unit) => [
@@ -20,10 +20,10 @@ const ofEachUnit = units.flatMap((unit) => [
 /** Dates and times; parts and begins are those of the project's time zone unless another is named. */
 export const dateFunctions: readonly FunctionDefinition[] = [
   ...ofEachUnit,
-  standard('now', [], 'datetime', 'This moment.'),
+  standardScalar('now', [], 'datetime', 'This moment.'),
   scalar('today', [], 'date', 'Today.'),
   scalar('yesterday', [], 'date', 'Yesterday.'),
-  standard('current_date', [], 'date', 'Today.'),
+  standardScalar('current_date', [], 'date', 'Today.'),
   scalar('toDate', ['any', 'string?'], 'date', 'The value as a date, or null.'),
   scalar('toDateTime', ['any', 'string?'], 'datetime', 'The value as a time, or null.'),
   scalar(
@@ -112,26 +112,36 @@ export const dateFunctions: readonly FunctionDefinition[] = [
     'date_or_datetime',
     'The begin of a unit of a time.',
   ),
-  standard(
+  standardScalar(
     'date_trunc',
     ['string', 'date_or_datetime', 'string?'],
     'date_or_datetime',
     'The begin of a unit of a time.',
   ),
-  standard('date_part', ['string', 'date_or_datetime'], 'float', 'A part of a time.'),
+  standardScalar('date_part', ['string', 'date_or_datetime'], 'float', 'A part of a time.'),
   scalar('timeSlot', ['datetime'], 'datetime', 'The begin of the half hour of a time.'),
   scalar('formatDateTime', ['date_or_datetime', 'string', 'string?'], 'string', 'A time in a format with %.'),
   scalar('dateName', ['string', 'date_or_datetime', 'string?'], 'string', 'A part of a time as a word.'),
   scalar('monthName', ['date_or_datetime'], 'string', 'The name of the month.'),
-  standard('make_date', ['integer', 'integer', 'integer'], 'date', 'A date of its parts.'),
-  standard(
+  standardScalar('make_date', ['integer', 'integer', 'integer'], 'date', 'A date of its parts.'),
+  standardScalar(
     'make_timestamp',
     ['integer', 'integer', 'integer', 'integer', 'integer', 'number'],
     'datetime',
     'A time of its parts.',
   ),
-  standard('make_interval', ['integer...'], 'interval', 'An interval of its parts.'),
-  standard('date_bin', ['interval', 'datetime', 'datetime'], 'datetime', 'The begin of a piece of time.'),
-  standard('to_char', ['any', 'string'], 'string', 'A value in a format of PostgreSQL.'),
-  standard('to_timestamp', ['any', 'string?'], 'datetime', 'A time from seconds since 1970, or from a text.'),
+  standardScalar('make_interval', ['integer...'], 'interval', 'An interval of its parts.'),
+  standardScalar(
+    'date_bin',
+    ['interval', 'datetime', 'datetime'],
+    'datetime',
+    'The begin of a piece of time.',
+  ),
+  standardScalar('to_char', ['any', 'string'], 'string', 'A value in a format of PostgreSQL.'),
+  standardScalar(
+    'to_timestamp',
+    ['any', 'string?'],
+    'datetime',
+    'A time from seconds since 1970, or from a text.',
+  ),
 ];

@@ -21,88 +21,88 @@ export type SimpleType =
 export type ValueType = SimpleType | 'lambda' | `array(${SimpleType})` | 'array(array(T))';
 
 /** What a function takes at one place: `?` marks one that may be missing, `...` any number of them, the last. */
-export type Parameter = ValueType | `${ValueType}?` | `${ValueType}...`;
+export type ArgumentType = ValueType | `${ValueType}?` | `${ValueType}...`;
 
 export type FunctionKind = 'scalar' | 'aggregate' | 'window' | 'higher_order';
 
 /** One function of the dialect. */
 export interface FunctionDefinition {
-  /** As analysts write it. Names are told apart by case unless `anyCase`. */
+  /** As analysts write it. Names are told apart by case unless `isCaseInsensitive`. */
   readonly name: string;
-  readonly anyCase: boolean;
+  readonly isCaseInsensitive: boolean;
   readonly kind: FunctionKind;
   /** What stands in the first of two pairs of brackets: `quantile(0.9)(x)`. */
-  readonly settings: readonly Parameter[];
-  readonly parameters: readonly Parameter[];
-  readonly gives: ValueType;
+  readonly parameterTypes: readonly ArgumentType[];
+  readonly argumentTypes: readonly ArgumentType[];
+  readonly returns: ValueType;
   /** One line for people. */
   readonly description: string;
   /**
    * The PostgreSQL that a call becomes, where it is a text with its arguments in their places (`$1`, `$2`), or null
    * where it takes more than that: `emit/` has those, by their names.
    */
-  readonly compile: string | null;
+  readonly template: string | null;
   /** Why it is known and cannot be run, with what to write instead; null for all others. */
-  readonly refused: string | null;
+  readonly unsupported: string | null;
 }
 
 /** How many arguments a function takes. */
 export interface Arity {
-  readonly least: number;
+  readonly min: number;
   /** Infinity with a last parameter that repeats. */
-  readonly most: number;
+  readonly max: number;
 }
 
 /** A repeated parameter stands for none or more. */
-export function arityOf(parameters: readonly Parameter[]): Arity {
-  const repeats = parameters.some((parameter) => parameter.endsWith('...'));
-  const least = parameters.filter(
+export function arityOf(argumentTypes: readonly ArgumentType[]): Arity {
+  const repeats = argumentTypes.some((parameter) => parameter.endsWith('...'));
+  const min = argumentTypes.filter(
     (parameter) => !parameter.endsWith('?') && !parameter.endsWith('...'),
   ).length;
-  return { least, most: repeats ? Infinity : parameters.length };
+  return { min, max: repeats ? Infinity : argumentTypes.length };
 }
 
-type Row = (
+type DefinitionRow = (
   name: string,
-  parameters: readonly Parameter[],
-  gives: ValueType,
+  argumentTypes: readonly ArgumentType[],
+  returns: ValueType,
   description: string,
-  compile?: string,
+  template?: string,
 ) => FunctionDefinition;
 
-const rowOf =
-  (kind: FunctionKind, anyCase: boolean): Row =>
-  (name, parameters, gives, description, compile) => ({
+const definitionRow =
+  (kind: FunctionKind, isCaseInsensitive: boolean): DefinitionRow =>
+  (name, argumentTypes, returns, description, template) => ({
     name,
-    anyCase,
+    isCaseInsensitive,
     kind,
-    settings: [],
-    parameters,
-    gives,
+    parameterTypes: [],
+    argumentTypes,
+    returns,
     description,
-    compile: compile ?? null,
-    refused: null,
+    template: template ?? null,
+    unsupported: null,
   });
 
-export const scalar = rowOf('scalar', false);
+export const scalar = definitionRow('scalar', false);
 /** A function of standard SQL, whose name may be written in any case. */
-export const standard = rowOf('scalar', true);
-export const aggregate = rowOf('aggregate', false);
-export const standardAggregate = rowOf('aggregate', true);
-export const windowFunction = rowOf('window', true);
-export const higherOrder = rowOf('higher_order', false);
+export const standardScalar = definitionRow('scalar', true);
+export const aggregate = definitionRow('aggregate', false);
+export const standardAggregate = definitionRow('aggregate', true);
+export const windowFunction = definitionRow('window', true);
+export const higherOrder = definitionRow('higher_order', false);
 
 /** A function with settings in brackets of their own. */
-export const withSettings = (
+export const withParameters = (
   definition: FunctionDefinition,
-  ...settings: readonly Parameter[]
+  ...parameterTypes: readonly ArgumentType[]
 ): FunctionDefinition => ({
   ...definition,
-  settings,
+  parameterTypes,
 });
 
 /** A function that analysts know and that is not to be had here. */
-export const refused = (definition: FunctionDefinition, instead: string): FunctionDefinition => ({
+export const unsupported = (definition: FunctionDefinition, instead: string): FunctionDefinition => ({
   ...definition,
-  refused: instead,
+  unsupported: instead,
 });

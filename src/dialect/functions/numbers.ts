@@ -1,7 +1,7 @@
-import { scalar, standard, type FunctionDefinition } from './definition.ts';
+import { scalar, standardScalar, type FunctionDefinition } from './definition.ts';
 
 const unary = (name: string, description: string): FunctionDefinition =>
-  standard(name, ['number'], 'float', description);
+  standardScalar(name, ['number'], 'float', description);
 
 /** Arithmetic, rounding, mathematics and bits. */
 export const numberFunctions: readonly FunctionDefinition[] = [
@@ -12,17 +12,17 @@ export const numberFunctions: readonly FunctionDefinition[] = [
   scalar('intDiv', ['number', 'number'], 'integer', 'The quotient without its fraction.'),
   scalar('modulo', ['number', 'number'], 'number', 'The rest of a division.'),
   scalar('negate', ['number'], 'number', 'The number with the other sign.', '(- $1)'),
-  standard('abs', ['number'], 'number', 'The number without its sign.', 'abs($1)'),
+  standardScalar('abs', ['number'], 'number', 'The number without its sign.', 'abs($1)'),
   scalar('gcd', ['integer', 'integer'], 'integer', 'The greatest common divisor.'),
   scalar('lcm', ['integer', 'integer'], 'integer', 'The least common multiple.'),
   scalar('max2', ['number', 'number'], 'float', 'The larger of two numbers.'),
   scalar('min2', ['number', 'number'], 'float', 'The smaller of two numbers.'),
-  standard('least', ['T', 'T...'], 'T', 'The smallest argument.'),
-  standard('greatest', ['T', 'T...'], 'T', 'The largest argument.'),
-  standard('floor', ['number', 'integer?'], 'number', 'The number rounded down.'),
-  standard('ceil', ['number', 'integer?'], 'number', 'The number rounded up.'),
-  standard('round', ['number', 'integer?'], 'number', 'The number rounded.'),
-  standard('trunc', ['number', 'integer?'], 'number', 'The number rounded towards zero.'),
+  standardScalar('least', ['T', 'T...'], 'T', 'The smallest argument.'),
+  standardScalar('greatest', ['T', 'T...'], 'T', 'The largest argument.'),
+  standardScalar('floor', ['number', 'integer?'], 'number', 'The number rounded down.'),
+  standardScalar('ceil', ['number', 'integer?'], 'number', 'The number rounded up.'),
+  standardScalar('round', ['number', 'integer?'], 'number', 'The number rounded.'),
+  standardScalar('trunc', ['number', 'integer?'], 'number', 'The number rounded towards zero.'),
   scalar('roundBankers', ['number', 'integer?'], 'number', 'The number rounded, halves to even.'),
   unary('exp', 'e to a power.'),
   unary('log', 'The natural logarithm.'),
@@ -31,17 +31,17 @@ export const numberFunctions: readonly FunctionDefinition[] = [
   unary('log10', 'The logarithm to base 10.'),
   unary('sqrt', 'The square root.'),
   unary('cbrt', 'The cube root.'),
-  standard('pow', ['number', 'number'], 'float', 'The power.'),
-  standard('power', ['number', 'number'], 'float', 'The power.'),
+  standardScalar('pow', ['number', 'number'], 'float', 'The power.'),
+  standardScalar('power', ['number', 'number'], 'float', 'The power.'),
   unary('sin', 'The sine.'),
   unary('cos', 'The cosine.'),
   unary('tan', 'The tangent.'),
   unary('asin', 'The arc sine.'),
   unary('acos', 'The arc cosine.'),
   unary('atan', 'The arc tangent.'),
-  standard('atan2', ['number', 'number'], 'float', 'The angle of a point.'),
+  standardScalar('atan2', ['number', 'number'], 'float', 'The angle of a point.'),
   scalar('hypot', ['number', 'number'], 'float', 'The length of a hypotenuse.'),
-  standard('sign', ['number'], 'integer', '-1, 0 or 1.'),
+  standardScalar('sign', ['number'], 'integer', '-1, 0 or 1.'),
   scalar('pi', [], 'float', 'The number pi.', 'pi()'),
   scalar('e', [], 'float', 'The number e.', 'exp(1.0::float8)'),
   scalar('factorial', ['integer'], 'integer', 'The factorial.'),

@@ -1,16 +1,16 @@
 /** The whole numbers that a function takes at one place, from zero, where they are written out. */
-export interface NumberRange {
-  readonly place: number;
-  readonly least: number;
-  readonly most: number;
+export interface IntegerRange {
+  readonly index: number;
+  readonly min: number;
+  readonly max: number;
   /** Only in calls with so many arguments. */
-  readonly ofArguments?: number;
+  readonly argumentCount?: number;
 }
 
-const range = (place: number, least: number, most = Infinity): NumberRange => ({ place, least, most });
+const range = (index: number, min: number, max = Infinity): IntegerRange => ({ index, min, max });
 
 /** Of what stands in the first of two pairs of brackets. */
-export const settingRanges: ReadonlyMap<string, readonly NumberRange[]> = new Map([
+export const parameterRanges: ReadonlyMap<string, readonly IntegerRange[]> = new Map([
   ['topK', [range(0, 1, 16_777_215)]],
   ['groupArray', [range(0, 1)]],
   ['groupUniqArray', [range(0, 1)]],
@@ -20,11 +20,11 @@ export const settingRanges: ReadonlyMap<string, readonly NumberRange[]> = new Ma
 ]);
 
 /** Of arguments. One that is read from a row is not asked about: it gives null or is cut, so that no row ends a query. */
-export const argumentRanges: ReadonlyMap<string, readonly NumberRange[]> = new Map([
+export const argumentRanges: ReadonlyMap<string, readonly IntegerRange[]> = new Map([
   ['ngrams', [range(1, 1)]],
   ['leftPad', [range(1, 0)]],
   ['rightPad', [range(1, 0)]],
-  ['range', [{ ...range(0, 0), ofArguments: 1 }]],
+  ['range', [{ ...range(0, 0), argumentCount: 1 }]],
   ['arrayWithConstant', [range(0, 0)]],
   ['toStartOfWeek', [range(1, 0, 255)]],
   ['toDateTime64', [range(1, 0, 9)]],

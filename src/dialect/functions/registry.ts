@@ -1,14 +1,14 @@
 import { nearestName } from '../nearest_name.ts';
 import { aggregates, windowFunctions } from './aggregates.ts';
 import { arrayFunctions } from './arrays.ts';
-import { type Combinator, combinators, refusedCombinators } from './combinators.ts';
+import { type Combinator, combinators, unsupportedCombinators } from './combinators.ts';
 import { conditionFunctions } from './conditions.ts';
 import { conversionFunctions } from './conversions.ts';
 import { dateFunctions } from './dates.ts';
 import type { FunctionDefinition } from './definition.ts';
-import { documentFunctions } from './documents.ts';
+import { jsonFunctions } from './json.ts';
 import { numberFunctions } from './numbers.ts';
-import { textFunctions } from './texts.ts';
+import { stringFunctions } from './strings.ts';
 
 /** All functions but those made by a suffix. */
 export const functionDefinitions: readonly FunctionDefinition[] = [
@@ -18,20 +18,20 @@ export const functionDefinitions: readonly FunctionDefinition[] = [
   ...conditionFunctions,
   ...conversionFunctions,
   ...dateFunctions,
-  ...textFunctions,
+  ...stringFunctions,
   ...arrayFunctions,
-  ...documentFunctions,
+  ...jsonFunctions,
 ];
 
 const byName = new Map(functionDefinitions.map((definition) => [definition.name, definition]));
-const byLowerName = new Map(
+const byLowerCaseName = new Map(
   functionDefinitions
-    .filter(({ anyCase }) => anyCase)
+    .filter(({ isCaseInsensitive: anyCase }) => anyCase)
     .map((definition) => [definition.name.toLowerCase(), definition]),
 );
 
 /** Other names that analysts know. */
-const otherNames: Readonly<Record<string, string>> = {
+const functionAliases: Readonly<Record<string, string>> = {
   ceiling: 'ceil',
   truncate: 'trunc',
   substr: 'substring',
@@ -75,9 +75,9 @@ export function findFunction(name: string): FoundFunction | undefined {
 }
 
 /** What to write instead of an aggregate with a combinator that is not to be had; null for other names. */
-export function refusedCombinator(name: string): string | null {
-  if (name.endsWith('If')) return refusedCombinator(name.slice(0, -2));
-  for (const [combinator, instead] of Object.entries(refusedCombinators)) {
+export function unsupportedCombinatorHint(name: string): string | null {
+  if (name.endsWith('If')) return unsupportedCombinatorHint(name.slice(0, -2));
+  for (const [combinator, instead] of Object.entries(unsupportedCombinators)) {
     const stem = name.endsWith(combinator) ? findFunction(name.slice(0, -combinator.length)) : undefined;
     if (stem?.definition.kind === 'aggregate') return instead;
   }
@@ -85,12 +85,12 @@ export function refusedCombinator(name: string): string | null {
 }
 
 function definitionOf(name: string): FunctionDefinition | undefined {
-  const meant = Object.hasOwn(otherNames, name) ? (otherNames[name] ?? name) : name;
-  return byName.get(meant) ?? byLowerName.get(meant.toLowerCase());
+  const canonicalName = Object.hasOwn(functionAliases, name) ? (functionAliases[name] ?? name) : name;
+  return byName.get(canonicalName) ?? byLowerCaseName.get(canonicalName.toLowerCase());
 }
 
 /** What stands in an error about a function that is not there: the one that may have been meant, or null. */
 export function suggestFunction(name: string): string | null {
-  const near = nearestName(name, [...byName.keys(), ...Object.keys(otherNames)]);
+  const near = nearestName(name, [...byName.keys(), ...Object.keys(functionAliases)]);
   return near === null ? null : `Perhaps you meant '${near}(...)'?`;
 }

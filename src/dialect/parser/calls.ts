@@ -1,7 +1,7 @@
 import type { Call, Expression, Name, OrderItem, Subquery } from '../ast.ts';
 import { itemOrStar } from './aliases.ts';
 import type { Cursor } from './cursor.ts';
-import { atBareLambda, lambda } from './lambdas.ts';
+import { peekBareLambda, lambda } from './lambdas.ts';
 import { optionalOrderBy } from './order_items.ts';
 import { over } from './windows.ts';
 
@@ -14,23 +14,23 @@ interface Arguments {
 
 /** What follows the name of a function: one or two pairs of brackets, FILTER and OVER. */
 export function call(cursor: Cursor, name: Name): Call {
-  const first = bracketedArguments(cursor, name);
-  const parameters = cursor.atSymbol('(') ? parametersOf(cursor, first) : null;
-  const { nulls: inner, ...members } = parameters === null ? first : bracketedArguments(cursor, name);
+  const first = parenthesizedArguments(cursor, name);
+  const parameters = cursor.peekSymbol('(') ? parametersOf(cursor, first) : null;
+  const { nulls: inner, ...fields } = parameters === null ? first : parenthesizedArguments(cursor, name);
   const nulls = inner ?? optionalNulls(cursor);
-  if (cursor.atWords('WITHIN', 'GROUP'))
+  if (cursor.peekKeywords('WITHIN', 'GROUP'))
     throw cursor.error(
       'WITHIN GROUP is not supported.',
       cursor.token,
       'Write quantile(0.5)(x), or ORDER BY inside the brackets.',
     );
   const filter = optionalFilter(cursor);
-  const window = cursor.takeWords('OVER') ? over(cursor) : null;
+  const window = cursor.acceptKeywords('OVER') ? over(cursor) : null;
   return cursor.node<Call>(name.start, {
     kind: 'call',
     name,
     parameters,
-    ...members,
+    ...fields,
     nulls,
     filter,
     over: window,
@@ -43,13 +43,13 @@ function parametersOf(cursor: Cursor, read: Arguments): readonly Expression[] {
   return read.arguments;
 }
 
-function bracketedArguments(cursor: Cursor, name: Name): Arguments {
-  return cursor.bracketed(() => {
-    const distinct = cursor.takeWords('DISTINCT');
+function parenthesizedArguments(cursor: Cursor, name: Name): Arguments {
+  return cursor.parenthesized(() => {
+    const distinct = cursor.acceptKeywords('DISTINCT');
     const read = distinct ? cursor.list(() => itemOrStar(cursor)) : callArguments(cursor, name);
     const orderBy = optionalOrderBy(cursor);
     const nulls = optionalNulls(cursor);
-    if (!cursor.atSymbol(')'))
+    if (!cursor.peekSymbol(')'))
       throw cursor.unexpected(`\`,\` or \`)\` in the call of ${name.text}()`, [
         'ORDER',
         'DISTINCT',
@@ -61,13 +61,13 @@ function bracketedArguments(cursor: Cursor, name: Name): Arguments {
 }
 
 function callArguments(cursor: Cursor, name: Name): readonly Expression[] {
-  const ends = (): boolean => cursor.atSymbol(')');
+  const ends = (): boolean => cursor.peekSymbol(')');
   if (ends()) return [];
-  if (atBareLambda(cursor)) {
+  if (peekBareLambda(cursor)) {
     const first = lambda(cursor);
-    return cursor.takeSymbol(',') ? [first, ...cursor.list(() => itemOrStar(cursor), ends)] : [first];
+    return cursor.acceptSymbol(',') ? [first, ...cursor.list(() => itemOrStar(cursor), ends)] : [first];
   }
-  if (cursor.atWords('SELECT') || cursor.atWords('WITH')) return [bareSubquery(cursor)];
+  if (cursor.peekKeywords('SELECT') || cursor.peekKeywords('WITH')) return [bareSubquery(cursor)];
   const read = cursor.list(() => itemOrStar(cursor), ends);
   return name.text.toUpperCase() === 'SUBSTRING' && read.length === 1
     ? [...read, ...substringRange(cursor)]
@@ -83,21 +83,21 @@ function bareSubquery(cursor: Cursor): Subquery {
 
 /** The rest of `SUBSTRING(text FROM start FOR length)`. */
 function substringRange(cursor: Cursor): readonly Expression[] {
-  if (!cursor.takeWords('FROM')) return [];
+  if (!cursor.acceptKeywords('FROM')) return [];
   const from = cursor.grammar.expression(cursor);
-  return cursor.takeWords('FOR') ? [from, cursor.grammar.expression(cursor)] : [from];
+  return cursor.acceptKeywords('FOR') ? [from, cursor.grammar.expression(cursor)] : [from];
 }
 
 function optionalNulls(cursor: Cursor): Call['nulls'] {
-  if (cursor.takeWords('IGNORE', 'NULLS')) return 'ignore';
-  return cursor.takeWords('RESPECT', 'NULLS') ? 'respect' : null;
+  if (cursor.acceptKeywords('IGNORE', 'NULLS')) return 'ignore';
+  return cursor.acceptKeywords('RESPECT', 'NULLS') ? 'respect' : null;
 }
 
 function optionalFilter(cursor: Cursor): Expression | null {
-  if (!cursor.atWords('FILTER') || !cursor.atSymbol('(', 1)) return null;
+  if (!cursor.peekKeywords('FILTER') || !cursor.peekSymbol('(', 1)) return null;
   cursor.advance();
-  return cursor.bracketed(() => {
-    cursor.expectWords('WHERE');
+  return cursor.parenthesized(() => {
+    cursor.expectKeywords('WHERE');
     return cursor.grammar.expression(cursor);
   });
 }

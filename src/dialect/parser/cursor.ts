@@ -1,11 +1,11 @@
 import type { Expression, Query, Span } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
 import { DialectError } from '../dialect_error.ts';
-import { clauseWords } from '../keywords.ts';
-import { tokensOf } from '../lexer.ts';
+import { clauseKeywords } from '../keywords.ts';
+import { tokenize } from '../lexer.ts';
 import type { ParseLimits } from '../limits.ts';
 import { nearestName } from '../nearest_name.ts';
-import { Source } from '../source.ts';
+import { QueryText } from '../query_text.ts';
 import type { Token, TokenKind } from '../tokens.ts';
 
 /** The two rules that every other one may come back to; handed in, so that the files of the grammar need no cycle. */
@@ -17,7 +17,7 @@ export interface Grammar {
 /** Walks over the tokens of one text, builds nodes, and refuses what is too large. */
 export class Cursor {
   readonly grammar: Grammar;
-  readonly source: Source;
+  readonly queryText: QueryText;
   readonly #limits: ParseLimits;
   readonly #tokens: readonly Token[];
   /** Height of the tree below each node made so far. */
@@ -31,14 +31,14 @@ export class Cursor {
   /** Throws a {@link DialectError} when the text is too long. */
   constructor(text: string, grammar: Grammar, limits: ParseLimits) {
     this.grammar = grammar;
-    this.source = new Source(text);
+    this.queryText = new QueryText(text);
     this.#limits = limits;
     if (text.length > limits.length)
-      throw new DialectError(this.source, `A query may have at most ${limits.length} characters.`, {
+      throw new DialectError(this.queryText, `A query may have at most ${limits.length} characters.`, {
         start: limits.length,
         end: limits.length + 1,
       });
-    this.#tokens = tokensOf(this.source);
+    this.#tokens = tokenize(this.queryText);
   }
 
   /** The token that is read next. */
@@ -55,7 +55,7 @@ export class Cursor {
   }
 
   /** The end of the token read last. */
-  get lastEnd(): number {
+  get previousEnd(): number {
     return this.#tokens[this.#at - 1]?.end ?? 0;
   }
 
@@ -66,46 +66,46 @@ export class Cursor {
   }
 
   /** Whether the next tokens are these words, in any case, unquoted. */
-  atWords(...words: readonly string[]): boolean {
-    return words.every((word, ahead) => wordOf(this.peek(ahead)) === word);
+  peekKeywords(...words: readonly string[]): boolean {
+    return words.every((word, ahead) => keywordOf(this.peek(ahead)) === word);
   }
 
   /** Whether the token `ahead` is one of these symbols. */
-  atSymbol(symbols: string | readonly string[], ahead = 0): boolean {
+  peekSymbol(symbols: string | readonly string[], ahead = 0): boolean {
     const token = this.peek(ahead);
     if (token.kind !== 'symbol') return false;
     return typeof symbols === 'string' ? token.text === symbols : symbols.includes(token.text);
   }
 
-  atKind(kind: TokenKind): boolean {
+  peekKind(kind: TokenKind): boolean {
     return this.token.kind === kind;
   }
 
   /** Reads these words if they come next. */
-  takeWords(...words: readonly string[]): boolean {
-    if (!this.atWords(...words)) return false;
+  acceptKeywords(...words: readonly string[]): boolean {
+    if (!this.peekKeywords(...words)) return false;
     this.#at += words.length;
     return true;
   }
 
-  takeSymbol(symbol: string): boolean {
-    if (!this.atSymbol(symbol)) return false;
+  acceptSymbol(symbol: string): boolean {
+    if (!this.peekSymbol(symbol)) return false;
     this.#at += 1;
     return true;
   }
 
-  expectWords(...words: readonly string[]): void {
-    for (const word of words) if (!this.takeWords(word)) throw this.unexpected(word, [word]);
+  expectKeywords(...words: readonly string[]): void {
+    for (const word of words) if (!this.acceptKeywords(word)) throw this.unexpected(word, [word]);
   }
 
-  expectSymbol(symbol: string, what = `\`${symbol}\``): void {
-    if (!this.takeSymbol(symbol)) throw this.unexpected(what);
+  expectSymbol(symbol: string, expected = `\`${symbol}\``): void {
+    if (!this.acceptSymbol(symbol)) throw this.unexpected(expected);
   }
 
   /** `item, item, …`: at least one; a comma behind the last is accepted where `ends` says that the list is over. */
   list<Item>(item: () => Item, ends: () => boolean = () => false): readonly Item[] {
     const items = [item()];
-    while (this.takeSymbol(',')) {
+    while (this.acceptSymbol(',')) {
       if (ends()) break;
       items.push(item());
     }
@@ -113,7 +113,7 @@ export class Cursor {
   }
 
   /** `( … )` with what stands between. */
-  bracketed<Inner>(inner: () => Inner): Inner {
+  parenthesized<Inner>(inner: () => Inner): Inner {
     this.expectSymbol('(');
     const read = inner();
     this.expectSymbol(')');
@@ -130,42 +130,42 @@ export class Cursor {
   }
 
   /** Makes a node from `start` to the token read last. */
-  node<Made extends Node>(start: number, members: MembersOf<Made>): Made {
-    const span: Span = { start, end: Math.max(start, this.lastEnd) };
+  node<Made extends Node>(start: number, fields: NodeFields<Made>): Made {
+    const span: Span = { start, end: Math.max(start, this.previousEnd) };
     this.#nodes += 1;
     if (this.#nodes > this.#limits.nodes)
       throw this.error(`A query may have at most ${this.#limits.nodes} parts.`, span);
     let height = 0;
-    for (const member of Object.values(members))
-      if (Array.isArray(member)) for (const item of member) height = Math.max(height, this.#heightOf(item));
-      else height = Math.max(height, this.#heightOf(member));
+    for (const field of Object.values(fields))
+      if (Array.isArray(field)) for (const item of field) height = Math.max(height, this.#heightOf(item));
+      else height = Math.max(height, this.#heightOf(field));
     if (height >= this.#limits.depth) throw this.#tooDeep({ ...span, start: Math.max(start, span.end - 1) });
-    const made = { ...members, ...span } as Made;
+    const made = { ...fields, ...span } as Made;
     this.#heights.set(made, height + 1);
     return made;
   }
 
   /** Remembers that the token read last was taken as an alias. */
-  tookBareAlias(): void {
+  recordBareAlias(): void {
     this.#bareAlias = this.#tokens[this.#at - 1];
   }
 
-  error(sentence: string, at: Span = this.token, suggestion: string | null = null): DialectError {
-    return new DialectError(this.source, sentence, { start: at.start, end: at.end, suggestion });
+  error(summary: string, at: Span = this.token, suggestion: string | null = null): DialectError {
+    return new DialectError(this.queryText, summary, { start: at.start, end: at.end, suggestion });
   }
 
   /** The next token is not what the grammar has here. `words` are the keywords that may have been meant. */
-  unexpected(expected: string, words: readonly string[] = clauseWords): DialectError {
+  unexpected(expected: string, words: readonly string[] = clauseKeywords): DialectError {
     const { token } = this;
     const alias = this.#bareAlias;
     if (alias !== undefined && alias === this.#tokens[this.#at - 1]) {
-      const meant = alias.kind === 'word' ? nearestName(alias.text, clauseWords) : null;
+      const meant = alias.kind === 'word' ? nearestName(alias.text, clauseKeywords) : null;
       if (meant !== null)
         return this.error(`\`${alias.text}\` is not a keyword.`, alias, `Perhaps you meant ${meant}?`);
     }
     const near = token.kind === 'word' && token.upper.length > 2 ? nearestName(token.text, words) : null;
-    const suggestion = near === null || near === wordOf(token) ? null : `Perhaps you meant ${near}?`;
-    return this.error(`Expected ${expected}, found ${describe(token)}.`, token, suggestion);
+    const suggestion = near === null || near === keywordOf(token) ? null : `Perhaps you meant ${near}?`;
+    return this.error(`Expected ${expected}, found ${describeToken(token)}.`, token, suggestion);
   }
 
   #heightOf(value: unknown): number {
@@ -178,15 +178,15 @@ export class Cursor {
 }
 
 /** What a node has beside its place. */
-export type MembersOf<Made extends Node> = Omit<Made, keyof Span>;
+export type NodeFields<Made extends Node> = Omit<Made, keyof Span>;
 
 /** The word of a token in upper case. */
-export function wordOf(token: Token): string | undefined {
+export function keywordOf(token: Token): string | undefined {
   return token.kind === 'word' ? token.upper : undefined;
 }
 
 /** A token as an error names it. */
-export function describe(token: Token): string {
+export function describeToken(token: Token): string {
   switch (token.kind) {
     case 'end':
     case 'invalid':

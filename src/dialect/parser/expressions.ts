@@ -11,7 +11,7 @@ import type {
   Unary,
 } from '../ast.ts';
 import type { Cursor } from './cursor.ts';
-import { type ComparisonStart, takeComparison, takeProduct, takeSum } from './operators.ts';
+import { type ComparisonStart, acceptComparison, acceptProduct, acceptSum } from './operators.ts';
 import { postfixes } from './postfix.ts';
 import { primary } from './primary.ts';
 
@@ -22,7 +22,7 @@ import { primary } from './primary.ts';
 export function expression(cursor: Cursor): Expression {
   return cursor.nested(() => {
     const condition = disjunction(cursor);
-    if (!cursor.takeSymbol('?')) return condition;
+    if (!cursor.acceptSymbol('?')) return condition;
     const then = expression(cursor);
     cursor.expectSymbol(':', '`:` of this `? :`');
     const otherwise = expression(cursor);
@@ -40,14 +40,14 @@ function logical(
 ): Expression {
   const first = operand(cursor);
   const operands = [first];
-  while (cursor.takeWords(operator.toUpperCase())) operands.push(operand(cursor));
+  while (cursor.acceptKeywords(operator.toUpperCase())) operands.push(operand(cursor));
   return operands.length === 1
     ? first
     : cursor.node<Logical>(first.start, { kind: 'logical', operator, operands });
 }
 
 function negation(cursor: Cursor): Expression {
-  if (!cursor.atWords('NOT')) return nullish(cursor);
+  if (!cursor.peekKeywords('NOT')) return nullish(cursor);
   return cursor.nested(() => {
     const { start } = cursor.advance();
     return cursor.node<Unary>(start, { kind: 'unary', operator: 'not', operand: negation(cursor) });
@@ -56,7 +56,7 @@ function negation(cursor: Cursor): Expression {
 
 function nullish(cursor: Cursor): Expression {
   let left = comparison(cursor);
-  while (cursor.takeSymbol('??')) {
+  while (cursor.acceptSymbol('??')) {
     const right = comparison(cursor);
     left = cursor.node<Nullish>(left.start, { kind: 'nullish', left, right });
   }
@@ -66,7 +66,7 @@ function nullish(cursor: Cursor): Expression {
 function comparison(cursor: Cursor): Expression {
   let left = sum(cursor);
   for (;;) {
-    const operator = takeComparison(cursor);
+    const operator = acceptComparison(cursor);
     if (operator === undefined) return left;
     left = comparisonWith(cursor, left, operator);
   }
@@ -77,7 +77,7 @@ function comparisonWith(cursor: Cursor, left: Expression, operator: ComparisonSt
   if (operator === 'is') return isComparison(cursor, left);
   if (operator === 'between' || operator === 'not between') {
     const low = sum(cursor);
-    cursor.expectWords('AND');
+    cursor.expectKeywords('AND');
     const high = sum(cursor);
     const negated = operator === 'not between';
     return cursor.node<Between>(start, { kind: 'between', operand: left, low, high, negated });
@@ -88,26 +88,26 @@ function comparisonWith(cursor: Cursor, left: Expression, operator: ComparisonSt
 /** IS [NOT] NULL and IS [NOT] DISTINCT FROM, behind IS. */
 function isComparison(cursor: Cursor, operand: Expression): IsNull | Comparison {
   const { start } = operand;
-  const negated = cursor.takeWords('NOT');
-  if (cursor.takeWords('NULL')) return cursor.node<IsNull>(start, { kind: 'is_null', operand, negated });
-  if (!cursor.takeWords('DISTINCT'))
+  const negated = cursor.acceptKeywords('NOT');
+  if (cursor.acceptKeywords('NULL')) return cursor.node<IsNull>(start, { kind: 'is_null', operand, negated });
+  if (!cursor.acceptKeywords('DISTINCT'))
     throw cursor.unexpected('NULL or DISTINCT FROM', ['NULL', 'NOT', 'DISTINCT']);
-  cursor.expectWords('FROM');
+  cursor.expectKeywords('FROM');
   const operator = negated ? 'is not distinct from' : 'is distinct from';
   return cursor.node<Comparison>(start, { kind: 'comparison', operator, left: operand, right: sum(cursor) });
 }
 
-const sum = (cursor: Cursor): Expression => arithmetic(cursor, takeSum, product);
-const product = (cursor: Cursor): Expression => arithmetic(cursor, takeProduct, signed);
+const sum = (cursor: Cursor): Expression => arithmetic(cursor, acceptSum, product);
+const product = (cursor: Cursor): Expression => arithmetic(cursor, acceptProduct, signed);
 
 function arithmetic(
   cursor: Cursor,
-  take: (cursor: Cursor) => ArithmeticOperator | undefined,
+  accept: (cursor: Cursor) => ArithmeticOperator | undefined,
   operand: (cursor: Cursor) => Expression,
 ): Expression {
   let left = operand(cursor);
   for (;;) {
-    const operator = take(cursor);
+    const operator = accept(cursor);
     if (operator === undefined) return left;
     const right = operand(cursor);
     left = cursor.node<Arithmetic>(left.start, { kind: 'arithmetic', operator, left, right });
@@ -116,12 +116,12 @@ function arithmetic(
 
 /** A value with its sign. A plus before a number says nothing, and NOT may stand before any value. */
 function signed(cursor: Cursor): Expression {
-  if (cursor.atSymbol('-'))
+  if (cursor.peekSymbol('-'))
     return cursor.nested(() => {
       const { start } = cursor.advance();
       return cursor.node<Unary>(start, { kind: 'unary', operator: '-', operand: signed(cursor) });
     });
-  if (cursor.atWords('NOT')) return negation(cursor);
-  if (cursor.atSymbol('+') && cursor.peek(1).kind === 'number') cursor.advance();
+  if (cursor.peekKeywords('NOT')) return negation(cursor);
+  if (cursor.peekSymbol('+') && cursor.peek(1).kind === 'number') cursor.advance();
   return postfixes(cursor, primary(cursor, sum));
 }

@@ -12,20 +12,20 @@ import type {
   UsingConstraint,
 } from '../ast.ts';
 import type { Cursor } from './cursor.ts';
-import { takeJoin } from './join_words.ts';
+import { acceptJoin } from './join_keywords.ts';
 import { numberLiteral } from './literals.ts';
 import { anyName, optionalAlias, plainName } from './names.ts';
-import { atBracketedQuery } from './query_brackets.ts';
+import { peekParenthesizedQuery } from './parenthesized_query.ts';
 
-const whatTable = 'a table, a query in brackets or a table function';
-const whatAlias = 'a name for this table';
+const expectedTable = 'a table, a query in brackets or a table function';
+const expectedAlias = 'a name for this table';
 
 /** What stands behind FROM: tables and what is joined to them, from left to right. */
 export function from(cursor: Cursor): From {
   return cursor.nested(() => {
     let left = joinOperand(cursor);
     for (;;) {
-      const join = takeJoin(cursor);
+      const join = acceptJoin(cursor);
       if (join === undefined) return left;
       const right = joinOperand(cursor);
       const constraint = join.type === 'cross' ? null : joinConstraint(cursor);
@@ -36,85 +36,85 @@ export function from(cursor: Cursor): From {
 
 function joinConstraint(cursor: Cursor): OnConstraint | UsingConstraint {
   const { start } = cursor.token;
-  if (cursor.takeWords('ON')) {
+  if (cursor.acceptKeywords('ON')) {
     const condition = cursor.grammar.expression(cursor);
     return cursor.node<OnConstraint>(start, { kind: 'on', condition });
   }
-  if (!cursor.takeWords('USING'))
+  if (!cursor.acceptKeywords('USING'))
     throw cursor.unexpected('ON or USING and what the tables are joined by', ['ON', 'USING']);
   const columns = (): UsingConstraint['columns'] =>
     cursor.list(() => plainName(cursor, 'the name of a column of both tables'));
-  const named = cursor.atSymbol('(') ? cursor.bracketed(columns) : columns();
+  const named = cursor.peekSymbol('(') ? cursor.parenthesized(columns) : columns();
   return cursor.node<UsingConstraint>(start, { kind: 'using', columns: named });
 }
 
 function joinOperand(cursor: Cursor): From {
-  if (cursor.atSymbol('(')) return bracketed(cursor);
-  if (cursor.atSymbol('{')) throw cursor.error('A placeholder cannot stand for a table.');
-  if (cursor.atWords('LATERAL')) throw cursor.error('LATERAL is not supported.');
-  if (cursor.atWords('VALUES'))
+  if (cursor.peekSymbol('(')) return parenthesizedFrom(cursor);
+  if (cursor.peekSymbol('{')) throw cursor.error('A placeholder cannot stand for a table.');
+  if (cursor.peekKeywords('LATERAL')) throw cursor.error('LATERAL is not supported.');
+  if (cursor.peekKeywords('VALUES'))
     throw cursor.error('VALUES is not supported.', cursor.token, 'Use arrayJoin([…]).');
   const { start } = cursor.token;
-  const first = plainName(cursor, whatTable);
-  if (cursor.atSymbol('(')) {
+  const first = plainName(cursor, expectedTable);
+  if (cursor.peekSymbol('(')) {
     const read = tableArguments(cursor);
-    const alias = optionalAlias(cursor, whatAlias);
-    refuseSample(cursor);
+    const alias = optionalAlias(cursor, expectedAlias);
+    rejectSample(cursor);
     return cursor.node<TableFunction>(start, { kind: 'table_function', name: first, arguments: read, alias });
   }
   const path = [first];
-  while (cursor.takeSymbol('.')) path.push(anyName(cursor, 'the rest of the name of a table'));
+  while (cursor.acceptSymbol('.')) path.push(anyName(cursor, 'the rest of the name of a table'));
   return table(cursor, start, path);
 }
 
 /** FINAL and SAMPLE may stand before or behind the alias. */
 function table(cursor: Cursor, start: number, path: Table['path']): Table {
-  const finalBefore = cursor.takeWords('FINAL');
+  const finalBefore = cursor.acceptKeywords('FINAL');
   const sampleBefore = optionalSample(cursor);
-  const alias = optionalAlias(cursor, whatAlias);
-  const final = finalBefore || cursor.takeWords('FINAL');
+  const alias = optionalAlias(cursor, expectedAlias);
+  const final = finalBefore || cursor.acceptKeywords('FINAL');
   const sample = sampleBefore ?? optionalSample(cursor);
   return cursor.node<Table>(start, { kind: 'table', path, alias, final, sample });
 }
 
 function tableArguments(cursor: Cursor): readonly Expression[] {
-  return cursor.bracketed(() =>
-    cursor.atSymbol(')') ? [] : cursor.list(() => cursor.grammar.expression(cursor)),
+  return cursor.parenthesized(() =>
+    cursor.peekSymbol(')') ? [] : cursor.list(() => cursor.grammar.expression(cursor)),
   );
 }
 
 /** A query or joined tables in brackets. */
-function bracketed(cursor: Cursor): From {
+function parenthesizedFrom(cursor: Cursor): From {
   const { start } = cursor.token;
-  if (!atBracketedQuery(cursor)) return cursor.bracketed(() => from(cursor));
-  const query = cursor.bracketed(() => cursor.grammar.query(cursor));
+  if (!peekParenthesizedQuery(cursor)) return cursor.parenthesized(() => from(cursor));
+  const query = cursor.parenthesized(() => cursor.grammar.query(cursor));
   const alias = optionalAlias(cursor, 'a name for this query');
-  refuseSample(cursor);
+  rejectSample(cursor);
   return cursor.node<DerivedTable>(start, { kind: 'derived_table', query, alias });
 }
 
 function optionalSample(cursor: Cursor): Sample | null {
   const { start } = cursor.token;
-  if (!cursor.takeWords('SAMPLE')) return null;
+  if (!cursor.acceptKeywords('SAMPLE')) return null;
   const share = ratio(cursor);
-  const offset = cursor.takeWords('OFFSET') ? ratio(cursor) : null;
+  const offset = cursor.acceptKeywords('OFFSET') ? ratio(cursor) : null;
   return cursor.node<Sample>(start, { kind: 'sample', ratio: share, offset });
 }
 
 /** Throws at a SAMPLE of something else than a table. */
-function refuseSample(cursor: Cursor): void {
-  if (cursor.atWords('SAMPLE'))
+function rejectSample(cursor: Cursor): void {
+  if (cursor.peekKeywords('SAMPLE'))
     throw cursor.error('Only a table can be sampled.', cursor.token, 'Write SAMPLE behind its name.');
 }
 
 function ratio(cursor: Cursor): Ratio {
   const { start } = cursor.token;
   const numerator = sampleNumber(cursor);
-  const denominator = cursor.takeSymbol('/') ? sampleNumber(cursor) : null;
+  const denominator = cursor.acceptSymbol('/') ? sampleNumber(cursor) : null;
   return cursor.node<Ratio>(start, { kind: 'ratio', numerator, denominator });
 }
 
 function sampleNumber(cursor: Cursor): NumberLiteral {
-  if (!cursor.atKind('number')) throw cursor.unexpected('a share such as 0.1 or 1/10', []);
+  if (!cursor.peekKind('number')) throw cursor.unexpected('a share such as 0.1 or 1/10', []);
   return numberLiteral(cursor);
 }

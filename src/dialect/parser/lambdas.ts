@@ -8,38 +8,38 @@ const isName = (cursor: Cursor, ahead: number): boolean => {
 };
 
 /** Whether `x -> …` or `(x, y) -> …` comes next. */
-export function atLambda(cursor: Cursor): boolean {
-  if (isName(cursor, 0)) return cursor.atSymbol('->', 1);
-  if (!cursor.atSymbol('(')) return false;
-  if (cursor.atSymbol(')', 1)) return cursor.atSymbol('->', 2);
+export function peekLambda(cursor: Cursor): boolean {
+  if (isName(cursor, 0)) return cursor.peekSymbol('->', 1);
+  if (!cursor.peekSymbol('(')) return false;
+  if (cursor.peekSymbol(')', 1)) return cursor.peekSymbol('->', 2);
   const last = lastOfNames(cursor, 1);
-  return last !== undefined && cursor.atSymbol(')', last + 1) && cursor.atSymbol('->', last + 2);
+  return last !== undefined && cursor.peekSymbol(')', last + 1) && cursor.peekSymbol('->', last + 2);
 }
 
 /** Whether `x, y -> …` comes next, as a call's first argument may be written. */
-export function atBareLambda(cursor: Cursor): boolean {
+export function peekBareLambda(cursor: Cursor): boolean {
   const last = lastOfNames(cursor, 0);
-  return last !== undefined && last > 0 && cursor.atSymbol('->', last + 1);
+  return last !== undefined && last > 0 && cursor.peekSymbol('->', last + 1);
 }
 
 /** Where the last of `x, y, z` stands, or undefined when no name comes first. */
 function lastOfNames(cursor: Cursor, first: number): number | undefined {
   if (!isName(cursor, first)) return undefined;
   let last = first;
-  while (cursor.atSymbol(',', last + 1) && isName(cursor, last + 2)) last += 2;
+  while (cursor.peekSymbol(',', last + 1) && isName(cursor, last + 2)) last += 2;
   return last;
 }
 
 export function lambda(cursor: Cursor): Lambda {
   const { start } = cursor.token;
-  const parameters = cursor.takeSymbol('(') ? bracketedParameters(cursor) : names(cursor);
+  const parameters = cursor.acceptSymbol('(') ? parenthesizedParameters(cursor) : names(cursor);
   cursor.expectSymbol('->');
   const body = cursor.grammar.expression(cursor);
   return cursor.node<Lambda>(start, { kind: 'lambda', parameters, body });
 }
 
-function bracketedParameters(cursor: Cursor): readonly Name[] {
-  const parameters = cursor.atSymbol(')') ? [] : names(cursor);
+function parenthesizedParameters(cursor: Cursor): readonly Name[] {
+  const parameters = cursor.peekSymbol(')') ? [] : names(cursor);
   cursor.expectSymbol(')');
   return parameters;
 }

@@ -25,21 +25,27 @@ export function stringLiteral(cursor: Cursor): StringLiteral {
 }
 
 /** NULL, TRUE, FALSE, INF and NAN, or undefined for any other word. */
-export function wordLiteral(cursor: Cursor): Expression | undefined {
+export function keywordLiteral(cursor: Cursor): Expression | undefined {
   const { start } = cursor.token;
-  if (cursor.takeWords('NULL')) return cursor.node<NullLiteral>(start, { kind: 'null' });
-  if (cursor.takeWords('TRUE')) return cursor.node<BooleanLiteral>(start, { kind: 'boolean', value: true });
-  if (cursor.takeWords('FALSE')) return cursor.node<BooleanLiteral>(start, { kind: 'boolean', value: false });
-  if (cursor.takeWords('INF') || cursor.takeWords('INFINITY'))
+  if (cursor.acceptKeywords('NULL')) return cursor.node<NullLiteral>(start, { kind: 'null' });
+  if (cursor.acceptKeywords('TRUE'))
+    return cursor.node<BooleanLiteral>(start, { kind: 'boolean', value: true });
+  if (cursor.acceptKeywords('FALSE'))
+    return cursor.node<BooleanLiteral>(start, { kind: 'boolean', value: false });
+  if (cursor.acceptKeywords('INF') || cursor.acceptKeywords('INFINITY'))
     return cursor.node<NumberLiteral>(start, { kind: 'number', text: 'inf' });
-  if (cursor.takeWords('NAN')) return cursor.node<NumberLiteral>(start, { kind: 'number', text: 'nan' });
+  if (cursor.acceptKeywords('NAN')) return cursor.node<NumberLiteral>(start, { kind: 'number', text: 'nan' });
   return undefined;
 }
 
 /** DATE '…' and TIMESTAMP '…'; without a text these words are names. */
 export function timeLiteral(cursor: Cursor): TimeLiteral | undefined {
   const { start } = cursor.token;
-  const type = cursor.atWords('DATE') ? 'date' : cursor.atWords('TIMESTAMP') ? 'timestamp' : undefined;
+  const type = cursor.peekKeywords('DATE')
+    ? 'date'
+    : cursor.peekKeywords('TIMESTAMP')
+      ? 'timestamp'
+      : undefined;
   if (type === undefined || cursor.peek(1).kind !== 'string') return undefined;
   cursor.advance();
   const { text } = cursor.advance();
@@ -79,9 +85,9 @@ function addText(cursor: Cursor, parts: Expression[], text: string, start: numbe
 /** `[a, b]`, with or without the word ARRAY before it. */
 export function array(cursor: Cursor): ArrayItems {
   const { start } = cursor.token;
-  cursor.takeWords('ARRAY');
+  cursor.acceptKeywords('ARRAY');
   cursor.expectSymbol('[');
-  const ends = (): boolean => cursor.atSymbol(']');
+  const ends = (): boolean => cursor.peekSymbol(']');
   const items = ends() ? [] : cursor.list(() => item(cursor), ends);
   cursor.expectSymbol(']', '`,` or `]` in this array');
   return cursor.node<ArrayItems>(start, { kind: 'array', items });
@@ -90,13 +96,13 @@ export function array(cursor: Cursor): ArrayItems {
 /** `{name}` is a placeholder; `{}` and `{key: value}` are dictionaries. */
 export function braces(cursor: Cursor): Placeholder | Dictionary {
   const { start } = cursor.advance();
-  if (cursor.takeSymbol('}')) return cursor.node<Dictionary>(start, { kind: 'dictionary', entries: [] });
+  if (cursor.acceptSymbol('}')) return cursor.node<Dictionary>(start, { kind: 'dictionary', entries: [] });
   const first = cursor.grammar.expression(cursor);
-  if (cursor.takeSymbol('}'))
+  if (cursor.acceptSymbol('}'))
     return cursor.node<Placeholder>(start, { kind: 'placeholder', expression: first });
   const entries = [entry(cursor, first)];
-  while (cursor.takeSymbol(',')) {
-    if (cursor.atSymbol('}')) break;
+  while (cursor.acceptSymbol(',')) {
+    if (cursor.peekSymbol('}')) break;
     entries.push(entry(cursor, cursor.grammar.expression(cursor)));
   }
   cursor.expectSymbol('}', '`,` or `}` in this dictionary');

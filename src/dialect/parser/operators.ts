@@ -1,6 +1,6 @@
 import type { ArithmeticOperator, ComparisonOperator } from '../ast.ts';
 import type { Cursor } from './cursor.ts';
-import { wordOf } from './cursor.ts';
+import { keywordOf } from './cursor.ts';
 
 const comparisonSymbols: Readonly<Record<string, ComparisonOperator>> = {
   '=': '=',
@@ -23,23 +23,23 @@ const comparisonSymbols: Readonly<Record<string, ComparisonOperator>> = {
 export type ComparisonStart = ComparisonOperator | 'is' | 'between' | 'not between';
 
 /** Reads the operator of a comparison, if one comes next. */
-export function takeComparison(cursor: Cursor): ComparisonStart | undefined {
+export function acceptComparison(cursor: Cursor): ComparisonStart | undefined {
   const { token } = cursor;
   if (token.kind === 'symbol') {
     const operator = Object.hasOwn(comparisonSymbols, token.text) ? comparisonSymbols[token.text] : undefined;
     if (operator !== undefined) cursor.advance();
     return operator;
   }
-  if (cursor.takeWords('IS')) return 'is';
-  if (cursor.takeWords('GLOBAL', 'IN')) return 'global in';
-  if (cursor.takeWords('GLOBAL', 'NOT', 'IN')) return 'global not in';
-  const not = cursor.atWords('NOT') && negatable(wordOf(cursor.peek(1)));
+  if (cursor.acceptKeywords('IS')) return 'is';
+  if (cursor.acceptKeywords('GLOBAL', 'IN')) return 'global in';
+  if (cursor.acceptKeywords('GLOBAL', 'NOT', 'IN')) return 'global not in';
+  const not = cursor.peekKeywords('NOT') && negatable(keywordOf(cursor.peek(1)));
   if (not) cursor.advance();
-  if (cursor.takeWords('BETWEEN')) return not ? 'not between' : 'between';
-  if (cursor.takeWords('LIKE')) return not ? 'not like' : 'like';
-  if (cursor.takeWords('ILIKE')) return not ? 'not ilike' : 'ilike';
-  if (cursor.takeWords('IN', 'COHORT')) return not ? 'not in cohort' : 'in cohort';
-  if (cursor.takeWords('IN')) return not ? 'not in' : 'in';
+  if (cursor.acceptKeywords('BETWEEN')) return not ? 'not between' : 'between';
+  if (cursor.acceptKeywords('LIKE')) return not ? 'not like' : 'like';
+  if (cursor.acceptKeywords('ILIKE')) return not ? 'not ilike' : 'ilike';
+  if (cursor.acceptKeywords('IN', 'COHORT')) return not ? 'not in cohort' : 'in cohort';
+  if (cursor.acceptKeywords('IN')) return not ? 'not in' : 'in';
   return undefined;
 }
 
@@ -49,10 +49,11 @@ const negatable = (word: string | undefined): boolean =>
 const sums: readonly ArithmeticOperator[] = ['+', '-', '||'];
 const products: readonly ArithmeticOperator[] = ['*', '/', '%'];
 
-export const takeSum = (cursor: Cursor): ArithmeticOperator | undefined => takeOneOf(cursor, sums);
-export const takeProduct = (cursor: Cursor): ArithmeticOperator | undefined => takeOneOf(cursor, products);
+export const acceptSum = (cursor: Cursor): ArithmeticOperator | undefined => acceptOneOf(cursor, sums);
+export const acceptProduct = (cursor: Cursor): ArithmeticOperator | undefined =>
+  acceptOneOf(cursor, products);
 
-const takeOneOf = (
+const acceptOneOf = (
   cursor: Cursor,
   operators: readonly ArithmeticOperator[],
-): ArithmeticOperator | undefined => operators.find((operator) => cursor.takeSymbol(operator));
+): ArithmeticOperator | undefined => operators.find((operator) => cursor.acceptSymbol(operator));

@@ -3,8 +3,8 @@ import { type Cursor } from './cursor.ts';
 
 /** ORDER BY with its items, or an empty list where it does not stand. */
 export function optionalOrderBy(cursor: Cursor): readonly OrderItem[] {
-  if (!cursor.takeWords('ORDER')) return [];
-  cursor.expectWords('BY');
+  if (!cursor.acceptKeywords('ORDER')) return [];
+  cursor.expectKeywords('BY');
   return cursor.list(() => orderItem(cursor));
 }
 
@@ -12,27 +12,27 @@ export function optionalOrderBy(cursor: Cursor): readonly OrderItem[] {
 export function orderItem(cursor: Cursor): OrderItem {
   const { start } = cursor.token;
   const expression = cursor.grammar.expression(cursor);
-  const descending = cursor.takeWords('DESC') || cursor.takeWords('DESCENDING');
-  if (!descending && !cursor.takeWords('ASC')) cursor.takeWords('ASCENDING');
-  const nulls = nullsPlace(cursor);
-  if (cursor.atWords('COLLATE'))
+  const descending = cursor.acceptKeywords('DESC') || cursor.acceptKeywords('DESCENDING');
+  if (!descending && !cursor.acceptKeywords('ASC')) cursor.acceptKeywords('ASCENDING');
+  const nulls = nullsOrder(cursor);
+  if (cursor.peekKeywords('COLLATE'))
     throw cursor.error('COLLATE is not supported; texts are compared by their bytes.');
   const fill = optionalFill(cursor);
   return cursor.node<OrderItem>(start, { kind: 'order_item', expression, descending, nulls, fill });
 }
 
-function nullsPlace(cursor: Cursor): 'first' | 'last' | null {
-  if (!cursor.takeWords('NULLS')) return null;
-  if (cursor.takeWords('FIRST')) return 'first';
-  if (cursor.takeWords('LAST')) return 'last';
+function nullsOrder(cursor: Cursor): 'first' | 'last' | null {
+  if (!cursor.acceptKeywords('NULLS')) return null;
+  if (cursor.acceptKeywords('FIRST')) return 'first';
+  if (cursor.acceptKeywords('LAST')) return 'last';
   throw cursor.unexpected('FIRST or LAST', ['FIRST', 'LAST']);
 }
 
 function optionalFill(cursor: Cursor): Fill | null {
   const { start } = cursor.token;
-  if (!cursor.takeWords('WITH', 'FILL')) return null;
+  if (!cursor.acceptKeywords('WITH', 'FILL')) return null;
   const bound = (word: string): Expression | null =>
-    cursor.takeWords(word) ? cursor.grammar.expression(cursor) : null;
+    cursor.acceptKeywords(word) ? cursor.grammar.expression(cursor) : null;
   return cursor.node<Fill>(start, {
     kind: 'fill',
     from: bound('FROM'),

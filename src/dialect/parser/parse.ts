@@ -1,5 +1,5 @@
 import type { Expression, OrderItem, Query } from '../ast.ts';
-import { otherStatements } from '../keywords.ts';
+import { nonSelectStatements } from '../keywords.ts';
 import { defaultLimits, type ParseLimits } from '../limits.ts';
 import { Cursor, type Grammar } from './cursor.ts';
 import { expression } from './expressions.ts';
@@ -15,10 +15,10 @@ const grammar: Grammar = { expression, query };
  * and functions exist is resolved later.
  */
 export function parseQuery(text: string, limits: ParseLimits = defaultLimits): Query {
-  return whole(text, limits, (cursor) => {
-    refuseOtherStatements(cursor);
+  return parseWhole(text, limits, (cursor) => {
+    rejectOtherStatements(cursor);
     const read = query(cursor);
-    if (cursor.takeSymbol(';') && !cursor.atKind('end'))
+    if (cursor.acceptSymbol(';') && !cursor.peekKind('end'))
       throw cursor.error(
         'Only one query can be run at a time.',
         cursor.token,
@@ -30,29 +30,29 @@ export function parseQuery(text: string, limits: ParseLimits = defaultLimits): Q
 
 /** Parses a condition or a value, such as an entry of `where` or a breakdown. */
 export function parseExpression(text: string, limits: ParseLimits = defaultLimits): Expression {
-  return whole(text, limits, expression);
+  return parseWhole(text, limits, expression);
 }
 
 /** Parses an entry of `select`: an expression that may have a name, or a star. */
 export function parseSelectItem(text: string, limits: ParseLimits = defaultLimits): Expression {
-  return whole(text, limits, selectItem);
+  return parseWhole(text, limits, selectItem);
 }
 
 /** Parses an entry of `orderBy`. */
 export function parseOrderItem(text: string, limits: ParseLimits = defaultLimits): OrderItem {
-  return whole(text, limits, orderItem);
+  return parseWhole(text, limits, orderItem);
 }
 
-function whole<Result>(text: string, limits: ParseLimits, rule: (cursor: Cursor) => Result): Result {
+function parseWhole<Result>(text: string, limits: ParseLimits, rule: (cursor: Cursor) => Result): Result {
   const cursor = new Cursor(text, grammar, limits);
   const result = rule(cursor);
-  if (!cursor.atKind('end')) throw cursor.unexpected('an operator, a clause or the end of the query');
+  if (!cursor.peekKind('end')) throw cursor.unexpected('an operator, a clause or the end of the query');
   return result;
 }
 
-function refuseOtherStatements(cursor: Cursor): void {
+function rejectOtherStatements(cursor: Cursor): void {
   const { token } = cursor;
   if (token.kind === 'end') throw cursor.error('The query is empty.', token, 'Write a SELECT.');
-  if (token.kind === 'word' && otherStatements.has(token.upper))
+  if (token.kind === 'word' && nonSelectStatements.has(token.upper))
     throw cursor.error(`Only SELECT is supported; found ${token.upper}.`, token);
 }

@@ -5,10 +5,10 @@ import { anyName } from './names.ts';
 import { star } from './stars.ts';
 import { typeName } from './type_names.ts';
 
-const whatMember = 'the name of a property behind the point';
+const expectedMember = 'the name of a property behind the point';
 
 /** Parts of a name with points in it: more than any table has. */
-const longestPath = 64;
+const maxPathLength = 64;
 
 /** What may follow a value as often as one likes: `.name`, `.1`, `.*`, `[1]`, `[1:2]`, `?.name` and `::type`. */
 export function postfixes(cursor: Cursor, value: Expression): Expression {
@@ -21,18 +21,18 @@ export function postfixes(cursor: Cursor, value: Expression): Expression {
 }
 
 function postfix(cursor: Cursor, object: Expression): Expression | undefined {
-  if (cursor.takeSymbol('.')) return afterPoint(cursor, object);
-  if (cursor.takeSymbol('?.')) {
-    if (cursor.takeSymbol('[')) return inBrackets(cursor, object, true);
+  if (cursor.acceptSymbol('.')) return afterDot(cursor, object);
+  if (cursor.acceptSymbol('?.')) {
+    if (cursor.acceptSymbol('[')) return indexOrSlice(cursor, object, true);
     return cursor.node<Member>(object.start, {
       kind: 'member',
       object,
-      name: anyName(cursor, whatMember),
+      name: anyName(cursor, expectedMember),
       nullish: true,
     });
   }
-  if (cursor.takeSymbol('[')) return inBrackets(cursor, object, false);
-  if (cursor.takeSymbol('::'))
+  if (cursor.acceptSymbol('[')) return indexOrSlice(cursor, object, false);
+  if (cursor.acceptSymbol('::'))
     return cursor.node<Cast>(object.start, {
       kind: 'cast',
       operand: object,
@@ -42,31 +42,31 @@ function postfix(cursor: Cursor, object: Expression): Expression | undefined {
   return undefined;
 }
 
-function afterPoint(cursor: Cursor, object: Expression): Expression {
-  if (cursor.atKind('number')) {
+function afterDot(cursor: Cursor, object: Expression): Expression {
+  if (cursor.peekKind('number')) {
     const position: NumberLiteral = numberLiteral(cursor);
     return cursor.node<Element>(object.start, { kind: 'element', object, position });
   }
-  if (cursor.atSymbol('*') && object.kind === 'field') return star(cursor, object.start, object.path);
-  const name = anyName(cursor, whatMember);
-  if (cursor.atSymbol('('))
+  if (cursor.peekSymbol('*') && object.kind === 'field') return star(cursor, object.start, object.path);
+  const name = anyName(cursor, expectedMember);
+  if (cursor.peekSymbol('('))
     throw cursor.error(
       'The name of a function has no point in it.',
       { start: object.start, end: name.end },
       `Write ${name.text}(…).`,
     );
-  if (object.kind === 'field' && object.path.length === longestPath)
-    throw cursor.error(`A name may have at most ${longestPath} parts.`, name);
+  if (object.kind === 'field' && object.path.length === maxPathLength)
+    throw cursor.error(`A name may have at most ${maxPathLength} parts.`, name);
   if (object.kind === 'field')
     return cursor.node<Field>(object.start, { kind: 'field', path: [...object.path, name] });
   return cursor.node<Member>(object.start, { kind: 'member', object, name, nullish: false });
 }
 
 /** An index or a slice, behind its opening bracket. */
-function inBrackets(cursor: Cursor, object: Expression, nullish: boolean): Expression {
-  const from = cursor.atSymbol(':') ? null : cursor.grammar.expression(cursor);
-  if (!nullish && cursor.takeSymbol(':')) {
-    const to = cursor.atSymbol(']') ? null : cursor.grammar.expression(cursor);
+function indexOrSlice(cursor: Cursor, object: Expression, nullish: boolean): Expression {
+  const from = cursor.peekSymbol(':') ? null : cursor.grammar.expression(cursor);
+  if (!nullish && cursor.acceptSymbol(':')) {
+    const to = cursor.peekSymbol(']') ? null : cursor.grammar.expression(cursor);
     cursor.expectSymbol(']');
     return cursor.node<Slice>(object.start, { kind: 'slice', object, from, to });
   }

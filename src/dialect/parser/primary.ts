@@ -1,9 +1,9 @@
 import type { Expression, Field, Subquery, Tuple } from '../ast.ts';
-import { likelyNames, operatorFunctions, reservedWords } from '../keywords.ts';
+import { commonNameKeywords, operatorFunctions, reservedWords } from '../keywords.ts';
 import { item } from './aliases.ts';
 import { call } from './calls.ts';
-import { type Cursor, wordOf } from './cursor.ts';
-import { atLambda, lambda } from './lambdas.ts';
+import { type Cursor, keywordOf } from './cursor.ts';
+import { peekLambda, lambda } from './lambdas.ts';
 import {
   array,
   braces,
@@ -11,17 +11,17 @@ import {
   stringLiteral,
   template,
   timeLiteral,
-  wordLiteral,
+  keywordLiteral,
 } from './literals.ts';
-import { takeName } from './names.ts';
-import { atBracketedQuery } from './query_brackets.ts';
-import { caseExpression, cast, columns, extract, interval, trim } from './word_expressions.ts';
+import { readName } from './names.ts';
+import { peekParenthesizedQuery } from './parenthesized_query.ts';
+import { caseExpression, cast, columns, extract, interval, trim } from './keyword_expressions.ts';
 
-const whatValue = 'an expression';
+const expectedValue = 'an expression';
 
 /** A value without the operators round it. `amountOf` reads the amount of an INTERVAL. */
 export function primary(cursor: Cursor, amountOf: (cursor: Cursor) => Expression): Expression {
-  if (atLambda(cursor)) return lambda(cursor);
+  if (peekLambda(cursor)) return lambda(cursor);
   const { token } = cursor;
   switch (token.kind) {
     case 'number':
@@ -33,37 +33,37 @@ export function primary(cursor: Cursor, amountOf: (cursor: Cursor) => Expression
     case 'quoted_name':
       return fieldOrCall(cursor);
     case 'word':
-      return wordExpression(cursor, amountOf);
+      return keywordExpression(cursor, amountOf);
     case 'symbol':
       return symbolExpression(cursor);
     case 'template_text':
     case 'template_end':
     case 'invalid':
     case 'end':
-      throw cursor.unexpected(whatValue);
+      throw cursor.unexpected(expectedValue);
   }
 }
 
 function symbolExpression(cursor: Cursor): Expression {
-  if (cursor.atSymbol('(')) return brackets(cursor);
-  if (cursor.atSymbol('[')) return array(cursor);
-  if (cursor.atSymbol('{')) return braces(cursor);
-  if (cursor.atSymbol('<') && cursor.peek(1).kind === 'word')
+  if (cursor.peekSymbol('(')) return parentheses(cursor);
+  if (cursor.peekSymbol('[')) return array(cursor);
+  if (cursor.peekSymbol('{')) return braces(cursor);
+  if (cursor.peekSymbol('<') && cursor.peek(1).kind === 'word')
     throw cursor.error(
       'Tags such as <Sparkline … /> are not supported.',
       cursor.token,
       'Call a function instead.',
     );
-  if (cursor.atSymbol('*'))
+  if (cursor.peekSymbol('*'))
     throw cursor.error('`*` stands only in SELECT, in COLUMNS() and in the brackets of a call.');
-  throw cursor.unexpected(whatValue);
+  throw cursor.unexpected(expectedValue);
 }
 
-function wordExpression(cursor: Cursor, amountOf: (cursor: Cursor) => Expression): Expression {
-  const word = wordOf(cursor.token) ?? '';
-  if (!cursor.atSymbol('(', 1)) {
-    if (word === 'ARRAY' && cursor.atSymbol('[', 1)) return array(cursor);
-    const literal = wordLiteral(cursor) ?? timeLiteral(cursor);
+function keywordExpression(cursor: Cursor, amountOf: (cursor: Cursor) => Expression): Expression {
+  const word = keywordOf(cursor.token) ?? '';
+  if (!cursor.peekSymbol('(', 1)) {
+    if (word === 'ARRAY' && cursor.peekSymbol('[', 1)) return array(cursor);
+    const literal = keywordLiteral(cursor) ?? timeLiteral(cursor);
     if (literal !== undefined) return literal;
   }
   if (word === 'CASE') return caseExpression(cursor);
@@ -80,41 +80,41 @@ function wordExpression(cursor: Cursor, amountOf: (cursor: Cursor) => Expression
 /** A name with brackets behind it is a call, without them the beginning of a field. */
 function fieldOrCall(cursor: Cursor): Expression {
   const { token } = cursor;
-  const isCall = cursor.atSymbol('(', 1);
+  const isCall = cursor.peekSymbol('(', 1);
   if (token.kind === 'word' && reservedWords.has(token.upper)) {
     if (!isCall || !operatorFunctions.has(token.upper)) throw keywordAsValue(cursor);
   }
-  const name = takeName(cursor);
+  const name = readName(cursor);
   if (isCall) return call(cursor, name);
   return cursor.node<Field>(token.start, { kind: 'field', path: [name] });
 }
 
 function keywordAsValue(cursor: Cursor): Error {
   const { token } = cursor;
-  if (cursor.atWords('SELECT') || cursor.atWords('WITH'))
+  if (cursor.peekKeywords('SELECT') || cursor.peekKeywords('WITH'))
     return cursor.error(
-      `Expected ${whatValue}, found a query.`,
+      `Expected ${expectedValue}, found a query.`,
       token,
       'A query inside an expression stands in brackets.',
     );
   return cursor.error(
-    `Expected ${whatValue}, found the keyword \`${token.text}\`.`,
+    `Expected ${expectedValue}, found the keyword \`${token.text}\`.`,
     token,
-    likelyNames.has(wordOf(token) ?? '')
+    commonNameKeywords.has(keywordOf(token) ?? '')
       ? `A column with this name stands in backticks: \`${token.text}\`.`
       : null,
   );
 }
 
 /** A query, an expression or a tuple in brackets. */
-function brackets(cursor: Cursor): Expression {
+function parentheses(cursor: Cursor): Expression {
   const { start } = cursor.token;
-  if (atBracketedQuery(cursor)) {
-    const query = cursor.bracketed(() => cursor.grammar.query(cursor));
+  if (peekParenthesizedQuery(cursor)) {
+    const query = cursor.parenthesized(() => cursor.grammar.query(cursor));
     return cursor.node<Subquery>(start, { kind: 'subquery', query });
   }
   cursor.advance();
-  if (cursor.atSymbol(')'))
+  if (cursor.peekSymbol(')'))
     throw cursor.error(
       'These brackets are empty.',
       { start, end: cursor.token.end },
@@ -122,9 +122,9 @@ function brackets(cursor: Cursor): Expression {
     );
   const items = [item(cursor)];
   let isTuple = false;
-  while (cursor.takeSymbol(',')) {
+  while (cursor.acceptSymbol(',')) {
     isTuple = true;
-    if (cursor.atSymbol(')')) break;
+    if (cursor.peekSymbol(')')) break;
     items.push(item(cursor));
   }
   cursor.expectSymbol(')', '`,` or `)`');

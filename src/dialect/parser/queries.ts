@@ -1,32 +1,32 @@
 import type { Query, SetOperation, SetOperator } from '../ast.ts';
 import type { Cursor } from './cursor.ts';
-import { optionalLimit } from './limits_clause.ts';
+import { optionalLimit } from './limit_clauses.ts';
 import { optionalOrderBy } from './order_items.ts';
-import { refuseMisplacedClause } from './refusals.ts';
+import { rejectMisplacedClause } from './unsupported_clauses.ts';
 import { select } from './select.ts';
 
 /** A query of a set operation; in brackets it is a unit that no other operator goes on with. */
 interface Operand {
   readonly query: Query;
-  readonly bracketed: boolean;
+  readonly parenthesized: boolean;
 }
 
 /** A SELECT, or several joined by UNION, EXCEPT and INTERSECT, of which the last binds tightest. */
 export function query(cursor: Cursor): Query {
   return cursor.nested(() => {
     const { start } = cursor.token;
-    const { query: whole, bracketed } = chain(cursor, start, takeUnion, (inner) =>
-      chain(inner, inner.token.start, takeIntersect, operand),
+    const { query: whole, parenthesized } = chain(cursor, start, acceptUnion, (inner) =>
+      chain(inner, inner.token.start, acceptIntersect, operand),
     );
-    if (!bracketed || !atTail(cursor)) return whole;
+    if (!parenthesized || !peekTail(cursor)) return whole;
     if (whole.kind !== 'set_operation' || whole.start !== start)
       throw cursor.error('ORDER BY and LIMIT of a query in brackets stand inside them.');
     return withTail(cursor, whole);
   });
 }
 
-const atTail = (cursor: Cursor): boolean =>
-  cursor.atWords('ORDER') || cursor.atWords('LIMIT') || cursor.atWords('OFFSET');
+const peekTail = (cursor: Cursor): boolean =>
+  cursor.peekKeywords('ORDER') || cursor.peekKeywords('LIMIT') || cursor.peekKeywords('OFFSET');
 
 /** ORDER BY and LIMIT of a whole set operation, whose last query stands in brackets. */
 function withTail(cursor: Cursor, { kind, operator, operands, start }: SetOperation): SetOperation {
@@ -39,12 +39,12 @@ function withTail(cursor: Cursor, { kind, operator, operands, start }: SetOperat
 function chain(
   cursor: Cursor,
   start: number,
-  take: (cursor: Cursor) => SetOperator | undefined,
+  accept: (cursor: Cursor) => SetOperator | undefined,
   next: (cursor: Cursor) => Operand,
 ): Operand {
   let last = next(cursor);
   let left = last.query;
-  let operator = take(cursor);
+  let operator = accept(cursor);
   if (operator === undefined) return last;
   while (operator !== undefined) {
     const joined: SetOperator = operator;
@@ -52,7 +52,7 @@ function chain(
     do {
       last = next(cursor);
       operands.push(last.query);
-      operator = take(cursor);
+      operator = accept(cursor);
     } while (operator === joined);
     left = cursor.node<SetOperation>(start, {
       kind: 'set_operation',
@@ -62,37 +62,37 @@ function chain(
       limit: null,
     });
   }
-  return { query: left, bracketed: last.bracketed };
+  return { query: left, parenthesized: last.parenthesized };
 }
 
 function operand(cursor: Cursor): Operand {
-  if (!cursor.atSymbol('(')) return { query: selectOf(cursor), bracketed: false };
-  return { query: cursor.bracketed(() => cursor.grammar.query(cursor)), bracketed: true };
+  if (!cursor.peekSymbol('(')) return { query: selectOf(cursor), parenthesized: false };
+  return { query: cursor.parenthesized(() => cursor.grammar.query(cursor)), parenthesized: true };
 }
 
 function selectOf(cursor: Cursor): Query {
-  if (!cursor.atWords('SELECT') && !cursor.atWords('WITH'))
+  if (!cursor.peekKeywords('SELECT') && !cursor.peekKeywords('WITH'))
     throw cursor.unexpected('SELECT', ['SELECT', 'WITH']);
   const read = select(cursor);
-  refuseMisplacedClause(cursor);
+  rejectMisplacedClause(cursor);
   return read;
 }
 
-function takeUnion(cursor: Cursor): SetOperator | undefined {
-  if (cursor.takeWords('UNION')) return isAll(cursor, false) ? 'union all' : 'union distinct';
-  if (cursor.takeWords('EXCEPT')) return isAll(cursor, true) ? 'except all' : 'except distinct';
+function acceptUnion(cursor: Cursor): SetOperator | undefined {
+  if (cursor.acceptKeywords('UNION')) return isAll(cursor, false) ? 'union all' : 'union distinct';
+  if (cursor.acceptKeywords('EXCEPT')) return isAll(cursor, true) ? 'except all' : 'except distinct';
   return undefined;
 }
 
-function takeIntersect(cursor: Cursor): SetOperator | undefined {
-  if (!cursor.takeWords('INTERSECT')) return undefined;
+function acceptIntersect(cursor: Cursor): SetOperator | undefined {
+  if (!cursor.acceptKeywords('INTERSECT')) return undefined;
   return isAll(cursor, true) ? 'intersect all' : 'intersect distinct';
 }
 
 /** Without a word, EXCEPT and INTERSECT count equal rows, as they do for the engine that analysts know. */
 function isAll(cursor: Cursor, otherwise: boolean): boolean {
-  const all = cursor.takeWords('ALL') || (!cursor.takeWords('DISTINCT') && otherwise);
-  if (cursor.atWords('BY', 'NAME'))
+  const all = cursor.acceptKeywords('ALL') || (!cursor.acceptKeywords('DISTINCT') && otherwise);
+  if (cursor.peekKeywords('BY', 'NAME'))
     throw cursor.error('BY NAME is not supported: queries are joined by the order of their columns.');
   return all;
 }

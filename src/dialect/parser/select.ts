@@ -3,10 +3,10 @@ import { aliasOf, item } from './aliases.ts';
 import type { Cursor } from './cursor.ts';
 import { from } from './from.ts';
 import { optionalGroupBy } from './group_by.ts';
-import { limitClauses } from './limits_clause.ts';
+import { limitClauses } from './limit_clauses.ts';
 import { anyName, optionalAlias, plainName } from './names.ts';
 import { optionalOrderBy } from './order_items.ts';
-import { refuseClause, refuseTop } from './refusals.ts';
+import { rejectUnsupportedClause, rejectTop } from './unsupported_clauses.ts';
 import { star } from './stars.ts';
 import { optionalWindows } from './windows.ts';
 
@@ -14,11 +14,11 @@ import { optionalWindows } from './windows.ts';
 export function select(cursor: Cursor): Select {
   const { start } = cursor.token;
   const ctes = optionalCtes(cursor);
-  cursor.expectWords('SELECT');
-  refuseTop(cursor);
+  cursor.expectKeywords('SELECT');
+  rejectTop(cursor);
   const { distinct, distinctOn } = optionalDistinct(cursor);
   const columns = selectItems(cursor);
-  const read = cursor.takeWords('FROM') ? from(cursor) : null;
+  const read = cursor.acceptKeywords('FROM') ? from(cursor) : null;
   const arrayJoin = optionalArrayJoin(cursor);
   const prewhere = optionalClause(cursor, 'PREWHERE');
   const where = optionalClause(cursor, 'WHERE');
@@ -28,7 +28,7 @@ export function select(cursor: Cursor): Select {
   const windows = optionalWindows(cursor);
   const orderBy = optionalOrderBy(cursor);
   const { limitBy, limit } = limitClauses(cursor);
-  refuseClause(cursor, 'end');
+  rejectUnsupportedClause(cursor, 'end');
   return cursor.node<Select>(start, {
     kind: 'select',
     ctes,
@@ -50,11 +50,11 @@ export function select(cursor: Cursor): Select {
 }
 
 function optionalCtes(cursor: Cursor): readonly Cte[] {
-  if (!cursor.takeWords('WITH')) return [];
-  if (cursor.atWords('RECURSIVE')) throw cursor.error('WITH RECURSIVE is not supported.');
+  if (!cursor.acceptKeywords('WITH')) return [];
+  if (cursor.peekKeywords('RECURSIVE')) throw cursor.error('WITH RECURSIVE is not supported.');
   return cursor.list(
     () => cte(cursor),
-    () => cursor.atWords('SELECT'),
+    () => cursor.peekKeywords('SELECT'),
   );
 }
 
@@ -62,17 +62,17 @@ function optionalCtes(cursor: Cursor): readonly Cte[] {
 function cte(cursor: Cursor): Cte {
   const { start } = cursor.token;
   const { kind } = cursor.token;
-  const isNamed = (kind === 'word' || kind === 'quoted_name') && isAsBracket(cursor);
+  const isNamed = (kind === 'word' || kind === 'quoted_name') && peekAsQuery(cursor);
   if (isNamed) {
     const name = plainName(cursor, 'the name of a CTE');
-    cursor.expectWords('AS');
-    refuseClause(cursor, 'cte');
-    const query = cursor.bracketed(() => cursor.grammar.query(cursor));
+    cursor.expectKeywords('AS');
+    rejectUnsupportedClause(cursor, 'cte');
+    const query = cursor.parenthesized(() => cursor.grammar.query(cursor));
     return cursor.node<QueryCte>(start, { kind: 'query_cte', name, query });
   }
   const expression = cursor.grammar.expression(cursor);
-  cursor.expectWords('AS');
-  if (cursor.atSymbol('('))
+  cursor.expectKeywords('AS');
+  if (cursor.peekSymbol('('))
     throw cursor.error('The columns of a CTE are named inside its query.', {
       start: expression.start,
       end: expression.end,
@@ -84,31 +84,31 @@ function cte(cursor: Cursor): Cte {
   });
 }
 
-function isAsBracket(cursor: Cursor): boolean {
+function peekAsQuery(cursor: Cursor): boolean {
   const token = cursor.peek(1);
   if (token.kind !== 'word' || token.upper !== 'AS') return false;
   const next = cursor.peek(2);
-  return cursor.atSymbol('(', 2) || (next.kind === 'word' && ['MATERIALIZED', 'NOT'].includes(next.upper));
+  return cursor.peekSymbol('(', 2) || (next.kind === 'word' && ['MATERIALIZED', 'NOT'].includes(next.upper));
 }
 
 function optionalDistinct(cursor: Cursor): Pick<Select, 'distinct' | 'distinctOn'> {
-  if (!cursor.takeWords('DISTINCT')) return { distinct: false, distinctOn: [] };
-  if (!cursor.takeWords('ON')) return { distinct: true, distinctOn: [] };
-  return { distinct: true, distinctOn: cursor.bracketed(() => cursor.list(() => item(cursor))) };
+  if (!cursor.acceptKeywords('DISTINCT')) return { distinct: false, distinctOn: [] };
+  if (!cursor.acceptKeywords('ON')) return { distinct: true, distinctOn: [] };
+  return { distinct: true, distinctOn: cursor.parenthesized(() => cursor.list(() => item(cursor))) };
 }
 
 function selectItems(cursor: Cursor): readonly Expression[] {
-  if (cursor.atWords('FROM'))
+  if (cursor.peekKeywords('FROM'))
     throw cursor.error('SELECT lists no columns.', cursor.token, 'Write `*` for all of them.');
   return cursor.list(
     () => selectItem(cursor),
-    () => cursor.atWords('FROM') || cursor.atKind('end'),
+    () => cursor.peekKeywords('FROM') || cursor.peekKind('end'),
   );
 }
 
 /** A column of SELECT, whose name may stand behind it without AS. */
 export function selectItem(cursor: Cursor): Expression {
-  if (cursor.atSymbol('*')) return star(cursor, cursor.token.start, []);
+  if (cursor.peekSymbol('*')) return star(cursor, cursor.token.start, []);
   const expression = cursor.grammar.expression(cursor);
   if (expression.kind === 'star') return expression;
   const name = optionalAlias(cursor, 'a name for this column');
@@ -118,14 +118,15 @@ export function selectItem(cursor: Cursor): Expression {
 
 function optionalArrayJoin(cursor: Cursor): ArrayJoin | null {
   const { start } = cursor.token;
-  const left = cursor.takeWords('LEFT', 'ARRAY', 'JOIN');
-  if (!left && !cursor.takeWords('INNER', 'ARRAY', 'JOIN') && !cursor.takeWords('ARRAY', 'JOIN')) return null;
+  const left = cursor.acceptKeywords('LEFT', 'ARRAY', 'JOIN');
+  if (!left && !cursor.acceptKeywords('INNER', 'ARRAY', 'JOIN') && !cursor.acceptKeywords('ARRAY', 'JOIN'))
+    return null;
   const items = cursor.list(() => item(cursor));
   return cursor.node<ArrayJoin>(start, { kind: 'array_join', left, items });
 }
 
 function optionalClause(cursor: Cursor, word: string): Expression | null {
-  if (!cursor.takeWords(word)) return null;
+  if (!cursor.acceptKeywords(word)) return null;
   const expression = cursor.grammar.expression(cursor);
   return aliasOf(cursor, expression) ?? expression;
 }

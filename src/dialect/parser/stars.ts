@@ -5,37 +5,37 @@ import type { Cursor } from './cursor.ts';
 /** `*` with what it leaves out and replaces; `table` is what stands before it and its point. */
 export function star(cursor: Cursor, start: number, table: readonly Name[]): Star {
   cursor.expectSymbol('*');
-  const exclude = atExclude(cursor) ? excluded(cursor) : [];
-  const replace = cursor.atWords('REPLACE') && cursor.atSymbol('(', 1) ? replaced(cursor) : [];
+  const exclude = peekExclude(cursor) ? excluded(cursor) : [];
+  const replace = cursor.peekKeywords('REPLACE') && cursor.peekSymbol('(', 1) ? replaced(cursor) : [];
   return cursor.node<Star>(start, { kind: 'star', table, exclude, replace });
 }
 
 /** EXCEPT may also join another query. */
-function atExclude(cursor: Cursor): boolean {
-  if (!cursor.atSymbol('(', 1)) return false;
-  if (cursor.atWords('EXCLUDE')) return true;
+function peekExclude(cursor: Cursor): boolean {
+  if (!cursor.peekSymbol('(', 1)) return false;
+  if (cursor.peekKeywords('EXCLUDE')) return true;
   const inner = cursor.peek(2);
   const isQuery =
     inner.kind === 'word' ? inner.upper === 'SELECT' || inner.upper === 'WITH' : inner.kind !== 'quoted_name';
-  return cursor.atWords('EXCEPT') && !isQuery;
+  return cursor.peekKeywords('EXCEPT') && !isQuery;
 }
 
 function excluded(cursor: Cursor): readonly Name[] {
   cursor.advance();
-  return cursor.bracketed(() =>
+  return cursor.parenthesized(() =>
     cursor.list(
       () => plainName(cursor, 'the name of a column to leave out'),
-      () => cursor.atSymbol(')'),
+      () => cursor.peekSymbol(')'),
     ),
   );
 }
 
 function replaced(cursor: Cursor): readonly Alias[] {
   cursor.advance();
-  return cursor.bracketed(() =>
+  return cursor.parenthesized(() =>
     cursor.list(() => {
       const expression = cursor.grammar.expression(cursor);
-      cursor.expectWords('AS');
+      cursor.expectKeywords('AS');
       const name = aliasName(cursor, 'the name of the column to replace');
       return cursor.node<Alias>(expression.start, { kind: 'alias', expression, name });
     }),

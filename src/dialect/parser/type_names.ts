@@ -2,22 +2,22 @@ import type { NamedType, NumberLiteral, StringLiteral, TypeName } from '../ast.t
 import type { Cursor } from './cursor.ts';
 import { anyName } from './names.ts';
 
-const whatType = 'the name of a type, such as String, Int64, Float64, DateTime or Array(String)';
+const expectedType = 'the name of a type, such as String, Int64, Float64, DateTime or Array(String)';
 
 /** The type of a cast. `Int64[]` is `Array(Int64)`. */
 export function typeName(cursor: Cursor): TypeName {
   return cursor.nested(() => {
     const { start } = cursor.token;
-    const name = anyName(cursor, whatType);
+    const name = anyName(cursor, expectedType);
     let type: TypeName = cursor.node<TypeName>(start, {
       kind: 'type',
       name,
       arguments: typeArguments(cursor),
     });
-    while (cursor.atSymbol('[') && cursor.atSymbol(']', 1)) {
+    while (cursor.peekSymbol('[') && cursor.peekSymbol(']', 1)) {
       cursor.advance();
       cursor.advance();
-      const array = { kind: 'name', text: 'Array', start, end: cursor.lastEnd } as const;
+      const array = { kind: 'name', text: 'Array', start, end: cursor.previousEnd } as const;
       type = cursor.node<TypeName>(start, { kind: 'type', name: array, arguments: [type] });
     }
     return type;
@@ -25,11 +25,11 @@ export function typeName(cursor: Cursor): TypeName {
 }
 
 function typeArguments(cursor: Cursor): TypeName['arguments'] {
-  if (!cursor.atSymbol('(')) return [];
-  return cursor.bracketed(() =>
+  if (!cursor.peekSymbol('(')) return [];
+  return cursor.parenthesized(() =>
     cursor.list(
       () => typeArgument(cursor),
-      () => cursor.atSymbol(')'),
+      () => cursor.peekSymbol(')'),
     ),
   );
 }
@@ -46,6 +46,6 @@ function typeArgument(cursor: Cursor): TypeName | NamedType | NumberLiteral | St
   }
   const following = cursor.peek(1);
   if (following.kind !== 'word' && following.kind !== 'quoted_name') return typeName(cursor);
-  const name = anyName(cursor, whatType);
+  const name = anyName(cursor, expectedType);
   return cursor.node<NamedType>(token.start, { kind: 'named_type', name, type: typeName(cursor) });
 }

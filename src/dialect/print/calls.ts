@@ -1,5 +1,5 @@
 import type { Call, Expression } from '../ast.ts';
-import { level } from './levels.ts';
+import { precedence } from './precedence.ts';
 import { printFunctionName, printName, quoteName } from './names.ts';
 import type { Printer } from './printer.ts';
 import { printWindow } from './windows.ts';
@@ -12,7 +12,7 @@ export function printCall(printer: Printer, call: Call): string {
   const inside = `${distinct ? 'DISTINCT ' : ''}${printArguments(printer, call.arguments)}${order}`;
   const behind = [
     nulls === null ? '' : ` ${nulls.toUpperCase()} NULLS`,
-    filter === null ? '' : ` FILTER (WHERE ${printer.expression(filter, level.any)})`,
+    filter === null ? '' : ` FILTER (WHERE ${printer.expression(filter, precedence.any)})`,
     over === null ? '' : ` OVER ${over.kind === 'name' ? printName(over) : printWindow(printer, over)}`,
   ];
   return `${functionName(call)}${first}(${inside})${behind.join('')}`;
@@ -26,7 +26,7 @@ function functionName(call: Call): string {
     call.arguments.every(({ kind }) => kind !== 'star' && kind !== 'alias') &&
     !call.distinct &&
     call.orderBy.length === 0 &&
-    [call.parameters, call.nulls, call.filter, call.over].every((member) => member === null);
+    [call.parameters, call.nulls, call.filter, call.over].every((clause) => clause === null);
   return isPlain ? call.name.text : quoteName(call.name);
 }
 
@@ -34,7 +34,7 @@ function functionName(call: Call): string {
 function printArguments(printer: Printer, items: readonly Expression[]): string {
   return items
     .map((item, index) => {
-      const text = printer.expression(item, level.item);
+      const text = printer.expression(item, precedence.item);
       return index > 0 && item.kind === 'lambda' && item.parameters.length === 1
         ? text.replace(/^(.*?) ->/, '($1) ->')
         : text;

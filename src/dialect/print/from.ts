@@ -1,5 +1,5 @@
 import type { From, Join, Name, Sample, Table } from '../ast.ts';
-import { level } from './levels.ts';
+import { precedence } from './precedence.ts';
 import { printMemberName, printName, printTableName } from './names.ts';
 import type { Printer } from './printer.ts';
 
@@ -8,7 +8,7 @@ export function printFrom(printer: Printer, from: From): string {
     case 'table':
       return printTable(from);
     case 'table_function': {
-      const read = from.arguments.map((argument) => printer.expression(argument, level.any)).join(', ');
+      const read = from.arguments.map((argument) => printer.expression(argument, precedence.any)).join(', ');
       return `${printTableName(from.name)}(${read})${printAlias(from.alias)}`;
     }
     case 'derived_table':
@@ -39,6 +39,7 @@ function printJoin(printer: Printer, { type, strictness, left, right, constraint
   const printed = printFrom(printer, right);
   const joined = `${printFrom(printer, left)} ${words.toUpperCase()} ${right.kind === 'join' ? `(${printed})` : printed}`;
   if (constraint === null) return joined;
-  if (constraint.kind === 'on') return `${joined} ON ${printer.expression(constraint.condition, level.any)}`;
+  if (constraint.kind === 'on')
+    return `${joined} ON ${printer.expression(constraint.condition, precedence.any)}`;
   return `${joined} USING (${constraint.columns.map(printName).join(', ')})`;
 }

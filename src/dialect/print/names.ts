@@ -1,6 +1,6 @@
 import type { Name } from '../ast.ts';
-import { neverBareAlias, operatorFunctions, quotedAsFirstName, reservedWords } from '../keywords.ts';
-import { writeQuoted } from '../quoted_text.ts';
+import { keywordsRequiringAs, operatorFunctions, quotedAsFirstName, reservedWords } from '../keywords.ts';
+import { writeQuoted } from '../quoting.ts';
 
 const plain = /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u;
 
@@ -14,7 +14,7 @@ const printed = (name: Name, keywords: ReadonlySet<string>): string =>
 export const printName = (name: Name): string => printed(name, reservedWords);
 
 /** The name of a table and what it is called: words that may follow it need quotes too. */
-export const printTableName = (name: Name): string => printed(name, neverBareAlias);
+export const printTableName = (name: Name): string => printed(name, keywordsRequiringAs);
 
 /** A name behind a point, where any word is a name. */
 export const printMemberName = (name: Name): string => printed(name, new Set());

@@ -1,11 +1,11 @@
 import type { Expression, Query } from '../ast.ts';
 import { printExpression as expressionText } from './expressions.ts';
-import { level } from './levels.ts';
+import { precedence } from './precedence.ts';
 import type { Printer } from './printer.ts';
 import { printOrderItem, printQuery as queryText } from './queries.ts';
 
 const printer: Printer = {
-  expression: (expression, needed) => expressionText(printer, expression, needed),
+  expression: (expression, minPrecedence) => expressionText(printer, expression, minPrecedence),
   query: (query) => queryText(printer, query),
   orderItem: (item) => printOrderItem(printer, item),
 };
@@ -14,4 +14,5 @@ const printer: Printer = {
 export const printQuery = (query: Query): string => queryText(printer, query);
 
 /** An expression, with its name if it has one, as canonical text. */
-export const printExpression = (expression: Expression): string => printer.expression(expression, level.item);
+export const printExpression = (expression: Expression): string =>
+  printer.expression(expression, precedence.item);

@@ -10,7 +10,7 @@ import type {
   SetOperation,
 } from '../ast.ts';
 import { printFrom } from './from.ts';
-import { level } from './levels.ts';
+import { precedence } from './precedence.ts';
 import { printName, printTableName } from './names.ts';
 import type { Printer } from './printer.ts';
 import { printWindow } from './windows.ts';
@@ -31,7 +31,7 @@ function printSetOperation(printer: Printer, { operator, operands, orderBy, limi
 
 function printSelect(printer: Printer, select: Select): string {
   const items = itemsOf(printer);
-  const any = (expression: Expression): string => printer.expression(expression, level.any);
+  const any = (expression: Expression): string => printer.expression(expression, precedence.any);
   const clause = (word: string, expression: Expression | null): string =>
     expression === null ? '' : `${word} ${any(expression)}`;
   const { ctes, distinctOn, arrayJoin, windows } = select;
@@ -61,11 +61,11 @@ function printSelect(printer: Printer, select: Select): string {
 const itemsOf =
   (printer: Printer) =>
   (items: readonly Expression[]): string =>
-    items.map((item) => printer.expression(item, level.item)).join(', ');
+    items.map((item) => printer.expression(item, precedence.item)).join(', ');
 
 function printCte(printer: Printer, cte: Cte): string {
   if (cte.kind === 'query_cte') return `${printName(cte.name)} AS (${printer.query(cte.query)})`;
-  return `${printer.expression(cte.expression, level.any)} AS ${printTableName(cte.name)}`;
+  return `${printer.expression(cte.expression, precedence.any)} AS ${printTableName(cte.name)}`;
 }
 
 function printGroupBy(printer: Printer, groupBy: GroupBy | null): string {
@@ -74,7 +74,7 @@ function printGroupBy(printer: Printer, groupBy: GroupBy | null): string {
     .map((item) =>
       item.kind === 'grouping_set'
         ? `(${itemsOf(printer)(item.items)})`
-        : printer.expression(item, level.item),
+        : printer.expression(item, precedence.item),
     )
     .join(', ');
   const totals = groupBy.withTotals ? ' WITH TOTALS' : '';
@@ -90,27 +90,27 @@ function printOrderBy(printer: Printer, items: readonly OrderItem[]): string {
 
 export function printOrderItem(printer: Printer, { expression, descending, nulls, fill }: OrderItem): string {
   const bound = (word: string, value: Expression | null): string =>
-    value === null ? '' : ` ${word} ${printer.expression(value, level.any)}`;
+    value === null ? '' : ` ${word} ${printer.expression(value, precedence.any)}`;
   const filled =
     fill === null
       ? ''
       : ` WITH FILL${bound('FROM', fill.from)}${bound('TO', fill.to)}${bound('STEP', fill.step)}`;
-  const place = nulls === null ? '' : ` NULLS ${nulls.toUpperCase()}`;
-  return `${printer.expression(expression, level.any)}${descending ? ' DESC' : ''}${place}${filled}`;
+  const nullsOrder = nulls === null ? '' : ` NULLS ${nulls.toUpperCase()}`;
+  return `${printer.expression(expression, precedence.any)}${descending ? ' DESC' : ''}${nullsOrder}${filled}`;
 }
 
 function printLimitBy(printer: Printer, limitBy: LimitBy | null): string {
   if (limitBy === null) return '';
   const { count, offset, by } = limitBy;
-  const from = offset === null ? '' : ` OFFSET ${printer.expression(offset, level.any)}`;
-  return `LIMIT ${printer.expression(count, level.any)}${from} BY ${itemsOf(printer)(by)}`;
+  const from = offset === null ? '' : ` OFFSET ${printer.expression(offset, precedence.any)}`;
+  return `LIMIT ${printer.expression(count, precedence.any)}${from} BY ${itemsOf(printer)(by)}`;
 }
 
 function printLimit(printer: Printer, limit: Limit | null): string {
   if (limit === null) return '';
   const { count, percent, offset, withTies } = limit;
   const first =
-    count === null ? '' : `LIMIT ${printer.expression(count, level.any)}${percent ? ' PERCENT' : ''}`;
-  const second = offset === null ? '' : `OFFSET ${printer.expression(offset, level.any)}`;
+    count === null ? '' : `LIMIT ${printer.expression(count, precedence.any)}${percent ? ' PERCENT' : ''}`;
+  const second = offset === null ? '' : `OFFSET ${printer.expression(offset, precedence.any)}`;
   return [first, second, withTies ? 'WITH TIES' : ''].filter((part) => part !== '').join(' ');
 }

@@ -1,6 +1,6 @@
-import { readableJson } from '../../source/json_property.ts';
+import { readableJson } from '../../sql/json_property.ts';
 import { typeOfColumn } from '../schema.ts';
-import { ownText, sql, type Sql } from '../sql.ts';
+import { rawSql, sql, type Sql } from '../sql.ts';
 
 /** Types that are read as they are stored, so that indexes are used. */
 const plainTypes: ReadonlySet<string> = new Set([
@@ -12,7 +12,7 @@ const plainTypes: ReadonlySet<string> = new Set([
 export function readColumn(column: Sql, postgresType: string): Sql | null {
   if (plainTypes.has(postgresType)) return null;
   // What PostgreSQL cannot read of it is replaced, so that no row makes a statement fail.
-  if (postgresType === 'json') return ownText(readableJson(column.key));
+  if (postgresType === 'json') return rawSql(readableJson(column.key));
   if (postgresType === 'timestamp without time zone') return sql`(${column} at time zone 'UTC')`;
   // By its text, so that 0.1 is 0.1.
   if (postgresType === 'real') return sql`${column}::text::float8`;

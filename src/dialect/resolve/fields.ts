@@ -1,22 +1,22 @@
 import type { Expression, Field, Name } from '../ast.ts';
 import { nearestName } from '../nearest_name.ts';
-import { writeQuoted } from '../quoted_text.ts';
+import { writeQuoted } from '../quoting.ts';
 import { tableNames } from './tables/tables.ts';
-import type { Member, Nested, Refused, Relation } from './relation.ts';
+import type { RelationField, NestedRow, UnsupportedField, Relation } from './relation.ts';
 import type { Scope } from './scope.ts';
 import type { Value } from './value.ts';
 
 /** What the beginning of a path names; `rest` are the parts behind it. */
-export type Resolved =
-  | ResolvedMember
+export type ResolvedName =
+  | ResolvedField
   | ({ readonly rest: readonly Name[] } & (
       | { readonly kind: 'value'; readonly value: Value }
       | { readonly kind: 'expression'; readonly expression: Expression }
     ));
 
-interface ResolvedMember {
-  readonly kind: 'member';
-  readonly member: Member;
+interface ResolvedField {
+  readonly kind: 'relation_field';
+  readonly relationField: RelationField;
   readonly name: Name;
   readonly rest: readonly Name[];
 }
@@ -26,73 +26,70 @@ interface ResolvedMember {
  * other one means; a name that SELECT gives goes before a column.
  * @throws DialectError
  */
-export function resolveField(field: Field, scope: Scope): Resolved {
+export function resolveField(field: Field, scope: Scope): ResolvedName {
   const [first, ...rest] = field.path;
   if (first === undefined) throw new Error('A field without a name.');
   const name = first.text;
-  const parameter = scope.lambdas.get(name);
+  const parameter = scope.lambdaParameters.get(name);
   if (parameter !== undefined) return { kind: 'value', value: parameter, rest };
   const alias = scope.aliases.get(name);
-  const ofTable = alias === undefined ? undefined : qualifiedMember(field.path, scope, false);
-  if (ofTable !== undefined) return ofTable;
-  if (alias !== undefined && !scope.expanding.includes(alias))
+  const qualifiedByTable = alias === undefined ? undefined : qualifiedField(field.path, scope, false);
+  if (qualifiedByTable !== undefined) return qualifiedByTable;
+  if (alias !== undefined && !scope.expandingAliases.includes(alias))
     return { kind: 'expression', expression: alias, rest };
-  const joined = scope.joinedArrays.get(name);
-  if (joined !== undefined) return { kind: 'value', value: joined, rest };
-  const qualified = qualifiedMember(field.path, scope, true);
+  const arrayJoinColumn = scope.arrayJoinColumns.get(name);
+  if (arrayJoinColumn !== undefined) return { kind: 'value', value: arrayJoinColumn, rest };
+  const qualified = qualifiedField(field.path, scope, true);
   if (qualified !== undefined) return qualified;
-  const merged = scope.merged.get(name);
-  if (merged !== undefined) return { kind: 'member', member: merged, name: first, rest };
-  const member = onlyMember(first, scope);
-  if (member !== undefined) return { kind: 'member', member, name: first, rest };
+  const usingColumn = scope.usingColumns.get(name);
+  if (usingColumn !== undefined)
+    return { kind: 'relation_field', relationField: usingColumn, name: first, rest };
+  const relationField = unqualifiedField(first, scope);
+  if (relationField !== undefined) return { kind: 'relation_field', relationField, name: first, rest };
   const expression = cteExpression(name, scope);
-  if (expression !== undefined && !scope.expanding.includes(expression))
+  if (expression !== undefined && !scope.expandingAliases.includes(expression))
     return { kind: 'expression', expression, rest };
-  throw unknownField(field, first, scope);
+  throw unknownFieldError(field, first, scope);
 }
 
 /** What a name without a table means. @throws DialectError when several relations have it. */
-function onlyMember(name: Name, scope: Scope): Member | undefined {
+function unqualifiedField(name: Name, scope: Scope): RelationField | undefined {
   const found = scope.relations.flatMap((relation) => {
-    const member = relation.member(name.text);
-    return member === undefined ? [] : [{ relation, member }];
+    const relationField = relation.field(name.text);
+    return relationField === undefined ? [] : [{ relation, relationField }];
   });
   const [only, another] = found;
   if (another !== undefined)
-    throw ambiguous(
+    throw ambiguousFieldError(
       name,
       found.map(({ relation }) => relation),
       scope,
     );
-  return only?.member;
+  return only?.relationField;
 }
 
 /** The row inside a row that the path before a star names, such as `person` or `e.person`. @throws DialectError */
-export function resolveRow(path: readonly Name[], scope: Scope): Nested | Refused | undefined {
+export function resolveRow(path: readonly Name[], scope: Scope): NestedRow | UnsupportedField | undefined {
   const [first, ...rest] = path;
-  const qualified = qualifiedMember(path, scope, false);
-  const alone = first === undefined || rest.length > 0 ? undefined : onlyMember(first, scope);
-  const member = qualified?.rest.length === 0 ? qualified.member : alone;
-  return member?.kind === 'column' ? undefined : member;
+  const qualified = qualifiedField(path, scope, false);
+  const alone = first === undefined || rest.length > 0 ? undefined : unqualifiedField(first, scope);
+  const relationField = qualified?.rest.length === 0 ? qualified.relationField : alone;
+  return relationField?.kind === 'column' ? undefined : relationField;
 }
 
 /** `e.event`, also where a table has no other name; a name with dots takes as many parts. */
-function qualifiedMember(
-  path: readonly Name[],
-  scope: Scope,
-  isRequired: boolean,
-): ResolvedMember | undefined {
+function qualifiedField(path: readonly Name[], scope: Scope, isRequired: boolean): ResolvedField | undefined {
   for (const relation of scope.relations) {
     const parts = relation.name?.split('.').length ?? 0;
     const named = path.slice(0, parts).map(({ text }) => text);
     const [next, ...rest] = path.slice(parts);
     if (parts === 0 || next === undefined || named.join('.') !== relation.name) continue;
-    const member = relation.member(next.text);
-    if (member !== undefined) return { kind: 'member', member, name: next, rest };
-    if (!isRequired || scope.relations.some((other) => other.member(path[0]?.text ?? '') !== undefined))
+    const relationField = relation.field(next.text);
+    if (relationField !== undefined) return { kind: 'relation_field', relationField, name: next, rest };
+    if (!isRequired || scope.relations.some((other) => other.field(path[0]?.text ?? '') !== undefined))
       continue;
     const near = nearestName(next.text, relation.names());
-    throw scope.statement.error(`Unable to resolve field: ${next.text}`, next, suggest(near));
+    throw scope.statement.error(`Unable to resolve field: ${next.text}`, next, didYouMean(near));
   }
   return undefined;
 }
@@ -105,7 +102,7 @@ function cteExpression(name: string, scope: Scope): Expression | undefined {
   return undefined;
 }
 
-function ambiguous(name: Name, relations: readonly Relation[], scope: Scope): Error {
+function ambiguousFieldError(name: Name, relations: readonly Relation[], scope: Scope): Error {
   const tables = relations.map((relation) => relation.name ?? 'a query without a name');
   const written = relations[0]?.name ?? 'table';
   return scope.statement.error(
@@ -115,7 +112,7 @@ function ambiguous(name: Name, relations: readonly Relation[], scope: Scope): Er
   );
 }
 
-function unknownField(field: Field, first: Name, scope: Scope): Error {
+function unknownFieldError(field: Field, first: Name, scope: Scope): Error {
   const { statement, relations, outerRelations } = scope;
   const name = first.text;
   if (relations.some((relation) => relation.name === name) || tableNames(statement).includes(name)) {
@@ -123,11 +120,11 @@ function unknownField(field: Field, first: Name, scope: Scope): Error {
     return statement.error(`Can't select a table when a column is expected: ${name}`, first, suggestion);
   }
   const alias = scope.aliases.get(name);
-  const isColumnOfItsName = alias !== undefined && alias === scope.expanding.at(-1);
+  const isColumnOfItsName = alias !== undefined && alias === scope.expandingAliases.at(-1);
   if (alias !== undefined && !isColumnOfItsName)
     return statement.error(`The name ${name} is explained by itself.`, first);
   const isOutside = outerRelations.some(
-    (relation) => relation.name === name || relation.member(name) !== undefined,
+    (relation) => relation.name === name || relation.field(name) !== undefined,
   );
   if (isOutside && !relations.some((relation) => relation.names().includes(name)))
     return statement.error(
@@ -136,22 +133,22 @@ function unknownField(field: Field, first: Name, scope: Scope): Error {
       'A subquery cannot use the columns of the query around it; write a JOIN.',
     );
   const names = [
-    ...scope.lambdas.keys(),
+    ...scope.lambdaParameters.keys(),
     ...[...scope.aliases.keys()].filter((known) => known !== name),
-    ...scope.joinedArrays.keys(),
+    ...scope.arrayJoinColumns.keys(),
     ...relations.flatMap((relation) => [...relation.names()]),
     ...relations.flatMap((relation) => (relation.name === null ? [] : [relation.name])),
   ];
   const near = nearestName(name, names);
-  const hint = near === null ? textHint(field, first, statement.source.text) : suggest(near);
+  const hint = near === null ? quoteHint(field, first, statement.queryText.text) : didYouMean(near);
   return statement.error(`Unable to resolve field: ${name}`, first, hint);
 }
 
 /** For those who write texts as other languages do: `event = "purchase"`. */
-const textHint = ({ path }: Field, { start, text }: Name, query: string): string | null =>
+const quoteHint = ({ path }: Field, { start, text }: Name, query: string): string | null =>
   path.length === 1 && query[start] === '"'
     ? `A text stands in single quotes: ${writeQuoted(text, "'")}.`
     : null;
 
-export const suggest = (near: string | null): string | null =>
+export const didYouMean = (near: string | null): string | null =>
   near === null ? null : `Perhaps you meant \`${near}\`?`;

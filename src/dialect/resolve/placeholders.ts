@@ -2,25 +2,25 @@ import type { Expression, From, Placeholder, Query, Select, Span, Table } from '
 import type { Node } from '../ast_node.ts';
 import { DialectError } from '../dialect_error.ts';
 import { nearestName } from '../nearest_name.ts';
-import type { Source } from '../source.ts';
+import type { QueryText } from '../query_text.ts';
 import { transform, walk } from '../walk.ts';
-import { suggest } from './fields.ts';
+import { didYouMean } from './fields.ts';
 
 /** A value as JSON has it. */
-export type PlainValue =
-  string | number | boolean | null | readonly PlainValue[] | { readonly [key: string]: PlainValue };
+export type JsonValue =
+  string | number | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
 /** What stands in the place of `{name}`: an expression of the dialect, a value, or nothing that could be known. */
 export type PlaceholderValue =
   | { readonly kind: 'expression'; readonly expression: Expression }
-  | { readonly kind: 'value'; readonly value: PlainValue }
+  | { readonly kind: 'value'; readonly value: JsonValue }
   /** A condition on the rows that the SELECT around it reads, which has to read one of the tables. */
-  | { readonly kind: 'rows'; readonly conditionOf: (rows: PlaceholderRows) => Expression }
+  | { readonly kind: 'rows'; readonly conditionOf: (table: PlaceholderTable) => Expression }
   /** The comparison that it stands in is true. */
   | { readonly kind: 'unset' };
 
 /** A table that a SELECT reads, and its name there. */
-export interface PlaceholderRows {
+export interface PlaceholderTable {
   readonly table: 'events' | 'sessions' | 'groups';
   readonly name: string;
 }
@@ -29,20 +29,20 @@ export interface PlaceholderRows {
 export type Placeholders = ReadonlyMap<string, PlaceholderValue>;
 
 /** The query with its placeholders replaced. `{filters}` without filters is true. @throws DialectError */
-export function resolvePlaceholders(query: Query, placeholders: Placeholders, source: Source): Query {
+export function resolvePlaceholders(query: Query, placeholders: Placeholders, queryText: QueryText): Query {
   const unset = new Set<Node>();
-  const selects = selectsAround(query);
+  const selects = enclosingSelects(query);
   const replaced = transform(query, (node) => {
     if (node.kind === 'comparison' && (unset.has(node.left) || unset.has(node.right)))
       return { kind: 'boolean', value: true, start: node.start, end: node.end };
     if (node.kind !== 'placeholder') return node;
-    const path = pathOf(node, source);
+    const path = pathOf(node, queryText);
     const value = placeholders.get(path) ?? (path === 'filters' ? trueValue : undefined);
-    if (value === undefined) throw unresolved(node, path, placeholders, source);
-    if (value.kind === 'expression') return placedAt(value.expression, node);
+    if (value === undefined) throw unresolvedError(node, path, placeholders, queryText);
+    if (value.kind === 'expression') return withSpan(value.expression, node);
     if (value.kind === 'value') return literalOf(value.value, node);
     if (value.kind === 'rows')
-      return placedAt(value.conditionOf(rowsOf(selects.get(node) ?? null, node, path, source)), node);
+      return withSpan(value.conditionOf(tableOf(selects.get(node) ?? null, node, path, queryText)), node);
     const nothing: Node = { kind: 'null', start: node.start, end: node.end };
     unset.add(nothing);
     return nothing;
@@ -53,53 +53,58 @@ export function resolvePlaceholders(query: Query, placeholders: Placeholders, so
 
 const trueValue: PlaceholderValue = { kind: 'value', value: true };
 
-function pathOf({ expression, start, end }: Placeholder, source: Source): string {
+function pathOf({ expression, start, end }: Placeholder, queryText: QueryText): string {
   if (expression.kind === 'field') return expression.path.map(({ text }) => text).join('.');
-  throw new DialectError(source, 'A placeholder is a name, such as {filters} or {variables.country}.', {
+  throw new DialectError(queryText, 'A placeholder is a name, such as {filters} or {variables.country}.', {
     start,
     end,
   });
 }
 
-function unresolved(
+function unresolvedError(
   node: Placeholder,
   path: string,
   placeholders: Placeholders,
-  source: Source,
+  queryText: QueryText,
 ): DialectError {
   const [first, name] = path.split('.');
-  const sentence =
+  const summary =
     first === 'variables' && name !== undefined
       ? `Variable ${name} is missing from query`
       : `Unresolved placeholder: {${path}}`;
-  const suggestion = suggest(nearestName(path, placeholders.keys()));
-  return new DialectError(source, sentence, { start: node.start, end: node.end, suggestion });
+  const suggestion = didYouMean(nearestName(path, placeholders.keys()));
+  return new DialectError(queryText, summary, { start: node.start, end: node.end, suggestion });
 }
 
 /** The SELECT that each placeholder stands in, the innermost one. */
-function selectsAround(query: Query): ReadonlyMap<Node, Select> {
+function enclosingSelects(query: Query): ReadonlyMap<Node, Select> {
   const found = new Map<Node, Select>();
   walk(query, {
     enter: (node, parents) => {
-      const around =
+      const enclosing =
         node.kind === 'placeholder' ? parents.findLast((one) => one.kind === 'select') : undefined;
-      if (around !== undefined) found.set(node, around);
+      if (enclosing !== undefined) found.set(node, enclosing);
       return true;
     },
   });
   return found;
 }
 
-function rowsOf(select: Select | null, node: Placeholder, path: string, source: Source): PlaceholderRows {
+function tableOf(
+  select: Select | null,
+  node: Placeholder,
+  path: string,
+  queryText: QueryText,
+): PlaceholderTable {
   const tables = select?.from ? tablesOf(select.from) : [];
-  const named = (wanted: PlaceholderRows['table']): PlaceholderRows | undefined => {
+  const named = (wanted: PlaceholderTable['table']): PlaceholderTable | undefined => {
     const found = tables.find((table) => table.path.map(({ text }) => text).join('.') === wanted);
     return found && { table: wanted, name: found.alias?.text ?? wanted };
   };
-  const rows = named('events') ?? named('sessions') ?? named('groups');
-  if (rows !== undefined) return rows;
+  const table = named('events') ?? named('sessions') ?? named('groups');
+  if (table !== undefined) return table;
   throw new DialectError(
-    source,
+    queryText,
     `Cannot use {${path}} in a SELECT that reads no events, sessions or groups.`,
     {
       start: node.start,
@@ -114,11 +119,11 @@ function tablesOf(from: From): readonly Table[] {
 }
 
 /** An expression of another text, all of it at the place of the placeholder. */
-function placedAt(expression: Expression, { start, end }: Span): Node {
+function withSpan(expression: Expression, { start, end }: Span): Node {
   return transform(expression, (node) => ({ ...node, start, end }));
 }
 
-function literalOf(value: PlainValue, { start, end }: Span): Expression {
+function literalOf(value: JsonValue, { start, end }: Span): Expression {
   if (value === null) return { kind: 'null', start, end };
   if (typeof value === 'string') return { kind: 'string', value, start, end };
   if (typeof value === 'boolean') return { kind: 'boolean', value, start, end };
@@ -126,11 +131,11 @@ function literalOf(value: PlainValue, { start, end }: Span): Expression {
   if (Array.isArray(value))
     return {
       kind: 'array',
-      items: value.map((item: PlainValue) => literalOf(item, { start, end })),
+      items: value.map((item: JsonValue) => literalOf(item, { start, end })),
       start,
       end,
     };
-  const entries = Object.entries(value).map(([key, item]: [string, PlainValue]) => ({
+  const entries = Object.entries(value).map(([key, item]: [string, JsonValue]) => ({
     kind: 'entry' as const,
     key: { kind: 'string' as const, value: key, start, end },
     value: literalOf(item, { start, end }),

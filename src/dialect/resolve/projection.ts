@@ -1,7 +1,7 @@
 import { commaList, identifier, sql, type Sql } from '../sql.ts';
 import type { Column } from './relation.ts';
 
-interface Projected {
+interface ProjectedColumn {
   readonly name: Sql;
   readonly column: Column;
 }
@@ -9,7 +9,7 @@ interface Projected {
 /** The columns of an inner query: what the rest of the statement reads of the rows that it makes. */
 export class Projection {
   readonly alias: Sql;
-  readonly #columns = new Map<string, Projected>();
+  readonly #columns = new Map<string, ProjectedColumn>();
 
   constructor(alias: Sql) {
     this.alias = alias;

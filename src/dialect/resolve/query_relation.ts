@@ -1,6 +1,6 @@
 import { identifier, sql, type Sql } from '../sql.ts';
 import { type Type, withNull } from '../types.ts';
-import { type Column, column, type Member, type Relation } from './relation.ts';
+import { type Column, column, type RelationField, type Relation } from './relation.ts';
 
 /** A query, or anything else with columns `c1`, `c2`, …, under an alias. */
 export function queryRelation(
@@ -14,8 +14,8 @@ export function queryRelation(
     from: () => from,
     names: () => columns.map((one) => one.name),
     star: () => columns.map((one) => one.name),
-    member: (wanted) => {
-      const at = columns.findIndex((one) => one.name === wanted);
+    field: (requested) => {
+      const at = columns.findIndex((one) => one.name === requested);
       const found = columns[at];
       return found === undefined ? undefined : column(sql`${alias}.${identifier(`c${at + 1}`)}`, found.type);
     },
@@ -46,18 +46,18 @@ export function sortedRelation(
 
 /** A relation whose columns are read another way, those of the rows inside it too. */
 export function mappedRelation(relation: Relation, map: (column: Column) => Column): Relation {
-  const mapped = (member: Member | undefined): Member | undefined => {
-    if (member?.kind === 'column') return map(member);
-    if (member?.kind !== 'nested') return member;
-    const { members } = member;
-    return { kind: 'nested', members: { ...members, member: (name) => mapped(members.member(name)) } };
+  const mapped = (field: RelationField | undefined): RelationField | undefined => {
+    if (field?.kind === 'column') return map(field);
+    if (field?.kind !== 'nested') return field;
+    const { fields: fields } = field;
+    return { kind: 'nested', fields: { ...fields, field: (name) => mapped(fields.field(name)) } };
   };
   return {
     name: relation.name,
     from: () => relation.from(),
     names: () => relation.names(),
     star: () => relation.star(),
-    member: (name) => mapped(relation.member(name)),
+    field: (name) => mapped(relation.field(name)),
   };
 }
 
@@ -65,11 +65,11 @@ export function mappedRelation(relation: Relation, map: (column: Column) => Colu
 export const optionalColumn = (one: Column): Column => ({ ...one, type: withNull(one.type) });
 
 /** A relation that says when one of its names is asked for. */
-export const watchedRelation = (relation: Relation, asked: () => void): Relation => ({
+export const observedRelation = (relation: Relation, onRead: () => void): Relation => ({
   ...mappedRelation(relation, (one) => one),
-  member: (name) => {
-    const member = relation.member(name);
-    if (member !== undefined) asked();
-    return member;
+  field: (name) => {
+    const field = relation.field(name);
+    if (field !== undefined) onRead();
+    return field;
   },
 });

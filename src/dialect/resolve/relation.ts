@@ -3,7 +3,7 @@ import type { PropertyTypes } from '../schema.ts';
 import type { Type } from '../types.ts';
 
 /** What a name of a relation stands for. */
-export type Member = Column | Nested | Refused;
+export type RelationField = Column | NestedRow | UnsupportedField;
 
 /** A column. */
 export interface Column {
@@ -15,21 +15,21 @@ export interface Column {
 }
 
 /** A row of another relation, such as `person`. */
-export interface Nested {
+export interface NestedRow {
   readonly kind: 'nested';
-  readonly members: Members;
+  readonly fields: RelationFields;
 }
 
 /** A name that is known and cannot be used. */
-export interface Refused {
-  readonly kind: 'refused';
-  readonly sentence: string;
+export interface UnsupportedField {
+  readonly kind: 'unsupported';
+  readonly summary: string;
   readonly suggestion: string | null;
 }
 
 /** What can be asked of a row. Asking for a column makes the relation read it. */
-export interface Members {
-  readonly member: (name: string) => Member | undefined;
+export interface RelationFields {
+  readonly field: (name: string) => RelationField | undefined;
   /** All names, for suggestions. */
   readonly names: () => readonly string[];
   /** What `*` stands for. */
@@ -40,17 +40,17 @@ export interface Members {
  * A way in which conditions on a relation's rows tell which rows have to be read for it, so that what is gathered from
  * many rows, as sessions are, is gathered for those alone that can appear.
  */
-export interface Narrowing {
+export interface PushdownTarget {
   /** Conditions are worth something when this column is among those that they read. */
   readonly column: Sql;
   /** They may read these as well. */
-  readonly others: readonly Sql[];
+  readonly otherColumns: readonly Sql[];
   /** Takes note of conditions on these columns that all rows fulfil. */
-  readonly narrow: (conditions: readonly Sql[]) => void;
+  readonly pushDown: (conditions: readonly Sql[]) => void;
 }
 
 /** Something that stands in FROM. */
-export interface Relation extends Members {
+export interface Relation extends RelationFields {
   /** What the query calls it; null for a query without a name. */
   readonly name: string | null;
   /** Its SQL, once all names have been asked for: it reads those columns and no others. */
@@ -58,7 +58,7 @@ export interface Relation extends Members {
   /** The number of a row, where the rows have an order: arrays of values are put together in it. */
   readonly ordinal?: () => Sql;
   /** Asked for when all names have been asked for. */
-  readonly narrowings?: () => readonly Narrowing[];
+  readonly pushdownTargets?: () => readonly PushdownTarget[];
 }
 
 export const column = (sql: Sql, type: Type, properties?: PropertyTypes): Column => ({

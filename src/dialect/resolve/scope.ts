@@ -2,7 +2,7 @@ import type { Expression, Query, Window } from '../ast.ts';
 import { DistinctCount, identifier, sql, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 import type { Column, Relation } from './relation.ts';
-import type { Staging } from './staging.ts';
+import type { WindowSubquery } from './window_subquery.ts';
 import type { Statement } from './statement.ts';
 import type { Value } from './value.ts';
 
@@ -70,7 +70,7 @@ export class Grouping {
   }
 
   /** The same aggregates without keys. */
-  get ofAllRows(): Grouping {
+  get withoutKeys(): Grouping {
     const whole = new Grouping(this.alias);
     for (const { sql: call } of this.#aggregates.values()) whole.aggregate(call);
     return whole;
@@ -81,7 +81,7 @@ export class Grouping {
   }
 
   /** What is counted, where nothing is asked of the groups but how many different values of one expression they have. */
-  get counted(): {
+  get distinctCount(): {
     readonly keys: readonly GroupColumn[];
     readonly value: Sql;
     readonly name: Sql;
@@ -100,7 +100,7 @@ export class Grouping {
 }
 
 /** Rows that are made of arrays and joined to those of FROM, in the order in which they were asked for. */
-export class Laterals {
+export class LateralJoins {
   readonly #joins = new Map<string, { readonly alias: Sql; readonly join: Sql }>();
 
   /** The alias of a join, whose SQL `make` writes; equal ones share one. */
@@ -131,32 +131,32 @@ export interface NamedQuery {
 }
 
 /** Where an expression stands. */
-export type Phase =
+export type ExpressionContext =
   'select' | 'aggregate' | 'WHERE' | 'GROUP BY' | 'JOIN' | 'ARRAY JOIN' | 'LIMIT' | 'lambda';
 
 /** What names mean at one place of a query. */
 export interface Scope {
   readonly statement: Statement;
-  readonly phase: Phase;
+  readonly context: ExpressionContext;
   /** The aggregate whose argument this is. */
-  readonly aggregate: string | null;
+  readonly enclosingAggregate: string | null;
   readonly relations: readonly Relation[];
   /** Columns of USING, which are one column of both tables. */
-  readonly merged: ReadonlyMap<string, Column>;
-  readonly laterals: Laterals;
+  readonly usingColumns: ReadonlyMap<string, Column>;
+  readonly lateralJoins: LateralJoins;
   /** Those of the queries around, which cannot be used: only for a better error. */
   readonly outerRelations: readonly Relation[];
   readonly aliases: ReadonlyMap<string, Expression>;
   /** Columns that ARRAY JOIN made. */
-  readonly joinedArrays: ReadonlyMap<string, Value>;
+  readonly arrayJoinColumns: ReadonlyMap<string, Value>;
   readonly ctes: CteScope | null;
-  readonly lambdas: ReadonlyMap<string, Value>;
+  readonly lambdaParameters: ReadonlyMap<string, Value>;
   /** How many lambdas are around. */
   readonly lambdaDepth: number;
   /** Expressions with a name that are being expanded, in which that name means something else. */
-  readonly expanding: readonly Expression[];
+  readonly expandingAliases: readonly Expression[];
   readonly grouping: Grouping | null;
   readonly windows: ReadonlyMap<string, Window>;
   /** Set where window functions are columns of an inner query. */
-  readonly staging?: Staging | undefined;
+  readonly windowSubquery?: WindowSubquery | undefined;
 }

@@ -2,10 +2,10 @@ import type { Query } from '../ast.ts';
 import type { Node } from '../ast_node.ts';
 import { DialectError } from '../dialect_error.ts';
 import type { Schema } from '../schema.ts';
-import type { Source } from '../source.ts';
+import type { QueryText } from '../query_text.ts';
 import { bind, identifier, type Sql } from '../sql.ts';
 import { type Type, zoneOf } from '../types.ts';
-import { AliasValues } from './alias_values.ts';
+import { AliasCache } from './alias_cache.ts';
 
 /** Whose query it is and what it may read. */
 export interface Project {
@@ -19,7 +19,7 @@ export interface Project {
 }
 
 /** The longest piece of SQL, in characters: names that stand for long expressions can multiply. */
-const longestPiece = 1_000_000;
+const maxFragmentLength = 1_000_000;
 
 interface NamedColumn {
   readonly name: string;
@@ -31,36 +31,36 @@ export interface CommonTable {
   readonly name: Sql;
   readonly columns: readonly NamedColumn[];
   /** How many tables it joins. */
-  readonly tables: number;
+  readonly tableCount: number;
 }
 
 interface CompiledSubquery {
   readonly sql: Sql;
   readonly columns: readonly NamedColumn[];
   readonly alias: Sql;
-  readonly tables: number;
+  readonly tableCount: number;
 }
 
 /** How often a name may be replaced by what it stands for. */
-const mostExpansions = 20_000;
+const maxAliasExpansions = 20_000;
 
 /** What all parts of one statement share. */
 export class Statement {
   readonly project: Project;
-  readonly source: Source;
+  readonly queryText: QueryText;
   /** Queries with a name, hoisted to the beginning; a later one may use an earlier. */
   readonly commonTables: { readonly name: Sql; readonly query: Sql }[] = [];
   /** Those that were compiled, by their trees. */
-  readonly namedQueries = new Map<Query, CommonTable>();
+  readonly compiledCtes = new Map<Query, CommonTable>();
   /** Queries in expressions that were compiled, by the names that WITH gives them and by their texts. */
   readonly subqueries = new Map<object | null, Map<string, CompiledSubquery>>();
-  readonly aliasValues = new AliasValues();
+  readonly aliasCache = new AliasCache();
   #expansions = 0;
   readonly #names = new Map<string, number>();
 
-  constructor(project: Project, source: Source) {
+  constructor(project: Project, queryText: QueryText) {
     this.project = project;
-    this.source = source;
+    this.queryText = queryText;
   }
 
   get team(): Sql {
@@ -98,21 +98,21 @@ export class Statement {
     return name;
   }
 
-  error(sentence: string, at: Node, suggestion: string | null = null): DialectError {
-    const ended = suggestion === null || /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
-    return new DialectError(this.source, ended, { start: at.start, end: at.end, suggestion });
+  error(summary: string, at: Node, suggestion: string | null = null): DialectError {
+    const summaryWithPeriod = suggestion === null || /[.!?]$/.test(summary) ? summary : `${summary}.`;
+    return new DialectError(this.queryText, summaryWithPeriod, { start: at.start, end: at.end, suggestion });
   }
 
   /** @throws DialectError where names stand for one another too often. */
   countExpansion(at: Node): void {
     this.#expansions += 1;
-    if (this.#expansions > mostExpansions)
+    if (this.#expansions > maxAliasExpansions)
       throw this.error('This becomes too large.', at, 'Use fewer names that stand for one another.');
   }
 
   /** @throws DialectError where a piece has become too long. */
-  checkSize(piece: Sql, at: Node): void {
-    if (piece.size > longestPiece)
+  checkSize(fragment: Sql, at: Node): void {
+    if (fragment.size > maxFragmentLength)
       throw this.error('This becomes too large.', at, 'Use fewer names that stand for one another.');
   }
 }

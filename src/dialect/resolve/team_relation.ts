@@ -1,5 +1,5 @@
 import type { SourceRelation } from '../schema.ts';
-import { commaList, identifier, ownText, sql, type Sql } from '../sql.ts';
+import { commaList, identifier, rawSql, sql, type Sql } from '../sql.ts';
 import { readColumn } from './column_reading.ts';
 import type { Statement } from './statement.ts';
 
@@ -55,7 +55,7 @@ export class TeamRelation {
       ...further.filter((condition) => condition !== null),
     ];
     const where = conditions.length === 0 ? sql`` : sql` where ${joinConditions(conditions)}`;
-    return sql`select ${commaList(selected)} from ${ownText(this.#source.relation)}${where}`;
+    return sql`select ${commaList(selected)} from ${rawSql(this.#source.relation)}${where}`;
   }
 
   #read(name: string, quoted: Sql): Sql {

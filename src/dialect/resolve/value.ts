@@ -7,7 +7,7 @@ import type { Type } from '../types.ts';
 export type Constant = string | number | bigint | boolean | null;
 
 /** What has to be known of an expression beside its value, handed up from its parts. */
-export interface Facts {
+export interface ExpressionTraits {
   /** An aggregate function is in it. */
   readonly aggregate: Node | null;
   /** A window function is in it. */
@@ -16,11 +16,11 @@ export interface Facts {
   readonly column: Node | null;
 }
 
-export const noFacts: Facts = { aggregate: null, window: null, column: null };
+export const noTraits: ExpressionTraits = { aggregate: null, window: null, column: null };
 
 /** The text of a JSON document's part, which a further step goes on from. */
 export interface JsonPath {
-  readonly document: Sql;
+  readonly root: Sql;
   readonly keys: readonly Sql[];
 }
 
@@ -28,7 +28,7 @@ export interface JsonPath {
 export interface Value {
   readonly sql: Sql;
   readonly type: Type;
-  readonly facts: Facts;
+  readonly traits: ExpressionTraits;
   /** Of a literal. */
   readonly constant?: Constant;
   readonly json?: JsonPath;
@@ -38,21 +38,25 @@ export interface Value {
   readonly items?: readonly Value[];
 }
 
-export function mergeFacts(values: readonly { readonly facts: Facts }[]): Facts {
-  let merged = noFacts;
-  for (const { facts } of values)
-    if (facts !== noFacts)
+export function mergeTraits(values: readonly { readonly traits: ExpressionTraits }[]): ExpressionTraits {
+  let merged = noTraits;
+  for (const { traits } of values)
+    if (traits !== noTraits)
       merged = {
-        aggregate: merged.aggregate ?? facts.aggregate,
-        window: merged.window ?? facts.window,
-        column: merged.column ?? facts.column,
+        aggregate: merged.aggregate ?? traits.aggregate,
+        window: merged.window ?? traits.window,
+        column: merged.column ?? traits.column,
       };
   return merged;
 }
 
 /** A value made of others. */
-export const derive = (sql: Sql, type: Type, from: readonly { readonly facts: Facts }[] = []): Value => ({
+export const derive = (
+  sql: Sql,
+  type: Type,
+  from: readonly { readonly traits: ExpressionTraits }[] = [],
+): Value => ({
   sql,
   type,
-  facts: mergeFacts(from),
+  traits: mergeTraits(from),
 });

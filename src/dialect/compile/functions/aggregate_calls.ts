@@ -1,10 +1,10 @@
 import type { Call, Expression, Name, Window } from '../../ast.ts';
 import type { Combinator } from '../../functions/combinators.ts';
-import type { FunctionDefinition, Parameter } from '../../functions/definition.ts';
-import { argumentRanges, settingRanges } from '../../functions/ranges.ts';
+import type { FunctionDefinition, ArgumentType } from '../../functions/definition.ts';
+import { argumentRanges, parameterRanges } from '../../functions/ranges.ts';
 import type { FoundFunction } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
-import { mergeFacts, noFacts, type Value } from '../../resolve/value.ts';
+import { mergeTraits, noTraits, type Value } from '../../resolve/value.ts';
 import { joinSql, sql, Sql } from '../../sql.ts';
 import { type Type, withNull } from '../../types.ts';
 import { condition } from '../coerce.ts';
@@ -12,12 +12,12 @@ import type { Compiler } from '../compiler.ts';
 import { defaultOf } from '../json_values.ts';
 import { orderItems } from '../order_items.ts';
 import { windowSql } from '../windows.ts';
-import { checkDistinct, checkNulls, checkPlace, refuseNested } from './aggregate_checks.ts';
+import { checkDistinct, checkNulls, checkContext, rejectNested } from './aggregate_checks.ts';
 import { aggregateEmitters } from './aggregate_emitters.ts';
-import { fromTemplate } from './templates.ts';
+import { fillTemplate } from './sql_templates.ts';
 import { checkRanges } from './range_checks.ts';
 import { applySignature, checkArity } from './signature.ts';
-import type { AggregateSite, CallSite, Emitted } from './site.ts';
+import type { AggregateSite, CallSite, Emitted } from './call_site.ts';
 
 /** A call of an aggregate or of a window function. @throws DialectError */
 export function aggregateValue(
@@ -28,28 +28,30 @@ export function aggregateValue(
 ): Value {
   const name = call.name.text;
   const isWindow = call.over !== null;
-  const staging = isWindow ? outer.staging : undefined;
-  const scope: Scope = staging === undefined ? outer : { ...outer, staging: undefined };
+  const windowSubquery = isWindow ? outer.windowSubquery : undefined;
+  const scope: Scope = windowSubquery === undefined ? outer : { ...outer, windowSubquery: undefined };
   const { statement } = scope;
-  checkPlace(call, definition, scope);
-  const hasIf = combinators.includes('If');
-  const { rest, conditions } = splitConditions(call, hasIf);
+  checkContext(call, definition, scope);
+  const hasIfCombinator = combinators.includes('If');
+  const { rest, conditions } = splitConditions(call, hasIfCombinator);
   const nodes = rest.filter((node) => node.kind !== 'star');
-  const parameters: readonly Parameter[] = hasIf
-    ? ['boolean', ...definition.parameters]
-    : definition.parameters;
-  checkArity(name, parameters, nodes.length + (hasIf ? 1 : 0), call, statement);
-  const inner: Scope = isWindow ? scope : { ...scope, phase: 'aggregate', aggregate: name, grouping: null };
+  const parameters: readonly ArgumentType[] = hasIfCombinator
+    ? ['boolean', ...definition.argumentTypes]
+    : definition.argumentTypes;
+  checkArity(name, parameters, nodes.length + (hasIfCombinator ? 1 : 0), call, statement);
+  const inner: Scope = isWindow
+    ? scope
+    : { ...scope, context: 'aggregate', enclosingAggregate: name, grouping: null };
   const written = nodes.map((node) => compiler.value(node, inner));
   const filters = conditions.map((node) => {
     const value = compiler.value(node, inner, 'filter');
     return { ...value, sql: condition(value, node, statement) };
   });
   const settings = (call.parameters ?? []).map((node) => compiler.value(node, scope));
-  if (definition.settings.length > 0 || settings.length > 0)
-    checkArity(name, definition.settings, settings.length, call, statement, 'parameter');
-  const ranged = { values: settings, nodes: call.parameters ?? [], what: 'parameter' } as const;
-  checkRanges(name, settingRanges.get(definition.name), ranged, statement);
+  if (definition.parameterTypes.length > 0 || settings.length > 0)
+    checkArity(name, definition.parameterTypes, settings.length, call, statement, 'parameter');
+  const rangeChecked = { values: settings, nodes: call.parameters ?? [], what: 'parameter' } as const;
+  checkRanges(name, parameterRanges.get(definition.name), rangeChecked, statement);
   checkRanges(
     name,
     argumentRanges.get(definition.name),
@@ -57,41 +59,51 @@ export function aggregateValue(
     statement,
   );
   const order = call.orderBy.length === 0 ? null : orderItems(compiler, call.orderBy, inner);
-  refuseNested(call, [...written, ...filters], isWindow, scope);
-  const { values, gives } = applySignature(definition, name, written, nodes, statement);
+  rejectNested(call, [...written, ...filters], isWindow, scope);
+  const { values, returnType: gives } = applySignature(definition, name, written, nodes, statement);
   const window = call.over === null ? null : windowOf(compiler, call.over, scope);
-  const over = (piece: Sql, ...more: readonly Sql[]): Sql => {
+  const over = (fragment: Sql, ...more: readonly Sql[]): Sql => {
     const all = [...filters.map((filter) => filter.sql), ...more];
-    const filtered = all.length === 0 ? piece : sql`${piece} filter (where ${joinSql(all, ' and ')})`;
+    const filtered = all.length === 0 ? fragment : sql`${fragment} filter (where ${joinSql(all, ' and ')})`;
     if (window !== null) {
       const whole = sql`${filtered} over ${window.sql}`;
-      return staging === undefined ? whole : staging.column(whole);
+      return windowSubquery === undefined ? whole : windowSubquery.column(whole);
     }
     return scope.grouping === null ? filtered : scope.grouping.aggregate(filtered);
   };
-  const base: CallSite = { compiler, scope, statement, node: call, name, nodes, values, settings, gives };
+  const base: CallSite = {
+    compiler,
+    scope,
+    statement,
+    node: call,
+    name,
+    nodes,
+    values,
+    parameters: settings,
+    returnType: gives,
+  };
   const site: AggregateSite = {
     ...base,
     distinct: call.distinct || combinators.includes('Distinct'),
     mayBeEmpty: isWindow || filters.length > 0 || scope.grouping?.mayBeEmpty === true,
-    orderBy: order === null ? givenOrder(call, definition, combinators, scope) : sql` order by ${order.sql}`,
+    orderBy: order === null ? sourceOrder(call, definition, combinators, scope) : sql` order by ${order.sql}`,
     isWindow,
     over,
   };
   checkDistinct(site, definition);
   checkNulls(call, definition, statement);
-  const emitted = orNothing(emit(site, definition), site, combinators);
+  const emitted = withEmptyValue(emit(site, definition), site, combinators);
   const parts = [...written, ...filters, ...(window?.values ?? []), ...(order?.values ?? [])];
-  const facts = isWindow ? { ...mergeFacts(parts), window: call } : { ...noFacts, aggregate: call };
-  return { ...emitted, facts };
+  const traits = isWindow ? { ...mergeTraits(parts), window: call } : { ...noTraits, aggregate: call };
+  return { ...emitted, traits };
 }
 
-const ordered: ReadonlySet<string> = new Set([
+const orderSensitive: ReadonlySet<string> = new Set([
   ...['groupArray', 'groupArraySample', 'groupArrayMovingAvg', 'array_agg', 'string_agg', 'deltaSum'],
 ]);
 
 /** The order in which the query below gives its rows, as the engine that analysts know keeps it. */
-function givenOrder(
+function sourceOrder(
   { over, distinct }: Call,
   { name }: FunctionDefinition,
   combinators: readonly Combinator[],
@@ -99,17 +111,18 @@ function givenOrder(
 ): Sql {
   const [only, another] = relations;
   const isSet = over !== null || distinct || combinators.includes('Distinct');
-  if (isSet || !ordered.has(name) || another !== undefined || only?.ordinal === undefined) return sql``;
+  if (isSet || !orderSensitive.has(name) || another !== undefined || only?.ordinal === undefined)
+    return sql``;
   return sql` order by ${only.ordinal()}`;
 }
 
 /** Null, or the default of the type, where there was no row for the aggregate; of a nullable argument it is null. */
-function orNothing(
+function withEmptyValue(
   emitted: Emitted,
   site: AggregateSite,
   combinators: readonly Combinator[],
 ): { readonly sql: Sql; readonly type: Type } {
-  const made = emitted instanceof Sql ? { sql: emitted, type: site.gives } : emitted;
+  const made = emitted instanceof Sql ? { sql: emitted, type: site.returnType } : emitted;
   const isNull = combinators.includes('OrNull');
   const isDefault = combinators.includes('OrDefault') && !site.values.some(({ type }) => type.nullable);
   if (!isNull && !isDefault) return made;
@@ -122,22 +135,22 @@ function orNothing(
 function emit(site: AggregateSite, definition: FunctionDefinition): Emitted {
   const emitter = aggregateEmitters.get(definition.name);
   if (emitter !== undefined) return emitter(site);
-  if (definition.compile === null)
+  if (definition.template === null)
     throw site.statement.error(`The function '${site.name}' is not supported yet.`, site.node.name);
   if (site.distinct || site.node.orderBy.length > 0)
     throw site.statement.error(`Function '${site.name}' takes no DISTINCT and no ORDER BY.`, site.node);
-  const call = site.over(fromTemplate(definition.compile, site.values));
-  return { sql: call, type: { ...site.gives, nullable: true } };
+  const call = site.over(fillTemplate(definition.template, site.values));
+  return { sql: call, type: { ...site.returnType, nullable: true } };
 }
 
 /** The conditions of `sumIf(x, c)` and FILTER, and the arguments without them. */
 function splitConditions(
   call: Call,
-  hasIf: boolean,
+  hasIfCombinator: boolean,
 ): { readonly rest: readonly Expression[]; readonly conditions: readonly Expression[] } {
   const filters = call.filter === null ? [] : [call.filter];
   const last = call.arguments.at(-1);
-  if (!hasIf || last === undefined) return { rest: call.arguments, conditions: filters };
+  if (!hasIfCombinator || last === undefined) return { rest: call.arguments, conditions: filters };
   return { rest: call.arguments.slice(0, -1), conditions: [last, ...filters] };
 }
 

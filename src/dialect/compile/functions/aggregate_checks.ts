@@ -2,11 +2,11 @@ import type { Call } from '../../ast.ts';
 import type { FunctionDefinition } from '../../functions/definition.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import type { Statement } from '../../resolve/statement.ts';
-import { mergeFacts, type Value } from '../../resolve/value.ts';
-import { namesParameter } from '../staged_values.ts';
-import type { AggregateSite } from './site.ts';
+import { mergeTraits, type Value } from '../../resolve/value.ts';
+import { readsLambdaParameter } from '../window_subquery_values.ts';
+import type { AggregateSite } from './call_site.ts';
 
-const takingDistinct: ReadonlySet<string> = new Set([
+const supportingDistinct: ReadonlySet<string> = new Set([
   ...['count', 'countDistinct', 'uniq', 'uniqExact', 'uniqHLL12', 'sum', 'min', 'max', 'any', 'anyLast'],
   ...['groupArray', 'groupUniqArray', 'array_agg', 'string_agg'],
 ]);
@@ -18,7 +18,7 @@ export function checkDistinct(
   { name: known }: FunctionDefinition,
 ): void {
   if (!distinct) return;
-  if (!takingDistinct.has(known))
+  if (!supportingDistinct.has(known))
     throw statement.error(
       `Function '${name}' takes no DISTINCT.`,
       node,
@@ -48,8 +48,8 @@ export function checkNulls(
 }
 
 /** @throws DialectError for a call that cannot stand where it does. */
-export function checkPlace(call: Call, definition: FunctionDefinition, scope: Scope): void {
-  const { statement, phase } = scope;
+export function checkContext(call: Call, definition: FunctionDefinition, scope: Scope): void {
+  const { statement, context: phase } = scope;
   const name = call.name.text;
   if (definition.kind === 'window' && call.over === null)
     throw statement.error(
@@ -63,25 +63,25 @@ export function checkPlace(call: Call, definition: FunctionDefinition, scope: Sc
   const what = call.over === null ? 'Aggregation' : 'Window function';
   if (phase === 'aggregate')
     throw statement.error(
-      `${what} '${name}' cannot be nested inside another aggregation '${scope.aggregate ?? ''}'.`,
+      `${what} '${name}' cannot be nested inside another aggregation '${scope.enclosingAggregate ?? ''}'.`,
       call,
     );
   // An aggregate over nothing of the lambda is a column of the groups like any other.
   const isOfGroup = phase === 'lambda' && scope.grouping !== null && call.over === null;
-  if (isOfGroup && !namesParameter(call, scope)) return;
+  if (isOfGroup && !readsLambdaParameter(call, scope)) return;
   if (phase === 'lambda') throw statement.error(`${what} '${name}' cannot stand inside a lambda.`, call);
-  const instead =
+  const suggestion =
     phase === 'WHERE'
       ? `Write ${call.over === null ? 'HAVING' : 'QUALIFY'}.`
       : call.over === null
         ? null
         : 'Compute it in a subquery in FROM.';
-  throw statement.error(`${what} '${name}' cannot stand in ${phase}.`, call, instead);
+  throw statement.error(`${what} '${name}' cannot stand in ${phase}.`, call, suggestion);
 }
 
 /** @throws DialectError for aggregates in aggregates, and windows in windows. */
-export function refuseNested(call: Call, parts: readonly Value[], isWindow: boolean, scope: Scope): void {
-  const { aggregate, window } = mergeFacts(parts);
+export function rejectNested(call: Call, parts: readonly Value[], isWindow: boolean, scope: Scope): void {
+  const { aggregate, window } = mergeTraits(parts);
   if (window !== null || (aggregate !== null && !isWindow))
     throw scope.statement.error(
       `${isWindow ? 'Window functions' : 'Aggregations'} cannot be nested.`,

@@ -9,13 +9,13 @@ import {
   type AggregateSite,
   argument,
   type Emitted,
-  nodeAt,
-  piece,
-  pieces,
-} from './site.ts';
+  argumentNode,
+  argumentSql,
+  argumentsSql,
+} from './call_site.ts';
 
 /** ClickHouse gives a default where there were no rows, unless the argument could be null. */
-function orEmpty(site: AggregateSite, value: Sql, type: Type, empty: Sql): Emitted {
+function withEmptyValue(site: AggregateSite, value: Sql, type: Type, empty: Sql): Emitted {
   const nullable = site.values.some((one) => one.type.nullable);
   if (nullable) return { sql: value, type: withNull(type) };
   const plain = withNull(type, false);
@@ -31,10 +31,10 @@ const count: AggregateEmitter = (site) => {
 };
 
 const distinctCount = (site: AggregateSite): Sql =>
-  site.values.length === 1 ? new DistinctCount(piece(site, 0)) : sql`count(distinct ${rowOf(site)})`;
+  site.values.length === 1 ? new DistinctCount(argumentSql(site, 0)) : sql`count(distinct ${rowOf(site)})`;
 
 const rowOf = (site: AggregateSite): Sql =>
-  site.values.length === 1 ? piece(site, 0) : sql`(${pieces(site)})`;
+  site.values.length === 1 ? argumentSql(site, 0) : sql`(${argumentsSql(site)})`;
 
 const countDistinct: AggregateEmitter = (site) => {
   if (site.isWindow)
@@ -47,21 +47,21 @@ const countDistinct: AggregateEmitter = (site) => {
 };
 
 const sum: AggregateEmitter = (site) => {
-  const { gives } = site;
-  const call = site.over(sql`sum(${distinctWord(site)}${piece(site, 0)})`);
+  const { returnType: gives } = site;
+  const call = site.over(sql`sum(${distinctWord(site)}${argumentSql(site, 0)})`);
   const typed = gives.kind === 'integer' ? sql`(${call})::int8` : call;
-  return orEmpty(site, typed, gives, defaultOf(withNull(gives, false)));
+  return withEmptyValue(site, typed, gives, defaultOf(withNull(gives, false)));
 };
 
 const avg: AggregateEmitter = (site) => {
-  const call = site.over(sql`avg((${piece(site, 0)})::float8)`);
-  return orEmpty(site, call, scalar('float'), sql`'NaN'::float8`);
+  const call = site.over(sql`avg((${argumentSql(site, 0)})::float8)`);
+  return withEmptyValue(site, call, scalar('float'), sql`'NaN'::float8`);
 };
 
 /** What is compared: types that PostgreSQL has no smallest value of are taken for others. */
 function extreme(site: AggregateSite, name: Sql): Sql {
   const { type } = argument(site, 0);
-  const value = piece(site, 0);
+  const value = argumentSql(site, 0);
   switch (type.kind) {
     case 'string':
       return site.over(sql`${name}((${value}) collate "C")`);
@@ -73,7 +73,10 @@ function extreme(site: AggregateSite, name: Sql): Sql {
     case 'array':
     case 'tuple':
     case 'map':
-      throw site.statement.error(`Function '${site.name}' needs values with an order.`, nodeAt(site, 0));
+      throw site.statement.error(
+        `Function '${site.name}' needs values with an order.`,
+        argumentNode(site, 0),
+      );
     default:
       return site.over(sql`${name}(${value})`);
   }
@@ -82,11 +85,11 @@ function extreme(site: AggregateSite, name: Sql): Sql {
 const extremeOf =
   (name: 'min' | 'max'): AggregateEmitter =>
   (site) =>
-    orEmpty(
+    withEmptyValue(
       site,
       extreme(site, name === 'min' ? sql`min` : sql`max`),
-      site.gives,
-      defaultOf(withNull(site.gives, false)),
+      site.returnType,
+      defaultOf(withNull(site.returnType, false)),
     );
 
 const firstOf = (list: Sql): Sql => sql`(${list})[1]`;
@@ -94,12 +97,12 @@ const firstOf = (list: Sql): Sql => sql`(${list})[1]`;
 /** Any value that is not null: the smallest costs least, documents are taken as they come. */
 const anyValue: AggregateEmitter = (site) => {
   const { type } = argument(site, 0);
-  const value = piece(site, 0);
+  const value = argumentSql(site, 0);
   const call =
     isComposite(type) || type.kind === 'json'
       ? firstOf(site.over(sql`array_agg((${value})::jsonb)`, sql`${value} is not null`))
       : extreme(site, sql`min`);
-  return orEmpty(site, call, site.gives, defaultOf(withNull(site.gives, false)));
+  return withEmptyValue(site, call, site.returnType, defaultOf(withNull(site.returnType, false)));
 };
 
 const argExtreme =
@@ -113,7 +116,7 @@ const argExtreme =
       .map((one) => sql`${one.sql} is not null`);
     const down = order === 'desc' ? sql` desc` : sql``;
     const list = site.over(sql`array_agg(${value.sql} order by ${key}${down})`, ...conditions);
-    return orEmpty(site, firstOf(list), value.type, defaultOf(withNull(value.type, false)));
+    return withEmptyValue(site, firstOf(list), value.type, defaultOf(withNull(value.type, false)));
   };
 
 /** An array of the values that are not null; a number in brackets is how many at most. */
@@ -133,16 +136,16 @@ const group =
       isUnique && site.isWindow
         ? sql`(select coalesce(jsonb_agg(distinct one.value), '[]'::jsonb) from jsonb_array_elements(${list}) as one)`
         : sql`coalesce(${list}, '[]'::jsonb)`;
-    const most = site.settings[0]?.constant;
+    const max = site.parameters[0]?.constant;
     const type = arrayOf(withNull(value.type, false));
-    if (typeof most !== 'bigint') return { sql: whole, type };
-    const path = most < 1n ? '$[0 to -1]' : `$[0 to ${most - 1n}]`;
+    if (typeof max !== 'bigint') return { sql: whole, type };
+    const path = max < 1n ? '$[0 to -1]' : `$[0 to ${max - 1n}]`;
     return { sql: sql`jsonb_path_query_array(${whole}, (${bind(path, 'text')})::jsonpath)`, type };
   };
 
 /** @throws DialectError for a share that is no constant between 0 and 1. */
-function shareOf(site: AggregateSite, place: number): Sql {
-  const setting = site.settings[place];
+function levelOf(site: AggregateSite, index: number): Sql {
+  const setting = site.parameters[index];
   if (setting === undefined) return sql`0.5::float8`;
   const share = Number(setting.constant ?? NaN);
   if (!(share >= 0 && share <= 1))
@@ -156,13 +159,13 @@ function ordered(site: AggregateSite, call: Sql): Sql {
 }
 
 const quantile: AggregateEmitter = (site) => {
-  const call = sql`percentile_cont(${shareOf(site, 0)}) within group (order by (${piece(site, 0)})::float8)`;
-  return orEmpty(site, ordered(site, call), scalar('float'), sql`'NaN'::float8`);
+  const call = sql`percentile_cont(${levelOf(site, 0)}) within group (order by (${argumentSql(site, 0)})::float8)`;
+  return withEmptyValue(site, ordered(site, call), scalar('float'), sql`'NaN'::float8`);
 };
 
 const quantiles: AggregateEmitter = (site) => {
-  const shares = commaList(site.settings.map((_, place) => shareOf(site, place)));
-  const call = sql`percentile_cont(array[${shares}]) within group (order by (${piece(site, 0)})::float8)`;
+  const shares = commaList(site.parameters.map((_, index) => levelOf(site, index)));
+  const call = sql`percentile_cont(array[${shares}]) within group (order by (${argumentSql(site, 0)})::float8)`;
   return {
     sql: sql`coalesce(to_jsonb(${ordered(site, call)}), '[]'::jsonb)`,
     type: arrayOf(scalar('float')),
@@ -170,7 +173,9 @@ const quantiles: AggregateEmitter = (site) => {
 };
 
 const stringAgg: AggregateEmitter = (site) => ({
-  sql: site.over(sql`string_agg(${distinctWord(site)}${piece(site, 0)}, ${piece(site, 1)}${site.orderBy})`),
+  sql: site.over(
+    sql`string_agg(${distinctWord(site)}${argumentSql(site, 0)}, ${argumentSql(site, 1)}${site.orderBy})`,
+  ),
   type: scalar('string', true),
 });
 
@@ -179,16 +184,16 @@ const topK: AggregateEmitter = (site) => {
   const value = argument(site, 0);
   const conditions = value.type.nullable ? [sql`${value.sql} is not null`] : [];
   const list = site.over(sql`jsonb_agg(${toJson(value.sql, value.type)})`, ...conditions);
-  const most = site.settings[0]?.sql ?? sql`10::int8`;
+  const max = site.parameters[0]?.sql ?? sql`10::int8`;
   return {
     sql: sql`(select coalesce(jsonb_agg(top.v order by top.n desc, top.v), '[]'::jsonb) from (select one.value as v,
-      count(*) as n from jsonb_array_elements(${list}) as one group by one.value order by n desc, v limit ${most}) as top)`,
+      count(*) as n from jsonb_array_elements(${list}) as one group by one.value order by n desc, v limit ${max}) as top)`,
     type: arrayOf(withNull(value.type, false)),
   };
 };
 
 const simpleLinearRegression: AggregateEmitter = (site) => {
-  const both = sql`(${piece(site, 1)})::float8, (${piece(site, 0)})::float8`;
+  const both = sql`(${argumentSql(site, 1)})::float8, (${argumentSql(site, 0)})::float8`;
   const [slope, intercept] = [site.over(sql`regr_slope(${both})`), site.over(sql`regr_intercept(${both})`)];
   return {
     sql: sql`jsonb_build_array(${slope}, ${intercept})`,
@@ -202,22 +207,22 @@ const simpleLinearRegression: AggregateEmitter = (site) => {
 };
 
 /** The row before or behind; outside of the rows it is null, as in PostgreSQL. */
-const neighbour =
+const neighborRow =
   (name: 'lag' | 'lead'): AggregateEmitter =>
   (site) => {
-    const distance = site.values[1] === undefined ? sql`1` : sql`(${piece(site, 1)})::int4`;
-    const rest = site.values[2] === undefined ? sql`` : sql`, ${piece(site, 2)}`;
+    const distance = site.values[1] === undefined ? sql`1` : sql`(${argumentSql(site, 1)})::int4`;
+    const rest = site.values[2] === undefined ? sql`` : sql`, ${argumentSql(site, 2)}`;
     const call = name === 'lag' ? sql`lag` : sql`lead`;
     const nullable = site.values[2]?.type.nullable ?? true;
     return {
-      sql: site.over(sql`${call}(${piece(site, 0)}, ${distance}${rest})`),
-      type: withNull(site.gives, nullable || argument(site, 0).type.nullable),
+      sql: site.over(sql`${call}(${argumentSql(site, 0)}, ${distance}${rest})`),
+      type: withNull(site.returnType, nullable || argument(site, 0).type.nullable),
     };
   };
 
 const nthValue: AggregateEmitter = (site) => ({
-  sql: site.over(sql`nth_value(${piece(site, 0)}, (${piece(site, 1)})::int4)`),
-  type: withNull(site.gives),
+  sql: site.over(sql`nth_value(${argumentSql(site, 0)}, (${argumentSql(site, 1)})::int4)`),
+  type: withNull(site.returnType),
 });
 
 /** Aggregates and window functions whose SQL is more than a text with arguments in it. */
@@ -246,10 +251,10 @@ export const aggregateEmitters: ReadonlyMap<string, AggregateEmitter> = new Map(
     string_agg: stringAgg,
     topK,
     simpleLinearRegression,
-    lag: neighbour('lag'),
-    lead: neighbour('lead'),
-    lagInFrame: neighbour('lag'),
-    leadInFrame: neighbour('lead'),
+    lag: neighborRow('lag'),
+    lead: neighborRow('lead'),
+    lagInFrame: neighborRow('lag'),
+    leadInFrame: neighborRow('lead'),
     nth_value: nthValue,
     ...frameValueEmitters,
     ...statisticEmitters,

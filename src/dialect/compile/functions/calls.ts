@@ -1,22 +1,22 @@
 import type { Call } from '../../ast.ts';
 import type { FunctionDefinition } from '../../functions/definition.ts';
 import { argumentRanges } from '../../functions/ranges.ts';
-import { findFunction, refusedCombinator, suggestFunction } from '../../functions/registry.ts';
+import { findFunction, unsupportedCombinatorHint, suggestFunction } from '../../functions/registry.ts';
 import type { Scope } from '../../resolve/scope.ts';
-import { derive, mergeFacts, type Value } from '../../resolve/value.ts';
+import { derive, mergeTraits, type Value } from '../../resolve/value.ts';
 import { sql, Sql } from '../../sql.ts';
 import type { Type } from '../../types.ts';
 import type { Compiler, Use } from '../compiler.ts';
 import { postgresType } from '../json_values.ts';
 import { aggregateValue } from './aggregate_calls.ts';
-import { aggregateOfItems } from './item_aggregates.ts';
+import { arrayCombinatorCall } from './array_aggregates.ts';
 import { scalarEmitters } from './emitters.ts';
 import { higherOrderValue } from './higher_order.ts';
 import { checkRanges } from './range_checks.ts';
 import { checkArity, applySignature } from './signature.ts';
-import type { CallSite } from './site.ts';
+import type { CallSite } from './call_site.ts';
 import { specialCall } from './special_calls.ts';
-import { fromTemplate } from './templates.ts';
+import { fillTemplate } from './sql_templates.ts';
 
 /** A call of a function. @throws DialectError for one that is not there, or not with such arguments. */
 export function callValue(compiler: Compiler, call: Call, scope: Scope, use: Use): Value {
@@ -29,39 +29,39 @@ export function callValue(compiler: Compiler, call: Call, scope: Scope, use: Use
     throw statement.error(
       `Unsupported function call '${name}(...)'.`,
       call.name,
-      refusedCombinator(name) ?? suggestFunction(name),
+      unsupportedCombinatorHint(name) ?? suggestFunction(name),
     );
   const { definition, combinators } = found;
-  if (definition.refused !== null)
-    throw statement.error(`Function '${name}' is not supported.`, call.name, definition.refused);
+  if (definition.unsupported !== null)
+    throw statement.error(`Function '${name}' is not supported.`, call.name, definition.unsupported);
   if (definition.kind === 'aggregate' || definition.kind === 'window' || call.over !== null)
     return combinators.includes('Array')
-      ? compiler.value(aggregateOfItems(call, found, statement), scope)
+      ? compiler.value(arrayCombinatorCall(call, found, statement), scope)
       : aggregateValue(compiler, call, found, scope);
-  refuseAggregateParts(call, scope);
-  checkArity(name, definition.parameters, call.arguments.length, call, statement);
+  rejectAggregateClauses(call, scope);
+  checkArity(name, definition.argumentTypes, call.arguments.length, call, statement);
   if (definition.kind === 'higher_order') return higherOrderValue(compiler, call, definition.name, scope);
   return scalarValue(compiler, call, definition, scope);
 }
 
-function refuseAggregateParts(call: Call, scope: Scope): void {
+function rejectAggregateClauses(call: Call, scope: Scope): void {
   const name = call.name.text;
-  const fault = (what: string): Error =>
+  const unsupported = (what: string): Error =>
     scope.statement.error(`Function '${name}' is not an aggregate and takes no ${what}.`, call);
-  if (call.distinct) throw fault('DISTINCT');
-  if (call.filter !== null) throw fault('FILTER');
-  if (call.orderBy.length > 0) throw fault('ORDER BY');
-  if (call.parameters !== null) throw fault('second pair of brackets');
-  if (call.nulls !== null) throw fault('treatment of nulls');
+  if (call.distinct) throw unsupported('DISTINCT');
+  if (call.filter !== null) throw unsupported('FILTER');
+  if (call.orderBy.length > 0) throw unsupported('ORDER BY');
+  if (call.parameters !== null) throw unsupported('second pair of brackets');
+  if (call.nulls !== null) throw unsupported('treatment of nulls');
 }
 
 function scalarValue(compiler: Compiler, call: Call, definition: FunctionDefinition, scope: Scope): Value {
   const { statement } = scope;
   const name = call.name.text;
   const written = call.arguments.map((node) => compiler.value(node, scope));
-  const ranged = { values: written, nodes: call.arguments, what: 'argument' } as const;
-  checkRanges(name, argumentRanges.get(definition.name), ranged, statement);
-  const { values, gives } = applySignature(definition, name, written, call.arguments, statement);
+  const rangeChecked = { values: written, nodes: call.arguments, what: 'argument' } as const;
+  checkRanges(name, argumentRanges.get(definition.name), rangeChecked, statement);
+  const { values, returnType: gives } = applySignature(definition, name, written, call.arguments, statement);
   const site: CallSite = {
     compiler,
     scope,
@@ -70,20 +70,20 @@ function scalarValue(compiler: Compiler, call: Call, definition: FunctionDefinit
     name,
     nodes: call.arguments,
     values,
-    settings: [],
-    gives,
+    parameters: [],
+    returnType: gives,
   };
   const emitter = scalarEmitters.get(definition.name);
-  if (emitter === undefined && definition.compile === null)
+  if (emitter === undefined && definition.template === null)
     throw statement.error(`The function '${name}' is not supported yet.`, call.name);
-  const emitted = emitter?.(site) ?? fromText(definition.compile ?? '', values, gives);
+  const emitted = emitter?.(site) ?? fromTemplate(definition.template ?? '', values, gives);
   return emitted instanceof Sql
     ? derive(emitted, gives, written)
-    : { sql: emitted.sql, type: emitted.type, facts: mergeFacts(written) };
+    : { sql: emitted.sql, type: emitted.type, traits: mergeTraits(written) };
 }
 
 /** What a function of PostgreSQL gives, in the type that the definition says. */
-function fromText(template: string, values: readonly Value[], gives: Type): Sql {
-  const filled = fromTemplate(template, values);
+function fromTemplate(template: string, values: readonly Value[], gives: Type): Sql {
+  const filled = fillTemplate(template, values);
   return gives.kind === 'null' ? filled : sql`(${filled})::${postgresType(gives)}`;
 }

@@ -3,13 +3,13 @@ import { type Type, withNull } from '../../types.ts';
 import { condition, unify } from '../coerce.ts';
 import { compareValues } from '../comparisons.ts';
 import { defaultOf, postgresType } from '../json_values.ts';
-import { argument, type Emitter, nodeAt, piece, pieces } from './site.ts';
+import { argument, type Emitter, argumentNode, argumentSql, argumentsSql } from './call_site.ts';
 
 const conditional: Emitter = (site) => {
   const [yes, no] = [argument(site, 1), argument(site, 2)];
   return {
-    sql: sql`(case when ${piece(site, 0)} then ${yes.sql} else ${no.sql} end)`,
-    type: withNull(site.gives, yes.type.nullable || no.type.nullable),
+    sql: sql`(case when ${argumentSql(site, 0)} then ${yes.sql} else ${no.sql} end)`,
+    type: withNull(site.returnType, yes.type.nullable || no.type.nullable),
   };
 };
 
@@ -19,18 +19,18 @@ const multiIf: Emitter = (site) => {
       `Function '${site.name}' expects conditions, each with a value, and one more value.`,
       site.node,
     );
-  const places = site.values.map((_, place) => place);
-  const valuePlaces = places.filter((place) => place % 2 === 1 || place === places.length - 1);
-  const { type, pieces: results } = unify(
-    valuePlaces.map((place) => argument(site, place)),
-    valuePlaces.map((place) => nodeAt(site, place)),
+  const indexes = site.values.map((_, index) => index);
+  const valueIndexes = indexes.filter((index) => index % 2 === 1 || index === indexes.length - 1);
+  const { type, fragments: results } = unify(
+    valueIndexes.map((index) => argument(site, index)),
+    valueIndexes.map((index) => argumentNode(site, index)),
     site.statement,
     `The values of '${site.name}'`,
   );
   const branches: Sql[] = [];
-  for (let pair = 0; pair * 2 < places.length - 1; pair += 1) {
-    const place = pair * 2;
-    const when = condition(argument(site, place), nodeAt(site, place), site.statement);
+  for (let pair = 0; pair * 2 < indexes.length - 1; pair += 1) {
+    const index = pair * 2;
+    const when = condition(argument(site, index), argumentNode(site, index), site.statement);
     branches.push(sql` when ${when} then ${results[pair] ?? sql`null`}`);
   }
   return {
@@ -40,16 +40,16 @@ const multiIf: Emitter = (site) => {
 };
 
 const coalesce: Emitter = (site) => ({
-  sql: sql`coalesce(${pieces(site)})`,
+  sql: sql`coalesce(${argumentsSql(site)})`,
   type: withNull(
-    site.gives,
+    site.returnType,
     site.values.every(({ type }) => type.nullable),
   ),
 });
 
 const nullIf: Emitter = (site) => ({
-  sql: sql`nullif(${piece(site, 0)}, ${piece(site, 1)})`,
-  type: withNull(site.gives),
+  sql: sql`nullif(${argumentSql(site, 0)}, ${argumentSql(site, 1)})`,
+  type: withNull(site.returnType),
 });
 
 const assumeNotNull: Emitter = (site) => {
@@ -60,7 +60,7 @@ const assumeNotNull: Emitter = (site) => {
     : { sql: value, type };
 };
 
-const toNullable: Emitter = (site) => ({ sql: piece(site, 0), type: withNull(argument(site, 0).type) });
+const toNullable: Emitter = (site) => ({ sql: argumentSql(site, 0), type: withNull(argument(site, 0).type) });
 
 const xor: Emitter = (site) =>
   site.values
@@ -78,7 +78,7 @@ const transform: Emitter = (site) => {
       `Function '${site.name}' expects two arrays that are written out, of the same length.`,
       site.node,
     );
-  const { type, pieces: given } = unify(
+  const { type, fragments: given } = unify(
     [...results, other ?? value],
     [...results, other ?? value].map(() => site.node),
     site.statement,
@@ -96,11 +96,11 @@ const extremeOf =
   (site) => {
     const nullable = site.values.some(({ type }) => type.nullable);
     const collated = site.values.map((value) =>
-      site.gives.kind === 'string' ? sql`(${value.sql}) collate "C"` : value.sql,
+      site.returnType.kind === 'string' ? sql`(${value.sql}) collate "C"` : value.sql,
     );
     const call =
       name === 'least' ? sql`least(${commaList(collated)})` : sql`greatest(${commaList(collated)})`;
-    const typed: Type = withNull(site.gives, nullable);
+    const typed: Type = withNull(site.returnType, nullable);
     if (!nullable) return { sql: call, type: typed };
     const anyNull = joinSql(
       site.values.map(({ sql: value }) => sql`${value} is null`),

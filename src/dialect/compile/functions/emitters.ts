@@ -1,11 +1,11 @@
 import { arrayEmitters } from '../../functions/emit/arrays.ts';
 import { conversionEmitters } from '../../functions/emit/conversions.ts';
 import { dateEmitters } from '../../functions/emit/dates.ts';
-import { documentEmitters } from '../../functions/emit/documents.ts';
+import { jsonEmitters } from '../../functions/emit/json.ts';
 import { numberEmitters } from '../../functions/emit/numbers.ts';
-import { textEmitters } from '../../functions/emit/texts.ts';
+import { stringEmitters } from '../../functions/emit/strings.ts';
 import { conditionEmitters } from './conditions.ts';
-import type { Emitter } from './site.ts';
+import type { Emitter } from './call_site.ts';
 
 /** Functions whose SQL is more than a text with arguments in it, by the names of their definitions. */
 export const scalarEmitters: ReadonlyMap<string, Emitter> = new Map(
@@ -14,8 +14,8 @@ export const scalarEmitters: ReadonlyMap<string, Emitter> = new Map(
     ...conditionEmitters,
     ...conversionEmitters,
     ...dateEmitters,
-    ...textEmitters,
+    ...stringEmitters,
     ...arrayEmitters,
-    ...documentEmitters,
+    ...jsonEmitters,
   }),
 );

@@ -1,7 +1,7 @@
 import type { Call, Expression, Lambda } from '../../ast.ts';
 import type { Scope } from '../../resolve/scope.ts';
-import { derive, noFacts, type Value } from '../../resolve/value.ts';
-import { commaList, joinSql, ownText, sql, type Sql } from '../../sql.ts';
+import { derive, noTraits, type Value } from '../../resolve/value.ts';
+import { commaList, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { arrayOf, isNumber, nameOfType, scalar, type Type, withNull } from '../../types.ts';
 import { foldValue } from '../../functions/emit/fold.ts';
 import { condition } from '../coerce.ts';
@@ -29,8 +29,8 @@ export function higherOrderValue(compiler: Compiler, call: Call, name: string, s
   const emit = Object.hasOwn(emitters, name) ? emitters[name] : undefined;
   if (emit === undefined)
     throw scope.statement.error(`The function '${call.name.text}' is not supported yet.`, call.name);
-  const { sql: piece, type } = emit(items, scope);
-  return derive(piece, type, [...items.arrays, items.result]);
+  const { sql: fragment, type } = emit(items, scope);
+  return derive(fragment, type, [...items.arrays, items.result]);
 }
 
 function itemsOf(compiler: Compiler, call: Call, scope: Scope): Items {
@@ -59,7 +59,7 @@ function itemsOf(compiler: Compiler, call: Call, scope: Scope): Items {
   const [item] = parameters;
   if (item === undefined) throw statement.error(`Function '${call.name.text}' expects an array.`, call);
   const result = lambda === null ? item : bodyValue(compiler, lambda, parameters, scope);
-  const head = ownText(`x${depth}_0`);
+  const head = rawSql(`x${depth}_0`);
   return {
     rows: rowsOf(arrays, depth),
     at: sql`${head}.at`,
@@ -73,18 +73,18 @@ function itemsOf(compiler: Compiler, call: Call, scope: Scope): Items {
 
 function itemOf(array: Value, name: string): Value {
   const type: Type = array.type.kind === 'array' ? array.type.item : scalar('null', true);
-  const alias = ownText(name);
-  return { sql: fromJson(sql`${alias}.v`, sql`(${alias}.v #>> '{}')`, type), type, facts: noFacts };
+  const alias = rawSql(name);
+  return { sql: fromJson(sql`${alias}.v`, sql`(${alias}.v #>> '{}')`, type), type, traits: noTraits };
 }
 
 function rowsOf(arrays: readonly Value[], depth: number): Sql {
   const tables = arrays.map((array, index) => {
-    const alias = ownText(`x${depth}_${index}`);
+    const alias = rawSql(`x${depth}_${index}`);
     return sql`jsonb_array_elements(${array.sql}) with ordinality as ${alias}(v, at)`;
   });
   return tables.slice(1).reduce(
     (joined, table, index) => {
-      const [first, next] = [ownText(`x${depth}_0`), ownText(`x${depth}_${index + 1}`)];
+      const [first, next] = [rawSql(`x${depth}_0`), rawSql(`x${depth}_${index + 1}`)];
       return sql`${joined} join ${table} on ${next}.at = ${first}.at`;
     },
     tables[0] ?? sql``,
@@ -98,20 +98,25 @@ export function bodyValue(
   parameters: readonly Value[],
   scope: Scope,
 ): Value {
-  const lambdas = new Map(scope.lambdas);
+  const lambdas = new Map(scope.lambdaParameters);
   lambda.parameters.forEach((name, index) => {
     const parameter = parameters[index];
     if (parameter !== undefined) lambdas.set(name.text, parameter);
   });
-  const inside: Scope = { ...scope, lambdas, lambdaDepth: scope.lambdaDepth + 1, phase: 'lambda' };
+  const inside: Scope = {
+    ...scope,
+    lambdaParameters: lambdas,
+    lambdaDepth: scope.lambdaDepth + 1,
+    context: 'lambda',
+  };
   return compiler.value(lambda.body, inside);
 }
 
-interface Made {
+interface EmittedSql {
   readonly sql: Sql;
   readonly type: Type;
 }
-type Emit = (items: Items, scope: Scope) => Made;
+type Emit = (items: Items, scope: Scope) => EmittedSql;
 
 const holds = ({ result, body }: Items, scope: Scope): Sql =>
   sql`(${condition(result, body, scope.statement)}) is true`;
@@ -137,23 +142,23 @@ const sorted =
 const found =
   (order: 'asc' | 'desc'): Emit =>
   (items, scope) => {
-    const where = sql` where ${holds(items, scope)} order by ${items.at} ${ownText(order)} limit 1`;
+    const where = sql` where ${holds(items, scope)} order by ${items.at} ${rawSql(order)} limit 1`;
     const { type } = items.item;
     return { sql: sql`coalesce(${one(items.item.sql, items, where)}, ${defaultOf(type)})`, type };
   };
 
-const place =
+const indexOfItem =
   (order: 'asc' | 'desc'): Emit =>
   (items, scope) => {
-    const where = sql` where ${holds(items, scope)} order by ${items.at} ${ownText(order)} limit 1`;
+    const where = sql` where ${holds(items, scope)} order by ${items.at} ${rawSql(order)} limit 1`;
     return { sql: sql`coalesce(${one(items.at, items, where)}, 0)`, type: scalar('integer') };
   };
 
 const numbers = (items: Items, scope: Scope): Sql => {
-  const { type, sql: piece } = items.result;
-  if (type.kind === 'boolean') return sql`(${piece})::int4`;
-  if (type.kind === 'null') return sql`(${piece})::int8`;
-  if (isNumber(type)) return piece;
+  const { type, sql: fragment } = items.result;
+  if (type.kind === 'boolean') return sql`(${fragment})::int4`;
+  if (type.kind === 'null') return sql`(${fragment})::int8`;
+  if (isNumber(type)) return fragment;
   throw scope.statement.error(`Numbers are needed here, found ${nameOfType(type)}.`, items.body);
 };
 
@@ -164,19 +169,19 @@ const numberType = ({ result }: Items): Type =>
  * Values made from the items in a query of their own: an aggregate of nothing but columns of the query around would
  * belong to that one.
  */
-const made = (value: Sql, { rows, at }: Items): Sql =>
+const computedItems = (value: Sql, { rows, at }: Items): Sql =>
   sql`(select ${value} as v, ${at} as at from ${rows}) as made`;
 
 const aggregated = (aggregate: Sql, value: Sql, items: Items): Sql =>
-  sql`(select ${aggregate}(made.v) from ${made(value, items)})`;
+  sql`(select ${aggregate}(made.v) from ${computedItems(value, items)})`;
 
 const extreme =
   (order: 'asc' | 'desc'): Emit =>
   (items) => {
-    const { type, sql: piece } = items.result;
+    const { type, sql: fragment } = items.result;
     const key = type.kind === 'string' ? sql`made.v collate "C"` : sql`made.v`;
     const plain = withNull(type, false);
-    const value = sql`(select made.v from ${made(piece, items)} where made.v is not null order by ${key} ${ownText(order)} limit 1)`;
+    const value = sql`(select made.v from ${computedItems(fragment, items)} where made.v is not null order by ${key} ${rawSql(order)} limit 1)`;
     return { sql: sql`coalesce(${value}, ${defaultOf(plain)})`, type: plain };
   };
 
@@ -188,7 +193,7 @@ const product: Emit = (items, scope) => {
     when ${size} > 709.78 then sign(run.v) * sign(made.v) * 'Infinity'::float8 when ${size} < -744 then 0 else run.v * made.v end`;
   return {
     sql: sql`(with recursive run(at, v) as (select 0::int8, 1::float8 union all
-      select made.at, ${next} from run join ${made(value, items)} on made.at = run.at + 1)
+      select made.at, ${next} from run join ${computedItems(value, items)} on made.at = run.at + 1)
       select run.v from run order by run.at desc limit 1)`,
     type: scalar('float'),
   };
@@ -217,8 +222,8 @@ const emitters: Readonly<Record<string, Emit>> = {
   }),
   arrayFirst: found('asc'),
   arrayLast: found('desc'),
-  arrayFirstIndex: place('asc'),
-  arrayLastIndex: place('desc'),
+  arrayFirstIndex: indexOfItem('asc'),
+  arrayLastIndex: indexOfItem('desc'),
   arraySort: sorted(false),
   arrayReverseSort: sorted(true),
   arraySum: (items, scope) => {

@@ -1,10 +1,10 @@
 import type { Expression } from '../../ast.ts';
-import type { NumberRange } from '../../functions/ranges.ts';
+import type { IntegerRange } from '../../functions/ranges.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import type { Value } from '../../resolve/value.ts';
 
 /** Values with the nodes that they were written as, and what they are called in errors. */
-export interface Ranged {
+export interface RangeCheckedValues {
   readonly values: readonly Value[];
   readonly nodes: readonly Expression[];
   readonly what: 'argument' | 'parameter';
@@ -16,12 +16,12 @@ export interface Ranged {
  */
 export function checkRanges(
   name: string,
-  ranges: readonly NumberRange[] | undefined,
-  { values, nodes, what }: Ranged,
+  ranges: readonly IntegerRange[] | undefined,
+  { values, nodes, what }: RangeCheckedValues,
   statement: Statement,
 ): void {
-  for (const { place, least, most, ofArguments } of ranges ?? []) {
-    const [constant, node] = [values[place]?.constant, nodes[place]];
+  for (const { index: index, min: least, max: most, argumentCount: ofArguments } of ranges ?? []) {
+    const [constant, node] = [values[index]?.constant, nodes[index]];
     if (node === undefined || (ofArguments !== undefined && ofArguments !== nodes.length)) continue;
     const isNumber = typeof constant === 'bigint' || typeof constant === 'number';
     if (what === 'argument' && !isNumber) continue;
@@ -29,7 +29,7 @@ export function checkRanges(
     const isWhole = what === 'argument' || typeof constant === 'bigint';
     if (isWhole && number >= least && number <= most) continue;
     throw statement.error(
-      `The ${what} ${place + 1} of '${name}' is a whole number from ${least}${most === Infinity ? '' : ` to ${most}`}.`,
+      `The ${what} ${index + 1} of '${name}' is a whole number from ${least}${most === Infinity ? '' : ` to ${most}`}.`,
       node,
     );
   }

@@ -1,6 +1,6 @@
 import type { Expression } from '../../ast.ts';
 import type { Node } from '../../ast_node.ts';
-import { arityOf, type FunctionDefinition, type Parameter } from '../../functions/definition.ts';
+import { arityOf, type FunctionDefinition, type ArgumentType } from '../../functions/definition.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import type { Value } from '../../resolve/value.ts';
 import { sql } from '../../sql.ts';
@@ -17,29 +17,29 @@ import {
   withNull,
 } from '../../types.ts';
 import { coerce, condition, readConstant } from '../coerce.ts';
-import { argument, type CallSite } from './site.ts';
+import { argument, type CallSite } from './call_site.ts';
 
 /** @throws DialectError for too few or too many. */
 export function checkArity(
   name: string,
-  parameters: readonly Parameter[],
+  parameters: readonly ArgumentType[],
   found: number,
   node: Node,
   statement: Statement,
   what = 'argument',
 ): void {
-  const { least, most } = arityOf(parameters);
+  const { min: least, max: most } = arityOf(parameters);
   if (found >= least && found <= most) return;
   const count = least === most ? `${least}` : most === Infinity ? `at least ${least}` : `${least} to ${most}`;
   const plural = count === '1' || count === 'at least 1' ? '' : 's';
   throw statement.error(`Function '${name}' expects ${count} ${what}${plural}, found ${found}`, node);
 }
 
-const bare = (parameter: Parameter): string => parameter.replace(/\?$|\.\.\.$/, '');
+const bare = (parameter: ArgumentType): string => parameter.replace(/\?$|\.\.\.$/, '');
 
 /** The parameter that an argument is for; the last repeats. */
-function parameterAt(parameters: readonly Parameter[], place: number): string {
-  const parameter = parameters[place] ?? parameters.at(-1);
+function argumentTypeAt(parameters: readonly ArgumentType[], index: number): string {
+  const parameter = parameters[index] ?? parameters.at(-1);
   return parameter === undefined ? 'any' : bare(parameter);
 }
 
@@ -50,38 +50,41 @@ export function applySignature(
   values: readonly Value[],
   nodes: readonly Expression[],
   statement: Statement,
-): { readonly values: readonly Value[]; readonly gives: Type } {
+): { readonly values: readonly Value[]; readonly returnType: Type } {
   const generic = new Map<string, Type>();
-  const wanted = values.map((_, place) => parameterAt(definition.parameters, place));
+  const wanted = values.map((_, index) => argumentTypeAt(definition.argumentTypes, index));
   for (const letter of ['T', 'U']) {
-    const types = values.flatMap(({ type }, place) => genericPart(wanted[place] ?? '', letter, type));
+    const types = values.flatMap(({ type }, index) => genericPart(wanted[index] ?? '', letter, type));
     if (types.length === 0) continue;
     const common = commonTypeOf(types);
-    const odd = nodes[wanted.findLastIndex((parameter) => parameter.includes(letter))];
+    const mismatched = nodes[wanted.findLastIndex((parameter) => parameter.includes(letter))];
     if (common === null)
       throw statement.error(
         `The arguments of '${name}' have no common type: ${types.map((type) => nameOfType(type)).join(', ')}.`,
-        odd ?? nodes[0] ?? { kind: 'null', start: 0, end: 0 },
+        mismatched ?? nodes[0] ?? { kind: 'null', start: 0, end: 0 },
         'Convert them with toString(), toFloat(), toInt() or toDateTime().',
       );
     generic.set(letter, common);
   }
-  const taken = values.map((value, place) => {
-    const node = nodes[place];
+  const converted = values.map((value, index) => {
+    const node = nodes[index];
     if (node === undefined) return value;
-    const parameter = wanted[place] ?? 'any';
-    return { ...take(value, parameter, { name, place, node, statement, generic }), facts: value.facts };
+    const parameter = wanted[index] ?? 'any';
+    return {
+      ...toParameterType(value, parameter, { name, index, node, statement, generic }),
+      traits: value.traits,
+    };
   });
   const nullable = values.some(({ type }) => type.nullable);
-  return { values: taken, gives: given(definition.gives, taken, generic, nullable) };
+  return { values: converted, returnType: resultType(definition.returns, converted, generic, nullable) };
 }
 
 /** An argument as a parameter takes it, where its place does not tell which parameter it is for. @throws DialectError */
-export const takenAs = (site: CallSite, place: number, parameter: Parameter): Value =>
-  take(argument(site, place), parameter, {
+export const argumentAs = (site: CallSite, index: number, parameter: ArgumentType): Value =>
+  toParameterType(argument(site, index), parameter, {
     name: site.name,
-    place,
-    node: site.nodes[place] ?? site.node,
+    index,
+    node: site.nodes[index] ?? site.node,
     statement: site.statement,
     generic: new Map(),
   });
@@ -92,9 +95,9 @@ function genericPart(parameter: string, letter: string, type: Type): readonly Ty
   return [];
 }
 
-interface Place {
+interface ArgumentPosition {
   readonly name: string;
-  readonly place: number;
+  readonly index: number;
   readonly node: Expression;
   readonly statement: Statement;
   readonly generic: ReadonlyMap<string, Type>;
@@ -112,8 +115,8 @@ const simple: Readonly<Record<string, ScalarKind>> = {
   json: 'json',
 };
 
-function take(value: Value, parameter: string, place: Place): Value {
-  const { statement, node } = place;
+function toParameterType(value: Value, parameter: string, index: ArgumentPosition): Value {
+  const { statement, node } = index;
   const { type } = value;
   const as = (to: Type): Value => ({ ...value, sql: coerce(value, to, statement), type: to });
   switch (parameter) {
@@ -126,14 +129,16 @@ function take(value: Value, parameter: string, place: Place): Value {
       if (isNumber(type)) return value;
       if (type.kind === 'boolean') return as(scalar('integer', type.nullable));
       if (type.kind === 'null') return as(scalar('float', true));
-      throw wrongType(value, parameter, place);
+      throw wrongTypeError(value, parameter, index);
     case 'date_or_datetime':
       if (type.kind === 'date' || type.kind === 'datetime') return value;
       if (type.kind === 'null') return as(scalar('datetime', true));
-      return readConstant(value, scalar('datetime'), statement) ?? fail(wrongType(value, parameter, place));
+      return (
+        readConstant(value, scalar('datetime'), statement) ?? fail(wrongTypeError(value, parameter, index))
+      );
     case 'T':
     case 'U': {
-      const common = place.generic.get(parameter) ?? type;
+      const common = index.generic.get(parameter) ?? type;
       return value.items !== undefined && common.kind === type.kind
         ? value
         : as(withNull(common, type.nullable));
@@ -141,19 +146,19 @@ function take(value: Value, parameter: string, place: Place): Value {
     case 'tuple':
     case 'map':
       if (type.kind === parameter) return value;
-      throw wrongType(value, parameter, place);
+      throw wrongTypeError(value, parameter, index);
   }
   if (parameter.startsWith('array(')) {
     if (type.kind === 'array') return value;
     if (type.kind === 'null') return { ...value, sql: sql`'[]'::jsonb`, type: arrayOf(scalar('null', true)) };
-    throw wrongType(value, 'array', place);
+    throw wrongTypeError(value, 'array', index);
   }
   const kind = simple[parameter];
   if (kind === undefined) return value;
-  return takeScalar(value, kind, as) ?? fail(wrongType(value, parameter, place));
+  return toScalarType(value, kind, as) ?? fail(wrongTypeError(value, parameter, index));
 }
 
-function takeScalar(value: Value, kind: ScalarKind, as: (to: Type) => Value): Value | undefined {
+function toScalarType(value: Value, kind: ScalarKind, as: (to: Type) => Value): Value | undefined {
   const { type } = value;
   const to = scalar(kind, type.nullable);
   if (type.kind === kind) return value;
@@ -197,34 +202,39 @@ const conversions: Readonly<Record<string, string>> = {
   date_or_datetime: 'toDateTime(…)',
 };
 
-function wrongType(value: Value, parameter: string, { name, place, node, statement }: Place): Error {
+function wrongTypeError(
+  value: Value,
+  parameter: string,
+  { name, index, node, statement }: ArgumentPosition,
+): Error {
   const conversion = conversions[parameter];
   return statement.error(
-    `Function '${name}' expects ${typeWords[parameter] ?? parameter} as argument ${place + 1}, found ${nameOfType(value.type)}.`,
+    `Function '${name}' expects ${typeWords[parameter] ?? parameter} as argument ${index + 1}, found ${nameOfType(value.type)}.`,
     node,
     conversion === undefined ? null : `Convert it with ${conversion}.`,
   );
 }
 
-function given(
-  gives: string,
+function resultType(
+  returnType: string,
   values: readonly Value[],
   generic: ReadonlyMap<string, Type>,
   nullable: boolean,
 ): Type {
-  if (gives === 'T' || gives === 'U') return withNull(generic.get(gives) ?? scalar('null', true), nullable);
-  const array = /^array\((.*)\)$/.exec(gives);
-  if (array !== null) return arrayOf(given(array[1] ?? 'any', [], generic, false));
-  const kind = simple[gives];
+  if (returnType === 'T' || returnType === 'U')
+    return withNull(generic.get(returnType) ?? scalar('null', true), nullable);
+  const array = /^array\((.*)\)$/.exec(returnType);
+  if (array !== null) return arrayOf(resultType(array[1] ?? 'any', [], generic, false));
+  const kind = simple[returnType];
   if (kind !== undefined) return scalar(kind, nullable);
-  if (gives === 'boolean') return scalar('boolean', nullable);
-  if (gives === 'number') return withNull(commonNumber(values), nullable);
-  if (gives === 'date_or_datetime') {
+  if (returnType === 'boolean') return scalar('boolean', nullable);
+  if (returnType === 'number') return withNull(commonNumber(values), nullable);
+  if (returnType === 'date_or_datetime') {
     const time = values.find(({ type }) => type.kind === 'date' || type.kind === 'datetime');
     return withNull(time?.type ?? scalar('datetime'), nullable);
   }
-  if (gives === 'tuple') return tupleOf(values.map(({ type }) => type));
-  if (gives === 'map')
+  if (returnType === 'tuple') return tupleOf(values.map(({ type }) => type));
+  if (returnType === 'map')
     return values.find(({ type }) => type.kind === 'map')?.type ?? mapOf(scalar('null', true));
   return scalar('null', true);
 }

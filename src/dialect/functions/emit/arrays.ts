@@ -1,8 +1,14 @@
 import { coerce, unify } from '../../compile/coerce.ts';
-import { argument, type CallSite, type Emitter, nodeAt, piece } from '../../compile/functions/site.ts';
+import {
+  argument,
+  type CallSite,
+  type Emitter,
+  argumentNode,
+  argumentSql,
+} from '../../compile/functions/call_site.ts';
 import { defaultOf, fromJson, toJsonItem } from '../../compile/json_values.ts';
 import { derive, type Value } from '../../resolve/value.ts';
-import { bind, commaList, joinSql, ownText, sql, type Sql } from '../../sql.ts';
+import { bind, commaList, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import {
   arrayOf,
   commonType,
@@ -13,76 +19,76 @@ import {
   type Type,
   withNull,
 } from '../../types.ts';
-import { arrayCutEmitters } from './array_cuts.ts';
+import { arraySliceEmitters } from './array_slices.ts';
 import { itemTypeOf, numbered } from './array_items.ts';
-import { itemsOfRange, mostItems, within, writtenNumber } from './bounds.ts';
+import { itemsOfRange, maxItems, withMaxSize, constantNumber } from './bounds.ts';
 import { mapEmitters } from './maps.ts';
-import { shownText } from './shown_text.ts';
+import { formattedText } from './formatted_text.ts';
 
 const boolean = scalar('boolean');
 
 /** Items as jsonb, in the type that all have in common, so that equal ones are equal. */
-function listed(
+function jsonItems(
   site: CallSite,
   values: readonly Value[],
 ): { readonly type: Type; readonly items: readonly Sql[] } {
-  const { type, pieces } = unify(
+  const { type, fragments } = unify(
     values,
     values.map(() => site.node),
     site.statement,
     `The items of '${site.name}'`,
   );
-  return { type, items: pieces.map((item) => toJsonItem(item, withNull(type))) };
+  return { type, items: fragments.map((item) => toJsonItem(item, withNull(type))) };
 }
 
 /** The value as jsonb, as items of the array are written. */
-function wanted(site: CallSite, place: number): Sql {
-  const value = argument(site, place);
-  const item = itemTypeOf(argument(site, place === 0 ? 1 : 0));
+function jsonValueOf(site: CallSite, index: number): Sql {
+  const value = argument(site, index);
+  const item = itemTypeOf(argument(site, index === 0 ? 1 : 0));
   const common = commonType(value.type, item);
   if (common === null)
     throw site.statement.error(
       `${nameOfType(value.type)} is in no ${nameOfType(argument(site, 0).type)}.`,
-      nodeAt(site, place),
+      argumentNode(site, index),
     );
   return toJsonItem(coerce(value, common, site.statement), withNull(common));
 }
 
 const array: Emitter = (site) => {
-  const { type, items } = listed(site, site.values);
+  const { type, items } = jsonItems(site, site.values);
   return { sql: sql`jsonb_build_array(${commaList(items)})`, type: arrayOf(type) };
 };
 
 const range: Emitter = (site) => {
   const [first, second, step] = [
-    piece(site, 0),
+    argumentSql(site, 0),
     site.values[1]?.sql,
     site.values[2] === undefined
       ? sql`1::int8`
       : sql`least(greatest(${site.values[2].sql}, -1000000000), 1000000000)`,
   ];
   const bounded = (bound: Sql): Sql => sql`least(greatest(${bound}, -1000000000000000), 1000000000000000)`;
-  const furthest = ownText(String(mostItems - 1));
+  const maxSteps = rawSql(String(maxItems - 1));
   const [from, to] =
     second === undefined ? [sql`0::int8`, bounded(first)] : [bounded(first), bounded(second)];
   return {
     sql: sql`(select coalesce(jsonb_agg(counted.n order by counted.at), '[]'::jsonb) from generate_series(${from},
-      case when ${first} is null or ${second ?? first} is null then null when ${step} > 0 then least(${to} - 1, ${from} + ${furthest} * ${step}) else greatest(${to} + 1, ${from} + ${furthest} * ${step}) end,
+      case when ${first} is null or ${second ?? first} is null then null when ${step} > 0 then least(${to} - 1, ${from} + ${maxSteps} * ${step}) else greatest(${to} + 1, ${from} + ${maxSteps} * ${step}) end,
       nullif(${step}, 0)) with ordinality as counted(n, at))`,
     type: arrayOf(scalar('integer')),
   };
 };
 
 /** Where a value is in an array: a comparison of jsonb, which knows numbers by their value. */
-const places = (site: CallSite, select: Sql): Sql =>
-  sql`(select ${select} from ${numbered(argument(site, 0).sql)} where each.v = ${wanted(site, 1)})`;
+const matchingItems = (site: CallSite, select: Sql): Sql =>
+  sql`(select ${select} from ${numbered(argument(site, 0).sql)} where each.v = ${jsonValueOf(site, 1)})`;
 
 const has: Emitter = (site) => ({
-  sql: sql`coalesce(${places(site, sql`bool_or(true)`)}, false)`,
+  sql: sql`coalesce(${matchingItems(site, sql`bool_or(true)`)}, false)`,
   type: boolean,
 });
 
-const among =
+const containsItems =
   (all: boolean): Emitter =>
   (site) => {
     const [first, second] = [argument(site, 0), argument(site, 1)];
@@ -118,7 +124,10 @@ const element: Emitter = (site) => {
   const list = argument(site, 0);
   const at = argument(site, 1);
   if (at.constant === 0n)
-    throw site.statement.error('SQL indexes start from one, not from zero. E.g: array[1]', nodeAt(site, 1));
+    throw site.statement.error(
+      'SQL indexes start from one, not from zero. E.g: array[1]',
+      argumentNode(site, 1),
+    );
   const item = itemTypeOf(list);
   const bounded = sql`least(greatest(${at.sql}, -1000000000), 1000000000)`;
   const index = sql`(case when ${at.sql} is null then null when ${at.sql} > 0 then ${bounded} - 1 else ${bounded} end)::int4`;
@@ -131,7 +140,7 @@ const unique = (from: Sql): Sql =>
   sql`(select distinct on (each.v) each.v, each.at from ${from} order by each.v, each.at)`;
 
 const distinct: Emitter = (site) => ({
-  sql: sql`(select coalesce(jsonb_agg(one.v order by one.at) filter (where one.v <> 'null'::jsonb), '[]'::jsonb) from ${unique(numbered(piece(site, 0)))} as one)`,
+  sql: sql`(select coalesce(jsonb_agg(one.v order by one.at) filter (where one.v <> 'null'::jsonb), '[]'::jsonb) from ${unique(numbered(argumentSql(site, 0)))} as one)`,
   type: argument(site, 0).type,
 });
 
@@ -139,7 +148,7 @@ const uniq: Emitter = (site) => {
   const [first, ...others] = site.values;
   if (first === undefined || others.length === 0) {
     return {
-      sql: sql`(select count(distinct each.v) from ${numbered(piece(site, 0))})`,
+      sql: sql`(select count(distinct each.v) from ${numbered(argumentSql(site, 0))})`,
       type: scalar('integer'),
     };
   }
@@ -155,10 +164,10 @@ const uniq: Emitter = (site) => {
 const difference: Emitter = (site) => {
   const item = itemTypeOf(argument(site, 0));
   if (!isNumber(item) && item.kind !== 'null')
-    throw site.statement.error(`Numbers are needed here, found ${nameOfType(item)}.`, nodeAt(site, 0));
+    throw site.statement.error(`Numbers are needed here, found ${nameOfType(item)}.`, argumentNode(site, 0));
   const number = sql`(each.v #>> '{}')::numeric`;
   return {
-    sql: sql`(select coalesce(jsonb_agg(run.v order by run.at), '[]'::jsonb) from (select coalesce(${number} - lag(${number}) over (order by each.at), 0) as v, each.at from ${numbered(piece(site, 0))}) as run)`,
+    sql: sql`(select coalesce(jsonb_agg(run.v order by run.at), '[]'::jsonb) from (select coalesce(${number} - lag(${number}) over (order by each.at), 0) as v, each.at from ${numbered(argumentSql(site, 0))}) as run)`,
     type: argument(site, 0).type,
   };
 };
@@ -188,7 +197,7 @@ const flatten: Emitter = (site) => {
 
 const compact: Emitter = (site) => ({
   sql: sql`(select coalesce(jsonb_agg(run.v order by run.at) filter (where run.v is distinct from run.before), '[]'::jsonb) from
-    (select each.v, each.at, lag(each.v) over (order by each.at) as before from ${numbered(piece(site, 0))}) as run)`,
+    (select each.v, each.at, lag(each.v) over (order by each.at) as before from ${numbered(argumentSql(site, 0))}) as run)`,
   type: argument(site, 0).type,
 });
 
@@ -207,7 +216,7 @@ const zip: Emitter = (site) => {
 const withConstant: Emitter = (site) => {
   const value = argument(site, 1);
   return {
-    sql: sql`(select coalesce(jsonb_agg(${toJsonItem(value.sql, value.type)} order by copy.n), '[]'::jsonb) from generate_series(1, least(coalesce(${piece(site, 0)}, 0), ${ownText(String(mostItems))})) as copy(n))`,
+    sql: sql`(select coalesce(jsonb_agg(${toJsonItem(value.sql, value.type)} order by copy.n), '[]'::jsonb) from generate_series(1, least(coalesce(${argumentSql(site, 0)}, 0), ${rawSql(String(maxItems))})) as copy(n))`,
     type: arrayOf(value.type),
   };
 };
@@ -217,7 +226,7 @@ const stringConcat: Emitter = (site) => {
   const item = itemTypeOf(list);
   const value = derive(fromJson(sql`each.v`, sql`(each.v #>> '{}')`, item), item);
   return {
-    sql: sql`(select coalesce(string_agg(${shownText(site, value)}, ${site.values[1]?.sql ?? sql`''::text`} order by each.at), '') from ${numbered(list.sql)})`,
+    sql: sql`(select coalesce(string_agg(${formattedText(site, value)}, ${site.values[1]?.sql ?? sql`''::text`} order by each.at), '') from ${numbered(list.sql)})`,
     type: scalar('string'),
   };
 };
@@ -239,7 +248,7 @@ const tupleElement: Emitter = (site) => {
     if (other !== undefined) return { sql: other.sql, type: other.type };
     throw site.statement.error(
       `${nameOfType(value.type)} has no element ${String(constant)}.`,
-      nodeAt(site, 1),
+      argumentNode(site, 1),
     );
   }
   const at = bind(String(index), 'int4');
@@ -247,15 +256,18 @@ const tupleElement: Emitter = (site) => {
 };
 
 export const arrayEmitters: Readonly<Record<string, Emitter>> = {
-  ...arrayCutEmitters,
+  ...arraySliceEmitters,
   ...mapEmitters,
   array,
-  range: within(mostItems, 'items', itemsOfRange, range),
+  range: withMaxSize(maxItems, 'items', itemsOfRange, range),
   has,
-  hasAll: among(true),
-  hasAny: among(false),
-  indexOf: (site) => ({ sql: sql`coalesce(${places(site, sql`min(each.at)`)}, 0)`, type: scalar('integer') }),
-  countEqual: (site) => ({ sql: places(site, sql`count(*)`), type: scalar('integer') }),
+  hasAll: containsItems(true),
+  hasAny: containsItems(false),
+  indexOf: (site) => ({
+    sql: sql`coalesce(${matchingItems(site, sql`min(each.at)`)}, 0)`,
+    type: scalar('integer'),
+  }),
+  countEqual: (site) => ({ sql: matchingItems(site, sql`count(*)`), type: scalar('integer') }),
   arrayConcat: concatenated,
   arrayElement: element,
   arrayUniq: uniq,
@@ -265,9 +277,9 @@ export const arrayEmitters: Readonly<Record<string, Emitter>> = {
   arrayFlatten: flatten,
   arrayCompact: compact,
   arrayZip: zip,
-  arrayWithConstant: within(mostItems, 'items', (site) => writtenNumber(site, 0), withConstant),
+  arrayWithConstant: withMaxSize(maxItems, 'items', (site) => constantNumber(site, 0), withConstant),
   arrayEnumerate: (site) => ({
-    sql: sql`(select coalesce(jsonb_agg(each.at order by each.at), '[]'::jsonb) from ${numbered(piece(site, 0))})`,
+    sql: sql`(select coalesce(jsonb_agg(each.at order by each.at), '[]'::jsonb) from ${numbered(argumentSql(site, 0))})`,
     type: arrayOf(scalar('integer')),
   }),
   arrayStringConcat: stringConcat,

@@ -4,31 +4,31 @@ import {
   type CallSite,
   type Emitted,
   type Emitter,
-  nodeAt,
-  piece,
-} from '../../compile/functions/site.ts';
+  argumentNode,
+  argumentSql,
+} from '../../compile/functions/call_site.ts';
 import { toJson } from '../../compile/json_values.ts';
-import { castTextTo } from '../../compile/text_casts.ts';
+import { castStringTo } from '../../compile/string_casts.ts';
 import type { Value } from '../../resolve/value.ts';
 import { bind, sql, type Sql } from '../../sql.ts';
 import { nameOfType, scalar, type ScalarKind, type Type, withNull } from '../../types.ts';
 import { languageNames } from './language_names.ts';
-import { textOfBytes } from './bytes.ts';
+import { decodeUtf8 } from './bytes.ts';
 import { once } from './once.ts';
-import { shownText } from './shown_text.ts';
-import { typeOfText } from './type_texts.ts';
+import { formattedText } from './formatted_text.ts';
+import { typeNamedBy } from './named_types.ts';
 import { zoneAt } from './zones.ts';
 
 /** A value as another type, or null. */
 function convert(site: CallSite, value: Value, to: Type): Value {
-  return castValue(value, to, nodeAt(site, 0), site.statement);
+  return castValue(value, to, argumentNode(site, 0), site.statement);
 }
 
 /** Null for what cannot be read, also where a number has a fraction that the integer would lose. */
 const toInteger: Emitter = (site) => {
   const value = argument(site, 0);
   const type = scalar('integer', true);
-  if (value.type.kind === 'string') return { sql: integerOf(value), type };
+  if (value.type.kind === 'string') return { sql: integerFromString(value), type };
   if (value.type.kind !== 'float' && value.type.kind !== 'decimal')
     return convert(site, value, scalar('integer'));
   return {
@@ -42,7 +42,7 @@ const toInteger: Emitter = (site) => {
 };
 
 /** Nineteen digits are not always an integer of 64 bits; a case keeps those from being read. */
-const integerOf = (value: Value): Sql =>
+const integerFromString = (value: Value): Sql =>
   once(
     [value],
     (text = sql``) => sql`(case when ${text} ~ '^[-+]?[0-9]{1,18}$' then (${text})::int8
@@ -53,7 +53,7 @@ const integerOf = (value: Value): Sql =>
  * What is too large is infinite and what is too small is zero; a cast of PostgreSQL would refuse both. Usual numbers and
  * texts without digits are told first, because a pattern that counts digits takes ten times as long.
  */
-export const floatOfText = (value: Value): Sql =>
+export const floatFromString = (value: Value): Sql =>
   once(
     [value],
     (
@@ -75,7 +75,7 @@ export const floatOfText = (value: Value): Sql =>
 const toFloat: Emitter = (site) => {
   const value = argument(site, 0);
   return value.type.kind === 'string'
-    ? { sql: floatOfText(value), type: scalar('float', true) }
+    ? { sql: floatFromString(value), type: scalar('float', true) }
     : convert(site, value, scalar('float'));
 };
 
@@ -85,41 +85,44 @@ const orElse =
   (site) => {
     const value = argument(site, 0);
     const type = scalar(kind, value.type.nullable);
-    const made = emitted(emitter(site));
+    const made = sqlOf(emitter(site));
     const plain = sql`coalesce(${made}, ${other(site)})`;
     if (!value.type.nullable) return { sql: plain, type };
     return { sql: sql`(case when ${value.sql} is not null then ${plain} end)`, type };
   };
 
-const emitted = (one: Emitted): Sql => ('type' in one ? one.sql : one);
+const sqlOf = (one: Emitted): Sql => ('type' in one ? one.sql : one);
 
 const toDecimal: Emitter = (site) => {
   const value = argument(site, 0);
-  const places = argument(site, 1).constant;
-  if (typeof places !== 'bigint' || places < 0n || places > 18n)
-    throw site.statement.error(`The places of '${site.name}' are an integer from 0 to 18.`, nodeAt(site, 1));
+  const digits = argument(site, 1).constant;
+  if (typeof digits !== 'bigint' || digits < 0n || digits > 18n)
+    throw site.statement.error(
+      `The places of '${site.name}' are an integer from 0 to 18.`,
+      argumentNode(site, 1),
+    );
   const decimal =
     value.type.kind === 'string'
-      ? castTextTo(value.sql, scalar('decimal'), site.statement)
+      ? castStringTo(value.sql, scalar('decimal'), site.statement)
       : convert(site, value, scalar('decimal')).sql;
-  return { sql: sql`trunc(${decimal}, ${piece(site, 1)}::int4)`, type: scalar('decimal', true) };
+  return { sql: sql`trunc(${decimal}, ${argumentSql(site, 1)}::int4)`, type: scalar('decimal', true) };
 };
 
-const trueTexts = sql`'true', 't', 'yes', 'y', 'on', 'enable', 'enabled', '1'`;
-const falseTexts = sql`'false', 'f', 'no', 'n', 'off', 'disable', 'disabled', '0'`;
+const trueWords = sql`'true', 't', 'yes', 'y', 'on', 'enable', 'enabled', '1'`;
+const falseWords = sql`'false', 'f', 'no', 'n', 'off', 'disable', 'disabled', '0'`;
 
 const toBoolean: Emitter = (site) => {
   const value = argument(site, 0);
   if (value.type.kind !== 'string') return convert(site, value, scalar('boolean'));
   return {
-    sql: sql`(case when lower(${value.sql}) in (${trueTexts}) then true when lower(${value.sql}) in (${falseTexts}) then false end)`,
+    sql: sql`(case when lower(${value.sql}) in (${trueWords}) then true when lower(${value.sql}) in (${falseWords}) then false end)`,
     type: scalar('boolean', true),
   };
 };
 
-const toStringOf: Emitter = (site) => {
+const toStringEmitter: Emitter = (site) => {
   const value = argument(site, 0);
-  return { sql: shownText(site, value, zoneAt(site, null)), type: scalar('string', value.type.nullable) };
+  return { sql: formattedText(site, value, zoneAt(site, null)), type: scalar('string', value.type.nullable) };
 };
 
 const toUuid: Emitter = (site) => {
@@ -142,7 +145,7 @@ const toTypeName: Emitter = (site) => ({
 });
 
 const accurateCastOrNull: Emitter = (site) => {
-  const to = typeOfText(site, 1);
+  const to = typeNamedBy(site, 1);
   if (to.kind === 'integer') return toInteger(site);
   if (to.kind === 'float') return toFloat(site);
   const made = convert(site, argument(site, 0), to);
@@ -159,20 +162,20 @@ const toHex: Emitter = (site) => {
       type,
     };
   }
-  return { sql: sql`upper(encode(convert_to(${shownText(site, value)}, 'UTF8'), 'hex'))`, type };
+  return { sql: sql`upper(encode(convert_to(${formattedText(site, value)}, 'UTF8'), 'hex'))`, type };
 };
 
 const unhex: Emitter = (site) => ({
   sql: once(
     [argument(site, 0)],
     (text = sql``) =>
-      sql`(case when ${text} ~ '^([0-9a-fA-F]{2})*$' then ${textOfBytes(sql`decode(${text}, 'hex')`)} end)`,
+      sql`(case when ${text} ~ '^([0-9a-fA-F]{2})*$' then ${decodeUtf8(sql`decode(${text}, 'hex')`)} end)`,
   ),
   type: scalar('string', true),
 });
 
 const languageCodeToName: Emitter = (site) => ({
-  sql: sql`(${bind(languageNames, 'jsonb')} ->> lower(${piece(site, 0)}))`,
+  sql: sql`(${bind(languageNames, 'jsonb')} ->> lower(${argumentSql(site, 0)}))`,
   type: scalar('string', true),
 });
 
@@ -184,7 +187,7 @@ export const conversionEmitters: Readonly<Record<string, Emitter>> = {
   toFloatOrDefault: orElse(toFloat, 'float', (site) => sql`(${site.values[1]?.sql ?? sql`0`})::float8`),
   toDecimal,
   toBool: toBoolean,
-  toString: toStringOf,
+  toString: toStringEmitter,
   toUUID: toUuid,
   toJSONString: toJsonText,
   toTypeName,

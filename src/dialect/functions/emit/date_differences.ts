@@ -1,20 +1,20 @@
 import { addInterval } from '../../compile/intervals.ts';
-import { takenAs } from '../../compile/functions/signature.ts';
-import { argument, type CallSite, type Emitter } from '../../compile/functions/site.ts';
+import { argumentAs } from '../../compile/functions/signature.ts';
+import { argument, type CallSite, type Emitter } from '../../compile/functions/call_site.ts';
 import type { TimeUnit } from '../../keywords.ts';
-import { ownText, sql, type Sql } from '../../sql.ts';
+import { rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
 import { unitAt, unitsOf } from './units.ts';
 import { localTime, momentOf, zoneAt } from './zones.ts';
 
 /** The zone of one of both times: the last argument names it for both, else each has its own. */
-const zoneOfTime = (site: CallSite, place: number): Sql => zoneAt(site, 3, place);
+const zoneOfTime = (site: CallSite, index: number): Sql => zoneAt(site, 3, index);
 
-const localAt = (site: CallSite, place: number): Sql => localTime(site, place, zoneOfTime(site, place));
+const localAt = (site: CallSite, index: number): Sql => localTime(site, index, zoneOfTime(site, index));
 
-const momentAt = (site: CallSite, place: number): Sql => {
-  const { sql: piece, type } = argument(site, place);
-  return type.kind === 'datetime' ? piece : momentOf(localAt(site, place), zoneOfTime(site, place));
+const momentAt = (site: CallSite, index: number): Sql => {
+  const { sql: fragment, type } = argument(site, index);
+  return type.kind === 'datetime' ? fragment : momentOf(localAt(site, index), zoneOfTime(site, index));
 };
 
 const isoDay = (local: Sql): Sql => sql`date_trunc('week', ${local})::date`;
@@ -22,7 +22,7 @@ const monthNumber = (local: Sql): Sql =>
   sql`(extract(year from ${local}) * 12 + extract(month from ${local}))`;
 
 /** How often the clocks pass from one unit to the next. */
-function crossed(site: CallSite, unit: TimeUnit): Sql {
+function boundariesBetween(site: CallSite, unit: TimeUnit): Sql {
   const [from, to] = [localAt(site, 1), localAt(site, 2)];
   switch (unit) {
     case 'year':
@@ -36,9 +36,9 @@ function crossed(site: CallSite, unit: TimeUnit): Sql {
     case 'day':
       return sql`((${to})::date - (${from})::date)`;
     default: {
-      const start = (place: number): Sql =>
-        sql`extract(epoch from date_trunc('${ownText(unit)}', ${momentAt(site, place)}, ${zoneOfTime(site, place)}))`;
-      return sql`((${start(2)} - ${start(1)}) / ${ownText(String(secondsOf[unit] ?? 1))})`;
+      const start = (index: number): Sql =>
+        sql`extract(epoch from date_trunc('${rawSql(unit)}', ${momentAt(site, index)}, ${zoneOfTime(site, index)}))`;
+      return sql`((${start(2)} - ${start(1)}) / ${rawSql(String(secondsOf[unit] ?? 1))})`;
     }
   }
 }
@@ -54,7 +54,7 @@ const secondsOf: Readonly<Partial<Record<TimeUnit, number>>> = {
 };
 
 /** How many whole units lie between. */
-function between(site: CallSite, unit: TimeUnit): Sql {
+function wholeUnitsBetween(site: CallSite, unit: TimeUnit): Sql {
   const [from, to] = [localAt(site, 1), localAt(site, 2)];
   const months = sql`(extract(year from age(${to}, ${from})) * 12 + extract(month from age(${to}, ${from})))`;
   switch (unit) {
@@ -65,7 +65,7 @@ function between(site: CallSite, unit: TimeUnit): Sql {
     case 'month':
       return months;
     default: {
-      const length = sql`${ownText(String(secondsOf[unit] ?? 1))}`;
+      const length = sql`${rawSql(String(secondsOf[unit] ?? 1))}`;
       const inDays = unit === 'day' || unit === 'week';
       const elapsed = inDays
         ? sql`extract(epoch from (${to} - ${from}))`
@@ -89,13 +89,13 @@ const shift =
     addInterval(argument(site, 0), unitsOf(argument(site, 1), unit), sign, site.statement);
 
 /** `dateAdd('day', 3, time)` and `dateAdd(time, INTERVAL 3 DAY)`. */
-const added =
+const dateAddition =
   (sign: '+' | '-'): Emitter =>
   (site) => {
     const [time, interval] =
       site.values.length === 2
-        ? [takenAs(site, 0, 'date_or_datetime'), takenAs(site, 1, 'interval')]
-        : [takenAs(site, 2, 'date_or_datetime'), unitsOf(takenAs(site, 1, 'number'), unitAt(site, 0))];
+        ? [argumentAs(site, 0, 'date_or_datetime'), argumentAs(site, 1, 'interval')]
+        : [argumentAs(site, 2, 'date_or_datetime'), unitsOf(argumentAs(site, 1, 'number'), unitAt(site, 0))];
     return addInterval(time, interval, sign, site.statement);
   };
 
@@ -112,9 +112,9 @@ const shifts = (['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 
 
 export const dateDifferenceEmitters: Readonly<Record<string, Emitter>> = {
   ...Object.fromEntries(shifts),
-  dateDiff: difference(crossed),
-  date_diff: difference(crossed),
-  age: difference(between),
-  dateAdd: added('+'),
-  dateSub: added('-'),
+  dateDiff: difference(boundariesBetween),
+  date_diff: difference(boundariesBetween),
+  age: difference(wholeUnitsBetween),
+  dateAdd: dateAddition('+'),
+  dateSub: dateAddition('-'),
 };

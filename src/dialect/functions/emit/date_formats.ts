@@ -1,12 +1,12 @@
-import { argument, type CallSite, type Emitter, nodeAt } from '../../compile/functions/site.ts';
-import { castTextTo } from '../../compile/text_casts.ts';
-import { bind, joinSql, ownText, sql, type Sql } from '../../sql.ts';
+import { argument, type CallSite, type Emitter, argumentNode } from '../../compile/functions/call_site.ts';
+import { castStringTo } from '../../compile/string_casts.ts';
+import { bind, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar, type Type } from '../../types.ts';
 import { onceOf } from './once.ts';
 import { localTime, timeAt, zoneAt } from './zones.ts';
 
 /** What stands behind a % and the pattern of PostgreSQL that writes it. */
-const patterns: Readonly<Record<string, string>> = {
+const formatPatterns: Readonly<Record<string, string>> = {
   a: 'Dy',
   b: 'Mon',
   c: 'MM',
@@ -37,21 +37,21 @@ const patterns: Readonly<Record<string, string>> = {
   y: 'YY',
 };
 
-function formatAt(site: CallSite, place: number): string {
-  const format = argument(site, place).constant;
+function formatAt(site: CallSite, index: number): string {
+  const format = argument(site, index).constant;
   if (typeof format !== 'string')
     throw site.statement.error(
       `The format of '${site.name}' is a text that is written out.`,
-      nodeAt(site, place),
+      argumentNode(site, index),
     );
   return format;
 }
 
-const unknown = (site: CallSite, place: number, letter: string): Error =>
+const unknownSpecifier = (site: CallSite, index: number, letter: string): Error =>
   site.statement.error(
     `Function '${site.name}' does not know %${letter}.`,
-    nodeAt(site, place),
-    `Known are ${Object.keys(patterns)
+    argumentNode(site, index),
+    `Known are ${Object.keys(formatPatterns)
       .map((one) => `%${one}`)
       .join(' ')} %e %k %l %w %z %n %t %%.`,
   );
@@ -63,17 +63,17 @@ const formatDateTime: Emitter = (site) => {
   const type = scalar('string', argument(site, 0).type.nullable);
   return {
     sql: onceOf([local], (time = sql``) => {
-      const pieces = [...format.matchAll(/%([\s\S]?)|[^%]+/g)].map(([written, letter]) =>
+      const fragments = [...format.matchAll(/%([\s\S]?)|[^%]+/g)].map(([written, letter]) =>
         letter === undefined ? bind(written, 'text') : formatted(site, letter, time, zone),
       );
-      return pieces.length === 0 ? sql`''::text` : sql`(${joinSql(pieces, ' || ')})`;
+      return fragments.length === 0 ? sql`''::text` : sql`(${joinSql(fragments, ' || ')})`;
     }),
     type,
   };
 };
 
 function formatted(site: CallSite, letter: string, time: Sql, zone: Sql): Sql {
-  const by = (pattern: string): Sql => sql`to_char(${time}, '${ownText(pattern)}')`;
+  const by = (pattern: string): Sql => sql`to_char(${time}, '${rawSql(pattern)}')`;
   switch (letter) {
     case 'e':
       return by('FMDD');
@@ -96,13 +96,13 @@ function formatted(site: CallSite, letter: string, time: Sql, zone: Sql): Sql {
     case '%':
       return bind('%', 'text');
   }
-  const pattern = patterns[letter];
-  if (pattern === undefined) throw unknown(site, 1, letter);
+  const pattern = formatPatterns[letter];
+  if (pattern === undefined) throw unknownSpecifier(site, 1, letter);
   return by(pattern);
 }
 
 /** What stands behind a % in a format that is read: which part of a time it is and how it looks. */
-const readers: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
+const parsePatterns: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   Y: [['year', '(\\d{4})']],
   m: [['month', '(\\d{1,2})']],
   c: [['month', '(\\d{1,2})']],
@@ -137,8 +137,8 @@ const parseDateTime: Emitter = (site) => {
   const parts: string[] = [];
   const pattern = [...formatAt(site, 1).matchAll(/%([\s\S])|%$|[^%]+/g)].map(([written, letter]) => {
     if (letter === '%' || letter === undefined) return (letter ?? written).replaceAll(/[^\w ]/g, '\\$&');
-    const reader = readers[letter];
-    if (reader === undefined) throw unknown(site, 1, letter);
+    const reader = parsePatterns[letter];
+    if (reader === undefined) throw unknownSpecifier(site, 1, letter);
     parts.push(...reader.map(([part]) => part));
     return reader.map(([, look]) => look).join('');
   });
@@ -146,19 +146,19 @@ const parseDateTime: Emitter = (site) => {
   return {
     sql: onceOf([match], (groups = sql``) => {
       const part = (name: string, length: number, none: string): Sql => {
-        const place = parts.indexOf(name);
-        return place === -1
-          ? ownText(`'${none}'`)
-          : sql`lpad(${groups}[${ownText(String(place + 1))}], ${ownText(String(length))}, '0')`;
+        const index = parts.indexOf(name);
+        return index === -1
+          ? rawSql(`'${none}'`)
+          : sql`lpad(${groups}[${rawSql(String(index + 1))}], ${rawSql(String(length))}, '0')`;
       };
       const named = parts.indexOf('monthName');
       const month =
-        named === -1 ? part('month', 2, '01') : monthNumber(sql`${groups}[${ownText(String(named + 1))}]`);
+        named === -1 ? part('month', 2, '01') : monthNumber(sql`${groups}[${rawSql(String(named + 1))}]`);
       const clock = sql`${part('hour', 2, '00')} || ':' || ${part('minute', 2, '00')} || ':' || ${part('second', 2, '00')}`;
       const fraction = parts.includes('fraction')
-        ? sql` || '.' || ${groups}[${ownText(String(parts.indexOf('fraction') + 1))}]`
+        ? sql` || '.' || ${groups}[${rawSql(String(parts.indexOf('fraction') + 1))}]`
         : sql``;
-      return readTime(
+      return castTime(
         sql`(${part('year', 4, '1970')} || '-' || ${month} || '-' || ${part('day', 2, '01')} || ' ' || ${clock}${fraction})`,
         type,
         site,
@@ -172,22 +172,22 @@ const monthNumber = (name: Sql): Sql =>
   sql`lpad(nullif((position(lower(left(${name}, 3)) in 'janfebmaraprmayjunjulaugsepoctnovdec') + 2) / 3, 0)::text, 2, '0')`;
 
 /** A text such as `2026-11-21 10:00:00`, of a zone. */
-const readTime = (text: Sql, type: Type, site: CallSite): Sql =>
-  onceOf([text], (t = sql``) => castTextTo(t, type, site.statement));
+const castTime = (text: Sql, type: Type, site: CallSite): Sql =>
+  onceOf([text], (t = sql``) => castStringTo(t, type, site.statement));
 
 /**
  * A time in one of the usual ways to write one: ISO 8601 (blank or T, zone or not, month and day of one digit),
  * seconds or milliseconds since 1970, digits alone, `21 Nov 2026 10:00:00`, and 21/11/2026.
  */
-export function timeOfText(site: CallSite, text: Sql, type: Type): Sql {
+export function parseTimeText(site: CallSite, text: Sql, type: Type): Sql {
   return onceOf([sql`btrim(${text})`], (t = sql``) => {
     const date = (match: Sql, year: number, day: number): Sql =>
       onceOf([match], (m = sql``) => {
         const rest = sql`coalesce(' ' || lpad(${m}[4], 2, '0') || ':' || ${m}[5] || ':' || coalesce(${m}[6], '00') || coalesce(${m}[7], '') || coalesce(nullif(${m}[8], 'GMT'), case ${m}[8] when 'GMT' then 'Z' end, ''), '')`;
-        const piece = (place: number): Sql => sql`${m}[${ownText(String(place))}]`;
-        const named = sql`case when ${piece(2)} ~ '[A-Za-z]' then ${monthNumber(piece(2))} else lpad(${piece(2)}, 2, '0') end`;
-        return readTime(
-          sql`(${piece(year)} || '-' || ${named} || '-' || lpad(${piece(day)}, 2, '0') || ${rest})`,
+        const fragment = (index: number): Sql => sql`${m}[${rawSql(String(index))}]`;
+        const named = sql`case when ${fragment(2)} ~ '[A-Za-z]' then ${monthNumber(fragment(2))} else lpad(${fragment(2)}, 2, '0') end`;
+        return castTime(
+          sql`(${fragment(year)} || '-' || ${named} || '-' || lpad(${fragment(day)}, 2, '0') || ${rest})`,
           type,
           site,
         );
@@ -196,12 +196,12 @@ export function timeOfText(site: CallSite, text: Sql, type: Type): Sql {
     const weekday = '^(?:[A-Za-z]{3,9},? +)?';
     return sql`(case when ${t} ~ '^\\d{9,10}([.]\\d{1,9})?$' then to_timestamp((${t})::float8)
       when ${t} ~ '^\\d{13}$' then to_timestamp((${t})::float8 / 1000)
-      when ${t} ~ '^\\d{14}$' then ${readTime(sql`regexp_replace(${t}, '^(....)(..)(..)(..)(..)(..)$', '\\1-\\2-\\3 \\4:\\5:\\6')`, type, site)}
-      when ${t} ~ '^\\d{8}$' then ${readTime(sql`regexp_replace(${t}, '^(....)(..)(..)$', '\\1-\\2-\\3')`, type, site)}
-      when ${t} ~ '^\\d{4}-' then ${date(sql`regexp_match(${t}, '^(\\d{4})-(\\d{1,2})-(\\d{1,2})${ownText(clock)}')`, 1, 3)}
-      when ${t} ~ '^\\d{4}/' then ${date(sql`regexp_match(${t}, '^(\\d{4})/(\\d{1,2})/(\\d{1,2})${ownText(clock)}')`, 1, 3)}
-      when ${t} ~ '^\\d{1,2}/' then ${date(sql`regexp_match(${t}, '^(\\d{1,2})/(\\d{1,2})/(\\d{4})${ownText(clock)}')`, 3, 1)}
-      else ${date(sql`regexp_match(${t}, '${ownText(weekday)}(\\d{1,2})[- ]([A-Za-z]{3,9})[- ](\\d{4})${ownText(clock)}')`, 3, 1)} end)`;
+      when ${t} ~ '^\\d{14}$' then ${castTime(sql`regexp_replace(${t}, '^(....)(..)(..)(..)(..)(..)$', '\\1-\\2-\\3 \\4:\\5:\\6')`, type, site)}
+      when ${t} ~ '^\\d{8}$' then ${castTime(sql`regexp_replace(${t}, '^(....)(..)(..)$', '\\1-\\2-\\3')`, type, site)}
+      when ${t} ~ '^\\d{4}-' then ${date(sql`regexp_match(${t}, '^(\\d{4})-(\\d{1,2})-(\\d{1,2})${rawSql(clock)}')`, 1, 3)}
+      when ${t} ~ '^\\d{4}/' then ${date(sql`regexp_match(${t}, '^(\\d{4})/(\\d{1,2})/(\\d{1,2})${rawSql(clock)}')`, 1, 3)}
+      when ${t} ~ '^\\d{1,2}/' then ${date(sql`regexp_match(${t}, '^(\\d{1,2})/(\\d{1,2})/(\\d{4})${rawSql(clock)}')`, 3, 1)}
+      else ${date(sql`regexp_match(${t}, '${rawSql(weekday)}(\\d{1,2})[- ]([A-Za-z]{3,9})[- ](\\d{4})${rawSql(clock)}')`, 3, 1)} end)`;
   });
 }
 
@@ -210,6 +210,6 @@ export const dateFormatEmitters: Readonly<Record<string, Emitter>> = {
   parseDateTime,
   parseDateTimeBestEffort: (site) => {
     const type = timeAt(site, 1, true);
-    return { sql: timeOfText(site, argument(site, 0).sql, type), type };
+    return { sql: parseTimeText(site, argument(site, 0).sql, type), type };
   },
 };

@@ -1,6 +1,6 @@
 import { dateParts } from '../../compile/date_parts.ts';
-import { argument, type CallSite, type Emitter, nodeAt } from '../../compile/functions/site.ts';
-import { ownText, sql, type Sql } from '../../sql.ts';
+import { argument, type CallSite, type Emitter, argumentNode } from '../../compile/functions/call_site.ts';
+import { rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
 import { onceOf } from './once.ts';
 import { unitAt } from './units.ts';
@@ -14,19 +14,21 @@ const part =
     type: scalar('integer', argument(site, 0).type.nullable),
   });
 
-const field = (name: string): Emitter =>
-  part((local) => sql`(extract(${ownText(name)} from ${local}))::int8`);
+const field = (name: string): Emitter => part((local) => sql`(extract(${rawSql(name)} from ${local}))::int8`);
 const digits = (pattern: string): Emitter =>
-  part((local) => sql`(to_char(${local}, '${ownText(pattern)}'))::int8`);
+  part((local) => sql`(to_char(${local}, '${rawSql(pattern)}'))::int8`);
 
 /** Weeks of the year as MySQL counts them: the mode says on which day they start and which week is the first. */
 function weekOf(site: CallSite, withYear: boolean): Sql {
   const written = site.values[1];
   const mode = written === undefined ? 0 : Number(written.constant ?? NaN);
   if (!Number.isInteger(mode) || mode < 0 || mode > 7)
-    throw site.statement.error(`The mode of '${site.name}' is an integer from 0 to 7.`, nodeAt(site, 1));
+    throw site.statement.error(
+      `The mode of '${site.name}' is an integer from 0 to 7.`,
+      argumentNode(site, 1),
+    );
   const monday = (mode & 1) === 1;
-  const ownYear = withYear || (mode & 2) === 2;
+  const usesYearOfWeek = withYear || (mode & 2) === 2;
   const fullWeek = ((mode & 4) === 4) === monday;
   const startOf = (day: Sql): Sql =>
     monday
@@ -34,7 +36,7 @@ function weekOf(site: CallSite, withYear: boolean): Sql {
       : sql`(${day} - extract(dow from ${day})::int4)`;
   return onceOf([sql`(${localTime(site, 0, zoneAt(site, 2))})::date`], (day = sql``) => {
     const start = startOf(day);
-    if (ownYear) {
+    if (usesYearOfWeek) {
       // The year of a week is that of its first day, or of its fourth.
       const anchor = fullWeek ? start : sql`(${start} + 3)`;
       const week = sql`((extract(doy from ${anchor})::int4 - 1) / 7 + 1)`;
@@ -66,9 +68,9 @@ const dateName: Emitter = (site) => {
   const name = String(argument(site, 0).constant ?? '').toLowerCase();
   const pattern = Object.hasOwn(names, name) ? names[name] : undefined;
   if (pattern === undefined)
-    throw site.statement.error(`The part is one of ${Object.keys(names).join(', ')}.`, nodeAt(site, 0));
+    throw site.statement.error(`The part is one of ${Object.keys(names).join(', ')}.`, argumentNode(site, 0));
   return {
-    sql: sql`to_char(${localTime(site, 1, zoneAt(site, 2, 1))}, '${ownText(pattern)}')`,
+    sql: sql`to_char(${localTime(site, 1, zoneAt(site, 2, 1))}, '${rawSql(pattern)}')`,
     type: scalar('string', argument(site, 1).type.nullable),
   };
 };
@@ -89,7 +91,7 @@ const datePart: Emitter = (site) => {
   const known = typeof name === 'string' ? standardParts[name.toLowerCase()] : undefined;
   if (known === 'epoch')
     return { sql: sql`(extract(epoch from (${local} at time zone ${zone})))::float8`, type };
-  if (known !== undefined) return { sql: sql`(extract(${ownText(known)} from ${local}))::float8`, type };
+  if (known !== undefined) return { sql: sql`(extract(${rawSql(known)} from ${local}))::float8`, type };
   const unit = unitAt(site, 0);
   if (unit === 'second') return { sql: sql`(extract(second from ${local}))::float8`, type };
   return { sql: sql`(${dateParts[unit]?.(local) ?? sql`null`})::float8`, type };

@@ -4,17 +4,17 @@ import {
   type CallSite,
   type Emitted,
   type Emitter,
-  nodeAt,
-  optionalPiece,
-  piece,
-} from '../../compile/functions/site.ts';
-import { toText } from '../../compile/to_text.ts';
+  argumentNode,
+  optionalArgumentSql,
+  argumentSql,
+} from '../../compile/functions/call_site.ts';
+import { toStringSql } from '../../compile/to_string.ts';
 import { isNumber, nameOfType, scalar, type Type } from '../../types.ts';
 import { commaList, sql, type Sql } from '../../sql.ts';
 import { dateDifferenceEmitters } from './date_differences.ts';
-import { dateFormatEmitters, timeOfText } from './date_formats.ts';
+import { dateFormatEmitters, parseTimeText } from './date_formats.ts';
 import { datePartEmitters } from './date_parts.ts';
-import { dateStartEmitters } from './date_starts.ts';
+import { dateTruncationEmitters } from './date_truncation.ts';
 import { onceOf } from './once.ts';
 import { timeAt, zoneAt } from './zones.ts';
 
@@ -32,12 +32,12 @@ function timeOf(site: CallSite, zoneArgument: number | null): Emitted {
   if (kind === 'date')
     return { sql: sql`((${value.sql})::timestamp at time zone ${zone})`, type: type(nullable) };
   if (kind === 'string' || kind === 'json')
-    return { sql: timeOfText(site, toText(value, site.statement), type(true)), type: type(true) };
+    return { sql: parseTimeText(site, toStringSql(value, site.statement), type(true)), type: type(true) };
   if (kind === 'null') return { sql: coerce(value, scalar('datetime'), site.statement), type: type(true) };
   if (!isNumber(value.type))
     throw site.statement.error(
       `Function '${site.name}' expects a time, found ${nameOfType(value.type)}.`,
-      nodeAt(site, 0),
+      argumentNode(site, 0),
     );
   return { sql: secondsOrNull(sql`(${value.sql})::float8`), type: type(true) };
 }
@@ -70,9 +70,9 @@ const dayOf = (year: Sql, month: Sql, day: Sql): Sql =>
     then make_date((${year})::int4, (${month})::int4, (${day})::int4) end end)`;
 
 const makeTimestamp: Emitter = (site) => {
-  const [hour, minute, second] = [3, 4, 5].map((place) => piece(site, place));
+  const [hour, minute, second] = [3, 4, 5].map((index) => argumentSql(site, index));
   if (hour === undefined || minute === undefined || second === undefined) throw new Error('Six arguments.');
-  const day = dayOf(piece(site, 0), piece(site, 1), piece(site, 2));
+  const day = dayOf(argumentSql(site, 0), argumentSql(site, 1), argumentSql(site, 2));
   return {
     sql: sql`(case when ${hour} between 0 and 23 and ${minute} between 0 and 59 and ${second} >= 0 and ${second} < 60 then
       ((${day} + make_interval(hours => (${hour})::int4, mins => (${minute})::int4, secs => (${second})::float8)) at time zone ${site.statement.timezone}) end)`,
@@ -86,10 +86,10 @@ const makeInterval: Emitter = (site) => {
       `Function '${site.name}' takes years, months, weeks, days, hours, minutes and seconds.`,
       site.node,
     );
-  const numbers = site.values.map(({ sql: value }, place) =>
-    place === 6
+  const numbers = site.values.map(({ sql: value }, index) =>
+    index === 6
       ? sql`(case when abs((${value})::float8) <= 1e10 then (${value})::float8 end)`
-      : sql`(case when ${value} between -${place === 0 ? sql`4000` : sql`40000`} and ${place === 0 ? sql`4000` : sql`40000`} then (${value})::int4 end)`,
+      : sql`(case when ${value} between -${index === 0 ? sql`4000` : sql`40000`} and ${index === 0 ? sql`4000` : sql`40000`} then (${value})::int4 end)`,
   );
   return {
     sql: sql`make_interval(${commaList(numbers)})`,
@@ -102,12 +102,12 @@ const makeInterval: Emitter = (site) => {
 
 /** A number of seconds, or a text in a format of PostgreSQL; one that does not fit it would fail, so only usual ones. */
 const toTimestamp: Emitter = (site) => {
-  const format = optionalPiece(site, 1);
+  const format = optionalArgumentSql(site, 1);
   const value = argument(site, 0);
   if (format !== undefined)
     throw site.statement.error(
       `Function '${site.name}' takes no format: a text that does not fit would make the query fail.`,
-      nodeAt(site, 1),
+      argumentNode(site, 1),
       "Write parseDateTime(text, '%Y-%m-%d %H:%i:%s').",
     );
   return timeOf({ ...site, values: [value] }, null);
@@ -117,12 +117,15 @@ const toChar: Emitter = (site) => {
   const value = argument(site, 0);
   const type = scalar('string', value.type.nullable);
   if (value.type.kind === 'datetime')
-    return { sql: sql`to_char(${value.sql} at time zone ${zoneAt(site, null)}, ${piece(site, 1)})`, type };
+    return {
+      sql: sql`to_char(${value.sql} at time zone ${zoneAt(site, null)}, ${argumentSql(site, 1)})`,
+      type,
+    };
   if (value.type.kind === 'date' || value.type.kind === 'interval' || isNumber(value.type))
-    return { sql: sql`to_char(${value.sql}, ${piece(site, 1)})`, type };
+    return { sql: sql`to_char(${value.sql}, ${argumentSql(site, 1)})`, type };
   throw site.statement.error(
     `Function 'to_char' expects a time or a number, found ${nameOfType(value.type)}.`,
-    nodeAt(site, 0),
+    argumentNode(site, 0),
   );
 };
 
@@ -130,7 +133,7 @@ export const dateEmitters: Readonly<Record<string, Emitter>> = {
   ...dateDifferenceEmitters,
   ...dateFormatEmitters,
   ...datePartEmitters,
-  ...dateStartEmitters,
+  ...dateTruncationEmitters,
   now: (site) => ({ sql: site.statement.now, type: scalar('datetime') }),
   today,
   current_date: today,
@@ -143,20 +146,21 @@ export const dateEmitters: Readonly<Record<string, Emitter>> = {
     return { sql: moment, type: timeAt(site, 1, type.nullable) };
   },
   fromUnixTimestamp: (site) => ({
-    sql: secondsOrNull(sql`(${piece(site, 0)})::float8`),
+    sql: secondsOrNull(sql`(${argumentSql(site, 0)})::float8`),
     type: scalar('datetime', true),
   }),
   make_date: (site) => ({
-    sql: onceOf([piece(site, 0), piece(site, 1), piece(site, 2)], (y = sql``, m = sql``, d = sql``) =>
-      dayOf(y, m, d),
+    sql: onceOf(
+      [argumentSql(site, 0), argumentSql(site, 1), argumentSql(site, 2)],
+      (y = sql``, m = sql``, d = sql``) => dayOf(y, m, d),
     ),
     type: scalar('date', true),
   }),
   make_timestamp: makeTimestamp,
   make_interval: makeInterval,
   date_bin: (site) => ({
-    sql: sql`(case when extract(epoch from ${piece(site, 0)}) > 0 and extract(year from justify_interval(${piece(site, 0)})) = 0 and ${piece(site, 0)} < interval '28 days'
-      then date_bin(${piece(site, 0)}, ${piece(site, 1)}, ${piece(site, 2)}) end)`,
+    sql: sql`(case when extract(epoch from ${argumentSql(site, 0)}) > 0 and extract(year from justify_interval(${argumentSql(site, 0)})) = 0 and ${argumentSql(site, 0)} < interval '28 days'
+      then date_bin(${argumentSql(site, 0)}, ${argumentSql(site, 1)}, ${argumentSql(site, 2)}) end)`,
     type: timeAt(site, null, true, 1),
   }),
   to_char: toChar,

@@ -3,8 +3,8 @@ import { coerce } from '../../compile/coerce.ts';
 import type { Compiler } from '../../compile/compiler.ts';
 import { fromJson, postgresType } from '../../compile/json_values.ts';
 import type { Scope } from '../../resolve/scope.ts';
-import { derive, noFacts, type Value } from '../../resolve/value.ts';
-import { ownText, sql } from '../../sql.ts';
+import { derive, noTraits, type Value } from '../../resolve/value.ts';
+import { rawSql, sql } from '../../sql.ts';
 import { commonType, nameOfType, withNull } from '../../types.ts';
 import { itemTypeOf } from './array_items.ts';
 
@@ -36,7 +36,7 @@ export function foldValue(compiler: Compiler, call: Call, scope: Scope, body: Bo
     return value;
   });
   const begin = compiler.value(last, scope);
-  const alias = ownText(`fold${scope.lambdaDepth}`);
+  const alias = rawSql(`fold${scope.lambdaDepth}`);
   const resultOf = (type: Value['type']): Value => {
     const items = arrays.map((array): Value => {
       const item = itemTypeOf(array);
@@ -44,10 +44,10 @@ export function foldValue(compiler: Compiler, call: Call, scope: Scope, body: Bo
       return {
         sql: fromJson(sql`(${array.sql} -> ${at})`, sql`(${array.sql} ->> ${at})`, item),
         type: item,
-        facts: noFacts,
+        traits: noTraits,
       };
     });
-    return body(compiler, lambda, [{ sql: sql`${alias}.acc`, type, facts: noFacts }, ...items], scope);
+    return body(compiler, lambda, [{ sql: sql`${alias}.acc`, type, traits: noTraits }, ...items], scope);
   };
   const widest = commonType(begin.type, resultOf(begin.type).type);
   const type = widest === null ? null : withNull(widest, true);
@@ -62,10 +62,10 @@ export function foldValue(compiler: Compiler, call: Call, scope: Scope, body: Bo
   const made = type.kind === 'string' ? sql`text collate "default"` : postgresType(type);
   const [first] = arrays;
   const length = first === undefined ? sql`0` : sql`jsonb_array_length(${first.sql})`;
-  const piece = sql`(with recursive ${alias}(at, acc) as (select 0::int8, (${coerce(begin, type, statement)})::${made}
+  const fragment = sql`(with recursive ${alias}(at, acc) as (select 0::int8, (${coerce(begin, type, statement)})::${made}
     union all select ${alias}.at + 1, (${coerce(result, type, statement)})::${made} from ${alias} where ${alias}.at < ${length})
     select ${alias}.acc from ${alias} order by ${alias}.at desc limit 1)`;
-  return derive(piece, withNull(type, begin.type.nullable || result.type.nullable), [
+  return derive(fragment, withNull(type, begin.type.nullable || result.type.nullable), [
     begin,
     ...arrays,
     result,

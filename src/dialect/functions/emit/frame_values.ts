@@ -1,16 +1,16 @@
-import { type AggregateEmitter, type AggregateSite, argument } from '../../compile/functions/site.ts';
+import { type AggregateEmitter, type AggregateSite, argument } from '../../compile/functions/call_site.ts';
 import { isComposite, withNull } from '../../types.ts';
 import { sql, type Sql } from '../../sql.ts';
 
 /** Null is no value of a frame, unless RESPECT NULLS is said; PostgreSQL has no words for that. */
 function valueOf(site: AggregateSite, plain: Sql, pick: (values: Sql) => Sql): ReturnType<AggregateEmitter> {
   const value = argument(site, 0);
-  const type = withNull(site.gives);
+  const type = withNull(site.returnType);
   if (!value.type.nullable) return { sql: site.over(plain), type };
   if (site.node.nulls === 'respect') return { sql: site.over(plain), type };
-  const listed =
+  const element =
     isComposite(value.type) || value.type.kind === 'json' ? sql`(${value.sql})::jsonb` : value.sql;
-  const values = site.over(sql`array_agg(${listed})`, sql`${value.sql} is not null`);
+  const values = site.over(sql`array_agg(${element})`, sql`${value.sql} is not null`);
   return { sql: pick(values), type };
 }
 

@@ -1,12 +1,12 @@
-import { argument, type Emitter, nodeAt, piece } from '../../compile/functions/site.ts';
+import { argument, type Emitter, argumentNode, argumentSql } from '../../compile/functions/call_site.ts';
 import { sql, type Sql } from '../../sql.ts';
 import { isNumber, scalar } from '../../types.ts';
 import { itemTypeOf } from './array_items.ts';
 
 /** Metres on a sphere. The engine that analysts know takes its sines from a table: answers differ in the third digit. */
 const greatCircleDistance: Emitter = (site) => {
-  const degree = (place: number): Sql => {
-    const angle = sql`(${piece(site, place)})::float8`;
+  const degree = (index: number): Sql => {
+    const angle = sql`(${argumentSql(site, index)})::float8`;
     return sql`radians(case when abs(${angle}) <= 1000000 then round((${angle})::numeric, 12)::float8 end)`;
   };
   const half = (from: number, to: number): Sql => sql`sin((${degree(to)} - ${degree(from)}) / 2) ^ 2`;
@@ -20,18 +20,21 @@ const greatCircleDistance: Emitter = (site) => {
 /** Counts how many sides lie to the right of the point: an odd number inside. */
 const pointInPolygon: Emitter = (site) => {
   const [point, polygon] = [argument(site, 0), argument(site, 1)];
-  for (const [place, type] of [point.type, itemTypeOf(polygon)].entries())
+  for (const [index, type] of [point.type, itemTypeOf(polygon)].entries())
     if (type.kind !== 'tuple' || type.items.length !== 2 || !type.items.every(isNumber))
-      throw site.statement.error(`Function '${site.name}' expects pairs of numbers.`, nodeAt(site, place));
+      throw site.statement.error(
+        `Function '${site.name}' expects pairs of numbers.`,
+        argumentNode(site, index),
+      );
   if (site.values.length > 2)
     throw site.statement.error(
       `Function '${site.name}' takes no holes here.`,
-      nodeAt(site, 2),
+      argumentNode(site, 2),
       'Write `and not` for each.',
     );
   const x = sql`(${point.sql} ->> 0)::float8`;
   const y = sql`(${point.sql} ->> 1)::float8`;
-  const corner = (alias: Sql, place: Sql): Sql => sql`(${alias} ->> ${place})::float8`;
+  const corner = (alias: Sql, index: Sql): Sql => sql`(${alias} ->> ${index})::float8`;
   const [x1, y1] = [corner(sql`sides.a`, sql`0`), corner(sql`sides.a`, sql`1`)];
   const [x2, y2] = [corner(sql`sides.b`, sql`0`), corner(sql`sides.b`, sql`1`)];
   return {

@@ -2,11 +2,11 @@ import {
   type AggregateEmitter,
   type AggregateSite,
   argument,
-  nodeAt,
-  piece,
-} from '../../compile/functions/site.ts';
+  argumentNode,
+  argumentSql,
+} from '../../compile/functions/call_site.ts';
 import { defaultOf, fromJson, toJson } from '../../compile/json_values.ts';
-import { bind, commaList, ownText, sql, type Sql } from '../../sql.ts';
+import { bind, commaList, rawSql, sql, type Sql } from '../../sql.ts';
 import { arrayOf, isNumber, scalar, withNull } from '../../types.ts';
 
 /** All values that are not null, as one jsonb array. */
@@ -17,15 +17,15 @@ function listOf(site: AggregateSite, value: Sql, order: Sql = site.orderBy): Sql
   return sql`coalesce(${site.over(sql`jsonb_agg(${value}${order})`, ...conditions)}, '[]'::jsonb)`;
 }
 
-function refuseWindow(site: AggregateSite): void {
+function rejectWindow(site: AggregateSite): void {
   if (site.isWindow) throw site.statement.error(`Function '${site.name}' cannot have OVER.`, site.node);
 }
 
 /** The value at a share of the sorted ones, one that occurs: the next larger one between two. */
 const quantileExact: AggregateEmitter = (site) => {
-  refuseWindow(site);
+  rejectWindow(site);
   const value = argument(site, 0);
-  const share = Number(site.settings[0]?.constant ?? 0.5);
+  const share = Number(site.parameters[0]?.constant ?? 0.5);
   if (!(share >= 0 && share <= 1))
     throw site.statement.error(`The level of '${site.name}' is a number from 0 to 1.`, site.node);
   const conditions = value.type.nullable ? [sql`${value.sql} is not null`] : [];
@@ -40,28 +40,28 @@ const quantileExact: AggregateEmitter = (site) => {
 
 /** How many at most; the order in which values are met is as good as any. */
 const sample: AggregateEmitter = (site) => {
-  const most = site.settings[0]?.constant;
-  if (typeof most !== 'bigint' || most < 1n)
+  const max = site.parameters[0]?.constant;
+  if (typeof max !== 'bigint' || max < 1n)
     throw site.statement.error(`The size of '${site.name}' is a whole number from 1.`, site.node);
   const value = argument(site, 0);
   const list = listOf(site, toJson(value.sql, value.type));
   return {
-    sql: sql`jsonb_path_query_array(${list}, (${bind(`$[0 to ${most - 1n}]`, 'text')})::jsonpath)`,
+    sql: sql`jsonb_path_query_array(${list}, (${bind(`$[0 to ${max - 1n}]`, 'text')})::jsonpath)`,
     type: arrayOf(withNull(value.type, false)),
   };
 };
 
 /** Sums of so many values up to each one, divided by that number; of all values without it. */
 const movingAverage: AggregateEmitter = (site) => {
-  refuseWindow(site);
-  const most = site.settings[0];
-  const list = listOf(site, sql`to_jsonb((${piece(site, 0)})::float8)`);
+  rejectWindow(site);
+  const max = site.parameters[0];
+  const list = listOf(site, sql`to_jsonb((${argumentSql(site, 0)})::float8)`);
   const number = sql`(each.v #>> '{}')::float8`;
   const frame =
-    most === undefined || typeof most.constant !== 'bigint'
+    max === undefined || typeof max.constant !== 'bigint'
       ? sql`rows unbounded preceding`
-      : sql`rows between ${ownText(String(most.constant > 1n ? most.constant - 1n : 0n))} preceding and current row`;
-  const size = most === undefined ? sql`jsonb_array_length(${list})` : most.sql;
+      : sql`rows between ${rawSql(String(max.constant > 1n ? max.constant - 1n : 0n))} preceding and current row`;
+  const size = max === undefined ? sql`jsonb_array_length(${list})` : max.sql;
   return {
     sql: sql`(select coalesce(jsonb_agg(run.v order by run.at), '[]'::jsonb) from (select sum(${number}) over (order by each.at ${frame}) / ${size} as v, each.at
       from jsonb_array_elements(${list}) with ordinality as each(v, at)) as run)`,
@@ -70,14 +70,14 @@ const movingAverage: AggregateEmitter = (site) => {
 };
 
 /** One map of many: what an aggregate makes of the values of each key. */
-const ofMaps =
+const mapAggregate =
   (name: Sql): AggregateEmitter =>
   (site) => {
-    refuseWindow(site);
+    rejectWindow(site);
     const { type } = argument(site, 0);
     if (type.kind !== 'map' || !isNumber(type.value))
-      throw site.statement.error(`Function '${site.name}' needs maps of numbers.`, nodeAt(site, 0));
-    const list = listOf(site, piece(site, 0));
+      throw site.statement.error(`Function '${site.name}' needs maps of numbers.`, argumentNode(site, 0));
+    const list = listOf(site, argumentSql(site, 0));
     const number = fromJson(sql`member.value`, sql`(member.value #>> '{}')`, type.value);
     return {
       sql: sql`(select coalesce(jsonb_object_agg(one.k, one.v), '{}'::jsonb) from (select member.key as k, ${name}(${number}) as v
@@ -88,9 +88,9 @@ const ofMaps =
 
 /** What the values rose from each to the next, in the order in which they are met. */
 const deltaSum: AggregateEmitter = (site) => {
-  refuseWindow(site);
+  rejectWindow(site);
   const { type } = argument(site, 0);
-  const list = listOf(site, toJson(piece(site, 0), type));
+  const list = listOf(site, toJson(argumentSql(site, 0), type));
   const number = sql`(each.v #>> '{}')::numeric`;
   return {
     sql: sql`(select (coalesce(sum(greatest(run.v, 0)), 0))::${type.kind === 'integer' ? sql`int8` : sql`float8`} from (select ${number} - lag(${number}) over (order by each.at) as v
@@ -104,8 +104,8 @@ const deltaSum: AggregateEmitter = (site) => {
  * for each step the begin of the latest way to it is kept.
  */
 const windowFunnel: AggregateEmitter = (site) => {
-  refuseWindow(site);
-  const [window, ...modes] = site.settings;
+  rejectWindow(site);
+  const [window, ...modes] = site.parameters;
   if (modes.length > 0)
     throw site.statement.error(
       `Function '${site.name}' has no modes here.`,
@@ -116,23 +116,23 @@ const windowFunnel: AggregateEmitter = (site) => {
   const [time, ...steps] = site.values;
   if (time === undefined || steps.length === 0)
     throw site.statement.error(`Function '${site.name}' needs a time and at least one condition.`, site.node);
-  const count = ownText(String(steps.length));
+  const count = rawSql(String(steps.length));
   const reached = steps.map(
-    ({ sql: step }, place) => sql`case when ${step} then ${ownText(String(place + 1))} end`,
+    ({ sql: step }, index) => sql`case when ${step} then ${rawSql(String(index + 1))} end`,
   );
   const rows = site.over(
     sql`jsonb_agg(jsonb_build_array(extract(epoch from ${time.sql}), to_jsonb(array_remove(array[${commaList(reached)}], null))))`,
     sql`${time.sql} is not null`,
   );
   const previous = sql`walk.begun[found.steps[walk.n + 1] - 1]`;
-  const begin = sql`case when found.steps[walk.n + 1] = 1 then found.times[walk.n + 1]
+  const start = sql`case when found.steps[walk.n + 1] = 1 then found.times[walk.n + 1]
     when found.times[walk.n + 1] <= ${previous} + ${seconds} then ${previous} else walk.begun[found.steps[walk.n + 1]] end`;
   return {
     sql: sql`(with recursive found as materialized (select coalesce(array_agg(at.t order by at.t, at.s), '{}') as times, coalesce(array_agg(at.s order by at.t, at.s), '{}') as steps
         from (select (given.value ->> 0)::float8 as t, step.value::int4 as s from jsonb_array_elements(coalesce(${rows}, '[]'::jsonb)) as given,
           jsonb_array_elements_text(given.value -> 1) as step) as at),
       walk(n, begun) as (select 0, array_fill(null::float8, array[${count}]) union all
-        select walk.n + 1, walk.begun[:found.steps[walk.n + 1] - 1] || (${begin}) || walk.begun[found.steps[walk.n + 1] + 1:]
+        select walk.n + 1, walk.begun[:found.steps[walk.n + 1] - 1] || (${start}) || walk.begun[found.steps[walk.n + 1] + 1:]
         from walk, found where walk.n < cardinality(found.times))
       select coalesce(max(step.place), 0) from walk, unnest(walk.begun) with ordinality as step(begin, place) where step.begin is not null)`,
     type: scalar('integer'),
@@ -145,9 +145,9 @@ export const listAggregateEmitters: Readonly<Record<string, AggregateEmitter>> =
   quantileExact,
   groupArraySample: sample,
   groupArrayMovingAvg: movingAverage,
-  sumMap: ofMaps(sql`sum`),
-  minMap: ofMaps(sql`min`),
-  maxMap: ofMaps(sql`max`),
+  sumMap: mapAggregate(sql`sum`),
+  minMap: mapAggregate(sql`min`),
+  maxMap: mapAggregate(sql`max`),
   deltaSum,
   windowFunnel,
 };

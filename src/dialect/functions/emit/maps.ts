@@ -1,7 +1,7 @@
 import { coerce, unify } from '../../compile/coerce.ts';
-import { argument, type Emitter, nodeAt, piece } from '../../compile/functions/site.ts';
+import { argument, type Emitter, argumentNode, argumentSql } from '../../compile/functions/call_site.ts';
 import { toJsonItem } from '../../compile/json_values.ts';
-import { toText } from '../../compile/to_text.ts';
+import { toStringSql } from '../../compile/to_string.ts';
 import { commaList, sql } from '../../sql.ts';
 import { arrayOf, mapOf, scalar, withNull } from '../../types.ts';
 import { itemTypeOf, numbered } from './array_items.ts';
@@ -11,16 +11,16 @@ const map: Emitter = (site) => {
   if (site.values.length % 2 === 1)
     throw site.statement.error(`Function '${site.name}' expects keys, each with a value.`, site.node);
   if (site.values.length === 0) return { sql: sql`'{}'::jsonb`, type: mapOf(scalar('null', true)) };
-  const values = site.values.filter((_, place) => place % 2 === 1);
+  const values = site.values.filter((_, index) => index % 2 === 1);
   const { type } = unify(
     values,
-    values.map((_, index) => nodeAt(site, index * 2 + 1)),
+    values.map((_, index) => argumentNode(site, index * 2 + 1)),
     site.statement,
     'The values of a map',
   );
-  const parts = site.values.map((value, place) =>
-    place % 2 === 0
-      ? toText(value, site.statement)
+  const parts = site.values.map((value, index) =>
+    index % 2 === 0
+      ? toStringSql(value, site.statement)
       : toJsonItem(coerce(value, type, site.statement), withNull(type)),
   );
   return { sql: sql`jsonb_build_object(${commaList(parts)})`, type: mapOf(type) };
@@ -38,18 +38,18 @@ export const mapEmitters: Readonly<Record<string, Emitter>> = {
   map,
   mapFromArrays: fromArrays,
   mapKeys: (site) => ({
-    sql: sql`(select coalesce(jsonb_agg(member.key), '[]'::jsonb) from jsonb_each(${piece(site, 0)}) as member)`,
+    sql: sql`(select coalesce(jsonb_agg(member.key), '[]'::jsonb) from jsonb_each(${argumentSql(site, 0)}) as member)`,
     type: arrayOf(scalar('string')),
   }),
   mapValues: (site) => {
     const { type } = argument(site, 0);
     return {
-      sql: sql`(select coalesce(jsonb_agg(member.value), '[]'::jsonb) from jsonb_each(${piece(site, 0)}) as member)`,
+      sql: sql`(select coalesce(jsonb_agg(member.value), '[]'::jsonb) from jsonb_each(${argumentSql(site, 0)}) as member)`,
       type: arrayOf(type.kind === 'map' ? type.value : scalar('null', true)),
     };
   },
   mapContains: (site) => ({
-    sql: sql`jsonb_exists(${piece(site, 0)}, ${toText(argument(site, 1), site.statement)})`,
+    sql: sql`jsonb_exists(${argumentSql(site, 0)}, ${toStringSql(argument(site, 1), site.statement)})`,
     type: scalar('boolean'),
   }),
 };

@@ -1,16 +1,16 @@
-import { argument, type CallSite, type Emitter, piece } from '../../compile/functions/site.ts';
-import { ownText, sql, type Sql } from '../../sql.ts';
+import { argument, type CallSite, type Emitter, argumentSql } from '../../compile/functions/call_site.ts';
+import { rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar, type Type } from '../../types.ts';
 import { bitEmitters } from './bits.ts';
 import { geometryEmitters } from './geometry.ts';
 import { once } from './once.ts';
-import { readableEmitters } from './readable_numbers.ts';
+import { numberFormattingEmitters } from './number_formatting.ts';
 import { roundingEmitters } from './rounding.ts';
 
 const float = (nullable: boolean): Type => scalar('float', nullable);
 
 /** A function of floating-point numbers, whose argument is `x` in the text; it must not fail for any. */
-const ofFloat =
+const floatFunction =
   (body: (x: Sql) => Sql): Emitter =>
   (site) => {
     const value = argument(site, 0);
@@ -23,25 +23,25 @@ const ofFloat =
 const asFloat = (value: Sql): Sql => sql`(${value})::float8`;
 
 const logarithm = (call: (x: Sql) => Sql): Emitter =>
-  ofFloat(
+  floatFunction(
     (x) => sql`(case when ${x} > 0 then ${call(x)} when ${x} = 0 then '-Infinity'::float8
       when ${x} < 0 then 'NaN'::float8 end)`,
   );
 
 /** No angle is infinite: PostgreSQL refuses what has no number as its answer. */
-const ofAngle = (name: string): Emitter =>
-  ofFloat(
+const trigonometric = (name: string): Emitter =>
+  floatFunction(
     (x) =>
-      sql`(case when ${x} in ('Infinity', '-Infinity') then 'NaN'::float8 else ${ownText(name)}(${x}) end)`,
+      sql`(case when ${x} in ('Infinity', '-Infinity') then 'NaN'::float8 else ${rawSql(name)}(${x}) end)`,
   );
 
-const ofShare = (name: string): Emitter =>
-  ofFloat(
+const inverseTrigonometric = (name: string): Emitter =>
+  floatFunction(
     (x) =>
-      sql`(case when ${x} between -1 and 1 then ${ownText(name)}(${x}) when ${x} is not null then 'NaN'::float8 end)`,
+      sql`(case when ${x} between -1 and 1 then ${rawSql(name)}(${x}) when ${x} is not null then 'NaN'::float8 end)`,
   );
 
-const twoFloats =
+const twoFloatFunction =
   (body: (x: Sql, y: Sql) => Sql): Emitter =>
   (site) => {
     const [first, second] = [argument(site, 0), argument(site, 1)];
@@ -55,7 +55,7 @@ const twoFloats =
   };
 
 /** A power; infinity where it is too large, no number where it has none. */
-const power = twoFloats(
+const power = twoFloatFunction(
   (x, y) => sql`(case when ${x} = 0 and ${y} < 0 then 'Infinity'::float8
     when ${x} < 0 and ${y} <> trunc(${y}) then 'NaN'::float8
     when ${x} <> 0 and abs(${x}) < 'Infinity' and abs(${y}) < 'Infinity' and greatest(least(${y}, 1e300), -1e300) * ln(abs(${x})) > 709.78
@@ -82,7 +82,7 @@ const floatOf =
   (name: 'greatest' | 'least'): Emitter =>
   (site) => {
     const [first, second] = [argument(site, 0), argument(site, 1)];
-    const either = sql`${ownText(name)}(${asFloat(first.sql)}, ${asFloat(second.sql)})`;
+    const either = sql`${rawSql(name)}(${asFloat(first.sql)}, ${asFloat(second.sql)})`;
     const nullable = first.type.nullable || second.type.nullable;
     return {
       sql: nullable
@@ -128,7 +128,7 @@ const divisor =
   (name: 'gcd' | 'lcm'): Emitter =>
   (site) => {
     const nullable = site.values.some(({ type }) => type.nullable);
-    const call = sql`${ownText(name)}((${piece(site, 0)})::numeric, (${piece(site, 1)})::numeric)`;
+    const call = sql`${rawSql(name)}((${argumentSql(site, 0)})::numeric, (${argumentSql(site, 1)})::numeric)`;
     if (name === 'gcd') return { sql: sql`(${call})::int8`, type: scalar('integer', nullable) };
     return {
       sql: sql`(case when ${call} < 9223372036854775808 then (${call})::int8 end)`,
@@ -137,19 +137,19 @@ const divisor =
   };
 
 const sign: Emitter = (site: CallSite) => ({
-  sql: sql`(sign((${piece(site, 0)})::float8))::int8`,
+  sql: sql`(sign((${argumentSql(site, 0)})::float8))::int8`,
   type: scalar('integer', argument(site, 0).type.nullable),
 });
 
 export const numberEmitters: Readonly<Record<string, Emitter>> = {
   ...bitEmitters,
   ...geometryEmitters,
-  ...readableEmitters,
+  ...numberFormattingEmitters,
   ...roundingEmitters,
   intDiv: integerQuotient,
   max2: floatOf('greatest'),
   min2: floatOf('least'),
-  exp: ofFloat(
+  exp: floatFunction(
     (x) => sql`(case when ${x} > 709.78 and ${x} < 'Infinity' then 'Infinity'::float8
       when ${x} < -744 and ${x} > '-Infinity' then 0::float8 else exp(${x}) end)`,
   ),
@@ -157,16 +157,16 @@ export const numberEmitters: Readonly<Record<string, Emitter>> = {
   ln: logarithm((x) => sql`ln(${x})`),
   log2: logarithm((x) => sql`(ln(${x}) / ln(2::float8))`),
   log10: logarithm((x) => sql`log(${x})`),
-  sqrt: ofFloat((x) => sql`(case when ${x} < 0 then 'NaN'::float8 else sqrt(${x}) end)`),
-  cbrt: ofFloat((x) => sql`cbrt(${x})`),
-  sin: ofAngle('sin'),
-  cos: ofAngle('cos'),
-  tan: ofAngle('tan'),
-  asin: ofShare('asin'),
-  acos: ofShare('acos'),
-  atan: ofFloat((x) => sql`atan(${x})`),
-  atan2: twoFloats((y, x) => sql`atan2(${y}, ${x})`),
-  hypot: twoFloats(
+  sqrt: floatFunction((x) => sql`(case when ${x} < 0 then 'NaN'::float8 else sqrt(${x}) end)`),
+  cbrt: floatFunction((x) => sql`cbrt(${x})`),
+  sin: trigonometric('sin'),
+  cos: trigonometric('cos'),
+  tan: trigonometric('tan'),
+  asin: inverseTrigonometric('asin'),
+  acos: inverseTrigonometric('acos'),
+  atan: floatFunction((x) => sql`atan(${x})`),
+  atan2: twoFloatFunction((y, x) => sql`atan2(${y}, ${x})`),
+  hypot: twoFloatFunction(
     (
       x,
       y,

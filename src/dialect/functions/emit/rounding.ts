@@ -1,5 +1,5 @@
-import { argument, type CallSite, type Emitter } from '../../compile/functions/site.ts';
-import { ownText, sql, type Sql } from '../../sql.ts';
+import { argument, type CallSite, type Emitter } from '../../compile/functions/call_site.ts';
+import { rawSql, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
 import { once } from './once.ts';
 
@@ -7,17 +7,17 @@ type Rounding = 'floor' | 'ceil' | 'trunc' | 'round' | 'even';
 
 /** Halves of what is no integer go to the even number, as floating-point numbers of PostgreSQL do by themselves. */
 function rounded(name: Rounding, value: Sql): Sql {
-  return name === 'even' ? sql`round((${value})::float8)` : sql`${ownText(name)}(${value})`;
+  return name === 'even' ? sql`round((${value})::float8)` : sql`${rawSql(name)}(${value})`;
 }
 
 const rounding =
   (name: Rounding): Emitter =>
   (site) => {
     const value = argument(site, 0);
-    const places = site.values[1];
+    const digits = site.values[1];
     const type = value.type;
-    if (type.kind === 'integer' && places === undefined) return { sql: value.sql, type };
-    if (places === undefined)
+    if (type.kind === 'integer' && digits === undefined) return { sql: value.sql, type };
+    if (digits === undefined)
       return {
         sql: type.kind === 'float' ? rounded(name, value.sql) : sql`(${rounded(name, value.sql)})::numeric`,
         type,
@@ -26,31 +26,31 @@ const rounding =
   };
 
 /** Powers of ten are counted in decimals, which have no error of their own. */
-const scaleOf = (places: Sql): Sql =>
-  sql`(10::numeric ^ (case when ${places} is not null then least(greatest(${places}, -300), 300)::int4 end))`;
+const scaleOf = (digits: Sql): Sql =>
+  sql`(10::numeric ^ (case when ${digits} is not null then least(greatest(${digits}, -300), 300)::int4 end))`;
 
 function ofInteger(name: Rounding, site: CallSite): { sql: Sql; type: ReturnType<typeof scalar> } {
-  const [value, places] = [argument(site, 0), argument(site, 1)];
-  const nullable = value.type.nullable || places.type.nullable;
-  const scaled = sql`((${value.sql})::numeric * ${scaleOf(places.sql)})`;
-  const whole = name === 'even' ? sql`round((${scaled})::float8)::numeric` : sql`${ownText(name)}(${scaled})`;
+  const [value, digits] = [argument(site, 0), argument(site, 1)];
+  const nullable = value.type.nullable || digits.type.nullable;
+  const scaled = sql`((${value.sql})::numeric * ${scaleOf(digits.sql)})`;
+  const whole = name === 'even' ? sql`round((${scaled})::float8)::numeric` : sql`${rawSql(name)}(${scaled})`;
   return {
-    sql: sql`(case when (${places.sql}) >= 0 then ${value.sql} when (${places.sql}) < -18 then 0
-      when (${places.sql}) < 0 then least(greatest(${whole} / ${scaleOf(places.sql)}, -9223372036854775808), 9223372036854775807)::int8 end)`,
+    sql: sql`(case when (${digits.sql}) >= 0 then ${value.sql} when (${digits.sql}) < -18 then 0
+      when (${digits.sql}) < 0 then least(greatest(${whole} / ${scaleOf(digits.sql)}, -9223372036854775808), 9223372036854775807)::int8 end)`,
     type: scalar('integer', nullable),
   };
 }
 
 function ofFraction(name: Rounding, site: CallSite): { sql: Sql; type: ReturnType<typeof scalar> } {
-  const [value, places] = [argument(site, 0), argument(site, 1)];
-  const nullable = value.type.nullable || places.type.nullable;
-  const factor = sql`(${scaleOf(sql`(abs(least(greatest(${places.sql}, -300), 300)))`)})::float8`;
+  const [value, digits] = [argument(site, 0), argument(site, 1)];
+  const nullable = value.type.nullable || digits.type.nullable;
+  const factor = sql`(${scaleOf(sql`(abs(least(greatest(${digits.sql}, -300), 300)))`)})::float8`;
   const up = sql`(${value.sql})::float8`;
   const body = (
     x: Sql,
-  ): Sql => sql`(case when ${x} in ('NaN', 'Infinity', '-Infinity') or (${places.sql}) > 17 or abs(${x}) > 1e290 then ${x}
-    when (${places.sql}) < 0 then ${rounded(name, sql`(${x} / ${factor})`)} * ${factor}
-    when (${places.sql}) >= 0 then ${rounded(name, sql`(${x} * ${factor})`)} / ${factor} end)`;
+  ): Sql => sql`(case when ${x} in ('NaN', 'Infinity', '-Infinity') or (${digits.sql}) > 17 or abs(${x}) > 1e290 then ${x}
+    when (${digits.sql}) < 0 then ${rounded(name, sql`(${x} / ${factor})`)} * ${factor}
+    when (${digits.sql}) >= 0 then ${rounded(name, sql`(${x} * ${factor})`)} / ${factor} end)`;
   return { sql: once([{ ...value, sql: up }], (x = sql``) => body(x)), type: scalar('float', nullable) };
 }
 

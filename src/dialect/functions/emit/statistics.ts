@@ -1,21 +1,26 @@
-import { type AggregateEmitter, type AggregateSite, argument, piece } from '../../compile/functions/site.ts';
+import {
+  type AggregateEmitter,
+  type AggregateSite,
+  argument,
+  argumentSql,
+} from '../../compile/functions/call_site.ts';
 import { bind, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
 
 /** No number where there are too few values; null if they could be null, as in the engine that analysts know. */
-function orNoNumber(site: AggregateSite, value: Sql): ReturnType<AggregateEmitter> {
+function orNaN(site: AggregateSite, value: Sql): ReturnType<AggregateEmitter> {
   const nullable = site.values.some(({ type }) => type.nullable);
   return nullable
     ? { sql: sql`(${value})::float8`, type: scalar('float', true) }
     : { sql: sql`coalesce((${value})::float8, 'NaN'::float8)`, type: scalar('float') };
 }
 
-const number = (site: AggregateSite, place: number): Sql => sql`(${piece(site, place)})::float8`;
+const number = (site: AggregateSite, index: number): Sql => sql`(${argumentSql(site, index)})::float8`;
 
 const statistic =
   (name: Sql): AggregateEmitter =>
   (site) =>
-    orNoNumber(
+    orNaN(
       site,
       site.over(
         site.values.length === 1
@@ -31,7 +36,7 @@ const sumOfPowers = (site: AggregateSite, power: number): Sql =>
 const moment =
   (power: 3 | 4): AggregateEmitter =>
   (site) => {
-    const count = site.over(sql`count(${piece(site, 0)})`);
+    const count = site.over(sql`count(${argumentSql(site, 0)})`);
     const share = (of: number): Sql => sql`(${sumOfPowers(site, of)} / nullif(${count}, 0))`;
     const mean = share(1);
     const variance = sql`nullif(greatest(${share(2)} - ${mean} ^ 2, 0), 0)`;
@@ -39,20 +44,20 @@ const moment =
       power === 3
         ? sql`(${share(3)} - 3 * ${mean} * ${share(2)} + 2 * ${mean} ^ 3)`
         : sql`(${share(4)} - 4 * ${mean} * ${share(3)} + 6 * ${mean} ^ 2 * ${share(2)} - 3 * ${mean} ^ 4)`;
-    return orNoNumber(site, sql`(${central} / (${variance} ^ ${power === 3 ? sql`1.5` : sql`2`}))`);
+    return orNaN(site, sql`(${central} / (${variance} ^ ${power === 3 ? sql`1.5` : sql`2`}))`);
   };
 
 const avgWeighted: AggregateEmitter = (site) => {
   const both = site.values.filter(({ type }) => type.nullable).map((value) => sql`${value.sql} is not null`);
   const total = site.over(sql`sum(${number(site, 1)})`, ...both);
   const product = site.over(sql`sum(${number(site, 0)} * ${number(site, 1)})`, ...both);
-  return orNoNumber(site, sql`(${product} / nullif(${total}, 0))`);
+  return orNaN(site, sql`(${product} / nullif(${total}, 0))`);
 };
 
-const bits =
+const bitAggregate =
   (name: Sql, none: Sql): AggregateEmitter =>
   (site) => {
-    const value = site.over(sql`${name}(${piece(site, 0)})`);
+    const value = site.over(sql`${name}(${argumentSql(site, 0)})`);
     const { nullable } = argument(site, 0).type;
     return nullable
       ? { sql: value, type: scalar('integer', true) }
@@ -71,7 +76,7 @@ export const statisticEmitters: Readonly<Record<string, AggregateEmitter>> = {
   skewPop: moment(3),
   kurtPop: moment(4),
   avgWeighted,
-  groupBitAnd: bits(sql`bit_and`, sql`-1::int8`),
-  groupBitOr: bits(sql`bit_or`, sql`0::int8`),
-  groupBitXor: bits(sql`bit_xor`, sql`0::int8`),
+  groupBitAnd: bitAggregate(sql`bit_and`, sql`-1::int8`),
+  groupBitOr: bitAggregate(sql`bit_or`, sql`0::int8`),
+  groupBitXor: bitAggregate(sql`bit_xor`, sql`0::int8`),
 };

@@ -1,9 +1,9 @@
 import type { Expression } from '../../ast.ts';
 import { intervalOf } from '../../compile/intervals.ts';
-import { argument, type CallSite, nodeAt } from '../../compile/functions/site.ts';
+import { argument, type CallSite, argumentNode } from '../../compile/functions/call_site.ts';
 import type { TimeUnit } from '../../keywords.ts';
 import { derive, type Value } from '../../resolve/value.ts';
-import { ownText, sql } from '../../sql.ts';
+import { rawSql, sql } from '../../sql.ts';
 import { isNumber, nameOfType, scalar } from '../../types.ts';
 
 const units: Readonly<Record<string, TimeUnit>> = {
@@ -49,8 +49,8 @@ const units: Readonly<Record<string, TimeUnit>> = {
 };
 
 /** The unit that a constant text names. @throws DialectError */
-export function unitAt(site: CallSite, place: number): TimeUnit {
-  const name = argument(site, place).constant;
+export function unitAt(site: CallSite, index: number): TimeUnit {
+  const name = argument(site, index).constant;
   const unit =
     typeof name === 'string' && Object.hasOwn(units, name.toLowerCase())
       ? units[name.toLowerCase()]
@@ -58,13 +58,13 @@ export function unitAt(site: CallSite, place: number): TimeUnit {
   if (unit === undefined)
     throw site.statement.error(
       `The unit of '${site.name}' is a text: second, minute, hour, day, week, month, quarter or year.`,
-      nodeAt(site, place),
+      argumentNode(site, index),
     );
   return unit;
 }
 
 /** Beyond these there are no times that people mean, and PostgreSQL fails. */
-const most: Readonly<Record<TimeUnit, number>> = {
+const maxAmounts: Readonly<Record<TimeUnit, number>> = {
   microsecond: 1e17,
   millisecond: 1e14,
   second: 1e11,
@@ -80,24 +80,24 @@ const most: Readonly<Record<TimeUnit, number>> = {
 /** So many units, as an interval; null for too many. Fractions are left out. */
 export function unitsOf(amount: Value, unit: TimeUnit): Value {
   const { constant } = amount;
-  if (typeof constant === 'bigint' && Math.abs(Number(constant)) <= most[unit])
+  if (typeof constant === 'bigint' && Math.abs(Number(constant)) <= maxAmounts[unit])
     return intervalOf(amount, unit);
-  const limit = ownText(String(most[unit]));
+  const limit = rawSql(String(maxAmounts[unit]));
   const whole = sql`(case when ${amount.sql} between -${limit} and ${limit} then trunc((${amount.sql})::float8) end)`;
   return intervalOf(derive(whole, scalar('integer', true), [amount]), unit);
 }
 
 /** The amount and the unit of an interval that is written out; others have no single unit. @throws DialectError */
-export function writtenInterval(
+export function constantInterval(
   site: CallSite,
-  place: number,
+  index: number,
 ): { readonly amount: Value; readonly unit: TimeUnit } {
-  const node = site.nodes[place];
-  const part = node === undefined ? null : partOf(node);
+  const node = site.nodes[index];
+  const part = node === undefined ? null : intervalParts(node);
   if (node === undefined || part === null)
     throw site.statement.error(
       `The interval of '${site.name}' is written out.`,
-      nodeAt(site, place),
+      argumentNode(site, index),
       'Write INTERVAL 15 MINUTE or toIntervalMinute(15).',
     );
   const amount = site.compiler.value(part.amount, site.scope);
@@ -109,7 +109,7 @@ export function writtenInterval(
   return { amount, unit: part.unit };
 }
 
-function partOf(node: Expression): { readonly amount: Expression; readonly unit: TimeUnit } | null {
+function intervalParts(node: Expression): { readonly amount: Expression; readonly unit: TimeUnit } | null {
   if (node.kind === 'interval') return { amount: node.amount, unit: node.unit };
   const [amount] = node.kind === 'call' ? node.arguments : [];
   if (node.kind !== 'call' || amount === undefined || !node.name.text.startsWith('toInterval')) return null;

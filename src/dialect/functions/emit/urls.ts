@@ -1,7 +1,7 @@
-import { argument, type Emitter, piece } from '../../compile/functions/site.ts';
+import { argument, type Emitter, argumentSql } from '../../compile/functions/call_site.ts';
 import { bind, sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalar } from '../../types.ts';
-import { textOfBytes } from './bytes.ts';
+import { decodeUtf8 } from './bytes.ts';
 import { once, onceOf } from './once.ts';
 
 /** What a pattern of exportd's own finds in an address; '' for nothing, null of null. */
@@ -37,7 +37,7 @@ const registered = (name: Sql): Sql => first(name, `([^.]+[.](?:(?:${secondLevel
 
 const port: Emitter = (site) => {
   const other = site.values[1]?.sql ?? sql`0::int8`;
-  const digits = sql`substring(${piece(site, 0)} from '^(?:(?:[A-Za-z][A-Za-z0-9+.-]*:)?//)?[^/?#:@]*[.][^/?#:@]*:([0-9]{1,5})(?:[/?#]|$)')`;
+  const digits = sql`substring(${argumentSql(site, 0)} from '^(?:(?:[A-Za-z][A-Za-z0-9+.-]*:)?//)?[^/?#:@]*[.][^/?#:@]*:([0-9]{1,5})(?:[/?#]|$)')`;
   return {
     sql: onceOf(
       [digits],
@@ -48,29 +48,29 @@ const port: Emitter = (site) => {
 };
 
 /** An address without its protocol; its path begins at the first slash then. */
-const behindScheme = (url: Sql): Sql => sql`regexp_replace(${url}, '^([A-Za-z][A-Za-z0-9+.-]*:)?//', '')`;
+const withoutScheme = (url: Sql): Sql => sql`regexp_replace(${url}, '^([A-Za-z][A-Za-z0-9+.-]*:)?//', '')`;
 
 /** A text in which no character means anything in a pattern. */
-const literal = (text: Sql): Sql => sql`regexp_replace(${text}, '([^A-Za-z0-9_])', '\\\\\\1', 'g')`;
+const escapePattern = (text: Sql): Sql => sql`regexp_replace(${text}, '([^A-Za-z0-9_])', '\\\\\\1', 'g')`;
 
 const parameter: Emitter = (site) => {
   const [url, name] = [argument(site, 0), argument(site, 1)];
   return {
     sql: sql`(case when ${url.sql} is not null and ${name.sql} is not null then
-      coalesce(substring(${url.sql} from '[?&#]' || ${literal(name.sql)} || '=([^&#]*)'), '') end)`,
+      coalesce(substring(${url.sql} from '[?&#]' || ${escapePattern(name.sql)} || '=([^&#]*)'), '') end)`,
     type: scalar('string', url.type.nullable || name.type.nullable),
   };
 };
 
 const parameters: Emitter = (site) => ({
   sql: sql`(select coalesce(jsonb_agg(found.m[1] order by found.at), '[]'::jsonb)
-    from regexp_matches(substring(${piece(site, 0)} from '[?#](.*)$'), '([^&#?]+)', 'g') with ordinality as found(m, at))`,
+    from regexp_matches(substring(${argumentSql(site, 0)} from '[?#](.*)$'), '([^&#?]+)', 'g') with ordinality as found(m, at))`,
   type: arrayOf(scalar('string')),
 });
 
 const cutParameter: Emitter = (site) => {
   const [url, name] = [argument(site, 0), argument(site, 1)];
-  const pattern = literal(name.sql);
+  const pattern = escapePattern(name.sql);
   return {
     sql: sql`regexp_replace(regexp_replace(${url.sql}, '([?#])' || ${pattern} || '=[^&#]*&?', '\\1'), '&' || ${pattern} || '=[^&#]*', '')`,
     type: scalar('string', url.type.nullable || name.type.nullable),
@@ -85,7 +85,7 @@ const decode: Emitter = (site) => {
       [value],
       (
         text = sql``,
-      ) => sql`(case when strpos(${text}, '%') = 0 then ${text} else coalesce((select ${textOfBytes(sql`string_agg(case
+      ) => sql`(case when strpos(${text}, '%') = 0 then ${text} else coalesce((select ${decodeUtf8(sql`string_agg(case
         when part.m[1] is not null then decode(part.m[1], 'hex') else convert_to(part.m[2], 'UTF8') end, ''::bytea order by part.at)`)}
         from regexp_matches(${text}, '%([0-9A-Fa-f]{2})|([^%]+|%)', 'g') with ordinality as part(m, at)), ${text}) end)`,
     ),
@@ -117,8 +117,8 @@ export const urlEmitters: Readonly<Record<string, Emitter>> = {
     onceOf([withoutWww(host(url))], (name = sql``) => sql`coalesce(${registered(name)}, ${name})`),
   ),
   port,
-  path: part((url) => sql`substring(${behindScheme(url)} from '(/[^?#]*)')`),
-  pathFull: part((url) => sql`substring(${behindScheme(url)} from '(/.*)$')`),
+  path: part((url) => sql`substring(${withoutScheme(url)} from '(/[^?#]*)')`),
+  pathFull: part((url) => sql`substring(${withoutScheme(url)} from '(/.*)$')`),
   queryString: part((url) => first(url, '[?]([^#]*)')),
   fragment: part((url) => first(url, '#(.*)$')),
   extractURLParameter: parameter,

@@ -1,11 +1,11 @@
 import { bind, identifier, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
-import { column, type Member, type Narrowing, type Relation } from '../relation.ts';
+import { column, type RelationField, type PushdownTarget, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, readField, starOf } from './fields.ts';
+import { type FieldDefinitions, fieldOf, starOf } from './fields.ts';
 import { GroupsRelation } from './groups.ts';
-import { LazyJoins } from './joins.ts';
+import { LazyJoins } from './lazy_joins.ts';
 import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
 import { personOf, PersonsRelation } from './persons.ts';
 import { propertyColumns } from './property_columns.ts';
@@ -25,7 +25,7 @@ const fields: FieldDefinitions = {
 };
 
 /** Columns by which the events of a query tell its sessions, beside the timestamp. */
-const tellingColumns = ['event', 'distinct_id', 'person_id'].map(identifier);
+const pushdownColumns = ['event', 'distinct_id', 'person_id'].map(identifier);
 
 const groupFields = ['0', '1', '2', '3', '4'].map((type) => `group_${type}`);
 
@@ -47,14 +47,14 @@ export class EventsRelation implements Relation {
     });
   }
 
-  readonly member: Relation['member'] = (name) => {
+  readonly field: Relation['field'] = (name) => {
     if (propertyColumns.has(name)) return column(this.#property(name), scalar('string', true));
     if (name === 'person') return this.#person();
     if (name === 'poe') return this.#personOnEvent();
-    if (name === 'session') return { kind: 'nested', members: this.#session() };
-    if (name === 'pdi') return { kind: 'nested', members: this.#personDistinctId() };
+    if (name === 'session') return { kind: 'nested', fields: this.#session() };
+    if (name === 'pdi') return { kind: 'nested', fields: this.#personDistinctId() };
     if (groupFields.includes(name)) return this.#group(name);
-    return readField(this.#relation, fields, name, this.#statement.project.schema.eventProperties);
+    return fieldOf(this.#relation, fields, name, this.#statement.project.schema.eventProperties);
   };
 
   readonly names = (): readonly string[] => [
@@ -64,10 +64,10 @@ export class EventsRelation implements Relation {
     ...(this.#statement.project.schema.groups === null ? [] : groupFields),
   ];
   readonly star = (): readonly string[] => starOf(fields);
-  readonly from = (): Sql => this.#joins.around(this.#relation.from());
+  readonly from = (): Sql => this.#joins.joinTo(this.#relation.from());
 
   /** Of the sessions, those that the query's own events belong to. */
-  readonly narrowings = (): readonly Narrowing[] => {
+  readonly pushdownTargets = (): readonly PushdownTarget[] => {
     const sessions = this.#sessions;
     if (sessions === null) return [];
     const { alias } = this.#relation;
@@ -75,8 +75,8 @@ export class EventsRelation implements Relation {
     return [
       {
         column: sql`${alias}.${timestamp}`,
-        others: tellingColumns.map((name) => sql`${alias}.${name}`),
-        narrow: (conditions) => sessions.narrow(alias, [timestamp, ...tellingColumns], conditions),
+        otherColumns: pushdownColumns.map((name) => sql`${alias}.${name}`),
+        pushDown: (conditions) => sessions.pushDown(alias, [timestamp, ...pushdownColumns], conditions),
       },
     ];
   };
@@ -86,40 +86,41 @@ export class EventsRelation implements Relation {
   }
 
   /** The properties that the event carries, where it does, else those of the person as it is now. */
-  #person(): Member {
+  #person(): RelationField {
     const current = personOf(this.#relation.column('person_id'), () => this.#persons());
     const { schema } = this.#statement.project;
-    const carried = schema.events.columns.get('person_properties');
+    const eventPropertiesType = schema.events.columns.get('person_properties');
     return {
       kind: 'nested',
-      members: {
+      fields: {
         names: current.names,
         star: current.star,
-        member: (name) => {
-          const member = current.member(name);
-          if (name !== 'properties' || carried === undefined || member?.kind !== 'column') return member;
+        field: (name) => {
+          const field = current.field(name);
+          if (name !== 'properties' || eventPropertiesType === undefined || field?.kind !== 'column')
+            return field;
           const own = this.#relation.column('person_properties');
           const read =
-            carried === schema.persons.columns.get('properties')
-              ? sql`coalesce(${own}, ${member.sql})`
-              : sql`coalesce(${own}::jsonb, ${member.sql}::jsonb)`;
-          return { ...member, sql: read };
+            eventPropertiesType === schema.persons.columns.get('properties')
+              ? sql`coalesce(${own}, ${field.sql})`
+              : sql`coalesce(${own}::jsonb, ${field.sql}::jsonb)`;
+          return { ...field, sql: read };
         },
       },
     };
   }
 
-  #personOnEvent(): Member {
+  #personOnEvent(): RelationField {
     const person = this.#person();
     if (person.kind !== 'nested') return person;
-    const { member } = person.members;
+    const { field: field } = person.fields;
     const names = () => ['id', 'properties'];
-    return { kind: 'nested', members: { names, star: names, member } };
+    return { kind: 'nested', fields: { names, star: names, field: field } };
   }
 
   #persons(): PersonsRelation {
     const id = this.#relation.column('person_id');
-    return this.#joins.once('person', () => {
+    return this.#joins.getOrJoin('person', () => {
       const relation = new PersonsRelation(this.#statement, 'person');
       return { relation, condition: sql`${relation.id} = ${id}` };
     });
@@ -127,7 +128,7 @@ export class EventsRelation implements Relation {
 
   #session(): SessionsRelation {
     const id = this.#property('$session_id');
-    return this.#joins.once('session', () => {
+    return this.#joins.getOrJoin('session', () => {
       const relation = new SessionsRelation(this.#statement, 'session', { optional: true });
       this.#sessions = relation;
       return { relation, condition: sql`${relation.id} = ${id}` };
@@ -135,25 +136,25 @@ export class EventsRelation implements Relation {
   }
 
   /** The group whose key the event's property of that name, with a `$`, holds. */
-  #group(name: string): Member {
+  #group(name: string): RelationField {
     const { groups } = this.#statement.project.schema;
     if (groups === null)
       return {
-        kind: 'refused',
-        sentence: `The field ${name} of events is not supported: groups are not stored.`,
+        kind: 'unsupported',
+        summary: `The field ${name} of events is not supported: groups are not stored.`,
         suggestion: `The key of the group is $${name}.`,
       };
     const key = this.#property(`$${name}`);
-    const members = this.#joins.once(name, () => {
+    const group = this.#joins.getOrJoin(name, () => {
       const relation = new GroupsRelation(this.#statement, groups, name, name.slice('group_'.length));
       return { relation, condition: sql`${relation.key} = ${key}` };
     });
-    return { kind: 'nested', members };
+    return { kind: 'nested', fields: group };
   }
 
   #personDistinctId(): PersonDistinctIdsRelation {
     const distinctId = this.#relation.column('distinct_id');
-    return this.#joins.once('pdi', () => {
+    return this.#joins.getOrJoin('pdi', () => {
       const relation = new PersonDistinctIdsRelation(this.#statement, 'pdi');
       return { relation, condition: sql`${relation.distinctId} = ${distinctId}` };
     });

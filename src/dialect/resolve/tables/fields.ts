@@ -1,4 +1,4 @@
-import { column, type Member } from '../relation.ts';
+import { column, type RelationField } from '../relation.ts';
 import type { TeamRelation } from '../team_relation.ts';
 import type { PropertyTypes } from '../../schema.ts';
 import type { ScalarKind } from '../../types.ts';
@@ -15,12 +15,12 @@ export interface FieldDefinition {
 export type FieldDefinitions = Readonly<Record<string, FieldDefinition>>;
 
 /** The field of a name, read from its relation. */
-export function readField(
+export function fieldOf(
   relation: TeamRelation,
   definitions: FieldDefinitions,
   name: string,
   properties?: PropertyTypes,
-): Member | undefined {
+): RelationField | undefined {
   const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined;
   if (definition === undefined) return undefined;
   const { kind, nullable = false } = definition;

@@ -3,7 +3,7 @@ import { bind, sql, type Sql } from '../../sql.ts';
 import { column, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, readField, starOf } from './fields.ts';
+import { type FieldDefinitions, fieldOf, starOf } from './fields.ts';
 
 const fields: FieldDefinitions = {
   index: { column: 'group_type_index', kind: 'integer' },
@@ -35,11 +35,11 @@ export class GroupsRelation implements Relation {
     });
   }
 
-  readonly member: Relation['member'] = (name) => {
-    const member = readField(this.#relation, fields, name);
-    return this.#optional && member?.kind === 'column'
-      ? column(member.sql, { ...member.type, nullable: true })
-      : member;
+  readonly field: Relation['field'] = (name) => {
+    const field = fieldOf(this.#relation, fields, name);
+    return this.#optional && field?.kind === 'column'
+      ? column(field.sql, { ...field.type, nullable: true })
+      : field;
   };
 
   readonly names = (): readonly string[] => Object.keys(fields);

@@ -1,5 +1,5 @@
 /** The dialect's own tables. */
-export const ownTables = [
+export const builtInTables = [
   'events',
   'persons',
   'person_distinct_ids',
@@ -9,7 +9,7 @@ export const ownTables = [
 ] as const;
 
 /** Tables that analysts know and that are not kept here, or not by every source, and what to do instead. */
-export const refusedTables: Readonly<Record<string, string>> = {
+export const unsupportedTables: Readonly<Record<string, string>> = {
   groups:
     'The source has no relation public.groups that holds them; the key of a group is in the events, such as $group_0.',
   session_replay_events: 'The source has no relation public.session_replay_events.',
@@ -25,4 +25,4 @@ export const refusedTables: Readonly<Record<string, string>> = {
 
 /** Whether a name is one of the dialect's own, so that no other table may have it. */
 export const isDialectTable = (name: string): boolean =>
-  ownTables.some((own) => own === name) || Object.hasOwn(refusedTables, name);
+  builtInTables.some((own) => own === name) || Object.hasOwn(unsupportedTables, name);

@@ -2,8 +2,8 @@ import { sql, type Sql } from '../../sql.ts';
 import type { Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, readField, starOf } from './fields.ts';
-import { LazyJoins } from './joins.ts';
+import { type FieldDefinitions, fieldOf, starOf } from './fields.ts';
+import { LazyJoins } from './lazy_joins.ts';
 import { personOf, PersonsRelation } from './persons.ts';
 
 const fields: FieldDefinitions = {
@@ -32,20 +32,20 @@ export class PersonDistinctIdsRelation implements Relation {
     );
   }
 
-  readonly member: Relation['member'] = (name) => {
-    if (name !== 'person') return readField(this.#relation, fields, name);
+  readonly field: Relation['field'] = (name) => {
+    if (name !== 'person') return fieldOf(this.#relation, fields, name);
     const id = this.#relation.column('person_id');
     const persons = (): PersonsRelation =>
-      this.#joins.once('person', () => {
+      this.#joins.getOrJoin('person', () => {
         const relation = new PersonsRelation(this.#statement, 'person');
         return { relation, condition: sql`${relation.id} = ${id}` };
       });
-    return { kind: 'nested', members: personOf(id, persons) };
+    return { kind: 'nested', fields: personOf(id, persons) };
   };
 
   readonly names = (): readonly string[] => [...Object.keys(fields), 'person'];
   readonly star = (): readonly string[] => starOf(fields);
-  readonly from = (): Sql => this.#joins.around(this.#relation.from());
+  readonly from = (): Sql => this.#joins.joinTo(this.#relation.from());
 
   get distinctId(): Sql {
     return this.#relation.column('distinct_id');

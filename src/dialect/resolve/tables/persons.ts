@@ -1,8 +1,8 @@
 import { sql, type Sql } from '../../sql.ts';
-import { column, type Members, type Relation } from '../relation.ts';
+import { column, type RelationFields, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, readField, starOf } from './fields.ts';
+import { type FieldDefinitions, fieldOf, starOf } from './fields.ts';
 
 const fields: FieldDefinitions = {
   id: { column: 'id', kind: 'uuid' },
@@ -28,14 +28,14 @@ export class PersonsRelation implements Relation {
     });
   }
 
-  readonly member: Relation['member'] = (name) => {
+  readonly field: Relation['field'] = (name) => {
     if (name === 'pdi' || name === 'is_identified')
       return {
-        kind: 'refused',
-        sentence: `The field ${name} of persons is not supported.`,
+        kind: 'unsupported',
+        summary: `The field ${name} of persons is not supported.`,
         suggestion: 'Join person_distinct_ids ON person_id = id.',
       };
-    return readField(this.#relation, fields, name, this.#statement.project.schema.personProperties);
+    return fieldOf(this.#relation, fields, name, this.#statement.project.schema.personProperties);
   };
 
   readonly names = (): readonly string[] => Object.keys(fields);
@@ -48,14 +48,14 @@ export class PersonsRelation implements Relation {
 }
 
 /** `person` of a row that knows its person's id: what is asked of it is read from persons. */
-export function personOf(id: Sql, persons: () => PersonsRelation): Members {
+export function personOf(id: Sql, persons: () => PersonsRelation): RelationFields {
   const names = () => starOf(fields);
-  const person: Members = {
+  const person: RelationFields = {
     // A person that is gone has an id and nothing else.
-    member: (name) => {
+    field: (name) => {
       if (name === 'id') return column(id, { kind: 'uuid', nullable: true });
-      const member = persons().member(name);
-      return member?.kind === 'column' ? { ...member, type: { ...member.type, nullable: true } } : member;
+      const field = persons().field(name);
+      return field?.kind === 'column' ? { ...field, type: { ...field.type, nullable: true } } : field;
     },
     names,
     star: names,

@@ -3,8 +3,8 @@ import { column, type Relation } from '../relation.ts';
 import type { SourceRelation } from '../../schema.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
-import { type FieldDefinitions, readField, starOf } from './fields.ts';
-import { LazyJoins } from './joins.ts';
+import { type FieldDefinitions, fieldOf, starOf } from './fields.ts';
+import { LazyJoins } from './lazy_joins.ts';
 import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
 
 const count = (name: string): FieldDefinitions => ({ [name]: { column: name, kind: 'integer' } });
@@ -45,19 +45,19 @@ export class SessionReplayEventsRelation implements Relation {
     });
   }
 
-  readonly member: Relation['member'] = (name) => {
-    if (name !== 'person' && name !== 'person_id') return readField(this.#relation, fields, name);
-    const member = this.#personDistinctId().member(name);
-    return member?.kind === 'column' ? column(member.sql, { ...member.type, nullable: true }) : member;
+  readonly field: Relation['field'] = (name) => {
+    if (name !== 'person' && name !== 'person_id') return fieldOf(this.#relation, fields, name);
+    const field = this.#personDistinctId().field(name);
+    return field?.kind === 'column' ? column(field.sql, { ...field.type, nullable: true }) : field;
   };
 
   readonly names = (): readonly string[] => [...Object.keys(fields), 'person', 'person_id'];
   readonly star = (): readonly string[] => starOf(fields);
-  readonly from = (): Sql => this.#joins.around(this.#relation.from());
+  readonly from = (): Sql => this.#joins.joinTo(this.#relation.from());
 
   #personDistinctId(): PersonDistinctIdsRelation {
     const distinctId = this.#relation.column('distinct_id');
-    return this.#joins.once('pdi', () => {
+    return this.#joins.getOrJoin('pdi', () => {
       const relation = new PersonDistinctIdsRelation(this.#statement, 'pdi');
       return { relation, condition: sql`${relation.distinctId} = ${distinctId}` };
     });

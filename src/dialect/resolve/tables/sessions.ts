@@ -1,6 +1,6 @@
-import { bind, identifier, joinSql, ownText, sql, type Sql } from '../../sql.ts';
+import { bind, identifier, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { arrayOf, scalar, type Type } from '../../types.ts';
-import { column, type Narrowing, type Relation } from '../relation.ts';
+import { column, type PushdownTarget, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
 
@@ -9,16 +9,16 @@ interface SessionField {
   readonly type: Type;
 }
 
-const timestamp = ownText('"timestamp"');
-const event = ownText('"event"');
+const timestamp = rawSql('"timestamp"');
+const event = rawSql('"event"');
 const property = (name: string): Sql => sql`("properties" ->> ${bind(name, 'text')})`;
 /** The session that an event belongs to. */
 export const sessionId = property('$session_id');
 const countOf = (name: string): Sql => sql`count(*) filter (where ${event} = ${bind(name, 'text')})`;
 
 /** The first or last value of a session that is there. */
-const edge = (value: Sql, direction: 'asc' | 'desc'): SessionField => ({
-  aggregate: sql`(array_agg(${value} order by ${timestamp} ${ownText(direction)}) filter (where ${value} is not null))[1]`,
+const firstOrLast = (value: Sql, direction: 'asc' | 'desc'): SessionField => ({
+  aggregate: sql`(array_agg(${value} order by ${timestamp} ${rawSql(direction)}) filter (where ${value} is not null))[1]`,
   type: scalar('string', true),
 });
 
@@ -33,7 +33,7 @@ const parameters = ['utm_source', 'utm_medium', 'utm_campaign', 'utm_term', 'utm
 const fields: ReadonlyMap<string, SessionField> = new Map<string, SessionField>([
   ['session_id', { aggregate: sessionId, type: scalar('string') }],
   ['id', { aggregate: sessionId, type: scalar('string') }],
-  ['distinct_id', { ...edge(ownText('"distinct_id"'), 'asc'), type: scalar('string') }],
+  ['distinct_id', { ...firstOrLast(rawSql('"distinct_id"'), 'asc'), type: scalar('string') }],
   ['$start_timestamp', { aggregate: sql`min(${timestamp})`, type: scalar('datetime') }],
   ['$end_timestamp', { aggregate: sql`max(${timestamp})`, type: scalar('datetime') }],
   [
@@ -44,14 +44,14 @@ const fields: ReadonlyMap<string, SessionField> = new Map<string, SessionField>(
     },
   ],
   ['$num_uniq_urls', { aggregate: sql`count(distinct ${url})`, type: scalar('integer') }],
-  ['$entry_current_url', edge(url, 'asc')],
-  ['$entry_pathname', edge(pathOf(url), 'asc')],
-  ['$entry_hostname', edge(hostOf(url), 'asc')],
-  ['$entry_referring_domain', edge(property('$referring_domain'), 'asc')],
-  ...parameters.map((name): [string, SessionField] => [`$entry_${name}`, edge(property(name), 'asc')]),
-  ['$end_current_url', edge(url, 'desc')],
-  ['$end_pathname', edge(pathOf(url), 'desc')],
-  ['$end_hostname', edge(hostOf(url), 'desc')],
+  ['$entry_current_url', firstOrLast(url, 'asc')],
+  ['$entry_pathname', firstOrLast(pathOf(url), 'asc')],
+  ['$entry_hostname', firstOrLast(hostOf(url), 'asc')],
+  ['$entry_referring_domain', firstOrLast(property('$referring_domain'), 'asc')],
+  ...parameters.map((name): [string, SessionField] => [`$entry_${name}`, firstOrLast(property(name), 'asc')]),
+  ['$end_current_url', firstOrLast(url, 'desc')],
+  ['$end_pathname', firstOrLast(pathOf(url), 'desc')],
+  ['$end_hostname', firstOrLast(hostOf(url), 'desc')],
   ['$pageview_count', { aggregate: countOf('$pageview'), type: scalar('integer') }],
   ['$autocapture_count', { aggregate: countOf('$autocapture'), type: scalar('integer') }],
   ['$screen_count', { aggregate: countOf('$screen'), type: scalar('integer') }],
@@ -90,11 +90,15 @@ export class SessionsRelation implements Relation {
     });
   }
 
-  readonly member: Relation['member'] = (name) => {
+  readonly field: Relation['field'] = (name) => {
     const field = fields.get(name);
     if (field === undefined)
       return name === '$channel_type' || name === '$last_external_click_url' || name === 'max_inserted_at'
-        ? { kind: 'refused', sentence: `The field ${name} of sessions is not supported.`, suggestion: null }
+        ? {
+            kind: 'unsupported',
+            summary: `The field ${name} of sessions is not supported.`,
+            suggestion: null,
+          }
         : undefined;
     return column(this.#column(name, field), {
       ...field.type,
@@ -112,18 +116,18 @@ export class SessionsRelation implements Relation {
   };
 
   /** A session that begins or ends at some time has an event of that time. */
-  readonly narrowings = (): readonly Narrowing[] =>
+  readonly pushdownTargets = (): readonly PushdownTarget[] =>
     ['$start_timestamp', '$end_timestamp'].map((name) => {
       const time = sql`${timestamp} as ${identifier(name)}`;
       return {
         column: sql`${this.#relation.alias}.${identifier(name)}`,
-        others: [],
-        narrow: (conditions) => this.narrow(this.#relation.alias, [time], conditions),
+        otherColumns: [],
+        pushDown: (conditions) => this.pushDown(this.#relation.alias, [time], conditions),
       };
     });
 
   /** Leaves out sessions without an event for which these conditions hold, which read `columns` under an alias. */
-  narrow(alias: Sql, columns: readonly Sql[], conditions: readonly Sql[]): void {
+  pushDown(alias: Sql, columns: readonly Sql[], conditions: readonly Sql[]): void {
     const events = this.#relation.query([sql`${sessionId} as session_id`, ...columns]);
     const all = joinSql(conditions, ' and ');
     this.#known.push(

@@ -4,7 +4,7 @@ import type { Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { EventsRelation } from './events.ts';
 import { GroupsRelation } from './groups.ts';
-import { ownTables, refusedTables } from './names.ts';
+import { builtInTables, unsupportedTables } from './names.ts';
 import { PersonDistinctIdsRelation } from './person_distinct_ids.ts';
 import { PersonsRelation } from './persons.ts';
 import { samplingCondition } from './sampling.ts';
@@ -12,11 +12,11 @@ import { SessionReplayEventsRelation } from './session_replay_events.ts';
 import { SessionsRelation } from './sessions.ts';
 import { WarehouseRelation } from './warehouse.ts';
 
-const goneTable =
+const unavailableTableHint =
   'Its relation is gone from the source, lacks the column that tells projects apart, or may not be read by exportd.';
 
 export const tableNames = (statement: Statement): readonly string[] => [
-  ...ownTables,
+  ...builtInTables,
   ...statement.project.schema.warehouse.keys(),
 ];
 
@@ -46,15 +46,15 @@ export function tableRelation(statement: Statement, table: Table): Relation {
   if (warehouse !== undefined) {
     const { columns, teamColumn } = warehouse;
     if (columns.size === 0 || (teamColumn !== null && !columns.has(teamColumn)))
-      throw statement.error(`The table \`${path}\` cannot be read any more.`, table, goneTable);
+      throw statement.error(`The table \`${path}\` cannot be read any more.`, table, unavailableTableHint);
     return new WarehouseRelation(statement, warehouse, name);
   }
   throw unknownTable(statement, table, path);
 }
 
 function unknownTable(statement: Statement, table: Table, path: string): Error {
-  if (Object.hasOwn(refusedTables, path))
-    return statement.error(`The table \`${path}\` is not supported.`, table, refusedTables[path] ?? null);
+  if (Object.hasOwn(unsupportedTables, path))
+    return statement.error(`The table \`${path}\` is not supported.`, table, unsupportedTables[path] ?? null);
   const near = nearestName(path, tableNames(statement));
   const suggestion = near === null ? null : `Perhaps you meant \`${near}\`?`;
   return statement.error(`Unknown table \`${path}\`.`, table, suggestion);

@@ -18,7 +18,7 @@ export class WarehouseRelation implements Relation {
     });
   }
 
-  readonly member: Relation['member'] = (name) => {
+  readonly field: Relation['field'] = (name) => {
     const type = this.#table.columns.get(name);
     return type === undefined ? undefined : column(this.#relation.column(name), typeOfColumn(type, true));
   };

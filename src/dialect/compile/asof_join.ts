@@ -1,0 +1,93 @@
+import type { Join } from '../ast.ts';
+import { Projection } from '../resolve/projection.ts';
+import { optionalColumn } from '../resolve/query_relation.ts';
+import type { Scope } from '../resolve/scope.ts';
+import { commaList, identifier, joinSql, rawSql, sql, type Sql } from '../sql.ts';
+import { distinctOnRows } from './distinct_on.ts';
+import { comparedColumns, type JoinComparison, type JoinConditions } from './join_conditions.ts';
+import { postgresType } from './json_values.ts';
+import { sortable } from './order_items.ts';
+import { unchanged, type SingleMatchRows, type MatchSides } from './single_match_rows.ts';
+import { columnIn } from './using_columns.ts';
+
+/**
+ * ASOF: rows with the closest of their matches. The searched side is cut to one row of each value, and those rows are
+ * numbered. The first row of each combination of keys has all their values as an array, in which a bisection finds the
+ * number of the closest row; so rows of a key are never compared in pairs. @throws DialectError
+ */
+export function asofJoin(join: Join, { kept, searched, on }: MatchSides, scope: Scope): SingleMatchRows {
+  const { statement } = scope;
+  const { operator, left, right } = inequalityOf(join, on, scope);
+  if (scope.lambdaParameters.size > 0)
+    throw statement.error(
+      'An ASOF JOIN cannot stand in a lambda.',
+      join.right,
+      'Give its query a name by WITH.',
+    );
+  const rows = new Projection(statement.uniqueName('closest_match'));
+  const ofKeys = statement.uniqueName('first_of_keys');
+  const found = statement.uniqueName('found');
+  const [position, values, positions] = [
+    identifier('position'),
+    identifier('values'),
+    identifier('positions'),
+  ];
+  const conditions = [
+    ...comparedColumns(on.keys, unchanged, (column) => rows.columnOf(ofKeys, column), scope),
+    sql`${ofKeys}.${values} is not null`,
+    ...on.ofLeft,
+  ];
+  // As the type that it is called, so that PostgreSQL does not convert the array for each row.
+  const typed = sql`(${rows.column(columnIn(right)).sql})::${postgresType(right.type)}`;
+  const value = sortable(typed, right.type);
+  const keys = on.keys.map((key) => key.right);
+  const keysOfRow = keys.map((key) => {
+    const { sql: fragment, type } = rows.column(columnIn(key));
+    return sortable(fragment, type);
+  });
+  const closest = closestIn(sql`${ofKeys}.${values}`, operator, sortable(left.sql, left.type));
+  return {
+    searchedColumn: (column) =>
+      join.type === 'left' ? optionalColumn(rows.column(column)) : rows.column(column),
+    sql: () => {
+      const first = distinctOnRows(
+        rows,
+        searched,
+        [...keys, right],
+        [...on.ofRight, sql`${right.sql} is not null`],
+      );
+      const withPosition = sql`select *, row_number() over () as ${position} from (${first}) as ${rows.alias}`;
+      const ofFirst = (all: Sql): Sql =>
+        sql`case when row_number() over of_keys = 1 then ${all} over of_keys end`;
+      const partition = sql`partition by ${commaList(keysOfRow)} order by ${value} rows between unbounded preceding and unbounded following`;
+      const numbered = statement.commonTable(
+        'numbered',
+        sql`select *, ${ofFirst(sql`array_agg(${value})`)} as ${values}, ${ofFirst(sql`array_agg(${position})`)} as ${positions} from (${withPosition}) as ${rows.alias} window of_keys as (${partition})`,
+      );
+      // LEFT and OFFSET keep the order of the joins: PostgreSQL does not know how many rows equal keys have.
+      return sql`${kept.sql()} left join ${numbered} as ${ofKeys} on ${joinSql(conditions, ' and ')} cross join lateral (select ${ofKeys}.${positions}[${closest}] as ${position} offset 0) as ${found} ${rawSql(join.type)} join ${numbered} as ${rows.alias} on ${rows.alias}.${position} = ${found}.${position}`;
+    },
+  };
+}
+
+/** The index, among ascending values, of the one that is closest to another; 0 or one too many where none is. */
+function closestIn(values: Sql, operator: JoinComparison['operator'], value: Sql): Sql {
+  const notAbove = sql`width_bucket(${value}, ${values})`;
+  const isThere = sql`(${values}[${notAbove}] is not distinct from ${value})`;
+  const before = operator === '>' || operator === '<=' ? sql`${notAbove} - ${isThere}::int4` : notAbove;
+  return operator === '<' || operator === '<=' ? sql`${before} + 1` : before;
+}
+
+/** The one condition that tells how close rows are. @throws DialectError */
+function inequalityOf({ constraint, right }: Join, on: JoinConditions, { statement }: Scope): JoinComparison {
+  const [closest, second] = on.inequalities;
+  const [odd] = on.others;
+  const misplaced = odd ?? second?.node;
+  if (closest === undefined || misplaced !== undefined || on.keys.length === 0)
+    throw statement.error(
+      'An ASOF JOIN is joined by equal values of both tables and by one <, <=, > or >= of both.',
+      misplaced ?? constraint ?? right,
+      misplaced === undefined ? null : 'Put further conditions in WHERE.',
+    );
+  return closest;
+}

@@ -1,0 +1,42 @@
+import type { Projection } from '../resolve/projection.ts';
+import type { Value } from '../resolve/value.ts';
+import { commaList, joinSql, sql, type Sql } from '../sql.ts';
+import type { CompiledFrom } from './compiled_from.ts';
+import { sortable } from './order_items.ts';
+
+/**
+ * The first row of each combination of keys. The first is that of a query's ORDER BY, then the one with the least values
+ * of the columns that are read, so that the same rows give the same answer whatever the plan.
+ */
+export function distinctOnRows(
+  rows: Projection,
+  from: CompiledFrom,
+  keys: readonly Value[],
+  conditions: readonly Sql[],
+): Sql {
+  const order = orderOf(rows, from, keys);
+  const source = sourceOf(from, conditions);
+  if (order.length === 0) return sql`select distinct ${rows.selected}${source}`;
+  const by = keys.map(({ sql: fragment, type }) => sortable(fragment, type));
+  return sql`select distinct on (${commaList(by)}) ${rows.selected}${source} order by ${commaList([...by, ...order])}`;
+}
+
+/** The first row, in the same order, of those for which conditions hold. */
+export function lateralFirstRow(rows: Projection, from: CompiledFrom, conditions: readonly Sql[]): Sql {
+  const order = orderOf(rows, from, []);
+  const sorted = order.length === 0 ? sql`` : sql` order by ${commaList(order)}`;
+  return sql`select ${rows.selected}${sourceOf(from, conditions)}${sorted} limit 1`;
+}
+
+function orderOf(rows: Projection, { relations }: CompiledFrom, keys: readonly Value[]): readonly Sql[] {
+  const known = new Set(keys.map(({ sql: fragment }) => fragment.key));
+  const others = rows.columns.filter(({ sql: fragment }) => !known.has(fragment.key));
+  if (others.length === 0) return [];
+  const ordinals = relations.flatMap((relation) => relation.ordinal?.() ?? []);
+  return [...ordinals, ...others.map(({ sql: fragment, type }) => sortable(fragment, type))];
+}
+
+function sourceOf(from: CompiledFrom, conditions: readonly Sql[]): Sql {
+  const where = conditions.length === 0 ? sql`` : sql` where ${joinSql(conditions, ' and ')}`;
+  return sql` from ${from.sql()}${where}`;
+}

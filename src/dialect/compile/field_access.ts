@@ -1,0 +1,197 @@
+import type { Expression, Field, Name } from '../ast.ts';
+import type { Node } from '../ast_node.ts';
+import { nearestName } from '../nearest_name.ts';
+import { resolveField, didYouMean } from '../resolve/fields.ts';
+import type { Column, RelationField } from '../resolve/relation.ts';
+import type { Scope } from '../resolve/scope.ts';
+import { derive, type JsonPath, mergeTraits, noTraits, type Value } from '../resolve/value.ts';
+import { bind, joinSql, sql, type Sql } from '../sql.ts';
+import { nameOfType, scalar, type Type } from '../types.ts';
+import { defaultOf, fromJson } from './json_values.ts';
+import type { Compiler } from './compiler.ts';
+import { stringValue } from './literals.ts';
+import { castStringTo } from './string_casts.ts';
+
+/** A path of names: a column, a name of SELECT, a parameter of a lambda, and parts of their values. */
+export function fieldValue(compiler: Compiler, field: Field, scope: Scope): Value {
+  const resolved = resolveField(field, scope);
+  if (resolved.kind === 'value') return accessPath(resolved.value, resolved.rest, scope);
+  if (resolved.kind === 'expression') {
+    const { expression } = resolved;
+    const inside: Scope = { ...scope, expandingAliases: [...scope.expandingAliases, expression] };
+    scope.statement.countExpansion(field);
+    const value = scope.statement.aliasCache.getOrCompile(expression, inside, () =>
+      compiler.value(expression, inside),
+    );
+    return accessPath(value, resolved.rest, scope);
+  }
+  return relationFieldValue(resolved.relationField, resolved.name, resolved.rest, field, scope);
+}
+
+function relationFieldValue(
+  relationField: RelationField,
+  name: Name,
+  rest: readonly Name[],
+  field: Field,
+  scope: Scope,
+): Value {
+  const { statement } = scope;
+  if (relationField.kind === 'unsupported')
+    throw statement.error(relationField.summary, name, relationField.suggestion);
+  if (relationField.kind === 'column') return accessPath(columnValue(relationField, field), rest, scope);
+  const [next, ...further] = rest;
+  if (next === undefined)
+    throw statement.error(
+      `Can't select a table when a column is expected: ${name.text}`,
+      name,
+      `Name one of its columns: ${relationField.fields.names().join(', ')}.`,
+    );
+  const inner = relationField.fields.field(next.text);
+  if (inner === undefined)
+    throw statement.error(
+      `Unable to resolve field: ${next.text}`,
+      next,
+      didYouMean(nearestName(next.text, relationField.fields.names())),
+    );
+  return relationFieldValue(inner, next, further, field, scope);
+}
+
+const columnValue = (column: Column, node: Node): Value => ({
+  sql: column.sql,
+  type: column.type,
+  traits: { ...noTraits, column: node },
+  ...(column.properties === undefined ? {} : { properties: column.properties }),
+});
+
+const accessPath = (value: Value, names: readonly Name[], scope: Scope): Value =>
+  names.reduce((part, name) => accessElement(part, stringValue(name.text), name, scope), value);
+
+/** A property with a known type: what cannot be read as it is null. */
+function typedProperty(text: Value, known: 'numeric' | 'boolean' | 'datetime', scope: Scope): Value {
+  const kinds = { numeric: 'float', boolean: 'boolean', datetime: 'datetime' } as const;
+  const type = scalar(kinds[known], true);
+  return { ...derive(castStringTo(text.sql, type, scope.statement), type, [text]), ...jsonOf(text) };
+}
+
+const jsonOf = ({ json }: Value): Pick<Value, 'json'> => (json === undefined ? {} : { json });
+
+/**
+ * A part of a value: of JSON by key or, from one, by place; of an array by place; of a tuple by place or name; of a map
+ * by key.
+ * @throws DialectError where a value has no parts.
+ */
+export function accessElement(value: Value, key: Value, node: Node, scope: Scope): Value {
+  const { type } = value;
+  if (value.json !== undefined) return accessJson(value.json, key, [value, key]);
+  switch (type.kind) {
+    case 'json': {
+      const text = accessJson({ root: value.sql, keys: [] }, key, [value, key]);
+      const known = typeof key.constant === 'string' ? value.properties?.get(key.constant) : undefined;
+      return known === undefined ? text : typedProperty(text, known, scope);
+    }
+    case 'array':
+      return accessArrayItem(value, type.item, key, node, scope);
+    case 'tuple':
+      return accessTupleItem(value, type, key, node, scope);
+    case 'map': {
+      const text = key.type.kind === 'string' ? key.sql : sql`(${key.sql})::text`;
+      const item = fromJson(sql`(${value.sql} -> ${text})`, sql`(${value.sql} ->> ${text})`, type.value);
+      return derive(orDefault(item, type.value), type.value, [value, key]);
+    }
+    case 'null':
+      return value;
+    default:
+      throw scope.statement.error(`${nameOfType(type)} has no parts.`, node);
+  }
+}
+
+/** ClickHouse gives a default, not null, outside of an array. */
+const orDefault = (item: Sql, type: Type): Sql =>
+  type.nullable ? item : sql`coalesce(${item}, ${defaultOf(type)})`;
+
+function accessJson({ root: json, keys }: JsonPath, key: Value, from: readonly Value[]): Value {
+  const isIndex = key.type.kind === 'integer';
+  const next = isIndex ? toZeroBased(key) : key.type.kind === 'string' ? key.sql : sql`(${key.sql})::text`;
+  const path = [...keys, next];
+  const before = path.slice(0, -1);
+  const inner = before.length === 0 ? json : sql`${json} -> ${joinSql(before, ' -> ')}`;
+  return {
+    sql: sql`(${inner} ->> ${next})`,
+    type: scalar('string', true),
+    traits: mergeTraits(from),
+    json: { root: json, keys: path },
+  };
+}
+
+const maxIndex = 2_147_483_647n;
+
+/** A place from one, or from the end, as PostgreSQL counts; nothing is at 0, nor beyond what 32 bits hold. */
+function toZeroBased({ constant, sql: index }: Value): Sql {
+  if (typeof constant !== 'bigint')
+    return sql`(case when ${index} > 0 then least(${index}, 2147483647) - 1 when ${index} < 0 then greatest(${index}, -2147483647) end)::int4`;
+  if (constant === 0n) return sql`null::int4`;
+  const itemIndex = constant > 0n ? constant - 1n : constant;
+  return bind(
+    String(itemIndex > maxIndex ? maxIndex : itemIndex < -maxIndex ? -maxIndex : itemIndex),
+    'int4',
+  );
+}
+
+function accessArrayItem(value: Value, item: Type, key: Value, node: Node, scope: Scope): Value {
+  if (key.type.kind !== 'integer')
+    throw scope.statement.error(`The place in an array is an integer, found ${nameOfType(key.type)}.`, node);
+  if (key.constant === 0n)
+    throw scope.statement.error('SQL indexes start from one, not from zero. E.g: array[1]', node);
+  const itemIndex = toZeroBased(key);
+  const fragment = fromJson(sql`(${value.sql} -> ${itemIndex})`, sql`(${value.sql} ->> ${itemIndex})`, item);
+  return derive(orDefault(fragment, item), item, [value, key]);
+}
+
+function accessTupleItem(
+  value: Value,
+  type: Extract<Type, { kind: 'tuple' }>,
+  key: Value,
+  node: Node,
+  scope: Scope,
+): Value {
+  const itemIndex =
+    typeof key.constant === 'bigint'
+      ? Number(key.constant) - 1
+      : typeof key.constant === 'string'
+        ? type.names.indexOf(key.constant)
+        : -1;
+  const item = type.items[itemIndex];
+  if (item === undefined)
+    throw scope.statement.error(`${nameOfType(type)} has no element ${String(key.constant)}.`, node);
+  const written = value.items?.[itemIndex];
+  if (written !== undefined) return written;
+  const index = bind(String(itemIndex), 'int4');
+  return derive(fromJson(sql`(${value.sql} -> ${index})`, sql`(${value.sql} ->> ${index})`, item), item, [
+    value,
+  ]);
+}
+
+/** The name that a column without one gets: the last part of its path, what lies inside JSON joined by `__`. */
+export function columnName(expression: Expression): string | null {
+  if (expression.kind === 'alias') return expression.name.text;
+  if (expression.kind === 'index' && expression.index.kind === 'string') {
+    const before = pathInJson(expression.object);
+    return before === null ? null : [...before, expression.index.value].join('__');
+  }
+  if (expression.kind !== 'field') return null;
+  const inside = pathInJson(expression);
+  if (inside !== null && inside.length > 0) return inside.join('__');
+  return expression.path.at(-1)?.text ?? null;
+}
+
+/** The keys behind `properties`, or null for what does not go through it. */
+function pathInJson(expression: Expression): readonly string[] | null {
+  if (expression.kind === 'index' && expression.index.kind === 'string') {
+    const before = pathInJson(expression.object);
+    return before === null ? null : [...before, expression.index.value];
+  }
+  if (expression.kind !== 'field') return null;
+  const names = expression.path.map(({ text }) => text);
+  const at = names.indexOf('properties');
+  return at === -1 ? null : names.slice(at + 1);
+}

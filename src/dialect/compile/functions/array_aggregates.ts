@@ -1,0 +1,36 @@
+import type { Call, Expression, Name } from '../../ast.ts';
+import { arrayFunctionOf } from '../../functions/combinators.ts';
+import type { FoundFunction } from '../../functions/registry.ts';
+import type { Statement } from '../../resolve/statement.ts';
+
+/**
+ * `sumArray(x)` as a function of all items of the arrays: `arraySum(arrayFlatten(groupArray(x)))`.
+ * @throws DialectError for an aggregate that has no such function.
+ */
+export function arrayCombinatorCall(
+  call: Call,
+  { definition, combinators }: FoundFunction,
+  statement: Statement,
+): Call {
+  const { name, start, end } = call;
+  const ofItems = arrayFunctionOf(definition.name);
+  const others = combinators.filter((one) => one !== 'Array' && one !== 'If');
+  if (ofItems === null || others.length > 0)
+    throw statement.error(`Unsupported function call '${name.text}(...)'.`, name, 'Write ARRAY JOIN.');
+  const named = (text: string): Name => ({ ...name, text });
+  const plain = (text: string, argument: Expression): Call => ({
+    kind: 'call',
+    name: named(text),
+    parameters: null,
+    distinct: false,
+    arguments: [argument],
+    orderBy: [],
+    nulls: null,
+    filter: null,
+    over: null,
+    start,
+    end,
+  });
+  const arrays: Call = { ...call, name: named(combinators.includes('If') ? 'groupArrayIf' : 'groupArray') };
+  return plain(ofItems, plain('arrayFlatten', arrays));
+}

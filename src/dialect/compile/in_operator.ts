@@ -1,0 +1,172 @@
+import type { Expression } from '../ast.ts';
+import type { Scope } from '../resolve/scope.ts';
+import { derive, type Value } from '../resolve/value.ts';
+import { commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
+import { scalar, type Type, withNull } from '../types.ts';
+import { comparable } from './comparisons.ts';
+import { type Compiler, outputName, type Use } from './compiler.ts';
+import { defaultOf, fromJson } from './json_values.ts';
+import { subqueryOf } from './subqueries.ts';
+
+/** An IN with its two sides. */
+export interface InExpression {
+  readonly left: Expression;
+  readonly right: Expression;
+  readonly negated: boolean;
+}
+
+/** `x IN (1, 2)`, `x IN (SELECT …)` and their negations; null is in a list that holds null. */
+export function inValue(compiler: Compiler, inExpression: InExpression, scope: Scope, use: Use): Value {
+  const { right } = inExpression;
+  if (right.kind === 'subquery') return inQuery(compiler, inExpression, scope, use);
+  const left = compiler.value(inExpression.left, scope);
+  const items = right.kind === 'tuple' || right.kind === 'array' ? right.items : null;
+  const rightValue = items === null ? compiler.value(right, scope) : null;
+  if (rightValue !== null && rightValue.items === undefined && rightValue.type.kind === 'array')
+    return inArray(left, rightValue, inExpression, scope);
+  const values = items?.map((item) => compiler.value(item, scope)) ??
+    rightValue?.items ?? [rightValue ?? left];
+  return inValues(left, isOneRow(left, values) ? [rowOf(values)] : values, inExpression, scope, use);
+}
+
+/** `(a, b) IN (1, 2)` means one pair. */
+const isOneRow = (left: Value, values: readonly Value[]): boolean =>
+  left.type.kind === 'tuple' && values.every((value) => value.type.kind !== 'tuple');
+
+const rowOf = (items: readonly Value[]): Value => ({
+  ...derive(
+    sql``,
+    { kind: 'tuple', items: items.map(({ type }) => type), names: [], nullable: false },
+    items,
+  ),
+  items,
+});
+
+function inValues(
+  left: Value,
+  values: readonly Value[],
+  { right, negated }: InExpression,
+  scope: Scope,
+  use: Use,
+): Value {
+  const { statement } = scope;
+  const known = values.filter(({ constant }) => constant !== null);
+  const holdsNull = known.length < values.length;
+  const equalities = known.map((value) => {
+    const rows = itemPairs(left, value);
+    if (rows === null) {
+      const sides = comparable({ left, right: value, node: right }, statement);
+      return { left: sides.left, right: sides.right };
+    }
+    const compared = rows.map(([first, second]) =>
+      comparable({ left: first, right: second, node: right }, statement),
+    );
+    return {
+      left: sql`(${commaList(compared.map((side) => side.left))})`,
+      right: sql`(${commaList(compared.map((side) => side.right))})`,
+    };
+  });
+  const byLeft = new Map<string, { left: Sql; rights: Sql[] }>();
+  for (const { left: compared, right: candidate } of equalities) {
+    const group = byLeft.get(compared.key) ?? { left: compared, rights: [] };
+    group.rights.push(candidate);
+    byLeft.set(compared.key, group);
+  }
+  const found = [...byLeft.values()].map((group) => sql`${group.left} in (${commaList(group.rights)})`);
+  if (holdsNull) found.push(sql`${left.sql} is null`);
+  const any = found.length === 0 ? sql`false` : sql`(${joinSql(found, ' or ')})`;
+  return withNullSemantics(any, [left, ...values], anyNullable(left, values), negated, use);
+}
+
+const anyNullable = (left: Value, values: readonly Value[]): boolean =>
+  [left, ...values].some(
+    (value) => value.type.nullable || (value.items?.some((item) => item.type.nullable) ?? false),
+  );
+
+/** The items of two tuples side by side. */
+function itemPairs(left: Value, right: Value): readonly (readonly [Value, Value])[] | null {
+  if (left.items === undefined || right.items === undefined || left.type.kind !== 'tuple') return null;
+  if (left.items.length !== right.items.length) return null;
+  const found: [Value, Value][] = [];
+  for (const [index, item] of left.items.entries()) {
+    const other = right.items[index];
+    if (other !== undefined) found.push([item, other]);
+  }
+  return found;
+}
+
+function withNullSemantics(
+  found: Sql,
+  from: readonly Value[],
+  nullable: boolean,
+  negated: boolean,
+  use: Use,
+): Value {
+  if (!nullable) return derive(negated ? sql`(not ${found})` : found, scalar('boolean'), from);
+  if (negated) return derive(sql`(${found} is not true)`, scalar('boolean'), from);
+  if (use === 'value') return derive(sql`(${found} is true)`, scalar('boolean'), from);
+  return derive(found, scalar('boolean', true), from);
+}
+
+function inArray(left: Value, array: Value, { right, negated }: InExpression, scope: Scope): Value {
+  const item: Type = array.type.kind === 'array' ? array.type.item : scalar('null', true);
+  const name = rawSql(`member_${scope.lambdaDepth}`);
+  const element = derive(fromJson(sql`${name}.value`, sql`(${name}.value #>> '{}')`, item), item);
+  const sides = comparable({ left, right: element, node: right }, scope.statement);
+  const found = sql`exists (select from jsonb_array_elements(${array.sql}) as ${name}
+    where ${sides.left} is not distinct from ${sides.right})`;
+  return withNullSemantics(found, [left, array], false, negated, 'value');
+}
+
+function inQuery(compiler: Compiler, inExpression: InExpression, scope: Scope, use: Use): Value {
+  const { left, right, negated } = inExpression;
+  if (right.kind !== 'subquery') throw new Error('Not a query.');
+  const query = subqueryOf(compiler, right.query, scope);
+  const items = left.kind === 'tuple' ? left.items : [left];
+  const values = items.map((item) => compiler.value(item, scope));
+  if (values.length !== query.columns.length)
+    throw scope.statement.error(
+      `IN compares ${counted(values.length)} with a query of ${counted(query.columns.length)}.`,
+      right,
+    );
+  const { alias } = query;
+  const sides = values.map((value, index) => {
+    const type = query.columns[index]?.type ?? scalar('null', true);
+    const column = derive(sql`${alias}.${outputName(index + 1)}`, type);
+    const compared = comparable({ left: value, right: column, node: right }, scope.statement);
+    return { ...compared, isLeftNullable: value.type.nullable, isRightNullable: type.nullable };
+  });
+  const rows = sides.flatMap((side) =>
+    side.isLeftNullable && side.isRightNullable ? withNulls(side) : [side],
+  );
+  const isNullable = sides.some((side) => side.isLeftNullable !== side.isRightNullable);
+  const missing = sides.filter((side) => side.isRightNullable && !side.isLeftNullable);
+  const where =
+    negated && missing.length > 0
+      ? sql` where ${joinSql(
+          missing.map((side) => sql`${side.right} is not null`),
+          ' and ',
+        )}`
+      : sql``;
+  const found = sql`((${commaList(rows.map((side) => side.left))}) in (select ${commaList(
+    rows.map((side) => side.right),
+  )} from (${query.sql}) as ${alias}${where}))`;
+  return withNullSemantics(found, values, isNullable, negated, use);
+}
+
+interface Sides {
+  readonly left: Sql;
+  readonly right: Sql;
+  readonly type: Type;
+}
+
+/** Null is in a query that gives null: two columns, of which neither is null. PostgreSQL still joins by a hash of them. */
+function withNulls({ left, right, type }: Sides): readonly Pick<Sides, 'left' | 'right'>[] {
+  const none = defaultOf(withNull(type, false));
+  return [
+    { left: sql`coalesce(${left}, ${none})`, right: sql`coalesce(${right}, ${none})` },
+    { left: sql`(${left} is null)`, right: sql`(${right} is null)` },
+  ];
+}
+
+const counted = (count: number): string => `${count} ${count === 1 ? 'column' : 'columns'}`;

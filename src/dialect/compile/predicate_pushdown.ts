@@ -1,0 +1,40 @@
+import type { Expression } from '../ast.ts';
+import type { PushdownTarget } from '../resolve/relation.ts';
+import type { Scope } from '../resolve/scope.ts';
+import type { Sql } from '../sql.ts';
+import { condition } from './coerce.ts';
+import type { Compiler } from './compiler.ts';
+import { conjunctsOf } from './conjuncts.ts';
+
+/**
+ * Tells the relations of a query what its WHERE says of their rows: the conditions joined by AND that read nothing but
+ * the columns that a relation wants to know about. It only leaves out what could not appear, so answers stay the same.
+ */
+export function pushDownPredicates(compiler: Compiler, filters: readonly Expression[], scope: Scope): void {
+  const targets = scope.relations.flatMap((relation) => relation.pushdownTargets?.() ?? []);
+  if (targets.length === 0) return;
+  const conditions = filters
+    .flatMap(conjunctsOf)
+    .map((node) => condition(compiler.value(node, scope, 'filter'), node, scope.statement));
+  for (const target of targets) {
+    const applicable = conditions.filter((one) => readsOnly(one, target));
+    if (applicable.some((one) => columnsOf(one).has(target.column.key))) target.pushDown(applicable);
+  }
+}
+
+/** A subquery reads columns of its own. */
+const subquery = /\bselect\b/i;
+
+function readsOnly(fragment: Sql, { column, otherColumns }: PushdownTarget): boolean {
+  const columns = columnsOf(fragment);
+  const allowed = new Set([column, ...otherColumns].map(({ key }) => key));
+  return (
+    columns.size > 0 && [...columns].every((name) => allowed.has(name)) && !subquery.test(textOf(fragment))
+  );
+}
+
+const textOf = ({ parts }: Sql): string =>
+  parts.map((part) => (typeof part === 'string' ? part : '?')).join('');
+
+const qualifiedColumn = /"(?:[^"]|"")+"\."(?:[^"]|"")+"/g;
+const columnsOf = (fragment: Sql): ReadonlySet<string> => new Set(textOf(fragment).match(qualifiedColumn));

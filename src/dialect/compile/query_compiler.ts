@@ -1,0 +1,43 @@
+import type { Query } from '../ast.ts';
+import { LateralJoins, type Scope } from '../resolve/scope.ts';
+import type { Statement } from '../resolve/statement.ts';
+import type { CompiledQuery, Compiler } from './compiler.ts';
+import { expressionValue } from './expressions.ts';
+import { compileSelect } from './select.ts';
+import { compileSetOperation } from './set_operations.ts';
+import { rejectTotals } from './totals.ts';
+
+/** All rules of compiling together. */
+export const compiler: Compiler = {
+  value: (node, scope, use = 'value') => expressionValue(compiler, node, scope, use),
+  query: (query, scope) => {
+    rejectTotals(query, scope);
+    return compileAnyQuery(query, scope);
+  },
+};
+
+/** A SELECT, or several joined by UNION and the like. @throws DialectError */
+export function compileAnyQuery(query: Query, scope: Scope): CompiledQuery {
+  return query.kind === 'select'
+    ? compileSelect(compiler, query, scope)
+    : compileSetOperation(compiler, query, scope);
+}
+
+/** What names mean outside of a whole query: nothing. */
+export const topScope = (statement: Statement): Scope => ({
+  statement,
+  context: 'select',
+  enclosingAggregate: null,
+  relations: [],
+  usingColumns: new Map(),
+  lateralJoins: new LateralJoins(),
+  outerRelations: [],
+  aliases: new Map(),
+  arrayJoinColumns: new Map(),
+  ctes: null,
+  lambdaParameters: new Map(),
+  lambdaDepth: 0,
+  expandingAliases: [],
+  grouping: null,
+  windows: new Map(),
+});

@@ -1,0 +1,29 @@
+import { DateTime } from 'luxon';
+
+const timePattern =
+  /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(\.\d{1,9})?)?)?(Z|[+-]\d{2}(?::?\d{2})?)?$/i;
+
+/** A time as text that PostgreSQL reads, with its offset; without one it is of the zone. Null for what is no time. */
+export function parseTime(text: string, timezone: string): string | null {
+  const match = timePattern.exec(text.trim());
+  if (match === null) return /^\d{1,12}$/.test(text.trim()) ? fromSeconds(Number(text)) : null;
+  const [, day = '', clock = '00:00', seconds = '00', fraction = '', offset] = match;
+  const local = `${day}T${clock}:${seconds}`;
+  const time = DateTime.fromISO(`${local}${offset ?? ''}`, { zone: timezone, setZone: offset !== undefined });
+  if (!time.isValid || day.startsWith('0000')) return null;
+  const shown = time.toUTC().toFormat("yyyy-MM-dd'T'HH:mm:ss");
+  return `${shown}${fraction.slice(0, 7)}Z`;
+}
+
+const fromSeconds = (seconds: number): string => {
+  const time = DateTime.fromSeconds(seconds, { zone: 'utc' });
+  return time.toFormat("yyyy-MM-dd'T'HH:mm:ss'Z'");
+};
+
+/** The day that a date or a time names, or null. */
+export function parseDate(text: string, timezone: string): string | null {
+  const time = parseTime(text, timezone);
+  if (time === null) return null;
+  if (/^\d{4}-\d{2}-\d{2}$/.test(text.trim())) return text.trim();
+  return DateTime.fromISO(time, { zone: timezone }).toISODate();
+}

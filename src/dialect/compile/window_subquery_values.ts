@@ -1,0 +1,66 @@
+import type { Expression } from '../ast.ts';
+import type { Node } from '../ast_node.ts';
+import type { Scope } from '../resolve/scope.ts';
+import type { Value } from '../resolve/value.ts';
+import { childrenOf, findNodes } from '../walk.ts';
+import type { Compiler, Use } from './compiler.ts';
+
+/** Expressions around a window function that PostgreSQL takes in the list of a SELECT as they are. */
+const allowedAroundWindow: ReadonlySet<Node['kind']> = new Set([
+  ...(['alias', 'arithmetic', 'unary', 'logical', 'is_null', 'between', 'nullish', 'conditional'] as const),
+  ...(['case', 'branch', 'cast', 'number', 'string', 'boolean', 'null', 'name', 'type'] as const),
+]);
+
+/** Window functions whose values are put together by a query of their own: `groupUniqArray`, `sumArray`, `topK`. */
+const needingSubquery = /Array|^topK/;
+
+/** Whether window functions stand inside of something that becomes a query of its own, so that they need an inner one. */
+export function needsWindowSubquery(node: Node, value: Value, scope: Scope): boolean {
+  return value.traits.window !== null && !isAllowedAroundWindow(node, scope);
+}
+
+function isAllowedAroundWindow(node: Node, scope: Scope): boolean {
+  if (node.kind === 'call') return node.over !== null && !needingSubquery.test(node.name.text);
+  if (node.kind === 'field') {
+    const meant = node.path.length === 1 ? scope.aliases.get(node.path[0]?.text ?? '') : undefined;
+    return meant === undefined || scope.expandingAliases.includes(meant)
+      ? true
+      : isAllowedAroundWindow(meant, { ...scope, expandingAliases: [...scope.expandingAliases, meant] });
+  }
+  if (node.kind === 'comparison' && node.operator.includes('in')) return false;
+  if (node.kind !== 'comparison' && !allowedAroundWindow.has(node.kind)) return false;
+  return childrenOf(node).every((child) => isAllowedAroundWindow(child, scope));
+}
+
+/** An expression without window functions as a column of the inner query; undefined for one that is made outside of it. */
+export function windowSubqueryValue(
+  compiler: Compiler,
+  node: Expression,
+  scope: Scope,
+  use: Use,
+): Value | undefined {
+  const { windowSubquery } = scope;
+  if (
+    windowSubquery === undefined ||
+    node.kind === 'lambda' ||
+    node.kind === 'tuple' ||
+    node.kind === 'array'
+  )
+    return undefined;
+  if (scope.lambdaParameters.size > 0 && readsLambdaParameter(node, scope)) return undefined;
+  const value = compiler.value(node, { ...scope, windowSubquery: undefined }, use);
+  if (value.traits.window !== null) return undefined;
+  if (value.constant !== undefined) return value;
+  // What an interval is made of says whether it elapses on the clock or in days, which a column of it would hide.
+  if (value.type.kind === 'interval') return undefined;
+  return { sql: windowSubquery.column(value.sql), type: value.type, traits: value.traits };
+}
+
+/** Whether a parameter of a lambda around is read in it. */
+export const readsLambdaParameter = (
+  node: Expression,
+  { lambdaParameters: lambdas }: Pick<Scope, 'lambdaParameters'>,
+): boolean =>
+  findNodes(node, (inner): inner is Extract<Node, { kind: 'field' }> => inner.kind === 'field').some(
+    ({ path }) => lambdas.has(path[0]?.text ?? ''),
+  );

@@ -1,0 +1,183 @@
+import {
+  argument,
+  type CallSite,
+  type Emitted,
+  type Emitter,
+  argumentNode,
+} from '../../compile/functions/call_site.ts';
+import type { TimeUnit } from '../../keywords.ts';
+import { rawSql, sql, type Sql } from '../../sql.ts';
+import { scalar } from '../../types.ts';
+import { onceOf } from './once.ts';
+import { unitAt, constantInterval } from './units.ts';
+import { isInUtc, localTime, momentOf, timeAt, zoneAt } from './zones.ts';
+
+function dateOf(site: CallSite, local: Sql, time = 0): Emitted {
+  return { sql: sql`(${local})::date`, type: scalar('date', argument(site, time).type.nullable) };
+}
+
+/** The moment at which clocks show a time, in the zone of an argument if it is there. */
+function timeOf(site: CallSite, local: Sql, zone: number | null, time = 0): Emitted {
+  const { nullable } = argument(site, time).type;
+  return { sql: momentOf(local, zoneAt(site, zone, time)), type: timeAt(site, zone, nullable, time) };
+}
+
+// Days from which weeks are counted, before all times that are likely.
+const firstMonday = '0001-01-01';
+const firstSunday = '0001-01-07';
+
+/** When a stretch of a fixed length began in UTC. */
+const binned = (length: string, moment: Sql, first = firstMonday): Sql =>
+  sql`date_bin('${rawSql(length)}'::interval, ${moment}, '${rawSql(first)}T00:00:00Z'::timestamptz)`;
+
+const truncated = (unit: string, local: Sql): Sql => sql`date_trunc('${rawSql(unit)}', ${local})`;
+
+/** The first day of a unit. */
+const startDay =
+  (unit: string): Emitter =>
+  (site) =>
+    dateOf(site, truncated(unit, localTime(site, 0, zoneAt(site, 1))));
+
+/** The first moment of a unit; those below a day are the same in summer and in winter. */
+const startTime =
+  (unit: TimeUnit): Emitter =>
+  (site) =>
+    truncatedTime(site, unit, 1, 0);
+
+function truncatedTime(site: CallSite, unit: TimeUnit, zoneArgument: number, time: number): Emitted {
+  const { sql: fragment, type } = argument(site, time);
+  const zone = zoneAt(site, zoneArgument, time);
+  if (type.kind === 'datetime' && isInUtc(site, zoneArgument, time))
+    return { sql: binned(`1 ${unit}`, fragment), type: timeAt(site, zoneArgument, type.nullable, time) };
+  if (type.kind === 'datetime' && unit !== 'day')
+    return {
+      sql: sql`date_trunc('${rawSql(unit)}', ${fragment}, ${zone})`,
+      type: timeAt(site, zoneArgument, type.nullable, time),
+    };
+  return timeOf(site, truncated(unit, localTime(site, time, zone)), zoneArgument, time);
+}
+
+/** Pieces of an hour. */
+const everyMinutes =
+  (minutes: number): Emitter =>
+  (site) => {
+    const zone = zoneAt(site, 1);
+    const step = sql`interval '${rawSql(String(minutes))} minutes'`;
+    const { type } = argument(site, 0);
+    const moment =
+      type.kind === 'datetime' ? argument(site, 0).sql : momentOf(localTime(site, 0, zone), zone);
+    return {
+      sql: sql`date_bin(${step}, ${moment}, date_trunc('hour', ${moment}, ${zone}))`,
+      type: timeAt(site, 1, type.nullable),
+    };
+  };
+
+/** The first day of a week that begins on a Monday or a Sunday. */
+function weekOf(site: CallSite, monday: boolean, zoneArgument: number, time = 0): Emitted {
+  const { sql: fragment, type } = argument(site, time);
+  if (type.kind === 'datetime' && isInUtc(site, zoneArgument, time)) {
+    const start = binned('7 days', fragment, monday ? firstMonday : firstSunday);
+    return dateOf(site, sql`(${start} at time zone 'UTC')`, time);
+  }
+  const day = localTime(site, time, zoneAt(site, zoneArgument, time));
+  const start = monday
+    ? truncated('week', day)
+    : sql`(date_trunc('week', ${day} + interval '1 day') - interval '1 day')`;
+  return dateOf(site, start, time);
+}
+
+const startOfWeek: Emitter = (site) => {
+  const mode = site.values[1];
+  if (mode !== undefined && typeof mode.constant !== 'bigint')
+    throw site.statement.error(
+      `The mode of '${site.name}' is an integer that is written out.`,
+      argumentNode(site, 1),
+    );
+  const monday =
+    typeof mode?.constant === 'bigint'
+      ? mode.constant % 2n === 1n
+      : site.statement.project.weekStartDay === 'monday';
+  return weekOf(site, monday, 2);
+};
+
+/** Years count from year 0, months from 1900, weeks from a Monday, days from 1970, hours from midnight. */
+const startOfInterval: Emitter = (site) => {
+  const { amount, unit } = constantInterval(site, 1);
+  if (typeof amount.constant !== 'bigint' || amount.constant < 1n || amount.constant > 1_000_000n)
+    throw site.statement.error(`The amount of an interval is a whole number from 1.`, argumentNode(site, 1));
+  const zone = zoneAt(site, 2);
+  const local = localTime(site, 0, zone);
+  const n = amount.sql;
+  switch (unit) {
+    case 'year':
+      return dateOf(
+        site,
+        sql`make_date(greatest((extract(year from ${local})::int8 / ${n} * ${n})::int4, 1), 1, 1)`,
+      );
+    case 'quarter':
+    case 'month': {
+      const months = unit === 'month' ? n : sql`(${n} * 3)`;
+      const index = sql`((extract(year from ${local})::int8 - 1900) * 12 + extract(month from ${local})::int8 - 1)`;
+      return dateOf(
+        site,
+        sql`('1900-01-01'::timestamp + make_interval(months => (${index} / ${months} * ${months})::int4))`,
+      );
+    }
+    case 'week':
+    case 'day': {
+      const days = unit === 'week' ? sql`(${n} * 7)` : n;
+      const first = unit === 'week' ? sql`'1970-01-05'::timestamp` : sql`'1970-01-01'::timestamp`;
+      const start = sql`date_bin(make_interval(days => (${days})::int4), ${local}, ${first})`;
+      return unit === 'week' ? dateOf(site, start) : timeOf(site, start, 2);
+    }
+    default: {
+      const step = sql`(${n} * '1 ${rawSql(unit)}'::interval)`;
+      const { sql: fragment, type } = argument(site, 0);
+      const moment = type.kind === 'datetime' ? fragment : momentOf(local, zone);
+      if (unit === 'hour')
+        return timeOf(
+          site,
+          onceOf([local], (at = sql``) => sql`date_bin(${step}, ${at}, date_trunc('day', ${at}))`),
+          2,
+        );
+      return {
+        sql: sql`date_bin(${step}, ${moment}, '1970-01-01T00:00:00Z'::timestamptz)`,
+        type: timeAt(site, 2, type.nullable),
+      };
+    }
+  }
+};
+
+const days = new Set<TimeUnit>(['week', 'month', 'quarter', 'year']);
+
+/** Days for units of days, times for shorter ones. */
+const dateTrunc: Emitter = (site) => {
+  const unit = unitAt(site, 0);
+  if (!days.has(unit)) return truncatedTime(site, unit, 2, 1);
+  if (unit === 'week') return weekOf(site, true, 2, 1);
+  return dateOf(site, truncated(unit, localTime(site, 1, zoneAt(site, 2, 1))), 1);
+};
+
+export const dateTruncationEmitters: Readonly<Record<string, Emitter>> = {
+  toStartOfYear: startDay('year'),
+  toStartOfQuarter: startDay('quarter'),
+  toStartOfMonth: startDay('month'),
+  toMonday: (site) => weekOf(site, true, 1),
+  toLastDayOfMonth: (site) =>
+    dateOf(
+      site,
+      sql`(${truncated('month', localTime(site, 0, zoneAt(site, 1)))} + interval '1 month - 1 day')`,
+    ),
+  toStartOfWeek: startOfWeek,
+  toStartOfDay: startTime('day'),
+  toStartOfHour: startTime('hour'),
+  toStartOfMinute: startTime('minute'),
+  toStartOfSecond: startTime('second'),
+  toStartOfFiveMinutes: everyMinutes(5),
+  toStartOfTenMinutes: everyMinutes(10),
+  toStartOfFifteenMinutes: everyMinutes(15),
+  timeSlot: everyMinutes(30),
+  toStartOfInterval: startOfInterval,
+  dateTrunc,
+  date_trunc: dateTrunc,
+};

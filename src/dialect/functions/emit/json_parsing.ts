@@ -1,0 +1,34 @@
+import { sql, type Sql } from '../../sql.ts';
+import { onceOf } from './once.ts';
+
+/** How deep arrays and objects of a text may lie in one another; deeper ones are taken for no JSON. */
+const maxDepth = 24;
+
+const inner = sql`'\\[([\\x01\\x02](,[\\x01\\x02])*)?\\]|\\{(\\x01:[\\x01\\x02](,\\x01:[\\x01\\x02])*)?\\}'`;
+
+/**
+ * Whether a text is JSON. PostgreSQL 15 has nothing that says so without failing, so it is read here: texts become one
+ * character and numbers another, then arrays and objects from the inside out, until one character is left.
+ */
+export function isJson(text: Sql): Sql {
+  const strings = sql`regexp_replace(${text}, '"([^"\\\\\\x01-\\x1f]|\\\\(["\\\\/bfnrt]|u[0-9a-fA-F]{4}))*"', chr(1), 'g')`;
+  const scalars = sql`regexp_replace(bare.t, '-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?|true|false|null', chr(2), 'g')`;
+  let folded = sql`regexp_replace(${scalars}, '[ \\t\\n\\r]*([][{}:,])[ \\t\\n\\r]*', '\\1', 'g')`;
+  for (let depth = 0; depth < maxDepth; depth += 1)
+    folded = sql`regexp_replace(${folded}, ${inner}, chr(2), 'g')`;
+  return sql`(case when ${text} ~ '[\\x01-\\x08\\x0b\\x0c\\x0e-\\x1f]' then false when ${text} is not null then
+    (select case when bare.t ~ '[^]\\x01 \\t\\n\\r[{}:,0-9.+eEtrufalsn-]' then false
+      else btrim(${folded}, E' \\t\\n\\r') in (chr(1), chr(2)) end from (select ${strings} as t offset 0) as bare) end)`;
+}
+
+/** Characters that JSON may name and jsonb cannot hold, and numbers that are longer than it takes. */
+const unreadable = (text: Sql): Sql =>
+  sql`(${text} ~ '\\\\u0000' or regexp_replace(${text}, '\\\\u[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2}', '', 'g') ~* '\\\\ud[89a-f]'
+    or ${text} ~ '[0-9][eE][-+]?[0-9]{3}')`;
+
+/** A text as jsonb; null for what is none. */
+export const parseJson = (text: Sql): Sql =>
+  onceOf(
+    [text],
+    (t = sql``) => sql`(case when ${isJson(t)} and not ${unreadable(t)} then (${t})::jsonb end)`,
+  );

@@ -1,0 +1,81 @@
+import type { Expression, Limit, LimitBy } from '../ast.ts';
+import { itemOrStar } from './aliases.ts';
+import type { Cursor } from './cursor.ts';
+
+/** The clauses LIMIT … BY, LIMIT and OFFSET that end a query. */
+export interface LimitClauses {
+  readonly limitBy: LimitBy | null;
+  readonly limit: Limit | null;
+}
+
+interface Bounds {
+  readonly count: Expression;
+  readonly percent: boolean;
+  readonly offset: Expression | null;
+  readonly withTies: boolean;
+}
+
+/** Reads `LIMIT n BY …` and `LIMIT n`, each at most once, in this order. */
+export function limitClauses(cursor: Cursor): LimitClauses {
+  const { start } = cursor.token;
+  if (!cursor.acceptKeywords('LIMIT')) return { limitBy: null, limit: offsetAlone(cursor) };
+  const bounds = limitBounds(cursor);
+  if (!cursor.acceptKeywords('BY')) return { limitBy: null, limit: limitOf(cursor, start, bounds) };
+  if (bounds.withTies) throw cursor.error('WITH TIES is for a LIMIT without BY.');
+  if (bounds.percent) throw cursor.error('PERCENT is for a LIMIT without BY.');
+  const { count, offset } = bounds;
+  const by = cursor.list(() => itemOrStar(cursor));
+  const limitBy = cursor.node<LimitBy>(start, { kind: 'limit_by', count, offset, by });
+  return { limitBy, limit: optionalLimit(cursor) };
+}
+
+/** `LIMIT n [OFFSET m]` or `OFFSET m`, or null. */
+export function optionalLimit(cursor: Cursor): Limit | null {
+  const { start } = cursor.token;
+  if (!cursor.acceptKeywords('LIMIT')) return offsetAlone(cursor);
+  const bounds = limitBounds(cursor);
+  if (cursor.peekKeywords('BY'))
+    throw cursor.error('LIMIT … BY stands once, before LIMIT, in a single SELECT.');
+  return limitOf(cursor, start, bounds);
+}
+
+function offsetAlone(cursor: Cursor): Limit | null {
+  const { start } = cursor.token;
+  if (!cursor.acceptKeywords('OFFSET')) return null;
+  const offset = cursor.grammar.expression(cursor);
+  if (cursor.peekKeywords('LIMIT')) throw cursor.error('LIMIT stands before OFFSET.');
+  return cursor.node<Limit>(start, { kind: 'limit', count: null, percent: false, offset, withTies: false });
+}
+
+/** Behind LIMIT. `LIMIT m, n` says the offset first. */
+function limitBounds(cursor: Cursor): Bounds {
+  const first = cursor.grammar.expression(cursor);
+  if (cursor.acceptSymbol(','))
+    return {
+      count: cursor.grammar.expression(cursor),
+      percent: cursor.acceptKeywords('PERCENT'),
+      offset: first,
+      withTies: cursor.acceptKeywords('WITH', 'TIES'),
+    };
+  const percent = cursor.acceptKeywords('PERCENT');
+  if (percent && cursor.peekSymbol(','))
+    throw cursor.error('PERCENT stands behind both numbers of LIMIT m, n.');
+  const tiesBefore = cursor.acceptKeywords('WITH', 'TIES');
+  const offset = cursor.acceptKeywords('OFFSET') ? cursor.grammar.expression(cursor) : null;
+  return { count: first, percent, offset, withTies: tiesBefore || cursor.acceptKeywords('WITH', 'TIES') };
+}
+
+const limitOf = (cursor: Cursor, start: number, bounds: Bounds): Limit =>
+  cursor.node<Limit>(start, { kind: 'limit', ...fractionAsPercent(bounds) });
+
+/** `LIMIT 0.1` is LIMIT 10 PERCENT. */
+function fractionAsPercent(bounds: Bounds): Bounds {
+  const { count, percent } = bounds;
+  if (percent || count.kind !== 'number') return bounds;
+  const share = Number(count.text);
+  if (!(share > 0 && share < 1)) return bounds;
+  // The point is moved in the text, since 0.07 * 100 is more than 7.
+  const [digits, exponent = '0'] = String(share).split('e');
+  const text = String(Number(`${digits}e${Number(exponent) + 2}`));
+  return { ...bounds, count: { ...count, text }, percent: true };
+}

@@ -1,0 +1,75 @@
+import type { Cursor } from './cursor.ts';
+
+interface UnsupportedClause {
+  readonly words: readonly string[];
+  readonly summary: string;
+  readonly suggestion?: string;
+}
+
+/** What other databases know at a place of a SELECT and the dialect does not. */
+const unsupportedClauses: Readonly<Record<'cte' | 'end', readonly UnsupportedClause[]>> = {
+  cte: [
+    { words: ['MATERIALIZED'], summary: 'MATERIALIZED is not supported.', suggestion: 'Leave it out.' },
+    {
+      words: ['NOT', 'MATERIALIZED'],
+      summary: 'NOT MATERIALIZED is not supported.',
+      suggestion: 'Leave it out.',
+    },
+  ],
+  end: [
+    { words: ['SETTINGS'], summary: 'SETTINGS is not supported.', suggestion: 'Leave it out.' },
+    {
+      words: ['FORMAT'],
+      summary: 'FORMAT is not supported.',
+      suggestion: 'Answers are JSON; batch exports write other formats.',
+    },
+    {
+      words: ['INTO'],
+      summary: 'INTO is not supported.',
+      suggestion: 'Batch exports write rows elsewhere.',
+    },
+    { words: ['FOR'], summary: 'FOR UPDATE and its kin are not supported: queries lock nothing.' },
+    { words: ['FETCH'], summary: 'FETCH is not supported.', suggestion: 'Write LIMIT.' },
+    { words: ['WITH', 'TOTALS'], summary: 'WITH TOTALS stands right behind the items of GROUP BY.' },
+  ],
+};
+
+/** Throws when a clause comes next that other databases have here. */
+export function rejectUnsupportedClause(cursor: Cursor, position: 'cte' | 'end'): void {
+  const unsupported = unsupportedClauses[position].find(({ words }) => cursor.peekKeywords(...words));
+  if (unsupported !== undefined)
+    throw cursor.error(unsupported.summary, cursor.token, unsupported.suggestion ?? null);
+}
+
+/** Throws at `SELECT TOP 10 x`; without a number behind it `top` is a column. */
+export function rejectTop(cursor: Cursor): void {
+  if (cursor.peekKeywords('TOP') && cursor.peek(1).kind === 'number')
+    throw cursor.error('TOP is not supported.', cursor.token, 'Write LIMIT at the end of the query.');
+}
+
+/** The order in which the clauses of a SELECT stand. */
+const clauseOrder = [
+  'FROM',
+  'PREWHERE',
+  'WHERE',
+  'GROUP BY',
+  'HAVING',
+  'QUALIFY',
+  'WINDOW',
+  'ORDER BY',
+  'LIMIT',
+  'OFFSET',
+];
+
+/** Throws when the next token is a clause that stands behind one that it belongs before. */
+export function rejectMisplacedClause(cursor: Cursor): void {
+  const { token } = cursor;
+  if (token.kind !== 'word') return;
+  const clause = clauseOrder.find((name) => name.split(' ')[0] === token.upper);
+  if (clause === undefined) return;
+  throw cursor.error(
+    `${clause} stands at the wrong place or a second time.`,
+    token,
+    `The order is ${clauseOrder.join(', ')}.`,
+  );
+}

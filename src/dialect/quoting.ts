@@ -1,0 +1,86 @@
+import { DialectError } from './dialect_error.ts';
+import type { QueryText } from './query_text.ts';
+
+/** What a backslash and a letter stand for. Before any other character the backslash is text, as patterns need it. */
+const escapes: Readonly<Record<string, string>> = {
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+  a: '\u0007',
+  '0': '\0',
+  '\\': '\\',
+  "'": "'",
+  '"': '"',
+  '`': '`',
+};
+
+const quotedTokenNames: Readonly<Record<string, string>> = {
+  "'": 'text',
+  '"': 'name in double quotes',
+  '`': 'name in backticks',
+};
+
+/**
+ * Reads what stands in quotes from the opening quote at `start`: a doubled quote is one, and so is one behind a
+ * backslash. `stop`, where given, ends it too (the brace of a template string) unless a backslash stands before it.
+ * `end` is behind the character that ended it.
+ */
+export function readQuoted(
+  queryText: QueryText,
+  start: number,
+  quote: string,
+  stop?: string,
+): { readonly value: string; readonly end: number } {
+  const { text } = queryText;
+  const parts: string[] = [];
+  let from = start + 1;
+  let at = from;
+  while (at < text.length) {
+    const character = text[at];
+    if (character === quote || character === stop) {
+      parts.push(text.slice(from, at));
+      if (character === stop || text[at + 1] !== quote) return { value: parts.join(''), end: at + 1 };
+      parts.push(quote);
+      at += 2;
+      from = at;
+    } else if (character === '\\' && at + 1 < text.length) {
+      const next = text[at + 1] ?? '';
+      const meant = next === stop ? next : escapes[next];
+      parts.push(text.slice(from, at), meant ?? `\\${next}`);
+      at += 2;
+      from = at;
+    } else at += 1;
+  }
+  throw new DialectError(queryText, `This ${quotedTokenNames[quote] ?? 'text'} is never closed.`, {
+    start,
+    end: firstLineEnd(text, start),
+    suggestion: `Close it with \`${quote === '`' ? '` `' : quote}\`.`,
+  });
+}
+
+function firstLineEnd(text: string, start: number): number {
+  const lineBreak = text.slice(start).search(/[\r\n]/);
+  return lineBreak === -1 ? text.length : start + lineBreak;
+}
+
+/** Writes a text in quotes so that {@link readQuoted} gives it back. */
+export function writeQuoted(text: string, quote: string, stop?: string): string {
+  return `${quote}${escapeQuoted(text, quote, stop)}${quote}`;
+}
+
+/** The part between the quotes. */
+export function escapeQuoted(text: string, quote: string, stop?: string): string {
+  let written = '';
+  for (const character of text) {
+    if (character === '\\' || character === quote || character === stop) written += `\\${character}`;
+    else if (character === '\n') written += '\\n';
+    else if (character === '\r') written += '\\r';
+    else if (character === '\t') written += '\\t';
+    else if (character === '\0') written += '\\0';
+    else written += character;
+  }
+  return written;
+}
