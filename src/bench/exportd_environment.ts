@@ -19,7 +19,7 @@ export async function exportdEnvironment(
     SOURCE_DATABASE_URL: databaseUrl,
     EXPORTD_HOST: '127.0.0.1',
     // Its own, whoever else works in the namespace.
-    EXPORTD_TASK_QUEUE: `bench-${String(process.pid)}-${name}`,
+    EXPORTD_TASK_QUEUE_PREFIX: `bench-${String(process.pid)}-${name}`,
   };
   return { baseUrl: `http://127.0.0.1:${String(port)}`, environment };
 }

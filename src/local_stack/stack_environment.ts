@@ -11,10 +11,10 @@ export interface Addresses {
 
 /** What makes the demo answer within seconds; a person's own settings come before. */
 const demoSettings = {
-  EXPORTD_SETTLE_MS: '1000',
-  EXPORTD_SETTLE_POLL_MS: '250',
-  EXPORTD_WORKFLOW_TASK_TIMEOUT_MS: '3000',
-  EXPORTD_JITTER_LONG_MS: '0',
+  EXPORTD_SETTLE_DELAY: '1s',
+  EXPORTD_SETTLE_POLL_INTERVAL: '250ms',
+  EXPORTD_WORKFLOW_TASK_TIMEOUT: '3s',
+  EXPORTD_JITTER_LONG: '0s',
   EXPORTD_JITTER_SHORT_FRACTION: '0',
 };
 
@@ -37,7 +37,7 @@ export function stackEnvironment(
     DATABASE_URL: databaseUrl,
     TEMPORAL_ADDRESS: temporal.address,
     TEMPORAL_NAMESPACE: temporal.namespace,
-    ...(temporal.ui !== undefined && { TEMPORAL_UI: temporal.ui }),
+    ...(temporal.ui !== undefined && { TEMPORAL_UI_URL: temporal.ui }),
     EXPORTD_PORT: String(httpPort),
   };
 }

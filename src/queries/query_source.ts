@@ -12,14 +12,14 @@ const serverGraceMs = 5_000;
 export const connectQueriesToSource = (
   settings: Pick<
     Settings,
-    'DATABASE_URL' | 'SOURCE_DATABASE_URL' | 'EXPORTD_QUERY_SLOTS' | 'EXPORTD_QUERY_ASYNC_TIMEOUT_MS'
+    'DATABASE_URL' | 'SOURCE_DATABASE_URL' | 'EXPORTD_QUERY_SLOTS' | 'EXPORTD_QUERY_ASYNC_TIMEOUT'
   >,
 ): SourceConnections =>
   connectToSource({
     sourceUrl: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL,
     applicationName,
     maxConnections: settings.EXPORTD_QUERY_SLOTS,
-    statementTimeoutMs: settings.EXPORTD_QUERY_ASYNC_TIMEOUT_MS + serverGraceMs,
+    statementTimeoutMs: settings.EXPORTD_QUERY_ASYNC_TIMEOUT + serverGraceMs,
   });
 
 /** The settings of one query's transaction. */

@@ -11,7 +11,7 @@ const abandonedAfter = "interval '1 day'";
  */
 export async function deleteExpiredQueries(
   pool: Pool,
-  settings: Pick<Settings, 'EXPORTD_QUERY_CACHE_MS'>,
+  settings: Pick<Settings, 'EXPORTD_QUERY_CACHE_TTL'>,
 ): Promise<number> {
   const statuses = await pool.query(
     `delete from exportd.queries where expiration_time < clock_timestamp()
@@ -24,7 +24,7 @@ export async function deleteExpiredQueries(
          select from exportd.query_results newer
          where newer.team_id = result.team_id and newer.cache_key = result.cache_key
            and newer.computed_at > result.computed_at and newer.computed_at < clock_timestamp() - interval '1 minute'))`,
-    [settings.EXPORTD_QUERY_CACHE_MS],
+    [settings.EXPORTD_QUERY_CACHE_TTL],
   );
   await pool.query(
     `delete from exportd.query_requests where requested_at < clock_timestamp() - interval '1 hour'`,

@@ -17,7 +17,7 @@ export async function runBench(folder: string, ...args: readonly string[]): Prom
       S3_ENDPOINT: fromSetUp('EXPORTD_TEST_S3_ENDPOINT'),
       AWS_ACCESS_KEY_ID: fromSetUp('EXPORTD_TEST_S3_ACCESS_KEY_ID'),
       AWS_SECRET_ACCESS_KEY: fromSetUp('EXPORTD_TEST_S3_SECRET_ACCESS_KEY'),
-      EXPORTD_SETTLE_MS: '0',
+      EXPORTD_SETTLE_DELAY: '0s',
     },
     ...['bench', ...args, '--use-environment', '--folder', folder],
   );

@@ -6,35 +6,35 @@ import { SettingsError } from '../../src/config/settings.ts';
 const key = (): string => randomBytes(32).toString('base64');
 
 describe('the key ring', () => {
-  it('opens what it sealed, and under an older key too', () => {
+  it('opens secrets that the first or an older key sealed', () => {
     const [older, newer] = [`a:${key()}`, `b:${key()}`];
-    const sealed = createKeyRing(older).seal('the secret', 'place');
+    const sealed = createKeyRing(older).seal('the secret', 'location');
     expect(sealed).not.toContain('the secret');
-    expect(createKeyRing(`${newer},${older}`).open(sealed, 'place')).toBe('the secret');
-    expect(createKeyRing(`${newer},${older}`).seal('x', 'place')).toMatch(/^b:/);
+    expect(createKeyRing(`${newer},${older}`).open(sealed, 'location')).toBe('the secret');
+    expect(createKeyRing(`${newer},${older}`).seal('x', 'location')).toMatch(/^b:/);
   });
 
-  it('never seals the same secret to the same text', () => {
+  it('seals the same secret differently each time', () => {
     const ring = createKeyRing(`a:${key()}`);
-    expect(ring.seal('secret', 'place')).not.toBe(ring.seal('secret', 'place'));
+    expect(ring.seal('secret', 'location')).not.toBe(ring.seal('secret', 'location'));
   });
 
-  it('opens nothing that was moved, changed, cut or sealed by a stranger', () => {
+  it('rejects secrets that were moved, changed, truncated or sealed with an unknown key', () => {
     const ring = createKeyRing(`a:${key()}`);
-    const sealed = ring.seal('secret', 'place');
+    const sealed = ring.seal('secret', 'location');
     const flipped = sealed.replace(/.(?==*$)/, (letter) => (letter === 'A' ? 'Q' : 'A'));
-    expect(() => ring.open(sealed, 'another place')).toThrow(SecretUnreadable);
-    expect(() => ring.open(flipped, 'place')).toThrow(SecretUnreadable);
-    expect(() => ring.open(sealed.slice(0, 12), 'place')).toThrow(SecretUnreadable);
-    expect(() => createKeyRing(`a:${key()}`).open(sealed, 'place')).toThrow(SecretUnreadable);
-    expect(() => createKeyRing(`b:${key()}`).open(sealed, 'place')).toThrow('"a"');
+    expect(() => ring.open(sealed, 'another location')).toThrow(SecretUnreadable);
+    expect(() => ring.open(flipped, 'location')).toThrow(SecretUnreadable);
+    expect(() => ring.open(sealed.slice(0, 12), 'location')).toThrow(SecretUnreadable);
+    expect(() => createKeyRing(`a:${key()}`).open(sealed, 'location')).toThrow(SecretUnreadable);
+    expect(() => createKeyRing(`b:${key()}`).open(sealed, 'location')).toThrow('"a"');
   });
 
-  it.each([undefined, ''])('refuses the setting %j', (setting) => {
+  it.each([undefined, ''])('rejects the setting %j', (setting) => {
     expect(() => createKeyRing(setting)).toThrow(SettingsError);
   });
 
-  it.each(['nonsense', 'a:short', `:${key()}`])('refuses the setting %j without showing it', (setting) => {
+  it.each(['nonsense', 'a:short', `:${key()}`])('rejects the setting %j without showing it', (setting) => {
     expect(() => createKeyRing(setting)).toThrow(SettingsError);
     expect(() => createKeyRing(setting)).not.toThrow(setting);
   });

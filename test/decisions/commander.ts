@@ -11,7 +11,7 @@ export const quickPolicies = (more: Record<string, string> = {}): Policies =>
   policiesOf(
     readSettings({
       DATABASE_URL: 'unused',
-      EXPORTD_JITTER_LONG_MS: '0',
+      EXPORTD_JITTER_LONG: '0s',
       EXPORTD_JITTER_SHORT_FRACTION: '0',
       ...more,
     }),

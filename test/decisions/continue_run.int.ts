@@ -5,7 +5,8 @@ import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_rec
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { attemptOf, GenerationSuperseded, RunEnded, type ExistingRun } from '../../src/domain/run.ts';
 import type { Pool } from '../../src/journal/database.ts';
-import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { minuteBefore } from './simulated_runs.ts';
@@ -18,7 +19,7 @@ let steps: RunRecorder;
 beforeAll(async () => {
   database = await createTestDatabase();
   pool = database.pool;
-  journal = createJournal(pool);
+  journal = openJournal(pool);
   steps = createRunRecorder(journal);
 });
 afterAll(() => database.drop());
@@ -40,7 +41,7 @@ const runsOf = async (batchExportId: string): Promise<Row[]> =>
     )
   ).rows;
 
-const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0' });
+const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s' });
 const partOf = (part_number: number, rows: number) => {
   const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'row' };
   const state = { crc32: 1, length: 2 };

@@ -5,7 +5,8 @@ import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import type { Pool } from '../../src/journal/database.ts';
-import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
@@ -17,7 +18,7 @@ let journal: Journal;
 beforeAll(async () => {
   database = await createTestDatabase();
   pool = database.pool;
-  journal = createJournal(pool);
+  journal = openJournal(pool);
 });
 afterAll(() => database.drop());
 
@@ -119,7 +120,7 @@ describe('commands', () => {
       EXPORTD_BACKFILL_CONCURRENCY: '1',
     });
     const other = await createTestDatabase();
-    const { command, create } = createCommander(createJournal(other.pool), policies);
+    const { command, create } = createCommander(openJournal(other.pool), policies);
     await create();
     await command('backfill', { start_at: minutesAgo(5), end_at: minutesAgo(2) });
     const { command: refused } = await command('backfill', {
@@ -152,7 +153,7 @@ describe('a run', () => {
   const startedRun = async () => {
     const { batchExportId, command, create, step } = createCommander(
       journal,
-      quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0' }),
+      quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s' }),
     );
     await create();
     await command('backfill', { start_at: minutesAgo(2), end_at: minutesAgo(1) });
@@ -180,7 +181,7 @@ describe('a run', () => {
 
   it('is followed by an automatic retry when the failure may pass', async () => {
     const { batchExportId, runId, step } = await startedRun();
-    const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0' });
+    const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s' });
     await endRun(journal, policies, runId, { status: 'FailedRetryable', latest_error: 'Timeout: S3' });
     const { start_runs } = await step();
     const retry = (await runsOf(batchExportId)).find(({ retry_number }) => retry_number === 1);

@@ -26,8 +26,8 @@ describe('when the database of Temporal is thrown away', () => {
       'temporal-lost',
       {
         TEMPORAL_ADDRESS: temporal.address,
-        EXPORTD_TEMPORAL_REQUEST_TIMEOUT_MS: '10000',
-        EXPORTD_COMMAND_TIMEOUT_MS: '10000',
+        EXPORTD_TEMPORAL_REQUEST_TIMEOUT: '10s',
+        EXPORTD_COMMAND_TIMEOUT: '10s',
       },
       { bucket: { ...bucket, endpoint: proxy.endpoint } },
     );

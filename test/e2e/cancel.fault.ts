@@ -23,10 +23,10 @@ beforeAll(async () => {
   proxy = await createS3Proxy(bucket.endpoint);
   // Nobody who cancels waits for half of this.
   const settings = {
-    EXPORTD_HEARTBEAT_TIMEOUT_MS: '30000',
-    EXPORTD_WORKFLOW_TASK_TIMEOUT_MS: '10000',
-    EXPORTD_PAGE_BYTES: '4000000',
-    EXPORTD_COMMAND_TIMEOUT_MS: '15000',
+    EXPORTD_HEARTBEAT_TIMEOUT: '30s',
+    EXPORTD_WORKFLOW_TASK_TIMEOUT: '10s',
+    EXPORTD_SOURCE_PAGE_SIZE: '4000000B',
+    EXPORTD_COMMAND_TIMEOUT: '15s',
   };
   stack = await startStack('cancel', settings, { bucket: { ...bucket, endpoint: proxy.endpoint } });
   for (const hour of [3, 4]) await insertLargeEvents(stack, hourAgo(hour), rows);

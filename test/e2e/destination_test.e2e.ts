@@ -6,7 +6,7 @@ import { startStack, type Answer, type Stack } from './stack.ts';
 const canary = `canary${randomBytes(18).toString('hex')}`;
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack('destination-test', { EXPORTD_DESTINATION_TEST_TIMEOUT_MS: '12000' });
+  stack = await startStack('destination-test', { EXPORTD_DESTINATION_TEST_TIMEOUT: '12s' });
 });
 afterAll(() => stack.stop());
 

@@ -73,14 +73,14 @@ describe('SIGKILL of the worker', () => {
         EXPORTD_EXPORT_SLOTS: String(cases.length),
         ...takenOverWorkers,
         // Longer than it takes until the last one stands still: none of the others may give up and try again.
-        EXPORTD_S3_REQUEST_TIMEOUT_MS: '180000',
-        EXPORTD_CONTROL_STATEMENT_TIMEOUT_MS: '180000',
+        EXPORTD_S3_REQUEST_TIMEOUT: '3m',
+        EXPORTD_CONTROL_STATEMENT_TIMEOUT: '3m',
         // As often as it gets: what is swept has to be what nobody needs.
-        EXPORTD_UPKEEP_INTERVAL_MS: '500',
-        EXPORTD_SWEEP_AFTER_MS: '500',
-        EXPORTD_GRACE_MS: '2000',
+        EXPORTD_MAINTENANCE_INTERVAL: '500ms',
+        EXPORTD_ORPHAN_RETENTION: '500ms',
+        EXPORTD_OLD_GENERATION_RETENTION: '2s',
         // Two row groups of Parquet, each of them a part.
-        EXPORTD_PAGE_BYTES: '8000000',
+        EXPORTD_SOURCE_PAGE_SIZE: '8000000B',
       },
       { bucket: { ...bucket, endpoint: proxy.endpoint } },
     );

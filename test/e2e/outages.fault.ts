@@ -68,7 +68,7 @@ describe('a fault of the S3 server', () => {
   beforeAll(async () => {
     ({ stack, proxy } = await startBehindProxy('outages', {
       // No shorter than a server stalls that has all those exports to serve at once.
-      EXPORTD_S3_REQUEST_TIMEOUT_MS: '5000',
+      EXPORTD_S3_REQUEST_TIMEOUT: '5s',
       EXPORTD_EXPORT_SLOTS: String(passing.size),
     }));
     for (const [name, fault] of passing) outcomes.set(name, fault());
@@ -203,8 +203,8 @@ describe('an outage of the S3 server that outlasts the budget of a run', () => {
   let proxy: S3Proxy;
   beforeAll(async () => {
     ({ stack, proxy } = await startBehindProxy('long-outage', {
-      EXPORTD_ACTIVITY_BUDGET_MS: '8000',
-      EXPORTD_RETRY_INITIAL_MS: '500',
+      EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT: '8s',
+      EXPORTD_RUN_RETRY_INITIAL: '500ms',
     }));
   });
   afterAll(async () => {

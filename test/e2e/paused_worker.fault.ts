@@ -91,7 +91,7 @@ beforeAll(async () => {
     {
       ...takenOverWorkers,
       EXPORTD_EXPORT_SLOTS: String(prefixes.length),
-      EXPORTD_S3_REQUEST_TIMEOUT_MS: '120000',
+      EXPORTD_S3_REQUEST_TIMEOUT: '2m',
     },
     { bucket: { ...bucket, endpoint: proxy.endpoint } },
   );

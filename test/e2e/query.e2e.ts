@@ -8,7 +8,7 @@ import { startStack, type Stack } from './stack.ts';
 let stack: Stack;
 let headers: Record<string, string>;
 beforeAll(async () => {
-  stack = await startStack('query', { EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS: '3000' });
+  stack = await startStack('query', { EXPORTD_QUERY_HEARTBEAT_TIMEOUT: '3s' });
   const { key } = await createKey(stack.pool, {
     user_id: 1,
     project_id: stack.projectId,

@@ -17,7 +17,7 @@ describe('beside exports that make trouble', () => {
     silent = await startSilentServer();
     stack = await startStack('poison-exports', {
       EXPORTD_EXPORT_SLOTS: String(slots),
-      EXPORTD_SLOT_LENT_AFTER_MS: '500',
+      EXPORTD_SLOT_YIELD_AFTER: '500ms',
     });
     for (let hour = hours; hour > 0; hour -= 1)
       await insertEvents(stack.pool, stack.projectId, hourAgo(hour), 100);

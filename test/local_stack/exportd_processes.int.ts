@@ -31,7 +31,7 @@ it('is not ready when another server answers at its port', async () => {
     {
       DATABASE_URL: database.url,
       TEMPORAL_ADDRESS: fromSetUp('EXPORTD_TEST_TEMPORAL_ADDRESS'),
-      EXPORTD_TASK_QUEUE: 'another-server-at-the-port',
+      EXPORTD_TASK_QUEUE_PREFIX: 'another-server-at-the-port',
       EXPORTD_PORT: String(port),
       EXPORTD_ENCRYPTION_KEYS: `main:${Buffer.alloc(32, 1).toString('base64')}`,
     },

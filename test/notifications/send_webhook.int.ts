@@ -19,7 +19,7 @@ afterEach(async () => {
 const send = (url: string, allowPrivate: boolean) =>
   sendWebhook(
     { id: 'message', url, secret: createWebhookSecret(), body: '{}' },
-    { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate, EXPORTD_WEBHOOK_TIMEOUT_MS: 30_000 },
+    { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate, EXPORTD_WEBHOOK_TIMEOUT: 30_000 },
   );
 const port = () => new URL(receiver.endpoint).port;
 

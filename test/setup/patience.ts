@@ -3,10 +3,10 @@
  * statement. Tests in which a server is away have shorter ones of their own.
  */
 export const patience = {
-  EXPORTD_COMMAND_TIMEOUT_MS: '60000',
-  EXPORTD_CONTROL_CONNECT_TIMEOUT_MS: '60000',
-  EXPORTD_QUERY_CANCEL_TIMEOUT_MS: '60000',
-  EXPORTD_TEMPORAL_REQUEST_TIMEOUT_MS: '60000',
+  EXPORTD_COMMAND_TIMEOUT: '60s',
+  EXPORTD_CONTROL_CONNECT_TIMEOUT: '60s',
+  EXPORTD_QUERY_CANCEL_TIMEOUT: '60s',
+  EXPORTD_TEMPORAL_REQUEST_TIMEOUT: '60s',
 };
 
 /**
@@ -14,12 +14,12 @@ export const patience = {
  * busy machine would lose its tasks otherwise, and do them again, until it did nothing else.
  */
 export const lastingWorkers = {
-  EXPORTD_HEARTBEAT_TIMEOUT_MS: '30000',
-  EXPORTD_WORKFLOW_TASK_TIMEOUT_MS: '30000',
+  EXPORTD_HEARTBEAT_TIMEOUT: '30s',
+  EXPORTD_WORKFLOW_TASK_TIMEOUT: '30s',
 };
 
 /** The same where one is: whoever takes over waits for it, but a worker that stalls for some seconds keeps its tasks. */
 export const takenOverWorkers = {
-  EXPORTD_HEARTBEAT_TIMEOUT_MS: '10000',
-  EXPORTD_WORKFLOW_TASK_TIMEOUT_MS: '10000',
+  EXPORTD_HEARTBEAT_TIMEOUT: '10s',
+  EXPORTD_WORKFLOW_TASK_TIMEOUT: '10s',
 };

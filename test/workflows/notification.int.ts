@@ -15,8 +15,8 @@ beforeAll(async () => {
   receiver = await startReceiver(secret);
   stack = await createControlStack({
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
-    EXPORTD_WEBHOOK_RETRY_INITIAL_MS: '200',
-    EXPORTD_WEBHOOK_TIMEOUT_MS: '60000',
+    EXPORTD_WEBHOOK_RETRY_INITIAL: '200ms',
+    EXPORTD_WEBHOOK_TIMEOUT: '60s',
   });
   await stack.startWorker();
 });

@@ -19,7 +19,7 @@ beforeAll(async () => {
   stack = await createControlStack({
     EXPORTD_RANGE_ROWS: '1',
     EXPORTD_EXPORT_SLOTS: '10',
-    EXPORTD_RETRY_INITIAL_MS: '1000',
+    EXPORTD_RUN_RETRY_INITIAL: '1s',
   });
   stack.behaviour.cuts = () => Promise.resolve(cuts);
   usual = { ...stack.behaviour };

@@ -23,11 +23,11 @@ const warmUp = 50;
 export async function measureBareRate(
   stack: ScratchStack,
   client: Client,
-  settings: Pick<Settings, 'EXPORTD_EXPORT_SLOTS' | 'EXPORTD_TASK_QUEUE'>,
+  settings: Pick<Settings, 'EXPORTD_EXPORT_SLOTS' | 'EXPORTD_TASK_QUEUE_PREFIX'>,
   order: { readonly workflows: number; readonly atOnce: readonly number[] },
   signal: AbortSignal,
 ): Promise<BareResult[]> {
-  const prefix = `${settings.EXPORTD_TASK_QUEUE}-bare`;
+  const prefix = `${settings.EXPORTD_TASK_QUEUE_PREFIX}-bare`;
   const { address, namespace } = stack.temporal;
   const slots = String(settings.EXPORTD_EXPORT_SLOTS);
   const children = createChildren(stack.folder);

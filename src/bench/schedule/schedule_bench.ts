@@ -104,7 +104,7 @@ export async function runScheduleBench(
       seconds: rounded((Date.now() - began.getTime()) / 1_000),
       machine,
       load: { before: rounded(loadBefore), after: rounded(loadavg()[0] ?? 0) },
-      settle_seconds: settings.EXPORTD_SETTLE_MS / 1_000,
+      settle_seconds: settings.EXPORTD_SETTLE_DELAY / 1_000,
       bare,
       backfill: comparedWithBare(backfill, bare),
       exports: options.exports,

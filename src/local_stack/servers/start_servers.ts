@@ -82,7 +82,7 @@ export async function startServers(
   const startTemporal = async (command: string | undefined): Promise<TemporalServer> => {
     const namespace = environment.TEMPORAL_NAMESPACE ?? 'default';
     if (command === undefined) {
-      const ui = environment.TEMPORAL_UI;
+      const ui = environment.TEMPORAL_UI_URL;
       return { address: environment.TEMPORAL_ADDRESS ?? '', namespace, ...(ui && { ui }) };
     }
     await begin(temporalProgram(command, folder, ports, durable), () => temporalAnswers(ports));

@@ -1,0 +1,316 @@
+import { z } from 'zod';
+import {
+  count,
+  duration,
+  flag,
+  fraction,
+  oneOf,
+  optionalCount,
+  optionalDuration,
+  size,
+  text,
+  url,
+} from './value_types.ts';
+
+const secret = () => z.string();
+
+const servers = {
+  DATABASE_URL: z
+    .string({ error: 'missing' })
+    .describe('Control database: journal, commands and read models. Required.'),
+  SOURCE_DATABASE_URL: secret()
+    .optional()
+    .describe('Database that events and persons are read from. Default: `DATABASE_URL`.'),
+  SOURCE_PRIMARY_DATABASE_URL: secret()
+    .optional()
+    .describe(
+      'Primary of the source, if the source is a standby: only a primary knows its open transactions.',
+    ),
+  TEMPORAL_ADDRESS: text('127.0.0.1:7233').describe('Host and port of the Temporal server.'),
+  TEMPORAL_NAMESPACE: text('default').describe('Temporal namespace.'),
+  TEMPORAL_UI_URL: url()
+    .optional()
+    .describe('Base URL of the Temporal UI, for the links in responses. Default: no links.'),
+  EXPORTD_TASK_QUEUE_PREFIX: text('exportd').describe(
+    'Prefix of the task queues. Deployments with different prefixes can share a namespace.',
+  ),
+  EXPORTD_TEMPORAL_REQUEST_TIMEOUT: duration('5s', { min: '100ms' }).describe(
+    'Timeout of a request to Temporal, including its retries.',
+  ),
+  EXPORTD_CONTROL_CONNECT_TIMEOUT: duration('5s', { min: '100ms' }).describe(
+    'Timeout of a new connection to the control database.',
+  ),
+  EXPORTD_CONTROL_STATEMENT_TIMEOUT: duration('30s', { min: '100ms' }).describe(
+    'Timeout of a statement on the control database. A connection that stays silent a quarter longer is lost: the statement is retried on another one.',
+  ),
+};
+
+const process = {
+  EXPORTD_LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'info').describe(
+    'Minimum level of the log lines on stdout.',
+  ),
+  EXPORTD_LOG_RETENTION: duration('30d', { min: '1ms', max: '36500d' }).describe(
+    'How long run logs and delivered notifications are kept in the database.',
+  ),
+  EXPORTD_RECONCILE_INTERVAL: duration('1m', { min: '100ms' }).describe(
+    'How often the reconciler compares the journal with Temporal and starts missing workflows.',
+  ),
+};
+
+const security = {
+  EXPORTD_ENCRYPTION_KEYS: secret()
+    .optional()
+    .describe(
+      '`id:base64` pairs of 32-byte keys, separated by commas. The first encrypts, all decrypt. Required by servers and workers.',
+    ),
+  EXPORTD_ALLOW_PRIVATE_ENDPOINTS: oneOf(['loopback', 'true', 'false', '1', '0'], 'false')
+    .transform((value) => (value === 'loopback' ? value : value === 'true' || value === '1'))
+    .meta({ default: 'false' })
+    .describe(
+      'Whether destinations and webhooks may point at private and loopback addresses. `loopback` allows loopback only.',
+    ),
+  EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: flag(true).describe(
+    "Whether a destination without keys and without a role may use the AWS credentials of exportd's machine. Roles are always assumed with those.",
+  ),
+};
+
+const httpApi = {
+  EXPORTD_HOST: text('127.0.0.1').describe('Address that the HTTP server listens on.'),
+  EXPORTD_PORT: count(8_000, { min: 0, max: 65_535 }).describe('Its port. `0` chooses a free one.'),
+  EXPORTD_BASE_URL: url()
+    .optional()
+    .describe('Public base URL, for `next`, `previous` and `Location`. Default: the host of the request.'),
+  EXPORTD_HTTP_MAX_BODY_SIZE: size('1MiB', { min: '1KiB', max: '64MiB' }).describe(
+    'Maximum size of a request body.',
+  ),
+  EXPORTD_COMMAND_TIMEOUT: duration('10s').describe(
+    'How long the API waits for the outcome of a command before it responds with 202.',
+  ),
+  EXPORTD_COMMAND_POLL_INTERVAL: duration('500ms', { min: '10ms' }).describe(
+    'How often it polls for the outcome meanwhile, in case a PostgreSQL notification is lost.',
+  ),
+  EXPORTD_DRY_RUN_TIMEOUT: duration('30s', { min: '100ms' }).describe(
+    'How long a dry run of a backfill may count rows. After that it responds without row counts.',
+  ),
+  EXPORTD_DESTINATION_TEST_TIMEOUT: duration('10s', { min: '100ms' }).describe(
+    'Timeout of a destination test, all steps together.',
+  ),
+};
+
+const source = {
+  EXPORTD_EVENTS_RELATION: text('public.events').describe('Table or view of the events.'),
+  EXPORTD_PERSONS_RELATION: text('public.persons').describe('Table or view of the persons.'),
+  EXPORTD_PERSON_DISTINCT_IDS_RELATION: text('public.person_distinct_ids').describe(
+    "Table or view of the persons' distinct ids.",
+  ),
+  EXPORTD_SOURCE_PAGE_ROWS: count(100_000).describe('Maximum rows of one page read from the source.'),
+  EXPORTD_SOURCE_PAGE_SIZE: size('16MiB', { min: '1KiB' }).describe(
+    'Maximum size of one page read from the source.',
+  ),
+  EXPORTD_SOURCE_STATEMENT_TIMEOUT: duration('5m', { min: '100ms' }).describe(
+    'Timeout of a statement on the source: a page, a count, a check of the barrier.',
+  ),
+  EXPORTD_SETTLE_DELAY: duration('30s').describe(
+    'How long after the end of its interval, by the clock of the source, a run first checks for open transactions. A run that starts earlier than that waits the full delay from its start, which preserves the jitter.',
+  ),
+  EXPORTD_SETTLE_POLL_INTERVAL: duration('2s', { min: '10ms' }).describe(
+    'How often a run checks again while transactions are open.',
+  ),
+  EXPORTD_SETTLE_TIMEOUT: duration('10m').describe(
+    'How long a run waits for open transactions, but not longer than its interval. After that it exports without their rows, and the manifest says `"settled": false`.',
+  ),
+};
+
+const schedules = {
+  EXPORTD_JITTER_LONG: duration('5m').describe(
+    'Maximum delay of scheduled runs, for intervals of an hour or longer. The delay of an export is constant.',
+  ),
+  EXPORTD_JITTER_SHORT_FRACTION: fraction(0.2).describe(
+    'The same for shorter intervals, as a fraction of the interval.',
+  ),
+  EXPORTD_MAX_CONCURRENT_RUNS: count(3).describe('Maximum concurrent scheduled runs of one export.'),
+  EXPORTD_BACKFILL_CONCURRENCY: count(3).describe('Maximum concurrent runs of one backfill.'),
+  EXPORTD_MAX_BACKFILL_INTERVALS: count(100_000).describe('Maximum intervals of one backfill.'),
+  EXPORTD_MAX_BACKFILLS_PER_PROJECT: count(20).describe('Maximum unfinished backfills of one project.'),
+  EXPORTD_PAUSE_AFTER_FAILURES: count(3, { min: 0 }).describe(
+    'Consecutive failed runs after which a schedule or backfill pauses. `0` disables the pause.',
+  ),
+  EXPORTD_RUN_RETRY_INITIAL: duration('1m').describe(
+    'Delay before a `FailedRetryable` run is retried. It doubles with each retry.',
+  ),
+  EXPORTD_RUN_RETRY_MAX: duration('1h').describe('Maximum of that delay.'),
+  EXPORTD_RUN_RETRY_LIMIT: count(10, { min: 0 }).describe('Maximum retries of a run.'),
+  EXPORTD_RECHECK_FIRST: duration('1h').describe(
+    'How long after the end of an interval its events are counted again, to find late rows. `0s` disables the re-check.',
+  ),
+  EXPORTD_RECHECK_SECOND: duration('24h').describe('The same for the second and last re-check.'),
+};
+
+const workflows = {
+  EXPORTD_RUN_TIMEOUT: optionalDuration({ min: '1s' }).describe(
+    'Execution timeout of a run. Default: depends on the interval.',
+  ),
+  EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT: optionalDuration({ min: '1s' }).describe(
+    'How long an activity retries transient errors, at most half the execution timeout. Default: that half.',
+  ),
+  EXPORTD_ACTIVITY_RETRY_INITIAL: duration('1s', { min: '10ms' }).describe(
+    'Delay before an activity or a request to S3 is retried. It doubles with each retry.',
+  ),
+  EXPORTD_ACTIVITY_RETRY_MAX: duration('1m', { min: '10ms' }).describe('Maximum of that delay.'),
+  EXPORTD_HEARTBEAT_TIMEOUT: duration('30s', { min: '500ms' }).describe(
+    'An activity without a heartbeat for this long is retried by another worker.',
+  ),
+  EXPORTD_WORKFLOW_TASK_TIMEOUT: duration('10s', { min: '1s' }).describe(
+    'How long a worker may hold a workflow task, and how long a task waits for the worker that has its workflow cached. Exports stall this long after their worker was killed; too short a timeout makes a busy worker lose its tasks. Long local activities extend it.',
+  ),
+  EXPORTD_CONTINUE_AS_NEW_COMMANDS: count(200).describe(
+    'Schedule and backfill workflows continue as new after this many commands.',
+  ),
+  EXPORTD_MAX_CACHED_WORKFLOWS: optionalCount({ min: 2 }).describe(
+    'Maximum workflow executions that a worker caches, about 0.5 MB each. Others are replayed from their history. Default: as many as fit a tenth of the memory, 200 to 2,000.',
+  ),
+  EXPORTD_WORKFLOW_BUNDLE: z
+    .string()
+    .optional()
+    .describe(
+      'File with the workflows, written by `exportd bundle` of the same version. Default: each worker bundles them when it starts, which takes seconds.',
+    ),
+};
+
+const exports = {
+  EXPORTD_EXPORT_SLOTS: count(4).describe(
+    'Intervals, or ranges of them, that a worker exports at the same time.',
+  ),
+  EXPORTD_SLOTS_PER_EXPORT: optionalCount().describe(
+    'Maximum slots of one export, to leave room for others. Default: all slots.',
+  ),
+  EXPORTD_SLOT_YIELD_AFTER: duration('10s', { min: '100ms' }).describe(
+    'An attempt that makes no progress for this long, because it waits for a server, yields its slot to another one.',
+  ),
+  EXPORTD_MAX_YIELDED_SLOTS: count(12, { min: 0 }).describe(
+    'Maximum slots that are yielded at the same time. Each unfinished attempt still uses memory.',
+  ),
+  EXPORTD_EMPTY_PUBLISH_SLOTS: count(8, { min: 0 }).describe(
+    'Intervals without rows that a worker publishes at the same time, outside its export slots. `0` disables this.',
+  ),
+  EXPORTD_EMPTY_PUBLISH_TIMEOUT: duration('1500ms', { min: '10ms' }).describe(
+    'How long that may take before the interval needs an export slot.',
+  ),
+  EXPORTD_RANGE_ROWS: count(10_000_000).describe(
+    'An interval with more rows is split into ranges of this size, which are exported in parallel.',
+  ),
+  EXPORTD_MAX_REJECTED_ROWS: count(10_000, { min: 0 }).describe(
+    'With `on_bad_row: reject`, a run fails when it rejects more rows than this.',
+  ),
+  EXPORTD_ENCODER_THREADS: count(2).describe('Threads of a worker that encode and compress rows.'),
+  EXPORTD_MEMORY_BUDGET: size('64MiB', { min: '1MiB' }).describe(
+    'Memory for the rows and encoded bytes of all exports of a worker. Above it, exports stop reading ahead and upload parts one by one. Each export can always hold a page, its encoded bytes and a part.',
+  ),
+  EXPORTD_PARTS_PER_EXECUTION: count(1_000).describe(
+    'A run continues as new, with a new row in the list of runs, after this many parts.',
+  ),
+  EXPORTD_S3_PART_SIZE: size('5MiB', { min: '5MiB', max: '5GiB' }).describe(
+    'Size of the first part of a multipart upload.',
+  ),
+  EXPORTD_S3_REQUEST_TIMEOUT: duration('30s', { min: '100ms' }).describe(
+    'A request to S3 is retried when its connection is silent for this long.',
+  ),
+  EXPORTD_S3_RETRY_BUDGET: duration('5m').describe(
+    'How long a request to S3 is retried during an outage. After that the activity fails and is retried as a whole.',
+  ),
+};
+
+const maintenance = {
+  EXPORTD_MAINTENANCE_INTERVAL: duration('1m', { min: '100ms' }).describe(
+    'How often exportd checks for objects to delete and intervals to count again.',
+  ),
+  EXPORTD_OLD_GENERATION_RETENTION: duration('1h').describe(
+    'How long files stay in the bucket after a newer generation replaced them. Readers must finish within this time.',
+  ),
+  EXPORTD_ORPHAN_RETENTION: duration('5m').describe(
+    'The same for uploads and files that no manifest references. An attempt may not know yet that its run has ended.',
+  ),
+  EXPORTD_ORPHAN_RETRY_BUDGET: duration('7d').describe(
+    'How long a failed deletion is retried, for example in a bucket that no longer exists.',
+  ),
+};
+
+const webhooks = {
+  EXPORTD_WEBHOOK_TIMEOUT: duration('10s', { min: '100ms' }).describe('Timeout of a request to a webhook.'),
+  EXPORTD_WEBHOOK_RETRY_INITIAL: duration('10s', { min: '10ms' }).describe(
+    'Delay before a delivery is retried. It doubles with each retry.',
+  ),
+  EXPORTD_WEBHOOK_RETRY_MAX: duration('1h', { min: '10ms' }).describe('Maximum of that delay.'),
+  EXPORTD_WEBHOOK_RETRY_BUDGET: duration('24h').describe('How long a delivery is retried.'),
+};
+
+const queries = {
+  EXPORTD_QUERIES_PER_HOUR: count(120, { max: 2_147_483_647 }).describe(
+    'Requests to the query endpoint that a project may send in any hour.',
+  ),
+  EXPORTD_QUERY_MAX_ROWS: count(10_000, { max: 1_000_000 }).describe('Maximum rows of a response.'),
+  EXPORTD_QUERY_MAX_RESULT_SIZE: size('32MiB', { min: '1KiB', max: '256MiB' }).describe(
+    'Maximum size of the results in a response.',
+  ),
+  EXPORTD_QUERY_TIMEOUT: duration('1m', { min: '100ms' }).describe(
+    'Timeout of a query that its caller waits for.',
+  ),
+  EXPORTD_QUERY_ASYNC_TIMEOUT: duration('10m', { min: '100ms' }).describe(
+    'Timeout of a query in the background.',
+  ),
+  EXPORTD_QUERY_SLOTS: count(4).describe(
+    'Queries that a process runs at the same time, each on a connection of a dedicated pool.',
+  ),
+  EXPORTD_QUERY_POLL_INTERVAL: duration('250ms', { min: '10ms' }).describe(
+    'How often a process checks whether its queries were cancelled, and records their heartbeat.',
+  ),
+  EXPORTD_QUERY_CANCEL_TIMEOUT: duration('5s', { min: '100ms' }).describe(
+    'How long a request to cancel a query waits for the statement to end in PostgreSQL.',
+  ),
+  EXPORTD_QUERY_HEARTBEAT_TIMEOUT: duration('10s', { min: '500ms' }).describe(
+    'A query without a heartbeat for this long is run again by another worker.',
+  ),
+  EXPORTD_QUERY_STATUS_TTL: duration('20m', { min: '100ms' }).describe(
+    'How long the status of a query can be read after its end.',
+  ),
+  EXPORTD_QUERY_CACHE_TTL: duration('7d', { min: '100ms' }).describe('How long cached results are kept.'),
+  EXPORTD_DRAFT_SQL_URL: url()
+    .optional()
+    .describe(
+      'Base URL of an OpenAI-compatible API that drafts queries, such as `https://host/v1`. Default: exportd drafts them by rules.',
+    ),
+  EXPORTD_DRAFT_SQL_MODEL: text('default').describe('Model that is requested there.'),
+  EXPORTD_DRAFT_SQL_API_KEY: secret().optional().describe('Bearer token that is sent there. Default: none.'),
+  EXPORTD_DRAFT_SQL_TIMEOUT: duration('20s', { min: '100ms' }).describe(
+    "Timeout of each request to the model, and of reading the names in a project's data.",
+  ),
+};
+
+/** Every setting in the order of the README, by the heading that it has there. */
+export const settingGroups = {
+  Servers: servers,
+  Process: process,
+  Security: security,
+  'HTTP API': httpApi,
+  Source: source,
+  'Schedules, retries and backfills': schedules,
+  Workflows: workflows,
+  Exports: exports,
+  Maintenance: maintenance,
+  Webhooks: webhooks,
+  Queries: queries,
+};
+
+export const settingsSchema = z.object({
+  ...servers,
+  ...process,
+  ...security,
+  ...httpApi,
+  ...source,
+  ...schedules,
+  ...workflows,
+  ...exports,
+  ...maintenance,
+  ...webhooks,
+  ...queries,
+});

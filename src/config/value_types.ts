@@ -1,0 +1,121 @@
+import { parse as parseMilliseconds } from '@lukeed/ms';
+import { z } from 'zod';
+
+/** Timers and PostgreSQL's timeouts are 32-bit numbers of milliseconds, 24.8 days at most. */
+const maxWait = '24d';
+
+const sizeUnits: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
+
+interface Bounds<T> {
+  readonly min?: T;
+  readonly max?: T;
+}
+
+/** What the table of settings shows besides the description; see `settings_table.ts`. */
+export interface SettingMeta {
+  readonly description?: string | undefined;
+  /** The default as an operator would write it. */
+  readonly default?: string | undefined;
+}
+
+/** @returns Milliseconds, or undefined when the text is not a whole number of them with a unit, such as `1.5s`. */
+function parseDuration(text: string): number | undefined {
+  if (!/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text)) return undefined;
+  // The library has no result for zero.
+  const parsed = parseFloat(text) === 0 ? 0 : parseMilliseconds(text);
+  return Number.isSafeInteger(parsed) ? parsed : undefined;
+}
+
+/** @returns Bytes, or undefined when the text is not a whole number of them with a unit, such as `1.5MiB`. */
+function parseSize(text: string): number | undefined {
+  const [, amount, unit = ''] = /^(\d+(?:\.\d+)?)(B|KiB|MiB|GiB)$/.exec(text) ?? [];
+  const bytes = Number(amount) * (sizeUnits[unit] ?? NaN);
+  return Number.isSafeInteger(bytes) ? bytes : undefined;
+}
+
+const parseCount = (text: string): number | undefined =>
+  /^\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined;
+
+const parseFraction = (text: string): number | undefined =>
+  /^\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
+
+/**
+ * A setting whose text `parse` turns into a number. The bounds are written like values, because the messages quote
+ * them.
+ */
+function numeric(parse: (text: string) => number | undefined, expected: string, bounds: Bounds<string>) {
+  const { min, max } = bounds;
+  return z.string().transform((text, context) => {
+    const value = parse(text);
+    const reject = (message: string) => {
+      context.addIssue({ code: 'custom', message: `${text}: ${message}` });
+      return z.NEVER;
+    };
+    if (value === undefined) return reject(`write ${expected}`);
+    if (min !== undefined && value < (parse(min) ?? 0)) return reject(`it must be at least ${min}`);
+    if (max !== undefined && value > (parse(max) ?? 0)) return reject(`it must be at most ${max}`);
+    return value;
+  });
+}
+
+const durationOf = (bounds: Bounds<string>) =>
+  numeric(parseDuration, 'a duration with its unit, such as 30s', {
+    max: maxWait,
+    ...bounds,
+  });
+
+/** A duration, in milliseconds once it is parsed. It must fit a timer unless `max` says otherwise. */
+export const duration = (fallback: string, bounds: Bounds<string> = {}) =>
+  durationOf(bounds).prefault(fallback).meta({ default: fallback });
+
+/** A duration whose default depends on other things, which the description names. */
+export const optionalDuration = (bounds: Bounds<string> = {}) => durationOf(bounds).optional();
+
+/** A size, in bytes once it is parsed. */
+export const size = (fallback: string, bounds: Bounds<string> = {}) =>
+  numeric(parseSize, 'a size with its unit, such as 64MiB', bounds)
+    .prefault(fallback)
+    .meta({ default: fallback });
+
+const countOf = ({ min = 1, max }: Bounds<number>) =>
+  numeric(
+    parseCount,
+    max === undefined
+      ? `a whole number, at least ${String(min)}`
+      : `a whole number from ${String(min)} to ${String(max)}`,
+    { min: String(min), ...(max !== undefined && { max: String(max) }) },
+  );
+
+/** A whole number, at least 1 unless `min` says otherwise. */
+export const count = (fallback: number, bounds: Bounds<number> = {}) =>
+  countOf(bounds)
+    .prefault(String(fallback))
+    .meta({ default: String(fallback) });
+
+/** A count whose default depends on other things, which the description names. */
+export const optionalCount = (bounds: Bounds<number> = {}) => countOf(bounds).optional();
+
+/** A number from 0 to 1. */
+export const fraction = (fallback: number) =>
+  numeric(parseFraction, 'a number from 0 to 1, such as 0.2', { max: '1' })
+    .prefault(String(fallback))
+    .meta({ default: String(fallback) });
+
+/** One of some words. */
+export const oneOf = <const T extends readonly string[]>(words: T, fallback: T[number]) =>
+  z
+    .enum(words, { error: ({ input }) => `${String(input)}: write one of ${words.join(', ')}` })
+    .prefault(fallback as never)
+    .meta({ default: fallback });
+
+/** `true`, `false`, `1` or `0`. */
+export const flag = (fallback: boolean) =>
+  oneOf(['true', 'false', '1', '0'], fallback ? 'true' : 'false')
+    .transform((value) => value === 'true' || value === '1')
+    .meta({ default: String(fallback) });
+
+/** Text of any form. Messages never quote it, because some of these settings are secrets. */
+export const text = (fallback: string) => z.string().prefault(fallback).meta({ default: fallback });
+
+/** An HTTP or HTTPS URL. Messages do not quote it, because it may hold a password. */
+export const url = () => z.url({ protocol: /^https?$/, error: 'not a URL: write one such as https://host' });
