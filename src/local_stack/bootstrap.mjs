@@ -121,5 +121,5 @@ if (Number(process.versions.node.split('.')[0]) < oldestNode)
   fail(`Node ${oldestNode} or newer is needed, and this is ${process.version}: see https://nodejs.org.`);
 const [command = 'up', ...args] = process.argv.slice(2);
 await ensurePackages();
-if (command === 'test') handOver('src/local_stack/test_command.ts', args);
+if (command === 'test') handOver('src/local_stack/test_command/main.ts', args);
 else handOver('src/cli/main.ts', [command, ...args]);

@@ -1,0 +1,46 @@
+import { createReport } from '../report.ts';
+import { listenForStop } from '../stop_requests.ts';
+import { allChecks, runChecks, type Check } from './checks.ts';
+import { runJest } from './jest.ts';
+import { stopPrograms } from './programs.ts';
+
+interface Plan {
+  readonly checks: readonly Check[];
+  readonly jestArguments: readonly string[];
+}
+
+/** Random cases of a long run, as a multiple of the usual number. */
+const longEffort = '20';
+
+/** What the arguments of `npm test` ask for: everything by default; a pattern or an option of Jest leaves out the checks. */
+function planOf([first, ...others]: readonly string[]): Plan {
+  if (first === undefined) return { checks: allChecks, jestArguments: [] };
+  if (first === '--quick')
+    return {
+      checks: ['lint', 'typecheck'],
+      jestArguments: [...others, '--selectProjects', 'unit', 'replay'],
+    };
+  if (first === '--long') {
+    process.env.EXPORTD_TEST_EFFORT = longEffort;
+    return { checks: [], jestArguments: others };
+  }
+  return { checks: [], jestArguments: [first, ...others] };
+}
+
+/** Runs the checks beside the tests. The last line says how many passed, in the form that CI reads. */
+async function main(): Promise<void> {
+  void listenForStop(() => process.exit(130)).first.then(() => {
+    stopPrograms();
+    process.exitCode = 130;
+  });
+  const { checks, jestArguments } = planOf(process.argv.slice(2));
+  const report = createReport();
+  if (checks.length > 0) report(`Checks, beside the tests: ${checks.join(', ')}`);
+  const [checked, tested] = await Promise.all([runChecks(checks, report), runJest(jestArguments)]);
+  process.stdout.write(checked.failures);
+  const failed = checked.failed + tested.failed;
+  process.exitCode ??= failed === 0 ? 0 : 1;
+  process.stdout.write(`\n${String(checked.passed + tested.passed)} passed, ${String(failed)} failed\n`);
+}
+
+await main();
