@@ -4,8 +4,8 @@ import { hashOfKey, isScope, newApiKey, scopes, type Scope } from './api_keys.ts
 import { defaultAccess, type RestrictionLevel } from './dashboards/access_levels.ts';
 
 /** A user, a project or a key that cannot be made as asked; the message says why. */
-export class AccountRefused extends Error {
-  override readonly name = 'AccountRefused';
+export class InvalidAccount extends Error {
+  override readonly name = 'InvalidAccount';
 }
 
 /** A user as the interface shows one. */
@@ -48,13 +48,13 @@ export const userColumns = `id, uuid, distinct_id, first_name, last_name, email,
 const projectColumns = 'id, name, timezone, week_start_day';
 const keyColumns = 'id, user_id, project_id, scopes, created_at, revoked_at';
 
-/** Makes a user. @throws AccountRefused when the e-mail address is not one, or is taken. */
+/** Makes a user. @throws InvalidAccount when the e-mail address is not one, or is taken. */
 export async function createUser(
   pool: Pool,
   given: { readonly email: string } & Partial<Omit<User, 'id' | 'uuid' | 'email'>>,
 ): Promise<User> {
   if (!/^[^\s@]+@[^\s@]+$/.test(given.email))
-    throw new AccountRefused(`"${given.email}" is not an e-mail address.`);
+    throw new InvalidAccount(`"${given.email}" is not an e-mail address.`);
   const { rows } = await pool.query<User>(
     `insert into exportd.users (email, first_name, last_name, distinct_id, is_email_verified, mascot_config,
        role_at_organization)
@@ -72,7 +72,7 @@ export async function createUser(
   );
   const [user] = rows;
   if (!user)
-    throw new AccountRefused(`There is a user with the e-mail address or distinct id of ${given.email}.`);
+    throw new InvalidAccount(`There is a user with the e-mail address or distinct id of ${given.email}.`);
   return user;
 }
 
@@ -80,7 +80,7 @@ export async function createUser(
 export const listUsers = async (pool: Pool): Promise<User[]> =>
   (await pool.query<User>(`select ${userColumns} from exportd.users order by id`)).rows;
 
-/** Makes a project. @throws AccountRefused when the time zone is unknown or the id is taken. */
+/** Makes a project. @throws InvalidAccount when the time zone is unknown or the id is taken. */
 export async function createProject(
   pool: Pool,
   given: {
@@ -94,7 +94,7 @@ export async function createProject(
   },
 ): Promise<Project> {
   const timezone = given.timezone ?? 'UTC';
-  if (!isTimeZone(timezone)) throw new AccountRefused(`There is no time zone "${timezone}".`);
+  if (!isTimeZone(timezone)) throw new InvalidAccount(`There is no time zone "${timezone}".`);
   // An id that was given by hand may lie ahead of the sequence, which would stumble over it: free ids are looked for.
   const { rows } = await pool.query<Project>(
     `insert into exportd.projects (id, name, timezone, week_start_day, test_account_filters,
@@ -112,7 +112,7 @@ export async function createProject(
   );
   const [project] = rows;
   if (project) return project;
-  if (given.id !== undefined) throw new AccountRefused(`There is a project ${given.id} already.`);
+  if (given.id !== undefined) throw new InvalidAccount(`There is a project ${given.id} already.`);
   return createProject(pool, given);
 }
 
@@ -131,7 +131,7 @@ export const findProjects = async (pool: Pool, ids: readonly number[]): Promise<
 
 /**
  * Makes a personal key of a user for one project. `key` is shown here and never again: only its hash is stored.
- * @throws AccountRefused when a scope, the user or the project does not exist.
+ * @throws InvalidAccount when a scope, the user or the project does not exist.
  */
 export async function createKey(
   pool: Pool,
@@ -139,8 +139,8 @@ export async function createKey(
 ): Promise<{ id: string; key: string }> {
   const unknown = given.scopes.find((scope) => !isScope(scope));
   if (unknown !== undefined)
-    throw new AccountRefused(`There is no scope "${unknown}". Scopes are: ${scopes.join(', ')}.`);
-  if (given.scopes.length === 0) throw new AccountRefused('A key needs at least one scope.');
+    throw new InvalidAccount(`There is no scope "${unknown}". Scopes are: ${scopes.join(', ')}.`);
+  if (given.scopes.length === 0) throw new InvalidAccount('A key needs at least one scope.');
   const key = newApiKey();
   const { rows } = await pool.query<{ id: string }>(
     `insert into exportd.api_keys (user_id, project_id, key_hash, scopes)
@@ -150,7 +150,7 @@ export async function createKey(
   );
   const [stored] = rows;
   if (!stored)
-    throw new AccountRefused(`There is no user ${given.user_id} or no project ${given.project_id}.`);
+    throw new InvalidAccount(`There is no user ${given.user_id} or no project ${given.project_id}.`);
   return { id: stored.id, key };
 }
 

@@ -4,7 +4,7 @@ import { ApiError } from './api_error.ts';
 const methods: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 /** Collects the routes of an app as they are registered. */
-export function watchRoutes(app: FastifyInstance): ReadonlyMap<string, ReadonlySet<string>> {
+export function collectRoutes(app: FastifyInstance): ReadonlyMap<string, ReadonlySet<string>> {
   const routes = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method }) => {
     const known = routes.get(url) ?? new Set();
@@ -16,7 +16,7 @@ export function watchRoutes(app: FastifyInstance): ReadonlyMap<string, ReadonlyS
 }
 
 /** Answers 405 and the methods there are on every path that has been registered. Call it after all routes. */
-export function refuseOtherMethods(
+export function rejectOtherMethods(
   app: FastifyInstance,
   routes: ReadonlyMap<string, ReadonlySet<string>>,
 ): void {

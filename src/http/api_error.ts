@@ -33,13 +33,13 @@ export class ApiError extends Error {
     statusCode: number,
     code: string,
     detail: string,
-    more: { readonly attr?: string | null; readonly headers?: Readonly<Record<string, string>> } = {},
+    options: { readonly attr?: string | null; readonly headers?: Readonly<Record<string, string>> } = {},
   ) {
     super(detail);
     this.statusCode = statusCode;
     this.code = code;
-    this.attr = more.attr ?? null;
-    this.headers = more.headers ?? {};
+    this.attr = options.attr ?? null;
+    this.headers = options.headers ?? {};
   }
 
   /** The answer's body. */

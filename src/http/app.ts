@@ -11,20 +11,20 @@ import type { Registry } from 'prom-client';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
-import type { QueryDesk } from '../queries/query_desk.ts';
+import type { QueryService } from '../queries/query_service.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { DestinationTestClient } from '../temporal/destination_test_client.ts';
-import type { WebhookTestClient } from '../temporal/notification_client.ts';
-import { refuseOtherMethods, watchRoutes } from './allowed_methods.ts';
+import type { DestinationTestClient } from '../temporal/clients/destination_test_client.ts';
+import type { WebhookTestClient } from '../temporal/clients/notification_client.ts';
+import { rejectOtherMethods, collectRoutes } from './allowed_methods.ts';
 import { notFound } from './api_error.ts';
 import { authenticate } from './authentication.ts';
 import type { RunExecutions } from './cancelled_runs.ts';
 import { createCommandOutcomes } from './command_outcomes.ts';
-import { createCommandDesk, type Signaller } from './commands.ts';
-import type { HttpApp, RouteContext } from './context.ts';
-import type { DryRunDesk } from './dry_run.ts';
-import { answerError } from './errors.ts';
-import { addBodyParsers } from './request_bodies.ts';
+import { createCommandService, type ScheduleSignaller } from './command_service.ts';
+import type { HttpApp, RouteContext } from './route_context.ts';
+import type { DryRunService } from './dry_run.ts';
+import { sendError } from './error_handler.ts';
+import { addBodyParsers } from './body_parsers.ts';
 import { backfillRoutes } from './routes/backfills.ts';
 import { batchExportRoutes } from './routes/batch_exports.ts';
 import { dashboardRoutes } from './routes/dashboards.ts';
@@ -36,7 +36,7 @@ import { projectRoutes } from './routes/projects.ts';
 import { queryRoutes } from './routes/queries.ts';
 import { queryAuthorizationRoutes } from './routes/query_authorization.ts';
 import { runRoutes } from './routes/runs.ts';
-import { steeringRoutes } from './routes/steering.ts';
+import { batchExportActionRoutes } from './routes/batch_export_actions.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 import { createRunLink } from './run_link.ts';
 
@@ -46,12 +46,12 @@ export interface HttpDependencies {
   /** Needs one connection more than requests that are answered at once: outcomes are listened for on it. */
   readonly pool: Pool;
   /** Read only; for dry runs. */
-  readonly source: DryRunDesk['source'];
-  readonly signaller: Signaller;
+  readonly source: DryRunService['source'];
+  readonly signaller: ScheduleSignaller;
   readonly destinationTests: DestinationTestClient;
   readonly webhookTests: WebhookTestClient;
   readonly executions: RunExecutions;
-  readonly queries: QueryDesk;
+  readonly queries: QueryService;
   readonly keyRing: KeyRing;
   readonly logger: Logger;
   /** How many workers poll the schedules' task queue; rejects when Temporal cannot be reached. */
@@ -63,7 +63,7 @@ const projectRoots = ['/api/projects/:project_id', '/api/environments/:project_i
 const resources = [
   batchExportRoutes,
   destinationTestRoutes,
-  steeringRoutes,
+  batchExportActionRoutes,
   runRoutes,
   backfillRoutes,
   logRoutes,
@@ -83,22 +83,22 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     logController: new LogController({ disableRequestLogging: true }),
     // Ids of queries are the clients' own, and percent signs make them longer.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 2_000 },
-    bodyLimit: settings.EXPORTD_BODY_BYTES,
+    bodyLimit: settings.EXPORTD_HTTP_MAX_BODY_SIZE,
     return503OnClosing: true,
     // Of requests whose address cannot even be decoded, which reach neither a route nor the error handler.
     frameworkErrors: (error, request, reply) => {
-      void answerError(error, request, reply);
+      void sendError(error, request, reply);
     },
   }).withTypeProvider<ZodTypeProvider>();
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
-  app.setErrorHandler(answerError);
+  app.setErrorHandler(sendError);
   app.setNotFoundHandler(() => {
     throw notFound();
   });
   app.decorateRequest('caller', null);
   addBodyParsers(app);
-  const routes = watchRoutes(app);
+  const routes = collectRoutes(app);
 
   await app.register(fastifySwagger, {
     openapi: {
@@ -111,19 +111,19 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     transformObject: jsonSchemaTransformObject,
   });
 
-  const outcomes = createCommandOutcomes(pool, { pollMs: settings.EXPORTD_COMMAND_POLL_MS, logger });
+  const outcomes = createCommandOutcomes(pool, { pollMs: settings.EXPORTD_COMMAND_POLL_INTERVAL, logger });
   app.addHook('onClose', () => outcomes.close());
   // Closing waits for answers, and people may run queries for longer than a process has to shut down.
   app.addHook('preClose', (done) => {
     dependencies.queries.running.interrupt();
     done();
   });
-  const desk = createCommandDesk({
+  const commandService = createCommandService({
     ...dependencies,
     outcomes,
-    timeoutMs: settings.EXPORTD_COMMAND_TIMEOUT_MS,
+    timeoutMs: settings.EXPORTD_COMMAND_TIMEOUT,
   });
-  const context: RouteContext = { ...dependencies, desk, runLink: createRunLink(settings) };
+  const context: RouteContext = { ...dependencies, commandService, runLink: createRunLink(settings) };
 
   monitoringRoutes(app, dependencies);
   app.get('/api/schema', { schema: { hide: true } }, () => app.swagger());
@@ -139,6 +139,6 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
         { prefix },
       );
   });
-  refuseOtherMethods(app, routes);
+  rejectOtherMethods(app, routes);
   return app;
 }

@@ -15,7 +15,7 @@ export interface RunExecutions {
    * Waits until the execution of the run has ended, for `timeoutMs` at most; false when it has not. Rejects when
    * Temporal cannot be reached.
    */
-  ended(run: CancelledRun, timeoutMs: number): Promise<boolean>;
+  waitUntilClosed(run: CancelledRun, timeoutMs: number): Promise<boolean>;
 }
 
 /**
@@ -23,14 +23,14 @@ export interface RunExecutions {
  * the journal a run is Cancelled at once, but the worker that exports it hears of it with its next heartbeat.
  * @returns false when one of them may still be at work.
  */
-export async function cancelledRunsReleased(
+export async function waitForCancelledRuns(
   deps: { readonly pool: Pool; readonly executions: RunExecutions; readonly logger: Logger },
   commandId: string,
   timeoutMs: number,
 ): Promise<boolean> {
   const runs = await runsCancelledSince(deps.pool, commandId);
-  const ended = runs.map((run) =>
-    deps.executions.ended(run, timeoutMs).catch((error: unknown) => {
+  const closed = runs.map((run) =>
+    deps.executions.waitUntilClosed(run, timeoutMs).catch((error: unknown) => {
       deps.logger.warn(
         { err: error, run_id: run.run_id },
         'it is not known whether a cancelled run has ended',
@@ -38,7 +38,7 @@ export async function cancelledRunsReleased(
       return false;
     }),
   );
-  return (await Promise.all(ended)).every(Boolean);
+  return (await Promise.all(closed)).every(Boolean);
 }
 
 /** Every run of the command's export that was cancelled since the command was stored: those it cancelled are among them. */

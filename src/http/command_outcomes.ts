@@ -9,7 +9,7 @@ export interface CommandOutcomes {
    * The command once it is not pending any more, or undefined when `timeoutMs` have passed or `signal` aborts.
    * Listens from the call on, so call it before asking for the decision.
    */
-  decided(id: string, timeoutMs: number, signal: AbortSignal): Promise<Command | undefined>;
+  waitUntilDecided(id: string, timeoutMs: number, signal: AbortSignal): Promise<Command | undefined>;
   close(): Promise<void>;
 }
 
@@ -48,17 +48,17 @@ export function createCommandOutcomes(
   };
   const listening = listen();
 
-  const decided: CommandOutcomes['decided'] = async (id, timeoutMs, signal) => {
+  const waitUntilDecided: CommandOutcomes['waitUntilDecided'] = async (id, timeoutMs, signal) => {
     const deadline = performance.now() + timeoutMs;
     for (;;) {
-      const wake = notified(waiters, id);
+      const wake = subscribe(waiters, id);
       try {
         const command = await readCommand(pool, id);
         if (command && command.status !== 'pending') return command;
-        const left = deadline - performance.now();
-        if (left <= 0 || signal.aborted) return undefined;
+        const remaining = deadline - performance.now();
+        if (remaining <= 0 || signal.aborted) return undefined;
         const timer = new AbortController();
-        const poll = sleep(Math.min(options.pollMs, left), undefined, {
+        const poll = sleep(Math.min(options.pollMs, remaining), undefined, {
           signal: AbortSignal.any([timer.signal, signal]),
         }).catch(() => undefined);
         await Promise.race([wake.promise, poll]);
@@ -70,7 +70,7 @@ export function createCommandOutcomes(
   };
 
   return {
-    decided,
+    waitUntilDecided,
     close: async () => {
       closing.abort();
       await listening;
@@ -79,16 +79,16 @@ export function createCommandOutcomes(
 }
 
 /** Resolves when the channel names the id. */
-function notified(waiters: Map<string, Set<() => void>>, id: string) {
+function subscribe(waiters: Map<string, Set<() => void>>, id: string) {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const wake = () => resolve(undefined);
   const waiting = waiters.get(id) ?? new Set();
   waiters.set(id, waiting.add(wake));
-  const forget = () => {
+  const unsubscribe = () => {
     waiting.delete(wake);
     if (waiting.size === 0 && waiters.get(id) === waiting) waiters.delete(id);
   };
-  return { promise, forget };
+  return { promise, forget: unsubscribe };
 }
 
 async function listenUntilLost(

@@ -4,14 +4,14 @@ import type { ConfigStore } from '../destination/sealed_config.ts';
 import type { Connection } from '../journal/database.ts';
 import type { RowQuery } from '../source/row_query/row_query.ts';
 import { invalid } from './api_error.ts';
-import type { BatchExportRow } from './reading/batch_exports.ts';
+import type { BatchExportRow } from './read_models/batch_exports.ts';
 import type { UpdateBody } from './schemas/batch_export.ts';
 
 /**
  * The version of the export's config that an update leads to: the one in force when the body changes none of its
  * members and not the query of its rows (`rowQuery`, undefined where that stays), else a new one, merged.
  * @returns undefined when nothing changes.
- * @throws ApiError or CommandRefused when the destination is not acceptable.
+ * @throws ApiError or CommandRejected when the destination is not acceptable.
  */
 export async function updatedConfigVersion(
   connection: Connection,
@@ -21,15 +21,15 @@ export async function updatedConfigVersion(
     destination,
     rowQuery,
   }: { destination: UpdateBody['destination']; rowQuery: RowQuery | null | undefined },
-  awaitedVersion: number | null,
+  pendingVersion: number | null,
 ): Promise<number | undefined> {
-  refuseTypeChange(current, destination?.type);
+  rejectTypeChange(current, destination?.type);
   const config = destination?.config ?? {};
   if (!destination?.config && rowQuery === undefined) return undefined;
   // An update that is still under way has a newer version: what it changed must survive this one.
-  const base = Math.max(current.config_version, awaitedVersion ?? 0);
+  const base = Math.max(current.config_version, pendingVersion ?? 0);
   const differing = Object.entries(config).filter(
-    ([member, value]) => !isDeepStrictEqual(value, current.config[member]),
+    ([field, value]) => !isDeepStrictEqual(value, current.config[field]),
   );
   if (differing.length === 0 && rowQuery === undefined && base === current.config_version) return undefined;
   return mergeConfig(connection, store, {
@@ -41,7 +41,7 @@ export async function updatedConfigVersion(
 }
 
 /** A destination keeps its type for good. @throws ApiError 400 */
-export function refuseTypeChange(current: BatchExportRow, type: string | undefined): void {
+export function rejectTypeChange(current: BatchExportRow, type: string | undefined): void {
   if (type !== undefined && type !== current.destination_type)
     throw invalid(
       `Cannot change destination type from '${current.destination_type}' to '${type}'.`,
@@ -53,7 +53,7 @@ export function refuseTypeChange(current: BatchExportRow, type: string | undefin
  * The newest version named by an update of the export that has not been decided yet, or null. Holds off other updates
  * of this export until the transaction ends. Ask before reading the export: what is decided in between is seen there.
  */
-export async function lockAwaitedConfigVersion(
+export async function lockPendingConfigVersion(
   connection: Connection,
   batchExportId: string,
 ): Promise<number | null> {

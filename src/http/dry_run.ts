@@ -4,16 +4,16 @@ import { storedSelection } from '../destination/row_selections.ts';
 import { requireBackfillRange } from '../domain/backfill_request.ts';
 import { requireLive, type BatchExportState } from '../domain/batch_export.ts';
 import type { Pool } from '../journal/database.ts';
-import { isDatabaseUnavailable } from '../journal/unavailable.ts';
+import { isDatabaseUnavailable } from '../journal/database_errors.ts';
 import { RelationNotFound } from '../source/relations.ts';
 import type { RowRange, Source } from '../source/source.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { ApiError, notFound } from './api_error.ts';
-import { requireBatchExport } from './reading/batch_exports.ts';
-import type { DryRunAnswer } from './schemas/backfill.ts';
+import { requireBatchExport } from './read_models/batch_exports.ts';
+import type { DryRunResponse } from './schemas/backfill.ts';
 
 /** What a dry run needs. */
-export interface DryRunDesk {
+export interface DryRunService {
   readonly pool: Pool;
   readonly settings: Settings;
   readonly logger: Logger;
@@ -26,22 +26,22 @@ const statementCancelled = '57014';
 /**
  * What a backfill would export: its whole intervals, and the rows that the source has of them now. Nothing is stored
  * and nothing starts.
- * @throws CommandRefused as the backfill itself would be; ApiError 404, 503
+ * @throws CommandRejected as the backfill itself would be; ApiError 404, 503
  */
 export async function dryRun(
-  desk: DryRunDesk,
+  service: DryRunService,
   request: { readonly team_id: number; readonly batch_export_id: string },
   range: { readonly start_at: string; readonly end_at: string },
-): Promise<DryRunAnswer> {
+): Promise<DryRunResponse> {
   const { team_id, batch_export_id } = request;
-  const batchExport = await requireBatchExport(desk.pool, team_id, batch_export_id);
-  const { state, now } = await stateOf(desk.pool, batch_export_id);
+  const batchExport = await requireBatchExport(service.pool, team_id, batch_export_id);
+  const { state, now } = await stateOf(service.pool, batch_export_id);
   const { start, end, intervals } = requireBackfillRange(requireLive(state), {
     ...range,
     now,
-    maximumIntervals: desk.settings.EXPORTD_MAX_BACKFILL_INTERVALS,
+    maxIntervals: service.settings.EXPORTD_MAX_BACKFILL_INTERVALS,
   });
-  const counted = await countRows(desk, {
+  const counted = await countRows(service, {
     model: batchExport.model,
     team_id,
     interval: { start, end },
@@ -62,10 +62,10 @@ async function stateOf(pool: Pool, batchExportId: string): Promise<{ state: Batc
 }
 
 async function countRows(
-  { source, settings, logger }: DryRunDesk,
+  { source, settings, logger }: DryRunService,
   range: RowRange,
-): Promise<Pick<DryRunAnswer, 'rows' | 'detail'>> {
-  const timeoutMs = settings.EXPORTD_DRY_RUN_TIMEOUT_MS;
+): Promise<Pick<DryRunResponse, 'rows' | 'detail'>> {
+  const timeoutMs = settings.EXPORTD_DRY_RUN_TIMEOUT;
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     return { rows: await source.countRows(range, signal), detail: null };

@@ -2,9 +2,9 @@ import type { Connection } from '../journal/database.ts';
 import { readRowQuery } from '../source/row_query/read_row_query.ts';
 import type { RowQuery } from '../source/row_query/row_query.ts';
 import { ApiError } from './api_error.ts';
-import type { WrittenDefinition } from './definition.ts';
+import type { WritableDefinition } from './batch_export_definition.ts';
 
-type QueryMembers = Pick<WrittenDefinition, 'model' | 'dialect_query'>;
+type QueryFields = Pick<WritableDefinition, 'model' | 'dialect_query'>;
 
 /**
  * The query of a definition, with the columns that it chooses and the project's settings of now, by which its dates are
@@ -14,7 +14,7 @@ type QueryMembers = Pick<WrittenDefinition, 'model' | 'dialect_query'>;
 export async function rowQueryOf(
   connection: Connection,
   teamId: number,
-  { model, dialect_query }: QueryMembers,
+  { model, dialect_query }: QueryFields,
 ): Promise<RowQuery | null> {
   if (dialect_query === null) return null;
   const { rows } = await connection.query<Pick<RowQuery, 'timezone' | 'week_start_day'>>(
@@ -38,12 +38,12 @@ export async function rowQueryOf(
  */
 export async function updatedRowQuery(
   connection: Connection,
-  current: QueryMembers & { readonly team_id: number; readonly row_query: RowQuery | null },
-  wanted: QueryMembers,
-  { body, isAwaited }: { readonly body: object; readonly isAwaited: boolean },
+  current: QueryFields & { readonly team_id: number; readonly row_query: RowQuery | null },
+  wanted: QueryFields,
+  { body, hasPendingUpdate }: { readonly body: object; readonly hasPendingUpdate: boolean },
 ): Promise<RowQuery | null | undefined> {
   const stored = current.row_query?.dialect_query ?? null;
-  const stays = wanted.dialect_query === stored && wanted.model === current.model && !isAwaited;
-  if (stays || !('dialect_query' in body || 'model' in body)) return undefined;
+  const isUnchanged = wanted.dialect_query === stored && wanted.model === current.model && !hasPendingUpdate;
+  if (isUnchanged || !('dialect_query' in body || 'model' in body)) return undefined;
   return rowQueryOf(connection, current.team_id, wanted);
 }

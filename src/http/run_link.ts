@@ -1,11 +1,11 @@
 import type { Settings } from '../config/settings.ts';
 import { runWorkflowId } from '../contract/workflow_ids.ts';
-import type { RunLink } from './reading/runs.ts';
+import type { RunLink } from './read_models/runs.ts';
 
 /** Links to the Temporal UI: to the workflow of the run's interval, where every run of that interval is found. */
-export function createRunLink(settings: Pick<Settings, 'TEMPORAL_UI' | 'TEMPORAL_NAMESPACE'>): RunLink {
-  const { TEMPORAL_UI, TEMPORAL_NAMESPACE } = settings;
-  if (TEMPORAL_UI === undefined) return () => null;
-  const base = `${TEMPORAL_UI.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(TEMPORAL_NAMESPACE)}/workflows`;
+export function createRunLink(settings: Pick<Settings, 'TEMPORAL_UI_URL' | 'TEMPORAL_NAMESPACE'>): RunLink {
+  const { TEMPORAL_UI_URL, TEMPORAL_NAMESPACE } = settings;
+  if (TEMPORAL_UI_URL === undefined) return () => null;
+  const base = `${TEMPORAL_UI_URL.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(TEMPORAL_NAMESPACE)}/workflows`;
   return (run) => `${base}/${encodeURIComponent(runWorkflowId(run))}`;
 }

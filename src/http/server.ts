@@ -3,18 +3,18 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { createKeyRing } from '../config/key_ring.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import { createPool } from '../journal/database.ts';
-import { productQueryKinds } from '../queries/product_kinds.ts';
+import { builtInQueryKinds } from '../queries/built_in_kinds.ts';
 import { connectQueriesToSource } from '../queries/query_source.ts';
 import { createRunningQueries } from '../queries/running_queries.ts';
 import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { createClient } from '../temporal/connections.ts';
-import { createDestinationTestClient } from '../temporal/destination_test_client.ts';
-import { createWebhookTestClient } from '../temporal/notification_client.ts';
-import { countPollers } from '../temporal/pollers.ts';
-import { createQueryClient } from '../temporal/query_client.ts';
-import { createRunExecutionWatch } from '../temporal/run_executions.ts';
-import { createScheduleSignaller } from '../temporal/schedule_client.ts';
+import { createDestinationTestClient } from '../temporal/clients/destination_test_client.ts';
+import { createWebhookTestClient } from '../temporal/clients/notification_client.ts';
+import { countPollers } from '../temporal/clients/pollers.ts';
+import { createQueryClient } from '../temporal/clients/query_client.ts';
+import { createRunExecutionWatch } from '../temporal/clients/run_executions.ts';
+import { createScheduleSignaller } from '../temporal/clients/schedule_client.ts';
 import { createApp } from './app.ts';
 import { createPendingCalls } from './pending_calls.ts';
 
@@ -23,7 +23,7 @@ const databaseConnections = 20;
 /** Dry runs count in the source, few at a time and beside the exports. */
 const sourceConnections = 1;
 /** Longer than a request that waits for an outcome. */
-const longestShutdownMs = 15_000;
+const shutdownTimeoutMs = 15_000;
 
 /** A server that answers. */
 export interface RunningServer {
@@ -40,8 +40,8 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
   const pool = createPool(settings.DATABASE_URL, {
     max: databaseConnections,
-    connectTimeoutMs: settings.EXPORTD_CONTROL_CONNECT_TIMEOUT_MS,
-    statementTimeoutMs: settings.EXPORTD_CONTROL_STATEMENT_TIMEOUT_MS,
+    connectTimeoutMs: settings.EXPORTD_CONTROL_CONNECT_TIMEOUT,
+    statementTimeoutMs: settings.EXPORTD_CONTROL_STATEMENT_TIMEOUT,
   });
   const temporal = createClient(settings);
   const source = createSource({
@@ -71,7 +71,9 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     keyRing,
     logger,
     metrics,
-    executions: { ended: (run, timeoutMs) => calls.track(() => executions.ended(run, timeoutMs)) },
+    executions: {
+      waitUntilClosed: (run, timeoutMs) => calls.track(() => executions.waitUntilClosed(run, timeoutMs)),
+    },
     signaller: { signal: (command) => calls.track(() => signaller.signal(command)) },
     destinationTests: { test: (testId) => calls.track(() => destinationTests.test(testId)) },
     webhookTests: { test: (deliveryId) => calls.track(() => webhookTests.test(deliveryId)) },
@@ -80,8 +82,8 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       pool,
       logger,
       source: querySource,
-      kinds: productQueryKinds(settings),
-      running: createRunningQueries({ pool, pollMs: settings.EXPORTD_QUERY_POLL_MS, logger }),
+      kinds: builtInQueryKinds(settings),
+      running: createRunningQueries({ pool, pollMs: settings.EXPORTD_QUERY_POLL_INTERVAL, logger }),
       background: {
         start: (query) => calls.track(() => background.start(query)),
         cancel: (query) => calls.track(() => background.cancel(query)),
@@ -108,7 +110,7 @@ export async function runServer(settings: Settings): Promise<void> {
   const server = await startServer(settings, logger);
   logger.info({ url: server.url }, 'The server answers.');
   const ended = Promise.withResolvers<undefined>();
-  closeWithGrace({ delay: longestShutdownMs, logger: false }, async ({ err, signal }) => {
+  closeWithGrace({ delay: shutdownTimeoutMs, logger: false }, async ({ err, signal }) => {
     if (err) logger.fatal({ err }, 'The server met an error that nobody handled.');
     else logger.info({ signal }, 'The server shuts down.');
     await server.close();

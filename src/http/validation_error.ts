@@ -12,35 +12,35 @@ const strings = (value: unknown): string[] => (Array.isArray(value) ? value.map(
 /** The value at a path of the body, undefined where there is none. */
 const valueAt = (body: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>(
-    (value, member) =>
-      typeof value === 'object' && value !== null && Object.hasOwn(value, member)
-        ? (value as Record<string, unknown>)[member]
+    (value, key) =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+        ? (value as Record<string, unknown>)[key]
         : undefined,
     body,
   );
 
 /** What a schema says itself of a value that it refuses; zod's own sentences begin with these words. */
-const ownSentence = ({ message }: FastifySchemaValidationError): string | undefined =>
+const customMessage = ({ message }: FastifySchemaValidationError): string | undefined =>
   /^(Invalid|Too small:|Too big:)( |$)/.test(message ?? '') ? undefined : message;
 
 /** How JSON calls what zod expects. */
 const typeNames: Readonly<Record<string, string>> = { int: 'whole number', record: 'object' };
 
-function typeSentence(expected: string): string {
+function describeType(expected: string): string {
   const type = typeNames[expected] ?? expected;
   return /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
 }
 
 /** What a number, the length of a text or the length of a list may be. */
-function boundSentence({ params }: FastifySchemaValidationError): string {
+function boundMessage({ params }: FastifySchemaValidationError): string {
   const { origin, minimum, maximum, inclusive } = params;
   const bound = String(minimum ?? maximum);
-  const isLeast = minimum !== undefined;
-  const counted = origin === 'string' ? 'character' : origin === 'array' ? 'item' : undefined;
-  if (counted !== undefined)
-    return `${isLeast ? 'At least' : 'At most'} ${bound} ${counted}${bound === '1' ? '' : 's'}.`;
-  if (inclusive === false) return `Must be ${isLeast ? 'greater' : 'less'} than ${bound}.`;
-  return `Must be at ${isLeast ? 'least' : 'most'} ${bound}.`;
+  const isMinimum = minimum !== undefined;
+  const unit = origin === 'string' ? 'character' : origin === 'array' ? 'item' : undefined;
+  if (unit !== undefined)
+    return `${isMinimum ? 'At least' : 'At most'} ${bound} ${unit}${bound === '1' ? '' : 's'}.`;
+  if (inclusive === false) return `Must be ${isMinimum ? 'greater' : 'less'} than ${bound}.`;
+  return `Must be at ${isMinimum ? 'least' : 'most'} ${bound}.`;
 }
 
 /**
@@ -50,14 +50,14 @@ function boundSentence({ params }: FastifySchemaValidationError): string {
 export function invalidRequest(issues: readonly FastifySchemaValidationError[], body: unknown): ApiError {
   const [issue] = issues;
   const path = (issue?.instancePath ?? '').split('/').filter((part) => part !== '');
-  const refuse = (code: string, detail: string, attr: string | null = attrOf(path)) =>
+  const reject = (code: string, detail: string, attr: string | null = attrOf(path)) =>
     new ApiError(400, code, detail, { attr });
-  if (!issue) return refuse('invalid_input', 'The request is not valid.');
+  if (!issue) return reject('invalid_input', 'The request is not valid.');
   // The keywords are the codes of zod's issues.
   switch (issue.keyword) {
     case 'unrecognized_keys': {
       const unknown = strings(issue.params.keys).sort();
-      return refuse(
+      return reject(
         'invalid_input',
         `Unknown field/s: ${quoted(unknown)}`,
         attrOf([...path, unknown[0] ?? '']),
@@ -66,28 +66,27 @@ export function invalidRequest(issues: readonly FastifySchemaValidationError[], 
     case 'invalid_type': {
       const value = valueAt(body, path);
       const expected = String(issue.params.expected);
-      if (path.length === 0) return refuse('invalid_input', `The body must be ${typeSentence(expected)}.`);
-      if (value === undefined) return refuse('required', 'This field is required.');
-      if (value === null) return refuse('invalid_input', 'This field may not be null.');
-      return refuse('invalid_input', ownSentence(issue) ?? `This field must be ${typeSentence(expected)}.`);
+      if (path.length === 0) return reject('invalid_input', `The body must be ${describeType(expected)}.`);
+      if (value === undefined) return reject('required', 'This field is required.');
+      if (value === null) return reject('invalid_input', 'This field may not be null.');
+      return reject('invalid_input', customMessage(issue) ?? `This field must be ${describeType(expected)}.`);
     }
     case 'invalid_value':
-      return refuse(
+      return reject(
         'invalid_input',
-        ownSentence(issue) ?? `Must be one of: ${quoted(strings(issue.params.values))}.`,
+        customMessage(issue) ?? `Must be one of: ${quoted(strings(issue.params.values))}.`,
       );
     case 'too_small':
     case 'too_big':
-      return refuse('invalid_input', ownSentence(issue) ?? boundSentence(issue));
+      return reject('invalid_input', customMessage(issue) ?? boundMessage(issue));
     case 'invalid_union': {
       const value = valueAt(body, path);
-      if (value === undefined && path.length > 0) return refuse('required', 'This field is required.');
+      if (value === undefined && path.length > 0) return reject('required', 'This field is required.');
       const options = strings(issue.params.options);
-      const sentence =
-        options.length > 0 ? `Must be one of: ${quoted(options)}.` : 'This field is not valid.';
-      return refuse('invalid_input', ownSentence(issue) ?? sentence);
+      const message = options.length > 0 ? `Must be one of: ${quoted(options)}.` : 'This field is not valid.';
+      return reject('invalid_input', customMessage(issue) ?? message);
     }
     default:
-      return refuse('invalid_input', issue.message ?? 'This field is not valid.');
+      return reject('invalid_input', issue.message ?? 'This field is not valid.');
   }
 }

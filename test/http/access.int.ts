@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { revokeKey } from '../../src/http/accounts.ts';
 import { scopes } from '../../src/http/api_keys.ts';
 import { minutesAgo } from '../decisions/commander.ts';
-import { openFacade, type Facade } from './facade.ts';
+import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
@@ -34,24 +34,24 @@ const operations: readonly [Method, string, 'batch_export:read' | 'batch_export:
 ];
 
 const roots = ['projects', 'environments'];
-const endings = ['', '/'];
+const suffixes = ['', '/'];
 
-let facade: Facade;
+let api: ApiHarness;
 let otherKey: string;
 let revokedKey: string;
 let narrowKeys: Readonly<Record<string, string>>;
-let subject: Subject;
+let resources: Resources;
 
 beforeAll(async () => {
-  facade = await openFacade({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '1000' });
-  otherKey = (await facade.newKey(facade.otherProjectId)).key;
-  const revoked = await facade.newKey(facade.projectId);
+  api = await openApiHarness({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '1000' });
+  otherKey = (await api.newKey(api.otherProjectId)).key;
+  const revoked = await api.newKey(api.projectId);
   revokedKey = revoked.key;
-  await revokeKey(facade.database.pool, revoked.id);
+  await revokeKey(api.database.pool, revoked.id);
   const without = async (scope: string) =>
     (
-      await facade.newKey(
-        facade.projectId,
+      await api.newKey(
+        api.projectId,
         scopes.filter((one) => one !== scope),
       )
     ).key;
@@ -59,56 +59,56 @@ beforeAll(async () => {
     'batch_export:read': await without('batch_export:read'),
     'batch_export:write': await without('batch_export:write'),
   };
-  subject = await newSubject();
+  resources = await createResources();
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
 /** What the ids of a path stand for. */
-interface Subject {
+interface Resources {
   readonly id: string;
   readonly run: string;
   readonly backfill: string;
 }
 
-const addressOf = (root: string, path: string, ending: string, subject: Subject) =>
-  `/api/${root}/${facade.projectId}/${path}${ending}`
-    .replace(':id', subject.id)
-    .replace(':run', subject.run)
-    .replace(':backfill', subject.backfill);
+const urlOf = (root: string, path: string, suffix: string, resources: Resources) =>
+  `/api/${root}/${api.projectId}/${path}${suffix}`
+    .replace(':id', resources.id)
+    .replace(':run', resources.run)
+    .replace(':backfill', resources.backfill);
 
 /** An export with a backfill and its runs. */
-async function newSubject(): Promise<Subject> {
-  const id = await facade.createExport();
+async function createResources(): Promise<Resources> {
+  const id = await api.createExport();
   const range = { start_at: minutesAgo(3), end_at: minutesAgo(1) };
-  const { body } = await facade.call('POST', `batch_exports/${id}/backfills/`, range);
-  const runs = await facade.call('GET', `batch_exports/${id}/runs/`);
+  const { body } = await api.call('POST', `batch_exports/${id}/backfills/`, range);
+  const runs = await api.call('GET', `batch_exports/${id}/runs/`);
   return { id, backfill: String(body.id), run: String((runs.body.results as { id: string }[])[0]?.id) };
 }
 
 describe.each(operations)('%s %s', (method, path, scope, expected) => {
-  const cases = roots.flatMap((root) => endings.map((ending) => [root, ending] as const));
+  const cases = roots.flatMap((root) => suffixes.map((suffix) => [root, suffix] as const));
 
   it.each(cases)(
     'asks for a key of the project with the scope under /api/%s, ending "%s"',
-    async (root, ending) => {
-      const url = addressOf(root, path, ending, subject);
-      const ask = (authorization: string) => facade.call(method, url, undefined, { authorization });
-      const refusals = {
-        none: await ask(''),
-        basic: await ask('Basic YTpi'),
-        unknown: await ask('Bearer exk_unknown'),
-        revoked: await ask(`Bearer ${revokedKey}`),
-        narrow: await ask(`Bearer ${narrowKeys[scope] ?? ''}`),
-        other: await ask(`Bearer ${otherKey}`),
+    async (root, suffix) => {
+      const url = urlOf(root, path, suffix, resources);
+      const request = (authorization: string) => api.call(method, url, undefined, { authorization });
+      const rejections = {
+        none: await request(''),
+        basic: await request('Basic YTpi'),
+        unknown: await request('Bearer exk_unknown'),
+        revoked: await request(`Bearer ${revokedKey}`),
+        narrow: await request(`Bearer ${narrowKeys[scope] ?? ''}`),
+        other: await request(`Bearer ${otherKey}`),
       };
-      const seen = Object.entries(refusals).map(([name, { status, body }]) => [
+      const actual = Object.entries(rejections).map(([name, { status, body }]) => [
         name,
         status,
         body.type,
         body.code,
         body.attr,
       ]);
-      expect(seen).toEqual([
+      expect(actual).toEqual([
         ['none', 401, 'authentication_error', 'not_authenticated', null],
         ['basic', 401, 'authentication_error', 'not_authenticated', null],
         ['unknown', 401, 'authentication_error', 'authentication_failed', null],
@@ -117,44 +117,44 @@ describe.each(operations)('%s %s', (method, path, scope, expected) => {
         // A key is for one project: every other answers as if it did not exist.
         ['other', 404, 'not_found', 'not_found', null],
       ]);
-      expect(refusals.none.headers['www-authenticate']).toBe('Bearer');
-      expect(refusals.narrow.body.detail).toContain(scope);
+      expect(rejections.none.headers['www-authenticate']).toBe('Bearer');
+      expect(rejections.narrow.body.detail).toContain(scope);
     },
   );
 
-  it.each(cases)('is there under /api/%s, ending "%s", for the right key', async (root, ending) => {
-    const { status } = await facade.call(method, addressOf(root, path, ending, await newSubject()));
+  it.each(cases)('is there under /api/%s, ending "%s", for the right key', async (root, suffix) => {
+    const { status } = await api.call(method, urlOf(root, path, suffix, await createResources()));
     expect(status).toBe(expected);
   });
 });
 
 describe('an object of another project', () => {
   it('is not found through a key of this one, whatever is asked of it', async () => {
-    const url = `/api/projects/${facade.otherProjectId}/batch_exports/${subject.id}`;
+    const url = `/api/projects/${api.otherProjectId}/batch_exports/${resources.id}`;
     const authorization = `Bearer ${otherKey}`;
-    expect((await facade.call('GET', url, undefined, { authorization })).status).toBe(404);
-    expect((await facade.call('POST', `${url}/pause`, {}, { authorization })).status).toBe(404);
-    expect((await facade.call('DELETE', url, undefined, { authorization })).status).toBe(404);
-    expect((await facade.call('GET', `batch_exports/${subject.id}`)).status).toBe(200);
+    expect((await api.call('GET', url, undefined, { authorization })).status).toBe(404);
+    expect((await api.call('POST', `${url}/pause`, {}, { authorization })).status).toBe(404);
+    expect((await api.call('DELETE', url, undefined, { authorization })).status).toBe(404);
+    expect((await api.call('GET', `batch_exports/${resources.id}`)).status).toBe(200);
   });
 });
 
 describe('GET /api/projects', () => {
-  it.each(endings)('lists the project of any valid key, ending "%s"', async (ending) => {
-    const { key } = await facade.newKey(facade.projectId, ['query:read']);
-    const answer = await facade.call('GET', `/api/projects${ending}`, undefined, {
+  it.each(suffixes)('lists the project of any valid key, ending "%s"', async (suffix) => {
+    const { key } = await api.newKey(api.projectId, ['query:read']);
+    const response = await api.call('GET', `/api/projects${suffix}`, undefined, {
       authorization: `Bearer ${key}`,
     });
-    expect(answer.status).toBe(200);
-    expect(answer.body).toEqual({
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual({
       count: 1,
       next: null,
       previous: null,
-      results: [{ id: facade.projectId, name: 'Shop', timezone: 'UTC', week_start_day: 'sunday' }],
+      results: [{ id: api.projectId, name: 'Shop', timezone: 'UTC', week_start_day: 'sunday' }],
     });
-    expect(
-      (await facade.call('GET', `/api/projects${ending}`, undefined, { authorization: '' })).status,
-    ).toBe(401);
+    expect((await api.call('GET', `/api/projects${suffix}`, undefined, { authorization: '' })).status).toBe(
+      401,
+    );
   });
 });
 
@@ -167,7 +167,7 @@ describe('paths', () => {
     ['a path that is nowhere', 'batch_export'],
     ['a path that is nowhere in the whole service', '/nothing'],
   ])('answer 404 to %s', async (_, path) => {
-    const { status, body } = await facade.call('GET', path);
+    const { status, body } = await api.call('GET', path);
     expect([status, body.type]).toEqual([404, 'not_found']);
   });
 
@@ -177,7 +177,7 @@ describe('paths', () => {
     ['POST', '/api/projects/', 'GET, HEAD'],
     ['DELETE', '/healthz', 'GET, HEAD'],
   ] as const)('answer 405 to %s %s and name what is allowed', async (method, path, allow) => {
-    const { status, headers, body } = await facade.call(method, path);
+    const { status, headers, body } = await api.call(method, path);
     expect([status, headers.allow, body.code]).toEqual([405, allow, 'method_not_allowed']);
   });
 });

@@ -1,29 +1,29 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { takeBackfillStep } from '../../src/decisions/backfill_steps.ts';
-import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
-import { createRunSteps } from '../../src/decisions/run_steps.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
+import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
-import { createJournalledRuns } from '../decisions/journalled_runs.ts';
+import { createSimulatedRuns } from '../decisions/simulated_runs.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { minuteAgo } from '../setup/minutes.ts';
-import { openFacade, type Facade } from './facade.ts';
+import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 beforeAll(async () => {
-  facade = await openFacade({ EXPORTD_BACKFILL_CONCURRENCY: '20' });
+  api = await openApiHarness({ EXPORTD_BACKFILL_CONCURRENCY: '20' });
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
 /** An export and a backfill of so many of its intervals, with every run opened. */
-async function begun(minutes: number) {
-  const id = await facade.createExport();
+async function startBackfill(minutes: number) {
+  const id = await api.createExport();
   const range = { start_at: minuteAgo(minutes + 1), end_at: minuteAgo(1) };
-  const { body } = await facade.call('POST', `batch_exports/${id}/backfills/`, range);
+  const { body } = await api.call('POST', `batch_exports/${id}/backfills/`, range);
   const path = `batch_exports/${id}/backfills/${String(body.id)}`;
-  const progress = async () => (await facade.call('GET', path)).body.progress;
+  const progress = async () => (await api.call('GET', path)).body.progress;
   const active = async () =>
     (
-      await facade.database.pool.query<{ id: string }>(
+      await api.database.pool.query<{ id: string }>(
         `select id from exportd.batch_export_runs where batch_export_id = $1 and finished_at is null order by position`,
         [id],
       )
@@ -32,17 +32,17 @@ async function begun(minutes: number) {
 }
 
 /** Ends a run; a retry of it is due so many milliseconds later, unless that is none. */
-async function end(runId: string | undefined, status: RunEnding, retryMs?: number): Promise<void> {
+async function end(runId: string | undefined, status: RunOutcome, retryMs?: number): Promise<void> {
   const more =
     retryMs === undefined
-      ? { EXPORTD_RETRY_LIMIT: '0' }
-      : { EXPORTD_RETRY_INITIAL_MS: String(retryMs), EXPORTD_RETRY_MAX_MS: '3600000' };
-  await endRun(facade.journal, quickPolicies(more), runId ?? '', { status, latest_error: 'Error: a test' });
+      ? { EXPORTD_RUN_RETRY_LIMIT: '0' }
+      : { EXPORTD_RUN_RETRY_INITIAL: `${retryMs}ms`, EXPORTD_RUN_RETRY_MAX: '1h' };
+  await endRun(api.journal, quickPolicies(more), runId ?? '', { status, latest_error: 'Error: a test' });
 }
 
 async function complete(runId: string | undefined): Promise<void> {
-  const steps = createRunSteps(facade.journal);
-  const runs = createJournalledRuns(facade.journal, steps, {
+  const steps = createRunRecorder(api.journal);
+  const runs = createSimulatedRuns(api.journal, steps, {
     command: () => Promise.reject(new Error('No command is needed.')),
   });
   const id = runId ?? '';
@@ -51,19 +51,19 @@ async function complete(runId: string | undefined): Promise<void> {
 
 describe('the progress of a backfill', () => {
   it('tells what became of its runs, in the list as well', async () => {
-    const { id, path, progress, active } = await begun(8);
+    const { id, path, progress, active } = await startBackfill(8);
     const [completed, ...others] = await active();
     await complete(completed);
-    const endings: readonly RunEnding[] = [
+    const outcomes: readonly RunOutcome[] = [
       'Failed',
       'FailedRetryable',
       'TimedOut',
       'Terminated',
       'Cancelled',
     ];
-    for (const [at, status] of endings.entries()) await end(others[at], status);
+    for (const [at, status] of outcomes.entries()) await end(others[at], status);
     await end(others[5], 'FailedRetryable', 3_600_000);
-    const shown = {
+    const expected = {
       total_runs: 8,
       finished_runs: 7,
       completed_runs: 1,
@@ -72,34 +72,34 @@ describe('the progress of a backfill', () => {
       retrying_runs: 1,
       progress: 7 / 8,
     };
-    expect(await progress()).toMatchObject(shown);
-    const { body } = await facade.call('GET', `batch_exports/${id}/backfills/`);
+    expect(await progress()).toMatchObject(expected);
+    const { body } = await api.call('GET', `batch_exports/${id}/backfills/`);
     const backfillId = path.split('/').at(-1) ?? '';
-    expect(body.results).toMatchObject([{ id: backfillId, progress: shown }]);
+    expect(body.results).toMatchObject([{ id: backfillId, progress: expected }]);
     // Once the backfill has noted its ended runs they are counted in its row, which says the same.
     const before = await progress();
-    await takeBackfillStep(facade.journal, quickPolicies(), backfillId);
+    await advanceBackfill(api.journal, quickPolicies(), backfillId);
     expect(await progress()).toEqual(before);
-    const { rows } = await facade.database.pool.query(
+    const { rows } = await api.database.pool.query(
       'select completed_runs, failed_runs, cancelled_runs from exportd.backfills where id = $1',
       [backfillId],
     );
     expect(rows).toEqual([{ completed_runs: 1, failed_runs: 2, cancelled_runs: 1 }]);
-    await rebuild(facade.database.pool);
+    await rebuild(api.database.pool);
     expect(await progress()).toEqual(before);
   });
 
   it('counts a run that was retried by itself as the last retry ended, and no retry of a person', async () => {
-    const { id, progress, active } = await begun(2);
+    const { id, progress, active } = await startBackfill(2);
     const [first, second] = await active();
     await end(first, 'FailedRetryable', 0);
-    await facade.step(id);
+    await api.step(id);
     const [, retry] = await active();
     expect(await progress()).toMatchObject({ finished_runs: 1, failed_runs: 0, retrying_runs: 1 });
     await complete(retry);
     expect(await progress()).toMatchObject({ completed_runs: 1, retrying_runs: 0, records_completed: 3 });
     await end(second, 'Failed');
-    await facade.call('POST', `batch_exports/${id}/runs/${second ?? ''}/retry`, {});
+    await api.call('POST', `batch_exports/${id}/runs/${second ?? ''}/retry`, {});
     await complete((await active())[0]);
     expect(await progress()).toMatchObject({
       finished_runs: 2,

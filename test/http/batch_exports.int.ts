@@ -1,15 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { withinOneMinute } from '../setup/minutes.ts';
 import { until } from '../setup/until.ts';
-import { exportBody, openFacade, plantedSecrets, type Answer, type Facade } from './facade.ts';
+import {
+  exportBody,
+  openApiHarness,
+  plantedSecrets,
+  type ApiResponse,
+  type ApiHarness,
+} from './api_harness.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 beforeAll(async () => {
-  facade = await openFacade();
+  api = await openApiHarness();
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
-const config = (answer: Answer) => (answer.body.destination as { config: Record<string, unknown> }).config;
+const config = (response: ApiResponse) =>
+  (response.body.destination as { config: Record<string, unknown> }).config;
 
 /** Every member of a config that may be shown and need not be given. */
 const defaultConfig = {
@@ -29,7 +36,7 @@ const defaultConfig = {
 };
 
 async function storedSecrets(id: string) {
-  const { rows } = await facade.database.pool.query<{ version: number; secrets: Record<string, string> }>(
+  const { rows } = await api.database.pool.query<{ version: number; secrets: Record<string, string> }>(
     'select version, secrets from exportd.destination_configs where batch_export_id = $1 order by version',
     [id],
   );
@@ -41,16 +48,16 @@ describe('a batch export', () => {
     const body = () => exportBody({ name: 'Defaults', interval: undefined, model: undefined });
     // Or an hour that ends before the answer adds to its lag.
     const { seen: created } = await withinOneMinute(async () => {
-      const answer = await facade.call('POST', 'batch_exports/', body());
-      expect(answer.status).toBe(201);
-      return answer;
+      const response = await api.call('POST', 'batch_exports/', body());
+      expect(response.status).toBe(201);
+      return response;
     });
     expect(created.headers.location).toBe(
-      `http://localhost/api/environments/${facade.projectId}/batch_exports/${String(created.body.id)}/`,
+      `http://localhost/api/environments/${api.projectId}/batch_exports/${String(created.body.id)}/`,
     );
     expect(created.body).toEqual({
       id: expect.any(String),
-      team_id: facade.projectId,
+      team_id: api.projectId,
       name: 'Defaults',
       model: 'events',
       destination: {
@@ -80,21 +87,21 @@ describe('a batch export', () => {
   });
 
   it('never answers a secret, wherever an export is shown, refused or listed', async () => {
-    const id = await facade.createExport();
+    const id = await api.createExport();
     const secret = {
       destination: { config: { aws_secret_access_key: plantedSecrets.aws_secret_access_key } },
     };
-    const answers = [
-      await facade.call('GET', `batch_exports/${id}`),
-      await facade.call('GET', 'batch_exports/?limit=1000'),
-      await facade.call('PATCH', `batch_exports/${id}`, secret),
-      await facade.call('PATCH', `batch_exports/${id}`, { ...secret, nonsense: 1 }),
-      await facade.call('POST', 'batch_exports/', exportBody({ interval: 'fortnight' })),
-      await facade.call('GET', `batch_exports/${id}/logs`),
+    const responses = [
+      await api.call('GET', `batch_exports/${id}`),
+      await api.call('GET', 'batch_exports/?limit=1000'),
+      await api.call('PATCH', `batch_exports/${id}`, secret),
+      await api.call('PATCH', `batch_exports/${id}`, { ...secret, nonsense: 1 }),
+      await api.call('POST', 'batch_exports/', exportBody({ interval: 'fortnight' })),
+      await api.call('GET', `batch_exports/${id}/logs`),
     ];
-    for (const { text } of answers)
+    for (const { text } of responses)
       for (const planted of Object.values(plantedSecrets)) expect(text).not.toContain(planted);
-    const { rows } = await facade.database.pool.query<{ row: string }>(
+    const { rows } = await api.database.pool.query<{ row: string }>(
       `select commands::text as row from exportd.commands union all select e::text from exportd.journal_events e
        union all select c::text from exportd.destination_configs c`,
     );
@@ -104,18 +111,18 @@ describe('a batch export', () => {
   });
 
   it('changes nothing when the answer of a GET is sent back', async () => {
-    const id = await facade.createExport({ end_at: '2030-01-01T00:00:00+02:00' });
-    await facade.call('POST', `batch_exports/${id}/pause`, { last_paused_at: '2026-01-01T00:00:00.123456Z' });
-    const before = await facade.call('GET', `batch_exports/${id}`);
+    const id = await api.createExport({ end_at: '2030-01-01T00:00:00+02:00' });
+    await api.call('POST', `batch_exports/${id}/pause`, { last_paused_at: '2026-01-01T00:00:00.123456Z' });
+    const before = await api.call('GET', `batch_exports/${id}`);
     expect(before.body).toMatchObject({
       end_at: '2029-12-31T22:00:00.000Z',
       paused: true,
       last_paused_at: '2026-01-01T00:00:00.123Z',
     });
-    const sent = await facade.call('PATCH', `batch_exports/${id}`, before.body);
+    const sent = await api.call('PATCH', `batch_exports/${id}`, before.body);
     expect([sent.status, sent.text]).toEqual([200, before.text]);
-    expect((await facade.call('GET', `batch_exports/${id}`)).text).toBe(before.text);
-    const { rows } = await facade.database.pool.query(
+    expect((await api.call('GET', `batch_exports/${id}`)).text).toBe(before.text);
+    const { rows } = await api.database.pool.query(
       `select status from exportd.commands where batch_export_id = $1 and name = 'update'`,
       [id],
     );
@@ -124,32 +131,32 @@ describe('a batch export', () => {
   });
 
   it('is shown with the members of its config that its version was stored without', async () => {
-    const id = await facade.createExport();
-    await facade.database.pool.query(
+    const id = await api.createExport();
+    await api.database.pool.query(
       `update exportd.destination_configs set config = config - array['filters', 'on_bad_row', 'role_arn']
        where batch_export_id = $1`,
       [id],
     );
-    const shown = await facade.call('GET', `batch_exports/${id}`);
+    const shown = await api.call('GET', `batch_exports/${id}`);
     expect(config(shown)).toMatchObject(defaultConfig);
-    const sent = await facade.call('PATCH', `batch_exports/${id}`, shown.body);
+    const sent = await api.call('PATCH', `batch_exports/${id}`, shown.body);
     expect(sent.text).toBe(shown.text);
     expect(await storedSecrets(id)).toHaveLength(1);
   });
 
   it('takes regular expressions that are none in JavaScript', async () => {
     const filters = [{ type: 'event', key: 'plan', operator: 'regex', value: ['(?i)^pro', '[[:<:]]team'] }];
-    const id = await facade.createExport();
-    const patched = await facade.call('PATCH', `batch_exports/${id}`, {
+    const id = await api.createExport();
+    const patched = await api.call('PATCH', `batch_exports/${id}`, {
       destination: { config: { filters } },
     });
     expect([patched.status, config(patched).filters]).toEqual([200, filters]);
   });
 
   it('cannot keep a compression that a new file format does not have', async () => {
-    const id = await facade.createExport();
+    const id = await api.createExport();
     const patch = (members: object) =>
-      facade.call('PATCH', `batch_exports/${id}`, { destination: { config: members } });
+      api.call('PATCH', `batch_exports/${id}`, { destination: { config: members } });
     const parquet = await patch({ file_format: 'Parquet', compression: 'snappy' });
     expect([parquet.status, config(parquet).compression]).toEqual([200, 'snappy']);
     const csv = await patch({ file_format: 'CSV' });
@@ -169,8 +176,8 @@ describe('a batch export', () => {
 
   it('is refused where another one writes the same keys, which is named within its project alone', async () => {
     const body = exportBody();
-    const first = await facade.call('POST', 'batch_exports/', body);
-    const second = await facade.call('POST', 'batch_exports/', body);
+    const first = await api.call('POST', 'batch_exports/', body);
+    const second = await api.call('POST', 'batch_exports/', body);
     expect([second.status, second.body]).toEqual([
       400,
       {
@@ -180,9 +187,9 @@ describe('a batch export', () => {
         detail: `The batch export ${String(first.body.id)} writes the same keys to this bucket; give this one a prefix of its own.`,
       },
     ]);
-    const { key } = await facade.newKey(facade.otherProjectId);
-    const path = `/api/environments/${facade.otherProjectId}/batch_exports/`;
-    const elsewhere = await facade.call('POST', path, body, { authorization: `Bearer ${key}` });
+    const { key } = await api.newKey(api.otherProjectId);
+    const path = `/api/environments/${api.otherProjectId}/batch_exports/`;
+    const elsewhere = await api.call('POST', path, body, { authorization: `Bearer ${key}` });
     expect([elsewhere.status, elsewhere.body.detail]).toEqual([
       400,
       'A batch export of another project writes the same keys to this bucket; give this one a prefix of its own.',
@@ -190,41 +197,41 @@ describe('a batch export', () => {
   });
 
   it('keeps its secrets and the rest of its config when a PATCH changes one member', async () => {
-    const id = await facade.createExport();
-    const before = await facade.call('GET', `batch_exports/${id}`);
-    const patched = await facade.call('PATCH', `batch_exports/${id}`, {
+    const id = await api.createExport();
+    const before = await api.call('GET', `batch_exports/${id}`);
+    const patched = await api.call('PATCH', `batch_exports/${id}`, {
       team_id: 99,
       destination: { type: 'S3', config: { prefix: 'elsewhere' } },
     });
     expect(patched.status).toBe(200);
     expect(config(patched)).toEqual({ ...config(before), prefix: 'elsewhere' });
-    expect(patched.body.team_id).toBe(facade.projectId);
+    expect(patched.body.team_id).toBe(api.projectId);
     const [first, second] = await storedSecrets(id);
     expect(second).toEqual({ version: 2, secrets: first?.secrets });
   });
 
   it('keeps what an update that is still under way changed when another one follows', async () => {
-    const id = await facade.createExport();
+    const id = await api.createExport();
     const patch = (members: object) =>
-      facade.call('PATCH', `batch_exports/${id}`, { destination: { config: members } });
-    facade.mode = 'elsewhere';
+      api.call('PATCH', `batch_exports/${id}`, { destination: { config: members } });
+    api.mode = 'elsewhere';
     const pending = patch({ prefix: 'first' });
     // Once its command is stored it is under way.
     await until(async () => {
-      const { rows } = await facade.database.pool.query(
+      const { rows } = await api.database.pool.query(
         `select from exportd.commands where batch_export_id = $1 and name = 'update'`,
         [id],
       );
       return rows.length === 1;
     }, 'the first update is stored');
-    facade.mode = 'decide';
+    api.mode = 'decide';
     const second = await patch({ region: 'eu-central-1' });
     expect((await pending).status).toBe(200);
     expect(config(second)).toMatchObject({ prefix: 'first', region: 'eu-central-1' });
   });
 
   it('follows absent, null and values that depend on each other', async () => {
-    const id = await facade.createExport({
+    const id = await api.createExport({
       interval: 'week',
       timezone: 'Europe/Berlin',
       offset_hour: 3,
@@ -233,9 +240,9 @@ describe('a batch export', () => {
       start_at: '2026-01-01T00:00:00Z',
     });
     const patch = async (members: object) => {
-      const answer = await facade.call('PATCH', `batch_exports/${id}`, members);
-      expect(answer.status).toBe(200);
-      return answer.body;
+      const response = await api.call('PATCH', `batch_exports/${id}`, members);
+      expect(response.status).toBe(200);
+      return response.body;
     };
     expect(await patch({ name: 'Renamed' })).toMatchObject({
       name: 'Renamed',
@@ -251,30 +258,30 @@ describe('a batch export', () => {
   });
 
   it('is paused and unpaused by PATCH as by the endpoints', async () => {
-    const id = await facade.createExport();
-    const paused = await facade.call('PATCH', `batch_exports/${id}`, { paused: true });
+    const id = await api.createExport();
+    const paused = await api.call('PATCH', `batch_exports/${id}`, { paused: true });
     expect(paused.body).toMatchObject({ paused: true, last_paused_at: expect.any(String) });
-    const again = await facade.call('POST', `batch_exports/${id}/pause`);
+    const again = await api.call('POST', `batch_exports/${id}/pause`);
     expect([again.status, again.text]).toEqual([200, '']);
-    expect((await facade.call('GET', `batch_exports/${id}`)).text).toBe(paused.text);
-    const unpaused = await facade.call('PATCH', `batch_exports/${id}`, { paused: null });
+    expect((await api.call('GET', `batch_exports/${id}`)).text).toBe(paused.text);
+    const unpaused = await api.call('PATCH', `batch_exports/${id}`, { paused: null });
     expect(unpaused.body.paused).toBe(false);
   });
 
   it('is gone after DELETE, with everything below it', async () => {
-    const id = await facade.createExport();
-    const deleted = await facade.call('DELETE', `batch_exports/${id}/`);
+    const id = await api.createExport();
+    const deleted = await api.call('DELETE', `batch_exports/${id}/`);
     expect([deleted.status, deleted.text]).toEqual([204, '']);
     for (const path of ['', '/logs', '/runs', '/backfills'])
-      expect((await facade.call('GET', `batch_exports/${id}${path}`)).status).toBe(404);
-    expect((await facade.call('DELETE', `batch_exports/${id}`)).status).toBe(404);
-    expect((await facade.call('POST', `batch_exports/${id}/pause`)).status).toBe(404);
+      expect((await api.call('GET', `batch_exports/${id}${path}`)).status).toBe(404);
+    expect((await api.call('DELETE', `batch_exports/${id}`)).status).toBe(404);
+    expect((await api.call('POST', `batch_exports/${id}/pause`)).status).toBe(404);
   });
 });
 
 describe('the list of batch exports', () => {
   it('is paged, newest first, with absolute addresses', async () => {
-    const other = await openFacade({ EXPORTD_BASE_URL: 'https://exports.example.com/' });
+    const other = await openApiHarness({ EXPORTD_BASE_URL: 'https://exports.example.com/' });
     try {
       const names = ['one', 'two', 'three'];
       for (const name of names) await other.createExport({ name });

@@ -2,21 +2,21 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import type { AccessLevel } from '../../src/http/dashboards/access_levels.ts';
 import { until } from '../setup/until.ts';
-import { newUser, type DashboardUser } from './dashboard_users.ts';
-import { openFacade, type Facade } from './facade.ts';
+import { createDashboardUser, type DashboardUser } from './dashboard_users.ts';
+import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 let creator: DashboardUser;
 let grace: DashboardUser;
 beforeAll(async () => {
-  facade = await openFacade();
-  creator = await newUser(facade, 'creator');
-  grace = await newUser(facade, 'grace');
+  api = await openApiHarness();
+  creator = await createDashboardUser(api, 'creator');
+  grace = await createDashboardUser(api, 'grace');
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
-const create = async (members: Readonly<Record<string, unknown>>): Promise<string> => {
-  const { status, body } = await creator.call('POST', 'dashboards', { name: 'Subject', ...members });
+const create = async (fields: Readonly<Record<string, unknown>>): Promise<string> => {
+  const { status, body } = await creator.call('POST', 'dashboards', { name: 'Subject', ...fields });
   expect(status).toBe(201);
   return `dashboards/${String(body.id)}`;
 };
@@ -66,29 +66,31 @@ const denied = (held: AccessLevel, needed: AccessLevel, attr: string | null) => 
 });
 
 /** What who holds a level is answered: to a change of the dashboard, and to one of a member for managers alone. */
-const answers: Readonly<Record<AccessLevel, { edited: object; managed: (member: string) => object }>> = {
+const expectedResponses: Readonly<
+  Record<AccessLevel, { edited: object; managed: (field: string) => object }>
+> = {
   none: { edited: notFound, managed: () => notFound },
   viewer: {
     edited: denied('viewer', 'editor', null),
     managed: () => denied('viewer', 'editor', null),
   },
-  editor: { edited: changed, managed: (member) => denied('editor', 'manager', member) },
+  editor: { edited: changed, managed: (field) => denied('editor', 'manager', field) },
   manager: { edited: changed, managed: () => changed },
 };
 
-describe.each(levels)('a user, %s,', (_, members, named, level, privilege) => {
-  const subject = () => create({ ...members, ...(named ? forGrace(level) : {}) });
-  const sees = level !== 'none';
-  const edits = level === 'editor' || level === 'manager';
-  const manages = level === 'manager';
-  const refusal = sees ? 403 : 404;
+describe.each(levels)('a user, %s,', (_, fields, isCollaborator, level, privilege) => {
+  const createDashboard = () => create({ ...fields, ...(isCollaborator ? forGrace(level) : {}) });
+  const canView = level !== 'none';
+  const canEdit = level === 'editor' || level === 'manager';
+  const canManage = level === 'manager';
+  const rejectedStatus = canView ? 403 : 404;
 
   it('sees what they may see, and what they may do', async () => {
-    const path = await subject();
-    expect(await isListed(grace, path)).toBe(sees);
+    const path = await createDashboard();
+    expect(await isListed(grace, path)).toBe(canView);
     const { status, body } = await grace.call('GET', path);
-    expect(status).toBe(sees ? 200 : 404);
-    expect(sees ? [body.user_access_level, body.effective_privilege_level] : [level, privilege]).toEqual([
+    expect(status).toBe(canView ? 200 : 404);
+    expect(canView ? [body.user_access_level, body.effective_privilege_level] : [level, privilege]).toEqual([
       level,
       privilege,
     ]);
@@ -97,40 +99,40 @@ describe.each(levels)('a user, %s,', (_, members, named, level, privilege) => {
   });
 
   it('changes what they may change', async () => {
-    const path = await subject();
+    const path = await createDashboard();
     const renamed = await grace.call('PATCH', path, { name: 'Renamed', pinned: true });
-    expect(renamed).toMatchObject(answers[level].edited);
+    expect(renamed).toMatchObject(expectedResponses[level].edited);
     const { body } = await creator.call('GET', path);
-    expect([body.name, body.pinned]).toEqual(edits ? ['Renamed', true] : ['Subject', false]);
+    expect([body.name, body.pinned]).toEqual(canEdit ? ['Renamed', true] : ['Subject', false]);
   });
 
   it.each([
     ['restriction_level', (now: unknown) => (now === 37 ? 21 : 37)],
     ['default_access_level', (now: unknown) => (now === 'viewer' ? 'editor' : 'viewer')],
     ['access_controls', () => []],
-  ] as const)('changes %s as a manager alone', async (member, another) => {
-    const path = await subject();
+  ] as const)('changes %s as a manager alone', async (field, another) => {
+    const path = await createDashboard();
     const { body: before } = await creator.call('GET', path);
     const wanted =
-      member === 'access_controls' && !named
+      field === 'access_controls' && !isCollaborator
         ? [{ user: grace.uuid, access_level: 'viewer' }]
-        : another(before[member]);
-    const answer = await grace.call('PATCH', path, { name: 'With more', [member]: wanted });
-    expect(answer).toMatchObject(answers[level].managed(member));
+        : another(before[field]);
+    const response = await grace.call('PATCH', path, { name: 'With more', [field]: wanted });
+    expect(response).toMatchObject(expectedResponses[level].managed(field));
     const { body: after } = await creator.call('GET', path);
     // All or nothing: what an editor might have changed did not change either.
-    expect(manages ? { ...after, name: 'Subject' } : after).toMatchObject(
-      manages ? { [member]: wanted } : before,
+    expect(canManage ? { ...after, name: 'Subject' } : after).toMatchObject(
+      canManage ? { [field]: wanted } : before,
     );
   });
 
   it('deletes and restores what they may change', async () => {
-    const path = await subject();
-    expect((await grace.call('DELETE', path)).status).toBe(edits ? 204 : refusal);
-    expect((await creator.call('GET', path)).status).toBe(edits ? 404 : 200);
-    if (!edits) await creator.call('DELETE', path);
-    expect((await grace.call('PATCH', path, { deleted: false })).status).toBe(edits ? 200 : refusal);
-    expect((await creator.call('GET', path)).status).toBe(edits ? 200 : 404);
+    const path = await createDashboard();
+    expect((await grace.call('DELETE', path)).status).toBe(canEdit ? 204 : rejectedStatus);
+    expect((await creator.call('GET', path)).status).toBe(canEdit ? 404 : 200);
+    if (!canEdit) await creator.call('DELETE', path);
+    expect((await grace.call('PATCH', path, { deleted: false })).status).toBe(canEdit ? 200 : rejectedStatus);
+    expect((await creator.call('GET', path)).status).toBe(canEdit ? 200 : 404);
   });
 });
 
@@ -175,7 +177,7 @@ describe('a change that waits for another', () => {
   it('is judged by what that one left', async () => {
     const path = await create(forGrace('editor'));
     const id = Number(path.split('/')[1]);
-    const { pool } = facade.database;
+    const { pool } = api.database;
     const connection = await pool.connect();
     await connection.query('begin');
     await connection.query('select from exportd.dashboards where id = $1 for update', [id]);
@@ -199,31 +201,31 @@ describe('a change that waits for another', () => {
 
 describe('a project that restricts its dashboards', () => {
   it('is stricter than they are', async () => {
-    const { pool } = facade.database;
+    const { pool } = api.database;
     const project = await createProject(pool, { name: 'Strict', dashboard_restriction_level: 37 });
-    const owner = await newUser(facade, 'owner', { projectId: project.id });
-    const member = await newUser(facade, 'member', { projectId: project.id });
+    const owner = await createDashboardUser(api, 'owner', { projectId: project.id });
+    const field = await createDashboardUser(api, 'member', { projectId: project.id });
     const below = `/api/projects/${project.id}/dashboards`;
     const { body } = await owner.call('POST', below, { name: 'Open?', restriction_level: 21 });
     expect(body).toMatchObject({ restriction_level: 21, effective_restriction_level: 37 });
     const path = `${below}/${String(body.id)}`;
-    const seen = await member.call('GET', path);
+    const seen = await field.call('GET', path);
     expect(seen.body).toMatchObject({ user_access_level: 'viewer', effective_privilege_level: 21 });
-    const refused = await member.call('PATCH', path, { name: 'x' });
+    const refused = await field.call('PATCH', path, { name: 'x' });
     expect([refused.status, refused.body.detail]).toEqual([
       403,
       expect.stringMatching(/restriction level 37/),
     ]);
-    await owner.call('PATCH', path, { access_controls: [{ user: member.id, access_level: 'editor' }] });
-    expect((await member.call('PATCH', path, { name: 'Invited' })).status).toBe(200);
+    await owner.call('PATCH', path, { access_controls: [{ user: field.id, access_level: 'editor' }] });
+    expect((await field.call('PATCH', path, { name: 'Invited' })).status).toBe(200);
   });
 });
 
 describe('the scopes of a key', () => {
   it('let it read or write dashboards, neither implying the other', async () => {
     const path = await create({});
-    const reader = await newUser(facade, 'reader', { scopes: ['dashboard:read'] });
-    const writer = await newUser(facade, 'writer', { scopes: ['dashboard:write'] });
+    const reader = await createDashboardUser(api, 'reader', { scopes: ['dashboard:read'] });
+    const writer = await createDashboardUser(api, 'writer', { scopes: ['dashboard:write'] });
     for (const [method, where, body, mayRead] of [
       ['GET', 'dashboards', undefined, true],
       ['GET', path, undefined, true],
@@ -239,29 +241,29 @@ describe('the scopes of a key', () => {
       ]);
       expect((await (mayRead ? reader : writer).call(method, where, body)).status).toBeLessThan(300);
     }
-    const nobody = await facade.call('GET', 'dashboards', undefined, { authorization: '' });
+    const nobody = await api.call('GET', 'dashboards', undefined, { authorization: '' });
     expect([nobody.status, nobody.body.type]).toEqual([401, 'authentication_error']);
   });
 
   it('are checked for queries by check_auth_for_async, which answers nothing', async () => {
-    const { pool } = facade.database;
+    const { pool } = api.database;
     const user = await createUser(pool, { email: 'query@example.com' });
-    const keyFor = async (scopes: string[], project_id = facade.projectId) =>
+    const keyFor = async (scopes: string[], project_id = api.projectId) =>
       `Bearer ${(await createKey(pool, { user_id: user.id, project_id, scopes })).key}`;
     const may = await keyFor(['query:read']);
     const mayNot = await keyFor(['batch_export:read', 'dashboard:read']);
-    const elsewhere = await keyFor(['query:read'], facade.otherProjectId);
+    const elsewhere = await keyFor(['query:read'], api.otherProjectId);
     for (const root of ['projects', 'environments'])
       for (const ending of ['', '/']) {
-        const url = `/api/${root}/${facade.projectId}/query/check_auth_for_async${ending}`;
+        const url = `/api/${root}/${api.projectId}/query/check_auth_for_async${ending}`;
         const ask = (authorization: string) =>
-          facade.call('POST', url, undefined, { authorization, 'content-type': 'application/json' });
+          api.call('POST', url, undefined, { authorization, 'content-type': 'application/json' });
         const allowed = await ask(may);
         expect([allowed.status, allowed.text]).toEqual([200, '']);
         const denied = await ask(mayNot);
         expect([denied.status, denied.body.detail]).toEqual([403, expect.stringContaining("'query:read'")]);
         expect([(await ask('')).status, (await ask(elsewhere)).status]).toEqual([401, 404]);
-        expect((await facade.call('GET', url)).status).toBe(405);
+        expect((await api.call('GET', url)).status).toBe(405);
       }
   });
 });

@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createDashboard, namesIn } from './dashboard_calls.ts';
-import { newUser } from './dashboard_users.ts';
-import { openFacade, type Facade } from './facade.ts';
+import { createDashboard, namesIn } from './dashboard_requests.ts';
+import { createDashboardUser } from './dashboard_users.ts';
+import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 beforeAll(async () => {
-  facade = await openFacade();
+  api = await openApiHarness();
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
 describe('the list of dashboards', () => {
-  let lister: Awaited<ReturnType<typeof newUser>>;
-  const root = () => `http://localhost/api/environments/${facade.otherProjectId}/dashboards/`;
+  let lister: Awaited<ReturnType<typeof createDashboardUser>>;
+  const root = () => `http://localhost/api/environments/${api.otherProjectId}/dashboards/`;
   const at = (query: string) =>
-    lister.call('GET', `/api/environments/${facade.otherProjectId}/dashboards/${query}`);
+    lister.call('GET', `/api/environments/${api.otherProjectId}/dashboards/${query}`);
 
   beforeAll(async () => {
-    lister = await newUser(facade, 'lister', { projectId: facade.otherProjectId });
+    lister = await createDashboardUser(api, 'lister', { projectId: api.otherProjectId });
     for (const [name, pinned] of [
       ['beta', false],
       ['Zeta', true],
@@ -24,7 +24,7 @@ describe('the list of dashboards', () => {
       ['alpha', false],
       ['Eta', true],
     ] as const)
-      await lister.call('POST', `/api/projects/${facade.otherProjectId}/dashboards`, { name, pinned });
+      await lister.call('POST', `/api/projects/${api.otherProjectId}/dashboards`, { name, pinned });
   });
 
   it('shows pinned ones first, then by name in any case, then by id', async () => {
@@ -42,11 +42,11 @@ describe('the list of dashboards', () => {
     ['?limit=5', ['Eta', 'Zeta', 'Alpha', 'alpha', 'beta'], null, null],
     ['?offset=4', ['beta'], null, '?limit=100'],
     ['?limit=3&offset=9', [], null, '?limit=3&offset=6'],
-  ])('is paged to the letter: %s', async (query, shown, next, previous) => {
-    const answer = await at(query);
+  ])('is paged to the letter: %s', async (query, names, next, previous) => {
+    const response = await at(query);
     const link = (part: string | null) => (part === null ? null : root() + part);
-    expect(answer.body).toMatchObject({ count: 5, next: link(next), previous: link(previous) });
-    expect(namesIn(answer)).toEqual(shown);
+    expect(response.body).toMatchObject({ count: 5, next: link(next), previous: link(previous) });
+    expect(namesIn(response)).toEqual(names);
   });
 
   it.each([
@@ -62,18 +62,18 @@ describe('the list of dashboards', () => {
   });
 
   it('takes a limit of 1000, and is the same under both roots with and without a slash', async () => {
-    const answers = [];
+    const responses = [];
     for (const project of ['environments', 'projects'])
-      for (const ending of ['', '/'])
-        answers.push(
-          await lister.call('GET', `/api/${project}/${facade.otherProjectId}/dashboards${ending}?limit=1000`),
+      for (const suffix of ['', '/'])
+        responses.push(
+          await lister.call('GET', `/api/${project}/${api.otherProjectId}/dashboards${suffix}?limit=1000`),
         );
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
   });
 
   it('holds nothing of another project, where nothing can be reached either', async () => {
-    const id = await createDashboard(facade, { name: 'Of the shop alone' });
+    const id = await createDashboard(api, { name: 'Of the shop alone' });
     expect(namesIn(await at('?limit=1000'))).not.toContain('Of the shop alone');
     for (const [method, body] of [
       ['GET', undefined],
@@ -81,10 +81,10 @@ describe('the list of dashboards', () => {
       ['PATCH', { deleted: false }],
       ['DELETE', undefined],
     ] as const) {
-      const below = `/api/projects/${facade.otherProjectId}/dashboards/${id}`;
+      const below = `/api/projects/${api.otherProjectId}/dashboards/${id}`;
       expect((await lister.call(method, below, body)).status).toBe(404);
       expect((await lister.call(method, `dashboards/${id}`, body)).status).toBe(404);
     }
-    expect((await facade.call('GET', `dashboards/${id}`)).body.name).toBe('Of the shop alone');
+    expect((await api.call('GET', `dashboards/${id}`)).body.name).toBe('Of the shop alone');
   });
 });

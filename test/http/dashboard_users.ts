@@ -1,6 +1,6 @@
 import { createKey, createUser } from '../../src/http/accounts.ts';
 import { scopes, type Scope } from '../../src/http/api_keys.ts';
-import type { Answer, Facade } from './facade.ts';
+import type { ApiResponse, ApiHarness } from './api_harness.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
@@ -9,25 +9,25 @@ export interface DashboardUser {
   readonly id: number;
   readonly uuid: string;
   /** Sends a request with this user's key; `path` below the project when it does not begin with `/`. */
-  call(method: Method, path: string, body?: unknown): Promise<Answer>;
+  call(method: Method, path: string, body?: unknown): Promise<ApiResponse>;
 }
 
 /** Makes a user with a key for the project, or for another one. */
-export async function newUser(
-  facade: Facade,
+export async function createDashboardUser(
+  api: ApiHarness,
   name: string,
   more: { readonly projectId?: number; readonly scopes?: readonly Scope[] } = {},
 ): Promise<DashboardUser> {
-  const { pool } = facade.database;
+  const { pool } = api.database;
   const user = await createUser(pool, { email: `${name}@example.com`, first_name: name });
   const { key } = await createKey(pool, {
     user_id: user.id,
-    project_id: more.projectId ?? facade.projectId,
+    project_id: more.projectId ?? api.projectId,
     scopes: more.scopes ?? scopes,
   });
   return {
     id: user.id,
     uuid: user.uuid,
-    call: (method, path, body) => facade.call(method, path, body, { authorization: `Bearer ${key}` }),
+    call: (method, path, body) => api.call(method, path, body, { authorization: `Bearer ${key}` }),
   };
 }

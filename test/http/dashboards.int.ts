@@ -1,19 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createDashboard, namesIn } from './dashboard_calls.ts';
-import { newUser } from './dashboard_users.ts';
-import { openFacade, type Facade } from './facade.ts';
+import { createDashboard, namesIn } from './dashboard_requests.ts';
+import { createDashboardUser } from './dashboard_users.ts';
+import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 beforeAll(async () => {
-  facade = await openFacade();
+  api = await openApiHarness();
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
-const create = (members: Readonly<Record<string, unknown>>): Promise<number> =>
-  createDashboard(facade, members);
+const create = (members: Readonly<Record<string, unknown>>): Promise<number> => createDashboard(api, members);
 
 const ada = () => ({
-  id: facade.userId,
+  id: api.userId,
   uuid: expect.stringMatching(/^[0-9a-f-]{36}$/),
   distinct_id: expect.any(String),
   first_name: 'Ada',
@@ -26,11 +25,11 @@ const ada = () => ({
 
 describe('a dashboard', () => {
   it('has every member of the interface, in a list and alone', async () => {
-    const created = await facade.call('POST', 'dashboards/', { name: 'Every member' });
+    const created = await api.call('POST', 'dashboards/', { name: 'Every member' });
     const { id } = created.body;
     expect(created.status).toBe(201);
     expect(created.headers.location).toBe(
-      `http://localhost/api/environments/${facade.projectId}/dashboards/${String(id)}/`,
+      `http://localhost/api/environments/${api.projectId}/dashboards/${String(id)}/`,
     );
     const members = {
       id: expect.any(Number),
@@ -48,11 +47,11 @@ describe('a dashboard', () => {
       effective_privilege_level: 37,
       user_access_level: 'manager',
     };
-    const list = await facade.call('GET', 'dashboards');
+    const list = await api.call('GET', 'dashboards');
     expect((list.body.results as { id: number }[]).find((one) => one.id === id)).toStrictEqual(members);
     const detail = { ...members, default_access_level: 'editor', access_controls: [] };
     expect(created.body).toStrictEqual(detail);
-    const alone = await facade.call('GET', `dashboards/${String(id)}/`);
+    const alone = await api.call('GET', `dashboards/${String(id)}/`);
     expect([alone.status, alone.body]).toStrictEqual([200, detail]);
   });
 
@@ -66,7 +65,7 @@ describe('a dashboard', () => {
       default_access_level: 'viewer',
     });
     const path = `dashboards/${id}`;
-    const renamed = await facade.call('PATCH', path, { name: 'Sales of shoes' });
+    const renamed = await api.call('PATCH', path, { name: 'Sales of shoes' });
     expect([renamed.status, renamed.body]).toMatchObject([
       200,
       {
@@ -79,7 +78,7 @@ describe('a dashboard', () => {
         default_access_level: 'viewer',
       },
     ]);
-    const reset = await facade.call('PATCH', path, {
+    const reset = await api.call('PATCH', path, {
       description: null,
       pinned: null,
       tags: null,
@@ -96,33 +95,33 @@ describe('a dashboard', () => {
       default_access_level: 'editor',
       access_controls: [],
     });
-    expect((await facade.call('GET', path)).body).toEqual(reset.body);
+    expect((await api.call('GET', path)).body).toEqual(reset.body);
   });
 
   it('can be sent back as it was answered, which changes nothing', async () => {
     const id = await create({ name: 'Sent back', tags: ['a'], restriction_level: 37 });
-    const { body } = await facade.call('GET', `dashboards/${id}`);
-    const again = await facade.call('PATCH', `dashboards/${id}`, body);
+    const { body } = await api.call('GET', `dashboards/${id}`);
+    const again = await api.call('PATCH', `dashboards/${id}`, body);
     expect([again.status, again.body]).toEqual([200, body]);
-    const copy = await facade.call('POST', 'dashboards', body);
+    const copy = await api.call('POST', 'dashboards', body);
     expect(copy.status).toBe(201);
     expect(copy.body.id).not.toBe(id);
   });
 
   it('has no creator any more when its user is gone', async () => {
-    const { pool } = facade.database;
-    const grace = await newUser(facade, 'gone');
+    const { pool } = api.database;
+    const grace = await createDashboardUser(api, 'gone');
     const { body } = await grace.call('POST', 'dashboards', { name: 'An orphan' });
     await pool.query('delete from exportd.api_keys where user_id = $1', [grace.id]);
     await pool.query('delete from exportd.users where id = $1', [grace.id]);
-    const orphan = await facade.call('GET', `dashboards/${String(body.id)}`);
+    const orphan = await api.call('GET', `dashboards/${String(body.id)}`);
     expect(orphan.body).toMatchObject({ created_by: null, user_access_level: 'editor' });
   });
 
   it('is gone when it was deleted, until it is restored', async () => {
     const id = await create({ name: 'Ephemeral' });
     const path = `dashboards/${id}`;
-    const gone = await facade.call('DELETE', path);
+    const gone = await api.call('DELETE', path);
     expect([gone.status, gone.text]).toEqual([204, '']);
     for (const [method, body] of [
       ['GET', undefined],
@@ -130,15 +129,15 @@ describe('a dashboard', () => {
       ['PATCH', { name: 'Still there?' }],
       ['PATCH', { deleted: true }],
     ] as const)
-      expect((await facade.call(method, path, body)).status).toBe(404);
-    expect(namesIn(await facade.call('GET', 'dashboards'))).not.toContain('Ephemeral');
+      expect((await api.call(method, path, body)).status).toBe(404);
+    expect(namesIn(await api.call('GET', 'dashboards'))).not.toContain('Ephemeral');
 
-    const restored = await facade.call('PATCH', path, { deleted: false });
+    const restored = await api.call('PATCH', path, { deleted: false });
     expect([restored.status, restored.body]).toMatchObject([200, { name: 'Ephemeral', deleted: false }]);
-    expect(namesIn(await facade.call('GET', 'dashboards'))).toContain('Ephemeral');
-    const deleted = await facade.call('PATCH', path, { deleted: true });
+    expect(namesIn(await api.call('GET', 'dashboards'))).toContain('Ephemeral');
+    const deleted = await api.call('PATCH', path, { deleted: true });
     expect([deleted.status, deleted.body]).toMatchObject([200, { deleted: true }]);
-    expect((await facade.call('GET', path)).status).toBe(404);
+    expect((await api.call('GET', path)).status).toBe(404);
   });
 });
 
@@ -185,28 +184,28 @@ const refused: readonly Refused[] = [
 describe('a request', () => {
   it.each(refused)('is refused for %s', async (_, members, attr, words) => {
     const id = await create({ name: 'Unchanged' });
-    const before = await facade.call('GET', `dashboards/${id}`);
+    const before = await api.call('GET', `dashboards/${id}`);
     for (const answer of [
-      await facade.call('POST', 'dashboards', { name: 'Refused', ...members }),
-      await facade.call('PATCH', `dashboards/${id}`, members),
+      await api.call('POST', 'dashboards', { name: 'Refused', ...members }),
+      await api.call('PATCH', `dashboards/${id}`, members),
     ]) {
       expect([answer.status, answer.body]).toMatchObject([400, { type: 'validation_error', attr }]);
       expect(answer.body.detail).toMatch(words);
     }
-    expect((await facade.call('GET', `dashboards/${id}`)).body).toEqual(before.body);
-    expect(namesIn(await facade.call('GET', 'dashboards?limit=1000'))).not.toContain('Refused');
+    expect((await api.call('GET', `dashboards/${id}`)).body).toEqual(before.body);
+    expect(namesIn(await api.call('GET', 'dashboards?limit=1000'))).not.toContain('Refused');
   });
 
   it('that creates needs a name', async () => {
-    const { status, body } = await facade.call('POST', 'dashboards', {});
+    const { status, body } = await api.call('POST', 'dashboards', {});
     expect([status, body]).toMatchObject([400, { code: 'required', attr: 'name' }]);
   });
 
   it.each(['0', '01', '1e1', 'x', '2147483648', '99999999999'])('for the id %s finds nothing', async (id) => {
     const statuses = [
-      await facade.call('GET', `dashboards/${id}`),
-      await facade.call('PATCH', `dashboards/${id}`, {}),
-      await facade.call('DELETE', `dashboards/${id}`),
+      await api.call('GET', `dashboards/${id}`),
+      await api.call('PATCH', `dashboards/${id}`, {}),
+      await api.call('DELETE', `dashboards/${id}`),
     ].map(({ status }) => status);
     expect(statuses).toEqual([404, 404, 404]);
   });
@@ -214,7 +213,7 @@ describe('a request', () => {
 
 describe('OpenAPI', () => {
   it('has the operations, and every member of a dashboard with its type', async () => {
-    const { text } = await facade.call('GET', '/api/schema');
+    const { text } = await api.call('GET', '/api/schema');
     const { paths, components } = JSON.parse(text) as {
       paths: Record<string, Record<string, { parameters: { name: string; schema: object }[] }>>;
       components: { schemas: Record<string, { required: string[]; properties: Record<string, object> }> };

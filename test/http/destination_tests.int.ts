@@ -2,33 +2,39 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { configOf } from '../destination/s3/bucket_requests.ts';
-import { exportBody, openFacade, plantedSecrets, type Answer, type Facade } from './facade.ts';
+import {
+  exportBody,
+  openApiHarness,
+  plantedSecrets,
+  type ApiResponse,
+  type ApiHarness,
+} from './api_harness.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 let bucket: TestBucket;
 beforeAll(async () => {
   bucket = await createBucket();
-  facade = await openFacade({
+  api = await openApiHarness({
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
-    EXPORTD_DESTINATION_TEST_TIMEOUT_MS: '60000',
+    EXPORTD_DESTINATION_TEST_TIMEOUT: '60s',
   });
 });
 beforeEach(() => {
-  facade.mode = 'decide';
+  api.mode = 'decide';
 });
 afterAll(async () => {
-  await facade.close();
+  await api.close();
   bucket.client.destroy();
 });
 
 const destination = (more: object = {}) => ({ type: 'S3', config: configOf(bucket, more) });
 /** A destination that nothing is to be asked of. */
-const unreached = (more: object = {}) => ({
+const unreachable = (more: object = {}) => ({
   type: 'S3',
   config: { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports', ...more },
 });
 const names = ['bucket', 'write', 'read back', 'conditional write', 'multipart list parts', 'delete'];
-const statuses = ({ body }: Answer) =>
+const statuses = ({ body }: ApiResponse) =>
   (body.steps as { name: string; result: { status: string } }[]).map(({ name, result }) => [
     name,
     result.status,
@@ -36,7 +42,7 @@ const statuses = ({ body }: Answer) =>
 const passed = names.map((name) => [name, 'Passed']);
 
 async function storedRows(): Promise<string> {
-  const { rows } = await facade.database.pool.query<{ row: string }>(
+  const { rows } = await api.database.pool.query<{ row: string }>(
     `select t::text as row from exportd.destination_tests t union all select e::text from exportd.journal_events e
      union all select c::text from exportd.commands c`,
   );
@@ -46,9 +52,9 @@ async function storedRows(): Promise<string> {
 describe('the test of a destination that no export has yet', () => {
   it('answers every step, and stores nothing', async () => {
     const before = await storedRows();
-    const answer = await facade.call('POST', 'batch_exports/test/', { destination: destination() });
-    expect(answer.status).toBe(200);
-    expect(answer.body).toEqual({
+    const response = await api.call('POST', 'batch_exports/test/', { destination: destination() });
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual({
       steps: names.map((name) => ({
         name,
         description: expect.any(String),
@@ -56,56 +62,58 @@ describe('the test of a destination that no export has yet', () => {
       })),
     });
     expect(await storedRows()).toBe(before);
-    expect((await facade.call('GET', 'batch_exports/')).body.count).toBe(0);
+    expect((await api.call('GET', 'batch_exports/')).body.count).toBe(0);
   });
 
   it('is also there below /api/projects', async () => {
-    const path = `/api/projects/${facade.projectId}/batch_exports/test/`;
-    const answer = await facade.call('POST', path, {
+    const path = `/api/projects/${api.projectId}/batch_exports/test/`;
+    const response = await api.call('POST', path, {
       name: 'New',
       interval: 'day',
       destination: destination(),
     });
-    expect(statuses(answer)).toEqual(passed);
+    expect(statuses(response)).toEqual(passed);
   });
 
   it('says which step failed and why, and repeats no secret', async () => {
-    const answer = await facade.call('POST', 'batch_exports/test/', {
+    const response = await api.call('POST', 'batch_exports/test/', {
       destination: destination(plantedSecrets),
     });
-    expect(statuses(answer)).toEqual(names.map((name, at) => [name, at === 0 ? 'Failed' : 'Skipped']));
-    for (const secret of Object.values(plantedSecrets)) expect(answer.text).not.toContain(secret);
+    expect(statuses(response)).toEqual(names.map((name, at) => [name, at === 0 ? 'Failed' : 'Skipped']));
+    for (const secret of Object.values(plantedSecrets)) expect(response.text).not.toContain(secret);
   });
 
   it.each([
     [{ destination: { type: 'FTP' } }, 'destination__type'],
-    [{ destination: unreached({ prefix: '../up' }) }, 'destination__config__prefix'],
-    [{ destination: unreached({ hello: 1 }) }, 'destination__config__hello'],
+    [{ destination: unreachable({ prefix: '../up' }) }, 'destination__config__prefix'],
+    [{ destination: unreachable({ hello: 1 }) }, 'destination__config__hello'],
     [
-      { model: 'persons', destination: unreached({ include_events: ['a'] }) },
+      { model: 'persons', destination: unreachable({ include_events: ['a'] }) },
       'destination__config__include_events',
     ],
     [
       {
-        destination: unreached({ filters: [{ type: 'event', key: 'plan', operator: 'regex', value: '(' }] }),
+        destination: unreachable({
+          filters: [{ type: 'event', key: 'plan', operator: 'regex', value: '(' }],
+        }),
       },
       'destination__config__filters',
     ],
     [{}, 'destination'],
-    [{ destination: unreached(), colour: 1 }, 'colour'],
+    [{ destination: unreachable(), colour: 1 }, 'colour'],
   ])('refuses %j for %s before anything is asked of a server', async (body, attr) => {
-    const answer = await facade.call('POST', 'batch_exports/test/', body);
-    expect([answer.status, answer.body.attr]).toEqual([400, attr]);
+    const response = await api.call('POST', 'batch_exports/test/', body);
+    expect([response.status, response.body.attr]).toEqual([400, attr]);
   });
 });
 
 describe("the test of an export's destination", () => {
   it('uses the stored config with its secrets, and what is given in place of its members', async () => {
     const prefix = randomUUID();
-    const id = await facade.createExport({ destination: destination({ prefix }) });
-    expect(statuses(await facade.call('POST', `batch_exports/${id}/test/`))).toEqual(passed);
-    const before = await facade.call('GET', `batch_exports/${id}`);
-    const elsewhere = await facade.call('POST', `batch_exports/${id}/test/`, {
+    const id = await api.createExport({ destination: destination({ prefix }) });
+    expect(statuses(await api.call('POST', `batch_exports/${id}/test/`))).toEqual(passed);
+    const before = await api.call('GET', `batch_exports/${id}`);
+    const elsewhere = await api.call('POST', `batch_exports/${id}/test/`, {
       destination: { config: { bucket_name: 'there-is-none' } },
     });
     expect(elsewhere.body).toMatchObject({
@@ -118,36 +126,36 @@ describe("the test of an export's destination", () => {
         {},
       ],
     });
-    const wrong = await facade.call('POST', `batch_exports/${id}/test/`, {
+    const wrong = await api.call('POST', `batch_exports/${id}/test/`, {
       destination: { config: { aws_secret_access_key: 'wrong' } },
     });
     expect(statuses(wrong)[0]).toEqual(['bucket', 'Failed']);
-    expect((await facade.call('GET', `batch_exports/${id}`)).text).toBe(before.text);
-    expect(statuses(await facade.call('POST', `batch_exports/${id}/test/`, {}))).toEqual(passed);
+    expect((await api.call('GET', `batch_exports/${id}`)).text).toBe(before.text);
+    expect(statuses(await api.call('POST', `batch_exports/${id}/test/`, {}))).toEqual(passed);
   });
 
   it('refuses another type, and a config that could not be stored', async () => {
-    const id = await facade.createExport();
+    const id = await api.createExport();
     const path = `batch_exports/${id}/test/`;
-    const type = await facade.call('POST', path, { destination: { type: 'BigQuery' } });
+    const type = await api.call('POST', path, { destination: { type: 'BigQuery' } });
     expect([type.status, type.body.attr]).toEqual([400, 'destination__type']);
-    const config = await facade.call('POST', path, { destination: { config: { region: 5 } } });
+    const config = await api.call('POST', path, { destination: { config: { region: 5 } } });
     expect([config.status, config.body.attr]).toEqual([400, 'destination__config__region']);
   });
 
   it('needs the right to write, and an export of the project', async () => {
-    const id = await facade.createExport();
-    const { key } = await facade.newKey(facade.projectId, ['batch_export:read']);
+    const id = await api.createExport();
+    const { key } = await api.newKey(api.projectId, ['batch_export:read']);
     for (const path of ['batch_exports/test/', `batch_exports/${id}/test/`]) {
-      const answer = await facade.call('POST', path, exportBody(), { authorization: `Bearer ${key}` });
-      expect(answer.status).toBe(403);
+      const response = await api.call('POST', path, exportBody(), { authorization: `Bearer ${key}` });
+      expect(response.status).toBe(403);
     }
-    const missing = await facade.call('POST', `batch_exports/${randomUUID()}/test/`, {});
+    const missing = await api.call('POST', `batch_exports/${randomUUID()}/test/`, {});
     expect(missing.status).toBe(404);
-    const { key: otherKey } = await facade.newKey(facade.otherProjectId);
-    const foreign = await facade.call(
+    const { key: otherKey } = await api.newKey(api.otherProjectId);
+    const foreign = await api.call(
       'POST',
-      `/api/environments/${facade.otherProjectId}/batch_exports/${id}/test/`,
+      `/api/environments/${api.otherProjectId}/batch_exports/${id}/test/`,
       {},
       { authorization: `Bearer ${otherKey}` },
     );
@@ -160,23 +168,23 @@ describe('a test that cannot be carried out', () => {
     ['unreachable', 'temporal_unreachable', 'scheduler cannot be reached'],
     ['silent', 'not_tested', 'No worker'],
   ] as const)('is 503 while Temporal is %s, and its config is removed', async (mode, code, words) => {
-    facade.mode = mode;
-    const answer = await facade.call('POST', 'batch_exports/test/', { destination: destination() });
-    expect([answer.status, answer.body.type, answer.body.code]).toEqual([503, 'unavailable', code]);
-    expect(answer.body.detail).toContain(words);
-    expect(answer.headers['retry-after']).toBe('5');
-    const { rows } = await facade.database.pool.query('select from exportd.destination_tests');
+    api.mode = mode;
+    const response = await api.call('POST', 'batch_exports/test/', { destination: destination() });
+    expect([response.status, response.body.type, response.body.code]).toEqual([503, 'unavailable', code]);
+    expect(response.body.detail).toContain(words);
+    expect(response.headers['retry-after']).toBe('5');
+    const { rows } = await api.database.pool.query('select from exportd.destination_tests');
     expect(rows).toHaveLength(0);
   });
 
   it('leaves a config behind for an hour at most', async () => {
-    await facade.database.pool.query(
+    await api.database.pool.query(
       `insert into exportd.destination_tests (id, owner_id, destination_type, config, secrets, created_at)
        select gen_random_uuid(), gen_random_uuid(), 'S3', '{}', '{}', clock_timestamp() - age
        from unnest(array[interval '59 minutes', interval '61 minutes']) as age`,
     );
-    await facade.call('POST', 'batch_exports/test/', { destination: destination() });
-    const { rows } = await facade.database.pool.query('select from exportd.destination_tests');
+    await api.call('POST', 'batch_exports/test/', { destination: destination() });
+    const { rows } = await api.database.pool.query('select from exportd.destination_tests');
     expect(rows).toHaveLength(1);
   });
 });

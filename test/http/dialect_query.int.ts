@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { exportBody, openFacade, type Facade } from './facade.ts';
+import { exportBody, openApiHarness, type ApiHarness } from './api_harness.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 beforeAll(async () => {
-  facade = await openFacade();
+  api = await openApiHarness();
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
 const create = (dialect_query: string, model = 'events') =>
-  facade.call('POST', 'batch_exports/', exportBody({ model, dialect_query }));
+  api.call('POST', 'batch_exports/', exportBody({ model, dialect_query }));
 const versionsOf = async (id: string): Promise<number> =>
   (
-    await facade.database.pool.query<{ version: number }>(
+    await api.database.pool.query<{ version: number }>(
       'select max(version) as version from exportd.destination_configs where batch_export_id = $1',
       [id],
     )
@@ -41,7 +41,7 @@ describe('the query of a batch export', () => {
     ]);
     // An answer that is sent back changes nothing.
     const path = `batch_exports/${String(body.id)}/`;
-    const again = await facade.call('PATCH', path, body);
+    const again = await api.call('PATCH', path, body);
     expect([again.status, again.body.schema, await versionsOf(String(body.id))]).toEqual([
       200,
       body.schema,
@@ -50,14 +50,14 @@ describe('the query of a batch export', () => {
   });
 
   it('is changed and taken away, each time for the runs that are opened from then on', async () => {
-    const id = await facade.createExport();
+    const id = await api.createExport();
     const path = `batch_exports/${id}/`;
     const patch = async (body: object) => {
-      const answer = await facade.call('PATCH', path, body);
-      const schema = answer.body.schema as { fields: readonly { alias: string }[] } | null;
-      return [answer.status, schema?.fields.map(({ alias }) => alias) ?? null, await versionsOf(id)];
+      const response = await api.call('PATCH', path, body);
+      const schema = response.body.schema as { fields: readonly { alias: string }[] } | null;
+      return [response.status, schema?.fields.map(({ alias }) => alias) ?? null, await versionsOf(id)];
     };
-    expect((await facade.call('GET', path)).body).toMatchObject({ dialect_query: null, schema: null });
+    expect((await api.call('GET', path)).body).toMatchObject({ dialect_query: null, schema: null });
     expect(await patch({ dialect_query: 'select distinct_id from events' })).toEqual([
       200,
       ['distinct_id'],
@@ -78,7 +78,7 @@ describe('the query of a batch export', () => {
     ]);
     expect(await patch({ dialect_query: null })).toEqual([200, null, 5]);
     expect(await patch({ dialect_query: '' })).toEqual([200, null, 5]);
-    const dryRun = await facade.call('POST', `${path}backfill/`, {
+    const dryRun = await api.call('POST', `${path}backfill/`, {
       dry_run: true,
       start_at: '2026-11-01T00:00:00Z',
       end_at: '2026-11-01T00:01:00Z',
@@ -87,14 +87,14 @@ describe('the query of a batch export', () => {
   });
 
   it('counts in a dry run what it leaves', async () => {
-    await facade.database.pool.query(
+    await api.database.pool.query(
       `insert into public.events (team_id, uuid, event, distinct_id, timestamp, inserted_at)
        select $1, gen_random_uuid(), case when n < 4 then 'bought' else 'seen' end, 'd', t, t
        from generate_series(1, 10) n, lateral (select timestamptz '2026-11-01 00:00Z' + n * interval '1 second' as t) times`,
-      [facade.projectId],
+      [api.projectId],
     );
-    const id = await facade.createExport({ dialect_query: `select uuid from events where event = 'bought'` });
-    const { body } = await facade.call('POST', `batch_exports/${id}/backfill/`, {
+    const id = await api.createExport({ dialect_query: `select uuid from events where event = 'bought'` });
+    const { body } = await api.call('POST', `batch_exports/${id}/backfill/`, {
       dry_run: true,
       start_at: '2026-11-01T00:00:00Z',
       end_at: '2026-11-01T00:05:00Z',

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
 import { policiesOf } from '../../src/decisions/policies.ts';
-import { endRun, type RunEnding } from '../../src/decisions/run_endings.ts';
-import { createRunSteps } from '../../src/decisions/run_steps.ts';
+import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
-import { createExportBehind } from './behind.ts';
-import { openFacade, type Facade } from './facade.ts';
+import { createLaggingExport } from './lagging_export.ts';
+import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
 interface Lag {
   readonly intervals: number;
@@ -20,41 +20,38 @@ interface Run {
   readonly data_interval_end: string;
 }
 
-let facade: Facade;
+let api: ApiHarness;
 beforeAll(async () => {
-  facade = await openFacade({ EXPORTD_BACKFILL_CONCURRENCY: '200' });
+  api = await openApiHarness({ EXPORTD_BACKFILL_CONCURRENCY: '200' });
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
 const lagOf = async (id: string): Promise<Lag> =>
-  (await facade.call('GET', `batch_exports/${id}`)).body.lag as Lag;
+  (await api.call('GET', `batch_exports/${id}`)).body.lag as Lag;
 
 /** The export's lag, and how many minutes have ended since the given one. */
 async function lagSince(id: string, start: Date): Promise<{ lag: Lag; ended: number }> {
-  const { seen, minute } = await withinOneMinute(() => lagOf(id));
-  return { lag: seen, ended: (minute.getTime() - start.getTime()) / 60_000 };
+  const { seen: observed, minute } = await withinOneMinute(() => lagOf(id));
+  return { lag: observed, ended: (minute.getTime() - start.getTime()) / 60_000 };
 }
 
 /** Its runs, the oldest interval first. */
 async function runsOf(id: string): Promise<Run[]> {
-  const { body } = await facade.call(
-    'GET',
-    `batch_exports/${id}/runs/?ordering=data_interval_start&limit=1000`,
-  );
+  const { body } = await api.call('GET', `batch_exports/${id}/runs/?ordering=data_interval_start&limit=1000`);
   return body.results as Run[];
 }
 
 async function complete({ id }: Run): Promise<void> {
-  const steps = createRunSteps(facade.journal);
-  await steps.count(id, { records_total_count: 0, settled: true, cuts: [] });
+  const steps = createRunRecorder(api.journal);
+  await steps.recordCount(id, { records_total_count: 0, settled: true, split_keys: [] });
   const { generation } = await steps.reserveGeneration(id);
   await steps.finishExport(id, generation, { source_rows: 0, encoder: 'none' });
   await steps.startPublish(id, generation);
   await steps.complete(id, generation, 'manifest');
 }
 
-const end = (run: Run, status: RunEnding, settings: Record<string, string> = {}) =>
-  endRun(facade.journal, policiesOf(readSettings({ DATABASE_URL: 'unused', ...settings })), run.id, {
+const end = (run: Run, status: RunOutcome, settings: Record<string, string> = {}) =>
+  endRun(api.journal, policiesOf(readSettings({ DATABASE_URL: 'unused', ...settings })), run.id, {
     status,
     latest_error: 'Test: it was ended.',
   });
@@ -69,7 +66,7 @@ const gapOf = (run: Run | undefined, status: string) => ({
 describe('the lag of an export', () => {
   it('counts intervals that have ended, opened or not, until they have a Completed run', async () => {
     const start = minuteAgo(5);
-    const id = await createExportBehind(facade, start);
+    const id = await createLaggingExport(api, start);
     const down = await lagSince(id, start);
     expect(down.lag).toEqual({
       intervals: down.ended,
@@ -78,7 +75,7 @@ describe('the lag of an export', () => {
       gaps: [],
     });
 
-    await facade.step(id);
+    await api.step(id);
     const [first, second] = await runsOf(id);
     const opened = await lagSince(id, start);
     expect(opened.lag.intervals).toBe(opened.ended);
@@ -96,18 +93,18 @@ describe('the lag of an export', () => {
 
   it('leaves out what start_at and end_at leave out, before and after it was decided', async () => {
     const bounds = { start_at: minuteAgo(6).toISOString(), end_at: minuteAgo(3).toISOString() };
-    const id = await createExportBehind(facade, minuteAgo(9), bounds);
+    const id = await createLaggingExport(api, minuteAgo(9), bounds);
     expect(await lagOf(id)).toMatchObject({ intervals: 4, seconds: 240 });
-    await facade.step(id);
+    await api.step(id);
     expect(await lagOf(id)).toMatchObject({ intervals: 4, seconds: 240 });
   });
 
   it('keeps what ended before a pause, and less what a backfill completes meanwhile', async () => {
-    const id = await createExportBehind(facade, minuteAgo(4), { paused: true });
+    const id = await createLaggingExport(api, minuteAgo(4), { paused: true });
     const before = (await lagOf(id)).intervals;
     expect(before).toBeGreaterThanOrEqual(4);
     const range = { start_at: minuteAgo(4), end_at: minuteAgo(3) };
-    await facade.call('POST', `batch_exports/${id}/backfill`, range);
+    await api.call('POST', `batch_exports/${id}/backfill`, range);
     const [run] = await runsOf(id);
     expect((await lagOf(id)).intervals).toBe(before);
     if (run) await complete(run);
@@ -117,15 +114,15 @@ describe('the lag of an export', () => {
   it('counts an interval for which the schedule relies on the run of a backfill', async () => {
     const start = minuteAgo(2);
     // What ends between the pause and its end is left out.
-    const { seen } = await withinOneMinute(async () => {
-      const id = await createExportBehind(facade, start, { paused: true });
-      await facade.call('POST', `batch_exports/${id}/backfill`, { start_at: start, end_at: minuteAgo(1) });
+    const { seen: observed } = await withinOneMinute(async () => {
+      const id = await createLaggingExport(api, start, { paused: true });
+      await api.call('POST', `batch_exports/${id}/backfill`, { start_at: start, end_at: minuteAgo(1) });
       const [joined] = await runsOf(id);
-      await facade.call('POST', `batch_exports/${id}/unpause`);
+      await api.call('POST', `batch_exports/${id}/unpause`);
       return { id, joined };
     });
-    const { id, joined } = seen;
-    await facade.step(id);
+    const { id, joined } = observed;
+    await api.step(id);
     if (joined) await end(joined, 'Failed');
     const { lag, ended } = await lagSince(id, start);
     expect(lag).toMatchObject({ intervals: ended, gaps: [gapOf(joined, 'Failed')] });
@@ -134,19 +131,19 @@ describe('the lag of an export', () => {
   it('is counted at once however many intervals were missed', async () => {
     const year = 365 * 24 * 60;
     const start = minuteAgo(year);
-    const id = await createExportBehind(facade, start);
+    const id = await createLaggingExport(api, start);
     const { lag, ended } = await lagSince(id, start);
     expect(lag).toMatchObject({ intervals: ended, seconds: ended * 60 });
   });
 
   it('and all else that an export shows is the same after the projections were folded again', async () => {
-    const answers = () => facade.call('GET', 'batch_exports/?limit=1000').then(({ text }) => text);
-    const { seen } = await withinOneMinute(async () => {
-      const before = await answers();
-      await rebuild(facade.database.pool);
-      return { before, after: await answers() };
+    const responses = () => api.call('GET', 'batch_exports/?limit=1000').then(({ text }) => text);
+    const { seen: observed } = await withinOneMinute(async () => {
+      const before = await responses();
+      await rebuild(api.database.pool);
+      return { before, after: await responses() };
     });
-    expect(seen.after).toBe(seen.before);
+    expect(observed.after).toBe(observed.before);
   });
 });
 
@@ -155,18 +152,18 @@ describe('the gaps of an export', () => {
     ['Failed', {}],
     ['Terminated', {}],
     ['Cancelled', {}],
-    ['FailedRetryable', { EXPORTD_RETRY_LIMIT: '0' }],
-    ['TimedOut', { EXPORTD_RETRY_LIMIT: '0' }],
+    ['FailedRetryable', { EXPORTD_RUN_RETRY_LIMIT: '0' }],
+    ['TimedOut', { EXPORTD_RUN_RETRY_LIMIT: '0' }],
   ] as const)(
     'name an interval whose run ended %s for good, until it is retried',
     async (status, settings) => {
-      const id = await createExportBehind(facade, minuteAgo(1));
-      await facade.step(id);
+      const id = await createLaggingExport(api, minuteAgo(1));
+      await api.step(id);
       const [run] = await runsOf(id);
       if (run) await end(run, status, settings);
       expect((await lagOf(id)).gaps).toEqual([gapOf(run, status)]);
 
-      await facade.call('POST', `batch_exports/${id}/runs/${run?.id ?? ''}/retry`);
+      await api.call('POST', `batch_exports/${id}/runs/${run?.id ?? ''}/retry`);
       expect((await lagOf(id)).gaps).toEqual([]);
       const retried = (await runsOf(id)).find((one) => one.id !== run?.id);
       if (retried) await end(retried, 'Terminated');
@@ -177,8 +174,8 @@ describe('the gaps of an export', () => {
   it.each(['FailedRetryable', 'TimedOut'] as const)(
     'do not name an interval that is retried after %s',
     async (status) => {
-      const id = await createExportBehind(facade, minuteAgo(1));
-      await facade.step(id);
+      const id = await createLaggingExport(api, minuteAgo(1));
+      await api.step(id);
       const [run] = await runsOf(id);
       if (run) await end(run, status);
       const lag = await lagOf(id);
@@ -188,8 +185,8 @@ describe('the gaps of an export', () => {
   );
 
   it('are the 100 newest, newest first', async () => {
-    const id = await createExportBehind(facade, minuteAgo(105), { paused: true });
-    await facade.call('POST', `batch_exports/${id}/backfill`, {
+    const id = await createLaggingExport(api, minuteAgo(105), { paused: true });
+    await api.call('POST', `batch_exports/${id}/backfill`, {
       start_at: minuteAgo(105),
       end_at: minuteAgo(1),
     });

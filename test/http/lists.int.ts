@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { writeLogLine } from '../../src/journal/log_lines.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { minutesAgo } from '../decisions/commander.ts';
-import { openFacade, type Facade } from './facade.ts';
+import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
 interface Page<Item> {
   readonly count: number;
@@ -17,25 +17,25 @@ interface Run {
   readonly created_at: string;
 }
 
-let facade: Facade;
+let api: ApiHarness;
 let id: string;
 beforeAll(async () => {
-  facade = await openFacade({ EXPORTD_BACKFILL_CONCURRENCY: '100' });
-  id = await facade.createExport();
+  api = await openApiHarness({ EXPORTD_BACKFILL_CONCURRENCY: '100' });
+  id = await api.createExport();
   // Two backfills, the older intervals last, so that the order of making is not that of the intervals.
-  await facade.call('POST', `batch_exports/${id}/backfill`, {
+  await api.call('POST', `batch_exports/${id}/backfill`, {
     start_at: minutesAgo(5),
     end_at: minutesAgo(1),
   });
-  await facade.call('POST', `batch_exports/${id}/backfill`, {
+  await api.call('POST', `batch_exports/${id}/backfill`, {
     start_at: minutesAgo(30),
     end_at: minutesAgo(20),
   });
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
 async function page<Item>(path: string): Promise<Page<Item>> {
-  const { status, text } = await facade.call('GET', path);
+  const { status, text } = await api.call('GET', path);
   expect(status).toBe(200);
   return JSON.parse(text) as Page<Item>;
 }
@@ -77,7 +77,7 @@ describe('the runs of an export', () => {
   it('are filtered by status and by when they were made', async () => {
     const all = await page<Run>(`batch_exports/${id}/runs/`);
     const [newest, ...older] = all.results;
-    await facade.call('POST', `batch_exports/${id}/runs/${newest?.id ?? ''}/cancel/`);
+    await api.call('POST', `batch_exports/${id}/runs/${newest?.id ?? ''}/cancel/`);
     const cancelled = await page<Run>(`batch_exports/${id}/runs/?status=Cancelled&status=Failed`);
     expect(cancelled.results.map((run) => run.id)).toEqual([newest?.id]);
     const at = encodeURIComponent(newest?.created_at ?? '');
@@ -90,9 +90,9 @@ describe('the runs of an export', () => {
 
   it('show the ten newest in the export', async () => {
     const all = await page<Run>(`batch_exports/${id}/runs/`);
-    const { body } = await facade.call('GET', `batch_exports/${id}`);
+    const { body } = await api.call('GET', `batch_exports/${id}`);
     expect(body.latest_runs).toEqual(all.results.slice(0, 10));
-    const one = await facade.call('GET', `batch_exports/${id}/runs/${all.results[0]?.id ?? ''}/`);
+    const one = await api.call('GET', `batch_exports/${id}/runs/${all.results[0]?.id ?? ''}/`);
     expect(one.body).toEqual(all.results[0]);
   });
 });
@@ -100,8 +100,8 @@ describe('the runs of an export', () => {
 describe('the log of an export', () => {
   it('is newest first, paged, and found by level, text, run and time', async () => {
     const run = (await page<Run>(`batch_exports/${id}/runs/?limit=1`)).results[0]?.id ?? null;
-    const line = { team_id: facade.projectId, batch_export_id: id };
-    const { pool } = facade.database;
+    const line = { team_id: api.projectId, batch_export_id: id };
+    const { pool } = api.database;
     await writeLogLine(pool, { ...line, run_id: run, level: 'INFO', message: 'Exported 100% of it' });
     await writeLogLine(pool, { ...line, run_id: null, level: 'ERROR', message: 'The Bucket is gone' });
     const messages = async (query: string) =>
@@ -130,7 +130,7 @@ describe('the log of an export', () => {
 describe('a rebuild of the read models', () => {
   it('leaves every answer the same to the byte', async () => {
     // Or an interval that ends between the answers adds to its lag.
-    await facade.call('POST', `batch_exports/${id}/pause`);
+    await api.call('POST', `batch_exports/${id}/pause`);
     const { results } = await page<Run>(`batch_exports/${id}/runs/`);
     const { results: backfills } = await page<{ id: string }>(`batch_exports/${id}/backfills/`);
     const paths = [
@@ -142,9 +142,9 @@ describe('a rebuild of the read models', () => {
       ...results.map((run) => `batch_exports/${id}/runs/${run.id}`),
       ...backfills.map((backfill) => `batch_exports/${id}/backfills/${backfill.id}`),
     ];
-    const answers = () => Promise.all(paths.map(async (path) => (await facade.call('GET', path)).text));
-    const before = await answers();
-    await rebuild(facade.database.pool);
-    expect(await answers()).toEqual(before);
+    const responses = () => Promise.all(paths.map(async (path) => (await api.call('GET', path)).text));
+    const before = await responses();
+    await rebuild(api.database.pool);
+    expect(await responses()).toEqual(before);
   });
 });

@@ -7,7 +7,7 @@ import { createLogger } from '../../src/telemetry/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { patience } from '../setup/patience.ts';
-import { exportBody } from './facade.ts';
+import { exportBody } from './api_harness.ts';
 
 let database: TestDatabase;
 const servers: RunningServer[] = [];
@@ -18,10 +18,10 @@ function settingsWith(more: Record<string, string>): Settings {
     TEMPORAL_ADDRESS: fromSetUp('EXPORTD_TEST_TEMPORAL_ADDRESS'),
     EXPORTD_PORT: '0',
     EXPORTD_LOG_LEVEL: 'silent',
-    EXPORTD_TASK_QUEUE: `test-${randomUUID()}`,
+    EXPORTD_TASK_QUEUE_PREFIX: `test-${randomUUID()}`,
     EXPORTD_ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
     ...patience,
-    EXPORTD_COMMAND_TIMEOUT_MS: '300',
+    EXPORTD_COMMAND_TIMEOUT: '300ms',
     ...more,
   });
 }
@@ -72,7 +72,7 @@ describe('the server', () => {
   it('starts without Temporal and takes back what it cannot tell it', async () => {
     const server = await start({
       TEMPORAL_ADDRESS: '127.0.0.1:1',
-      EXPORTD_TEMPORAL_REQUEST_TIMEOUT_MS: '1000',
+      EXPORTD_TEMPORAL_REQUEST_TIMEOUT: '1s',
     });
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
     expect((await post(server, 'batch_exports/', exportBody())).status).toBe(503);

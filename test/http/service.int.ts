@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { runStatusLabels } from '../../src/domain/run.ts';
-import { openFacade, type Facade } from './facade.ts';
+import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 beforeAll(async () => {
-  facade = await openFacade();
+  api = await openApiHarness();
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
 const open = { authorization: '' };
 
 describe('the service', () => {
   it('describes itself in OpenAPI, every path under both roots and every status with its label', async () => {
-    const { status, text } = await facade.call('GET', '/api/schema', undefined, open);
+    const { status, text } = await api.call('GET', '/api/schema', undefined, open);
     expect(status).toBe(200);
     const { paths, components } = JSON.parse(text) as {
       paths: Record<string, object>;
@@ -26,25 +26,25 @@ describe('the service', () => {
   });
 
   it('says that it lives, that it is ready, and what it measured', async () => {
-    expect((await facade.call('GET', '/healthz', undefined, open)).status).toBe(200);
-    expect((await facade.call('GET', '/readyz', undefined, open)).body).toEqual({
+    expect((await api.call('GET', '/healthz', undefined, open)).status).toBe(200);
+    expect((await api.call('GET', '/readyz', undefined, open)).body).toEqual({
       status: 'ok',
       database: 'ok',
       temporal: 'ok',
       pid: process.pid,
     });
-    await facade.call('GET', 'batch_exports/');
-    const metrics = await facade.call('GET', '/metrics', undefined, open);
+    await api.call('GET', 'batch_exports/');
+    const metrics = await api.call('GET', '/metrics', undefined, open);
     expect(metrics.text).toContain(
       'exportd_http_request_duration_seconds_count{method="GET",route="/api/environments/:project_id/batch_exports",status="200"}',
     );
   });
 
   it('hides what went wrong inside it', async () => {
-    await facade.database.pool.query('alter table exportd.log_lines rename column message to moved');
-    const id = await facade.createExport();
-    const { status, body } = await facade.call('GET', `batch_exports/${id}/logs`);
-    await facade.database.pool.query('alter table exportd.log_lines rename column moved to message');
+    await api.database.pool.query('alter table exportd.log_lines rename column message to moved');
+    const id = await api.createExport();
+    const { status, body } = await api.call('GET', `batch_exports/${id}/logs`);
+    await api.database.pool.query('alter table exportd.log_lines rename column moved to message');
     expect([status, body]).toEqual([
       500,
       { type: 'server_error', code: 'error', detail: 'A server error occurred.', attr: null },

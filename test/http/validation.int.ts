@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { minutesAgo } from '../decisions/commander.ts';
-import { exportBody, openFacade, type Facade } from './facade.ts';
+import { exportBody, openApiHarness, type ApiHarness } from './api_harness.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 let id: string;
 beforeAll(async () => {
-  facade = await openFacade({ EXPORTD_COMMAND_TIMEOUT_MS: '2000' });
-  id = await facade.createExport();
+  api = await openApiHarness({ EXPORTD_COMMAND_TIMEOUT: '2s' });
+  id = await api.createExport();
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
 const s3 = (config: object) => ({ destination: { type: 'S3', config } });
 const complete = exportBody().destination.config;
@@ -20,7 +20,7 @@ const pattern = (operator: string, value: unknown) => ({
 
 type Method = 'POST' | 'PATCH';
 /** What is sent where, the member at fault, and words that the answer holds. */
-const refused: readonly [Method, string, unknown, string | null, RegExp][] = [
+const invalidRequests: readonly [Method, string, unknown, string | null, RegExp][] = [
   ['POST', 'batch_exports', {}, 'name', /required/],
   ['POST', 'batch_exports', exportBody({ name: '  ' }), 'name', /blank/],
   ['POST', 'batch_exports', exportBody({ name: 'x'.repeat(256) }), 'name', /255/],
@@ -172,13 +172,17 @@ const refused: readonly [Method, string, unknown, string | null, RegExp][] = [
 ];
 
 describe('a request that is not valid', () => {
-  it.each(refused)('%s %s of %j is 400 for %s', async (method, path, body, attr, words) => {
+  it.each(invalidRequests)('%s %s of %j is 400 for %s', async (method, path, body, attr, words) => {
     const url = path.replace(':id', id);
     const headers = typeof body === 'string' ? { 'content-type': 'application/json' } : {};
-    const answer = await facade.call(method, url, body, headers);
-    expect([answer.status, answer.body.type, answer.body.attr]).toEqual([400, 'validation_error', attr]);
-    expect(answer.body.detail).toMatch(words);
-    expect(answer.body.code).toMatch(/^(required|invalid_input|parse_error|dialect_error)$/);
+    const response = await api.call(method, url, body, headers);
+    expect([response.status, response.body.type, response.body.attr]).toEqual([
+      400,
+      'validation_error',
+      attr,
+    ]);
+    expect(response.body.detail).toMatch(words);
+    expect(response.body.code).toMatch(/^(required|invalid_input|parse_error|dialect_error)$/);
   });
 
   it.each([
@@ -196,42 +200,42 @@ describe('a request that is not valid', () => {
     ['logs?search=%00', 'search'],
     ['backfills/?limit=1.5', 'limit'],
   ])('GET %s is 400 for %s', async (path, attr) => {
-    const { status, body } = await facade.call('GET', `batch_exports/${id}/${path}`);
+    const { status, body } = await api.call('GET', `batch_exports/${id}/${path}`);
     expect([status, body.type, body.attr]).toEqual([400, 'validation_error', attr]);
   });
 
   it('is 413 when it is too large and 415 when it is no JSON', async () => {
-    const large = await facade.call('PATCH', `batch_exports/${id}`, { name: 'x'.repeat(2 ** 20) });
+    const large = await api.call('PATCH', `batch_exports/${id}`, { name: 'x'.repeat(2 ** 20) });
     expect([large.status, large.body.type]).toEqual([413, 'payload_too_large']);
     const headers = { 'content-type': 'text/plain' };
-    const plain = await facade.call('PATCH', `batch_exports/${id}`, 'name=x', headers);
+    const plain = await api.call('PATCH', `batch_exports/${id}`, 'name=x', headers);
     expect([plain.status, plain.body.type]).toEqual([415, 'unsupported_media_type']);
   });
 
   it('is 400 when its body nests without end', async () => {
     const body = `{"name":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
     const headers = { 'content-type': 'application/json' };
-    const answer = await facade.call('PATCH', `batch_exports/${id}`, body, headers);
-    expect([answer.status, answer.body.type]).toEqual([400, 'validation_error']);
+    const response = await api.call('PATCH', `batch_exports/${id}`, body, headers);
+    expect([response.status, response.body.type]).toEqual([400, 'validation_error']);
   });
 
   it('is 400 when its body is not UTF-8, which decoding would change', async () => {
     const body = Buffer.from('{"name":"Caf\xe9"}', 'latin1');
     const headers = { 'content-type': 'application/json' };
-    const answer = await facade.call('PATCH', `batch_exports/${id}`, body, headers);
-    expect([answer.status, answer.body.code]).toEqual([400, 'parse_error']);
-    expect(answer.body.detail).toMatch(/UTF-8/);
+    const response = await api.call('PATCH', `batch_exports/${id}`, body, headers);
+    expect([response.status, response.body.code]).toEqual([400, 'parse_error']);
+    expect(response.body.detail).toMatch(/UTF-8/);
   });
 
   it('is 404 in our words when its address cannot be decoded', async () => {
-    const { status, body } = await facade.call('GET', 'batch_exports/%E0%A4');
+    const { status, body } = await api.call('GET', 'batch_exports/%E0%A4');
     expect([status, body.type]).toEqual([404, 'not_found']);
   });
 
   it.each(['application/json', 'application/x-www-form-urlencoded'])(
     'is none when its body is empty, though it is called %s',
     async (type) => {
-      const { status } = await facade.call('POST', `batch_exports/${id}/pause`, '', { 'content-type': type });
+      const { status } = await api.call('POST', `batch_exports/${id}/pause`, '', { 'content-type': type });
       expect(status).toBe(200);
     },
   );

@@ -15,7 +15,7 @@ const body = z.object({
   own: z.string().max(1, 'One letter is enough.').optional(),
 });
 
-function answer(value: object) {
+function validationError(value: object) {
   const issues = body.safeParse(value).error?.issues ?? [];
   const { detail, attr, code } = invalidRequest(
     issues.map(({ code: keyword, path, message, ...params }) => ({
@@ -46,13 +46,13 @@ describe('what a schema refuses is said in the same plain words', () => {
     [{ either: {} }, 'either', 'This field is not valid.'],
     [{ own: 'ab' }, 'own', 'One letter is enough.'],
   ])('%j', (value, attr, detail) => {
-    expect(answer(value)).toEqual([attr, detail, 'invalid_input']);
+    expect(validationError(value)).toEqual([attr, detail, 'invalid_input']);
   });
 
   it.each([
     [{ series: [{}] }, 'series__0__kind'],
     [{ pairs: [{}] }, 'pairs__0__key'],
   ])('%j lacks a member', (value, attr) => {
-    expect(answer(value)).toEqual([attr, 'This field is required.', 'required']);
+    expect(validationError(value)).toEqual([attr, 'This field is required.', 'required']);
   });
 });

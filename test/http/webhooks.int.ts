@@ -1,30 +1,30 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { startWebServer, type WebServer } from '../destination/s3/web_server.ts';
-import { openFacade, type Facade } from './facade.ts';
+import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 let receiver: WebServer;
-let answer: number;
+let responseStatus: number;
 beforeAll(async () => {
-  facade = await openFacade({
+  api = await openApiHarness({
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
-    EXPORTD_WEBHOOK_TIMEOUT_MS: '60000',
+    EXPORTD_WEBHOOK_TIMEOUT: '60s',
   });
   receiver = await startWebServer((request, response) => {
-    if (request.path !== '/hangs') response.writeHead(answer, { location: '/elsewhere' }).end();
+    if (request.path !== '/hangs') response.writeHead(responseStatus, { location: '/elsewhere' }).end();
   });
 });
 beforeEach(() => {
-  facade.mode = 'decide';
-  answer = 204;
+  api.mode = 'decide';
+  responseStatus = 204;
 });
 afterAll(async () => {
   await receiver.close();
-  await facade.close();
+  await api.close();
 });
 
-const everything = [
+const allEvents = [
   'run.failed',
   'run.retries_exhausted',
   'batch_export.paused',
@@ -32,14 +32,14 @@ const everything = [
   'backfill.paused',
 ];
 const create = async (more: object = {}) => {
-  const made = await facade.call('POST', 'webhooks/', { url: `${receiver.endpoint}/hook?a=1`, ...more });
-  expect([made.status, made.text]).toEqual([201, expect.stringContaining('"secret"')]);
-  return { ...made, id: String(made.body.id), secret: String(made.body.secret) };
+  const created = await api.call('POST', 'webhooks/', { url: `${receiver.endpoint}/hook?a=1`, ...more });
+  expect([created.status, created.text]).toEqual([201, expect.stringContaining('"secret"')]);
+  return { ...created, id: String(created.body.id), secret: String(created.body.secret) };
 };
 /** Everything that the database holds of webhooks and deliveries. */
 const stored = async () =>
   (
-    await facade.database.pool.query<{ row: string }>(
+    await api.database.pool.query<{ row: string }>(
       `select w::text as row from exportd.webhooks w union all select n::text from exportd.notifications n
        union all select d::text from exportd.webhook_deliveries d`,
     )
@@ -47,46 +47,46 @@ const stored = async () =>
 
 describe('a webhook', () => {
   it('is told of everything in the project unless it asks for less, and shows its secret once', async () => {
-    const made = await create();
-    const { secret, ...shown } = made.body;
+    const created = await create();
+    const { secret, ...shown } = created.body;
     expect(shown).toEqual({
       id: expect.any(String),
       url: `${receiver.endpoint}/hook?a=1`,
-      events: everything,
+      events: allEvents,
       batch_export: null,
       enabled: true,
       created_at: expect.any(String),
       last_delivery: null,
     });
     expect(Buffer.from(String(secret).replace('whsec_', ''), 'base64')).toHaveLength(32);
-    expect(made.headers.location).toMatch(new RegExp(`/webhooks/${made.id}/$`));
-    const got = await facade.call('GET', `webhooks/${made.id}/`);
+    expect(created.headers.location).toMatch(new RegExp(`/webhooks/${created.id}/$`));
+    const got = await api.call('GET', `webhooks/${created.id}/`);
     expect([got.status, got.body]).toEqual([200, shown]);
-    const listed = await facade.call('GET', 'webhooks/?limit=1');
+    const listed = await api.call('GET', 'webhooks/?limit=1');
     expect(listed.body).toMatchObject({ results: [shown] });
     const secretText = String(secret).slice(6);
     for (const text of [listed.text, got.text, ...(await stored())]) expect(text).not.toContain(secretText);
   });
 
   it('is changed member by member, and may be sent back as it was answered', async () => {
-    const batchExport = await facade.createExport();
+    const batchExport = await api.createExport();
     const secret = `whsec_${randomBytes(24).toString('base64')}`;
-    const made = await create({ secret, batch_export: batchExport, events: ['run.failed'] });
-    expect(made.secret).toBe(secret);
-    const path = `webhooks/${made.id}/`;
-    const before = await facade.call('GET', path);
+    const created = await create({ secret, batch_export: batchExport, events: ['run.failed'] });
+    expect(created.secret).toBe(secret);
+    const path = `webhooks/${created.id}/`;
+    const before = await api.call('GET', path);
     expect(before.body).toMatchObject({ batch_export: batchExport, events: ['run.failed'] });
-    expect((await facade.call('PATCH', path, before.body)).body).toEqual(before.body);
-    const changed = await facade.call('PATCH', path, { enabled: false, batch_export: null, events: null });
-    expect(changed.body).toEqual({ ...before.body, enabled: false, batch_export: null, events: everything });
-    const rotated = await facade.call('PATCH', path, {
+    expect((await api.call('PATCH', path, before.body)).body).toEqual(before.body);
+    const changed = await api.call('PATCH', path, { enabled: false, batch_export: null, events: null });
+    expect(changed.body).toEqual({ ...before.body, enabled: false, batch_export: null, events: allEvents });
+    const rotated = await api.call('PATCH', path, {
       secret: `whsec_${randomBytes(64).toString('base64')}`,
     });
     expect([rotated.status, rotated.body]).toEqual([200, changed.body]);
-    expect([(await facade.call('DELETE', path)).status, (await facade.call('DELETE', path)).status]).toEqual([
+    expect([(await api.call('DELETE', path)).status, (await api.call('DELETE', path)).status]).toEqual([
       204, 404,
     ]);
-    expect((await facade.call('GET', path)).status).toBe(404);
+    expect((await api.call('GET', path)).status).toBe(404);
   });
 
   it.each([
@@ -102,62 +102,60 @@ describe('a webhook', () => {
     [{ secret: 'whsec_c2hvcnQ=' }, 'secret'],
     [{ secret: randomBytes(32).toString('base64') }, 'secret'],
     [{ colour: 'blue' }, 'colour'],
-  ])('is refused with %j', async (members, attr) => {
-    const refused = await facade.call('POST', 'webhooks/', { url: 'https://example.com/', ...members });
-    expect([refused.status, refused.body.attr]).toEqual([400, attr]);
+  ])('is refused with %j', async (fields, attr) => {
+    const rejected = await api.call('POST', 'webhooks/', { url: 'https://example.com/', ...fields });
+    expect([rejected.status, rejected.body.attr]).toEqual([400, attr]);
   });
 
   it('is nobody else’s, and needs the scopes of batch exports', async () => {
     const { id } = await create();
-    const other = { authorization: `Bearer ${(await facade.newKey(facade.otherProjectId)).key}` };
-    const theirs = `/api/environments/${facade.otherProjectId}/webhooks/${id}/`;
+    const other = { authorization: `Bearer ${(await api.newKey(api.otherProjectId)).key}` };
+    const theirs = `/api/environments/${api.otherProjectId}/webhooks/${id}/`;
     for (const method of ['GET', 'PATCH', 'DELETE'] as const)
-      expect((await facade.call(method, theirs, method === 'PATCH' ? {} : undefined, other)).status).toBe(
-        404,
-      );
-    expect((await facade.call('POST', `${theirs}test/`, {}, other)).status).toBe(404);
-    const export_ = await facade.createExport();
-    const foreign = await facade.call(
+      expect((await api.call(method, theirs, method === 'PATCH' ? {} : undefined, other)).status).toBe(404);
+    expect((await api.call('POST', `${theirs}test/`, {}, other)).status).toBe(404);
+    const export_ = await api.createExport();
+    const foreign = await api.call(
       'POST',
-      `/api/environments/${facade.otherProjectId}/webhooks/`,
+      `/api/environments/${api.otherProjectId}/webhooks/`,
       { url: 'https://example.com/', batch_export: export_ },
       other,
     );
     expect([foreign.status, foreign.body.attr]).toEqual([400, 'batch_export']);
-    const { key } = await facade.newKey(facade.projectId, ['batch_export:read']);
+    const { key } = await api.newKey(api.projectId, ['batch_export:read']);
     const reader = { authorization: `Bearer ${key}` };
-    expect((await facade.call('GET', `webhooks/${id}/`, undefined, reader)).status).toBe(200);
+    expect((await api.call('GET', `webhooks/${id}/`, undefined, reader)).status).toBe(200);
     for (const path of ['webhooks/', `webhooks/${id}/test/`])
-      expect((await facade.call('POST', path, { url: 'https://example.com/' }, reader)).status).toBe(403);
+      expect((await api.call('POST', path, { url: 'https://example.com/' }, reader)).status).toBe(403);
   });
 
   it('is one of a hundred at most', async () => {
-    const { key } = await facade.newKey(facade.otherProjectId);
-    await facade.database.pool.query(
+    const { key } = await api.newKey(api.otherProjectId);
+    await api.database.pool.query(
       `insert into exportd.webhooks (id, team_id, url, events, secret)
        select gen_random_uuid(), $1, 'https://example.com', '{}', '' from generate_series(1, 100)`,
-      [facade.otherProjectId],
+      [api.otherProjectId],
     );
-    const path = `/api/projects/${facade.otherProjectId}/webhooks/`;
-    const refused = await facade.call(
+    const path = `/api/projects/${api.otherProjectId}/webhooks/`;
+    const rejected = await api.call(
       'POST',
       path,
       { url: 'https://example.com/' },
       { authorization: `Bearer ${key}` },
     );
-    expect([refused.status, refused.body.detail]).toEqual([400, 'A project has at most 100 webhooks.']);
+    expect([rejected.status, rejected.body.detail]).toEqual([400, 'A project has at most 100 webhooks.']);
   });
 
   it('is removed with the one export that it is for', async () => {
-    const id = await facade.createExport();
+    const id = await api.createExport();
     const [own, all] = [await create({ batch_export: id }), await create()];
-    expect((await facade.call('DELETE', `batch_exports/${id}/`)).status).toBe(204);
-    expect((await facade.call('GET', `webhooks/${own.id}/`)).status).toBe(404);
-    expect((await facade.call('GET', `webhooks/${all.id}/`)).status).toBe(200);
+    expect((await api.call('DELETE', `batch_exports/${id}/`)).status).toBe(204);
+    expect((await api.call('GET', `webhooks/${own.id}/`)).status).toBe(404);
+    expect((await api.call('GET', `webhooks/${all.id}/`)).status).toBe(200);
   });
 
   it('has its schema in the OpenAPI document', async () => {
-    const document = await facade.call('GET', '/api/schema');
+    const document = await api.call('GET', '/api/schema');
     expect(document.text).toContain('/api/projects/{project_id}/webhooks/{id}/test');
     expect(document.text).toContain('CreatedWebhook');
   });
@@ -165,9 +163,9 @@ describe('a webhook', () => {
 
 describe('the test of a webhook', () => {
   it('sends a signed message once, and shows in its last delivery', async () => {
-    const made = await create({ enabled: false });
+    const created = await create({ enabled: false });
     const before = receiver.received.length;
-    const tested = await facade.call('POST', `webhooks/${made.id}/test/`);
+    const tested = await api.call('POST', `webhooks/${created.id}/test/`);
     expect([tested.status, tested.body]).toEqual([
       200,
       { delivered: true, status: 204, detail: 'The receiver answered 204.' },
@@ -179,7 +177,7 @@ describe('the test of a webhook', () => {
     expect([method, path, headers['content-type']]).toEqual(['POST', '/hook?a=1', 'application/json']);
     const id = String(headers['webhook-id']);
     const seconds = String(headers['webhook-timestamp']);
-    const key = Buffer.from(made.secret.slice('whsec_'.length), 'base64');
+    const key = Buffer.from(created.secret.slice('whsec_'.length), 'base64');
     const expected = createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64');
     expect(headers['webhook-signature']).toBe(`v1,${expected}`);
     expect(Math.abs(Date.now() / 1_000 - Number(seconds))).toBeLessThan(60);
@@ -187,9 +185,9 @@ describe('the test of a webhook', () => {
       id,
       type: 'test',
       timestamp: expect.any(String),
-      data: { project_id: facade.projectId, batch_export_id: null },
+      data: { project_id: api.projectId, batch_export_id: null },
     });
-    const shown = await facade.call('GET', `webhooks/${made.id}/`);
+    const shown = await api.call('GET', `webhooks/${created.id}/`);
     expect(shown.body.last_delivery).toEqual({
       at: expect.any(String),
       status: 204,
@@ -205,38 +203,38 @@ describe('the test of a webhook', () => {
   ])(
     'says that it was not delivered after %s, and disables nothing',
     async (_, code, path, status, words) => {
-      answer = code;
+      responseStatus = code;
       const { id } = await create({ url: `${receiver.endpoint}${path}` });
       const before = receiver.received.length;
-      const tested = await facade.call('POST', `webhooks/${id}/test/`);
+      const tested = await api.call('POST', `webhooks/${id}/test/`);
       expect(tested.body).toEqual({ delivered: false, status, detail: expect.stringContaining(words) });
       expect(receiver.received).toHaveLength(before + 1);
-      expect((await facade.call('GET', `webhooks/${id}/`)).body.enabled).toBe(true);
+      expect((await api.call('GET', `webhooks/${id}/`)).body.enabled).toBe(true);
     },
   );
 
   it('says that it was not delivered after silence, and disables nothing', async () => {
-    const hasty = await openFacade({
+    const shortTimeout = await openApiHarness({
       EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
-      EXPORTD_WEBHOOK_TIMEOUT_MS: '4000',
+      EXPORTD_WEBHOOK_TIMEOUT: '4s',
     });
     try {
-      const made = await hasty.call('POST', 'webhooks/', { url: `${receiver.endpoint}/hangs` });
-      const path = `webhooks/${String(made.body.id)}/`;
+      const created = await shortTimeout.call('POST', 'webhooks/', { url: `${receiver.endpoint}/hangs` });
+      const path = `webhooks/${String(created.body.id)}/`;
       const before = receiver.received.length;
-      const { body } = await hasty.call('POST', `${path}test/`);
+      const { body } = await shortTimeout.call('POST', `${path}test/`);
       const detail = expect.stringContaining('did not answer within 4 s');
       expect(body).toEqual({ delivered: false, status: null, detail });
       expect(receiver.received).toHaveLength(before + 1);
-      expect((await hasty.call('GET', path)).body.enabled).toBe(true);
+      expect((await shortTimeout.call('GET', path)).body.enabled).toBe(true);
     } finally {
-      await hasty.close();
+      await shortTimeout.close();
     }
   });
 
   it('says that it was not delivered where nobody listens', async () => {
     const { id } = await create({ url: 'http://127.0.0.1:1/' });
-    const { body } = await facade.call('POST', `webhooks/${id}/test/`);
+    const { body } = await api.call('POST', `webhooks/${id}/test/`);
     expect(body).toEqual({ delivered: false, status: null, detail: expect.stringContaining('ECONNREFUSED') });
   });
 
@@ -245,8 +243,8 @@ describe('the test of a webhook', () => {
     ['silent', 'not_tested'],
   ] as const)('is 503 while Temporal is %s, and nothing stays stored', async (mode, code) => {
     const { id } = await create();
-    facade.mode = mode;
-    const tested = await facade.call('POST', `webhooks/${id}/test/`);
+    api.mode = mode;
+    const tested = await api.call('POST', `webhooks/${id}/test/`);
     expect([tested.status, tested.body.code, tested.headers['retry-after']]).toEqual([503, code, '5']);
     expect((await stored()).join()).not.toContain('"test"');
   });

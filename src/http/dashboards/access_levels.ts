@@ -29,30 +29,30 @@ export const defaultAccess: {
   readonly default_access_level: AccessLevel;
 } = { restriction_level: 21, default_access_level: 'editor' };
 
-interface Accessed {
+interface DashboardAccess {
   readonly effective_restriction_level: RestrictionLevel;
   readonly user_access_level: AccessLevel;
 }
 
-const denied = (detail: string, attr: string | null): ApiError =>
+const permissionDenied = (detail: string, attr: string | null): ApiError =>
   new ApiError(403, 'permission_denied', detail, { attr });
 
 /** Lets editors and managers pass. @throws ApiError 403 that says what is missing. */
-export function requireEditor({ effective_restriction_level, user_access_level }: Accessed): void {
+export function requireEditor({ effective_restriction_level, user_access_level }: DashboardAccess): void {
   if (user_access_level === 'editor' || user_access_level === 'manager') return;
   const restricted =
     effective_restriction_level === 37 ? ' Only its collaborators may edit it: restriction level 37.' : '';
-  throw denied(
+  throw permissionDenied(
     `Your access level on this dashboard is '${user_access_level}'; changing it needs 'editor' or 'manager'.${restricted}`,
     null,
   );
 }
 
 /** Lets managers pass, who alone may change who may do what. @throws ApiError 403 that names the member. */
-export function requireManager({ user_access_level }: Accessed, member: string): void {
+export function requireManager({ user_access_level }: DashboardAccess, field: string): void {
   if (user_access_level === 'manager') return;
-  throw denied(
-    `Your access level on this dashboard is '${user_access_level}'; changing '${member}' needs 'manager'.`,
-    member,
+  throw permissionDenied(
+    `Your access level on this dashboard is '${user_access_level}'; changing '${field}' needs 'manager'.`,
+    field,
   );
 }

@@ -15,7 +15,7 @@ export interface Collaborator {
  * is left out.
  * @throws ApiError 400 that names the entry: of nobody, of a user named twice, or of less for the creator.
  */
-export async function namedCollaborators(
+export async function resolveCollaborators(
   connection: Connection,
   entries: readonly AccessControlBody[],
   creatorId: number | null,

@@ -1,13 +1,13 @@
 import { inTransaction, type Pool } from '../../journal/database.ts';
-import { AccountRefused } from '../accounts.ts';
-import type { Viewer } from '../reading/dashboards.ts';
+import { InvalidAccount } from '../accounts.ts';
+import type { Viewer } from '../read_models/dashboards.ts';
 import type { CreateDashboardBody } from '../schemas/dashboard.ts';
-import { namedCollaborators, storeCollaborators } from './collaborators.ts';
-import { newDefinition } from './definition.ts';
+import { resolveCollaborators, storeCollaborators } from './collaborators.ts';
+import { newDefinition } from './dashboard_definition.ts';
 
 /**
  * Makes a dashboard of the creator's. @returns its id.
- * @throws AccountRefused when there is no such user or project, ApiError 400 for collaborators that cannot be.
+ * @throws InvalidAccount when there is no such user or project, ApiError 400 for collaborators that cannot be.
  */
 export const createDashboard = (pool: Pool, creator: Viewer, body: CreateDashboardBody): Promise<number> =>
   inTransaction(pool, async (connection) => {
@@ -30,8 +30,8 @@ export const createDashboard = (pool: Pool, creator: Viewer, body: CreateDashboa
     );
     const [stored] = rows;
     if (!stored)
-      throw new AccountRefused(`There is no user ${creator.user_id} or no project ${creator.project_id}.`);
-    const collaborators = await namedCollaborators(connection, body.access_controls ?? [], creator.user_id);
+      throw new InvalidAccount(`There is no user ${creator.user_id} or no project ${creator.project_id}.`);
+    const collaborators = await resolveCollaborators(connection, body.access_controls ?? [], creator.user_id);
     await storeCollaborators(connection, stored.id, collaborators);
     return stored.id;
   });

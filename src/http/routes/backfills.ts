@@ -2,43 +2,43 @@ import type { FastifyRequest } from 'fastify';
 import { notFound } from '../api_error.ts';
 import {
   acceptedDetail,
-  placeOrder,
+  submitCommand,
   teamOf,
-  unreleasedDetail,
+  stillStoppingDetail,
   type ProjectRoutes,
   type RouteContext,
-} from '../context.ts';
-import { utc } from '../definition.ts';
+} from '../route_context.ts';
+import { toUtc } from '../batch_export_definition.ts';
 import { dryRun } from '../dry_run.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
-import { findBackfill, listBackfills } from '../reading/backfills.ts';
-import { requireBatchExport } from '../reading/batch_exports.ts';
+import { findBackfill, listBackfills } from '../read_models/backfills.ts';
+import { requireBatchExport } from '../read_models/batch_exports.ts';
 import {
   backfillPath,
   backfillSchema,
   backfillsPath,
   createBackfillBody,
   dryRunSchema,
-  type BackfillAnswer,
+  type BackfillResponse,
 } from '../schemas/backfill.ts';
-import { commandAnswers, emptyBody, errorAnswers, listQuery, pageOf } from '../schemas/common.ts';
+import { commandResponses, emptyBody, errorResponses, listQuery, pageOf } from '../schemas/common.ts';
 
 const read = { config: { scope: 'batch_export:read' } } as const;
 const write = { config: { scope: 'batch_export:write' } } as const;
 
-async function answerFor(
+async function readResponse(
   context: RouteContext,
   request: FastifyRequest,
   batchExportId: string,
   id: string,
-): Promise<BackfillAnswer> {
+): Promise<BackfillResponse> {
   await requireBatchExport(context.pool, teamOf(request), batchExportId);
   const found = await findBackfill(context.pool, batchExportId, id);
   if (!found) throw notFound();
   return found;
 }
 
-const steering = [
+const actions = [
   { path: 'cancel', name: 'cancelBackfill', summary: 'Cancel backfill' },
   { path: 'pause', name: 'pauseBackfill', summary: 'Pause backfill' },
   { path: 'unpause', name: 'unpauseBackfill', summary: 'Unpause backfill' },
@@ -56,7 +56,7 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
         summary: 'List backfills',
         params: backfillsPath,
         querystring: listQuery,
-        response: { 200: pageOf(backfillSchema), ...errorAnswers },
+        response: { 200: pageOf(backfillSchema), ...errorResponses },
       },
     },
     async (request) => {
@@ -75,7 +75,7 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
         summary: 'Create backfill',
         params: backfillsPath,
         body: createBackfillBody,
-        response: { 200: dryRunSchema, 201: backfillSchema, ...commandAnswers },
+        response: { 200: dryRunSchema, 201: backfillSchema, ...commandResponses },
       },
     },
     async (request, reply) => {
@@ -85,21 +85,21 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
         const of = { team_id: teamOf(request), batch_export_id };
         return reply
           .code(200)
-          .send(await dryRun(context, of, { start_at: utc(start_at), end_at: utc(end_at) }));
+          .send(await dryRun(context, of, { start_at: toUtc(start_at), end_at: toUtc(end_at) }));
       }
-      const placed = await placeOrder(context, request, 'backfill', async (connection) => {
+      const submitted = await submitCommand(context, request, 'backfill', async (connection) => {
         await requireBatchExport(connection, teamOf(request), batch_export_id);
-        return { batch_export_id, body: { start_at: utc(start_at), end_at: utc(end_at) } };
+        return { batch_export_id, body: { start_at: toUtc(start_at), end_at: toUtc(end_at) } };
       });
-      if (!placed.decided) return reply.code(202).send(acceptedDetail);
-      const id = placed.outcome.backfill_id ?? '';
+      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
+      const id = submitted.outcome.backfill_id ?? '';
       return reply
         .code(201)
         .header(
           'location',
           projectUrl(request, settings, `/batch_exports/${batch_export_id}/backfills/${id}/`),
         )
-        .send(await answerFor(context, request, batch_export_id, id));
+        .send(await readResponse(context, request, batch_export_id, id));
     },
   );
 
@@ -110,13 +110,13 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
       schema: {
         summary: 'Retrieve backfill',
         params: backfillPath,
-        response: { 200: backfillSchema, ...errorAnswers },
+        response: { 200: backfillSchema, ...errorResponses },
       },
     },
-    (request) => answerFor(context, request, request.params.batch_export_id, request.params.id),
+    (request) => readResponse(context, request, request.params.batch_export_id, request.params.id),
   );
 
-  for (const { path, name, summary } of steering)
+  for (const { path, name, summary } of actions)
     app.post(
       `/batch_exports/:batch_export_id/backfills/:id/${path}`,
       {
@@ -125,19 +125,20 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
           summary,
           params: backfillPath,
           body: emptyBody,
-          response: { 200: backfillSchema, ...commandAnswers },
+          response: { 200: backfillSchema, ...commandResponses },
         },
       },
       async (request, reply) => {
         const { batch_export_id, id } = request.params;
-        const placed = await placeOrder(context, request, name, async (connection) => {
+        const submitted = await submitCommand(context, request, name, async (connection) => {
           await requireBatchExport(connection, teamOf(request), batch_export_id);
           if (!(await findBackfill(connection, batch_export_id, id))) throw notFound();
           return { batch_export_id, body: { backfill_id: id } };
         });
-        if (!placed.decided) return reply.code(202).send(acceptedDetail);
-        if (!placed.released) return reply.code(202).send(unreleasedDetail('The backfill is Cancelled'));
-        return reply.code(200).send(await answerFor(context, request, batch_export_id, id));
+        if (!submitted.decided) return reply.code(202).send(acceptedDetail);
+        if (!submitted.executionsClosed)
+          return reply.code(202).send(stillStoppingDetail('The backfill is Cancelled'));
+        return reply.code(200).send(await readResponse(context, request, batch_export_id, id));
       },
     );
 };

@@ -1,37 +1,41 @@
 import { randomUUID } from 'node:crypto';
 import { storeConfig } from '../../destination/config_versions.ts';
 import { notFound } from '../api_error.ts';
-import { definitionFrom, defaultDefinition, utc } from '../definition.ts';
-import { lockAwaitedConfigVersion, updatedConfigVersion } from '../destination_config.ts';
+import { definitionFrom, defaultDefinition, toUtc } from '../batch_export_definition.ts';
+import { lockPendingConfigVersion, updatedConfigVersion } from '../destination_config.ts';
 import {
   acceptedDetail,
-  placeOrder,
+  submitCommand,
   teamOf,
-  unreleasedDetail,
+  stillStoppingDetail,
   type ProjectRoutes,
   type RouteContext,
-} from '../context.ts';
+} from '../route_context.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
-import { batchExportAnswers, listBatchExports, requireBatchExport } from '../reading/batch_exports.ts';
+import {
+  toBatchExportResponses,
+  listBatchExports,
+  requireBatchExport,
+} from '../read_models/batch_exports.ts';
 import { rowQueryOf, updatedRowQuery } from '../row_query.ts';
 import {
   batchExportPath,
   batchExportSchema,
   createBody,
   updateBody,
-  type BatchExportAnswer,
+  type BatchExportResponse,
 } from '../schemas/batch_export.ts';
-import { commandAnswers, errorAnswers, listQuery, nothing, pageOf } from '../schemas/common.ts';
+import { commandResponses, errorResponses, listQuery, noContent, pageOf } from '../schemas/common.ts';
 
 const read = { config: { scope: 'batch_export:read' } } as const;
 const write = { config: { scope: 'batch_export:write' } } as const;
 
 /** One export as it is now. @throws ApiError 404 */
-async function answerFor(context: RouteContext, teamId: number, id: string): Promise<BatchExportAnswer> {
+async function readResponse(context: RouteContext, teamId: number, id: string): Promise<BatchExportResponse> {
   const row = await requireBatchExport(context.pool, teamId, id);
-  const [answer] = await batchExportAnswers(context.pool, [row], context.runLink);
-  if (!answer) throw notFound();
-  return answer;
+  const [response] = await toBatchExportResponses(context.pool, [row], context.runLink);
+  if (!response) throw notFound();
+  return response;
 }
 
 /** Create, list, retrieve, update and delete batch exports. */
@@ -45,12 +49,12 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
       schema: {
         summary: 'List batch exports',
         querystring: listQuery,
-        response: { 200: pageOf(batchExportSchema), ...errorAnswers },
+        response: { 200: pageOf(batchExportSchema), ...errorResponses },
       },
     },
     async (request) => {
       const { count, rows } = await listBatchExports(pool, teamOf(request), request.query);
-      const results = await batchExportAnswers(pool, rows, context.runLink);
+      const results = await toBatchExportResponses(pool, rows, context.runLink);
       return offsetPage(request, settings, request.query, { count, results });
     },
   );
@@ -62,12 +66,12 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
       schema: {
         summary: 'Create batch export',
         body: createBody,
-        response: { 201: batchExportSchema, ...commandAnswers },
+        response: { 201: batchExportSchema, ...commandResponses },
       },
     },
     async (request, reply) => {
       const { body } = request;
-      const placed = await placeOrder(context, request, 'create', async (connection) => {
+      const submitted = await submitCommand(context, request, 'create', async (connection) => {
         const definition = definitionFrom({ ...defaultDefinition, name: body.name }, body);
         const batchExportId = randomUUID();
         const version = await storeConfig(connection, context, {
@@ -84,12 +88,12 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
           },
         };
       });
-      if (!placed.decided) return reply.code(202).send(acceptedDetail);
-      const id = placed.batch_export_id;
+      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
+      const id = submitted.batch_export_id;
       return reply
         .code(201)
         .header('location', projectUrl(request, settings, `/batch_exports/${id}/`))
-        .send(await answerFor(context, teamOf(request), id));
+        .send(await readResponse(context, teamOf(request), id));
     },
   );
 
@@ -100,10 +104,10 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
       schema: {
         summary: 'Retrieve batch export',
         params: batchExportPath,
-        response: { 200: batchExportSchema, ...errorAnswers },
+        response: { 200: batchExportSchema, ...errorResponses },
       },
     },
-    (request) => answerFor(context, teamOf(request), request.params.id),
+    (request) => readResponse(context, teamOf(request), request.params.id),
   );
 
   app.patch(
@@ -114,24 +118,24 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
         summary: 'Update batch export',
         params: batchExportPath,
         body: updateBody,
-        response: { 200: batchExportSchema, ...commandAnswers },
+        response: { 200: batchExportSchema, ...commandResponses },
       },
     },
     async (request, reply) => {
       const { id } = request.params;
       const { body } = request;
-      const placed = await placeOrder(context, request, 'update', async (connection) => {
-        const awaited = await lockAwaitedConfigVersion(connection, id);
+      const submitted = await submitCommand(context, request, 'update', async (connection) => {
+        const pendingVersion = await lockPendingConfigVersion(connection, id);
         const current = await requireBatchExport(connection, teamOf(request), id);
         const definition = definitionFrom(current, body);
-        const isAwaited = awaited !== null;
-        const rowQuery = await updatedRowQuery(connection, current, definition, { body, isAwaited });
+        const hasPendingUpdate = pendingVersion !== null;
+        const rowQuery = await updatedRowQuery(connection, current, definition, { body, hasPendingUpdate });
         const change = { destination: body.destination, rowQuery };
-        const version = await updatedConfigVersion(connection, context, current, change, awaited);
+        const version = await updatedConfigVersion(connection, context, current, change, pendingVersion);
         const changed = Object.entries(definition).filter(
-          ([member, value]) => member in body || value !== current[member as keyof typeof definition],
+          ([field, value]) => field in body || value !== current[field as keyof typeof definition],
         );
-        const lastPausedAt = body.last_paused_at && utc(body.last_paused_at);
+        const lastPausedAt = body.last_paused_at && toUtc(body.last_paused_at);
         return {
           batch_export_id: id,
           body: {
@@ -147,8 +151,8 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
           },
         };
       });
-      if (!placed.decided) return reply.code(202).send(acceptedDetail);
-      return reply.code(200).send(await answerFor(context, teamOf(request), id));
+      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
+      return reply.code(200).send(await readResponse(context, teamOf(request), id));
     },
   );
 
@@ -160,17 +164,18 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
         summary: 'Delete batch export',
         description: 'Ends its backfills and runs. What lies in the bucket stays there.',
         params: batchExportPath,
-        response: { 204: nothing, ...commandAnswers },
+        response: { 204: noContent, ...commandResponses },
       },
     },
     async (request, reply) => {
       const { id } = request.params;
-      const placed = await placeOrder(context, request, 'delete', async (connection) => {
+      const submitted = await submitCommand(context, request, 'delete', async (connection) => {
         await requireBatchExport(connection, teamOf(request), id);
         return { batch_export_id: id, body: {} };
       });
-      if (!placed.decided) return reply.code(202).send(acceptedDetail);
-      if (!placed.released) return reply.code(202).send(unreleasedDetail('The batch export is deleted'));
+      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
+      if (!submitted.executionsClosed)
+        return reply.code(202).send(stillStoppingDetail('The batch export is deleted'));
       return reply.code(204).send();
     },
   );

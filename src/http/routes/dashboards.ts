@@ -1,10 +1,10 @@
 import { callerOf } from '../authentication.ts';
-import type { ProjectRoutes } from '../context.ts';
-import { deleteDashboard, updateDashboard } from '../dashboards/change_dashboard.ts';
+import type { ProjectRoutes } from '../route_context.ts';
+import { deleteDashboard, updateDashboard } from '../dashboards/update_dashboard.ts';
 import { createDashboard } from '../dashboards/create_dashboard.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
-import { listDashboards, requireDashboard } from '../reading/dashboards.ts';
-import { errorAnswers, listQuery, nothing, pageOf } from '../schemas/common.ts';
+import { listDashboards, requireDashboard } from '../read_models/dashboards.ts';
+import { errorResponses, listQuery, noContent, pageOf } from '../schemas/common.ts';
 import {
   createDashboardBody,
   dashboardDetailSchema,
@@ -28,7 +28,7 @@ export const dashboardRoutes: ProjectRoutes = (app, { pool, settings }) => {
           'Those that the user of the key may see, pinned ones first, then by name in any case, then by id. ' +
           'Deleted ones, and those at access level `none`, are neither listed nor counted.',
         querystring: listQuery,
-        response: { 200: pageOf(dashboardSchema), ...errorAnswers },
+        response: { 200: pageOf(dashboardSchema), ...errorResponses },
       },
     },
     async (request) =>
@@ -48,7 +48,7 @@ export const dashboardRoutes: ProjectRoutes = (app, { pool, settings }) => {
         summary: 'Create dashboard',
         description: 'The user of the key becomes its creator, who is a manager of it always.',
         body: createDashboardBody,
-        response: { 201: dashboardDetailSchema, ...errorAnswers },
+        response: { 201: dashboardDetailSchema, ...errorResponses },
       },
     },
     async (request, reply) => {
@@ -67,7 +67,7 @@ export const dashboardRoutes: ProjectRoutes = (app, { pool, settings }) => {
       schema: {
         summary: 'Retrieve dashboard',
         params: dashboardPath,
-        response: { 200: dashboardDetailSchema, ...errorAnswers },
+        response: { 200: dashboardDetailSchema, ...errorResponses },
       },
     },
     (request) => requireDashboard(pool, callerOf(request), request.params.id),
@@ -85,7 +85,7 @@ export const dashboardRoutes: ProjectRoutes = (app, { pool, settings }) => {
           'restores one that was deleted.',
         params: dashboardPath,
         body: updateDashboardBody,
-        response: { 200: dashboardDetailSchema, ...errorAnswers },
+        response: { 200: dashboardDetailSchema, ...errorResponses },
       },
     },
     (request) => updateDashboard(pool, callerOf(request), request.params.id, request.body),
@@ -99,7 +99,7 @@ export const dashboardRoutes: ProjectRoutes = (app, { pool, settings }) => {
         summary: 'Delete dashboard',
         description: 'Its row stays: an update with `deleted: false` restores it.',
         params: dashboardPath,
-        response: { 204: nothing, ...errorAnswers },
+        response: { 204: noContent, ...errorResponses },
       },
     },
     async (request, reply) => {

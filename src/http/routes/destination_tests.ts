@@ -2,21 +2,25 @@ import { randomUUID } from 'node:crypto';
 import { readStoredConfig } from '../../destination/config_versions.ts';
 import { refuseInvalidPatterns } from '../../destination/filter_patterns.ts';
 import { destinationTypeOf } from '../../destination/registry.ts';
-import { refuseSelectionForModel } from '../../destination/row_selection_members.ts';
+import { refuseSelectionForModel } from '../../destination/row_selection_fields.ts';
 import { mergeSealed, sealConfig, type SealedConfig } from '../../destination/sealed_config.ts';
-import { teamOf, type ProjectRoutes } from '../context.ts';
-import { defaultDefinition } from '../definition.ts';
-import { refuseTypeChange } from '../destination_config.ts';
-import { testDestination } from '../destination_test.ts';
-import { requireBatchExport } from '../reading/batch_exports.ts';
+import { teamOf, type ProjectRoutes } from '../route_context.ts';
+import { defaultDefinition } from '../batch_export_definition.ts';
+import { rejectTypeChange } from '../destination_config.ts';
+import { testDestination } from '../test_destination.ts';
+import { requireBatchExport } from '../read_models/batch_exports.ts';
 import { batchExportPath } from '../schemas/batch_export.ts';
-import { errorAnswers } from '../schemas/common.ts';
-import { newTestBody, testBody, testSchema } from '../schemas/destination_test.ts';
+import { errorResponses } from '../schemas/common.ts';
+import {
+  newDestinationTestBody,
+  destinationTestBody,
+  destinationTestSchema,
+} from '../schemas/destination_test.ts';
 import type { Model } from '../../domain/batch_export.ts';
 import type { Pool } from '../../journal/database.ts';
 
 const write = { config: { scope: 'batch_export:write' } } as const;
-const response = { 200: testSchema, ...errorAnswers };
+const response = { 200: destinationTestSchema, ...errorResponses };
 
 async function checkSelection(pool: Pool, sealed: SealedConfig, model: Model): Promise<void> {
   refuseSelectionForModel(destinationTypeOf(sealed.destination_type).selectionOf(sealed.config), model);
@@ -32,7 +36,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       schema: {
         summary: 'Test a destination',
         description: 'Writes a small object under the prefix and removes it. Nothing is stored.',
-        body: newTestBody,
+        body: newDestinationTestBody,
         response,
       },
     },
@@ -54,7 +58,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
         description:
           'Tests the stored config, secrets included, or what the given members would make of it. Nothing is stored.',
         params: batchExportPath,
-        body: testBody,
+        body: destinationTestBody,
         response,
       },
     },
@@ -62,7 +66,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       const { id } = request.params;
       const { destination, model } = request.body;
       const current = await requireBatchExport(context.pool, teamOf(request), id);
-      refuseTypeChange(current, destination?.type);
+      rejectTypeChange(current, destination?.type);
       const base = await readStoredConfig(context.pool, id, current.config_version);
       const sealed = mergeSealed(context, id, base, destination?.config ?? {});
       await checkSelection(context.pool, sealed, model ?? current.model);

@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { HttpApp } from '../context.ts';
+import type { HttpApp } from '../route_context.ts';
 import type { Pool } from '../../journal/database.ts';
 
 /** What tells whether the service can do its work. */
@@ -39,10 +39,10 @@ export function monitoringRoutes(app: HttpApp, { pool, countPollers, metrics }: 
 
   app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
     const [database, temporal] = await Promise.all([
-      verdict(async () => {
+      checkStatus(async () => {
         await pool.query('select 1');
       }),
-      verdict(async () => {
+      checkStatus(async () => {
         if ((await countPollers()) === 0) throw new Error('No worker polls the task queue.');
       }),
     ]);
@@ -57,7 +57,7 @@ export function monitoringRoutes(app: HttpApp, { pool, countPollers, metrics }: 
 }
 
 /** `ok` or what is wrong, without addresses or credentials. */
-async function verdict(check: () => Promise<void>): Promise<string> {
+async function checkStatus(check: () => Promise<void>): Promise<string> {
   try {
     await check();
     return 'ok';

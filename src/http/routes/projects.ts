@@ -1,7 +1,7 @@
 import { findProjects } from '../accounts.ts';
-import { teamOf, type HttpApp, type RouteContext } from '../context.ts';
+import { teamOf, type HttpApp, type RouteContext } from '../route_context.ts';
 import { offsetPage } from '../paging.ts';
-import { errorAnswers, listQuery, pageOf } from '../schemas/common.ts';
+import { errorResponses, listQuery, pageOf } from '../schemas/common.ts';
 import { projectSchema } from '../schemas/project.ts';
 
 /** The projects that a key can read: the one that it is for. */
@@ -12,7 +12,7 @@ export function projectRoutes(app: HttpApp, { pool, settings }: RouteContext): v
       schema: {
         summary: 'List projects',
         querystring: listQuery,
-        response: { 200: pageOf(projectSchema), ...errorAnswers },
+        response: { 200: pageOf(projectSchema), ...errorResponses },
       },
     },
     async (request) => {

@@ -1,5 +1,5 @@
-import { answerNothing, type ProjectRoutes } from '../context.ts';
-import { errorAnswers, nothing } from '../schemas/common.ts';
+import { sendEmpty, type ProjectRoutes } from '../route_context.ts';
+import { errorResponses, noContent } from '../schemas/common.ts';
 
 /** Tells clients whether a key may run queries, before they start one in the background. */
 export const queryAuthorizationRoutes: ProjectRoutes = (app) => {
@@ -10,11 +10,11 @@ export const queryAuthorizationRoutes: ProjectRoutes = (app) => {
       schema: {
         summary: 'Check auth for async',
         description: '200 for a key that may run queries; no query is run, and none is counted.',
-        response: { 200: nothing, ...errorAnswers },
+        response: { 200: noContent, ...errorResponses },
       },
     },
     (_request, reply) => {
-      answerNothing(reply);
+      sendEmpty(reply);
     },
   );
 };

@@ -1,21 +1,21 @@
 import { notFound } from '../api_error.ts';
 import {
   acceptedDetail,
-  answerNothing,
-  chosen,
-  placeOrder,
+  sendEmpty,
+  parseChoices,
+  submitCommand,
   teamOf,
-  unreleasedDetail,
+  stillStoppingDetail,
   type ProjectRoutes,
   type RouteContext,
-} from '../context.ts';
+} from '../route_context.ts';
 import { projectUrl, withParameters } from '../paging.ts';
-import { requireBatchExport } from '../reading/batch_exports.ts';
-import { readRunPage } from '../reading/run_pages.ts';
-import { findRun, runAnswer } from '../reading/runs.ts';
+import { requireBatchExport } from '../read_models/batch_exports.ts';
+import { readRunPage } from '../read_models/run_pages.ts';
+import { findRun, toRunResponse } from '../read_models/runs.ts';
 import { backfillsPath } from '../schemas/backfill.ts';
-import { commandAnswers, emptyBody, errorAnswers, nothing, pageOf } from '../schemas/common.ts';
-import { retryBody, runPath, runSchema, runsQuery, runStatuses, type RunAnswer } from '../schemas/run.ts';
+import { commandResponses, emptyBody, errorResponses, noContent, pageOf } from '../schemas/common.ts';
+import { retryBody, runPath, runSchema, runsQuery, runStatuses, type RunResponse } from '../schemas/run.ts';
 
 const read = { config: { scope: 'batch_export:read' } } as const;
 const write = { config: { scope: 'batch_export:write' } } as const;
@@ -25,11 +25,11 @@ interface RunPath {
   readonly id: string;
 }
 
-async function answerFor(context: RouteContext, teamId: number, path: RunPath): Promise<RunAnswer> {
+async function readResponse(context: RouteContext, teamId: number, path: RunPath): Promise<RunResponse> {
   await requireBatchExport(context.pool, teamId, path.batch_export_id);
   const run = await findRun(context.pool, path.batch_export_id, path.id);
   if (!run) throw notFound();
-  return runAnswer(run, context.runLink);
+  return toRunResponse(run, context.runLink);
 }
 
 /** List and retrieve runs, retry and cancel one. */
@@ -44,13 +44,13 @@ export const runRoutes: ProjectRoutes = (app, context) => {
         summary: 'List batch export runs',
         params: backfillsPath,
         querystring: runsQuery,
-        response: { 200: pageOf(runSchema), ...errorAnswers },
+        response: { 200: pageOf(runSchema), ...errorResponses },
       },
     },
     async (request) => {
       const { status, ...query } = request.query;
       const { batch_export_id } = request.params;
-      const statuses = chosen('status', status, runStatuses);
+      const statuses = parseChoices('status', status, runStatuses);
       await requireBatchExport(pool, teamOf(request), batch_export_id);
       const page = await readRunPage(pool, batch_export_id, { cursor: undefined, ...query, statuses });
       const at = (cursor: string | null) => cursor && withParameters(request, settings, { cursor });
@@ -58,7 +58,7 @@ export const runRoutes: ProjectRoutes = (app, context) => {
         count: page.count,
         next: at(page.next),
         previous: at(page.previous),
-        results: page.rows.map((run) => runAnswer(run, context.runLink)),
+        results: page.rows.map((run) => toRunResponse(run, context.runLink)),
       };
     },
   );
@@ -70,10 +70,10 @@ export const runRoutes: ProjectRoutes = (app, context) => {
       schema: {
         summary: 'Retrieve batch export run',
         params: runPath,
-        response: { 200: runSchema, ...errorAnswers },
+        response: { 200: runSchema, ...errorResponses },
       },
     },
-    (request) => answerFor(context, teamOf(request), request.params),
+    (request) => readResponse(context, teamOf(request), request.params),
   );
 
   app.post(
@@ -85,23 +85,20 @@ export const runRoutes: ProjectRoutes = (app, context) => {
         description: "Opens one more run of this run's interval; `Location` names it.",
         params: runPath,
         body: retryBody,
-        response: { 200: nothing, ...commandAnswers },
+        response: { 200: noContent, ...commandResponses },
       },
     },
     async (request, reply) => {
       const { batch_export_id, id } = request.params;
-      const placed = await placeOrder(context, request, 'retry', async (connection) => {
+      const submitted = await submitCommand(context, request, 'retry', async (connection) => {
         await requireBatchExport(connection, teamOf(request), batch_export_id);
         if (!(await findRun(connection, batch_export_id, id))) throw notFound();
         return { batch_export_id, body: { run_id: id } };
       });
-      if (!placed.decided) return reply.code(202).send(acceptedDetail);
-      const { run_id, backfill_id } = placed.outcome;
+      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
+      const { run_id, backfill_id } = submitted.outcome;
       const started = run_id === undefined ? `backfills/${backfill_id ?? ''}` : `runs/${run_id}`;
-      return answerNothing(
-        reply,
-        projectUrl(request, settings, `/batch_exports/${batch_export_id}/${started}/`),
-      );
+      return sendEmpty(reply, projectUrl(request, settings, `/batch_exports/${batch_export_id}/${started}/`));
     },
   );
 
@@ -114,19 +111,20 @@ export const runRoutes: ProjectRoutes = (app, context) => {
         description: 'Answers 200 when nothing more of the run reaches the bucket.',
         params: runPath,
         body: emptyBody,
-        response: { 200: runSchema, ...commandAnswers },
+        response: { 200: runSchema, ...commandResponses },
       },
     },
     async (request, reply) => {
       const { batch_export_id, id } = request.params;
-      const placed = await placeOrder(context, request, 'cancelRun', async (connection) => {
+      const submitted = await submitCommand(context, request, 'cancelRun', async (connection) => {
         await requireBatchExport(connection, teamOf(request), batch_export_id);
         if (!(await findRun(connection, batch_export_id, id))) throw notFound();
         return { batch_export_id, body: { run_id: id } };
       });
-      if (!placed.decided) return reply.code(202).send(acceptedDetail);
-      if (!placed.released) return reply.code(202).send(unreleasedDetail('The run is Cancelled'));
-      return reply.code(200).send(await answerFor(context, teamOf(request), request.params));
+      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
+      if (!submitted.executionsClosed)
+        return reply.code(202).send(stillStoppingDetail('The run is Cancelled'));
+      return reply.code(200).send(await readResponse(context, teamOf(request), request.params));
     },
   );
 };

@@ -7,16 +7,16 @@ import {
   deleteWebhook,
   findWebhook,
   listWebhooks,
-  mostWebhooks,
+  maxWebhooks,
   updateWebhook,
   type Webhook,
-  type WebhookMembers,
+  type WebhookFields,
 } from '../../notifications/webhooks.ts';
 import { ApiError, invalid, notFound } from '../api_error.ts';
-import { teamOf, type ProjectRoutes, type RouteContext } from '../context.ts';
+import { teamOf, type ProjectRoutes, type RouteContext } from '../route_context.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
-import { requireBatchExport } from '../reading/batch_exports.ts';
-import { emptyBody, errorAnswers, listQuery, nothing, pageOf } from '../schemas/common.ts';
+import { requireBatchExport } from '../read_models/batch_exports.ts';
+import { emptyBody, errorResponses, listQuery, noContent, pageOf } from '../schemas/common.ts';
 import {
   createdWebhookSchema,
   createWebhookBody,
@@ -24,28 +24,31 @@ import {
   webhookPath,
   webhookSchema,
   webhookTestSchema,
-  type WebhookAnswer,
+  type WebhookResponse,
 } from '../schemas/webhook.ts';
-import { testWebhook } from '../webhook_test.ts';
+import { testWebhook } from '../test_webhook.ts';
 
 const read = { config: { scope: 'batch_export:read' } } as const;
 const write = { config: { scope: 'batch_export:write' } } as const;
 
-const answerOf = ({ events, ...webhook }: Webhook): WebhookAnswer => ({ ...webhook, events: [...events] });
+const toWebhookResponse = ({ events, ...webhook }: Webhook): WebhookResponse => ({
+  ...webhook,
+  events: [...events],
+});
 
 /** Says why a webhook cannot have a URL, to follow "The url is refused: "; null when it can. */
-const urlFault = (url: string, { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowed }: Settings): string | null =>
+const urlProblem = (url: string, { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowed }: Settings): string | null =>
   outgoingUrlFault(url, allowed) ??
   (url.includes('#') ? 'it must not hold a fragment, which is never sent' : null);
 
 /** @throws ApiError 400 that names the member at fault. */
-async function checkMembers(
+async function validateFields(
   { pool, settings }: RouteContext,
   teamId: number,
-  { url, batch_export }: Partial<Pick<WebhookMembers, 'url' | 'batch_export'>>,
+  { url, batch_export }: Partial<Pick<WebhookFields, 'url' | 'batch_export'>>,
 ): Promise<void> {
-  const fault = url === undefined ? null : urlFault(url, settings);
-  if (fault !== null) throw invalid(`The url is refused: ${fault}.`, 'url');
+  const problem = url === undefined ? null : urlProblem(url, settings);
+  if (problem !== null) throw invalid(`The url is refused: ${problem}.`, 'url');
   if (batch_export === undefined || batch_export === null) return;
   await requireBatchExport(pool, teamId, batch_export).catch((error: unknown) => {
     if (!(error instanceof ApiError)) throw error;
@@ -64,12 +67,12 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
       schema: {
         summary: 'List webhooks',
         querystring: listQuery,
-        response: { 200: pageOf(webhookSchema), ...errorAnswers },
+        response: { 200: pageOf(webhookSchema), ...errorResponses },
       },
     },
     async (request) => {
       const { count, results } = await listWebhooks(pool, teamOf(request), request.query);
-      return offsetPage(request, settings, request.query, { count, results: results.map(answerOf) });
+      return offsetPage(request, settings, request.query, { count, results: results.map(toWebhookResponse) });
     },
   );
 
@@ -81,25 +84,25 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
         summary: 'Create webhook',
         description: 'Messages are signed as Standard Webhooks says, with the secret of this answer.',
         body: createWebhookBody,
-        response: { 201: createdWebhookSchema, ...errorAnswers },
+        response: { 201: createdWebhookSchema, ...errorResponses },
       },
     },
     async (request, reply) => {
       const { url, events, batch_export, enabled, secret } = request.body;
-      const members: WebhookMembers = {
+      const fields: WebhookFields = {
         url,
         events: events ?? notificationTypes,
         batch_export: batch_export ?? null,
         enabled: enabled ?? true,
       };
-      await checkMembers(context, teamOf(request), members);
-      const signedWith = secret ?? createWebhookSecret();
-      const webhook = await createWebhook(pool, keyRing, teamOf(request), members, signedWith);
-      if (!webhook) throw invalid(`A project has at most ${mostWebhooks} webhooks.`, null);
+      await validateFields(context, teamOf(request), fields);
+      const signingSecret = secret ?? createWebhookSecret();
+      const webhook = await createWebhook(pool, keyRing, teamOf(request), fields, signingSecret);
+      if (!webhook) throw invalid(`A project has at most ${maxWebhooks} webhooks.`, null);
       return reply
         .code(201)
         .header('location', projectUrl(request, settings, `/webhooks/${webhook.id}/`))
-        .send({ ...answerOf(webhook), secret: signedWith });
+        .send({ ...toWebhookResponse(webhook), secret: signingSecret });
     },
   );
 
@@ -110,13 +113,13 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
       schema: {
         summary: 'Retrieve webhook',
         params: webhookPath,
-        response: { 200: webhookSchema, ...errorAnswers },
+        response: { 200: webhookSchema, ...errorResponses },
       },
     },
     async (request) => {
       const found = await findWebhook(pool, teamOf(request), request.params.id);
       if (!found) throw notFound();
-      return answerOf(found);
+      return toWebhookResponse(found);
     },
   );
 
@@ -128,23 +131,23 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
         summary: 'Update webhook',
         params: webhookPath,
         body: updateWebhookBody,
-        response: { 200: webhookSchema, ...errorAnswers },
+        response: { 200: webhookSchema, ...errorResponses },
       },
     },
     async (request) => {
       const { url, events, batch_export, enabled, secret } = request.body;
-      const members: Partial<WebhookMembers> = {
+      const fields: Partial<WebhookFields> = {
         ...(url === undefined ? {} : { url }),
         ...(events === undefined ? {} : { events: events ?? notificationTypes }),
         ...(batch_export === undefined ? {} : { batch_export }),
         ...(enabled === undefined ? {} : { enabled: enabled ?? true }),
       };
       if (!(await findWebhook(pool, teamOf(request), request.params.id))) throw notFound();
-      await checkMembers(context, teamOf(request), members);
+      await validateFields(context, teamOf(request), fields);
       const { id } = request.params;
-      const updated = await updateWebhook(pool, keyRing, teamOf(request), id, members, secret);
+      const updated = await updateWebhook(pool, keyRing, teamOf(request), id, fields, secret);
       if (!updated) throw notFound();
-      return answerOf(updated);
+      return toWebhookResponse(updated);
     },
   );
 
@@ -156,7 +159,7 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
         summary: 'Delete webhook',
         description: 'What is still on its way to it is not sent any more.',
         params: webhookPath,
-        response: { 204: nothing, ...errorAnswers },
+        response: { 204: noContent, ...errorResponses },
       },
     },
     async (request, reply) => {
@@ -174,7 +177,7 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
         description: 'Sends it a message of the type `test` once, and answers what became of that.',
         params: webhookPath,
         body: emptyBody,
-        response: { 200: webhookTestSchema, ...errorAnswers },
+        response: { 200: webhookTestSchema, ...errorResponses },
       },
     },
     async (request) => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { instant } from '../../journal/commands.ts';
-import { pathId, timestamp } from './common.ts';
+import { timestamp } from '../../journal/commands.ts';
+import { pathId, responseTimestamp } from './common.ts';
 
 /** A backfill as it is answered. */
 export const backfillSchema = z
@@ -8,13 +8,13 @@ export const backfillSchema = z
     id: z.string(),
     batch_export: z.string(),
     team_id: z.number().int(),
-    start_at: timestamp,
-    end_at: timestamp,
+    start_at: responseTimestamp,
+    end_at: responseTimestamp,
     status: z.enum(['Running', 'Paused', 'Completed', 'Cancelled']),
     retry_of_run_id: z.string().nullable().describe('The run that is retried, when it is the retry of one.'),
-    created_at: timestamp,
-    finished_at: timestamp.nullable(),
-    last_updated_at: timestamp,
+    created_at: responseTimestamp,
+    finished_at: responseTimestamp.nullable(),
+    last_updated_at: responseTimestamp,
     progress: z.object({
       total_runs: z.number().int(),
       finished_runs: z.number().int().describe('Completed, failed, cancelled and retrying ones together.'),
@@ -31,26 +31,26 @@ export const backfillSchema = z
     }),
   })
   .meta({ id: 'BatchExportBackfill' });
-export type BackfillAnswer = z.infer<typeof backfillSchema>;
+export type BackfillResponse = z.infer<typeof backfillSchema>;
 
 /** Whether a backfill is only asked about. */
-export const dryRunMember = z
+export const dryRunField = z
   .boolean()
   .nullish()
   .describe('Only answer what the backfill would export; nothing starts.');
 
 export const createBackfillBody = z.strictObject({
-  start_at: instant,
-  end_at: instant,
-  dry_run: dryRunMember,
+  start_at: timestamp,
+  end_at: timestamp,
+  dry_run: dryRunField,
 });
 
 /** What a backfill would export. */
 export const dryRunSchema = z
   .object({
     dry_run: z.literal(true),
-    start_at: timestamp.describe('The start of the first whole interval.'),
-    end_at: timestamp.describe('The end of the last whole interval.'),
+    start_at: responseTimestamp.describe('The start of the first whole interval.'),
+    end_at: responseTimestamp.describe('The end of the last whole interval.'),
     intervals: z.number().int(),
     rows: z
       .number()
@@ -60,7 +60,7 @@ export const dryRunSchema = z
     detail: z.string().nullable().describe('Why the rows were not counted; else null.'),
   })
   .meta({ id: 'BatchExportDryRun' });
-export type DryRunAnswer = z.infer<typeof dryRunSchema>;
+export type DryRunResponse = z.infer<typeof dryRunSchema>;
 
 /** The path of what belongs to one batch export. */
 export const backfillsPath = z.object({ project_id: z.string(), batch_export_id: pathId });

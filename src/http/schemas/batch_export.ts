@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { models } from '../../domain/batch_export.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
-import { instant } from '../../journal/commands.ts';
-import { dryRunMember } from './backfill.ts';
-import { pathId, readOnly, timestamp } from './common.ts';
+import { timestamp } from '../../journal/commands.ts';
+import { dryRunField } from './backfill.ts';
+import { pathId, readOnly, responseTimestamp } from './common.ts';
 import { lagSchema } from './lag.ts';
 import { runSchema } from './run.ts';
 
@@ -25,11 +25,11 @@ export const batchExportSchema = z
     offset_hour: z.number().int(),
     offset_day: z.number().int(),
     paused: z.boolean(),
-    created_at: timestamp,
-    last_updated_at: timestamp,
-    last_paused_at: timestamp.nullable(),
-    start_at: timestamp.nullable(),
-    end_at: timestamp.nullable(),
+    created_at: responseTimestamp,
+    last_updated_at: responseTimestamp,
+    last_paused_at: responseTimestamp.nullable(),
+    start_at: responseTimestamp.nullable(),
+    end_at: responseTimestamp.nullable(),
     latest_runs: z.array(runSchema).describe('The 10 newest.'),
     dialect_query: z.string().nullable(),
     schema: z
@@ -42,7 +42,7 @@ export const batchExportSchema = z
     lag: lagSchema,
   })
   .meta({ id: 'BatchExport' });
-export type BatchExportAnswer = z.infer<typeof batchExportSchema>;
+export type BatchExportResponse = z.infer<typeof batchExportSchema>;
 
 const name = z
   .string()
@@ -56,12 +56,12 @@ const interval = z
     "Must be one of: 'hour', 'day', 'week', 'month', 'every N minutes' (N divides 60).",
   );
 
-const offset = (largest: number) =>
+const offset = (max: number) =>
   z
     .number()
     .int()
     .min(0, 'Ensure this value is greater than or equal to 0.')
-    .max(largest, `Ensure this value is less than or equal to ${largest}.`);
+    .max(max, `Ensure this value is less than or equal to ${max}.`);
 
 const destination = z.strictObject({
   type: z.string().optional(),
@@ -74,9 +74,9 @@ const schedule = {
   offset_hour: offset(23).nullish(),
   offset_day: offset(27).nullish(),
   paused: z.boolean().nullish(),
-  last_paused_at: instant.nullish(),
-  start_at: instant.nullish(),
-  end_at: instant.nullish(),
+  last_paused_at: timestamp.nullish(),
+  start_at: timestamp.nullish(),
+  end_at: timestamp.nullish(),
   dialect_query: z
     .string()
     .max(65_536, 'At most 65,536 characters.')
@@ -84,7 +84,7 @@ const schedule = {
     .describe('A SELECT over the model, which chooses the columns of the files.'),
 };
 
-const readOnlyMembers = {
+const readOnlyFields = {
   id: readOnly,
   team_id: readOnly,
   created_at: readOnly,
@@ -99,7 +99,7 @@ const writable = {
   interval: interval.optional(),
   destination: destination.optional(),
   ...schedule,
-  ...readOnlyMembers,
+  ...readOnlyFields,
 };
 
 /** The body of an update: absent keeps, null resets to the default. */
@@ -126,9 +126,9 @@ export const unpauseBody = z.strictObject({ ...writable, backfill: z.boolean().o
 /** The documented body of backfill; the range is what means something. */
 export const backfillBody = z.strictObject({
   ...writable,
-  start_at: instant,
-  end_at: instant,
-  dry_run: dryRunMember,
+  start_at: timestamp,
+  end_at: timestamp,
+  dry_run: dryRunField,
 });
 
 export const batchExportPath = z.object({ project_id: z.string(), id: pathId });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** A time in an answer: ISO 8601, UTC, milliseconds. */
-export const timestamp = z.string().meta({ format: 'date-time' });
+export const responseTimestamp = z.string().meta({ format: 'date-time' });
 
 /** An id in a path; what is no UUID names nothing. Lower case, as ids are made and compared. */
 export const pathId = z.guid().toLowerCase();
@@ -17,13 +17,13 @@ const errorBody = z
 const acceptedBody = z.object({ detail: z.string() }).meta({ id: 'Accepted' });
 
 /** The answers that every operation may give besides its own. */
-export const errorAnswers = { '4xx': errorBody, '5xx': errorBody };
+export const errorResponses = { '4xx': errorBody, '5xx': errorBody };
 
 /** Answers of operations that ask the export's schedule for something. */
-export const commandAnswers = { 202: acceptedBody, ...errorAnswers };
+export const commandResponses = { 202: acceptedBody, ...errorResponses };
 
 /** No body. */
-export const nothing = z.undefined().describe('No body');
+export const noContent = z.undefined().describe('No body');
 
 /** A body that means nothing: empty, or an empty object. */
 export const emptyBody = z.strictObject({});

@@ -6,12 +6,12 @@ import {
   restrictionLevelLabels,
   restrictionLevels,
 } from '../dashboards/access_levels.ts';
-import { readOnly, timestamp } from './common.ts';
+import { readOnly, responseTimestamp } from './common.ts';
 import { userSchema } from './user.ts';
 
-const largestId = 2_147_483_647;
+const maxId = 2_147_483_647;
 
-const listOf = (labels: Readonly<Record<number, string>>): string =>
+const toMarkdownList = (labels: Readonly<Record<number, string>>): string =>
   Object.entries(labels)
     .map(([value, label]) => `* \`${value}\` - ${label}`)
     .join('\n');
@@ -19,14 +19,14 @@ const listOf = (labels: Readonly<Record<number, string>>): string =>
 const restrictionLevel = z.literal(restrictionLevels).meta({
   id: 'DashboardRestrictionLevel',
   type: 'integer',
-  description: listOf(restrictionLevelLabels),
+  description: toMarkdownList(restrictionLevelLabels),
   'x-enum-labels': restrictionLevelLabels,
 });
 
 const privilegeLevel = z.literal(privilegeLevels).meta({
   id: 'DashboardPrivilegeLevel',
   type: 'integer',
-  description: listOf(privilegeLevelLabels),
+  description: toMarkdownList(privilegeLevelLabels),
   'x-enum-labels': privilegeLevelLabels,
 });
 
@@ -39,7 +39,7 @@ export const dashboardSchema = z
     name: z.string(),
     description: z.string(),
     pinned: z.boolean(),
-    created_at: timestamp,
+    created_at: responseTimestamp,
     created_by: userSchema.nullable().describe('Null once that user is gone.'),
     is_shared: z.boolean(),
     deleted: z.boolean(),
@@ -56,7 +56,7 @@ export const dashboardSchema = z
     ),
   })
   .meta({ id: 'Dashboard' });
-export type DashboardAnswer = z.infer<typeof dashboardSchema>;
+export type DashboardResponse = z.infer<typeof dashboardSchema>;
 
 /** A dashboard as it is answered alone: with who may do what. */
 export const dashboardDetailSchema = dashboardSchema
@@ -67,7 +67,7 @@ export const dashboardDetailSchema = dashboardSchema
       .describe('Collaborators, without the creator.'),
   })
   .meta({ id: 'DashboardDetail' });
-export type DashboardDetail = z.infer<typeof dashboardDetailSchema>;
+export type DashboardDetailResponse = z.infer<typeof dashboardDetailSchema>;
 
 const name = z
   .string()
@@ -79,11 +79,17 @@ const tag = z
   .max(255, 'At most 255 characters.')
   .refine((text) => text.trim() !== '', 'A tag may not be blank.');
 
-const notUser = 'Must be the id or the uuid of a user.';
+const invalidUserMessage = 'Must be the id or the uuid of a user.';
 
 const accessControl = z.strictObject({
   user: z
-    .union([z.int(notUser).min(1, notUser).max(largestId, notUser), z.guid(notUser)], notUser)
+    .union(
+      [
+        z.int(invalidUserMessage).min(1, invalidUserMessage).max(maxId, invalidUserMessage),
+        z.guid(invalidUserMessage),
+      ],
+      invalidUserMessage,
+    )
     .describe('id or uuid of a user.'),
   access_level: accessLevel,
 });
@@ -98,7 +104,7 @@ const writable = {
   access_controls: z.array(accessControl).max(1_000, 'At most 1000 collaborators.').nullish(),
 };
 
-const readOnlyMembers = {
+const readOnlyFields = {
   id: readOnly,
   created_at: readOnly,
   created_by: readOnly,
@@ -110,13 +116,13 @@ const readOnlyMembers = {
 };
 
 export const createDashboardBody = z
-  .strictObject({ name, ...writable, ...readOnlyMembers, deleted: readOnly })
+  .strictObject({ name, ...writable, ...readOnlyFields, deleted: readOnly })
   .meta({ id: 'DashboardCreate' });
 export type CreateDashboardBody = z.infer<typeof createDashboardBody>;
 
 /** The body of an update: absent keeps, null resets to the default. */
 export const updateDashboardBody = z
-  .strictObject({ name: name.optional(), ...writable, ...readOnlyMembers, deleted: z.boolean().optional() })
+  .strictObject({ name: name.optional(), ...writable, ...readOnlyFields, deleted: z.boolean().optional() })
   .meta({ id: 'DashboardUpdate' });
 export type UpdateDashboardBody = z.infer<typeof updateDashboardBody>;
 
@@ -125,7 +131,7 @@ const dashboardId = z
   .string()
   .regex(/^[1-9]\d{0,9}$/)
   .transform(Number)
-  .refine((id) => id <= largestId)
+  .refine((id) => id <= maxId)
   .meta({ type: 'integer' });
 
 export const dashboardPath = z.object({ project_id: z.string(), id: dashboardId });

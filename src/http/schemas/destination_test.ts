@@ -2,15 +2,15 @@ import { z } from 'zod';
 import { createBody, updateBody } from './batch_export.ts';
 
 /** The body of a test of a destination that no export has yet; of a new export's members only some mean something. */
-export const newTestBody = z
+export const newDestinationTestBody = z
   .strictObject({ ...updateBody.shape, destination: createBody.shape.destination })
   .meta({ id: 'DestinationTestNew' });
 
 /** The body of a test of an export's destination: what would be changed of it. */
-export const testBody = z.strictObject(updateBody.shape).meta({ id: 'DestinationTestOf' });
+export const destinationTestBody = z.strictObject(updateBody.shape).meta({ id: 'DestinationTestOf' });
 
 /** What became of each step, in their order. */
-export const testSchema = z
+export const destinationTestSchema = z
   .object({
     steps: z.array(
       z.object({

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { timestamp } from './common.ts';
+import { responseTimestamp } from './common.ts';
 import { runStatuses } from './run.ts';
 
 /** An interval that nothing will fill by itself any more. */
 const gapSchema = z
   .object({
-    data_interval_start: timestamp,
-    data_interval_end: timestamp,
+    data_interval_start: responseTimestamp,
+    data_interval_end: responseTimestamp,
     run_id: z.string().describe("The interval's newest run, which can be retried."),
     status: z.enum(runStatuses).describe('How that run ended.'),
   })
@@ -23,7 +23,7 @@ export const lagSchema = z
           'Not those that the schedule leaves out: ended while paused, before start_at or after end_at.',
       ),
     seconds: z.number().describe('How long those intervals are together.'),
-    last_completed_interval_end: timestamp
+    last_completed_interval_end: responseTimestamp
       .nullable()
       .describe('The end of the newest interval that has a Completed run.'),
     gaps: z
@@ -34,4 +34,4 @@ export const lagSchema = z
       ),
   })
   .meta({ id: 'BatchExportLag' });
-export type LagAnswer = z.infer<typeof lagSchema>;
+export type LagResponse = z.infer<typeof lagSchema>;

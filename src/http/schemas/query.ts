@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { JsonValue } from '../../domain/json_value.ts';
 import { refreshNames } from '../../queries/refresh_modes.ts';
-import { timestamp } from './common.ts';
+import { responseTimestamp } from './common.ts';
 
 /** Names below `/query/` that are operations and cannot be ids. */
 const reservedIds = new Set(['check_auth_for_async', 'draft_sql', '.', '..']);
@@ -84,10 +84,12 @@ const queryStatusSchema = z
       .looseObject({})
       .nullable()
       .describe('The whole answer, once the query is complete, where its status is retrieved.'),
-    start_time: timestamp,
-    pickup_time: timestamp.nullable().describe('When it began to run.'),
-    end_time: timestamp.nullable(),
-    expiration_time: timestamp.nullable().describe('Until when the status of a query that ended is kept.'),
+    start_time: responseTimestamp,
+    pickup_time: responseTimestamp.nullable().describe('When it began to run.'),
+    end_time: responseTimestamp.nullable(),
+    expiration_time: responseTimestamp
+      .nullable()
+      .describe('Until when the status of a query that ended is kept.'),
     task_id: z.string().nullable().describe('The id of its workflow.'),
     query_progress: z
       .object({
@@ -111,7 +113,7 @@ export const retrievedQuerySchema = z
  * What creating a query answers: the answer of the query; with a cache miss the cache's key and the status of what was
  * started; for `force_async` the status alone.
  */
-export const queryAnswerSchema = z
+export const queryResponseSchema = z
   .looseObject({
     results: z
       .union([z.array(z.unknown()), z.looseObject({})])
@@ -127,8 +129,8 @@ export const queryAnswerSchema = z
     timezone: z.string().optional(),
     is_cached: z.boolean().optional(),
     cache_key: z.string().optional(),
-    last_refresh: timestamp.optional(),
-    next_allowed_client_refresh: timestamp.optional(),
+    last_refresh: responseTimestamp.optional(),
+    next_allowed_client_refresh: responseTimestamp.optional(),
     query_status: queryStatusSchema
       .nullable()
       .describe('The query in the background that computes the same, where there is one.'),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { runStatusLabels, type RunStatus } from '../../domain/run.ts';
-import { instant } from '../../journal/commands.ts';
-import { limitParameter, pathId, readOnly, repeatable, timestamp } from './common.ts';
+import { timestamp } from '../../journal/commands.ts';
+import { limitParameter, pathId, readOnly, repeatable, responseTimestamp } from './common.ts';
 
 export const runStatuses = Object.keys(runStatusLabels) as RunStatus[];
 
@@ -18,12 +18,12 @@ export const runSchema = z
     status,
     records_completed: z.number().int().describe('Number of records exported so far.'),
     latest_error: z.string().nullable(),
-    data_interval_start: timestamp,
-    data_interval_end: timestamp,
+    data_interval_start: responseTimestamp,
+    data_interval_end: responseTimestamp,
     cursor: z.string().nullable().describe('Opaque cursor that may be used to resume.'),
-    created_at: timestamp,
-    finished_at: timestamp.nullable(),
-    last_updated_at: timestamp,
+    created_at: responseTimestamp,
+    finished_at: responseTimestamp.nullable(),
+    last_updated_at: responseTimestamp,
     records_total_count: z.number().int().nullable(),
     batch_export: z.string(),
     bytes: z.number().int().describe('Bytes of the finished objects and of the parts sent since.'),
@@ -38,7 +38,7 @@ export const runSchema = z
     temporal_ui: z.string().nullable().describe("Link to the run's workflow in the Temporal UI."),
   })
   .meta({ id: 'BatchExportRun' });
-export type RunAnswer = z.infer<typeof runSchema>;
+export type RunResponse = z.infer<typeof runSchema>;
 
 const wholeNumber = z.number().int().nullish();
 
@@ -47,10 +47,10 @@ export const retryBody = z.strictObject({
   status: z.enum(runStatuses).nullish(),
   records_completed: wholeNumber,
   latest_error: z.string().nullish(),
-  data_interval_start: instant.nullish(),
-  data_interval_end: instant.nullish(),
+  data_interval_start: timestamp.nullish(),
+  data_interval_end: timestamp.nullish(),
   cursor: z.string().nullish(),
-  finished_at: instant.nullish(),
+  finished_at: timestamp.nullish(),
   records_total_count: wholeNumber,
   id: readOnly,
   created_at: readOnly,
@@ -72,8 +72,8 @@ export const runsQuery = z.object({
   limit: limitParameter,
   cursor: z.string().optional(),
   status: repeatable.describe('One or more statuses.'),
-  after: instant.optional().describe('Only runs created after this time.'),
-  before: instant.optional().describe('Only runs created before this time.'),
+  after: timestamp.optional().describe('Only runs created after this time.'),
+  before: timestamp.optional().describe('Only runs created before this time.'),
   ordering: z.enum(runOrderings).default('-created_at'),
 });
 export type RunsQuery = z.infer<typeof runsQuery>;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { notificationTypes } from '../../notifications/notification.ts';
 import { isWebhookSecret } from '../../notifications/signature.ts';
-import { pathId, readOnly, timestamp } from './common.ts';
+import { pathId, readOnly, responseTimestamp } from './common.ts';
 
 const events = z
   .array(z.enum(notificationTypes))
@@ -11,8 +11,8 @@ const events = z
 const batchExport = z.guid('Must be the id of a batch export.').toLowerCase();
 
 /** Longer addresses are refused by many servers. */
-const longestUrl = 2_000;
-const url = z.string().max(longestUrl, `At most ${longestUrl} characters.`);
+const maxUrlLength = 2_000;
+const url = z.string().max(maxUrlLength, `At most ${maxUrlLength} characters.`);
 
 const secret = z
   .string()
@@ -27,10 +27,10 @@ export const webhookSchema = z
     events: z.array(z.enum(notificationTypes)),
     batch_export: z.string().nullable().describe('The one export that it is told of; null for all.'),
     enabled: z.boolean(),
-    created_at: timestamp,
+    created_at: responseTimestamp,
     last_delivery: z
       .object({
-        at: timestamp,
+        at: responseTimestamp,
         status: z.number().int().nullable().describe('The status code that the receiver answered.'),
         detail: z.string(),
       })
@@ -38,13 +38,13 @@ export const webhookSchema = z
       .describe('The latest attempt to tell it something.'),
   })
   .meta({ id: 'Webhook' });
-export type WebhookAnswer = z.infer<typeof webhookSchema>;
+export type WebhookResponse = z.infer<typeof webhookSchema>;
 
 export const createdWebhookSchema = webhookSchema
   .extend({ secret: z.string().describe('Shown this once: keep it.') })
   .meta({ id: 'CreatedWebhook' });
 
-const readOnlyMembers = { id: readOnly, created_at: readOnly, last_delivery: readOnly };
+const readOnlyFields = { id: readOnly, created_at: readOnly, last_delivery: readOnly };
 
 export const createWebhookBody = z
   .strictObject({
@@ -53,7 +53,7 @@ export const createWebhookBody = z
     batch_export: batchExport.nullish(),
     enabled: z.boolean().nullish(),
     secret: secret.nullish(),
-    ...readOnlyMembers,
+    ...readOnlyFields,
   })
   .meta({ id: 'WebhookCreate' });
 
@@ -64,7 +64,7 @@ export const updateWebhookBody = z
     batch_export: batchExport.nullish(),
     enabled: z.boolean().nullish(),
     secret: secret.optional(),
-    ...readOnlyMembers,
+    ...readOnlyFields,
   })
   .meta({ id: 'WebhookUpdate' });
 

@@ -1,12 +1,12 @@
 import type { Attempt } from '../notifications/send_webhook.ts';
-import { removeWebhookTest, storeWebhookTest } from '../notifications/webhooks.ts';
+import { deleteWebhookTest, storeWebhookTest } from '../notifications/webhooks.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { WebhookTestClient, WebhookTestOutcome } from '../temporal/notification_client.ts';
+import type { WebhookTestClient, WebhookTestOutcome } from '../temporal/clients/notification_client.ts';
 import { ApiError } from './api_error.ts';
 
 /** What having a webhook tested needs. */
-export interface WebhookTestDesk {
+export interface WebhookTestService {
   readonly pool: Pool;
   readonly webhookTests: WebhookTestClient;
   readonly logger: Logger;
@@ -19,7 +19,7 @@ const retryLater = { headers: { 'retry-after': '5' } };
  * @throws ApiError 503 when Temporal cannot be reached, or no worker sent it in time.
  */
 export async function testWebhook(
-  { pool, webhookTests, logger }: WebhookTestDesk,
+  { pool, webhookTests, logger }: WebhookTestService,
   teamId: number,
   webhookId: string,
 ): Promise<Attempt> {
@@ -39,6 +39,6 @@ export async function testWebhook(
     const { delivered, status, detail } = outcome;
     return { delivered, status, detail };
   } finally {
-    await removeWebhookTest(pool, deliveryId);
+    await deleteWebhookTest(pool, deliveryId);
   }
 }

@@ -3,11 +3,11 @@ import type { SealedConfig } from '../destination/sealed_config.ts';
 import type { TestStep } from '../destination/test_result.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { DestinationTestClient, TestOutcome } from '../temporal/destination_test_client.ts';
+import type { DestinationTestClient, TestOutcome } from '../temporal/clients/destination_test_client.ts';
 import { ApiError } from './api_error.ts';
 
 /** What having a destination tested needs. */
-export interface DestinationTestDesk {
+export interface DestinationTestService {
   readonly pool: Pool;
   readonly destinationTests: DestinationTestClient;
   readonly logger: Logger;
@@ -21,7 +21,7 @@ const retryLater = { headers: { 'retry-after': '5' } };
  * @throws ApiError 503 when Temporal cannot be reached, or no worker tested it in time.
  */
 export async function testDestination(
-  { pool, destinationTests, logger }: DestinationTestDesk,
+  { pool, destinationTests, logger }: DestinationTestService,
   owner: string,
   sealed: SealedConfig,
 ): Promise<readonly TestStep[]> {

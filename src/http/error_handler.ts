@@ -1,22 +1,22 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
-import { CommandRefused, type RefusalCode } from '../domain/errors.ts';
-import { isDatabaseUnavailable } from '../journal/unavailable.ts';
+import { CommandRejected, type RejectionCode } from '../domain/errors.ts';
+import { isDatabaseUnavailable } from '../journal/database_errors.ts';
 import {
-  BackgroundUnreachable,
+  BackgroundUnavailable,
   QueryIdInUse,
   QueryInterrupted,
-  QueryInvalid,
-  QueryNotBegun,
+  QueryError,
+  QueryNotStarted,
 } from '../queries/query_errors.ts';
-import { QueryMismatch } from '../queries/registry.ts';
+import { QuerySchemaError } from '../queries/registry.ts';
 import { ApiError, notFound } from './api_error.ts';
 import { invalidRequest } from './validation_error.ts';
 
 /** Seconds after which a client may ask again when too much was asked for. */
 const retryAfterSeconds = 60;
 
-const statusOfRefusal: Record<RefusalCode, number> = {
+const statusOfRejection: Record<RejectionCode, number> = {
   invalid_input: 400,
   required: 400,
   not_found: 404,
@@ -26,15 +26,15 @@ const statusOfRefusal: Record<RefusalCode, number> = {
 };
 
 /** The answer to a refused command; a code that this version does not know is a bad request. */
-export function refusalError(refusal: {
+export function rejectionError(rejection: {
   readonly code?: string | undefined;
   readonly detail?: string | undefined;
   readonly attr?: string | null | undefined;
 }): ApiError {
-  const code = refusal.code ?? 'invalid_input';
-  const status = code in statusOfRefusal ? statusOfRefusal[code as RefusalCode] : 400;
-  return new ApiError(status, code, refusal.detail ?? 'The command was refused.', {
-    attr: refusal.attr ?? null,
+  const code = rejection.code ?? 'invalid_input';
+  const status = code in statusOfRejection ? statusOfRejection[code as RejectionCode] : 400;
+  return new ApiError(status, code, rejection.detail ?? 'The command was refused.', {
+    attr: rejection.attr ?? null,
     headers: status === 429 ? { 'retry-after': String(retryAfterSeconds) } : {},
   });
 }
@@ -43,9 +43,8 @@ const retryLater = { headers: { 'retry-after': '5' } };
 
 /** Why a query has no answer. */
 function queryError(error: Error, request: FastifyRequest): ApiError | undefined {
-  if (error instanceof QueryInvalid)
-    return new ApiError(400, error.code, error.message, { attr: error.attr });
-  if (error instanceof QueryMismatch) {
+  if (error instanceof QueryError) return new ApiError(400, error.code, error.message, { attr: error.attr });
+  if (error instanceof QuerySchemaError) {
     const issues = error.error.issues.map(({ code, path, message, ...params }) => ({
       keyword: code,
       instancePath: `/${[...error.path, ...path].join('/')}`,
@@ -57,9 +56,9 @@ function queryError(error: Error, request: FastifyRequest): ApiError | undefined
   }
   if (error instanceof QueryIdInUse)
     return new ApiError(409, 'conflict', error.message, { attr: 'client_query_id' });
-  if (error instanceof BackgroundUnreachable)
+  if (error instanceof BackgroundUnavailable)
     return new ApiError(503, 'temporal_unreachable', error.message, retryLater);
-  if (error instanceof QueryInterrupted || error instanceof QueryNotBegun)
+  if (error instanceof QueryInterrupted || error instanceof QueryNotStarted)
     return new ApiError(503, 'unavailable', error.message, retryLater);
   return undefined;
 }
@@ -84,8 +83,8 @@ function frameworkError(error: FastifyError): ApiError | undefined {
 
 const toApiError = (error: FastifyError, request: FastifyRequest): ApiError | undefined => {
   if (error instanceof ApiError) return error;
-  if (error instanceof CommandRefused)
-    return refusalError({ code: error.code, detail: error.message, attr: error.attr });
+  if (error instanceof CommandRejected)
+    return rejectionError({ code: error.code, detail: error.message, attr: error.attr });
   if (hasZodFastifySchemaValidationErrors(error))
     return error.validationContext === 'params'
       ? notFound()
@@ -93,8 +92,8 @@ const toApiError = (error: FastifyError, request: FastifyRequest): ApiError | un
           error.validation,
           error.validationContext === 'querystring' ? request.query : request.body,
         );
-  const ofQuery = queryError(error, request);
-  if (ofQuery) return ofQuery;
+  const queryFailure = queryError(error, request);
+  if (queryFailure) return queryFailure;
   if (isDatabaseUnavailable(error))
     return new ApiError(503, 'unavailable', 'The database cannot be reached now; try again in a moment.', {
       headers: { 'retry-after': '5' },
@@ -103,9 +102,13 @@ const toApiError = (error: FastifyError, request: FastifyRequest): ApiError | un
 };
 
 /** Answers with an error's own text where it has one for callers; anything else is a fault of ours, logged and hidden. */
-export function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function sendError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = toApiError(error, request);
   if (!known) request.log.error({ err: error }, 'a request failed');
-  const answer = known ?? new ApiError(500, 'error', 'A server error occurred.');
-  return reply.code(answer.statusCode).headers(answer.headers).type('application/json').send(answer.body());
+  const apiError = known ?? new ApiError(500, 'error', 'A server error occurred.');
+  return reply
+    .code(apiError.statusCode)
+    .headers(apiError.headers)
+    .type('application/json')
+    .send(apiError.body());
 }

@@ -3,9 +3,9 @@ import type { Connection, Pool } from '../../journal/database.ts';
 import { destinationTypeOf } from '../../destination/registry.ts';
 import type { RowQuery } from '../../source/row_query/row_query.ts';
 import { notFound } from '../api_error.ts';
-import type { BatchExportAnswer } from '../schemas/batch_export.ts';
+import type { BatchExportResponse } from '../schemas/batch_export.ts';
 import { readLags } from './lag.ts';
-import { latestRuns, runAnswer, type RunLink } from './runs.ts';
+import { latestRuns, toRunResponse, type RunLink } from './runs.ts';
 
 /** A live export as its read model holds it, with the members of its config that may be shown. */
 export interface BatchExportRow extends BatchExportDefinition {
@@ -20,7 +20,7 @@ export interface BatchExportRow extends BatchExportDefinition {
   readonly row_query: RowQuery | null;
 }
 
-const latestRunsShown = 10;
+const maxLatestRuns = 10;
 
 const selection = `
   select export.id, export.team_id, export.name, export.model, export.destination_type, export.config_version,
@@ -47,7 +47,7 @@ export async function requireBatchExport(
 /** With every member of the config that may be shown: versions that were stored before a member was known lack it. */
 const withDefaults = (row: BatchExportRow): BatchExportRow => ({
   ...row,
-  config: { ...destinationTypeOf(row.destination_type).defaultMembers, ...row.config },
+  config: { ...destinationTypeOf(row.destination_type).defaultFields, ...row.config },
 });
 
 /** A page of the project's live exports, newest first. */
@@ -68,13 +68,13 @@ export async function listBatchExports(
 }
 
 /** Exports in the terms of the interface, each with its newest runs and its lag. */
-export async function batchExportAnswers(
+export async function toBatchExportResponses(
   pool: Pool,
   rows: readonly BatchExportRow[],
   linkOf: RunLink,
-): Promise<BatchExportAnswer[]> {
+): Promise<BatchExportResponse[]> {
   const ids = rows.map(({ id }) => id);
-  const [runs, lags] = await Promise.all([latestRuns(pool, ids, latestRunsShown), readLags(pool, rows)]);
+  const [runs, lags] = await Promise.all([latestRuns(pool, ids, maxLatestRuns), readLags(pool, rows)]);
   return rows.flatMap((row) => {
     const lag = lags.get(row.id);
     // It was deleted just now.
@@ -95,7 +95,9 @@ export async function batchExportAnswers(
       last_paused_at: row.last_paused_at,
       start_at: row.start_at,
       end_at: row.end_at,
-      latest_runs: runs.filter((run) => run.batch_export_id === row.id).map((run) => runAnswer(run, linkOf)),
+      latest_runs: runs
+        .filter((run) => run.batch_export_id === row.id)
+        .map((run) => toRunResponse(run, linkOf)),
       dialect_query: row.dialect_query,
       schema: row.row_query && schemaOf(row.row_query),
       lag,
@@ -104,7 +106,7 @@ export async function batchExportAnswers(
 }
 
 /** The columns that a query chooses, as they are resolved. */
-const schemaOf = ({ fields, printed }: RowQuery): BatchExportAnswer['schema'] => ({
+const schemaOf = ({ fields, printed }: RowQuery): BatchExportResponse['schema'] => ({
   fields: fields.map(({ name, type, expression }) => ({ alias: name, expression, type })),
   dialect_query: printed,
 });

@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  findByIdempotencyKey,
+  findCommandByIdempotencyKey,
   readCommand,
-  renewCommand,
+  requeueWithdrawnCommand,
   storeCommand,
   withdrawCommand,
   type Command,
@@ -14,12 +14,12 @@ import { inTransaction, type Connection, type Pool } from '../journal/database.t
 import type { Logger } from '../telemetry/logger.ts';
 import { ApiError, invalid } from './api_error.ts';
 import type { Caller } from './authentication.ts';
-import { cancelledRunsReleased, type RunExecutions } from './cancelled_runs.ts';
+import { waitForCancelledRuns, type RunExecutions } from './cancelled_runs.ts';
 import type { CommandOutcomes } from './command_outcomes.ts';
-import { refusalError } from './errors.ts';
+import { rejectionError } from './error_handler.ts';
 
 /** Tells an export's schedule workflow that a command waits for it, and starts the workflow when it is not there. */
-export interface Signaller {
+export interface ScheduleSignaller {
   /** Rejects when Temporal cannot be reached. */
   signal(command: {
     readonly id: string;
@@ -29,7 +29,7 @@ export interface Signaller {
 }
 
 /** What a request asks for. */
-export interface Order {
+export interface CommandSubmission {
   readonly name: CommandName;
   readonly caller: Caller;
   /** The header `Idempotency-Key`, or undefined. */
@@ -46,54 +46,56 @@ export interface Order {
 }
 
 /** What became of an order: decided, or accepted and still to be decided. */
-export type Ordered = Decided | { readonly decided: false };
+export type SubmissionResult = DecidedSubmission | { readonly decided: false };
 
 /** The outcome of an order. */
-export interface Decided {
+export interface DecidedSubmission {
   readonly decided: true;
   readonly batch_export_id: string;
   readonly outcome: CommandOutcome;
   /** Whether the runs that it cancelled have let go of the bucket and the source; true when it cancelled none. */
-  readonly released: boolean;
+  readonly executionsClosed: boolean;
 }
 
 /** Takes orders to the exports' schedules. */
-export interface CommandDesk {
+export interface CommandService {
   /** @throws ApiError when the order is refused, or when Temporal cannot be reached (it is not carried out then). */
-  place(order: Order): Promise<Ordered>;
+  submit(submission: CommandSubmission): Promise<SubmissionResult>;
 }
 
-const maximumKeyLength = 255;
+const maxKeyLength = 255;
 
 /** Commands that end runs: they are answered when those have let go of the bucket and the source. */
-const cancelling: ReadonlySet<CommandName> = new Set(['cancelRun', 'cancelBackfill', 'delete']);
+const commandsThatCancelRuns: ReadonlySet<CommandName> = new Set(['cancelRun', 'cancelBackfill', 'delete']);
 
 /** Opens the desk: checks, stores, signals, and waits for the outcome. */
-export function createCommandDesk(deps: {
+export function createCommandService(deps: {
   readonly pool: Pool;
-  readonly signaller: Signaller;
+  readonly signaller: ScheduleSignaller;
   readonly outcomes: CommandOutcomes;
   readonly executions: RunExecutions;
   readonly logger: Logger;
   readonly timeoutMs: number;
-}): CommandDesk {
-  const place = async (order: Order): Promise<Ordered> => {
+}): CommandService {
+  const submit = async (submission: CommandSubmission): Promise<SubmissionResult> => {
     const deadline = performance.now() + deps.timeoutMs;
-    const stored = await storeOnce(deps.pool, order);
-    const command = stored.status === 'withdrawn' ? await renew(deps.pool, stored) : stored;
+    const stored = await storeOnce(deps.pool, submission);
+    const command = stored.status === 'withdrawn' ? await renewWithdrawn(deps.pool, stored) : stored;
     const decided = command.status === 'pending' ? await signalAndWait(command) : command;
     if (!decided) return { decided: false };
-    const answer = answerOf(decided);
+    const decidedOutcome = outcomeOf(decided);
     const timeLeft = Math.max(0, deadline - performance.now());
-    const released = !cancelling.has(order.name) || (await cancelledRunsReleased(deps, decided.id, timeLeft));
-    return { decided: true, ...answer, released };
+    const executionsClosed =
+      !commandsThatCancelRuns.has(submission.name) ||
+      (await waitForCancelledRuns(deps, decided.id, timeLeft));
+    return { decided: true, ...decidedOutcome, executionsClosed };
   };
 
   /** The decided command, or undefined when it was taken and is not decided yet. */
   const signalAndWait = async (command: Command): Promise<Command | undefined> => {
     const { id, batch_export_id, name } = command;
     const stop = new AbortController();
-    const outcome = deps.outcomes.decided(id, deps.timeoutMs, stop.signal);
+    const outcome = deps.outcomes.waitUntilDecided(id, deps.timeoutMs, stop.signal);
     const signalled = deps.signaller.signal({ id, batch_export_id, name }).then(
       () => true,
       (error: unknown) => {
@@ -107,7 +109,7 @@ export function createCommandDesk(deps: {
       if (decided) return decided;
       // The time is up, or the signal failed: one that has been under way all the time counts as failed.
       const sent = await Promise.race([signalled, sleep(0, false)]);
-      if (sent || !(await withdrawCommand(deps.pool, id))) return await undecided(deps.pool, id);
+      if (sent || !(await withdrawCommand(deps.pool, id))) return await readIfDecided(deps.pool, id);
       throw new ApiError(
         503,
         'temporal_unreachable',
@@ -119,28 +121,28 @@ export function createCommandDesk(deps: {
     }
   };
 
-  return { place };
+  return { submit };
 }
 
-const renew = async (pool: Pool, withdrawn: Command): Promise<Command> =>
-  (await renewCommand(pool, withdrawn.id)) ?? (await readCommand(pool, withdrawn.id)) ?? withdrawn;
+const renewWithdrawn = async (pool: Pool, withdrawn: Command): Promise<Command> =>
+  (await requeueWithdrawnCommand(pool, withdrawn.id)) ?? (await readCommand(pool, withdrawn.id)) ?? withdrawn;
 
 /** Reads the command a last time: it may have been decided since it was last looked at. */
-async function undecided(pool: Pool, id: string): Promise<Command | undefined> {
+async function readIfDecided(pool: Pool, id: string): Promise<Command | undefined> {
   const command = await readCommand(pool, id);
   return command?.status === 'pending' ? undefined : command;
 }
 
-function answerOf(command: Command): Pick<Decided, 'batch_export_id' | 'outcome'> {
+function outcomeOf(command: Command): Pick<DecidedSubmission, 'batch_export_id' | 'outcome'> {
   const outcome = command.outcome ?? {};
-  if (command.status === 'rejected') throw refusalError(outcome);
+  if (command.status === 'rejected') throw rejectionError(outcome);
   if (command.status === 'withdrawn')
     throw new ApiError(503, 'withdrawn', 'The command was taken back before it was carried out.');
   return { batch_export_id: command.batch_export_id, outcome };
 }
 
 /** Thrown to roll back what was prepared when another request with the same key was faster. */
-class StoredMeanwhile extends Error {
+class ConcurrentSubmission extends Error {
   override readonly name = 'StoredMeanwhile';
   readonly command: Command;
   constructor(command: Command) {
@@ -149,43 +151,44 @@ class StoredMeanwhile extends Error {
   }
 }
 
-async function storeOnce(pool: Pool, order: Order): Promise<Command> {
-  const key = order.idempotencyKey ?? null;
-  if (key !== null && (key === '' || key.length > maximumKeyLength))
-    throw invalid(`An Idempotency-Key has 1 to ${maximumKeyLength} characters.`, null);
-  const fingerprint = fingerprintOf(order);
-  const earlier = key === null ? undefined : await findByIdempotencyKey(pool, order.caller.project_id, key);
-  if (earlier) return assertSame(earlier, fingerprint);
+async function storeOnce(pool: Pool, submission: CommandSubmission): Promise<Command> {
+  const key = submission.idempotencyKey ?? null;
+  if (key !== null && (key === '' || key.length > maxKeyLength))
+    throw invalid(`An Idempotency-Key has 1 to ${maxKeyLength} characters.`, null);
+  const fingerprint = fingerprintOf(submission);
+  const earlier =
+    key === null ? undefined : await findCommandByIdempotencyKey(pool, submission.caller.project_id, key);
+  if (earlier) return requireSameRequest(earlier, fingerprint);
   try {
     return await inTransaction(pool, async (connection) => {
-      const { batch_export_id, body } = await order.prepare(connection);
+      const { batch_export_id, body } = await submission.prepare(connection);
       const id = randomUUID();
       const command = await storeCommand(connection, {
         id,
         batch_export_id,
-        team_id: order.caller.project_id,
-        name: order.name,
+        team_id: submission.caller.project_id,
+        name: submission.name,
         body,
         fingerprint,
         idempotency_key: key,
-        user_id: order.caller.user_id,
+        user_id: submission.caller.user_id,
       });
-      if (command.id !== id) throw new StoredMeanwhile(command);
+      if (command.id !== id) throw new ConcurrentSubmission(command);
       return command;
     });
   } catch (error) {
-    if (error instanceof StoredMeanwhile) return assertSame(error.command, fingerprint);
+    if (error instanceof ConcurrentSubmission) return requireSameRequest(error.command, fingerprint);
     throw error;
   }
 }
 
 /** Of the request as it was sent; a hash, since a body may hold secrets. */
-const fingerprintOf = (order: Order): string =>
+const fingerprintOf = (submission: CommandSubmission): string =>
   createHash('sha256')
-    .update(JSON.stringify([order.name, order.request]))
+    .update(JSON.stringify([submission.name, submission.request]))
     .digest('hex');
 
-function assertSame(command: Command, fingerprint: string): Command {
+function requireSameRequest(command: Command, fingerprint: string): Command {
   if (command.fingerprint === fingerprint) return command;
   throw new ApiError(
     409,

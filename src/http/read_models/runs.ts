@@ -1,6 +1,6 @@
 import type { RunStatus } from '../../domain/run.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
-import type { RunAnswer } from '../schemas/run.ts';
+import type { RunResponse } from '../schemas/run.ts';
 
 /** Makes the link to a run's workflow in the Temporal UI, or null where there is none. */
 export type RunLink = (run: RunRow) => string | null;
@@ -33,7 +33,7 @@ export const runColumns = `id, position, batch_export_id, status, records_comple
   manifest_key, backfill_id`;
 
 /** A run in the terms of the interface. */
-export const runAnswer = (run: RunRow, linkOf: RunLink): RunAnswer => ({
+export const toRunResponse = (run: RunRow, linkOf: RunLink): RunResponse => ({
   id: run.id,
   status: run.status,
   records_completed: run.records_completed,
@@ -71,14 +71,14 @@ export async function findRun(
 export async function latestRuns(
   pool: Pool,
   batchExportIds: readonly string[],
-  each: number,
+  perExport: number,
 ): Promise<RunRow[]> {
   const { rows } = await pool.query<RunRow>(
     `select newest.* from unnest($1::uuid[]) as export (id) cross join lateral (
        select ${runColumns} from exportd.batch_export_runs
        where batch_export_id = export.id order by position desc limit $2) newest
      order by newest.position desc`,
-    [batchExportIds, each],
+    [batchExportIds, perExport],
   );
   return rows;
 }

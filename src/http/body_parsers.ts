@@ -4,7 +4,7 @@ import { ApiError, invalid } from './api_error.ts';
 import { attrOf } from './validation_error.ts';
 
 /** Levels of a body; far more than any schema has, and far less than what exhausts the stack of a walk through it. */
-const deepestBody = 64;
+const maxBodyDepth = 64;
 
 /**
  * Reads bodies: JSON, or nothing. An empty body is fine with any content type, since clients send
@@ -37,12 +37,12 @@ export function addBodyParsers(app: FastifyInstance): void {
   app.addHook('preValidation', (request, _reply, done) => {
     // A body that is left out is the empty object to the schemas of bodies.
     if (request.body === undefined && request.routeOptions.schema?.body !== undefined) request.body = {};
-    if (nestsDeeper(request.body, deepestBody)) {
-      done(invalid(`A body may nest at most ${deepestBody} levels.`, null));
+    if (isDeeperThan(request.body, maxBodyDepth)) {
+      done(invalid(`A body may nest at most ${maxBodyDepth} levels.`, null));
       return;
     }
     for (const part of [request.body, request.query, request.params]) {
-      const path = pathToUnstorable(part);
+      const path = pathToUnstorableString(part);
       if (path) {
         done(invalid('Null characters and unpaired surrogates are not allowed.', attrOf(path)));
         return;
@@ -52,19 +52,19 @@ export function addBodyParsers(app: FastifyInstance): void {
   });
 }
 
-const nestsDeeper = (value: unknown, levels: number): boolean =>
+const isDeeperThan = (value: unknown, levels: number): boolean =>
   typeof value === 'object' &&
   value !== null &&
-  (levels === 0 || Object.values(value).some((inner) => nestsDeeper(inner, levels - 1)));
+  (levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1)));
 
 /** Path of the first text that PostgreSQL could not store, or undefined. */
-function pathToUnstorable(value: unknown): string[] | undefined {
+function pathToUnstorableString(value: unknown): string[] | undefined {
   if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? [] : undefined;
   if (typeof value !== 'object' || value === null) return undefined;
-  for (const [member, inner] of Object.entries(value)) {
-    if (pathToUnstorable(member)) return ['?'];
-    const path = pathToUnstorable(inner);
-    if (path) return [member, ...path];
+  for (const [key, inner] of Object.entries(value)) {
+    if (pathToUnstorableString(key)) return ['?'];
+    const path = pathToUnstorableString(inner);
+    if (path) return [key, ...path];
   }
   return undefined;
 }

@@ -58,26 +58,26 @@ export async function readRunPage(
   const keys = query.ordering.endsWith('created_at') ? ['position'] : ['data_interval_start', 'position'];
   const conditions = ['batch_export_id = $1'];
   const values: unknown[] = [batchExportId];
-  const where = (condition: (place: string) => string, value: unknown) => {
+  const where = (condition: (parameter: string) => string, value: unknown) => {
     values.push(value);
     conditions.push(condition(`$${values.length}`));
   };
-  if (query.statuses) where((place) => `status = any(${place})`, query.statuses);
+  if (query.statuses) where((parameter) => `status = any(${parameter})`, query.statuses);
   // Answers show milliseconds: what is shown as the same time is neither after nor before it.
   if (query.after)
-    where((place) => `created_at >= ${place}::timestamptz + interval '1 millisecond'`, query.after);
-  if (query.before) where((place) => `created_at < ${place}`, query.before);
+    where((parameter) => `created_at >= ${parameter}::timestamptz + interval '1 millisecond'`, query.after);
+  if (query.before) where((parameter) => `created_at < ${parameter}`, query.before);
   const counted = await pool.query<{ count: number }>(
     `select count(*) as count from exportd.batch_export_runs where ${conditions.join(' and ')}`,
     values,
   );
   if (cursor) {
     const comparison = descending ? '<' : '>';
-    const places = keys.map((key) => {
+    const parameters = keys.map((key) => {
       values.push(key === 'position' ? cursor.position : cursor.start);
       return key === 'position' ? `$${values.length}::bigint` : `$${values.length}::timestamptz`;
     });
-    conditions.push(`(${keys.join(', ')}) ${comparison} (${places.join(', ')})`);
+    conditions.push(`(${keys.join(', ')}) ${comparison} (${parameters.join(', ')})`);
   }
   values.push(query.limit + 1);
   const direction = descending ? 'desc' : 'asc';

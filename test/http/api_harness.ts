@@ -3,17 +3,18 @@ import { Registry } from 'prom-client';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { policiesOf } from '../../src/decisions/policies.ts';
-import { takeScheduleStep } from '../../src/decisions/schedule_step.ts';
+import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { createApp } from '../../src/http/app.ts';
 import { scopes } from '../../src/http/api_keys.ts';
-import type { Signaller } from '../../src/http/commands.ts';
-import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import type { ScheduleSignaller } from '../../src/http/command_service.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { createDestinationTester } from '../../src/destination/destination_tests.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
-import type { DestinationTestClient } from '../../src/temporal/destination_test_client.ts';
-import type { WebhookTestClient } from '../../src/temporal/notification_client.ts';
-import { productQueryKinds } from '../../src/queries/product_kinds.ts';
+import type { DestinationTestClient } from '../../src/temporal/clients/destination_test_client.ts';
+import type { WebhookTestClient } from '../../src/temporal/clients/notification_client.ts';
+import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
 import { createRunningQueries } from '../../src/queries/running_queries.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
@@ -24,7 +25,7 @@ import { minuteAgo } from '../setup/minutes.ts';
 type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE' | 'HEAD';
 
 /** An answer, its JSON body parsed, or undefined when there is none. */
-export interface Answer {
+export interface ApiResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly text: string;
@@ -35,7 +36,7 @@ export interface Answer {
 export type SignalMode = 'decide' | 'elsewhere' | 'silent' | 'unreachable';
 
 /** The facade on a database of its own. Signals are decided at once, by the real decisions and without Temporal. */
-export interface Facade {
+export interface ApiHarness {
   readonly database: TestDatabase;
   readonly journal: Journal;
   readonly projectId: number;
@@ -45,7 +46,7 @@ export interface Facade {
   readonly key: string;
   mode: SignalMode;
   /** Whether executions of cancelled runs end. */
-  runsLetGo: boolean;
+  executionsClose: boolean;
   /** Takes the step that a schedule workflow would take. */
   step(batchExportId: string): Promise<void>;
   newKey(projectId: number, keyScopes?: readonly string[]): Promise<{ id: string; key: string }>;
@@ -55,7 +56,7 @@ export interface Facade {
     path: string,
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
-  ): Promise<Answer>;
+  ): Promise<ApiResponse>;
   /** Creates an export and answers its id. Of a minute that ends while a test runs, no run comes. */
   createExport(more?: Readonly<Record<string, unknown>>): Promise<string>;
   /** Listens on a free port of the loopback address, and answers the address. */
@@ -87,21 +88,21 @@ export const exportBody = (more: Readonly<Record<string, unknown>> = {}) => ({
 });
 
 /** Opens the facade; settings are waits as short as they get, and what is given. */
-export async function openFacade(more: Readonly<Record<string, string>> = {}): Promise<Facade> {
+export async function openApiHarness(more: Readonly<Record<string, string>> = {}): Promise<ApiHarness> {
   const database = await createTestDatabase();
   const { pool } = database;
   const settings = readSettings({
     DATABASE_URL: database.url,
-    TEMPORAL_UI: 'http://temporal.test:8233',
+    TEMPORAL_UI_URL: 'http://temporal.test:8233',
     EXPORTD_LOG_LEVEL: 'silent',
-    EXPORTD_JITTER_LONG_MS: '0',
+    EXPORTD_JITTER_LONG: '0s',
     EXPORTD_JITTER_SHORT_FRACTION: '0',
-    EXPORTD_COMMAND_POLL_MS: '50',
+    EXPORTD_COMMAND_POLL_INTERVAL: '50ms',
     ...more,
   });
-  const journal = createJournal(pool);
+  const journal = openJournal(pool);
   const step = async (batchExportId: string) => {
-    await takeScheduleStep(journal, policiesOf(settings), batchExportId, []);
+    await advanceSchedule(journal, policiesOf(settings), batchExportId, []);
   };
   const user = await createUser(pool, { email: 'ada@example.com', first_name: 'Ada' });
   const project = await createProject(pool, { name: 'Shop' });
@@ -110,21 +111,21 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     createKey(pool, { user_id: user.id, project_id: projectId, scopes: keyScopes });
   const { key } = await newKey(project.id);
 
-  const state: { mode: SignalMode; runsLetGo: boolean } = { mode: 'decide', runsLetGo: true };
-  const signaller: Signaller = {
+  const state: { mode: SignalMode; executionsClose: boolean } = { mode: 'decide', executionsClose: true };
+  const signaller: ScheduleSignaller = {
     signal: async ({ batch_export_id }) => {
       if (state.mode === 'unreachable') throw new Error('connect ECONNREFUSED');
       if (state.mode === 'decide') await step(batch_export_id);
     },
   };
   const keyRing = createKeyRing(`test:${randomBytes(32).toString('base64')}`);
-  const takeTest = createDestinationTester(pool, keyRing, settings);
+  const runDestinationTest = createDestinationTester(pool, keyRing, settings);
   const destinationTests: DestinationTestClient = {
     test: async (testId) => {
       if (state.mode === 'unreachable') throw new Error('connect ECONNREFUSED');
       return state.mode === 'silent'
         ? { tested: false, reason: 'No worker has tested the destination in time.' }
-        : { tested: true, steps: await takeTest(testId) };
+        : { tested: true, steps: await runDestinationTest(testId) };
     },
   };
   const deliver = createDeliverer(pool, keyRing, settings);
@@ -139,11 +140,11 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
   const source = createSource({ sourceUrl: settings.SOURCE_DATABASE_URL ?? database.url, settings });
   const logger = createLogger('test', settings);
   const querySource = connectQueriesToSource(settings);
-  const parts = {
+  const dependencies = {
     pool,
     source,
     signaller,
-    executions: { ended: () => Promise.resolve(state.runsLetGo) },
+    executions: { waitUntilClosed: () => Promise.resolve(state.executionsClose) },
     keyRing,
     logger,
     queries: {
@@ -151,7 +152,7 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
       pool,
       logger,
       source: querySource,
-      kinds: productQueryKinds(settings),
+      kinds: builtInQueryKinds(settings),
       running: createRunningQueries({ pool, pollMs: 50, logger }),
       background: {
         start: () => Promise.reject(new Error('connect ECONNREFUSED')),
@@ -162,18 +163,19 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     webhookTests,
     countPollers: () => Promise.resolve(1),
   };
-  const makeApp = async (appSettings: Settings) => {
-    const made = await createApp({ ...parts, settings: appSettings, metrics: new Registry() });
-    await made.ready();
-    return made;
+  const createTestApp = async (appSettings: Settings) => {
+    const created = await createApp({ ...dependencies, settings: appSettings, metrics: new Registry() });
+    await created.ready();
+    return created;
   };
   // What is decided is waited for in patience, however busy the machine is; what nobody decides need not be.
-  const app = await makeApp({ ...settings, EXPORTD_COMMAND_TIMEOUT_MS: 60_000 });
-  let impatient: ReturnType<typeof makeApp> | undefined;
-  const patient: readonly SignalMode[] = ['decide', 'elsewhere'];
-  const appFor = (mode: SignalMode) => (patient.includes(mode) ? app : (impatient ??= makeApp(settings)));
+  const app = await createTestApp({ ...settings, EXPORTD_COMMAND_TIMEOUT: 60_000 });
+  let shortWaitApp: ReturnType<typeof createTestApp> | undefined;
+  const waitsForDecision: readonly SignalMode[] = ['decide', 'elsewhere'];
+  const appFor = (mode: SignalMode) =>
+    waitsForDecision.includes(mode) ? app : (shortWaitApp ??= createTestApp(settings));
 
-  const call: Facade['call'] = async (method, path, body, headers = {}) => {
+  const call: ApiHarness['call'] = async (method, path, body, headers = {}) => {
     const asked = await appFor(state.mode);
     const response = await asked.inject({
       method,
@@ -186,7 +188,7 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
       status: response.statusCode,
       headers: response.headers,
       text,
-      body: text.startsWith('{') ? (JSON.parse(text) as Answer['body']) : {},
+      body: text.startsWith('{') ? (JSON.parse(text) as ApiResponse['body']) : {},
     };
   };
 
@@ -203,17 +205,17 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     set mode(mode) {
       state.mode = mode;
     },
-    get runsLetGo() {
-      return state.runsLetGo;
+    get executionsClose() {
+      return state.executionsClose;
     },
-    set runsLetGo(letGo) {
-      state.runsLetGo = letGo;
+    set executionsClose(close) {
+      state.executionsClose = close;
     },
     step,
     newKey,
     call,
-    createExport: async (members) => {
-      const asked = exportBody({ end_at: minuteAgo(0).toISOString(), ...members });
+    createExport: async (fields) => {
+      const asked = exportBody({ end_at: minuteAgo(0).toISOString(), ...fields });
       const { status, body, text } = await call('POST', 'batch_exports/', asked);
       if (status !== 201) throw new Error(`Creating an export answered ${status}: ${text}`);
       return String(body.id);
@@ -221,7 +223,7 @@ export async function openFacade(more: Readonly<Record<string, string>> = {}): P
     listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
     close: async () => {
       await app.close();
-      await (await impatient)?.close();
+      await (await shortWaitApp)?.close();
       await Promise.all([source.close(), querySource.close()]);
       await database.drop();
     },

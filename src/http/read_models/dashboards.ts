@@ -2,7 +2,7 @@ import type { Connection, Pool } from '../../journal/database.ts';
 import { userColumns } from '../accounts.ts';
 import { notFound } from '../api_error.ts';
 import type { Caller } from '../authentication.ts';
-import type { DashboardAnswer, DashboardDetail } from '../schemas/dashboard.ts';
+import type { DashboardResponse, DashboardDetailResponse } from '../schemas/dashboard.ts';
 
 /** Who looks at the dashboards of which project. */
 export type Viewer = Pick<Caller, 'project_id' | 'user_id'>;
@@ -11,7 +11,7 @@ export type Viewer = Pick<Caller, 'project_id' | 'user_id'>;
  * Every dashboard of the project $1 with what the user $2 may do with it; `access.level` and `effective.restriction` are
  * worked out here and nowhere else.
  */
-const seenByUser = `
+const dashboardsWithAccess = `
   from exportd.dashboards dashboard
   join exportd.projects project on project.id = dashboard.team_id
   left join exportd.dashboard_access_controls own on own.dashboard_id = dashboard.id and own.user_id = $2
@@ -26,7 +26,7 @@ const seenByUser = `
     end as level) access
   where dashboard.team_id = $1`;
 
-const ownColumns = `dashboard.id, dashboard.name, dashboard.description, dashboard.pinned, dashboard.created_at,
+const dashboardColumns = `dashboard.id, dashboard.name, dashboard.description, dashboard.pinned, dashboard.created_at,
   (select to_jsonb(creator) from (select ${userColumns} from exportd.users where users.id = dashboard.created_by) creator)
     as created_by,
   dashboard.is_shared, dashboard.deleted, dashboard.creation_mode, dashboard.tags, dashboard.restriction_level`;
@@ -43,18 +43,21 @@ const accessColumns = `dashboard.default_access_level,
 
 const listOrder = 'dashboard.pinned desc, lower(dashboard.name), dashboard.id';
 
-const listed = `${seenByUser} and not dashboard.deleted and access.level <> 'none'`;
+const visibleDashboards = `${dashboardsWithAccess} and not dashboard.deleted and access.level <> 'none'`;
 
 /** A page of the live dashboards that the viewer may see: pinned ones first, then by name in any case. */
 export async function listDashboards(
   pool: Pool,
   viewer: Viewer,
   window: { readonly limit: number; readonly offset: number },
-): Promise<{ count: number; results: DashboardAnswer[] }> {
+): Promise<{ count: number; results: DashboardResponse[] }> {
   const values = [viewer.project_id, viewer.user_id];
-  const counted = await pool.query<{ count: number }>(`select count(*) as count ${listed}`, values);
-  const { rows } = await pool.query<DashboardAnswer>(
-    `select ${ownColumns}, ${viewerColumns} ${listed} order by ${listOrder} limit $3 offset $4`,
+  const counted = await pool.query<{ count: number }>(
+    `select count(*) as count ${visibleDashboards}`,
+    values,
+  );
+  const { rows } = await pool.query<DashboardResponse>(
+    `select ${dashboardColumns}, ${viewerColumns} ${visibleDashboards} order by ${listOrder} limit $3 offset $4`,
     [...values, window.limit, window.offset],
   );
   return { count: counted.rows[0]?.count ?? 0, results: rows };
@@ -65,9 +68,9 @@ export async function readDashboard(
   database: Pool | Connection,
   viewer: Viewer,
   id: number,
-): Promise<DashboardDetail> {
-  const { rows } = await database.query<DashboardDetail>(
-    `select ${ownColumns}, ${viewerColumns}, ${accessColumns} ${seenByUser} and dashboard.id = $3`,
+): Promise<DashboardDetailResponse> {
+  const { rows } = await database.query<DashboardDetailResponse>(
+    `select ${dashboardColumns}, ${viewerColumns}, ${accessColumns} ${dashboardsWithAccess} and dashboard.id = $3`,
     [viewer.project_id, viewer.user_id, id],
   );
   const [found] = rows;
@@ -80,7 +83,7 @@ export async function requireDashboard(
   database: Pool | Connection,
   viewer: Viewer,
   id: number,
-): Promise<DashboardDetail> {
+): Promise<DashboardDetailResponse> {
   const found = await readDashboard(database, viewer, id);
   if (found.deleted || found.user_access_level === 'none') throw notFound();
   return found;
@@ -88,7 +91,7 @@ export async function requireDashboard(
 
 /** A dashboard as it is stored, in nobody's eyes. */
 export type StoredDashboard = { readonly project_id: number } & Omit<
-  DashboardDetail,
+  DashboardDetailResponse,
   'effective_restriction_level' | 'effective_privilege_level' | 'user_access_level'
 >;
 
@@ -99,7 +102,7 @@ export const listStoredDashboards = async (
 ): Promise<StoredDashboard[]> =>
   (
     await pool.query<StoredDashboard>(
-      `select dashboard.team_id as project_id, ${ownColumns}, ${accessColumns} from exportd.dashboards dashboard
+      `select dashboard.team_id as project_id, ${dashboardColumns}, ${accessColumns} from exportd.dashboards dashboard
        where not dashboard.deleted and ($1::integer is null or dashboard.team_id = $1)
        order by dashboard.team_id, ${listOrder}`,
       [projectId],

@@ -1,10 +1,10 @@
 import { inTransaction, type Connection, type Pool } from '../../journal/database.ts';
 import { notFound } from '../api_error.ts';
-import { readDashboard, type Viewer } from '../reading/dashboards.ts';
-import type { DashboardDetail, UpdateDashboardBody } from '../schemas/dashboard.ts';
+import { readDashboard, type Viewer } from '../read_models/dashboards.ts';
+import type { DashboardDetailResponse, UpdateDashboardBody } from '../schemas/dashboard.ts';
 import { requireEditor, requireManager } from './access_levels.ts';
-import { namedCollaborators, storeCollaborators, type Collaborator } from './collaborators.ts';
-import { definitionFrom } from './definition.ts';
+import { resolveCollaborators, storeCollaborators, type Collaborator } from './collaborators.ts';
+import { definitionFrom } from './dashboard_definition.ts';
 
 /**
  * Changes a dashboard in the name of a user. A deleted one is found only to be restored, by `deleted: false`.
@@ -17,16 +17,16 @@ export const updateDashboard = (
   viewer: Viewer,
   id: number,
   body: UpdateDashboardBody,
-): Promise<DashboardDetail> =>
+): Promise<DashboardDetailResponse> =>
   inTransaction(pool, async (connection) => {
-    const current = await lockForEdit(connection, viewer, id, { deletedToo: body.deleted === false });
+    const current = await lockForEdit(connection, viewer, id, { includeDeleted: body.deleted === false });
     const definition = definitionFrom(current, body);
-    for (const member of ['restriction_level', 'default_access_level'] as const)
-      if (definition[member] !== current[member]) requireManager(current, member);
+    for (const field of ['restriction_level', 'default_access_level'] as const)
+      if (definition[field] !== current[field]) requireManager(current, field);
     if (body.access_controls !== undefined) {
       const entries = body.access_controls ?? [];
-      const collaborators = await namedCollaborators(connection, entries, current.created_by?.id ?? null);
-      if (!areThose(collaborators, current)) {
+      const collaborators = await resolveCollaborators(connection, entries, current.created_by?.id ?? null);
+      if (!isSameAs(collaborators, current)) {
         requireManager(current, 'access_controls');
         await storeCollaborators(connection, id, collaborators);
       }
@@ -51,7 +51,7 @@ export const updateDashboard = (
 /** Deletes a dashboard in the name of a user; its row stays. @throws ApiError 404, 403 for users who may not. */
 export const deleteDashboard = (pool: Pool, viewer: Viewer, id: number): Promise<void> =>
   inTransaction(pool, async (connection) => {
-    await lockForEdit(connection, viewer, id, { deletedToo: false });
+    await lockForEdit(connection, viewer, id, { includeDeleted: false });
     await connection.query('update exportd.dashboards set deleted = true where id = $1', [id]);
   });
 
@@ -60,20 +60,23 @@ async function lockForEdit(
   connection: Connection,
   viewer: Viewer,
   id: number,
-  { deletedToo }: { readonly deletedToo: boolean },
-): Promise<DashboardDetail> {
+  { includeDeleted }: { readonly includeDeleted: boolean },
+): Promise<DashboardDetailResponse> {
   // A statement of its own: what is read after the lock was got is what its last holder left.
   await connection.query('select from exportd.dashboards where id = $1 and team_id = $2 for update', [
     id,
     viewer.project_id,
   ]);
   const current = await readDashboard(connection, viewer, id);
-  if ((current.deleted && !deletedToo) || current.user_access_level === 'none') throw notFound();
+  if ((current.deleted && !includeDeleted) || current.user_access_level === 'none') throw notFound();
   requireEditor(current);
   return current;
 }
 
-const areThose = (collaborators: readonly Collaborator[], { access_controls }: DashboardDetail): boolean =>
+const isSameAs = (
+  collaborators: readonly Collaborator[],
+  { access_controls }: DashboardDetailResponse,
+): boolean =>
   collaborators.length === access_controls.length &&
   collaborators.every(({ user, access_level }) =>
     access_controls.some((control) => control.user === user && control.access_level === access_level),

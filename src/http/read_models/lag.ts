@@ -1,15 +1,15 @@
 import type { LiveBatchExport } from '../../domain/batch_export.ts';
 import { countIntervals } from '../../domain/interval_ranges.ts';
 import type { DataInterval } from '../../domain/intervals.ts';
-import { owedRanges } from '../../domain/owed_intervals.ts';
+import { dueRanges } from '../../domain/due_ranges.ts';
 import type { Pool } from '../../journal/database.ts';
-import type { LagAnswer } from '../schemas/lag.ts';
+import type { LagResponse } from '../schemas/lag.ts';
 
 /** The most gaps that an export shows; the newest. */
-const gapsShown = 100;
+const maxGaps = 100;
 
 /** What the schedule of an export has still to open. */
-interface Unopened {
+interface IntervalsWithoutRun {
   readonly id: string;
   /** Up to here the schedule has decided. */
   readonly scheduled_until: string;
@@ -17,7 +17,7 @@ interface Unopened {
   readonly intervals: number;
 }
 
-interface Opened {
+interface IntervalsWithRun {
   readonly id: string;
   /** Opened by the schedule, without a Completed run. */
   readonly intervals: number;
@@ -26,7 +26,7 @@ interface Opened {
   readonly completed_ahead: number;
   readonly completed_ahead_seconds: number;
   readonly last_completed_interval_end: string | null;
-  readonly gaps: LagAnswer['gaps'];
+  readonly gaps: LagResponse['gaps'];
 }
 
 /**
@@ -37,15 +37,15 @@ interface Opened {
 export async function readLags(
   pool: Pool,
   exports: readonly { readonly id: string }[],
-): Promise<ReadonlyMap<string, LagAnswer>> {
-  const unopened = await readUnopened(
+): Promise<ReadonlyMap<string, LagResponse>> {
+  const withoutRun = await readIntervalsWithoutRun(
     pool,
     exports.map(({ id }) => id),
   );
-  const opened = await readOpened(pool, unopened);
+  const withRun = await readIntervalsWithRun(pool, withoutRun);
   return new Map(
-    unopened.flatMap(({ id, ranges, intervals }) => {
-      const found = opened.find((one) => one.id === id);
+    withoutRun.flatMap(({ id, ranges, intervals }) => {
+      const found = withRun.find((one) => one.id === id);
       if (!found) return [];
       const lag = {
         intervals: found.intervals + intervals - found.completed_ahead,
@@ -63,30 +63,33 @@ export async function readLags(
   );
 }
 
-async function readUnopened(pool: Pool, ids: readonly string[]): Promise<Unopened[]> {
+async function readIntervalsWithoutRun(pool: Pool, ids: readonly string[]): Promise<IntervalsWithoutRun[]> {
   const { rows } = await pool.query<{ id: string; state: LiveBatchExport; now: string }>(
     `select stream_id as id, state, statement_timestamp() as now from exportd.stream_states
      where stream_type = 'batch_export' and stream_id = any($1) and state->>'status' = 'live'`,
     [ids],
   );
   return rows.map(({ id, state, now }) => {
-    const ranges = owedRanges(state, new Date(now));
-    const intervals = sum(ranges.map((range) => countIntervals(state.pieces, range)));
+    const ranges = dueRanges(state, new Date(now));
+    const intervals = sum(ranges.map((range) => countIntervals(state.revisions, range)));
     return { id, scheduled_until: state.scheduled_until, ranges, intervals };
   });
 }
 
 /** Runs that the schedule opened since the others were read are left to those. */
-async function readOpened(pool: Pool, unopened: readonly Unopened[]): Promise<Opened[]> {
-  const ranges = unopened.flatMap(({ id, ranges }) => ranges.map((range) => ({ id, ...range })));
-  const { rows } = await pool.query<Opened>(
+async function readIntervalsWithRun(
+  pool: Pool,
+  withoutRun: readonly IntervalsWithoutRun[],
+): Promise<IntervalsWithRun[]> {
+  const ranges = withoutRun.flatMap(({ id, ranges }) => ranges.map((range) => ({ id, ...range })));
+  const { rows } = await pool.query<IntervalsWithRun>(
     `select export.id, opened.intervals, opened.seconds, opened.gaps, ahead.intervals as completed_ahead,
        ahead.seconds as completed_ahead_seconds, completed.last_completed_interval_end
      from unnest($1::uuid[], $2::timestamptz[]) as export (id, scheduled_until)
      cross join lateral (
        with newest as (
          select distinct on (run.data_interval_start, run.data_interval_end) run.data_interval_start,
-           run.data_interval_end, run.id as run_id, run.status, run.of_schedule, run.finished_at, run.retry_at
+           run.data_interval_end, run.id as run_id, run.status, run.is_scheduled, run.finished_at, run.retry_at
          from exportd.batch_export_runs run
          where run.batch_export_id = export.id and run.status <> 'Completed'
            and not exists (
@@ -95,14 +98,14 @@ async function readOpened(pool: Pool, unopened: readonly Unopened[]): Promise<Op
                and other.data_interval_end = run.data_interval_end and other.status = 'Completed')
          order by run.data_interval_start, run.data_interval_end, run.position desc
        )
-       select count(*) as intervals, ${lengthOfAll} as seconds,
+       select count(*) as intervals, ${totalSeconds} as seconds,
          (select coalesce(json_agg(gap), '[]') from (
             select data_interval_start, data_interval_end, run_id, status from newest
             where finished_at is not null and retry_at is null order by data_interval_start desc limit $6) gap) as gaps
-       from newest where of_schedule and data_interval_start < export.scheduled_until
+       from newest where is_scheduled and data_interval_start < export.scheduled_until
      ) opened
      cross join lateral (
-       select count(*) as intervals, ${lengthOfAll} as seconds
+       select count(*) as intervals, ${totalSeconds} as seconds
        from (
          select distinct run.data_interval_start, run.data_interval_end
          from unnest($3::uuid[], $4::timestamptz[], $5::timestamptz[]) as owed (id, range_start, range_end)
@@ -117,18 +120,18 @@ async function readOpened(pool: Pool, unopened: readonly Unopened[]): Promise<Op
        order by run.data_interval_start desc, run.position desc limit 1
      ) completed on true`,
     [
-      unopened.map(({ id }) => id),
-      unopened.map(({ scheduled_until }) => scheduled_until),
+      withoutRun.map(({ id }) => id),
+      withoutRun.map(({ scheduled_until }) => scheduled_until),
       ranges.map(({ id }) => id),
       ranges.map(({ start }) => start),
       ranges.map(({ end }) => end),
-      gapsShown,
+      maxGaps,
     ],
   );
   return rows;
 }
 
-const lengthOfAll = 'coalesce(sum(extract(epoch from data_interval_end - data_interval_start)), 0)::float8';
+const totalSeconds = 'coalesce(sum(extract(epoch from data_interval_end - data_interval_start)), 0)::float8';
 
 const secondsOf = ({ start, end }: DataInterval): number => (Date.parse(end) - Date.parse(start)) / 1_000;
 

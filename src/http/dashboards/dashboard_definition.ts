@@ -31,7 +31,7 @@ export const definitionFrom = (
   name: body.name ?? base.name,
   description: orDefault(body.description, base.description, defaultDefinition.description),
   pinned: orDefault(body.pinned, base.pinned, defaultDefinition.pinned),
-  tags: body.tags === undefined ? base.tags : oneSpelling(body.tags ?? defaultDefinition.tags),
+  tags: body.tags === undefined ? base.tags : normalizeTags(body.tags ?? defaultDefinition.tags),
   restriction_level: orDefault(
     body.restriction_level,
     base.restriction_level,
@@ -48,5 +48,5 @@ const orDefault = <Value>(given: Value | null | undefined, kept: Value, fallback
   given === undefined ? kept : (given ?? fallback);
 
 /** Tags that differ only in case or blanks around them are one, as people who look for them expect. */
-const oneSpelling = (tags: readonly string[]): string[] =>
+const normalizeTags = (tags: readonly string[]): string[] =>
   [...new Set(tags.map((tag) => tag.trim().toLowerCase()))].sort();

@@ -1,16 +1,16 @@
 import { expect } from '@jest/globals';
-import type { Answer, Facade } from './facade.ts';
+import type { ApiResponse, ApiHarness } from './api_harness.ts';
 
 /** Creates a dashboard of the facade's project and answers its id. */
 export async function createDashboard(
-  facade: Facade,
-  members: Readonly<Record<string, unknown>>,
+  api: ApiHarness,
+  fields: Readonly<Record<string, unknown>>,
 ): Promise<number> {
-  const { status, body, text } = await facade.call('POST', 'dashboards/', members);
+  const { status, body, text } = await api.call('POST', 'dashboards/', fields);
   expect([status, text]).toEqual([201, expect.any(String)]);
   return body.id as number;
 }
 
 /** The names in a list of dashboards, in its order. */
-export const namesIn = ({ body }: Answer): string[] =>
+export const namesIn = ({ body }: ApiResponse): string[] =>
   (body.results as { name: string }[]).map(({ name }) => name);

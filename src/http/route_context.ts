@@ -6,12 +6,12 @@ import type { Settings } from '../config/settings.ts';
 import type { CommandName } from '../journal/commands.ts';
 import { invalid } from './api_error.ts';
 import { callerOf } from './authentication.ts';
-import type { CommandDesk, Order, Ordered } from './commands.ts';
-import type { DestinationTestDesk } from './destination_test.ts';
-import type { DryRunDesk } from './dry_run.ts';
-import type { QueryDesk } from '../queries/query_desk.ts';
-import type { RunLink } from './reading/runs.ts';
-import type { WebhookTestDesk } from './webhook_test.ts';
+import type { CommandService, CommandSubmission, SubmissionResult } from './command_service.ts';
+import type { DestinationTestService } from './test_destination.ts';
+import type { DryRunService } from './dry_run.ts';
+import type { QueryService } from '../queries/query_service.ts';
+import type { RunLink } from './read_models/runs.ts';
+import type { WebhookTestService } from './test_webhook.ts';
 
 /** The application, with types of requests and answers from their schemas. */
 export type HttpApp = FastifyInstance<
@@ -23,11 +23,11 @@ export type HttpApp = FastifyInstance<
 >;
 
 /** What the routes of a project work with. */
-export interface RouteContext extends DryRunDesk, DestinationTestDesk, WebhookTestDesk {
+export interface RouteContext extends DryRunService, DestinationTestService, WebhookTestService {
   readonly settings: Settings;
   readonly keyRing: KeyRing;
-  readonly desk: CommandDesk;
-  readonly queries: QueryDesk;
+  readonly commandService: CommandService;
+  readonly queries: QueryService;
   readonly runLink: RunLink;
 }
 
@@ -43,19 +43,19 @@ export const acceptedDetail = {
 };
 
 /** What the answer says when something ended whose runs may still be at work: `what` in the words of the interface. */
-export const unreleasedDetail = (what: string) => ({
+export const stillStoppingDetail = (what: string) => ({
   detail: `${what}; the worker that was exporting has not said yet that it let go, so what it was sending may still reach the bucket.`,
 });
 
 /** Places an order in the name of the request's caller. */
-export function placeOrder(
+export function submitCommand(
   context: RouteContext,
   request: FastifyRequest,
   name: CommandName,
-  prepare: Order['prepare'],
-): Promise<Ordered> {
+  prepare: CommandSubmission['prepare'],
+): Promise<SubmissionResult> {
   const key = request.headers['idempotency-key'];
-  return context.desk.place({
+  return context.commandService.submit({
     name,
     caller: callerOf(request),
     idempotencyKey: Array.isArray(key) ? key.join(', ') : key,
@@ -65,11 +65,11 @@ export function placeOrder(
 }
 
 /** Answers 200 without a body. */
-export const answerNothing = (reply: FastifyReply, location?: string): FastifyReply =>
+export const sendEmpty = (reply: FastifyReply, location?: string): FastifyReply =>
   (location === undefined ? reply : reply.header('location', location)).code(200).send();
 
 /** The values of a parameter that may be repeated. @throws ApiError 400 that names the parameter. */
-export function chosen<Value extends string>(
+export function parseChoices<Value extends string>(
   parameter: string,
   given: string | string[] | undefined,
   allowed: readonly Value[],
@@ -78,7 +78,7 @@ export function chosen<Value extends string>(
   if (given === undefined) return undefined;
   return [given].flat().flatMap((text) =>
     text.split(',').map((part) => {
-      const value = allowed.find((one) => one === read(part.trim()));
+      const value = allowed.find((choice) => choice === read(part.trim()));
       if (value === undefined)
         throw invalid(
           `"${part.trim()}" is not a valid choice. Choices are: ${allowed.join(', ')}.`,

@@ -1,12 +1,12 @@
 import type { BatchExportDefinition } from '../domain/batch_export.ts';
-import { hasOffsets, requireConsistent } from '../domain/definition_rules.ts';
+import { supportsOffsets, requireConsistent } from '../domain/definition_rules.ts';
 import type { UpdateBody } from './schemas/batch_export.ts';
 
 /** The members of a definition that a body writes directly; the destination has versions of its own. */
-export type WrittenDefinition = Omit<BatchExportDefinition, 'destination_type' | 'config_version'>;
+export type WritableDefinition = Omit<BatchExportDefinition, 'destination_type' | 'config_version'>;
 
 /** What a member is when nobody wrote it, and what null resets it to. */
-export const defaultDefinition: Omit<WrittenDefinition, 'name'> = {
+export const defaultDefinition: Omit<WritableDefinition, 'name'> = {
   model: 'events',
   interval: 'hour',
   timezone: 'UTC',
@@ -18,20 +18,20 @@ export const defaultDefinition: Omit<WrittenDefinition, 'name'> = {
 };
 
 /** Times are stored as they are answered, so that an answer sent back changes nothing. */
-export const utc = (time: string): string => new Date(time).toISOString();
+export const toUtc = (time: string): string => new Date(time).toISOString();
 
 /**
  * The definition that a body makes of another one: absent keeps, null resets to the default, and an offset that the
  * new interval has no use for is reset with it.
- * @throws CommandRefused when the members do not fit each other.
+ * @throws CommandRejected when the members do not fit each other.
  */
-export function definitionFrom(base: WrittenDefinition, body: UpdateBody): WrittenDefinition {
+export function definitionFrom(base: WritableDefinition, body: UpdateBody): WritableDefinition {
   const interval = body.interval ?? base.interval;
-  const recut = interval !== base.interval;
-  const keptHour = recut && !hasOffsets(interval) ? 0 : base.offset_hour;
+  const intervalChanges = interval !== base.interval;
+  const keptHour = intervalChanges && !supportsOffsets(interval) ? 0 : base.offset_hour;
   // A day of the week is no day of the month.
-  const keptDay = recut ? 0 : base.offset_day;
-  const wanted: WrittenDefinition = {
+  const keptDay = intervalChanges ? 0 : base.offset_day;
+  const wanted: WritableDefinition = {
     name: body.name ?? base.name,
     model: orDefault(body.model, base.model, defaultDefinition.model),
     interval,
@@ -50,7 +50,7 @@ const orDefault = <Value>(given: Value | null | undefined, kept: Value, fallback
   given === undefined ? kept : (given ?? fallback);
 
 const timeOr = (given: string | null | undefined, kept: string | null): string | null =>
-  given === undefined ? kept : given === null ? null : utc(given);
+  given === undefined ? kept : given === null ? null : toUtc(given);
 
 /** A query without text is none. */
 const textOr = (given: string | null | undefined, kept: string | null): string | null =>

@@ -1,7 +1,7 @@
 import type { BackfillStatus } from '../../domain/backfill.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
 import { isNotCounted } from '../../projections/backfills/index.ts';
-import type { BackfillAnswer } from '../schemas/backfill.ts';
+import type { BackfillResponse } from '../schemas/backfill.ts';
 
 interface BackfillRow {
   readonly id: string;
@@ -58,7 +58,7 @@ const selection = `
     where opened.backfill_id = backfill.id) open
   where backfill.batch_export_id = $1`;
 
-const answerOf = (row: BackfillRow): BackfillAnswer => ({
+const toBackfillResponse = (row: BackfillRow): BackfillResponse => ({
   id: row.id,
   batch_export: row.batch_export_id,
   team_id: row.team_id,
@@ -87,12 +87,12 @@ export async function findBackfill(
   database: Pool | Connection,
   batchExportId: string,
   id: string,
-): Promise<BackfillAnswer | undefined> {
+): Promise<BackfillResponse | undefined> {
   const { rows } = await database.query<BackfillRow>(`${selection} and backfill.id = $2`, [
     batchExportId,
     id,
   ]);
-  return rows[0] && answerOf(rows[0]);
+  return rows[0] && toBackfillResponse(rows[0]);
 }
 
 /** A page of an export's backfills, retries of single runs included, newest first. */
@@ -100,7 +100,7 @@ export async function listBackfills(
   pool: Pool,
   batchExportId: string,
   window: { readonly limit: number; readonly offset: number },
-): Promise<{ count: number; results: BackfillAnswer[] }> {
+): Promise<{ count: number; results: BackfillResponse[] }> {
   const counted = await pool.query<{ count: number }>(
     'select count(*) as count from exportd.backfills where batch_export_id = $1',
     [batchExportId],
@@ -109,5 +109,5 @@ export async function listBackfills(
     `${selection} order by backfill.position desc limit $2 offset $3`,
     [batchExportId, window.limit, window.offset],
   );
-  return { count: counted.rows[0]?.count ?? 0, results: rows.map(answerOf) };
+  return { count: counted.rows[0]?.count ?? 0, results: rows.map(toBackfillResponse) };
 }
