@@ -9,18 +9,18 @@ const version = 1;
  * The name of a query's answer in the cache: the same for queries of a project that can only have the same answer,
  * whoever asks and however the JSON is written.
  */
-export function cacheKeyOf(asked: {
+export function cacheKeyOf(query: {
   readonly kind: string;
-  readonly cacheForm: unknown;
+  readonly normalizedForCache: unknown;
   readonly variables: Readonly<Record<string, JsonValue>>;
   readonly project: QueryProject;
   readonly row_limit: number;
 }): string {
-  const { kind, cacheForm, variables, project, row_limit } = asked;
+  const { kind, normalizedForCache, variables, project, row_limit } = query;
   const form = canonicalJson({
     version,
     kind,
-    query: withoutNulls(cacheForm),
+    query: withoutNulls(normalizedForCache),
     variables,
     project,
     row_limit,
@@ -34,10 +34,10 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 /** Members of a query that are null or only label it mean the same as none. */
 function withoutNulls(query: unknown): unknown {
   if (!isObject(query)) return query;
-  const members = Object.entries(query).filter(
+  const fields = Object.entries(query).filter(
     ([name, value]) => value !== null && value !== undefined && name !== 'tags',
   );
-  return Object.fromEntries(members);
+  return Object.fromEntries(fields);
 }
 
 /** JSON with the members of every object in one order. */

@@ -3,10 +3,10 @@ import { compileQuery, type CompiledStatement, type RowLimits } from '../dialect
 import type { Placeholders } from '../dialect/resolve/placeholders.ts';
 import type { Schema } from '../dialect/schema.ts';
 import type { Relations } from '../source/relations.ts';
-import { namingMember } from './dialect_texts.ts';
+import { withFieldPath } from './parse_fragments.ts';
 import type { QueryContext } from './query_kind.ts';
 import { readRows } from './read_rows.ts';
-import { valueReader } from './shown_value.ts';
+import { valueFormatter } from './value_formatter.ts';
 import { readSourceSchema } from './source_schema.ts';
 
 /** What one statement of the dialect gave. */
@@ -31,9 +31,9 @@ export interface ReadOptions {
 /** Runs queries of the dialect, as text or as a tree, for one answer. */
 export interface DialectReader {
   readonly schema: Schema;
-  /** @throws QueryInvalid `dialect_error` */
+  /** @throws QueryError `dialect_error` */
   compile(query: string | Query, options?: ReadOptions): CompiledStatement;
-  /** Compiles and runs; several statements run one after another. @throws QueryInvalid */
+  /** Compiles and runs; several statements run one after another. @throws QueryError */
   read(query: string | Query, options?: ReadOptions): Promise<DialectRows>;
 }
 
@@ -51,10 +51,10 @@ export async function openDialectReader(context: QueryContext, relations: Relati
     schema,
   };
   const compile: DialectReader['compile'] = (query, { placeholders = new Map(), rows, attr = null } = {}) => {
-    return namingMember(attr, () =>
+    return withFieldPath(attr, () =>
       compileQuery(query, ofProject, {
         placeholders,
-        rows: rows ?? { fallback: row_limit, most: row_limit },
+        rows: rows ?? { defaultLimit: row_limit, maxRows: row_limit },
       }),
     );
   };
@@ -69,7 +69,7 @@ export async function openDialectReader(context: QueryContext, relations: Relati
       asText,
     );
     const counted = hasTotals ? rows.slice(0, -1) : rows;
-    const readers = columns.map(({ type }) => valueReader(type, project.timezone));
+    const readers = columns.map(({ type }) => valueFormatter(type, project.timezone));
     const shown = (row: readonly unknown[]): readonly unknown[] =>
       readers.map((readValue, index) => readValue(row[index] as string | null));
     return {

@@ -7,7 +7,7 @@ import type { FiltersOverride, QueryProject } from './query_kind.ts';
 import type { RefreshMode } from './refresh_modes.ts';
 import type { ParsedQuery, QueryKinds } from './registry.ts';
 import { resolveVariables, type VariableOverride } from './resolve_variables.ts';
-import type { QueryOrder } from './statuses.ts';
+import type { QueryJob } from './statuses.ts';
 import { listVariables } from './variables.ts';
 
 /** A request to the query endpoint, checked as far as its own members go. */
@@ -29,7 +29,7 @@ export interface PreparedQuery {
   readonly cache_key: string;
 }
 
-/** Parses a request's query, lays the overrides over it and names its answer. @throws QueryInvalid, QueryMismatch */
+/** Parses a request's query, lays the overrides over it and names its answer. @throws QueryError, QuerySchemaError */
 export async function prepareQuery(
   {
     pool,
@@ -38,27 +38,27 @@ export async function prepareQuery(
   }: {
     readonly pool: Pool;
     readonly kinds: QueryKinds;
-    readonly settings: Pick<Settings, 'EXPORTD_QUERY_ROWS'>;
+    readonly settings: Pick<Settings, 'EXPORTD_QUERY_MAX_ROWS'>;
   },
   request: QueryRequest,
 ): Promise<PreparedQuery> {
   const { project, now } = await readQueryProject(pool, request.team_id);
-  const asked = kinds.parse(request.query);
-  const parsed = request.filters_override ? asked.override(request.filters_override) : asked;
+  const original = kinds.parse(request.query);
+  const parsed = request.filters_override ? original.override(request.filters_override) : original;
   const used = parsed.variables();
   const overrides = request.variables_override;
   const variables =
     used.length > 0 || Object.keys(overrides).length > 0
       ? resolveVariables(used, await listVariables(pool, request.team_id), overrides)
       : {};
-  const { kind, cacheForm } = parsed;
-  const row_limit = settings.EXPORTD_QUERY_ROWS;
-  const cache_key = cacheKeyOf({ kind, cacheForm, variables, project, row_limit });
+  const { kind, normalizedForCache } = parsed;
+  const row_limit = settings.EXPORTD_QUERY_MAX_ROWS;
+  const cache_key = cacheKeyOf({ kind, normalizedForCache, variables, project, row_limit });
   return { parsed, variables, project, now, cache_key };
 }
 
 /** What a query is run from, as it is stored. */
-export const orderOf = ({ parsed, variables, project, cache_key }: PreparedQuery): QueryOrder => ({
+export const jobOf = ({ parsed, variables, project, cache_key }: PreparedQuery): QueryJob => ({
   team_id: project.team_id,
   kind: parsed.kind,
   query: parsed.query,

@@ -17,21 +17,21 @@ export interface PropertyDefinition {
 }
 
 /** A property that cannot be defined as asked; the message says why. */
-export class PropertyRefused extends Error {
-  override readonly name = 'PropertyRefused';
+export class InvalidProperty extends Error {
+  override readonly name = 'InvalidProperty';
 }
 
 const columns = 'team_id, scope, name, type, created_at, last_updated_at';
 const foreignKeyViolation = '23503';
-const longestName = 400;
+const maxNameLength = 400;
 
-/** Defines a property, or gives one another type. @throws PropertyRefused */
+/** Defines a property, or gives one another type. @throws InvalidProperty */
 export async function defineProperty(
   pool: Pool,
   { team_id, scope, name, type }: Pick<PropertyDefinition, 'team_id' | 'scope' | 'name' | 'type'>,
 ): Promise<PropertyDefinition> {
-  if (name === '' || name.length > longestName || name.includes('\0'))
-    throw new PropertyRefused(`The name of a property has from 1 to ${longestName} characters.`);
+  if (name === '' || name.length > maxNameLength || name.includes('\0'))
+    throw new InvalidProperty(`The name of a property has from 1 to ${maxNameLength} characters.`);
   try {
     const { rows } = await pool.query<PropertyDefinition>(
       `insert into exportd.property_definitions (team_id, scope, name, type) values ($1, $2, $3, $4)
@@ -44,7 +44,7 @@ export async function defineProperty(
     return definition;
   } catch (error) {
     if ((error as { code?: unknown }).code === foreignKeyViolation)
-      throw new PropertyRefused(`There is no project ${team_id}.`);
+      throw new InvalidProperty(`There is no project ${team_id}.`);
     throw error;
   }
 }
@@ -59,7 +59,7 @@ export const listProperties = async (pool: Pool, teamId?: number): Promise<Prope
     )
   ).rows;
 
-/** Forgets what a property holds: it is text again. @throws PropertyRefused */
+/** Forgets what a property holds: it is text again. @throws InvalidProperty */
 export async function removeProperty(
   pool: Pool,
   { team_id, scope, name }: Pick<PropertyDefinition, 'team_id' | 'scope' | 'name'>,
@@ -69,5 +69,5 @@ export async function removeProperty(
     [team_id, scope, name],
   );
   if (!rowCount)
-    throw new PropertyRefused(`Project ${team_id} has no definition of the ${scope} property "${name}".`);
+    throw new InvalidProperty(`Project ${team_id} has no definition of the ${scope} property "${name}".`);
 }

@@ -8,8 +8,8 @@ export interface QueryPosition {
 }
 
 /** A query that cannot be answered as it is asked. The message is a whole answer for the user. */
-export class QueryInvalid extends Error {
-  override readonly name = 'QueryInvalid';
+export class QueryError extends Error {
+  override readonly name = 'QueryError';
   /** What is wrong in one word for programs, such as `invalid_input` or `dialect_error`. */
   readonly code: string;
   /** Path of the member of the request at fault, joined by `__`; null when none is. */
@@ -47,8 +47,8 @@ export class QueryInterrupted extends Error {
 }
 
 /** No connection to the source was free in time. */
-export class QueryNotBegun extends Error {
-  override readonly name = 'QueryNotBegun';
+export class QueryNotStarted extends Error {
+  override readonly name = 'QueryNotStarted';
 
   constructor() {
     super(
@@ -67,8 +67,8 @@ export class QueryIdInUse extends Error {
 }
 
 /** Temporal cannot be reached, so that nothing can be started in the background. */
-export class BackgroundUnreachable extends Error {
-  override readonly name = 'BackgroundUnreachable';
+export class BackgroundUnavailable extends Error {
+  override readonly name = 'BackgroundUnavailable';
 
   constructor() {
     super('Queries cannot be started in the background now. Nothing was started; try again later.');

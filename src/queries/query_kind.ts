@@ -77,12 +77,12 @@ export interface QueryContext {
 }
 
 /** A list of rows or series, or one document. */
-export type AnswerResults = readonly unknown[] | Readonly<Record<string, unknown>>;
+export type OutputResults = readonly unknown[] | Readonly<Record<string, unknown>>;
 
 /** What a kind answers; the members around it are the endpoint's. */
-export interface QueryAnswer {
+export interface QueryOutput {
   /** Rows, or the one document that a kind answers with instead of rows. */
-  readonly results: AnswerResults;
+  readonly results: OutputResults;
   readonly columns?: readonly string[];
   /** As the kind shows them: pairs of name and type, or types alone. */
   readonly types?: readonly unknown[];
@@ -113,10 +113,10 @@ export interface QueryKind<Query = never> {
   freshness(query: Query, project: QueryProject, now: Date): QueryFreshness;
   /** The variables that the query reads; none for a text that cannot be read, which `run` then refuses. */
   variables(query: Query): readonly UsedVariable[];
-  /** The query with a dashboard's filters. @throws QueryInvalid that names the member of the filters */
+  /** The query with a dashboard's filters. @throws QueryError that names the member of the filters */
   override(query: Query, filters: FiltersOverride): Query;
   /** The query without what only changes how an answer looks, for the cache; the whole query when it is not given. */
-  cacheForm?(query: Query): unknown;
-  /** Runs it. @throws QueryInvalid */
-  run(query: Query, context: QueryContext): Promise<QueryAnswer>;
+  normalizeForCache?(query: Query): unknown;
+  /** Runs it. @throws QueryError */
+  run(query: Query, context: QueryContext): Promise<QueryOutput>;
 }

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { QueryInvalid } from './query_errors.ts';
+import { QueryError } from './query_errors.ts';
 import type { QueryContext } from './query_kind.ts';
 
 /** A statement with its values, which are never spliced. */
@@ -19,23 +19,23 @@ export interface ReadRows {
 const rowsPerReport = 500;
 
 /** The rows of an answer are too many bytes. */
-export const tooLarge = (bytes: number): QueryInvalid =>
-  new QueryInvalid(
+export const resultTooLarge = (bytes: number): QueryError =>
+  new QueryError(
     'result_too_large',
     `The answer is larger than ${bytes} bytes. Select fewer columns or rows, or use a batch export for large amounts of data.`,
   );
 
 /**
- * Reads at most `mostRows` rows of a SELECT and measures each as it comes, so that an answer that is too large is found
+ * Reads at most `maxRows` rows of a SELECT and measures each as it comes, so that an answer that is too large is found
  * out before it is in memory; how many were read is told as the query's progress. Without a cursor, for which
- * PostgreSQL uses one process only; so the statement itself has to have a LIMIT that is not far from `mostRows`.
+ * PostgreSQL uses one process only; so the statement itself has to have a LIMIT that is not far from `maxRows`.
  * @param types how values are read from their texts; the PostgreSQL client's own ways when it is not given
- * @throws QueryInvalid `result_too_large`; the connection, on which rows are still on their way, is then of no more use
+ * @throws QueryError `result_too_large`; the connection, on which rows are still on their way, is then of no more use
  */
 export async function readRows(
   { connection, byte_limit, progress }: Pick<QueryContext, 'connection' | 'byte_limit' | 'progress'>,
   { text, values }: QueryStatement,
-  mostRows: number,
+  maxRows: number,
   types?: pg.CustomTypesConfig,
 ): Promise<ReadRows> {
   const config: pg.QueryConfig & { readonly queryMode: 'extended'; readonly rowMode: 'array' } = {
@@ -53,9 +53,9 @@ export async function readRows(
     error ? reject(error) : resolve(result.fields),
   );
   query.on('row', (row) => {
-    if (rows.length === mostRows || bytes > byte_limit) return;
+    if (rows.length === maxRows || bytes > byte_limit) return;
     bytes += bytesOf(row);
-    if (bytes > byte_limit) reject(tooLarge(byte_limit));
+    if (bytes > byte_limit) reject(resultTooLarge(byte_limit));
     else rows.push(row);
     if (rows.length % rowsPerReport === 0) progress({ rows_read: rows.length, bytes_read: bytes });
   });

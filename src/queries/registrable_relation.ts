@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { isDialectTable } from '../dialect/resolve/tables/names.ts';
 import { quoteRelation, type Relations } from '../source/relations.ts';
 import { optionalRelations } from './source_schema.ts';
-import { WarehouseRefused } from './warehouse_refused.ts';
+import { InvalidWarehouseTable } from './invalid_warehouse_table.ts';
 import type { RegistrableRelation } from './warehouse_tables.ts';
 
 /** What a project asks for. */
@@ -15,32 +15,32 @@ export interface WarehouseRequest {
 }
 
 const tableName = /^[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*){0,4}$/;
-const longestName = 200;
+const maxNameLength = 200;
 const teamColumnTypes: ReadonlySet<string> = new Set(['smallint', 'integer', 'bigint']);
 
-/** @throws WarehouseRefused for a name that queries cannot use or that means something else to them. */
+/** @throws InvalidWarehouseTable for a name that queries cannot use or that means something else to them. */
 function checkTableName(name: string): void {
-  if (!tableName.test(name) || name.length > longestName)
-    throw new WarehouseRefused(
+  if (!tableName.test(name) || name.length > maxNameLength)
+    throw new InvalidWarehouseTable(
       `"${name}" is no name for a table: expected letters, digits and _, up to five parts joined by dots, such as stripe.charges.`,
     );
   const [first = name] = name.split('.');
   if (isDialectTable(first))
-    throw new WarehouseRefused(`"${first}" is a table of queries already; choose another name.`);
+    throw new InvalidWarehouseTable(`"${first}" is a table of queries already; choose another name.`);
 }
 
 /**
  * Looks whether queries may read a relation, in the source and with the rights that exportd has there.
- * @throws WarehouseRefused, BadRelationName
+ * @throws InvalidWarehouseTable, InvalidRelationName
  */
-export async function findRegistrable(
+export async function findRegistrableRelation(
   source: Pick<pg.Pool, 'query'>,
   relations: Relations,
   request: WarehouseRequest,
 ): Promise<RegistrableRelation> {
   checkTableName(request.name);
   const quoted = quoteRelation(request.relation);
-  const found = await lookUp(source, quoted, [
+  const found = await findRelation(source, quoted, [
     relations.events,
     relations.persons,
     relations.person_distinct_ids,
@@ -49,21 +49,22 @@ export async function findRegistrable(
   const { schema, name, is_own, columns } = found;
   const full = `${schema}.${name}`;
   if (/^(pg_.*|information_schema)$/.test(schema))
-    throw new WarehouseRefused(`${full} belongs to the database itself; queries may not read it.`);
-  if (schema === 'exportd') throw new WarehouseRefused(`${full} is exportd's own; queries may not read it.`);
+    throw new InvalidWarehouseTable(`${full} belongs to the database itself; queries may not read it.`);
+  if (schema === 'exportd')
+    throw new InvalidWarehouseTable(`${full} is exportd's own; queries may not read it.`);
   const { team_column } = request;
   if (team_column === null) {
     if (is_own)
-      throw new WarehouseRefused(
+      throw new InvalidWarehouseTable(
         `${full} holds the rows of all projects; name the column of their ids with --team-column.`,
       );
     return { schema, name, team_column };
   }
   const type = columns[team_column];
   if (type === undefined)
-    throw new WarehouseRefused(`${full} has no column "${team_column}", or exportd may not read it.`);
+    throw new InvalidWarehouseTable(`${full} has no column "${team_column}", or exportd may not read it.`);
   if (!teamColumnTypes.has(type))
-    throw new WarehouseRefused(
+    throw new InvalidWarehouseTable(
       `The column "${team_column}" of ${full} cannot hold ids of projects: it is of the type ${type}.`,
     );
   return { schema, name, team_column };
@@ -80,7 +81,7 @@ interface FoundRelation {
 
 const insufficientPrivilege = '42501';
 
-async function lookUp(
+async function findRelation(
   source: Pick<pg.Pool, 'query'>,
   relation: string,
   own: readonly string[],
@@ -103,8 +104,11 @@ async function lookUp(
       throw error;
     });
   const [one] = found.rows;
-  if (!one) throw new WarehouseRefused(`The source has no relation ${relation}, or exportd may not see it.`);
+  if (!one)
+    throw new InvalidWarehouseTable(`The source has no relation ${relation}, or exportd may not see it.`);
   if (Object.keys(one.columns).length === 0)
-    throw new WarehouseRefused(`exportd may not read ${relation}: grant SELECT on it to exportd's role.`);
+    throw new InvalidWarehouseTable(
+      `exportd may not read ${relation}: grant SELECT on it to exportd's role.`,
+    );
   return one;
 }

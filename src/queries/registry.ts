@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { QueryInvalid } from './query_errors.ts';
+import { QueryError } from './query_errors.ts';
 import type {
   FiltersOverride,
-  QueryAnswer,
+  QueryOutput,
   QueryContext,
   QueryFreshness,
   QueryKind,
@@ -16,23 +16,23 @@ export interface ParsedQuery {
   /** JSON with all defaults filled in; parses to itself. */
   readonly query: unknown;
   /** What of it decides the answer. */
-  readonly cacheForm: unknown;
+  readonly normalizedForCache: unknown;
   freshness(project: QueryProject, now: Date): QueryFreshness;
   variables(): readonly UsedVariable[];
   override(filters: FiltersOverride): ParsedQuery;
-  run(context: QueryContext): Promise<QueryAnswer>;
+  run(context: QueryContext): Promise<QueryOutput>;
 }
 
 /** A kind whose type of query nobody else has to know. */
 export interface BoundQueryKind {
   readonly names: readonly string[];
-  /** @throws QueryMismatch */
+  /** @throws QuerySchemaError */
   parse(query: unknown, path: readonly string[]): ParsedQuery;
 }
 
 /** A query that does not fit its kind's schema. */
-export class QueryMismatch extends Error {
-  override readonly name = 'QueryMismatch';
+export class QuerySchemaError extends Error {
+  override readonly name = 'QuerySchemaError';
   readonly error: z.ZodError;
   /** Where in the request's body the query is. */
   readonly path: readonly string[];
@@ -49,7 +49,7 @@ export function bindQueryKind<Query>(kind: QueryKind<Query>): BoundQueryKind {
   const bind = (query: Query): ParsedQuery => ({
     kind: kind.kind,
     query,
-    cacheForm: kind.cacheForm ? kind.cacheForm(query) : query,
+    normalizedForCache: kind.normalizeForCache ? kind.normalizeForCache(query) : query,
     freshness: (project, now) => kind.freshness(query, project, now),
     variables: () => kind.variables(query),
     override: (filters) => bind(kind.override(query, filters)),
@@ -59,7 +59,7 @@ export function bindQueryKind<Query>(kind: QueryKind<Query>): BoundQueryKind {
     names: [kind.kind, ...(kind.aliases ?? [])],
     parse: (query, path) => {
       const parsed = kind.schema.safeParse(query);
-      if (!parsed.success) throw new QueryMismatch(parsed.error, path);
+      if (!parsed.success) throw new QuerySchemaError(parsed.error, path);
       return bind(parsed.data);
     },
   };
@@ -69,7 +69,7 @@ export function bindQueryKind<Query>(kind: QueryKind<Query>): BoundQueryKind {
 export interface QueryKinds {
   /**
    * Parses the member `query` of a request.
-   * @throws QueryInvalid for a kind that there is not, QueryMismatch
+   * @throws QueryError for a kind that there is not, QuerySchemaError
    */
   parse(query: Readonly<Record<string, unknown>>): ParsedQuery;
 }
@@ -85,14 +85,14 @@ export function createQueryKinds(kinds: readonly BoundQueryKind[]): QueryKinds {
     if (typeof query.kind === 'string' && wrappers.has(query.kind)) {
       const source = wrapped.safeParse(query.source);
       if (!source.success)
-        throw new QueryInvalid('invalid_input', 'This field must be a query.', {
+        throw new QueryError('invalid_input', 'This field must be a query.', {
           attr: [...path, 'source'].join('__'),
         });
       return parse(source.data, [...path, 'source']);
     }
     const kind = typeof query.kind === 'string' ? byName.get(query.kind) : undefined;
     if (!kind)
-      throw new QueryInvalid(
+      throw new QueryError(
         'invalid_input',
         `There is no such kind of query. Kinds are: ${[...byName.keys()].sort().join(', ')}.`,
         { attr: [...path, 'kind'].join('__') },

@@ -1,5 +1,5 @@
 import type { JsonValue } from '../domain/json_value.ts';
-import { QueryInvalid } from './query_errors.ts';
+import { QueryError } from './query_errors.ts';
 import type { UsedVariable } from './query_kind.ts';
 import type { Variable } from './variables.ts';
 
@@ -15,7 +15,7 @@ export interface VariableOverride {
 /**
  * The values of the variables that a query reads: from the request, else from the query, else the project's default.
  * @param overrides by the variable's id or code name
- * @throws QueryInvalid for an override of a variable that there is not, and for a variable without a value
+ * @throws QueryError for an override of a variable that there is not, and for a variable without a value
  */
 export function resolveVariables(
   used: readonly UsedVariable[],
@@ -35,7 +35,7 @@ export function resolveVariables(
       : (value ?? stored.find((one) => one.code_name === code_name)?.default_value);
     if (found !== undefined) values.set(code_name, found);
     else if (!values.has(code_name))
-      throw new QueryInvalid(
+      throw new QueryError(
         'unknown_variable',
         `There is no variable "${code_name}" in this project, and the query gives it no value.`,
       );
@@ -57,7 +57,7 @@ function nameOf(
     ({ id, code_name }) => ids.includes(id) || code_name === override.code_name || code_name === key,
   );
   if (!known)
-    throw new QueryInvalid(
+    throw new QueryError(
       'unknown_variable',
       'Neither the project nor the query has a variable with this id or code name.',
       { attr: `variables_override__${key}` },

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from '../journal/database.ts';
-import type { AnswerResults } from './query_kind.ts';
+import type { OutputResults } from './query_kind.ts';
 
 /** An answer as it is stored: the same for whoever asks. */
-export interface StoredAnswer {
-  readonly results: AnswerResults;
+export interface StoredOutput {
+  readonly results: OutputResults;
   readonly columns: readonly string[] | null;
   readonly types: readonly unknown[] | null;
   readonly hasMore: boolean;
@@ -40,7 +40,7 @@ export async function storeResult(
   result: { readonly team_id: number; readonly cache_key: string; readonly json: string },
 ): Promise<QueryResult> {
   const { rows } = await pool.query<ResultRow>(
-    `insert into exportd.query_results (id, team_id, cache_key, answer) values ($1, $2, $3, $4)
+    `insert into exportd.query_results (id, team_id, cache_key, output) values ($1, $2, $3, $4)
      returning ${columns}`,
     [randomUUID(), result.team_id, result.cache_key, result.json],
   );
@@ -49,30 +49,30 @@ export async function storeResult(
   return resultOf(stored);
 }
 
-/** The cached answer of a key, when it is not older than `keptMs`. */
+/** The cached answer of a key, when it is not older than `maxAgeMs`. */
 export async function findCached(
   pool: Pool,
-  key: { readonly team_id: number; readonly cache_key: string; readonly keptMs: number },
+  key: { readonly team_id: number; readonly cache_key: string; readonly maxAgeMs: number },
 ): Promise<QueryResult | undefined> {
   const { rows } = await pool.query<ResultRow>(
     `select ${columns} from exportd.query_results
      where team_id = $1 and cache_key = $2 and computed_at > clock_timestamp() - $3 * interval '1 millisecond'
      order by computed_at desc limit 1`,
-    [key.team_id, key.cache_key, key.keptMs],
+    [key.team_id, key.cache_key, key.maxAgeMs],
   );
   return rows[0] && resultOf(rows[0]);
 }
 
 /** A stored answer with its rows; undefined when it has been deleted meanwhile. */
-export async function loadAnswer(
+export async function loadOutput(
   pool: Pool,
   teamId: number,
   id: string,
-): Promise<(QueryResult & { readonly answer: StoredAnswer }) | undefined> {
-  const { rows } = await pool.query<ResultRow & { answer: StoredAnswer }>(
-    `select ${columns}, answer from exportd.query_results where team_id = $1 and id = $2`,
+): Promise<(QueryResult & { readonly output: StoredOutput }) | undefined> {
+  const { rows } = await pool.query<ResultRow & { output: StoredOutput }>(
+    `select ${columns}, output from exportd.query_results where team_id = $1 and id = $2`,
     [teamId, id],
   );
   const [row] = rows;
-  return row && { ...resultOf(row), answer: row.answer };
+  return row && { ...resultOf(row), output: row.output };
 }

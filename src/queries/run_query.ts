@@ -2,19 +2,19 @@ import type { Settings } from '../config/settings.ts';
 import type { JsonValue } from '../domain/json_value.ts';
 import type { SourceConnections } from '../source/source_connection.ts';
 import { defaultNextRefreshMs } from './freshness.ts';
-import { QueryInvalid } from './query_errors.ts';
-import type { AnswerResults, QueryAnswer, QueryProject } from './query_kind.ts';
+import { QueryError } from './query_errors.ts';
+import type { OutputResults, QueryOutput, QueryProject } from './query_kind.ts';
 import { queryTransaction } from './query_source.ts';
-import { tooLarge } from './read_rows.ts';
+import { resultTooLarge } from './read_rows.ts';
 import type { ParsedQuery } from './registry.ts';
-import type { StoredAnswer } from './results.ts';
+import type { StoredOutput } from './results.ts';
 import type { RunningQuery } from './running_queries.ts';
-import { queryFaultOf } from './sql_faults.ts';
+import { toQueryError } from './sql_errors.ts';
 
 /** What queries are run with. */
 export interface QueryRunnerDependencies {
   readonly source: SourceConnections;
-  readonly settings: Pick<Settings, 'EXPORTD_QUERY_ROWS' | 'EXPORTD_QUERY_RESULT_BYTES'>;
+  readonly settings: Pick<Settings, 'EXPORTD_QUERY_MAX_ROWS' | 'EXPORTD_QUERY_MAX_RESULT_SIZE'>;
 }
 
 /** What one run is about. */
@@ -34,19 +34,19 @@ class QueryTimeout extends Error {
 /**
  * Runs a query in one READ ONLY transaction within its bounds on time, rows and bytes.
  * @returns the answer, and the JSON that is stored of it.
- * @throws QueryInvalid, the reason of the signal, or what a database that is down throws
+ * @throws QueryError, the reason of the signal, or what a database that is down throws
  */
 export async function runQuery(
   { source, settings }: QueryRunnerDependencies,
   { parsed, variables, project, now, timeoutMs }: QueryRun,
   { signal, progress }: RunningQuery,
-): Promise<{ readonly answer: StoredAnswer; readonly json: string }> {
-  const rowLimit = settings.EXPORTD_QUERY_ROWS;
-  const byteLimit = settings.EXPORTD_QUERY_RESULT_BYTES;
+): Promise<{ readonly output: StoredOutput; readonly json: string }> {
+  const rowLimit = settings.EXPORTD_QUERY_MAX_ROWS;
+  const byteLimit = settings.EXPORTD_QUERY_MAX_RESULT_SIZE;
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(new QueryTimeout()), timeoutMs);
   try {
-    const given = await source.read(
+    const result = await source.read(
       queryTransaction(timeoutMs),
       AbortSignal.any([signal, late.signal]),
       ({ connection }) =>
@@ -61,28 +61,28 @@ export async function runQuery(
         }),
     );
     const { next_refresh_ms = defaultNextRefreshMs } = parsed.freshness(project, now);
-    const answer = storedAnswer(given, { rowLimit, timezone: project.timezone, next_refresh_ms });
-    const json = JSON.stringify(answer);
-    if (Buffer.byteLength(json) > byteLimit) throw tooLarge(byteLimit);
-    return { answer, json };
+    const output = toStoredOutput(result, { rowLimit, timezone: project.timezone, next_refresh_ms });
+    const json = JSON.stringify(output);
+    if (Buffer.byteLength(json) > byteLimit) throw resultTooLarge(byteLimit);
+    return { output, json };
   } catch (error) {
     if (Error.isError(error) && error.name === 'QueryTimeout')
-      throw new QueryInvalid(
+      throw new QueryError(
         'query_timeout',
         `The query took longer than ${timeoutMs / 1_000} s. Narrow its range, run it in the background, or use a batch export.`,
       );
-    throw queryFaultOf(error) ?? error;
+    throw toQueryError(error) ?? error;
   } finally {
     clearTimeout(timer);
   }
 }
 
-const isRows = (results: AnswerResults): results is readonly unknown[] => Array.isArray(results);
+const isRows = (results: OutputResults): results is readonly unknown[] => Array.isArray(results);
 
-function storedAnswer(
-  { results, columns, types, hasMore = false, limit, offset, dialect_query, more = {} }: QueryAnswer,
+function toStoredOutput(
+  { results, columns, types, hasMore = false, limit, offset, dialect_query, more = {} }: QueryOutput,
   { rowLimit, ...about }: { rowLimit: number; timezone: string; next_refresh_ms: number },
-): StoredAnswer {
+): StoredOutput {
   const rows = isRows(results) ? results : [];
   const isCut = rows.length > rowLimit;
   const isFull = isCut || (hasMore && rows.length === rowLimit);

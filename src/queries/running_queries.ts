@@ -2,7 +2,7 @@ import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { QueryCancelled, QueryInterrupted } from './query_errors.ts';
 import type { QueryProgress } from './query_kind.ts';
-import { beat } from './statuses.ts';
+import { recordHeartbeats } from './statuses.ts';
 
 /** What a query hears from outside while it runs, and says. */
 export interface RunningQuery {
@@ -35,21 +35,22 @@ export function createRunningQueries({
 }): RunningQueries {
   const running = new Map<string, { readonly stop: AbortController; progress: QueryProgress }>();
   const shutdown = new AbortController();
-  let looking = false;
+  let polling = false;
 
-  const look = async (): Promise<void> => {
-    const asked = [...running].map(([execution_id, { progress }]) => ({ execution_id, progress }));
-    for (const id of await beat(pool, asked)) running.get(id)?.stop.abort(new QueryCancelled());
+  const poll = async (): Promise<void> => {
+    const heartbeats = [...running].map(([execution_id, { progress }]) => ({ execution_id, progress }));
+    for (const id of await recordHeartbeats(pool, heartbeats))
+      running.get(id)?.stop.abort(new QueryCancelled());
   };
-  const lookWhileRunning = (): void => {
-    if (looking || running.size === 0) return;
-    looking = true;
+  const pollWhileRunning = (): void => {
+    if (polling || running.size === 0) return;
+    polling = true;
     setTimeout(() => {
-      void look()
+      void poll()
         .catch((error: unknown) => logger.warn({ err: error }, 'Running queries could not be looked after.'))
         .finally(() => {
-          looking = false;
-          lookWhileRunning();
+          polling = false;
+          pollWhileRunning();
         });
     }, pollMs);
   };
@@ -60,7 +61,7 @@ export function createRunningQueries({
       const stop = new AbortController();
       const entry: { stop: AbortController; progress: QueryProgress } = { stop, progress: {} };
       if (executionId !== null) running.set(executionId, entry);
-      lookWhileRunning();
+      pollWhileRunning();
       try {
         return await work({
           signal: AbortSignal.any([stop.signal, shutdown.signal]),

@@ -27,7 +27,7 @@ export interface QueryStatus {
 }
 
 /** What a query is run from. */
-export interface QueryOrder {
+export interface QueryJob {
   readonly team_id: number;
   readonly kind: string;
   readonly query: unknown;
@@ -36,7 +36,7 @@ export interface QueryOrder {
 }
 
 /** How a query ended. */
-export type QueryEnding =
+export type QueryOutcome =
   | { readonly status: 'completed'; readonly result_id: string }
   | { readonly status: 'failed'; readonly error_code: string; readonly error_message: string }
   | { readonly status: 'cancelled' };
@@ -46,18 +46,18 @@ export const cancelledCode = 'query_cancelled';
 export const cancelledMessage = 'The query was cancelled.';
 
 /** Without a sign of life for this long a query of a server process counts as lost with it. */
-const lostAfterMs = 15_000;
+const leaseMs = 15_000;
 
-const isLost = '(end_time is null and coalesce(alive_until < clock_timestamp(), false))';
+const isLost = '(end_time is null and coalesce(lease_expires_at < clock_timestamp(), false))';
 const isInUse = `(end_time is null and not ${isLost})`;
-const isKept = '(end_time is null or expiration_time > clock_timestamp())';
+const isUnexpired = '(end_time is null or expiration_time > clock_timestamp())';
 const statusColumns = `team_id, id, execution_id, cache_key, query_async, progress, result_id, start_time,
   pickup_time, expiration_time,
   case when ${isLost} then 'failed' else status end as status,
   case when ${isLost} then 'query_lost' else error_code end as error_code,
   case when ${isLost} then 'The process that ran the query has ended; ask again.' else error_message end
     as error_message,
-  case when ${isLost} then alive_until else end_time end as end_time,
+  case when ${isLost} then lease_expires_at else end_time end as end_time,
   case when end_time is null
     then round(extract(epoch from clock_timestamp() - pickup_time)::numeric, 3)::float8 end as time_elapsed`;
 
@@ -69,13 +69,13 @@ export const hasEnded = ({ status }: Pick<QueryStatus, 'status'>): boolean =>
  * Records that a query begins, unless its id is in use by one that has not ended.
  * @returns the query that has the id now, and whether it is this one.
  */
-export async function beginQuery(
+export async function registerQuery(
   pool: Pool,
-  order: QueryOrder & { readonly id: string; readonly query_async: boolean },
-): Promise<{ readonly begun: boolean; readonly status: QueryStatus }> {
+  job: QueryJob & { readonly id: string; readonly query_async: boolean },
+): Promise<{ readonly registered: boolean; readonly status: QueryStatus }> {
   const { rows } = await pool.query<QueryStatus>(
     `insert into exportd.queries as given
-       (team_id, id, execution_id, kind, query, variables, cache_key, query_async, status, pickup_time, alive_until)
+       (team_id, id, execution_id, kind, query, variables, cache_key, query_async, status, pickup_time, lease_expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, case when not $8 then clock_timestamp() end,
        case when not $8 then clock_timestamp() + $10 * interval '1 millisecond' end)
      on conflict (team_id, id) do update set
@@ -83,51 +83,51 @@ export async function beginQuery(
        variables = excluded.variables, cache_key = excluded.cache_key, query_async = excluded.query_async,
        status = excluded.status, cancel_requested = false, error_code = null, error_message = null,
        progress = null, result_id = null, start_time = clock_timestamp(), pickup_time = excluded.pickup_time,
-       end_time = null, expiration_time = null, alive_until = excluded.alive_until
-     where given.end_time is not null or given.alive_until < clock_timestamp()
+       end_time = null, expiration_time = null, lease_expires_at = excluded.lease_expires_at
+     where given.end_time is not null or given.lease_expires_at < clock_timestamp()
      returning ${statusColumns}`,
     [
-      order.team_id,
-      order.id,
+      job.team_id,
+      job.id,
       randomUUID(),
-      order.kind,
-      JSON.stringify(order.query),
-      JSON.stringify(order.variables),
-      order.cache_key,
-      order.query_async,
-      order.query_async ? 'queued' : 'running',
-      lostAfterMs,
+      job.kind,
+      JSON.stringify(job.query),
+      JSON.stringify(job.variables),
+      job.cache_key,
+      job.query_async,
+      job.query_async ? 'queued' : 'running',
+      leaseMs,
     ],
   );
-  const [begun] = rows;
-  if (begun) return { begun: true, status: begun };
-  const status = await readStatus(pool, order.team_id, order.id);
-  return status ? { begun: false, status } : beginQuery(pool, order);
+  const [registered] = rows;
+  if (registered) return { registered: true, status: registered };
+  const status = await readStatus(pool, job.team_id, job.id);
+  return status ? { registered: false, status } : registerQuery(pool, job);
 }
 
 /** Takes back a query that could not be started. */
-export async function withdrawQuery(pool: Pool, executionId: string): Promise<void> {
+export async function deleteQuery(pool: Pool, executionId: string): Promise<void> {
   await pool.query('delete from exportd.queries where execution_id = $1', [executionId]);
 }
 
 /** Remembers which answer was given under an id without running anything, unless the id is in use. */
-export async function recordAnswered(
+export async function recordCacheHit(
   pool: Pool,
-  order: QueryOrder & { readonly id: string; readonly result_id: string; readonly keptMs: number },
+  job: QueryJob & { readonly id: string; readonly result_id: string; readonly ttlMs: number },
 ): Promise<void> {
-  const { begun, status } = await beginQuery(pool, { ...order, query_async: false });
-  if (begun)
-    await endQuery(
+  const { registered, status } = await registerQuery(pool, { ...job, query_async: false });
+  if (registered)
+    await finishQuery(
       pool,
       status.execution_id,
-      { status: 'completed', result_id: order.result_id },
-      order.keptMs,
+      { status: 'completed', result_id: job.result_id },
+      job.ttlMs,
     );
 }
 
 /** Takes a queued query up, again after a worker was lost. @returns undefined when it has ended or is replaced. */
-export async function pickUpQuery(pool: Pool, executionId: string): Promise<QueryOrder | undefined> {
-  const { rows } = await pool.query<QueryOrder>(
+export async function claimQuery(pool: Pool, executionId: string): Promise<QueryJob | undefined> {
+  const { rows } = await pool.query<QueryJob>(
     `update exportd.queries set status = 'running', pickup_time = coalesce(pickup_time, clock_timestamp())
      where execution_id = $1 and end_time is null and not cancel_requested
      returning team_id, kind, query, variables, cache_key`,
@@ -136,49 +136,49 @@ export async function pickUpQuery(pool: Pool, executionId: string): Promise<Quer
   return rows[0];
 }
 
-/** Records how a query ended; only the first ending counts. From then on its status is kept for `keptMs`. */
-export async function endQuery(
+/** Records how a query ended; only the first ending counts. From then on its status is kept for `maxAgeMs`. */
+export async function finishQuery(
   pool: Pool,
   executionId: string,
-  ending: QueryEnding,
-  keptMs: number,
+  outcome: QueryOutcome,
+  ttlMs: number,
 ): Promise<void> {
   const failure =
-    ending.status === 'cancelled' ? { error_code: cancelledCode, error_message: cancelledMessage } : ending;
+    outcome.status === 'cancelled' ? { error_code: cancelledCode, error_message: cancelledMessage } : outcome;
   await pool.query(
     `update exportd.queries set status = $2, result_id = $3, error_code = $4, error_message = $5,
        end_time = clock_timestamp(), expiration_time = clock_timestamp() + $6 * interval '1 millisecond'
      where execution_id = $1 and end_time is null`,
     [
       executionId,
-      ending.status,
+      outcome.status,
       'result_id' in failure ? failure.result_id : null,
       'error_code' in failure ? failure.error_code : null,
       'error_code' in failure ? failure.error_message : null,
-      keptMs,
+      ttlMs,
     ],
   );
 }
 
 /** Asks for the end of a query; one that nobody has taken up ends at once. */
-export async function requestCancel(pool: Pool, executionId: string, keptMs: number): Promise<void> {
+export async function requestCancel(pool: Pool, executionId: string, ttlMs: number): Promise<void> {
   const { rows } = await pool.query<{ status: QueryState }>(
     `update exportd.queries set cancel_requested = true where execution_id = $1 and end_time is null
      returning status`,
     [executionId],
   );
-  if (rows[0]?.status === 'queued') await endQuery(pool, executionId, { status: 'cancelled' }, keptMs);
+  if (rows[0]?.status === 'queued') await finishQuery(pool, executionId, { status: 'cancelled' }, ttlMs);
 }
 
 /** Says of running queries that their process is alive and how far they have come. @returns those that must stop. */
-export async function beat(
+export async function recordHeartbeats(
   pool: Pool,
   running: readonly { readonly execution_id: string; readonly progress: QueryProgress }[],
 ): Promise<readonly string[]> {
   const { rows } = await pool.query<{ execution_id: string }>(
     `with beaten as (
        update exportd.queries set progress = given.progress,
-         alive_until = case when alive_until is null then null
+         lease_expires_at = case when lease_expires_at is null then null
            else clock_timestamp() + $3 * interval '1 millisecond' end
        from unnest($1::uuid[], $2::json[]) as given (execution_id, progress)
        where queries.execution_id = given.execution_id and end_time is null and not cancel_requested
@@ -188,7 +188,7 @@ export async function beat(
     [
       running.map(({ execution_id }) => execution_id),
       running.map(({ progress }) => JSON.stringify(progress)),
-      lostAfterMs,
+      leaseMs,
     ],
   );
   return rows.map(({ execution_id }) => execution_id);
@@ -197,14 +197,14 @@ export async function beat(
 /** The status of a query that is not expired. */
 export async function readStatus(pool: Pool, teamId: number, id: string): Promise<QueryStatus | undefined> {
   const { rows } = await pool.query<QueryStatus>(
-    `select ${statusColumns} from exportd.queries where team_id = $1 and id = $2 and ${isKept}`,
+    `select ${statusColumns} from exportd.queries where team_id = $1 and id = $2 and ${isUnexpired}`,
     [teamId, id],
   );
   return rows[0];
 }
 
 /** The newest query in the background that computes the answer of a cache key now. */
-export async function findUnderWay(
+export async function findRunningQuery(
   pool: Pool,
   teamId: number,
   cacheKey: string,
@@ -220,7 +220,7 @@ export async function findUnderWay(
 }
 
 /** Queries in the background that began at least `ageMs` ago and have not ended. */
-export const listUnended = async (
+export const listUnfinished = async (
   pool: Pool,
   ageMs: number,
 ): Promise<Pick<QueryStatus, 'team_id' | 'id' | 'execution_id'>[]> =>

@@ -13,15 +13,15 @@ export interface Variable {
 }
 
 /** A variable that cannot be set as asked; the message says why. */
-export class VariableRefused extends Error {
-  override readonly name = 'VariableRefused';
+export class InvalidVariable extends Error {
+  override readonly name = 'InvalidVariable';
 }
 
 const columns = 'id, team_id, code_name, name, default_value, created_at, last_updated_at';
 const codeName = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
 const foreignKeyViolation = '23503';
 
-/** Makes a variable, or gives one that is there another value. @throws VariableRefused */
+/** Makes a variable, or gives one that is there another value. @throws InvalidVariable */
 export async function setVariable(
   pool: Pool,
   given: {
@@ -33,7 +33,7 @@ export async function setVariable(
   },
 ): Promise<Variable> {
   if (!codeName.test(given.code_name))
-    throw new VariableRefused(
+    throw new InvalidVariable(
       `"${given.code_name}" is no code name: it must begin with a letter or _ and have only letters, digits and _, at most 100.`,
     );
   try {
@@ -50,7 +50,7 @@ export async function setVariable(
     return variable;
   } catch (error) {
     if ((error as { code?: unknown }).code === foreignKeyViolation)
-      throw new VariableRefused(`There is no project ${given.team_id}.`);
+      throw new InvalidVariable(`There is no project ${given.team_id}.`);
     throw error;
   }
 }

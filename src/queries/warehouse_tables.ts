@@ -1,5 +1,5 @@
 import { inTransaction, type Pool } from '../journal/database.ts';
-import { WarehouseRefused } from './warehouse_refused.ts';
+import { InvalidWarehouseTable } from './invalid_warehouse_table.ts';
 
 /** A relation of the source that a project's queries may read under a name of its own. */
 export interface WarehouseTable {
@@ -26,7 +26,7 @@ const [foreignKeyViolation, uniqueViolation] = ['23503', '23505'];
 /**
  * Registers a relation that was looked at. One without a team column holds a project's rows alone, so no two projects
  * may have it.
- * @throws WarehouseRefused
+ * @throws InvalidWarehouseTable
  */
 export async function addWarehouseTable(
   pool: Pool,
@@ -44,7 +44,7 @@ export async function addWarehouseTable(
       );
       const [other] = team_column === null ? others : others.filter((one) => one.team_column === null);
       if (other)
-        throw new WarehouseRefused(
+        throw new InvalidWarehouseTable(
           team_column === null
             ? `Project ${other.team_id} has ${schema}.${relationName} already: without a team column a relation belongs to one project alone. Name its column with --team-column.`
             : `${schema}.${relationName} belongs to project ${other.team_id} alone, which registered it without a team column.`,
@@ -60,9 +60,9 @@ export async function addWarehouseTable(
     });
   } catch (error) {
     const { code } = error as { code?: unknown };
-    if (code === foreignKeyViolation) throw new WarehouseRefused(`There is no project ${team_id}.`);
+    if (code === foreignKeyViolation) throw new InvalidWarehouseTable(`There is no project ${team_id}.`);
     if (code === uniqueViolation)
-      throw new WarehouseRefused(`Project ${team_id} has a table "${name}" already; remove it first.`);
+      throw new InvalidWarehouseTable(`Project ${team_id} has a table "${name}" already; remove it first.`);
     throw error;
   }
 }
@@ -77,7 +77,7 @@ export const listWarehouseTables = async (pool: Pool, teamId?: number): Promise<
     )
   ).rows;
 
-/** Takes a table out of a project's queries; its relation stays as it is. @throws WarehouseRefused */
+/** Takes a table out of a project's queries; its relation stays as it is. @throws InvalidWarehouseTable */
 export async function removeWarehouseTable(
   pool: Pool,
   { team_id, name }: Pick<WarehouseTable, 'team_id' | 'name'>,
@@ -86,5 +86,5 @@ export async function removeWarehouseTable(
     'delete from exportd.warehouse_tables where team_id = $1 and name = $2',
     [team_id, name],
   );
-  if (!rowCount) throw new WarehouseRefused(`Project ${team_id} has no table "${name}".`);
+  if (!rowCount) throw new InvalidWarehouseTable(`Project ${team_id} has no table "${name}".`);
 }

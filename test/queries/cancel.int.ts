@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { QueryCancelled } from '../../src/queries/query_errors.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
-import { runStoredQuery } from '../../src/queries/run_stored.ts';
+import { runBackgroundQuery } from '../../src/queries/run_background.ts';
 import { createRunningQueries, type RunningQueries } from '../../src/queries/running_queries.ts';
-import { beginQuery, requestCancel } from '../../src/queries/statuses.ts';
+import { registerQuery, requestCancel } from '../../src/queries/statuses.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { queryWorkflowId } from '../../src/contract/workflow_ids.ts';
 import { until } from '../setup/until.ts';
 import { openQueryStack, type QueryServer, type QueryStack } from './query_stack.ts';
-import { standInKinds, statement } from './stand_in_kind.ts';
+import { standInKinds, statement } from './fake_kind.ts';
 
 let stack: QueryStack;
 let otherServer: QueryServer;
@@ -62,7 +62,7 @@ describe('a query in the background', () => {
     const { pool, projectId: team_id } = stack;
     const { settings } = stack.control;
     const { kind, ...query } = endless();
-    const { status } = await beginQuery(pool, {
+    const { status } = await registerQuery(pool, {
       ...{ id: randomUUID(), team_id, kind, query, variables: {}, cache_key: '', query_async: true },
     });
     const source = connectQueriesToSource(settings);
@@ -73,7 +73,7 @@ describe('a query in the background', () => {
       ...queries,
       run: (id, work) => queries.run(id, work).finally(() => stopping.abort()),
     };
-    const ran = runStoredQuery(
+    const ran = runBackgroundQuery(
       { pool, kinds: standInKinds, source, running, logger, settings },
       status.execution_id,
       stopping.signal,
@@ -209,7 +209,7 @@ describe('a blocking query', () => {
     await stack.server.post(query, { client_query_id: id });
     await stack.pool.query(
       `update exportd.queries set status = 'running', end_time = null, expiration_time = null, result_id = null,
-         alive_until = clock_timestamp() - interval '1 second' where id = $1`,
+         lease_expires_at = clock_timestamp() - interval '1 second' where id = $1`,
       [id],
     );
     expect((await retrieve(id)).body.query_status).toMatchObject({

@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { openFacade, type Facade } from '../http/facade.ts';
+import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 beforeAll(async () => {
-  facade = await openFacade();
-  await facade.database.pool.query(
+  api = await openApiHarness();
+  await api.database.pool.query(
     `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp)
      select team, gen_random_uuid(), case when n % 2 = 0 then '$pageview' else 'bought' end, 'user ' || n,
        jsonb_build_object('price', n, 'of', team), timestamptz '2026-11-20 23:30:00.25+00' + n * interval '1 minute'
      from unnest(array[$1::integer, $2]) team, generate_series(1, 150) n`,
-    [facade.projectId, facade.otherProjectId],
+    [api.projectId, api.otherProjectId],
   );
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
 const ask = (query: string, more: object = {}, members: object = {}) =>
-  facade.call('POST', `/api/projects/${facade.projectId}/query/`, {
+  api.call('POST', `/api/projects/${api.projectId}/query/`, {
     query: { kind: 'DialectQuery', query, ...more },
     ...members,
   });

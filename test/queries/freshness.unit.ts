@@ -42,7 +42,7 @@ describe('the age that an answer may have', () => {
 describe('the cache key', () => {
   const asked = {
     kind: 'K',
-    cacheForm: { kind: 'K', query: 'select 1', limit: 5 },
+    normalizedForCache: { kind: 'K', query: 'select 1', limit: 5 },
     variables: { country: 'DE' },
     project: {
       team_id: 1,
@@ -58,15 +58,22 @@ describe('the cache key', () => {
   it('does not depend on the order of members, on nulls or on tags', () => {
     const other = {
       ...asked,
-      cacheForm: { limit: 5, offset: null, tags: { name: 'x' }, query: 'select 1', kind: 'K', x: undefined },
+      normalizedForCache: {
+        limit: 5,
+        offset: null,
+        tags: { name: 'x' },
+        query: 'select 1',
+        kind: 'K',
+        x: undefined,
+      },
     };
     expect(cacheKeyOf(other)).toBe(cacheKeyOf(asked));
   });
 
   it.each([
     { kind: 'L' },
-    { cacheForm: { ...asked.cacheForm, limit: 6 } },
-    { cacheForm: { ...asked.cacheForm, query: 'select 2' } },
+    { normalizedForCache: { ...asked.normalizedForCache, limit: 6 } },
+    { normalizedForCache: { ...asked.normalizedForCache, query: 'select 2' } },
     { variables: { country: 'FR' } },
     { project: { ...asked.project, team_id: 2 } },
     { project: { ...asked.project, timezone: 'Europe/Berlin' } },

@@ -2,19 +2,19 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { beginQuery } from '../../src/queries/statuses.ts';
+import { registerQuery } from '../../src/queries/statuses.ts';
 import { reconcileQueries } from '../../src/temporal/reconcilers/queries.ts';
 import { createQueryClient } from '../../src/temporal/clients/query_client.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { queryWorkflowId } from '../../src/contract/workflow_ids.ts';
 import { until } from '../setup/until.ts';
 import { openQueryStack, type QueryStack } from './query_stack.ts';
-import { statement } from './stand_in_kind.ts';
+import { statement } from './fake_kind.ts';
 
 let stack: QueryStack;
 let child: ChildProcess | undefined;
 beforeAll(async () => {
-  stack = await openQueryStack({ EXPORTD_QUERY_SLOTS: '1', EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS: '3000' });
+  stack = await openQueryStack({ EXPORTD_QUERY_SLOTS: '1', EXPORTD_QUERY_HEARTBEAT_TIMEOUT: '3s' });
 });
 afterAll(async () => {
   child?.kill('SIGKILL');
@@ -46,8 +46,8 @@ it('a query whose worker is killed in the middle is completed by another', async
       PATH: process.env.PATH,
       DATABASE_URL: stack.control.settings.DATABASE_URL,
       TEMPORAL_ADDRESS: stack.control.settings.TEMPORAL_ADDRESS,
-      EXPORTD_TASK_QUEUE: stack.control.settings.EXPORTD_TASK_QUEUE,
-      EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS: '1000',
+      EXPORTD_TASK_QUEUE_PREFIX: stack.control.settings.EXPORTD_TASK_QUEUE_PREFIX,
+      EXPORTD_QUERY_HEARTBEAT_TIMEOUT: '1s',
       EXPORTD_LOG_LEVEL: 'fatal',
     },
     stdio: ['ignore', 'inherit', 'inherit'],
@@ -80,7 +80,7 @@ it('a query that Temporal does not know or has ended is mended by the reconciler
   const { client, settings } = control;
   const terminated = await start("select 'terminated'");
   // As it is when the namespace was lost: the query is stored, and Temporal knows nothing of it.
-  const { status } = await beginQuery(pool, {
+  const { status } = await registerQuery(pool, {
     team_id: stack.projectId,
     id: randomUUID(),
     kind: 'StatementQuery',
@@ -95,7 +95,7 @@ it('a query that Temporal does not know or has ended is mended by the reconciler
     pool,
     background: createQueryClient(client, settings),
     logger: createLogger('test', settings),
-    settings: { ...settings, EXPORTD_RECONCILE_INTERVAL_MS: 0 },
+    settings: { ...settings, EXPORTD_RECONCILE_INTERVAL: 0 },
   });
   expect(await statusOf(terminated)).toMatchObject({
     complete: true,

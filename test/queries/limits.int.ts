@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createKey, createProject } from '../../src/http/accounts.ts';
 import { until } from '../setup/until.ts';
 import { openQueryStack, type QueryServer, type QueryStack } from './query_stack.ts';
-import { statement } from './stand_in_kind.ts';
+import { statement } from './fake_kind.ts';
 
 let stack: QueryStack;
 beforeAll(async () => {
@@ -47,13 +47,13 @@ describe('the limit of an hour', () => {
 
     /** The next moment at which a request is free, and that of the clock. */
     const times = async () => {
-      const { rows } = await stack.pool.query<{ free_at: string; now: string }>(
-        `select min(requested_at) + interval '1 hour' as free_at, clock_timestamp() as now
+      const { rows } = await stack.pool.query<{ resets_at: string; now: string }>(
+        `select min(requested_at) + interval '1 hour' as resets_at, clock_timestamp() as now
          from exportd.query_requests where team_id = $1`,
         [project.id],
       );
-      const { free_at = '', now = '' } = rows[0] ?? {};
-      return { freeAt: Date.parse(free_at), now: Date.parse(now) };
+      const { resets_at = '', now = '' } = rows[0] ?? {};
+      return { resetsAt: Date.parse(resets_at), now: Date.parse(now) };
     };
     const pass = (time: string) =>
       stack.pool.query(
@@ -75,10 +75,10 @@ describe('the limit of an hour', () => {
       '120',
       '0',
     ]);
-    expect(Number(refused.headers['x-ratelimit-reset'])).toBe(Math.ceil(after.freeAt / 1_000));
+    expect(Number(refused.headers['x-ratelimit-reset'])).toBe(Math.ceil(after.resetsAt / 1_000));
     // The database reads its clock in microseconds, the test in milliseconds.
-    expect(seconds).toBeLessThanOrEqual(Math.ceil((before.freeAt - before.now + 1) / 1_000));
-    expect(seconds).toBeGreaterThanOrEqual(Math.ceil((after.freeAt - after.now - 1) / 1_000));
+    expect(seconds).toBeLessThanOrEqual(Math.ceil((before.resetsAt - before.now + 1) / 1_000));
+    expect(seconds).toBeGreaterThanOrEqual(Math.ceil((after.resetsAt - after.now - 1) / 1_000));
     // As long as a client waits that believes the header.
     await pass(`${seconds} seconds`);
     expect((await post(servers[1], body)).status).toBe(200);
@@ -145,7 +145,7 @@ describe('an answer', () => {
   });
 
   it('that is too large is refused before it is read to its end', async () => {
-    const small = await stack.addServer({ EXPORTD_QUERY_RESULT_BYTES: '100000' });
+    const small = await stack.addServer({ EXPORTD_QUERY_MAX_RESULT_SIZE: '100000B' });
     const wide = await small.post(statement("select repeat('x', 1000) from generate_series(1, 1000000)"));
     expect([wide.status, wide.body.code]).toEqual([400, 'result_too_large']);
     expect(wide.body.detail).toContain('larger than 100000 bytes');
@@ -153,7 +153,7 @@ describe('an answer', () => {
   });
 
   it('that takes too long is ended in PostgreSQL', async () => {
-    const hasty = await stack.addServer({ EXPORTD_QUERY_TIMEOUT_MS: '300' });
+    const hasty = await stack.addServer({ EXPORTD_QUERY_TIMEOUT: '300ms' });
     const { status, body } = await hasty.post(statement('select pg_sleep(60)'));
     expect([status, body.code]).toEqual([400, 'query_timeout']);
     expect(body.detail).toContain('longer than 0.3 s');
@@ -169,7 +169,7 @@ describe('an answer', () => {
 });
 
 it('a body that is too large is refused', async () => {
-  const strict = await stack.addServer({ EXPORTD_BODY_BYTES: '2000' });
+  const strict = await stack.addServer({ EXPORTD_HTTP_MAX_BODY_SIZE: '2000B' });
   const { status, body } = await strict.post(statement(`select '${'x'.repeat(2_000)}'`));
   expect([status, body.code]).toEqual([413, 'payload_too_large']);
 });

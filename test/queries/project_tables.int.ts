@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { openFacade, type Facade } from '../http/facade.ts';
+import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import {
   defineProperty,
   removeProperty,
   type PropertyScope,
   type PropertyType,
 } from '../../src/queries/property_definitions.ts';
-import { findRegistrable } from '../../src/queries/registrable_relation.ts';
+import { findRegistrableRelation } from '../../src/queries/registrable_relation.ts';
 import { addWarehouseTable, removeWarehouseTable } from '../../src/queries/warehouse_tables.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import { readSettings } from '../../src/config/settings.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 beforeAll(async () => {
-  facade = await openFacade();
-  await facade.database.pool.query(
+  api = await openApiHarness();
+  await api.database.pool.query(
     `create type mood as enum ('good', 'bad');
      create table public.stripe_charges (id bigint, small smallint, whole integer, share real, ratio double precision,
        amount numeric(10, 2), paid boolean, on_day date, at timestamptz, naive timestamp, ref uuid, memo varchar(20),
@@ -23,17 +23,17 @@ beforeAll(async () => {
        (1, 2, 2000000000, 0.1, 0.25, 12.50, true, '2026-11-20', '2026-11-20 10:00Z', '2026-11-20 10:00', gen_random_uuid(),
         'first', 'good', '{a,b}', '{1,2}', '{"k": "\\u0000v"}', '{"k": [1]}');
      create table public.shared (project_id integer, note text);
-     insert into public.shared values (${facade.projectId}, 'ours'), (${facade.otherProjectId}, 'theirs');
+     insert into public.shared values (${api.projectId}, 'ours'), (${api.otherProjectId}, 'theirs');
      create table public."Odd ""Name" (x integer);
      create table public.hidden (x integer);
      create table public.no_ids (project_id text)`,
   );
-  await facade.database.pool.query(
+  await api.database.pool.query(
     `insert into public.events (team_id, uuid, event, distinct_id, properties, person_properties, timestamp)
      select $1, gen_random_uuid(), 'bought', 'd', properties::jsonb, properties::jsonb, '2026-11-20Z'
      from unnest($2::text[]) as properties`,
     [
-      facade.projectId,
+      api.projectId,
       [
         '{"price": 5, "vip": "true", "since": "2026-11-01"}',
         '{"price": "dear", "vip": "perhaps", "since": "once"}',
@@ -41,21 +41,21 @@ beforeAll(async () => {
     ],
   );
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
 const messageOf = (error: unknown): string => (error as Error).message;
-const project = () => facade.projectId;
-const other = () => facade.otherProjectId;
+const project = () => api.projectId;
+const other = () => api.otherProjectId;
 const add = async (team_id: number, name: string, relation: string, team_column: string | null = null) => {
-  const { pool, url } = facade.database;
+  const { pool, url } = api.database;
   const relations = relationsOf(readSettings({ DATABASE_URL: url }));
-  return findRegistrable(pool, relations, { name, relation, team_column })
+  return findRegistrableRelation(pool, relations, { name, relation, team_column })
     .then((found) => addWarehouseTable(pool, { team_id, name, relation: found }))
     .catch(messageOf);
 };
 const ask = async (query: string, of = project()) => {
-  const key = of === project() ? facade.key : (await facade.newKey(facade.otherProjectId)).key;
-  const { status, body } = await facade.call(
+  const key = of === project() ? api.key : (await api.newKey(api.otherProjectId)).key;
+  const { status, body } = await api.call(
     'POST',
     `/api/projects/${of}/query/`,
     { query: { kind: 'DialectQuery', query } },
@@ -67,7 +67,7 @@ const ask = async (query: string, of = project()) => {
 describe('tables of the warehouse', () => {
   it('are read under their names with the types of their columns, by their project alone', async () => {
     expect(await add(project(), 'stripe.charges', 'public.stripe_charges')).toMatchObject({
-      team_id: facade.projectId,
+      team_id: api.projectId,
       name: 'stripe.charges',
       relation_schema: 'public',
       relation_name: 'stripe_charges',
@@ -130,15 +130,15 @@ describe('tables of the warehouse', () => {
   it('belong to one project, and are gone when they are removed', async () => {
     expect(await add(other(), 'charges', 'stripe_charges')).toMatch(/already: without a team column/);
     expect(await add(other(), 'charges', 'stripe_charges', 'whole')).toMatch(/alone, which/);
-    await removeWarehouseTable(facade.database.pool, { team_id: project(), name: 'stripe.charges' });
+    await removeWarehouseTable(api.database.pool, { team_id: project(), name: 'stripe.charges' });
     expect(await ask('select 1 from stripe.charges')).toMatch('Unknown table');
     expect(await add(other(), 'charges', 'stripe_charges')).toMatchObject({ name: 'charges' });
-    const removing = removeWarehouseTable(facade.database.pool, { team_id: project(), name: 'x' });
+    const removing = removeWarehouseTable(api.database.pool, { team_id: project(), name: 'x' });
     await expect(removing).rejects.toThrow(/has no table "x"/);
   });
 
   it('that have vanished fail the queries that read them, and no others', async () => {
-    await facade.database.pool.query('drop table public."Odd ""Name"');
+    await api.database.pool.query('drop table public."Odd ""Name"');
     expect(await ask('select x from odd')).toMatch(
       /The table `odd` cannot be read any more. .*\(line 1, column 15\)/,
     );
@@ -148,7 +148,7 @@ describe('tables of the warehouse', () => {
 
 describe('groups', () => {
   it('are read by their project alone, as long as the source has what belongs to them', async () => {
-    const { pool } = facade.database;
+    const { pool } = api.database;
     await pool.query(
       `insert into public.groups (team_id, group_type_index, group_key) values ($1, 0, 'ours'), ($2, 0, 'theirs')`,
       [project(), other()],
@@ -165,7 +165,7 @@ describe('groups', () => {
 
 describe('definitions of properties', () => {
   const define = (scope: PropertyScope, name: string, type: PropertyType, team_id = project()) =>
-    defineProperty(facade.database.pool, { team_id, scope, name, type }).catch(messageOf);
+    defineProperty(api.database.pool, { team_id, scope, name, type }).catch(messageOf);
 
   it('say what queries read; what does not fit is null, and another project reads text', async () => {
     expect(await ask('select properties.price from events order by 1')).toMatchObject({
@@ -195,7 +195,7 @@ describe('definitions of properties', () => {
   it('are changed and removed, and refused in words', async () => {
     expect(await define('event', 'vip', 'numeric')).toMatchObject({ type: 'numeric' });
     const remove = () =>
-      removeProperty(facade.database.pool, { team_id: project(), scope: 'event', name: 'vip' });
+      removeProperty(api.database.pool, { team_id: project(), scope: 'event', name: 'vip' });
     await remove();
     await expect(remove()).rejects.toThrow(/no definition of the event property "vip"/);
     expect(await ask(`select properties.vip from events where properties.vip = 'true'`)).toMatchObject({

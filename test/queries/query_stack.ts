@@ -3,18 +3,18 @@ import { readSettings } from '../../src/config/settings.ts';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { scopes } from '../../src/http/api_keys.ts';
 import { createApp } from '../../src/http/app.ts';
-import type { HttpApp } from '../../src/http/context.ts';
+import type { HttpApp } from '../../src/http/route_context.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
 import { createRunningQueries } from '../../src/queries/running_queries.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createClient } from '../../src/temporal/connections.ts';
-import { createQueryClient } from '../../src/temporal/query_client.ts';
-import { createControlStack, type ControlStack } from '../temporal/control_stack.ts';
-import { standInSource, createBehaviour } from '../temporal/stand_ins.ts';
+import { createQueryClient } from '../../src/temporal/clients/query_client.ts';
+import { createControlStack, type ControlStack } from '../temporal/control_plane_harness.ts';
+import { standInSource, createBehaviour } from '../temporal/fakes.ts';
 import { patience } from '../setup/patience.ts';
 import { until } from '../setup/until.ts';
-import { standInKinds } from './stand_in_kind.ts';
+import { standInKinds } from './fake_kind.ts';
 
 /** An answer of the query endpoint. */
 export interface QueryReply {
@@ -57,8 +57,8 @@ const notHere = () => Promise.reject(new Error('Only queries are tested here.'))
 /** Starts the stack without its worker; `stack.control.startWorker()` starts that. */
 export async function openQueryStack(more: Record<string, string> = {}): Promise<QueryStack> {
   const waits = {
-    EXPORTD_QUERY_POLL_MS: '40',
-    EXPORTD_QUERY_HEARTBEAT_TIMEOUT_MS: '60000',
+    EXPORTD_QUERY_POLL_INTERVAL: '40ms',
+    EXPORTD_QUERY_HEARTBEAT_TIMEOUT: '60s',
     EXPORTD_QUERIES_PER_HOUR: '100000',
     ...patience,
     ...more,
@@ -86,7 +86,7 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
       pool: ownPool,
       source: standInSource(createBehaviour()),
       signaller: { signal: notHere },
-      executions: { ended: notHere },
+      executions: { waitUntilClosed: notHere },
       keyRing,
       logger,
       destinationTests: { test: notHere },
@@ -99,7 +99,11 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
         logger,
         source,
         kinds: standInKinds,
-        running: createRunningQueries({ pool: ownPool, pollMs: settings.EXPORTD_QUERY_POLL_MS, logger }),
+        running: createRunningQueries({
+          pool: ownPool,
+          pollMs: settings.EXPORTD_QUERY_POLL_INTERVAL,
+          logger,
+        }),
         background: createQueryClient(temporal.client, settings),
       },
     });
@@ -173,7 +177,7 @@ const readSettingsOf = (control: ControlStack, more: Record<string, string>) =>
   readSettings({
     DATABASE_URL: control.settings.DATABASE_URL,
     TEMPORAL_ADDRESS: control.settings.TEMPORAL_ADDRESS,
-    EXPORTD_TASK_QUEUE: control.settings.EXPORTD_TASK_QUEUE,
+    EXPORTD_TASK_QUEUE_PREFIX: control.settings.EXPORTD_TASK_QUEUE_PREFIX,
     EXPORTD_LOG_LEVEL: 'silent',
     ...more,
   });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '../setup/until.ts';
 import { openQueryStack, type QueryReply, type QueryStack } from './query_stack.ts';
-import { statement } from './stand_in_kind.ts';
+import { statement } from './fake_kind.ts';
 
 let stack: QueryStack;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setVariable } from '../../src/queries/variables.ts';
 import { openQueryStack, type QueryStack } from './query_stack.ts';
-import { statement } from './stand_in_kind.ts';
+import { statement } from './fake_kind.ts';
 
 let stack: QueryStack;
 beforeAll(async () => {
@@ -53,7 +53,7 @@ describe('a request', () => {
   it('is 503 and forgotten where Temporal cannot be reached, and blocking queries go on', async () => {
     const alone = await stack.addServer({
       TEMPORAL_ADDRESS: '127.0.0.1:1',
-      EXPORTD_TEMPORAL_REQUEST_TIMEOUT_MS: '1000',
+      EXPORTD_TEMPORAL_REQUEST_TIMEOUT: '1s',
     });
     const asked = statement(`select '${randomUUID()}'`);
     const { status, body, headers } = await alone.post(asked, { refresh: 'async', client_query_id: 'never' });

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
-import { countQueryRequest } from '../../src/queries/request_limit.ts';
+import { admitQueryRequest } from '../../src/queries/rate_limiter.ts';
 import { storeResult } from '../../src/queries/results.ts';
 import { deleteExpiredQueries } from '../../src/queries/retention.ts';
-import { recordAnswered } from '../../src/queries/statuses.ts';
+import { recordCacheHit } from '../../src/queries/statuses.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 
 let database: TestDatabase;
@@ -30,7 +30,7 @@ it('answers go when they are too old or replaced and nobody can ask for them, st
   const status = async (result_id: string, keptMs: number) => {
     const id = randomUUID();
     const order = { team_id: 1, id, kind: 'K', query: {}, variables: {}, cache_key: 'x' };
-    await recordAnswered(pool, { ...order, result_id, keptMs });
+    await recordCacheHit(pool, { ...order, result_id, ttlMs: keptMs });
     return id;
   };
   const old = await answer('a', 8 * day);
@@ -43,8 +43,8 @@ it('answers go when they are too old or replaced and nobody can ask for them, st
     named,
   ].sort();
   const [asked, expired] = [await status(named, day), await status(old, 0)];
-  await countQueryRequest(pool, 1, 5);
-  await countQueryRequest(pool, 1, 5);
+  await admitQueryRequest(pool, 1, 5);
+  await admitQueryRequest(pool, 1, 5);
   await pool.query(
     `update exportd.query_requests set requested_at = requested_at - interval '61 minutes' where number = 1`,
   );
@@ -55,6 +55,6 @@ it('answers go when they are too old or replaced and nobody can ask for them, st
   expect(kept).not.toContain(replaced);
   expect(await ids('queries')).toEqual([asked]);
   expect(expired).not.toBe(asked);
-  expect((await countQueryRequest(pool, 1, 5)).remaining).toBe(3);
+  expect((await admitQueryRequest(pool, 1, 5)).remaining).toBe(3);
   expect(await deleteExpiredQueries(pool, settings)).toBe(0);
 });

@@ -3,10 +3,10 @@ import { createQueryActivities } from '../../activities/query.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { createPool } from '../../src/journal/database.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { installRuntime } from '../../src/temporal/runtime.ts';
-import { createQueryWork } from '../../src/temporal/query_work.ts';
+import { installRuntime } from '../../src/temporal/worker/runtime.ts';
+import { createQueryActivityDependencies } from '../../src/temporal/worker/query_activity_dependencies.ts';
 import { taskQueues } from '../../src/temporal/task_queues.ts';
-import { standInKinds } from './stand_in_kind.ts';
+import { standInKinds } from './fake_kind.ts';
 
 /** A process that runs queries of the stand-in kind, for tests that kill it. Its settings are its environment. */
 const settings = readSettings(process.env);
@@ -17,6 +17,8 @@ const worker = await Worker.create({
   connection: await NativeConnection.connect({ address: settings.TEMPORAL_ADDRESS }),
   namespace: settings.TEMPORAL_NAMESPACE,
   taskQueue: taskQueues(settings).query,
-  activities: createQueryActivities(createQueryWork({ pool, kinds: standInKinds, logger, settings })),
+  activities: createQueryActivities(
+    createQueryActivityDependencies({ pool, kinds: standInKinds, logger, settings }),
+  ),
 });
 await worker.run();

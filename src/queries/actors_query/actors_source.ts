@@ -1,5 +1,5 @@
 import type { Expression, From, Name, Select } from '../../dialect/ast.ts';
-import { derived, fieldOf, selectOf } from '../../dialect/build.ts';
+import { buildDerivedTable, buildField, buildSelect } from '../../dialect/ast_builders.ts';
 import type { Node } from '../../dialect/ast_node.ts';
 import { findNodes, transform } from '../../dialect/walk.ts';
 import type { Placeholders } from '../../dialect/resolve/placeholders.ts';
@@ -22,27 +22,29 @@ export interface ActorsFrom {
   /** The actor's id. */
   readonly id: Expression;
   /** An expression of the request, whose names mean the actors and the columns of the source. */
-  readonly inPlace: (expression: Expression) => Expression;
+  readonly resolve: (expression: Expression) => Expression;
 }
 
 /** All actors of a kind, or those of a source; who is not stored there any more has an id and nothing else. */
 export function actorsFrom(source: Select | null, kind: ActorKind): ActorsFrom {
   const { table, isActor } = kind;
   const { from } = source
-    ? selectOf(`select 1 from (select 1 as actor_id) as source left join ${table} on {isActor}`, { isActor })
-    : selectOf(`select 1 from ${table}`);
+    ? buildSelect(`select 1 from (select 1 as actor_id) as source left join ${table} on {isActor}`, {
+        isActor,
+      })
+    : buildSelect(`select 1 from ${table}`);
   if (from === null) throw new Error('Nothing is read.');
-  const id = source ? fieldOf('source', 'actor_id') : fieldOf(table, kind.id);
+  const id = source ? buildField('source', 'actor_id') : buildField(table, kind.id);
   return {
     kind,
-    from: source && from.kind === 'join' ? { ...from, left: derived(source, 'source') } : from,
+    from: source && from.kind === 'join' ? { ...from, left: buildDerivedTable(source, 'source') } : from,
     id,
-    inPlace: (expression) => meantHere(expression, id, kind),
+    resolve: (expression) => resolveFields(expression, id, kind),
   };
 }
 
 /** `id`, `person.id` and the key of groups are the actor's; `person.properties.x` is `properties.x`. Subqueries have names of their own. */
-function meantHere(expression: Expression, id: Expression, kind: ActorKind): Expression {
+function resolveFields(expression: Expression, id: Expression, kind: ActorKind): Expression {
   const isField = (node: Node): node is Extract<Node, { kind: 'field' }> => node.kind === 'field';
   const isSubquery = (node: Node): node is Extract<Node, { kind: 'subquery' }> => node.kind === 'subquery';
   const ofSubqueries = new Set<Node>(

@@ -45,7 +45,7 @@ export const actorsQueryKind = (relations: Relations): QueryKind<ActorsQuery> =>
       query.source
         ? { ...query, source: overrideSource(query.source, filters) }
         : { ...query, properties: withOverride(query.properties, filters.properties, 'persons') },
-    cacheForm: ({ source, select, search, properties, fixedProperties, orderBy, limit, offset }) => ({
+    normalizeForCache: ({ source, select, search, properties, fixedProperties, orderBy, limit, offset }) => ({
       ...{ source, select, search, properties, fixedProperties },
       ...{ orderBy, limit, offset },
     }),

@@ -1,42 +1,45 @@
 import type { Select } from '../../dialect/ast.ts';
-import { joined, selectOf } from '../../dialect/build.ts';
+import { combineConditions, buildSelect } from '../../dialect/ast_builders.ts';
 import type { Relations } from '../../source/relations.ts';
 import { withoutName } from '../aggregate_calls.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import { filtersCondition } from '../filters/condition.ts';
-import type { FilterPlace } from '../filters/place.ts';
-import { refusableConditions } from '../filters/refusable.ts';
-import type { QueryAnswer, QueryContext } from '../query_kind.ts';
-import { readNamingItems, type SelectOfItems } from '../select_pieces.ts';
+import type { FilterTarget } from '../filters/filter_target.ts';
+import { fallibleConditions } from '../filters/fallible_filters.ts';
+import type { QueryOutput, QueryContext } from '../query_kind.ts';
+import { readWithItemErrors, type SelectWithItems } from '../item_errors.ts';
 import { personActors } from './actor_kinds/persons.ts';
 import { actorsFrom, type ActorsFrom, type SourceQuery } from './actors_source.ts';
 import { orderOf } from './order.ts';
 import type { ActorsQuery } from './schema.ts';
 import { searchCondition } from './search.ts';
 import { selectEntries, type SelectEntry } from './select_entries.ts';
-import { showActors } from './show_actors.ts';
+import { formatActors } from './format_actors.ts';
 import { sourceQuery } from './sources/source_query.ts';
 
-const usualRows = 100;
+const defaultRows = 100;
 
-/** Lists persons, or the actors behind an answer. @throws QueryInvalid */
+/** Lists persons, or the actors behind an answer. @throws QueryError */
 export async function runActors(
   query: ActorsQuery,
   context: QueryContext,
   relations: Relations,
-): Promise<QueryAnswer> {
+): Promise<QueryOutput> {
   const reader = await openDialectReader(context, relations);
   const source = query.source ? await sourceQuery(query.source, reader, context) : null;
   const from = actorsFrom(source?.select ?? null, source?.kind ?? personActors);
-  const entries = selectEntries(query.select?.length ? query.select : usualSelect(source, from), from);
+  const entries = selectEntries(query.select?.length ? query.select : defaultSelect(source, from), from);
   const needsActor = entries.some(({ shows }) => shows !== null);
   const select = selectActors(query, entries, from, needsActor);
-  const limit = Math.min(query.limit ?? usualRows, context.row_limit);
-  const options = { placeholders: source?.placeholders ?? new Map(), rows: { fallback: limit, most: limit } };
-  const { statement, rows, hasMore } = await readNamingItems(reader, select, options);
+  const limit = Math.min(query.limit ?? defaultRows, context.row_limit);
+  const options = {
+    placeholders: source?.placeholders ?? new Map(),
+    rows: { defaultLimit: limit, maxRows: limit },
+  };
+  const { statement, rows, hasMore } = await readWithItemErrors(reader, select, options);
   const types = statement.columns.map(({ typeName }) => typeName);
   const shown = needsActor
-    ? await showActors(reader, from.kind, entries, rows)
+    ? await formatActors(reader, from.kind, entries, rows)
     : { results: rows, missing_actors_count: null };
   return {
     results: shown.results,
@@ -50,8 +53,8 @@ export async function runActors(
   };
 }
 
-const usualSelect = (source: SourceQuery | null, { kind }: ActorsFrom): readonly string[] => [
-  ...kind.usualSelect,
+const defaultSelect = (source: SourceQuery | null, { kind }: ActorsFrom): readonly string[] => [
+  ...kind.defaultSelect,
   ...(source?.hasDistinctIds ? ['event_distinct_ids'] : []),
 ];
 
@@ -61,25 +64,25 @@ function selectActors(
   entries: readonly SelectEntry[],
   from: ActorsFrom,
   needsActor: boolean,
-): SelectOfItems {
+): SelectWithItems {
   const isGrouped = entries.some(({ isAggregate }) => isAggregate);
   const keys = entries.filter(({ isKey }) => isKey).map(({ expression }) => withoutName(expression));
   const groups = needsActor ? [...keys, from.id] : keys;
-  const place = (member: string): FilterPlace => ({
+  const filterTarget = (field: string): FilterTarget => ({
     ...from.kind.filtered(from.id),
-    attr: `query__${member}`,
+    attr: `query__${field}`,
     relation: from.kind.table,
   });
-  const shape = selectOf(
+  const shape = buildSelect(
     `select 1 from persons${isGrouped && groups.length > 0 ? ' group by 1' : ''} offset ${offset ?? 0}`,
   );
   const select: Select = {
     ...shape,
     from: from.from,
     columns: [...entries.map(({ expression }) => expression), ...(needsActor ? [from.id] : [])],
-    where: joined('and', [
-      filtersCondition(properties, place('properties')),
-      filtersCondition(fixedProperties, place('fixedProperties')),
+    where: combineConditions('and', [
+      filtersCondition(properties, filterTarget('properties')),
+      filtersCondition(fixedProperties, filterTarget('fixedProperties')),
       searchCondition(search, from),
     ]),
     groupBy: shape.groupBy && { ...shape.groupBy, items: groups },
@@ -92,8 +95,8 @@ function selectActors(
       keys: isKey ? [withoutName(expression)] : [],
     })),
     conditions: [
-      ...refusableConditions(properties, place('properties')),
-      ...refusableConditions(fixedProperties, place('fixedProperties')),
+      ...fallibleConditions(properties, filterTarget('properties')),
+      ...fallibleConditions(fixedProperties, filterTarget('fixedProperties')),
     ],
     groupConditions: [],
     ordered: orderBy?.length ?? 0,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { propertyFiltersSchema, textValue, type PropertyFilters } from '../filters/schema.ts';
-import { unreadMembers } from '../unread_members.ts';
+import { ignoredFields } from '../ignored_fields.ts';
 import { actorsSourceSchema } from './sources/schema.ts';
 
 const actorFilters = propertyFiltersSchema
@@ -20,6 +20,6 @@ export const actorsQuerySchema = z.strictObject({
   orderBy: z.array(z.string()).max(100).nullish(),
   limit: z.number().int().min(1).nullish(),
   offset: z.number().int().min(0).nullish(),
-  ...unreadMembers,
+  ...ignoredFields,
 });
 export type ActorsQuery = z.infer<typeof actorsQuerySchema>;

@@ -1,8 +1,8 @@
 import type { Expression } from '../../dialect/ast.ts';
-import { literal } from '../../dialect/build.ts';
+import { buildLiteral } from '../../dialect/ast_builders.ts';
 import { hasAggregate, isConstant, withoutName } from '../aggregate_calls.ts';
-import { readSelectItem } from '../dialect_texts.ts';
-import { QueryInvalid } from '../query_errors.ts';
+import { parseSelectItemAt } from '../parse_fragments.ts';
+import { QueryError } from '../query_errors.ts';
 import type { ActorEntry } from './actor_kinds/actor_kind.ts';
 import type { ActorsFrom } from './actors_source.ts';
 
@@ -18,34 +18,35 @@ export interface SelectEntry {
   readonly isKey: boolean;
 }
 
-const notSupported = (message: string, attr: string): QueryInvalid =>
-  new QueryInvalid('not_supported', message, { attr });
+const notSupported = (message: string, attr: string): QueryError =>
+  new QueryError('not_supported', message, { attr });
 
 /** Entries that cannot be answered for any actors, and why. */
-const refusedForAll: Readonly<Record<string, string>> = {
+const unsupportedForAll: Readonly<Record<string, string>> = {
   matched_recordings: 'Recordings are not matched with actors here; query session_replay_events.',
   '*': 'Name the columns one by one.',
 };
 
-/** The entries of `select`, read one by one. @throws QueryInvalid that names the entry */
+/** The entries of `select`, read one by one. @throws QueryError that names the entry */
 export const selectEntries = (
   select: readonly string[],
-  { kind, id, inPlace }: ActorsFrom,
+  { kind, id, resolve }: ActorsFrom,
 ): readonly SelectEntry[] => {
-  const refused = { ...refusedForAll, ...kind.refused };
+  const unsupported = { ...unsupportedForAll, ...kind.unsupported };
   return select.map((text, index) => {
     const attr = `query__select__${index}`;
     const name = text.replace(/\s*--.*$/, '').trim();
-    const reason = Object.hasOwn(refused, name) ? refused[name] : undefined;
+    const reason = Object.hasOwn(unsupported, name) ? unsupported[name] : undefined;
     if (reason !== undefined) throw notSupported(reason, attr);
     const plain = { column: text, isAggregate: false, isKey: true };
     const shows = Object.hasOwn(kind.entries, name) ? kind.entries[name] : undefined;
     if (shows !== undefined) return { ...plain, expression: id, shows };
-    if (name === 'person.$delete') return { ...plain, expression: literal(1), shows: null, isKey: false };
-    const item = readSelectItem(text, attr);
+    if (name === 'person.$delete')
+      return { ...plain, expression: buildLiteral(1), shows: null, isKey: false };
+    const item = parseSelectItemAt(text, attr);
     if (item.kind === 'star' || item.kind === 'columns')
       throw notSupported('Name the columns one by one.', attr);
-    const expression = inPlace(item);
+    const expression = resolve(item);
     const isAggregate = hasAggregate(expression);
     return {
       column: item.kind === 'alias' ? item.name.text : text,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { either } from '../either.ts';
+import { chooseSchema } from '../choose_schema.ts';
 
 /** What a breakdown can be by. Some are known and refused by name, because what they read is not stored here. */
 const breakdownTypes = [
@@ -27,7 +27,7 @@ const breakdownSchema = z.strictObject({
 
 /** By what a query's lines are cut into more of them. */
 export const breakdownFilterSchema = z.strictObject({
-  breakdown: either((value) => Array.isArray(value), z.array(property), property).nullish(),
+  breakdown: chooseSchema((value) => Array.isArray(value), z.array(property), property).nullish(),
   breakdown_type: typeSchema,
   breakdown_group_type_index: groupIndex,
   breakdown_normalize_url: z.boolean().nullish(),

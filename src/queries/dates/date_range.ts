@@ -1,12 +1,12 @@
 import { DateTime } from 'luxon';
 import type { Expression } from '../../dialect/ast.ts';
-import { expressionOf } from '../../dialect/build.ts';
-import { QueryInvalid } from '../query_errors.ts';
+import { buildExpression } from '../../dialect/ast_builders.ts';
+import { QueryError } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
 import { momentOfDate, parseAbsoluteDate } from './absolute_date.ts';
-import { beginForInterval, endForInterval, type Interval } from './intervals.ts';
+import { startForInterval, endForInterval, type Interval } from './intervals.ts';
 import { firstOfDay, startOfClockUnit } from './local_time.ts';
-import { notADate } from './not_a_date.ts';
+import { invalidDate } from './invalid_date.ts';
 import { isShort, momentBefore, parseRelativeDate } from './relative_date.ts';
 import { rangeBetween, type DateContext, type ResolvedRange } from './resolved_range.ts';
 import type { DateRange } from './schema.ts';
@@ -16,16 +16,16 @@ export type { DateContext, ResolvedRange } from './resolved_range.ts';
 export { previousRange } from './previous_range.ts';
 
 /** Days before today with which a range begins that does not say when. */
-const usualDays = 7;
+const defaultDays = 7;
 /** Where `all` begins in a project without events. */
-const withoutEvents = '2015-01-01';
+const fallbackStart = '2015-01-01';
 
 /** Whether the range begins with the project's first event. */
 export const needsEarliest = (range: DateRange | null | undefined): boolean => range?.date_from === 'all';
 
 /**
  * A range of a request with its bounds and intervals.
- * @throws QueryInvalid for a date that cannot be read, and for a range of too many intervals
+ * @throws QueryError for a date that cannot be read, and for a range of too many intervals
  */
 export function resolveRange(
   range: DateRange | null | undefined,
@@ -46,16 +46,16 @@ function fromOf(
 ): DateTime {
   const text = range?.date_from;
   const present = DateTime.fromJSDate(now, { zone: project.timezone });
-  if (!text) return firstOfDay(present.minus({ days: usualDays }));
+  if (!text) return firstOfDay(present.minus({ days: defaultDays }));
   const isExplicit = range.explicitDate === true;
-  const widened = (moment: DateTime): DateTime => (isExplicit ? moment : beginForInterval(moment, interval));
+  const widened = (moment: DateTime): DateTime => (isExplicit ? moment : startForInterval(moment, interval));
   if (text === 'all' && earliest !== null)
     return widened(DateTime.fromJSDate(earliest, { zone: project.timezone }));
-  const absolute = parseAbsoluteDate(text === 'all' ? withoutEvents : text);
+  const absolute = parseAbsoluteDate(text === 'all' ? fallbackStart : text);
   if (absolute !== null) return widened(momentOfDate(absolute, present.zone, 'first'));
   const relative = parseRelativeDate(text);
-  if (relative === null) throw notADate(attr);
-  const moment = checked(momentBefore(present, relative, project), attr);
+  if (relative === null) throw invalidDate(attr);
+  const moment = requireSupported(momentBefore(present, relative, project), attr);
   if (isExplicit || (interval === 'minute' && relative.position === null)) return moment;
   if (isShort(relative)) return startOfClockUnit(moment, relative.unit === 'hour' ? 'hour' : 'minute');
   const day = firstOfDay(moment);
@@ -72,12 +72,12 @@ function toOf(
   const present = DateTime.fromJSDate(now, { zone: project.timezone });
   const absolute = text ? parseAbsoluteDate(text) : null;
   const relative = text ? parseRelativeDate(text) : null;
-  if (text && absolute === null && relative === null) throw notADate(attr);
+  if (text && absolute === null && relative === null) throw invalidDate(attr);
   const moment =
     absolute !== null
       ? momentOfDate(absolute, present.zone, 'last')
       : relative !== null
-        ? checked(momentBefore(present, relative, project), attr)
+        ? requireSupported(momentBefore(present, relative, project), attr)
         : present;
   const isClock = interval === 'hour' || interval === 'minute';
   return range?.explicitDate === true || (isClock && absolute !== null)
@@ -85,9 +85,9 @@ function toOf(
     : endForInterval(moment, interval);
 }
 
-function checked(moment: DateTime, attr: string): DateTime {
+function requireSupported(moment: DateTime, attr: string): DateTime {
   if (moment.isValid && moment.year >= 1000) return moment;
-  throw new QueryInvalid('invalid_input', 'This date lies too far back.', { attr });
+  throw new QueryError('invalid_input', 'This date lies too far back.', { attr });
 }
 
 /** The end of a range that is over for good: an absolute date that has passed; else null. */
@@ -104,7 +104,7 @@ export function closedEnd(
 
 /** That an event lies in a range. */
 export const rangeCondition = ({ from, to }: ResolvedRange): Expression =>
-  expressionOf('timestamp >= {first} and timestamp <= {last}', {
+  buildExpression('timestamp >= {first} and timestamp <= {last}', {
     first: { value: from.toUTC().toISO() ?? '' },
     last: { value: to.toUTC().toFormat(lastMicrosecond(to)) },
   });

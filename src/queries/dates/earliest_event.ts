@@ -1,4 +1,4 @@
-import { selectOf } from '../../dialect/build.ts';
+import { buildSelect } from '../../dialect/ast_builders.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import { needsEarliest } from './date_range.ts';
 import type { DateRange } from './schema.ts';
@@ -9,7 +9,7 @@ export async function earliestFor(
   reader: DialectReader,
 ): Promise<Date | null> {
   if (!needsEarliest(range)) return null;
-  const { rows } = await reader.read(selectOf('select min(toNullable(timestamp)) from events'));
+  const { rows } = await reader.read(buildSelect('select min(toNullable(timestamp)) from events'));
   const earliest = rows[0]?.[0];
   return typeof earliest === 'string' ? new Date(earliest) : null;
 }

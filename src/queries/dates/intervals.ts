@@ -15,7 +15,7 @@ export type Interval = 'minute' | 'hour' | 'day' | 'week' | 'month';
 type WeekStart = QueryProject['week_start_day'];
 
 /** More intervals than any chart shows, and few enough to be counted quickly. */
-export const mostBuckets = 20_000;
+export const maxBuckets = 20_000;
 
 const shortest: Readonly<Record<Interval, number>> = {
   minute: 60_000,
@@ -26,7 +26,7 @@ const shortest: Readonly<Record<Interval, number>> = {
 };
 
 /** About how many intervals lie between two moments, never too few. */
-export const bucketsAtMost = (from: DateTime, to: DateTime, interval: Interval): number =>
+export const bucketUpperBound = (from: DateTime, to: DateTime, interval: Interval): number =>
   (to.toMillis() - from.toMillis()) / shortest[interval] + 2;
 
 /** The last millisecond of the minute, of the hour, or, as ranges of longer intervals end, of the day. */
@@ -38,7 +38,7 @@ export function endForInterval(moment: DateTime, interval: Interval): DateTime {
 }
 
 /** The moment from which a range is read that begins in an interval: a week is not widened, so that it may be a part. */
-export function beginForInterval(moment: DateTime, interval: Interval): DateTime {
+export function startForInterval(moment: DateTime, interval: Interval): DateTime {
   if (interval === 'minute' || interval === 'hour') return startOfClockUnit(moment, interval);
   if (interval !== 'month') return firstOfDay(moment);
   return momentOfLocal(localStart(moment, 'month', 'sunday'), moment.zone, 'first');

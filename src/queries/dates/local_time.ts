@@ -15,10 +15,10 @@ export function momentOfLocal(local: number, zone: Zone, choice: 'first' | 'last
   const candidates = [local - day, local + day].map((near) => {
     const offset = zone.offset(near);
     const moment = local - offset * minute;
-    return { moment, isShown: zone.offset(moment) === offset };
+    return { moment, exists: zone.offset(moment) === offset };
   });
-  const shown = candidates.filter(({ isShown }) => isShown);
-  const found = (choice === 'first' ? shown.at(0) : shown.at(-1)) ?? candidates[0];
+  const existing = candidates.filter(({ exists }) => exists);
+  const found = (choice === 'first' ? existing.at(0) : existing.at(-1)) ?? candidates[0];
   return DateTime.fromMillis(found?.moment ?? local, { zone });
 }
 

@@ -1,14 +1,14 @@
 import { DateTime } from 'luxon';
 import type { Expression } from '../../dialect/ast.ts';
-import { timeLiteral } from '../../dialect/build.ts';
+import { buildTimeLiteral } from '../../dialect/ast_builders.ts';
 import type { QueryProject } from '../query_kind.ts';
 import { momentOfDate, parseAbsoluteDate } from './absolute_date.ts';
-import { notADate } from './not_a_date.ts';
+import { invalidDate } from './invalid_date.ts';
 import { momentBefore, parseRelativeDate } from './relative_date.ts';
 
 /**
  * The moment that a date means, without rounding it to anything; the end of a day is where the next one begins.
- * @throws QueryInvalid for what is no date
+ * @throws QueryError for what is no date
  */
 export function momentIn(
   text: string,
@@ -22,9 +22,9 @@ export function momentIn(
   const moment = relative && momentBefore(present, relative, project);
   if (moment?.isValid === true && moment.year >= 1000)
     return relative?.position === 'end' ? moment.plus(1) : moment;
-  throw notADate(attr);
+  throw invalidDate(attr);
 }
 
 /** A moment in the dialect. */
 export const momentLiteral = (moment: DateTime): Expression =>
-  timeLiteral(moment.toUTC().toFormat("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"));
+  buildTimeLiteral(moment.toUTC().toFormat("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"));

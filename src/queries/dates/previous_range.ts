@@ -1,5 +1,5 @@
 import type { DateTime } from 'luxon';
-import { QueryInvalid } from '../query_errors.ts';
+import { QueryError } from '../query_errors.ts';
 import { endForInterval } from './intervals.ts';
 import { daysLater, firstOfDay, localDayOf, localOf, momentOfLocal } from './local_time.ts';
 import { momentBefore, parseRelativeDate } from './relative_date.ts';
@@ -12,7 +12,7 @@ const compareTo = 'query__compareFilter__compare_to';
 /**
  * The range that another one is compared with: as long and directly before it, between the same times of the clock, or
  * moved by `distance`, such as `-1w`.
- * @throws QueryInvalid for a `distance` that cannot be read
+ * @throws QueryError for a `distance` that cannot be read
  */
 export function previousRange(
   range: DateRange | null | undefined,
@@ -34,12 +34,12 @@ interface Bounds {
 function movedBy(distance: string, { from, to }: ResolvedRange, project: DateContext['project']): Bounds {
   const relative = parseRelativeDate(distance);
   if (relative?.position !== null)
-    throw new QueryInvalid('invalid_input', 'This is not a distance in time: write for example -1w or -1m.', {
+    throw new QueryError('invalid_input', 'This is not a distance in time: write for example -1w or -1m.', {
       attr: compareTo,
     });
   const moved = { from: momentBefore(from, relative, project), to: momentBefore(to, relative, project) };
   if (moved.from.isValid && moved.from.year >= 1000) return moved;
-  throw new QueryInvalid('invalid_input', 'This distance is too long.', { attr: compareTo });
+  throw new QueryError('invalid_input', 'This distance is too long.', { attr: compareTo });
 }
 
 function directlyBefore(range: DateRange | null | undefined, { interval, from, to }: ResolvedRange): Bounds {

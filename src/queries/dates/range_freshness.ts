@@ -1,4 +1,4 @@
-import { QueryInvalid } from '../query_errors.ts';
+import { QueryError } from '../query_errors.ts';
 import type { QueryFreshness, QueryProject } from '../query_kind.ts';
 import { closedEnd, needsEarliest, resolveRange, type Interval } from './date_range.ts';
 import type { DateRange } from './schema.ts';
@@ -7,13 +7,13 @@ const minute = 60_000;
 const day = 24 * 60 * minute;
 
 /** What of a query tells how fast its answer changes. */
-export interface FreshRange {
+export interface FreshnessRange {
   readonly interval: Interval;
   readonly dateRange?: DateRange | null | undefined;
 }
 
 /** How old the answer of an insight over a range of dates may be. */
-export function rangeFreshness(range: FreshRange, project: QueryProject, now: Date): QueryFreshness {
+export function rangeFreshness(range: FreshnessRange, project: QueryProject, now: Date): QueryFreshness {
   const { interval, dateRange } = range;
   try {
     return {
@@ -23,13 +23,13 @@ export function rangeFreshness(range: FreshRange, project: QueryProject, now: Da
     };
   } catch (error) {
     // A date that cannot be read is refused when the query runs.
-    if (!(error instanceof QueryInvalid)) throw error;
+    if (!(error instanceof QueryError)) throw error;
     return { interval, date_to: null };
   }
 }
 
 /** Longer for long ranges, whose answers change slowly and cost much. */
-function nextRefreshMs({ interval, dateRange }: FreshRange, project: QueryProject, now: Date): number {
+function nextRefreshMs({ interval, dateRange }: FreshnessRange, project: QueryProject, now: Date): number {
   if (interval === 'minute') return minute;
   if (interval === 'hour') return 3 * minute;
   if (needsEarliest(dateRange)) return 15 * minute;

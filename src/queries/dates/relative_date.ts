@@ -29,11 +29,11 @@ const units: Readonly<Record<string, RelativeUnit>> = {
   y: 'year',
 };
 
-const written = /^-?(\d{1,7})?([hdwmMsqy])(Start|End)?$/;
+const pattern = /^-?(\d{1,7})?([hdwmMsqy])(Start|End)?$/;
 
 /** Reads `-7d`, `dStart`, `-1mEnd` and their kin; null for anything else. A sign changes nothing. */
 export function parseRelativeDate(text: string): RelativeDate | null {
-  const [, amount, letter = '', position] = written.exec(text.trim()) ?? [];
+  const [, amount, letter = '', position] = pattern.exec(text.trim()) ?? [];
   const unit = units[letter];
   if (unit === undefined || (amount === undefined && position === undefined)) return null;
   return {

@@ -1,7 +1,7 @@
 import type { DateTime } from 'luxon';
-import { QueryInvalid } from '../query_errors.ts';
+import { QueryError } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
-import { bucketsAtMost, bucketsOf, mostBuckets, type Interval } from './intervals.ts';
+import { bucketUpperBound, bucketsOf, maxBuckets, type Interval } from './intervals.ts';
 
 /** A range of time in the project's zone. */
 export interface ResolvedRange {
@@ -21,7 +21,7 @@ export interface DateContext {
   readonly earliest: Date | null;
 }
 
-/** A range by its bounds. @throws QueryInvalid for one of too many intervals */
+/** A range by its bounds. @throws QueryError for one of too many intervals */
 export function rangeBetween(
   from: DateTime,
   to: DateTime,
@@ -29,10 +29,10 @@ export function rangeBetween(
   { week_start_day }: QueryProject,
   attr: string,
 ): ResolvedRange {
-  if (bucketsAtMost(from, to, interval) > mostBuckets)
-    throw new QueryInvalid(
+  if (bucketUpperBound(from, to, interval) > maxBuckets)
+    throw new QueryError(
       'invalid_input',
-      `This range has more than ${mostBuckets} intervals of a ${interval}; choose a longer interval or a shorter range.`,
+      `This range has more than ${maxBuckets} intervals of a ${interval}; choose a longer interval or a shorter range.`,
       { attr },
     );
   return { interval, from, to, buckets: bucketsOf(from, to, interval, week_start_day) };

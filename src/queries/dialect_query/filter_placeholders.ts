@@ -1,9 +1,9 @@
 import type { Expression } from '../../dialect/ast.ts';
-import { expressionOf, fieldOf, joined, literal } from '../../dialect/build.ts';
-import type { PlaceholderRows, PlaceholderValue } from '../../dialect/resolve/placeholders.ts';
+import { buildExpression, buildField, combineConditions, buildLiteral } from '../../dialect/ast_builders.ts';
+import type { PlaceholderTable, PlaceholderValue } from '../../dialect/resolve/placeholders.ts';
 import { momentIn, momentLiteral } from '../dates/moment.ts';
 import { filtersCondition, testAccountsCondition } from '../filters/condition.ts';
-import { QueryInvalid } from '../query_errors.ts';
+import { QueryError } from '../query_errors.ts';
 import type { QueryContext } from '../query_kind.ts';
 import type { DialectQuery } from './schema.ts';
 
@@ -17,8 +17,8 @@ export function filterPlaceholders(
   attr: string,
 ): readonly (readonly [string, PlaceholderValue])[] {
   const { date_from, date_to } = filters?.dateRange ?? {};
-  const bound = (text: string | null | undefined, member: string): Expression | null =>
-    text ? momentLiteral(momentIn(text, context, `${attr}__dateRange__${member}`)) : null;
+  const bound = (text: string | null | undefined, field: string): Expression | null =>
+    text ? momentLiteral(momentIn(text, context, `${attr}__dateRange__${field}`)) : null;
   const bounds = {
     from: date_from === 'all' ? null : bound(date_from, 'date_from'),
     to: bound(date_to, 'date_to'),
@@ -39,31 +39,27 @@ const times = { events: 'timestamp', sessions: '$start_timestamp', groups: 'crea
 function condition(
   filters: DialectQuery['filters'],
   bounds: { readonly from: Expression | null; readonly to: Expression | null },
-  { table, name }: PlaceholderRows,
+  { table, name }: PlaceholderTable,
   { project }: FilterContext,
   attr: string,
 ): Expression {
-  const time = fieldOf(name, times[table]);
-  const tests = filters?.filterTestAccounts === true;
-  if (tests && table !== 'events')
-    throw new QueryInvalid(
-      'not_supported',
-      `Test accounts can only be left out of events, not of ${table}.`,
-      {
-        attr: `${attr}__filterTestAccounts`,
-      },
-    );
+  const time = buildField(name, times[table]);
+  const excludesTestAccounts = filters?.filterTestAccounts === true;
+  if (excludesTestAccounts && table !== 'events')
+    throw new QueryError('not_supported', `Test accounts can only be left out of events, not of ${table}.`, {
+      attr: `${attr}__filterTestAccounts`,
+    });
   return (
-    joined('and', [
-      bounds.from && expressionOf('{time} >= {bound}', { time, bound: bounds.from }),
-      bounds.to && expressionOf('{time} < {bound}', { time, bound: bounds.to }),
+    combineConditions('and', [
+      bounds.from && buildExpression('{time} >= {bound}', { time, bound: bounds.from }),
+      bounds.to && buildExpression('{time} < {bound}', { time, bound: bounds.to }),
       filtersCondition(filters?.properties, {
         scope: table,
         relation: name,
         attr: `${attr}__properties`,
-        ...(table === 'groups' && { groups: { index: null, key: fieldOf(name, 'key') } }),
+        ...(table === 'groups' && { groups: { index: null, key: buildField(name, 'key') } }),
       }),
-      tests ? testAccountsCondition(project, 'events', name) : null,
-    ]) ?? literal(true)
+      excludesTestAccounts ? testAccountsCondition(project, 'events', name) : null,
+    ]) ?? buildLiteral(true)
   );
 }

@@ -3,12 +3,12 @@ import { withOverriddenDates } from '../dates/override.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import { withOverride } from '../filters/override.ts';
 import type { QueryKind } from '../query_kind.ts';
-import { namingRefusedFilter } from './name_refused_filter.ts';
+import { withFilterPath } from './filter_errors.ts';
 import { placeholdersOf, usedVariables } from './placeholders.ts';
 import { dialectQuerySchema, type DialectQuery } from './schema.ts';
 
 /** Rows of a query without LIMIT. */
-const usualRows = 100;
+const defaultRows = 100;
 
 /** A query in the dialect itself. */
 export const dialectQueryKind = (relations: Relations): QueryKind<DialectQuery> => ({
@@ -26,15 +26,15 @@ export const dialectQueryKind = (relations: Relations): QueryKind<DialectQuery> 
       properties: withOverride(query.filters?.properties, override.properties),
     },
   }),
-  cacheForm: ({ query, values, variables, filters }) => ({ query, values, variables, filters }),
+  normalizeForCache: ({ query, values, variables, filters }) => ({ query, values, variables, filters }),
   run: async (query, context) => {
     const { row_limit } = context;
     const reader = await openDialectReader(context, relations);
-    const { statement, rows, totals, hasMore } = await namingRefusedFilter(
+    const { statement, rows, totals, hasMore } = await withFilterPath(
       () =>
         reader.read(query.query, {
           placeholders: placeholdersOf(query, context),
-          rows: { fallback: Math.min(usualRows, row_limit), most: row_limit },
+          rows: { defaultLimit: Math.min(defaultRows, row_limit), maxRows: row_limit },
           attr: 'query__query',
         }),
       query,

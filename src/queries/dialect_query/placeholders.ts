@@ -43,7 +43,7 @@ export type PlaceholderContext = FilterContext & {
 /**
  * What stands in the place of the placeholders of a query.
  * @param attr path of the query
- * @throws QueryInvalid for filters that cannot be applied, some of them not before it is known where they stand
+ * @throws QueryError for filters that cannot be applied, some of them not before it is known where they stand
  */
 export const placeholdersOf = (
   { values, filters }: DialectQuery,

@@ -1,4 +1,4 @@
-import type { MeantProperty } from './naming/mentions.ts';
+import type { PropertyReference } from './naming/mentions.ts';
 
 export type Unit = 'minute' | 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year';
 
@@ -18,7 +18,7 @@ export type Period =
 export type Measure =
   | { readonly kind: 'count' | 'users' | 'sessions' | 'per_user' | 'per_session' | 'sessions_per_user' }
   | { readonly kind: SessionMeasure }
-  | { readonly kind: PropertyMeasure; readonly property: MeantProperty };
+  | { readonly kind: PropertyMeasure; readonly property: PropertyReference };
 export type SessionMeasure =
   'session_duration' | 'session_median' | 'session_longest' | 'session_shortest' | 'bounce_rate';
 export type PropertyMeasure =
@@ -26,7 +26,7 @@ export type PropertyMeasure =
 
 /** What rows are put together by, beside time. */
 export type Breakdown =
-  { readonly kind: 'event' | 'person' } | { readonly kind: 'property'; readonly property: MeantProperty };
+  { readonly kind: 'event' | 'person' } | { readonly kind: 'property'; readonly property: PropertyReference };
 
 export type Operator =
   | 'equals'
@@ -44,7 +44,7 @@ export type Operator =
 
 /** Which rows count. Several values are alternatives. */
 export interface Filter {
-  readonly property: MeantProperty;
+  readonly property: PropertyReference;
   readonly operator: Operator;
   readonly values: readonly string[];
 }
@@ -72,7 +72,7 @@ export interface Draft {
   readonly rows: boolean;
   /** Whether it is about people rather than about what happened. */
   readonly people: boolean;
-  readonly subject: 'events' | 'persons' | 'sessions' | null;
+  readonly table: 'events' | 'persons' | 'sessions' | null;
 }
 
 /** Nothing understood yet. */
@@ -91,7 +91,7 @@ export const emptyDraft: Draft = {
   ranked: null,
   rows: false,
   people: false,
-  subject: null,
+  table: null,
 };
 
 /** A draft with more; null where both say something else of what there can be one of. */

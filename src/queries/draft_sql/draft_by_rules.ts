@@ -9,7 +9,7 @@ import { unclear } from './unclear.ts';
 import { understand } from './understand.ts';
 
 /** What a query is drafted from. */
-export interface DraftedFrom {
+export interface DraftInput {
   readonly prompt: string;
   readonly current_query: string | null;
   readonly vocabulary: Vocabulary;
@@ -17,17 +17,17 @@ export interface DraftedFrom {
   readonly today: string;
 }
 
-const mostRows = 10_000;
+const maxRows = 10_000;
 
 /**
  * The query of the dialect that a prompt asks for, by rules and a project's own names. A prompt that only narrows
  * something narrows the current query.
- * @throws QueryInvalid `unclear`
+ * @throws QueryError `unclear`
  */
-export function draftByRules({ prompt, current_query, vocabulary, today }: DraftedFrom): string {
+export function draftByRules({ prompt, current_query, vocabulary, today }: DraftInput): string {
   const draft = understand(nameMentions(wordsOf(prompt), createNameIndex(vocabulary)), today);
   const { limit } = draft;
-  if (limit !== null && (limit < 1 || limit > mostRows || !Number.isInteger(limit)))
+  if (limit !== null && (limit < 1 || limit > maxRows || !Number.isInteger(limit)))
     throw unclear('A query lists between 1 and 10,000 rows.');
   return printQuery(
     current_query !== null && isRefinement(draft) ? refinedQuery(current_query, draft) : composeQuery(draft),

@@ -6,11 +6,11 @@ import type { SourceConnections } from '../../source/source_connection.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { openDialectReader, type DialectReader } from '../dialect_reader.ts';
 import { readQueryProject } from '../project.ts';
-import { QueryInvalid } from '../query_errors.ts';
+import { QueryError } from '../query_errors.ts';
 import { queryTransaction } from '../query_source.ts';
-import { queryFaultOf } from '../sql_faults.ts';
+import { toQueryError } from '../sql_errors.ts';
 import { draftByRules } from './draft_by_rules.ts';
-import { draftByModel } from './endpoint/draft_by_model.ts';
+import { draftByModel } from './model/draft_by_model.ts';
 import { readVocabulary, type Vocabulary } from './naming/vocabulary.ts';
 import { unclear } from './unclear.ts';
 
@@ -23,44 +23,44 @@ export interface DraftRequest {
 }
 
 /** What queries are drafted with. */
-export interface DraftDesk {
+export interface DraftService {
   readonly pool: Pool;
   readonly source: SourceConnections;
   readonly settings: Settings;
   readonly logger: Logger;
 }
 
-const longestPrompt = 400;
+const maxPromptLength = 400;
 const attr = 'prompt';
 
 /**
  * Drafts a query of the dialect for a prompt in plain English. What it gives compiles for the project.
- * @throws QueryInvalid `required`, `too_long`, `unclear`
+ * @throws QueryError `required`, `too_long`, `unclear`
  */
-export async function draftSql(desk: DraftDesk, request: DraftRequest): Promise<string> {
+export async function draftSql(service: DraftService, request: DraftRequest): Promise<string> {
   const prompt = request.prompt?.trim() ?? '';
   const current = request.current_query?.trim() ?? '';
-  if (prompt === '') throw new QueryInvalid('required', 'This field is required.', { attr });
-  if (prompt.length > longestPrompt)
-    throw new QueryInvalid('too_long', `A prompt has at most ${longestPrompt} characters.`, { attr });
-  const { reader, vocabulary, today } = await readProject(desk, request.team_id);
-  const about = { prompt, current_query: current === '' ? null : current, vocabulary, today };
+  if (prompt === '') throw new QueryError('required', 'This field is required.', { attr });
+  if (prompt.length > maxPromptLength)
+    throw new QueryError('too_long', `A prompt has at most ${maxPromptLength} characters.`, { attr });
+  const { reader, vocabulary, today } = await readProject(service, request.team_id);
+  const input = { prompt, current_query: current === '' ? null : current, vocabulary, today };
   const check = (sql: string): string => {
     reader.compile(sql);
     return sql;
   };
-  const drafted = await draftByModel(desk, about, check);
+  const drafted = await draftByModel(service, input, check);
   if (drafted !== null) return drafted;
-  const sql = draftByRules(about);
+  const sql = draftByRules(input);
   try {
     return check(sql);
   } catch (error) {
-    if (!(error instanceof QueryInvalid)) throw error;
+    if (!(error instanceof QueryError)) throw error;
     throw unclear(`No query could be drafted that fits the project's data: ${error.message}`);
   }
 }
 
-interface DraftedFor {
+interface ProjectContext {
   readonly reader: DialectReader;
   readonly vocabulary: Vocabulary;
   /** The project's day, as `2026-11-21`. */
@@ -68,17 +68,20 @@ interface DraftedFor {
 }
 
 /** What is to be known of a project. No connection is held any more once it is known. */
-async function readProject({ pool, source, settings }: DraftDesk, teamId: number): Promise<DraftedFor> {
+async function readProject(
+  { pool, source, settings }: DraftService,
+  teamId: number,
+): Promise<ProjectContext> {
   const { project, now } = await readQueryProject(pool, teamId);
-  const timeoutMs = settings.EXPORTD_DRAFT_SQL_TIMEOUT_MS;
+  const timeoutMs = settings.EXPORTD_DRAFT_SQL_TIMEOUT;
   try {
     return await source.read(queryTransaction(timeoutMs), undefined, async ({ connection }) => {
       const context = {
         connection,
         project,
         now,
-        row_limit: settings.EXPORTD_QUERY_ROWS,
-        byte_limit: settings.EXPORTD_QUERY_RESULT_BYTES,
+        row_limit: settings.EXPORTD_QUERY_MAX_ROWS,
+        byte_limit: settings.EXPORTD_QUERY_MAX_RESULT_SIZE,
         variables: {},
         progress: () => undefined,
       };
@@ -87,6 +90,6 @@ async function readProject({ pool, source, settings }: DraftDesk, teamId: number
       return { reader, vocabulary: await readVocabulary(reader), today };
     });
   } catch (error) {
-    throw queryFaultOf(error) ?? error;
+    throw toQueryError(error) ?? error;
   }
 }

@@ -7,15 +7,15 @@ import { conversionRules } from './rules/conversions.ts';
 import { bareValueRules, filterRules } from './rules/filters.ts';
 import { measureRules } from './rules/measures.ts';
 import { periodRules } from './rules/periods.ts';
-import { foundIn, readableText, type Rule } from './rules/rule.ts';
-import { rowRules, subjectRules } from './rules/subjects.ts';
+import { capturesOf, ruleText, type Rule } from './rules/rule.ts';
+import { rowRules, subjectRules } from './rules/tables.ts';
 import { unclear } from './unclear.ts';
 
 /** Stands where words were taken away, so that what was apart does not come together. */
 const taken = '·';
 
 /** Those that need more words come before those that are content with fewer. */
-export const rulesInOrder = (today: string): readonly Rule[] => [
+export const orderedRules = (today: string): readonly Rule[] => [
   ...conversionRules,
   ...periodRules(today),
   ...filterRules,
@@ -30,20 +30,20 @@ export const rulesInOrder = (today: string): readonly Rule[] => [
 /**
  * What a prompt asks for. Nothing that matters is passed over: a prompt of which something is left is refused.
  * @param today the project's day, as `2026-11-21`
- * @throws QueryInvalid `unclear`
+ * @throws QueryError `unclear`
  */
 export function understand(mentions: readonly (Mention | GrammarWord)[], today: string): Draft {
   let draft = emptyDraft;
-  let text = readableText(mentions);
-  for (const { says, means } of rulesInOrder(today))
+  let text = ruleText(mentions);
+  for (const { pattern: says, apply } of orderedRules(today))
     for (let match = says.exec(text); match !== null; match = says.exec(text)) {
-      const more = means(foundIn(match, mentions), draft);
+      const more = apply(capturesOf(match, mentions), draft);
       const merged = more && mergeDrafts(draft, more);
       if (merged === null) break;
       draft = merged;
       text = `${text.slice(0, match.index)}${taken}${text.slice(match.index + match[0].length)}`;
     }
-  requireNothingLeft(text, mentions);
+  requireAllUnderstood(text, mentions);
   return draft;
 }
 
@@ -58,7 +58,7 @@ const hintOf = ({ said, property: { isNumber } }: PropertyMention): string =>
     ? `Say which of its numbers is wanted, such as the total ${said} or the average ${said}, or ${said} by another property.`
     : `Say what of it is wanted: understood are "signups by ${said}", "top 10 ${said}" and "different ${said}".`;
 
-function requireNothingLeft(text: string, mentions: readonly (Mention | GrammarWord)[]): void {
+function requireAllUnderstood(text: string, mentions: readonly (Mention | GrammarWord)[]): void {
   const left = text.split(/[ ·]+/).flatMap((word): readonly (Mention | string)[] => {
     const [, index] = /^<\w+:(\d+)>$/.exec(word) ?? [];
     const mention = index === undefined ? undefined : mentions[Number(index)];

@@ -12,17 +12,17 @@ export interface PageElement {
 }
 
 /** Elements are parted by `;` outside of quotes. */
-const elementTexts = /(?:[^\s;"]|"(?:\\[\s\S]|[^"\\])*")+/g;
+const elementPattern = /(?:[^\s;"]|"(?:\\[\s\S]|[^"\\])*")+/g;
 /** The tag and its classes, parted by points, end at the first `:name=`; classes may hold colons, too. */
-const attributesBegin = /:(?=[a-zA-Z_0-9-]*=)/;
+const attributesStart = /:(?=[a-zA-Z_0-9-]*=)/;
 const attribute = /([^"=]+)="((?:\\[\s\S]|[^"\\])*)"/g;
 
 /** Reads a chain such as `a.link:href="/x"text="Go";div:nth-child="2"`, the innermost element first. */
 export const readElementsChain = (chain: string): readonly PageElement[] =>
-  [...chain.matchAll(elementTexts)].map(([text], order) => readElement(text, order));
+  [...chain.matchAll(elementPattern)].map(([text], order) => readElement(text, order));
 
 function readElement(element: string, order: number): PageElement {
-  const at = element.search(attributesBegin);
+  const at = element.search(attributesStart);
   const [tag = '', ...classes] = (at === -1 ? element : element.slice(0, at)).split('.');
   const named = [...element.slice(at === -1 ? element.length : at + 1).matchAll(attribute)].map(
     ([, name = '', value = '']): readonly [string, string] => [name, value.replaceAll('\\"', '"')],

@@ -18,7 +18,7 @@ export async function eventPersons(
 ): Promise<ReadonlyMap<string, EventPerson>> {
   const found = new Map<string, EventPerson>();
   const distinctIds = [...new Set(actors.map(([distinctId]) => distinctId))];
-  const ofDistinctId = await lookUp(
+  const ofDistinctId = await findBy(
     reader,
     `select distinct_id, person.id, person.created_at, person.properties
      from person_distinct_ids where distinct_id in {ids}`,
@@ -28,7 +28,7 @@ export async function eventPersons(
   const others = actors.filter(([distinctId]) => !found.has(distinctId));
   const ids = [...new Set(others.flatMap(([, id]) => (id === null ? [] : [id])))];
   const named = new Map(
-    await lookUp(
+    await findBy(
       reader,
       'select toString(id), id, created_at, properties from persons where id in {ids}',
       ids,
@@ -49,7 +49,7 @@ type Row = readonly [
 ];
 
 /** Persons by what they were looked up by; those that are gone have no time. */
-async function lookUp(
+async function findBy(
   reader: DialectReader,
   query: string,
   ids: readonly string[],

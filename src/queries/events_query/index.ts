@@ -1,6 +1,6 @@
 import type { Relations } from '../../source/relations.ts';
 import type { QueryKind } from '../query_kind.ts';
-import { unreadNames } from '../unread_members.ts';
+import { ignoredFieldNames } from '../ignored_fields.ts';
 import { overrideEvents } from './override.ts';
 import { runEvents } from './run.ts';
 import { eventsQuerySchema, type EventsQuery } from './schema.ts';
@@ -13,7 +13,7 @@ export const eventsQueryKind = (relations: Relations): QueryKind<EventsQuery> =>
   freshness: freshnessOf,
   variables: () => [],
   override: overrideEvents,
-  cacheForm: (query) =>
-    Object.fromEntries(Object.entries(query).filter(([member]) => !unreadNames.has(member))),
+  normalizeForCache: (query) =>
+    Object.fromEntries(Object.entries(query).filter(([field]) => !ignoredFieldNames.has(field))),
   run: (query, context) => runEvents(query, context, relations),
 });

@@ -1,10 +1,10 @@
 import type { Expression, OrderItem } from '../../dialect/ast.ts';
-import { expressionOf, fieldOf } from '../../dialect/build.ts';
+import { buildExpression, buildField } from '../../dialect/ast_builders.ts';
 import { parseOrderItem } from '../../dialect/parser/parse.ts';
 import { withoutName } from '../aggregate_calls.ts';
-import { readOrderItem } from '../dialect_texts.ts';
+import { parseOrderItemAt } from '../parse_fragments.ts';
 import { displayProperties } from '../persons/display_name.ts';
-import { QueryInvalid } from '../query_errors.ts';
+import { QueryError } from '../query_errors.ts';
 import type { EventEntry } from './select_entries.ts';
 
 const item = (expression: Expression, descending: boolean): OrderItem => ({
@@ -17,43 +17,45 @@ const item = (expression: Expression, descending: boolean): OrderItem => ({
  * What rows are sorted by: `orderBy`, else the number of events or the first aggregate, largest first, else the time,
  * latest first, else the first entry. Rows that are equal in that come in an order of their own, so that pages do not
  * overlap.
- * @throws QueryInvalid that names the entry of `orderBy`
+ * @throws QueryError that names the entry of `orderBy`
  */
 export function orderOf(
   orderBy: readonly string[] | null | undefined,
   entries: readonly EventEntry[],
   isGrouped: boolean,
 ): readonly OrderItem[] {
-  const wanted = orderBy?.length ? orderBy.map((text, at) => readItem(text, at, entries)) : usual(entries);
+  const explicit = orderBy?.length
+    ? orderBy.map((text, at) => readItem(text, at, entries))
+    : defaultOrder(entries);
   const rest = isGrouped
     ? entries.flatMap(({ keys, shows }) => (shows === 'event' ? [] : keys))
-    : [fieldOf('events', 'uuid')];
-  return [...wanted, ...rest.map((expression) => item(expression, false))];
+    : [buildField('events', 'uuid')];
+  return [...explicit, ...rest.map((expression) => item(expression, false))];
 }
 
 function readItem(text: string, at: number, entries: readonly EventEntry[]): OrderItem {
   const attr = `query__orderBy__${at}`;
-  const order = readOrderItem(text, attr);
+  const order = parseOrderItemAt(text, attr);
   const { expression } = order;
   if (expression.kind === 'number') {
     const entry = entries[Number(expression.text) - 1];
     if (entry !== undefined) return { ...order, expression: withoutName(entry.expressions[0]) };
-    throw new QueryInvalid('invalid_input', `There is no entry ${expression.text} in select.`, { attr });
+    throw new QueryError('invalid_input', `There is no entry ${expression.text} in select.`, { attr });
   }
   const isPerson =
     expression.kind === 'field' &&
     expression.path.length === 1 &&
     ['person', 'person_display_name'].includes(expression.path[0]?.text ?? '');
-  return isPerson ? { ...order, expression: shownName() } : order;
+  return isPerson ? { ...order, expression: displayNameExpression() } : order;
 }
 
 /** What a person is shown by, as far as the statement can tell. */
-const shownName = (): Expression => {
+const displayNameExpression = (): Expression => {
   const names = displayProperties.map((name) => `nullIf(toString(events.person.properties.${name}), '')`);
-  return expressionOf(`coalesce(${names.join(', ')}, events.distinct_id)`);
+  return buildExpression(`coalesce(${names.join(', ')}, events.distinct_id)`);
 };
 
-function usual(entries: readonly EventEntry[]): readonly OrderItem[] {
+function defaultOrder(entries: readonly EventEntry[]): readonly OrderItem[] {
   const counted = entries.find(({ expressions: [first] }) => isCount(withoutName(first)));
   const aggregate = counted ?? entries.find(({ isAggregate }) => isAggregate);
   if (aggregate) return [item(withoutName(aggregate.expressions[0]), true)];

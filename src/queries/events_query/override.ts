@@ -5,7 +5,7 @@ import { withOverride } from '../filters/override.ts';
 import type { FiltersOverride } from '../query_kind.ts';
 import type { EventsQuery } from './schema.ts';
 
-/** A query with the dates of a dashboard instead of its own, and its property filters beside them. @throws QueryInvalid */
+/** A query with the dates of a dashboard instead of its own, and its property filters beside them. @throws QueryError */
 export const overrideEvents = (
   query: EventsQuery,
   { date_from, date_to, properties }: FiltersOverride,

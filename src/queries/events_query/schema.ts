@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { insightActorsSchema } from '../actors_query/sources/schema.ts';
 import { propertyFiltersSchema } from '../filters/schema.ts';
-import { unreadMembers } from '../unread_members.ts';
+import { ignoredFields } from '../ignored_fields.ts';
 
 const filters = propertyFiltersSchema.nullish();
 const date = z
@@ -35,6 +35,6 @@ export const eventsQuerySchema = z.strictObject({
   offset: z.number().int().min(0).nullish(),
   /** The events behind a point of an insight. */
   source: insightActorsSchema.nullish(),
-  ...unreadMembers,
+  ...ignoredFields,
 });
 export type EventsQuery = z.infer<typeof eventsQuerySchema>;

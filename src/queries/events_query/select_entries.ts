@@ -1,8 +1,8 @@
 import type { Expression } from '../../dialect/ast.ts';
-import { expressionOf, fieldOf } from '../../dialect/build.ts';
+import { buildExpression, buildField } from '../../dialect/ast_builders.ts';
 import { hasAggregate, isConstant, withoutName } from '../aggregate_calls.ts';
-import { readSelectItem } from '../dialect_texts.ts';
-import { QueryInvalid } from '../query_errors.ts';
+import { parseSelectItemAt } from '../parse_fragments.ts';
+import { QueryError } from '../query_errors.ts';
 import { starColumns } from './star.ts';
 
 /** One column that a query asks for. */
@@ -17,29 +17,29 @@ export interface EventEntry {
   readonly keys: readonly Expression[];
 }
 
-const distinctId = fieldOf('events', 'distinct_id');
+const distinctId = buildField('events', 'distinct_id');
 
 /** The person of an event is found by its distinct id, else by the person that the event names. */
 const personEntry = (column: string, shows: 'person' | 'display_name', isGrouped: boolean): EventEntry => ({
   column,
   shows,
-  expressions: [distinctId, expressionOf(isGrouped ? 'any(events.person_id)' : 'events.person_id')],
+  expressions: [distinctId, buildExpression(isGrouped ? 'any(events.person_id)' : 'events.person_id')],
   isAggregate: false,
   keys: [distinctId],
 });
 
 /**
  * The entries of `select`, read one by one.
- * @param isGroupedAnyway whether a condition is about many rows
- * @throws QueryInvalid that names the entry
+ * @param hasRowConditions whether a condition is about many rows
+ * @throws QueryError that names the entry
  */
-export function selectEntries(select: readonly string[], isGroupedAnyway: boolean): readonly EventEntry[] {
+export function selectEntries(select: readonly string[], hasRowConditions: boolean): readonly EventEntry[] {
   const items = select.map((text, index) => ({
     text,
     attr: `query__select__${index}`,
-    item: readSelectItem(text, `query__select__${index}`),
+    item: parseSelectItemAt(text, `query__select__${index}`),
   }));
-  const isGrouped = isGroupedAnyway || items.some(({ item }) => hasAggregate(item));
+  const isGrouped = hasRowConditions || items.some(({ item }) => hasAggregate(item));
   return items.map(({ text, attr, item }) => entryOf(text, item, attr, isGrouped));
 }
 
@@ -52,7 +52,7 @@ function entryOf(text: string, item: Expression, attr: string, isGrouped: boolea
     return { column, shows: 'event', expressions: [first, ...more], isAggregate: false, keys: starColumns };
   }
   if (expression.kind === 'star' || expression.kind === 'columns')
-    throw new QueryInvalid('not_supported', 'Write `*` alone, or name the columns one by one.', { attr });
+    throw new QueryError('not_supported', 'Write `*` alone, or name the columns one by one.', { attr });
   if (expression.kind === 'field' && expression.path.length === 1) {
     const name = expression.path[0]?.text;
     if (name === 'person') return personEntry(column, 'person', isGrouped);

@@ -1,5 +1,5 @@
 import type { Expression } from '../../dialect/ast.ts';
-import { fieldOf } from '../../dialect/build.ts';
+import { buildField } from '../../dialect/ast_builders.ts';
 import { readElementsChain } from './elements_chain.ts';
 
 const fields = [
@@ -14,10 +14,10 @@ const fields = [
 ] as const;
 
 /** The columns that `*` reads; the relation's name keeps them apart from names of SELECT. */
-export const starColumns: readonly Expression[] = fields.map((name) => fieldOf('events', name));
+export const starColumns: readonly Expression[] = fields.map((name) => buildField('events', name));
 
 /** A whole event as one value, with the elements of its chain where it has one. */
-export function showEvent(values: readonly unknown[]): Readonly<Record<string, unknown>> {
+export function formatEvent(values: readonly unknown[]): Readonly<Record<string, unknown>> {
   const event: Record<string, unknown> = Object.fromEntries(fields.map((name, at) => [name, values[at]]));
   const { elements_chain } = event;
   return typeof elements_chain === 'string' && elements_chain !== ''

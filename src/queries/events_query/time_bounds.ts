@@ -1,32 +1,32 @@
 import { DateTime } from 'luxon';
 import type { Expression } from '../../dialect/ast.ts';
-import { expressionOf, joined } from '../../dialect/build.ts';
+import { buildExpression, combineConditions } from '../../dialect/ast_builders.ts';
 import { momentOfDate, parseAbsoluteDate } from '../dates/absolute_date.ts';
 import { momentIn, momentLiteral } from '../dates/moment.ts';
 import type { QueryContext, QueryFreshness, QueryProject } from '../query_kind.ts';
 import type { EventsQuery } from './schema.ts';
 
 /** How far back a query goes that does not say it. */
-const usualAfter = '-24h';
+const defaultAfter = '-24h';
 /** Clocks of clients run a little ahead. */
-const aheadMs = 5000;
+const maxClockSkewMs = 5000;
 
-/** That an event lies between `after` and `before`, which are no part of it. @throws QueryInvalid */
+/** That an event lies between `after` and `before`, which are no part of it. @throws QueryError */
 export function timeCondition(
   { after, before, source }: Pick<EventsQuery, 'after' | 'before' | 'source'>,
   context: Pick<QueryContext, 'project' | 'now'>,
 ): Expression | null {
-  const lower = after ?? (source ? 'all' : usualAfter);
+  const lower = after ?? (source ? 'all' : defaultAfter);
   const upper = before
     ? momentIn(before, context, 'query__before')
-    : DateTime.fromJSDate(context.now, { zone: 'utc' }).plus(aheadMs);
-  return joined('and', [
+    : DateTime.fromJSDate(context.now, { zone: 'utc' }).plus(maxClockSkewMs);
+  return combineConditions('and', [
     lower === 'all'
       ? null
-      : expressionOf('events.timestamp > {moment}', {
+      : buildExpression('events.timestamp > {moment}', {
           moment: momentLiteral(momentIn(lower, context, 'query__after')),
         }),
-    expressionOf('events.timestamp < {moment}', { moment: momentLiteral(upper) }),
+    buildExpression('events.timestamp < {moment}', { moment: momentLiteral(upper) }),
   ]);
 }
 

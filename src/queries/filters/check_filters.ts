@@ -1,9 +1,9 @@
 import type { Expression } from '../../dialect/ast.ts';
-import { selectOf } from '../../dialect/build.ts';
+import { buildSelect } from '../../dialect/ast_builders.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import type { QueryProject } from '../query_kind.ts';
 import { testAccountsCondition } from './condition.ts';
-import { refusableConditions } from './refusable.ts';
+import { fallibleConditions } from './fallible_filters.ts';
 import type { PropertyFilters } from './schema.ts';
 
 type Compiler = Pick<DialectReader, 'compile'>;
@@ -11,23 +11,23 @@ type Compiler = Pick<DialectReader, 'compile'>;
 /**
  * Compiles filters of events one by one, so that a refusal names the filter and not a statement of exportd's own.
  * @param attr path of all the filters
- * @throws QueryInvalid
+ * @throws QueryError
  */
 export function checkFilters(
   filters: PropertyFilters | null | undefined,
   attr: string,
   reader: Compiler,
 ): void {
-  for (const item of refusableConditions(filters, { scope: 'events', attr }))
+  for (const item of fallibleConditions(filters, { scope: 'events', attr }))
     check(item.condition, item.attr, reader);
 }
 
-/** The same of what leaves test accounts out. @throws QueryInvalid */
+/** The same of what leaves test accounts out. @throws QueryError */
 export function checkTestAccounts(project: QueryProject, reader: Compiler): void {
   check(testAccountsCondition(project, 'events'), 'query__filterTestAccounts', reader);
 }
 
 function check(condition: Expression | null, attr: string, reader: Compiler): void {
   if (condition !== null)
-    reader.compile(selectOf('select 1 from events where {condition}', { condition }), { attr });
+    reader.compile(buildSelect('select 1 from events where {condition}', { condition }), { attr });
 }

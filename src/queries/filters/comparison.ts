@@ -1,46 +1,46 @@
 import type { Expression } from '../../dialect/ast.ts';
-import { expressionOf, joined } from '../../dialect/build.ts';
-import { notADate } from '../dates/not_a_date.ts';
+import { buildExpression, combineConditions } from '../../dialect/ast_builders.ts';
+import { invalidDate } from '../dates/invalid_date.ts';
 import { dateValueOf, type DateValue } from './date_values.ts';
 import type { FilterScalar } from './schema.ts';
-import { numberOf, textOf, timeOf, type Subject } from './subject.ts';
+import { asNumber, asString, asTime, type FilterOperand } from './operand.ts';
 
 type Value = NonNullable<FilterScalar>;
 
 /** A value of a filter and its path in the request. */
-export interface PlacedValue<Of extends FilterScalar = FilterScalar> {
+export interface FilterValue<Of extends FilterScalar = FilterScalar> {
   readonly value: Of;
   readonly attr: string;
 }
 
 /** Whether a subject is one of several values; null stands for no value. Numbers are compared as numbers. */
-export function isOneOf(subject: Subject, placed: readonly PlacedValue[]): Expression | null {
-  if (subject.kind === 'time')
-    return joined(
+export function isOneOf(operand: FilterOperand, placed: readonly FilterValue[]): Expression | null {
+  if (operand.kind === 'time')
+    return combineConditions(
       'or',
-      placed.map(({ value, attr }) => atDate(subject, value, attr)),
+      placed.map(({ value, attr }) => atDate(operand, value, attr)),
     );
   const values = placed.map(({ value }) => value);
   const numbers = values.filter((value) => typeof value === 'number');
   const texts = values.filter((value) => value !== null && typeof value !== 'number').map(String);
-  return joined('or', [
-    texts.length === 0 ? null : among(textOf(subject), texts),
-    numbers.length === 0 ? null : among(numberOf(subject), numbers),
-    values.includes(null) ? expressionOf('{value} is null', { value: subject.value }) : null,
+  return combineConditions('or', [
+    texts.length === 0 ? null : among(asString(operand), texts),
+    numbers.length === 0 ? null : among(asNumber(operand), numbers),
+    values.includes(null) ? buildExpression('{value} is null', { value: operand.value }) : null,
   ]);
 }
 
 /** Whether it is none of them; no value is none of them. */
-export function isNoneOf(subject: Subject, values: readonly PlacedValue[]): Expression | null {
-  const found = isOneOf(subject, values);
-  return found && expressionOf('not {found}', { found });
+export function isNoneOf(operand: FilterOperand, values: readonly FilterValue[]): Expression | null {
+  const found = isOneOf(operand, values);
+  return found && buildExpression('not {found}', { found });
 }
 
-function among(subject: Expression, values: readonly (string | number)[]): Expression {
+function among(operand: Expression, values: readonly (string | number)[]): Expression {
   const [only] = values;
   return values.length === 1 && only !== undefined
-    ? expressionOf('{subject} = {value}', { subject, value: { value: only } })
-    : expressionOf('{subject} in {values}', { subject, values: { value: values } });
+    ? buildExpression('{operand} = {value}', { operand, value: { value: only } })
+    : buildExpression('{operand} in {values}', { operand, values: { value: values } });
 }
 
 export type Order = '<' | '<=' | '>' | '>=';
@@ -49,18 +49,18 @@ export type Order = '<' | '<=' | '>' | '>=';
  * Whether a subject is smaller or larger than a value: as a number where the value is one or reads as one, else by its
  * text. No value is neither, and text that is no number neither smaller nor larger than a number.
  */
-export function isOrdered(subject: Subject, order: Order, value: Value, attr: string): Expression {
-  if (subject.kind === 'time') {
+export function isOrdered(operand: FilterOperand, order: Order, value: Value, attr: string): Expression {
+  if (operand.kind === 'time') {
     const { moment } = dateOf(value, attr);
-    return expressionOf(`{subject} ${order} {moment}`, { subject: subject.value, moment });
+    return buildExpression(`{operand} ${order} {moment}`, { operand: operand.value, moment });
   }
   const number = numberIn(value);
   return number === null
-    ? expressionOf(`{subject} ${order} {value}`, {
-        subject: textOf(subject),
+    ? buildExpression(`{operand} ${order} {value}`, {
+        operand: asString(operand),
         value: { value: String(value) },
       })
-    : expressionOf(`{subject} ${order} {value}`, { subject: numberOf(subject), value: { value: number } });
+    : buildExpression(`{operand} ${order} {value}`, { operand: asNumber(operand), value: { value: number } });
 }
 
 /** The number that a value is or reads as; null for others. */
@@ -72,36 +72,36 @@ export function numberIn(value: Value): number | null {
 }
 
 /** Whether a time lies on the day that a value names, or in the second. */
-export function isAtDate(subject: Subject, value: Value, attr: string): Expression {
+export function isAtDate(operand: FilterOperand, value: Value, attr: string): Expression {
   const { begin, next } = dateOf(value, attr);
-  return expressionOf('{subject} >= {begin} and {subject} < {next}', {
-    subject: timeOf(subject),
+  return buildExpression('{operand} >= {begin} and {operand} < {next}', {
+    operand: asTime(operand),
     begin,
     next,
   });
 }
 
-export function isBeforeDate(subject: Subject, value: Value, attr: string): Expression {
+export function isBeforeDate(operand: FilterOperand, value: Value, attr: string): Expression {
   const { moment } = dateOf(value, attr);
-  return expressionOf('{subject} < {moment}', { subject: timeOf(subject), moment });
+  return buildExpression('{operand} < {moment}', { operand: asTime(operand), moment });
 }
 
 /** After a day means on a later one. */
-export function isAfterDate(subject: Subject, value: Value, attr: string): Expression {
+export function isAfterDate(operand: FilterOperand, value: Value, attr: string): Expression {
   const { moment, next, isDay } = dateOf(value, attr);
   return isDay
-    ? expressionOf('{subject} >= {next}', { subject: timeOf(subject), next })
-    : expressionOf('{subject} > {moment}', { subject: timeOf(subject), moment });
+    ? buildExpression('{operand} >= {next}', { operand: asTime(operand), next })
+    : buildExpression('{operand} > {moment}', { operand: asTime(operand), moment });
 }
 
-function atDate(subject: Subject, value: FilterScalar, attr: string): Expression {
+function atDate(operand: FilterOperand, value: FilterScalar, attr: string): Expression {
   return value === null
-    ? expressionOf('{value} is null', { value: subject.value })
-    : expressionOf('{subject} = {moment}', { subject: subject.value, moment: dateOf(value, attr).moment });
+    ? buildExpression('{value} is null', { value: operand.value })
+    : buildExpression('{operand} = {moment}', { operand: operand.value, moment: dateOf(value, attr).moment });
 }
 
 function dateOf(value: Value, attr: string): DateValue {
   const read = typeof value === 'string' ? dateValueOf(value) : null;
   if (read !== null) return read;
-  throw notADate(attr);
+  throw invalidDate(attr);
 }

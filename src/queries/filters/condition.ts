@@ -1,81 +1,81 @@
 import type { Expression } from '../../dialect/ast.ts';
-import { joined } from '../../dialect/build.ts';
-import { readExpression } from '../dialect_texts.ts';
-import { QueryInvalid } from '../query_errors.ts';
+import { combineConditions } from '../../dialect/ast_builders.ts';
+import { parseExpressionAt } from '../parse_fragments.ts';
+import { QueryError } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
 import { operatorCondition } from './operators.ts';
-import type { FilterPlace } from './place.ts';
+import type { FilterTarget } from './filter_target.ts';
 import {
   propertyFilterListSchema,
   type PropertyFilter,
   type PropertyFilters,
   type PropertyGroup,
 } from './schema.ts';
-import { subjectOf } from './subject.ts';
+import { operandOf } from './operand.ts';
 
-/** What property filters ask of a row; null where that is nothing. @throws QueryInvalid */
+/** What property filters ask of a row; null where that is nothing. @throws QueryError */
 export function filtersCondition(
   filters: PropertyFilters | null | undefined,
-  about: FilterPlace,
+  target: FilterTarget,
 ): Expression | null {
   if (filters === null || filters === undefined) return null;
-  if ('type' in filters) return groupCondition(filters, about, about.attr);
-  return joined(
+  if ('type' in filters) return groupCondition(filters, target, target.attr);
+  return combineConditions(
     'and',
-    filters.map((filter, index) => filterCondition(filter, about, `${about.attr}__${index}`)),
+    filters.map((filter, index) => filterCondition(filter, target, `${target.attr}__${index}`)),
   );
 }
 
 /** An unfinished filter holds always, so that a group joined by OR with one in it holds always. */
 function groupCondition(
   { type, values }: PropertyGroup,
-  about: FilterPlace,
+  target: FilterTarget,
   attr: string,
 ): Expression | null {
   const conditions = values.map((item, index) => {
-    const place = `${attr}__values__${index}`;
-    return 'values' in item ? groupCondition(item, about, place) : filterCondition(item, about, place);
+    const path = `${attr}__values__${index}`;
+    return 'values' in item ? groupCondition(item, target, path) : filterCondition(item, target, path);
   });
-  if (type === 'AND') return joined('and', conditions);
-  return conditions.includes(null) ? null : joined('or', conditions);
+  if (type === 'AND') return combineConditions('and', conditions);
+  return conditions.includes(null) ? null : combineConditions('or', conditions);
 }
 
 /**
  * What one filter asks of a row; null where that is nothing.
  * @param attr path of the filter
- * @throws QueryInvalid
+ * @throws QueryError
  */
 export function filterCondition(
   filter: PropertyFilter,
-  about: Omit<FilterPlace, 'attr'>,
+  target: Omit<FilterTarget, 'attr'>,
   attr: string,
 ): Expression | null {
   const { type, key } = filter;
   if (type === 'empty' || key === null || key === undefined || key === '') return null;
-  if (type === 'hogql') return readExpression(String(key), `${attr}__key`);
-  const subject = subjectOf(filter, about, attr);
-  const condition = operatorCondition(subject, filter, attr);
-  return condition && joined('and', [subject.among ?? null, condition]);
+  if (type === 'hogql') return parseExpressionAt(String(key), `${attr}__key`);
+  const operand = operandOf(filter, target, attr);
+  const condition = operatorCondition(operand, filter, attr);
+  return condition && combineConditions('and', [operand.restriction ?? null, condition]);
 }
 
 /**
  * What leaves the project's test accounts out; null where the project says nothing. Of persons only what it says of
  * persons is asked.
- * @throws QueryInvalid
+ * @throws QueryError
  */
 export function testAccountsCondition(
   { test_account_filters }: QueryProject,
-  scope: FilterPlace['scope'],
+  scope: FilterTarget['scope'],
   relation?: string,
 ): Expression | null {
   const attr = 'query__filterTestAccounts';
   const read = propertyFilterListSchema.safeParse(test_account_filters);
   if (!read.success)
-    throw new QueryInvalid('invalid_input', "The project's filters of test accounts cannot be read.", {
+    throw new QueryError('invalid_input', "The project's filters of test accounts cannot be read.", {
       attr,
     });
   const filters = scope === 'persons' ? read.data.filter(({ type }) => type === 'person') : read.data;
-  return joined(
+  return combineConditions(
     'and',
     filters.map((filter) =>
       filterCondition(filter, { scope, ...(relation === undefined ? {} : { relation }) }, attr),

@@ -1,5 +1,5 @@
 import type { Expression } from '../../dialect/ast.ts';
-import { expressionOf, timeLiteral } from '../../dialect/build.ts';
+import { buildExpression, buildTimeLiteral } from '../../dialect/ast_builders.ts';
 import { DateTime } from 'luxon';
 import { parseAbsoluteDate } from '../dates/absolute_date.ts';
 import { parseRelativeDate, type RelativeDate, type RelativeUnit } from '../dates/relative_date.ts';
@@ -25,7 +25,7 @@ export function dateValueOf(text: string): DateValue | null {
   }
   const { local, hasOffset, isDay } = absolute;
   const written = (time: number): Expression =>
-    timeLiteral(
+    buildTimeLiteral(
       DateTime.fromMillis(time, { zone: 'utc' }).toFormat(
         `yyyy-MM-dd'T'HH:mm:ss.SSS${hasOffset ? "'Z'" : ''}`,
       ),
@@ -60,18 +60,18 @@ const shorterThanDay: ReadonlySet<RelativeUnit> = new Set(['second', 'minute', '
 
 function relativeValue({ amount, unit, position }: RelativeDate): DateValue {
   const count = unit === 'quarter' ? 13 * amount : amount;
-  const ago = expressionOf(`${functions[unit].earlier}(now(), {count})`, { count: { value: count } });
+  const ago = buildExpression(`${functions[unit].earlier}(now(), {count})`, { count: { value: count } });
   const cutTo = (to: RelativeUnit, moment: Expression): Expression =>
-    expressionOf(`toDateTime(${functions[to].start}({moment}))`, { moment });
+    buildExpression(`toDateTime(${functions[to].start}({moment}))`, { moment });
   const after = (to: RelativeUnit, moment: Expression): Expression =>
-    expressionOf(`${later[to]}({moment}, 1)`, { moment });
+    buildExpression(`${later[to]}({moment}, 1)`, { moment });
   const first = cutTo(unit, ago);
   const moment = position === null ? ago : position === 'start' ? first : after(unit, first);
   const shown = shorterThanDay.has(unit) ? unit : 'day';
   // The end of a unit is the moment at which the next one begins, and lies in the day before.
   const begin = cutTo(
     shown,
-    position === 'end' ? expressionOf('subtractSeconds({moment}, 1)', { moment }) : moment,
+    position === 'end' ? buildExpression('subtractSeconds({moment}, 1)', { moment }) : moment,
   );
   return { moment, begin, next: after(shown, begin), isDay: false };
 }

@@ -1,7 +1,7 @@
 import type { Expression } from '../../dialect/ast.ts';
-import { expressionOf, joined } from '../../dialect/build.ts';
-import { regularExpressionFault } from '../../dialect/compile/regular_expressions.ts';
-import { QueryInvalid } from '../query_errors.ts';
+import { buildExpression, combineConditions } from '../../dialect/ast_builders.ts';
+import { regularExpressionError } from '../../dialect/compile/regular_expressions.ts';
+import { QueryError } from '../query_errors.ts';
 import {
   isAfterDate,
   isAtDate,
@@ -11,18 +11,18 @@ import {
   isOrdered,
   numberIn,
   type Order,
-  type PlacedValue,
+  type FilterValue,
 } from './comparison.ts';
 import type { FilterOperator, FilterScalar, PropertyFilter } from './schema.ts';
-import { textOf, type Subject } from './subject.ts';
+import { asString, type FilterOperand } from './operand.ts';
 
 type Value = NonNullable<FilterScalar>;
-type Test = (subject: Subject, value: Value, attr: string) => Expression;
+type Comparison = (operand: FilterOperand, value: Value, attr: string) => Expression;
 
 /** Those of several values of which any has to hold. */
-const anyValueTests: Readonly<Partial<Record<FilterOperator, Test>>> = {
-  icontains: (subject, value) => matching(subject, 'ilike', `%${String(value)}%`),
-  regex: (subject, value, attr) => matching(subject, '=~', patternIn(value, attr)),
+const anyValueComparisons: Readonly<Partial<Record<FilterOperator, Comparison>>> = {
+  icontains: (operand, value) => matching(operand, 'ilike', `%${String(value)}%`),
+  regex: (operand, value, attr) => matching(operand, '=~', patternIn(value, attr)),
   gt: ordered('>'),
   gte: ordered('>='),
   lt: ordered('<'),
@@ -35,64 +35,64 @@ const anyValueTests: Readonly<Partial<Record<FilterOperator, Test>>> = {
 };
 
 /** Those of several values of which all have to hold; they hold where there is no value to compare. */
-const allValuesTests: Readonly<Partial<Record<FilterOperator, Test>>> = {
-  not_icontains: (subject, value) => matching(subject, 'not ilike', `%${String(value)}%`),
-  not_regex: (subject, value, attr) => matching(subject, '!~', patternIn(value, attr)),
+const allValuesComparisons: Readonly<Partial<Record<FilterOperator, Comparison>>> = {
+  not_icontains: (operand, value) => matching(operand, 'not ilike', `%${String(value)}%`),
+  not_regex: (operand, value, attr) => matching(operand, '!~', patternIn(value, attr)),
 };
 
 /**
  * What an operator and its value ask of a subject; null for a filter that somebody has not finished.
  * @param attr path of the filter
- * @throws QueryInvalid for values that an operator cannot compare with
+ * @throws QueryError for values that an operator cannot compare with
  */
 export function operatorCondition(
-  subject: Subject,
+  operand: FilterOperand,
   { operator, value }: Pick<PropertyFilter, 'operator' | 'value'>,
   attr: string,
 ): Expression | null {
-  const wanted = operator ?? 'exact';
-  if (wanted === 'is_set') return expressionOf('{value} is not null', { value: subject.value });
-  if (wanted === 'is_not_set') return expressionOf('{value} is null', { value: subject.value });
-  const place = `${attr}__value`;
-  const values: readonly PlacedValue[] = Array.isArray(value)
-    ? value.map((one, index) => ({ value: one, attr: `${place}__${index}` }))
-    : [{ value: value ?? null, attr: place }];
-  const known = values.filter((one): one is PlacedValue<Value> => one.value !== null);
+  const name = operator ?? 'exact';
+  if (name === 'is_set') return buildExpression('{value} is not null', { value: operand.value });
+  if (name === 'is_not_set') return buildExpression('{value} is null', { value: operand.value });
+  const path = `${attr}__value`;
+  const values: readonly FilterValue[] = Array.isArray(value)
+    ? value.map((one, index) => ({ value: one, attr: `${path}__${index}` }))
+    : [{ value: value ?? null, attr: path }];
+  const known = values.filter((one): one is FilterValue<Value> => one.value !== null);
   if (known.length === 0) return null;
-  switch (wanted) {
+  switch (name) {
     case 'exact':
     case 'in':
-      return isOneOf(subject, values);
+      return isOneOf(operand, values);
     case 'is_not':
     case 'not_in':
-      return isNoneOf(subject, values);
+      return isNoneOf(operand, values);
     case 'between':
     case 'not_between':
-      return within(subject, known, wanted === 'between', place);
+      return within(operand, known, name === 'between', path);
     case 'is_cleaned_path_exact':
-      throw new QueryInvalid('not_supported', 'Rules for cleaning paths are not stored; use regex.', {
+      throw new QueryError('not_supported', 'Rules for cleaning paths are not stored; use regex.', {
         attr: `${attr}__operator`,
       });
     default: {
-      const [test, joins] =
-        allValuesTests[wanted] === undefined
-          ? [anyValueTests[wanted], 'or' as const]
-          : [allValuesTests[wanted], 'and' as const];
-      return joined(
+      const [compare, joins] =
+        allValuesComparisons[name] === undefined
+          ? [anyValueComparisons[name], 'or' as const]
+          : [allValuesComparisons[name], 'and' as const];
+      return combineConditions(
         joins,
-        known.map((one) => test?.(subject, one.value, one.attr) ?? null),
+        known.map((one) => compare?.(operand, one.value, one.attr) ?? null),
       );
     }
   }
 }
 
-function ordered(order: Order): Test {
-  return (subject, value, attr) => isOrdered(subject, order, value, attr);
+function ordered(order: Order): Comparison {
+  return (operand, value, attr) => isOrdered(operand, order, value, attr);
 }
 
 function within(
-  subject: Subject,
-  bounds: readonly PlacedValue<Value>[],
+  operand: FilterOperand,
+  bounds: readonly FilterValue<Value>[],
   isInside: boolean,
   attr: string,
 ): Expression | null {
@@ -100,34 +100,34 @@ function within(
   const isRange = low !== undefined && high !== undefined && more.length === 0;
   if (
     !isRange ||
-    (subject.kind !== 'time' && (numberIn(low.value) === null || numberIn(high.value) === null))
+    (operand.kind !== 'time' && (numberIn(low.value) === null || numberIn(high.value) === null))
   )
-    throw new QueryInvalid('invalid_input', 'This field must be a list of two numbers.', { attr });
+    throw new QueryError('invalid_input', 'This field must be a list of two numbers.', { attr });
   return isInside
-    ? joined('and', [
-        isOrdered(subject, '>=', low.value, low.attr),
-        isOrdered(subject, '<=', high.value, high.attr),
+    ? combineConditions('and', [
+        isOrdered(operand, '>=', low.value, low.attr),
+        isOrdered(operand, '<=', high.value, high.attr),
       ])
-    : joined('or', [
-        isOrdered(subject, '<', low.value, low.attr),
-        isOrdered(subject, '>', high.value, high.attr),
+    : combineConditions('or', [
+        isOrdered(operand, '<', low.value, low.attr),
+        isOrdered(operand, '>', high.value, high.attr),
       ]);
 }
 
 function matching(
-  subject: Subject,
+  operand: FilterOperand,
   operator: 'ilike' | 'not ilike' | '=~' | '!~',
   pattern: string,
 ): Expression {
-  return expressionOf(`{subject} ${operator} {pattern}`, {
-    subject: textOf(subject),
+  return buildExpression(`{operand} ${operator} {pattern}`, {
+    operand: asString(operand),
     pattern: { value: pattern },
   });
 }
 
 function patternIn(value: Value, attr: string): string {
   const pattern = String(value);
-  const fault = regularExpressionFault(pattern);
-  if (fault !== null) throw new QueryInvalid('invalid_input', fault.words, { attr });
+  const problem = regularExpressionError(pattern);
+  if (problem !== null) throw new QueryError('invalid_input', problem.message, { attr });
   return pattern;
 }

@@ -1,47 +1,47 @@
 import type { z } from 'zod';
-import { QueryInvalid } from '../query_errors.ts';
+import { QueryError } from '../query_errors.ts';
 import type { FiltersOverride } from '../query_kind.ts';
 import { filtersCondition } from './condition.ts';
-import type { FilterPlace } from './place.ts';
+import type { FilterTarget } from './filter_target.ts';
 import {
-  mostLevels,
+  maxLevels,
   propertyFilterListSchema,
   propertyFiltersSchema,
   type PropertyFilters,
 } from './schema.ts';
 
-const member = 'filters_override__properties';
+const attr = 'filters_override__properties';
 
 /**
  * A query's own property filters and those of a dashboard, of which all have to hold.
  * @param scope which rows they are asked of
- * @throws QueryInvalid that names the dashboard's filter at fault
+ * @throws QueryError that names the dashboard's filter at fault
  */
 export function withOverride(
   own: PropertyFilters | null | undefined,
   more: FiltersOverride['properties'],
-  scope: FilterPlace['scope'] = 'events',
+  scope: FilterTarget['scope'] = 'events',
 ): PropertyFilters | null {
   if (!more?.length) return own ?? null;
   const read = propertyFilterListSchema.safeParse(more);
-  if (!read.success) throw unreadable(read.error);
-  filtersCondition(read.data, { scope, attr: member });
+  if (!read.success) throw invalidFilter(read.error);
+  filtersCondition(read.data, { scope, attr: attr });
   if (own === null || own === undefined) return read.data;
   if (!('type' in own)) return [...own, ...read.data];
   const values = own.type === 'AND' ? own.values : [own];
   const joined = propertyFiltersSchema.safeParse({ type: 'AND', values: [...values, ...read.data] });
   if (joined.success) return joined.data;
-  throw new QueryInvalid(
+  throw new QueryError(
     'invalid_input',
-    `The property filters of this query are nested ${mostLevels} levels deep, the most there may be, so that no others fit beside them.`,
-    { attr: member },
+    `The property filters of this query are nested ${maxLevels} levels deep, the most there may be, so that no others fit beside them.`,
+    { attr: attr },
   );
 }
 
-function unreadable({ issues }: z.ZodError): QueryInvalid {
+function invalidFilter({ issues }: z.ZodError): QueryError {
   const [issue] = issues;
-  const path = [member, ...(issue?.path ?? [])].join('__');
-  return new QueryInvalid(
+  const path = [attr, ...(issue?.path ?? [])].join('__');
+  return new QueryError(
     'invalid_input',
     `This is not a property filter: ${issue?.message ?? 'unreadable'}.`,
     {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { either } from '../either.ts';
+import { chooseSchema } from '../choose_schema.ts';
 
 /** What a filter looks at. Some are known and refused by name, because what they read is not stored here. */
 const filterTypes = [
@@ -43,7 +43,7 @@ const propertyFilterSchema = z.strictObject({
     .nullish(),
   key: z.union([z.string(), z.number()], 'This must be a text or a number.').nullish(),
   operator: z.enum(filterOperators).nullish(),
-  value: either((value) => Array.isArray(value), z.array(scalarValue), scalarValue).optional(),
+  value: chooseSchema((value) => Array.isArray(value), z.array(scalarValue), scalarValue).optional(),
   label: z.string().nullish(),
   group_type_index: z.number().int().min(0).max(4).nullish(),
   group_key_names: z.record(z.string(), z.string()).nullish(),
@@ -60,17 +60,17 @@ export interface PropertyGroup {
 const hasValues = (item: unknown): boolean => typeof item === 'object' && item !== null && 'values' in item;
 
 /** Groups in groups; the bound keeps a request from nesting them without an end. */
-export const mostLevels = 8;
+export const maxLevels = 8;
 const tooDeep = z.custom<PropertyGroup>(
   () => false,
-  `Groups of property filters may be nested ${mostLevels} levels deep, and this one is deeper.`,
+  `Groups of property filters may be nested ${maxLevels} levels deep, and this one is deeper.`,
 );
 const groupSchema = (levels: number): z.ZodType<PropertyGroup> =>
   levels === 0
     ? tooDeep
     : z.strictObject({
         type: z.enum(['AND', 'OR']),
-        values: z.array(either(hasValues, groupSchema(levels - 1), propertyFilterSchema)),
+        values: z.array(chooseSchema(hasValues, groupSchema(levels - 1), propertyFilterSchema)),
       });
 
 /** Property filters of which all have to hold. */
@@ -78,8 +78,8 @@ export const propertyFilterListSchema = z.array(propertyFilterSchema);
 
 /** Property filters: a list, of which all have to hold, or groups of them joined by AND or OR. */
 export type PropertyFilters = readonly PropertyFilter[] | PropertyGroup;
-export const propertyFiltersSchema: z.ZodType<PropertyFilters> = either(
+export const propertyFiltersSchema: z.ZodType<PropertyFilters> = chooseSchema(
   (value) => Array.isArray(value),
   propertyFilterListSchema,
-  groupSchema(mostLevels),
+  groupSchema(maxLevels),
 );

@@ -1,17 +1,17 @@
 import { DateTime } from 'luxon';
 import type { Select } from '../../dialect/ast.ts';
 import { resolveRange } from '../dates/date_range.ts';
-import { QueryInvalid } from '../query_errors.ts';
-import type { FunnelAbout } from './about.ts';
+import { QueryError } from '../query_errors.ts';
+import type { FunnelContext } from './funnel_context.ts';
 import { checkFunnel } from './check_funnel.ts';
 import { funnelActorRows } from './funnel_actors.ts';
 import { numbersBetween, planFunnel, type FunnelPlan } from './plan.ts';
-import { depthMeasures, withPlaces } from './ranked_values.ts';
+import { depthMeasures, withRanks } from './ranked_values.ts';
 import type { FunnelsQuery } from './schema.ts';
-import { otherName, storedValue } from './shown_value.ts';
-import { stage } from './stage.ts';
-import { isReached } from './steps_answer.ts';
-import { askedSteps } from './walk_back_to_entrances.ts';
+import { otherName, storedValue } from './breakdown_value.ts';
+import { selectFrom } from './select_from.ts';
+import { isReached } from './steps_result.ts';
+import { comparedSteps } from './walk_backward.ts';
 
 /** Whose actors are asked for: members of a FunnelsActorsQuery. */
 export interface FunnelPoint {
@@ -27,30 +27,32 @@ export interface FunnelPoint {
 
 /**
  * The actors behind a point of a funnel, one row each with the column `actor_id`: as many as the point counts.
- * @throws QueryInvalid
+ * @throws QueryError
  */
-export function funnelActors(query: FunnelsQuery, point: FunnelPoint, about: FunnelAbout): Select {
+export function funnelActors(query: FunnelsQuery, point: FunnelPoint, context: FunnelContext): Select {
   checkFunnel(query);
   const plan = planFunnel(query);
-  const actors = funnelActorRows(plan, about);
-  const condition = plan.byEntrance ? trendCondition(plan, point) : stepCondition(plan, point);
-  const entrance = plan.byEntrance ? { entrance: { value: entranceOf(plan, point, about) } } : {};
+  const actors = funnelActorRows(plan, context);
+  const condition = plan.splitsByEntry ? trendCondition(plan, point) : stepCondition(plan, point);
+  const entrance = plan.splitsByEntry ? { entrance: { value: entryIntervalOf(plan, point, context) } } : {};
   const value = point.funnelStepBreakdown;
   const columns = ['distinct r._actor as actor_id'];
   if (value === null || value === undefined || plan.attribution === null)
-    return stage(actors, columns, { where: condition, parts: entrance });
+    return selectFrom(actors, columns, { where: condition, parts: entrance });
   if (!isOther(value)) {
     const parts = { ...entrance, value: { value: storedValue(plan, value) } };
-    return stage(actors, columns, { where: `${condition} and r._value = {value}`, parts });
+    return selectFrom(actors, columns, { where: `${condition} and r._value = {value}`, parts });
   }
   const names = [
     '_actor',
     '_depth',
-    ...(plan.byEntrance ? ['_entrance'] : numbersBetween(1, plan.length).map((step) => `_t${step}`)),
+    ...(plan.splitsByEntry ? ['_entrance'] : numbersBetween(1, plan.length).map((step) => `_t${step}`)),
   ];
-  const measures = plan.byEntrance ? [`countIf(r._depth >= ${askedSteps(plan).from})`] : depthMeasures(plan);
+  const measures = plan.splitsByEntry
+    ? [`countIf(r._depth >= ${comparedSteps(plan).from})`]
+    : depthMeasures(plan);
   const parts = { ...entrance, other: { value: otherName } };
-  return stage(withPlaces(plan, actors, names, measures), columns, {
+  return selectFrom(withRanks(plan, actors, names, measures), columns, {
     where: `${condition} and ifNull(r._shown, {other}) = {other}`,
     parts,
   });
@@ -59,15 +61,15 @@ export function funnelActors(query: FunnelsQuery, point: FunnelPoint, about: Fun
 const isOther = (value: NonNullable<FunnelPoint['funnelStepBreakdown']>): boolean =>
   typeof value === 'object' ? value.length === 1 && value[0] === otherName : value === otherName;
 
-const refuse = (message: string, attr: string): QueryInvalid =>
-  new QueryInvalid('invalid_input', message, { attr: `query__source__${attr}` });
+const invalid = (message: string, attr: string): QueryError =>
+  new QueryError('invalid_input', message, { attr: `query__source__${attr}` });
 
 function stepCondition(plan: FunnelPlan, { funnelStep }: FunnelPoint): string {
   if (funnelStep === null || funnelStep === undefined)
-    throw refuse('funnelStep is needed for the actors of a funnel.', 'funnelStep');
+    throw invalid('funnelStep is needed for the actors of a funnel.', 'funnelStep');
   const step = Math.abs(funnelStep);
   if (!Number.isInteger(funnelStep) || step < 1 || step > plan.length || funnelStep === -1)
-    throw refuse(
+    throw invalid(
       `funnelStep is a step from 1 to ${plan.length}, or the negative of one behind the first for those who did not go on to it.`,
       'funnelStep',
     );
@@ -76,20 +78,21 @@ function stepCondition(plan: FunnelPlan, { funnelStep }: FunnelPoint): string {
 }
 
 function trendCondition(plan: FunnelPlan, { funnelTrendsDropOff }: FunnelPoint): string {
-  const { from, to } = askedSteps(plan);
+  const { from, to } = comparedSteps(plan);
   const reached = funnelTrendsDropOff ? `r._depth >= ${from} and r._depth < ${to}` : `r._depth >= ${to}`;
   return `r._entrance = {entrance} and ${reached}`;
 }
 
 /** The first moment of the interval that a text names. */
-function entranceOf(plan: FunnelPlan, point: FunnelPoint, about: FunnelAbout): string {
+function entryIntervalOf(plan: FunnelPlan, point: FunnelPoint, context: FunnelContext): string {
   const attr = 'funnelTrendsEntrancePeriodStart';
   const text = point.funnelTrendsEntrancePeriodStart;
   const { interval, dateRange } = plan.query;
-  const moment = DateTime.fromISO(text?.replace(' ', 'T') ?? '', { zone: about.project.timezone });
-  if (!moment.isValid) throw refuse(`${attr} is needed for the actors of a trend, such as 2026-11-21.`, attr);
-  const { buckets } = resolveRange(dateRange, interval, about);
+  const moment = DateTime.fromISO(text?.replace(' ', 'T') ?? '', { zone: context.project.timezone });
+  if (!moment.isValid)
+    throw invalid(`${attr} is needed for the actors of a trend, such as 2026-11-21.`, attr);
+  const { buckets } = resolveRange(dateRange, interval, context);
   const bucket = buckets.findLast((one) => one <= moment);
-  if (bucket === undefined) throw refuse(`${attr} lies before the query's range of dates.`, attr);
+  if (bucket === undefined) throw invalid(`${attr} lies before the query's range of dates.`, attr);
   return bucket.toUTC().toISO() ?? '';
 }

@@ -9,5 +9,5 @@ export interface Attempts {
   readonly keys: readonly string[];
   readonly order: readonly string[];
   /** Columns beside keys, order, `_depth`, `_counts` and the times. */
-  readonly further: readonly string[];
+  readonly extraColumns: readonly string[];
 }

@@ -1,17 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
-import { QueryInvalid } from '../query_errors.ts';
+import { QueryError } from '../query_errors.ts';
 import type { FunnelsQuery } from './schema.ts';
 import type { FunnelExclusion, FunnelStep } from './step_schema.ts';
 
 const filterPath = 'query__funnelsFilter';
 
-const refuse = (message: string, attr: string): QueryInvalid =>
-  new QueryInvalid('invalid_input', message, { attr });
+const invalid = (message: string, attr: string): QueryError =>
+  new QueryError('invalid_input', message, { attr });
 
-/** What a schema cannot say of a funnel: its members among each other. @throws QueryInvalid */
+/** What a schema cannot say of a funnel: its members among each other. @throws QueryError */
 export function checkFunnel(query: FunnelsQuery): void {
   if (query.aggregation_group_type_index !== null && query.funnelsFilter.funnelAggregateByHogQL !== null)
-    throw refuse(
+    throw invalid(
       'A funnel goes by groups or by an expression; leave one of both out.',
       'query__aggregation_group_type_index',
     );
@@ -27,16 +27,16 @@ function checkStepRange({ series, funnelsFilter: { funnelFromStep, funnelToStep 
   const last = series.length - 1;
   const from = funnelFromStep ?? 0;
   if (from < 0 || from > last - 1)
-    throw refuse(
+    throw invalid(
       `funnelFromStep is out of bounds. It must be between 0 and ${last - 1}.`,
       `${filterPath}__funnelFromStep`,
     );
   if (funnelToStep === null) return;
   const attr = `${filterPath}__funnelToStep`;
   if (funnelToStep < 1 || funnelToStep > last)
-    throw refuse(`funnelToStep is out of bounds. It must be between 1 and ${last}.`, attr);
+    throw invalid(`funnelToStep is out of bounds. It must be between 1 and ${last}.`, attr);
   if (from >= funnelToStep)
-    throw refuse('Funnel step range is invalid. funnelToStep should be greater than funnelFromStep.', attr);
+    throw invalid('Funnel step range is invalid. funnelToStep should be greater than funnelFromStep.', attr);
 }
 
 function checkExclusion(
@@ -47,14 +47,14 @@ function checkExclusion(
   const { funnelFromStep, funnelToStep } = exclusion;
   const last = series.length - 1;
   if (funnelsFilter.funnelOrderType === 'unordered' && (funnelFromStep !== 0 || funnelToStep !== last))
-    throw refuse('Partial Exclusions not allowed in unordered funnels', attr);
-  const outOfRange = (why: string): QueryInvalid => refuse(`Exclusion event range is invalid. ${why}`, attr);
+    throw invalid('Partial Exclusions not allowed in unordered funnels', attr);
+  const outOfRange = (why: string): QueryError => invalid(`Exclusion event range is invalid. ${why}`, attr);
   if (funnelFromStep >= funnelToStep) throw outOfRange('End of range should be greater than start.');
   if (funnelFromStep >= last) throw outOfRange('Start of range is greater than number of steps.');
   if (funnelToStep > last) throw outOfRange('End of range is greater than number of steps.');
   const inside = series.slice(funnelFromStep, funnelToStep + 1);
-  if (inside.some((step) => holds(step, exclusion)))
-    throw refuse("Exclusion steps cannot contain an event that's part of funnel steps.", attr);
+  if (inside.some((step) => isSubset(step, exclusion)))
+    throw invalid("Exclusion steps cannot contain an event that's part of funnel steps.", attr);
 }
 
 function checkOptionalSteps({ series, funnelsFilter }: FunnelsQuery): void {
@@ -63,15 +63,15 @@ function checkOptionalSteps({ series, funnelsFilter }: FunnelsQuery): void {
   const attr = `query__series__${first}__optionalInFunnel`;
   const { funnelVizType, funnelOrderType } = funnelsFilter;
   if (funnelVizType !== 'steps' || funnelOrderType === 'unordered')
-    throw refuse(
+    throw invalid(
       'Optional funnel steps are only supported in funnels with step order Sequential or Strict and the graph type "Conversion Steps".',
       attr,
     );
-  if (first === 0) throw refuse('The first step of a funnel cannot be optional.', attr);
+  if (first === 0) throw invalid('The first step of a funnel cannot be optional.', attr);
   series.forEach((step, index) => {
     const next = series[index + 1];
-    if (step.optionalInFunnel && next && !next.optionalInFunnel && holds(step, next))
-      throw refuse(
+    if (step.optionalInFunnel && next && !next.optionalInFunnel && isSubset(step, next))
+      throw invalid(
         'An optional step cannot be the same as the following required step.',
         `query__series__${index}__optionalInFunnel`,
       );
@@ -84,9 +84,9 @@ function checkAttribution({ series, breakdownFilter, funnelsFilter }: FunnelsQue
   const attr = `${filterPath}__breakdownAttributionValue`;
   const step = breakdownAttributionValue ?? 0;
   if (step < 0 || step >= series.length)
-    throw refuse(`breakdownAttributionValue must be between 0 and ${series.length - 1}.`, attr);
+    throw invalid(`breakdownAttributionValue must be between 0 and ${series.length - 1}.`, attr);
   if (funnelOrderType === 'unordered' && step !== 0)
-    throw refuse('Only the first step can be used for breakdown attribution in unordered funnels', attr);
+    throw invalid('Only the first step can be used for breakdown attribution in unordered funnels', attr);
 }
 
 /** What says which events a step or an exclusion means. */
@@ -96,27 +96,29 @@ type Definition = FunnelStep | FunnelExclusion;
 export const definitionOf = (node: Definition): unknown => ({
   of: node.kind === 'EventsNode' ? (node.event ?? null) : node.id,
   kind: node.kind,
-  properties: filled(node.properties),
-  fixedProperties: filled(node.fixedProperties),
+  properties: orNull(node.properties),
+  fixedProperties: orNull(node.fixedProperties),
 });
 
-const filled = (filters: Definition['properties']): unknown =>
+const orNull = (filters: Definition['properties']): unknown =>
   filters === null || filters === undefined || (Array.isArray(filters) && filters.length === 0)
     ? null
     : filters;
 
 /** Whether every event of `one` is seen to be one of `other`: the same event, with the same filters and perhaps more. */
-function holds(one: Definition, other: Definition): boolean {
+function isSubset(one: Definition, other: Definition): boolean {
   if (isDeepStrictEqual(definitionOf(one), definitionOf(other))) return true;
   const isSame =
     one.kind === 'EventsNode' && other.kind === 'EventsNode' && (one.event ?? null) === (other.event ?? null);
   return (
-    isSame && within(one.properties, other.properties) && within(one.fixedProperties, other.fixedProperties)
+    isSame &&
+    hasAllFilters(one.properties, other.properties) &&
+    hasAllFilters(one.fixedProperties, other.fixedProperties)
   );
 }
 
-function within(more: Definition['properties'], fewer: Definition['properties']): boolean {
-  if (filled(fewer) === null) return true;
+function hasAllFilters(more: Definition['properties'], fewer: Definition['properties']): boolean {
+  if (orNull(fewer) === null) return true;
   if (!Array.isArray(fewer) || !Array.isArray(more)) return isDeepStrictEqual(more, fewer);
   const list: readonly unknown[] = more;
   return fewer.every((wanted) => list.some((filter) => isDeepStrictEqual(filter, wanted)));

@@ -1,6 +1,6 @@
 import type { FunnelPlan } from './plan.ts';
 import { columnsOf, windowOf, type FunnelRows } from './rows.ts';
-import { handedOn, stage } from './stage.ts';
+import { passThrough, selectFrom } from './select_from.ts';
 
 /** Bit n of `_barred` stands for step n: when the event happened, where it must not stand before that step. */
 const barredAt = (step: number): string => `if(bitAnd(r._barred, ${2 ** step}) > 0, r._at, null)`;
@@ -18,24 +18,28 @@ export function withExclusions(plan: FunnelPlan, rows: FunnelRows): FunnelRows {
   const over = (direction: string): string =>
     `over (partition by ${partition} order by r._at${direction} range between unbounded preceding and interval 1 microsecond preceding)`;
   const names = plan.guarded.flatMap((step) => [`_before${step}`, `_after${step}`]);
-  const marked = stage(rows.select, [
-    ...handedOn(columnsOf(rows)),
+  const marked = selectFrom(rows.select, [
+    ...passThrough(columnsOf(rows)),
     ...plan.guarded.flatMap((step) => [
       `max(${barredAt(step)}) ${over('')} as _before${step}`,
       `min(${barredAt(step)}) ${over(' desc')} as _after${step}`,
     ]),
   ]);
-  const select = stage(marked, handedOn([...columnsOf(rows), ...names]), {
+  const select = selectFrom(marked, passThrough([...columnsOf(rows), ...names]), {
     where: `bitAnd(r._steps, ${2 ** plan.definitions.length - 1}) > 0`,
   });
-  return { ...rows, select, further: [...rows.further, ...names] };
+  return { ...rows, select, extraColumns: [...rows.extraColumns, ...names] };
 }
 
 function withNextExclusion(plan: FunnelPlan, rows: FunnelRows): FunnelRows {
   const next = (step: number): string => `lead(${barredAt(step)}) over (${windowOf(rows)})`;
-  const select = stage(rows.select, [
-    ...handedOn(columnsOf(rows)),
+  const select = selectFrom(rows.select, [
+    ...passThrough(columnsOf(rows)),
     ...plan.guarded.map((step) => `if(${next(step)} > r._at, ${next(step)}, null) as _after${step}`),
   ]);
-  return { ...rows, select, further: [...rows.further, ...plan.guarded.map((step) => `_after${step}`)] };
+  return {
+    ...rows,
+    select,
+    extraColumns: [...rows.extraColumns, ...plan.guarded.map((step) => `_after${step}`)],
+  };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { funnelExclusionSchema } from './step_schema.ts';
 
 /** A value where the member is missing or null. */
-const orElse = <Schema extends z.ZodType>(schema: Schema, value: z.output<Schema>) =>
+const withDefault = <Schema extends z.ZodType>(schema: Schema, value: z.output<Schema>) =>
   schema.nullish().transform((given): z.output<Schema> => given ?? value);
 
 /** A whole number, or null. */
@@ -13,7 +13,7 @@ const wholeNumber = z
   .transform((number) => number ?? null);
 
 /** Members that only change how an answer looks. */
-const presentationMembers = {
+const presentationFields = {
   funnelStepReference: z.enum(['total', 'previous']).nullish(),
   layout: z.enum(['horizontal', 'vertical']).nullish(),
   hiddenLegendBreakdowns: z.array(z.string()).nullish(),
@@ -22,18 +22,21 @@ const presentationMembers = {
   showValuesOnSeries: z.boolean().nullish(),
   showTrendLines: z.boolean().nullish(),
 };
-export const presentationNames: ReadonlySet<string> = new Set(Object.keys(presentationMembers));
+export const presentationNames: ReadonlySet<string> = new Set(Object.keys(presentationFields));
 
 const filterSchema = z
   .strictObject({
-    funnelVizType: orElse(z.enum(['steps', 'time_to_convert', 'trends']), 'steps'),
-    funnelOrderType: orElse(z.enum(['ordered', 'strict', 'unordered']), 'ordered'),
-    funnelWindowInterval: orElse(z.number().int().min(1).max(100_000), 14),
-    funnelWindowIntervalUnit: orElse(z.enum(['second', 'minute', 'hour', 'day', 'week', 'month']), 'day'),
+    funnelVizType: withDefault(z.enum(['steps', 'time_to_convert', 'trends']), 'steps'),
+    funnelOrderType: withDefault(z.enum(['ordered', 'strict', 'unordered']), 'ordered'),
+    funnelWindowInterval: withDefault(z.number().int().min(1).max(100_000), 14),
+    funnelWindowIntervalUnit: withDefault(
+      z.enum(['second', 'minute', 'hour', 'day', 'week', 'month']),
+      'day',
+    ),
     funnelFromStep: wholeNumber,
     funnelToStep: wholeNumber,
-    exclusions: orElse(z.array(funnelExclusionSchema).max(20), []),
-    breakdownAttributionType: orElse(
+    exclusions: withDefault(z.array(funnelExclusionSchema).max(20), []),
+    breakdownAttributionType: withDefault(
       z.enum(['first_touch', 'last_touch', 'all_events', 'step']),
       'first_touch',
     ),
@@ -43,7 +46,7 @@ const filterSchema = z
     funnelAggregateByHogQL: z.string().nullish(),
     funnelAggregateByDialect: z.string().nullish(),
     binCount: wholeNumber,
-    ...presentationMembers,
+    ...presentationFields,
   })
   .transform(({ funnelAggregateByDialect, funnelAggregateByHogQL, ...filter }) => ({
     ...filter,

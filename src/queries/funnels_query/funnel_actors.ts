@@ -1,59 +1,59 @@
 import type { Select } from '../../dialect/ast.ts';
-import type { FunnelAbout } from './about.ts';
+import type { FunnelContext } from './funnel_context.ts';
 import type { Attempts } from './attempts.ts';
 import { funnelRows } from './funnel_rows.ts';
 import { numbersBetween, type FunnelPlan } from './plan.ts';
-import { handedOn, stage } from './stage.ts';
-import { walkBackToEntrances } from './walk_back_to_entrances.ts';
+import { passThrough, selectFrom } from './select_from.ts';
+import { walkBackward } from './walk_backward.ts';
 import { walkInAnyOrder } from './walk_in_any_order.ts';
 import { walkInOrder } from './walk_in_order.ts';
 
 /**
  * Who went how far: one row for each actor (and value of the breakdown, and interval of a trend) that did a step, with
  * `_actor`, `_value`, `_entrance`, `_depth` and when each step was done, `_t1`, `_t2`, …, null for those that were not.
- * @throws QueryInvalid
+ * @throws QueryError
  */
-export function funnelActorRows(plan: FunnelPlan, about: FunnelAbout): Select {
+export function funnelActorRows(plan: FunnelPlan, about: FunnelContext): Select {
   const rows = funnelRows(plan, about);
   const isInOrder = plan.order !== 'unordered';
-  if (plan.byEntrance && isInOrder && !plan.walksByEntrance) return walkBackToEntrances(plan, rows);
+  if (plan.splitsByEntry && isInOrder && !plan.walksByEntry) return walkBackward(plan, rows);
   const attempts = isInOrder ? walkInOrder(plan, rows) : walkInAnyOrder(plan, rows);
   const best = bestAttempts(plan, attempts);
-  return isInOrder || plan.byEntrance ? best : inTimeOrder(plan, best);
+  return isInOrder || plan.splitsByEntry ? best : sortTimes(plan, best);
 }
 
 const timesOf = ({ length }: FunnelPlan): readonly string[] =>
   numbersBetween(1, length).map((step) => `_t${step}`);
 
 /** The first attempt that came as far as any; who has none that no exclusion stands in the way of is left out. */
-function bestAttempts(plan: FunnelPlan, { select, keys, order, further }: Attempts): Select {
+function bestAttempts(plan: FunnelPlan, { select, keys, order, extraColumns }: Attempts): Select {
   const hasExclusions = plan.guarded.length > 0;
-  const names = [...keys, ...further, '_depth', ...timesOf(plan)];
-  const keyText = keys.map((name) => `r.${name}`).join(', ');
+  const names = [...keys, ...extraColumns, '_depth', ...timesOf(plan)];
+  const keySql = keys.map((name) => `r.${name}`).join(', ');
   const by = [
     'r._depth desc',
     ...(hasExclusions ? ['r._counts desc'] : []),
-    ...order.map((name) => `r.${name}${plan.byEntrance && plan.order === 'unordered' ? ' desc' : ''}`),
+    ...order.map((name) => `r.${name}${plan.splitsByEntry && plan.order === 'unordered' ? ' desc' : ''}`),
   ];
-  const best = stage(
+  const best = selectFrom(
     select,
     [
-      `distinct on (${keyText}) ${[...handedOn(names), ...(hasExclusions ? ['r._counts as _counts'] : [])].join(', ')}`,
+      `distinct on (${keySql}) ${[...passThrough(names), ...(hasExclusions ? ['r._counts as _counts'] : [])].join(', ')}`,
     ],
-    { rest: `order by ${[keyText, ...by].join(', ')}` },
+    { rest: `order by ${[keySql, ...by].join(', ')}` },
   );
-  return hasExclusions ? stage(best, handedOn(names), { where: 'r._counts' }) : best;
+  return hasExclusions ? selectFrom(best, passThrough(names), { where: 'r._counts' }) : best;
 }
 
 /** Later than any event. */
 const never = "TIMESTAMP '9999-12-31 00:00:00'";
 
 /** The times of steps that were done in any order, sorted: rounds of exchanging neighbours. */
-function inTimeOrder(plan: FunnelPlan, best: Select): Select {
+function sortTimes(plan: FunnelPlan, best: Select): Select {
   const times = timesOf(plan);
   const others = ['_actor', ...(plan.attribution === null ? [] : ['_value']), '_depth'];
-  let sorted = stage(best, [
-    ...handedOn(others),
+  let sorted = selectFrom(best, [
+    ...passThrough(others),
     ...times.map((name) => `ifNull(r.${name}, ${never}) as ${name}`),
   ]);
   for (let round = 0; round < times.length; round += 1) {
@@ -65,10 +65,10 @@ function inTimeOrder(plan: FunnelPlan, best: Select): Select {
         : `${isUpper ? 'least' : 'greatest'}(r.${name}, r.${neighbour}) as ${name}`;
     });
     // OFFSET keeps PostgreSQL from writing each round into the next one.
-    sorted = stage(sorted, [...handedOn(others), ...columns], { rest: 'offset 0' });
+    sorted = selectFrom(sorted, [...passThrough(others), ...columns], { rest: 'offset 0' });
   }
-  return stage(sorted, [
-    ...handedOn(others),
+  return selectFrom(sorted, [
+    ...passThrough(others),
     ...times.map((name, index) => `if(r._depth > ${index}, r.${name}, null) as ${name}`),
   ]);
 }

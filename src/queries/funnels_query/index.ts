@@ -3,21 +3,21 @@ import { resolveRange } from '../dates/date_range.ts';
 import { earliestFor } from '../dates/earliest_event.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import { rangeFreshness } from '../dates/range_freshness.ts';
-import { overriddenInsight } from '../insight_members.ts';
-import type { AnswerResults, QueryKind } from '../query_kind.ts';
-import type { FunnelAbout } from './about.ts';
-import { checkExpressions } from './checked_expressions.ts';
-import { cacheFormOf } from './cache_form.ts';
+import { overriddenInsight } from '../insight_fields.ts';
+import type { OutputResults, QueryKind } from '../query_kind.ts';
+import type { FunnelContext } from './funnel_context.ts';
+import { checkExpressions } from './check_expressions.ts';
+import { normalizeForCache } from './cache_normalization.ts';
 import { checkFunnel } from './check_funnel.ts';
 import { funnelActorRows } from './funnel_actors.ts';
 import { planFunnel, type FunnelPlan } from './plan.ts';
 import { funnelsQuerySchema, type FunnelsQuery } from './schema.ts';
-import { stepsAnswer, stepsSelect } from './steps_answer.ts';
-import { timeToConvertAnswer, timeToConvertSelect } from './time_to_convert.ts';
-import { trendsAnswer, trendsSelect } from './trends_answer.ts';
+import { stepsResult, stepsSelect } from './steps_result.ts';
+import { timeToConvertResult, timeToConvertSelect } from './time_to_convert.ts';
+import { trendsResult, trendsSelect } from './trends_result.ts';
 
 /** More than any answer has: intervals times values of a breakdown. */
-const mostRows = 1_000_000;
+const maxRows = 1_000_000;
 
 /** How many persons get from one event to the next. */
 export const funnelsQueryKind = (relations: Relations): QueryKind<FunnelsQuery> => ({
@@ -26,7 +26,7 @@ export const funnelsQueryKind = (relations: Relations): QueryKind<FunnelsQuery> 
   freshness: rangeFreshness,
   variables: () => [],
   override: overriddenInsight,
-  cacheForm: cacheFormOf,
+  normalizeForCache: normalizeForCache,
   run: async (query, context) => {
     checkFunnel(query);
     const plan = planFunnel(query);
@@ -34,34 +34,34 @@ export const funnelsQueryKind = (relations: Relations): QueryKind<FunnelsQuery> 
     const { project, now } = context;
     checkExpressions(plan, project, reader);
     const earliest = await earliestFor(query.dateRange, reader);
-    const about: FunnelAbout = { project, now, earliest };
-    const form = answerForms[query.funnelsFilter.funnelVizType];
-    const { statement, rows } = await reader.read(form.select(plan, funnelActorRows(plan, about)), {
-      rows: { fallback: mostRows, most: mostRows },
+    const funnelContext: FunnelContext = { project, now, earliest };
+    const form = resultForms[query.funnelsFilter.funnelVizType];
+    const { statement, rows } = await reader.read(form.select(plan, funnelActorRows(plan, funnelContext)), {
+      rows: { defaultLimit: maxRows, maxRows: maxRows },
     });
-    const { from, to } = resolveRange(query.dateRange, query.interval, about);
+    const { from, to } = resolveRange(query.dateRange, query.interval, funnelContext);
     return {
-      results: form.answer(plan, about, rows),
+      results: form.toResult(plan, funnelContext, rows),
       dialect_query: statement.printed,
       more: { resolved_date_range: { date_from: from.toISO(), date_to: to.toISO() } },
     };
   },
 });
 
-interface AnswerForm {
+interface ResultForm {
   readonly select: typeof stepsSelect;
-  readonly answer: (
+  readonly toResult: (
     plan: FunnelPlan,
-    about: FunnelAbout,
+    funnelContext: FunnelContext,
     rows: readonly (readonly unknown[])[],
-  ) => AnswerResults;
+  ) => OutputResults;
 }
 
-const answerForms: Readonly<Record<FunnelsQuery['funnelsFilter']['funnelVizType'], AnswerForm>> = {
-  steps: { select: stepsSelect, answer: (plan, _about, rows) => stepsAnswer(plan, rows) },
+const resultForms: Readonly<Record<FunnelsQuery['funnelsFilter']['funnelVizType'], ResultForm>> = {
+  steps: { select: stepsSelect, toResult: (plan, _about, rows) => stepsResult(plan, rows) },
   time_to_convert: {
     select: timeToConvertSelect,
-    answer: (plan, _about, rows) => ({ ...timeToConvertAnswer(plan, rows) }),
+    toResult: (plan, _about, rows) => ({ ...timeToConvertResult(plan, rows) }),
   },
-  trends: { select: trendsSelect, answer: trendsAnswer },
+  trends: { select: trendsSelect, toResult: trendsResult },
 };

@@ -37,9 +37,9 @@ export interface FunnelPlan {
   /** Null without a breakdown. */
   readonly attribution: Attribution | null;
   /** Whether persons are told apart by the interval in which they entered. */
-  readonly byEntrance: boolean;
+  readonly splitsByEntry: boolean;
   /** Whether each of those intervals has a walk of its own. */
-  readonly walksByEntrance: boolean;
+  readonly walksByEntry: boolean;
 }
 
 const secondsOf = {
@@ -56,9 +56,9 @@ export function planFunnel(query: FunnelsQuery): FunnelPlan {
   const { funnelsFilter: filter } = query;
   const breakdowns = breakdownsOfFunnel(query);
   const attribution = breakdowns.length === 0 ? null : attributionOf(query);
-  const byEntrance = filter.funnelVizType === 'trends';
+  const splitsByEntry = filter.funnelVizType === 'trends';
   const attributed = attribution !== null && typeof attribution === 'object' ? attribution.step : 0;
-  const length = byEntrance
+  const length = splitsByEntry
     ? Math.max((filter.funnelToStep ?? query.series.length - 1) + 1, attributed)
     : query.series.length;
   const steps = query.series.slice(0, length);
@@ -79,7 +79,7 @@ export function planFunnel(query: FunnelsQuery): FunnelPlan {
   const guarded = numbersBetween(2, length).filter((step) =>
     exclusions.some(({ before }) => before.includes(step)),
   );
-  const isExclusive = areExclusive(definitions.map(({ node }) => node));
+  const isExclusive = areMutuallyExclusive(definitions.map(({ node }) => node));
   return {
     query,
     order: filter.funnelOrderType,
@@ -98,8 +98,8 @@ export function planFunnel(query: FunnelsQuery): FunnelPlan {
     guarded,
     breakdowns,
     attribution,
-    byEntrance,
-    walksByEntrance: byEntrance && filter.funnelOrderType !== 'unordered' && guarded.length > 0,
+    splitsByEntry,
+    walksByEntry: splitsByEntry && filter.funnelOrderType !== 'unordered' && guarded.length > 0,
   };
 }
 
@@ -107,7 +107,7 @@ export function planFunnel(query: FunnelsQuery): FunnelPlan {
 export const numbersBetween = (first: number, last: number): readonly number[] =>
   Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
 
-function areExclusive(nodes: readonly FunnelStep[]): boolean {
+function areMutuallyExclusive(nodes: readonly FunnelStep[]): boolean {
   if (nodes.length === 1) return true;
   const names = nodes.map((node) => (node.kind === 'EventsNode' ? (node.event ?? null) : null));
   return !names.includes(null) && new Set(names).size === names.length;

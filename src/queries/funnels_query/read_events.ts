@@ -1,19 +1,19 @@
 import type { Expression, Select } from '../../dialect/ast.ts';
 import {
-  expressionOf,
-  fieldOf,
-  joined,
-  reading,
-  selectOf,
-  tableNamed,
-  type TemplateParts,
-} from '../../dialect/build.ts';
+  buildExpression,
+  buildField,
+  combineConditions,
+  withFrom,
+  buildSelect,
+  buildTable,
+  type TemplateValues,
+} from '../../dialect/ast_builders.ts';
 import { rangeCondition, resolveRange } from '../dates/date_range.ts';
 import { filtersCondition, testAccountsCondition } from '../filters/condition.ts';
 import { seriesCondition } from '../series/condition.ts';
-import { readExpression } from '../dialect_texts.ts';
-import { brokenDownBy, normalizedUrl } from '../breakdowns/broken_down_by.ts';
-import type { FunnelAbout } from './about.ts';
+import { parseExpressionAt } from '../parse_fragments.ts';
+import { breakdownExpression, normalizedUrl } from '../breakdowns/breakdown_expression.ts';
+import type { FunnelContext } from './funnel_context.ts';
 import type { FunnelPlan } from './plan.ts';
 
 /**
@@ -21,56 +21,62 @@ import type { FunnelPlan } from './plan.ts';
  * the event meets, and one more than all of them where it meets none), and where they are needed `_barred` (a bit for
  * each step that the event must not stand before), `_id`, `_own` (the event's value of the breakdown, '' for none) and
  * `_bucket` (the interval that it lies in).
- * @throws QueryInvalid
+ * @throws QueryError
  */
-export function readEvents(plan: FunnelPlan, about: FunnelAbout): Select {
+export function readEvents(plan: FunnelPlan, about: FunnelContext): Select {
   const { query, definitions, exclusions } = plan;
   const range = resolveRange(query.dateRange, query.interval, about);
-  const met = definitions.map(({ node, attr }) => seriesCondition(node, attr) ?? expressionOf('true'));
-  const barring = exclusions.map(({ node, attr }) => seriesCondition(node, attr) ?? expressionOf('true'));
+  const stepConditions = definitions.map(
+    ({ node, attr }) => seriesCondition(node, attr) ?? buildExpression('true'),
+  );
+  const exclusionConditions = exclusions.map(
+    ({ node, attr }) => seriesCondition(node, attr) ?? buildExpression('true'),
+  );
   const actor = actorOf(plan);
   const columns = [
     '{actor} as _actor',
     'timestamp as _at',
-    `${stepsText(plan)} as _steps`,
+    `${stepBitsSql(plan)} as _steps`,
     ...(plan.hasIds ? ['uuid as _id'] : []),
-    ...(barring.length === 0 ? [] : [`${barredText(plan)} as _barred`]),
+    ...(exclusionConditions.length === 0 ? [] : [`${barredBitsSql(plan)} as _barred`]),
     ...(plan.attribution === null ? [] : ['{own} as _own']),
-    ...(plan.byEntrance ? [`${bucketTexts[query.interval]} as _bucket`] : []),
+    ...(plan.splitsByEntry ? [`${bucketSql[query.interval]} as _bucket`] : []),
   ];
-  const parts: TemplateParts = {
+  const parts: TemplateValues = {
     actor,
-    ...Object.fromEntries(met.map((condition, index) => [`met${index}`, condition])),
-    ...Object.fromEntries(barring.map((condition, index) => [`barring${index}`, condition])),
+    ...Object.fromEntries(stepConditions.map((condition, index) => [`met${index}`, condition])),
+    ...Object.fromEntries(exclusionConditions.map((condition, index) => [`barring${index}`, condition])),
     ...(plan.attribution !== null && { own: ownValue(plan) }),
     wanted:
-      joined('and', [
+      combineConditions('and', [
         rangeCondition(range),
-        expressionOf('{actor} is not null', { actor }),
-        isText(plan) ? expressionOf("{actor} != ''", { actor }) : null,
-        ...(plan.order === 'strict' ? [] : [isNamed(plan), joined('or', [...met, ...barring])]),
+        buildExpression('{actor} is not null', { actor }),
+        hasStringActor(plan) ? buildExpression("{actor} != ''", { actor }) : null,
+        ...(plan.order === 'strict'
+          ? []
+          : [eventNameCondition(plan), combineConditions('or', [...stepConditions, ...exclusionConditions])]),
         filtersCondition(query.properties, { scope: 'events', attr: 'query__properties' }),
         query.filterTestAccounts ? testAccountsCondition(about.project, 'events') : null,
-      ]) ?? expressionOf('true'),
+      ]) ?? buildExpression('true'),
   };
   // OFFSET keeps PostgreSQL from computing the columns only behind the sort, which would carry whole events.
-  const select = selectOf(`select ${columns.join(', ')} from events where {wanted} offset 0`, parts);
-  return reading(select, tableNamed('events', query.samplingFactor));
+  const select = buildSelect(`select ${columns.join(', ')} from events where {wanted} offset 0`, parts);
+  return withFrom(select, buildTable('events', query.samplingFactor));
 }
 
 /** That an event has one of the names that are asked for, which an index finds; null where any name will do. */
-function isNamed({ definitions, exclusions }: FunnelPlan): Expression | null {
+function eventNameCondition({ definitions, exclusions }: FunnelPlan): Expression | null {
   const names = [...definitions, ...exclusions].map(({ node }) =>
     node.kind === 'EventsNode' ? (node.event ?? null) : null,
   );
   if (names.includes(null)) return null;
   const different = [...new Set(names)];
   const parts = Object.fromEntries(different.map((value, index) => [`name${index}`, { value }]));
-  return expressionOf(`event in (${different.map((_, index) => `{name${index}}`).join(', ')})`, parts);
+  return buildExpression(`event in (${different.map((_, index) => `{name${index}}`).join(', ')})`, parts);
 }
 
 /** The first moment of an interval, in the project's zone. */
-const bucketTexts = {
+const bucketSql = {
   minute: 'toStartOfMinute(timestamp)',
   hour: 'toStartOfHour(timestamp)',
   day: 'toStartOfDay(timestamp)',
@@ -78,20 +84,20 @@ const bucketTexts = {
   month: 'toDateTime(toStartOfMonth(timestamp))',
 } as const;
 
-const isText = ({ query }: FunnelPlan): boolean =>
+const hasStringActor = ({ query }: FunnelPlan): boolean =>
   query.aggregation_group_type_index !== null || query.funnelsFilter.funnelAggregateByHogQL !== null;
 
 /** Who goes through the funnel. */
 export function actorOf({ query }: FunnelPlan): Expression {
   const { aggregation_group_type_index: group } = query;
-  if (group !== null) return fieldOf(`$group_${group}`);
+  if (group !== null) return buildField(`$group_${group}`);
   const text = query.funnelsFilter.funnelAggregateByHogQL;
-  if (text === null) return fieldOf('person_id');
-  const expression = readExpression(text, 'query__funnelsFilter__funnelAggregateByHogQL');
-  return expressionOf('toString({expression})', { expression });
+  if (text === null) return buildField('person_id');
+  const expression = parseExpressionAt(text, 'query__funnelsFilter__funnelAggregateByHogQL');
+  return buildExpression('toString({expression})', { expression });
 }
 
-function stepsText({ definitions, isExclusive }: FunnelPlan): string {
+function stepBitsSql({ definitions, isExclusive }: FunnelPlan): string {
   const none = 2 ** definitions.length;
   if (isExclusive)
     return `multiIf(${definitions.map((_, index) => `{met${index}}, ${2 ** index}`).join(', ')}, ${none})`;
@@ -99,7 +105,7 @@ function stepsText({ definitions, isExclusive }: FunnelPlan): string {
 }
 
 /** Bit n stands for step n. */
-function barredText({ exclusions }: FunnelPlan): string {
+function barredBitsSql({ exclusions }: FunnelPlan): string {
   return exclusions
     .map(
       ({ before }, index) =>
@@ -111,14 +117,14 @@ function barredText({ exclusions }: FunnelPlan): string {
 /** One value as text; several as a JSON list, or '' where all of them are. */
 function ownValue({ breakdowns }: FunnelPlan): Expression {
   const values = breakdowns.map((breakdown) => {
-    const text = expressionOf("ifNull(toString({value}), '')", { value: brokenDownBy(breakdown) });
+    const text = buildExpression("ifNull(toString({value}), '')", { value: breakdownExpression(breakdown) });
     return breakdown.normalize_url
-      ? expressionOf("{text} = '' ? '' : {url}", { text, url: normalizedUrl(text) })
+      ? buildExpression("{text} = '' ? '' : {url}", { text, url: normalizedUrl(text) })
       : text;
   });
   const [first, ...others] = values;
   if (first !== undefined && others.length === 0) return first;
   const names = values.map((_, index) => `{v${index}}`).join(', ');
   const parts = Object.fromEntries(values.map((value, index) => [`v${index}`, value]));
-  return expressionOf(`concat(${names}) = '' ? '' : toJSONString([${names}])`, parts);
+  return buildExpression(`concat(${names}) = '' ? '' : toJSONString([${names}])`, parts);
 }

@@ -9,14 +9,14 @@ export interface FunnelRows {
   /** Columns that the rows of a walk are sorted by. */
   readonly order: readonly string[];
   /** Columns that the same rows have beside them. */
-  readonly further: readonly string[];
+  readonly extraColumns: readonly string[];
 }
 
 /** All columns of the rows. */
-export const columnsOf = ({ keys, order, further }: FunnelRows): readonly string[] => [
+export const columnsOf = ({ keys, order, extraColumns }: FunnelRows): readonly string[] => [
   ...keys,
   ...order,
-  ...further,
+  ...extraColumns,
 ];
 
 /** PARTITION BY and ORDER BY of a walk. */
@@ -35,6 +35,6 @@ export function matchesStep(plan: FunnelPlan, step: number): string {
   const bit = 2 ** (plan.definitionOfStep[step - 1] ?? 0);
   const conditions = [plan.isExclusive ? `r._steps = ${bit}` : `bitAnd(r._steps, ${bit}) > 0`];
   if (isAttributed(plan, step)) conditions.push('r._own = r._value');
-  if (step === 1 && plan.walksByEntrance) conditions.push('r._bucket = r._entrance');
+  if (step === 1 && plan.walksByEntry) conditions.push('r._bucket = r._entrance');
   return conditions.join(' and ');
 }

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { insightMembers } from '../insight_members.ts';
+import { insightFields } from '../insight_fields.ts';
 import { breakdownFilterSchema } from '../breakdowns/schema.ts';
-import { unreadMembers } from '../unread_members.ts';
+import { ignoredFields } from '../ignored_fields.ts';
 import { funnelsFilterSchema } from './filter_schema.ts';
 import { funnelStepSchema } from './step_schema.ts';
 
 /** More steps than people can follow; each costs one more pass over the rows. */
-const mostSteps = 20;
+const maxSteps = 20;
 
 /** A query of the kind FunnelsQuery. */
 export const funnelsQuerySchema = z.strictObject({
@@ -14,8 +14,8 @@ export const funnelsQuerySchema = z.strictObject({
   series: z
     .array(funnelStepSchema)
     .min(2, 'Funnels require at least two steps.')
-    .max(mostSteps, `A funnel has at most ${mostSteps} steps.`),
-  ...insightMembers,
+    .max(maxSteps, `A funnel has at most ${maxSteps} steps.`),
+  ...insightFields,
   breakdownFilter: breakdownFilterSchema.nullish(),
   funnelsFilter: funnelsFilterSchema,
   /** Which kind of groups goes through the funnel instead of persons. */
@@ -26,6 +26,6 @@ export const funnelsQuerySchema = z.strictObject({
     .max(4)
     .nullish()
     .transform((index) => index ?? null),
-  ...unreadMembers,
+  ...ignoredFields,
 });
 export type FunnelsQuery = z.infer<typeof funnelsQuerySchema>;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { actionsNodeMembers, dataWarehouseNodeMembers, eventsNodeMembers } from '../series/schema.ts';
+import { actionsNodeFields, dataWarehouseNodeFields, eventsNodeFields } from '../series/schema.ts';
 
-const stepMembers = {
+const stepFields = {
   /** Such a step may be left out: the next one also goes on from the one before it. */
   optionalInFunnel: z
     .boolean()
@@ -12,17 +12,17 @@ const stepMembers = {
 
 /** A step of a funnel. */
 export const funnelStepSchema = z.discriminatedUnion('kind', [
-  z.strictObject({ ...eventsNodeMembers, ...stepMembers }),
-  z.strictObject({ ...actionsNodeMembers, ...stepMembers }),
-  z.strictObject({ ...dataWarehouseNodeMembers, ...stepMembers }),
+  z.strictObject({ ...eventsNodeFields, ...stepFields }),
+  z.strictObject({ ...actionsNodeFields, ...stepFields }),
+  z.strictObject({ ...dataWarehouseNodeFields, ...stepFields }),
 ]);
 export type FunnelStep = z.infer<typeof funnelStepSchema>;
 
-const rangeMembers = { funnelFromStep: z.number().int().min(0), funnelToStep: z.number().int().min(0) };
+const rangeFields = { funnelFromStep: z.number().int().min(0), funnelToStep: z.number().int().min(0) };
 
 /** What must not happen between two steps, which are counted from 0. */
 export const funnelExclusionSchema = z.discriminatedUnion('kind', [
-  z.strictObject({ ...eventsNodeMembers, ...rangeMembers }),
-  z.strictObject({ ...actionsNodeMembers, ...rangeMembers }),
+  z.strictObject({ ...eventsNodeFields, ...rangeFields }),
+  z.strictObject({ ...actionsNodeFields, ...rangeFields }),
 ]);
 export type FunnelExclusion = z.infer<typeof funnelExclusionSchema>;

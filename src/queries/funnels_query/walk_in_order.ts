@@ -3,7 +3,7 @@ import type { Attempts } from './attempts.ts';
 import { withExclusions } from './exclusions.ts';
 import { numbersBetween, type FunnelPlan } from './plan.ts';
 import { columnsOf, matchesStep, windowOf, type FunnelRows } from './rows.ts';
-import { handedOn, stage } from './stage.ts';
+import { passThrough, selectFrom } from './select_from.ts';
 
 /**
  * Walks through a funnel whose steps have an order, one SELECT for each step: at an event of step n the attempt goes on
@@ -15,11 +15,14 @@ export function walkInOrder(plan: FunnelPlan, read: FunnelRows): Attempts {
   const numbered = isNumbered(plan);
   const passed = [...columnsOf(rows), ...(numbered ? ['_number'] : [])];
   let walked = numbered
-    ? stage(rows.select, [...handedOn(columnsOf(rows)), `row_number() over (${windowOf(rows)}) as _number`])
+    ? selectFrom(rows.select, [
+        ...passThrough(columnsOf(rows)),
+        `row_number() over (${windowOf(rows)}) as _number`,
+      ])
     : rows.select;
-  walked = stage(walked, [...handedOn(passed), ...firstStep(plan)]);
+  walked = selectFrom(walked, [...passThrough(passed), ...firstStep(plan)]);
   for (let step = 2; step <= plan.length; step += 1) walked = nextStep(plan, { rows, passed, walked }, step);
-  return finished(plan, rows, walked);
+  return toAttempts(plan, rows, walked);
 }
 
 /** An attempt that leaves optional steps out is told from an older one by the numbers of its rows. */
@@ -60,7 +63,7 @@ function nextStep(plan: FunnelPlan, { rows, passed, walked }: Walk, step: number
   const source = step - 1;
   const sources = sourcesOf(plan, step);
   const numbered = isNumbered(plan);
-  const columns = [...handedOn(passed)];
+  const columns = [...passThrough(passed)];
   const kinds = numbered ? (['t', 'n'] as const) : (['t'] as const);
   for (const kind of kinds)
     for (const place of numbersBetween(1, source)) {
@@ -73,33 +76,33 @@ function nextStep(plan: FunnelPlan, { rows, passed, walked }: Walk, step: number
       for (const place of numbersBetween(1, earlier))
         columns.push(`r._f${earlier}_${kind}${place} as _f${earlier}_${kind}${place}`);
   const open = (from: number): string => `_f${from}_t1 + ${windowSeconds} >= r._at`;
-  const goesOn = sources.map((from) => {
+  const continuations = sources.map((from) => {
     const taint = taintOf(plan, from, step);
     return { from, isOpen: `${matchesStep(plan, step)} and ${open(from)}`, taint };
   });
   const choose = (value: (from: number) => string, otherwise: string): string => {
-    const branches = goesOn.flatMap(({ from, isOpen, taint }) => [
+    const branches = continuations.flatMap(({ from, isOpen, taint }) => [
       isOpen,
       taint === null ? value(from) : `if(${taint}, ${otherwise}, ${value(from)})`,
     ]);
     return `multiIf(${branches.join(', ')}, ${otherwise})`;
   };
-  const kept = (kind: string, place: number): string =>
+  const keptColumns = (kind: string, place: number): string =>
     isPruned(plan)
       ? `if(r._t${source} is not null and _f${source}_t1 is not null, null, r._${kind}${place})`
       : `r._${kind}${place}`;
   for (const kind of kinds) {
     for (const place of numbersBetween(1, source))
       columns.push(
-        `${choose((from) => (place > from ? 'null' : fetched(plan, from, kind, place)), kept(kind, place))} as _${kind}${place}`,
+        `${choose((from) => (place > from ? 'null' : fetched(plan, from, kind, place)), keptColumns(kind, place))} as _${kind}${place}`,
       );
     columns.push(`${choose(() => (kind === 't' ? 'r._at' : 'r._number'), 'null')} as _${kind}${step}`);
   }
-  if (isTainted(plan)) columns.push(`${taintedText(goesOn, step)} as _tainted`);
-  const next = stage(walked, columns, { window: `${windowOf(rows)}${frame}` });
+  if (isTainted(plan)) columns.push(`${taintedSql(continuations, step)} as _tainted`);
+  const next = selectFrom(walked, columns, { window: `${windowOf(rows)}${frame}` });
   if (!isPruned(plan) || step === plan.length) return next;
   const names = [...passed, ...numbersBetween(1, step).map((place) => `_t${place}`)];
-  return stage(next, handedOn(names), { where: `r._t1 is not null or ${isLater(plan, step)}` });
+  return selectFrom(next, passThrough(names), { where: `r._t1 is not null or ${isLater(plan, step)}` });
 }
 
 /** What an optional step left behind in an older attempt does not belong to the one at hand. */
@@ -119,11 +122,11 @@ function taintOf(plan: FunnelPlan, from: number, step: number): string | null {
   return conditions.length === 0 ? null : `(${conditions.join(' or ')})`;
 }
 
-function taintedText(
-  goesOn: readonly { readonly isOpen: string; readonly taint: string | null }[],
+function taintedSql(
+  continuations: readonly { readonly isOpen: string; readonly taint: string | null }[],
   step: number,
 ): string {
-  const branches = goesOn.flatMap(({ isOpen, taint }) => [
+  const branches = continuations.flatMap(({ isOpen, taint }) => [
     isOpen,
     taint === null ? 'r._tainted' : `if(${taint}, ${step}, r._tainted)`,
   ]);
@@ -136,20 +139,20 @@ function isLater({ definitionOfStep }: FunnelPlan, step: number): string {
   return `bitAnd(r._steps, ${[...bits].reduce((sum, bit) => sum + bit, 0)}) > 0`;
 }
 
-function finished(plan: FunnelPlan, rows: FunnelRows, walked: Select): Attempts {
+function toAttempts(plan: FunnelPlan, rows: FunnelRows, walked: Select): Attempts {
   const { guarded, length } = plan;
   const deepest = numbersBetween(1, length).toReversed();
   const depth = `multiIf(${deepest.flatMap((step) => [`r._t${step} is not null`, String(step)]).join(', ')}, 0)`;
-  const further = rows.further.filter((name) => name === '_value');
+  const extraColumns = rows.extraColumns.filter((name) => name === '_value');
   const columns = [
-    ...handedOn([...rows.keys, ...rows.order, ...further]),
+    ...passThrough([...rows.keys, ...rows.order, ...extraColumns]),
     ...numbersBetween(1, length).map((step) => `r._t${step} as _t${step}`),
   ];
   if (guarded.length === 0)
     return {
       ...rows,
-      further,
-      select: stage(walked, [...columns, `${depth} as _depth`], { where: 'r._t1 is not null' }),
+      extraColumns,
+      select: selectFrom(walked, [...columns, `${depth} as _depth`], { where: 'r._t1 is not null' }),
     };
   const reached = isTainted(plan) ? `greatest(${depth}, r._tainted)` : depth;
   const broken = deepest.flatMap((step) => [
@@ -159,8 +162,8 @@ function finished(plan: FunnelPlan, rows: FunnelRows, walked: Select): Attempts 
   const counts = `multiIf(${isTainted(plan) ? `r._tainted > ${depth}, false, ` : ''}${broken.join(', ')}, false)`;
   return {
     ...rows,
-    further,
-    select: stage(walked, [...columns, `${reached} as _depth`, `${counts} as _counts`], {
+    extraColumns,
+    select: selectFrom(walked, [...columns, `${reached} as _depth`, `${counts} as _counts`], {
       where: `r._t1 is not null${isTainted(plan) ? ' or r._tainted > 0' : ''}`,
     }),
   };

@@ -2,7 +2,7 @@ import type { DialectReader } from '../dialect_reader.ts';
 import { readByIds } from '../read_by_ids.ts';
 
 /** A person as answers show it. */
-export interface ShownPerson {
+export interface PersonValue {
   readonly id: string;
   readonly properties: Readonly<Record<string, unknown>>;
   /** Not known here. */
@@ -19,7 +19,7 @@ const distinctIdsOfIds = `select person_id, arraySort(groupArray(distinct_id)) f
 export async function findPersons(
   reader: DialectReader,
   ids: readonly string[],
-): Promise<ReadonlyMap<string, ShownPerson>> {
+): Promise<ReadonlyMap<string, PersonValue>> {
   const wanted = [...new Set(ids)];
   const persons = await readByIds(reader, personsOfIds, wanted);
   const distinctIds = await readByIds(reader, distinctIdsOfIds, wanted);

@@ -1,8 +1,8 @@
-import { expressionOf, joined } from '../../dialect/build.ts';
+import { buildExpression, combineConditions } from '../../dialect/ast_builders.ts';
 import type { Expression } from '../../dialect/ast.ts';
 import { filtersCondition } from '../filters/condition.ts';
 import type { PropertyFilters } from '../filters/schema.ts';
-import { QueryInvalid } from '../query_errors.ts';
+import { QueryError } from '../query_errors.ts';
 
 /** What of a series decides which events belong to it. */
 export interface SeriesFilter {
@@ -15,25 +15,25 @@ export interface SeriesFilter {
 /**
  * What a series asks of an event; null for all events.
  * @param attr path of the series, such as `query__series__0`
- * @throws QueryInvalid for actions, which are not stored, and for tables of a warehouse
+ * @throws QueryError for actions, which are not stored, and for tables of a warehouse
  */
 export function seriesCondition(node: SeriesFilter, attr: string): Expression | null {
-  refuseOtherKinds(node, attr);
+  rejectOtherKinds(node, attr);
   const { event, properties, fixedProperties } = node;
   const isEvent =
     event === null || event === undefined
       ? null
-      : expressionOf('event = {event}', { event: { value: event } });
-  return joined('and', [
+      : buildExpression('event = {event}', { event: { value: event } });
+  return combineConditions('and', [
     isEvent,
     filtersCondition(properties, { scope: 'events', attr: `${attr}__properties` }),
     filtersCondition(fixedProperties, { scope: 'events', attr: `${attr}__fixedProperties` }),
   ]);
 }
 
-function refuseOtherKinds({ kind }: SeriesFilter, attr: string): void {
+function rejectOtherKinds({ kind }: SeriesFilter, attr: string): void {
   if (kind === 'ActionsNode')
-    throw new QueryInvalid(
+    throw new QueryError(
       'invalid_input',
       'Action does not exist. Write its events and filters into EventsNodes.',
       {
@@ -41,7 +41,7 @@ function refuseOtherKinds({ kind }: SeriesFilter, attr: string): void {
       },
     );
   if (kind === 'DataWarehouseNode')
-    throw new QueryInvalid(
+    throw new QueryError(
       'not_supported',
       'Series of warehouse tables are not supported; ask with a DialectQuery.',
       {

@@ -1,9 +1,9 @@
 import type { DateTime } from 'luxon';
 import type { Expression, From, Select } from '../../dialect/ast.ts';
-import { derived, expressionOf, fieldOf, tableNamed } from '../../dialect/build.ts';
+import { buildDerivedTable, buildExpression, buildField, buildTable } from '../../dialect/ast_builders.ts';
 import type { ResolvedRange } from '../dates/date_range.ts';
 import type { MathKind } from './math.ts';
-import { sameColumns, selecting, unionOf } from './selects.ts';
+import { fieldsNamed, buildNamedSelect, unionOf } from './selects.ts';
 import { actorColumn, bucketColumn, resultColumn, valueColumns } from './value_columns.ts';
 
 /** Days over which a math looks back from each day, that day among them; null for others. */
@@ -21,38 +21,42 @@ export function windowDays(math: MathKind): number | null {
  */
 export function activeChanges(rows: From, days: number, count: number): Select {
   const values = valueColumns(count);
-  const columns = sameColumns(values);
-  const following = selecting(
-    { ...columns, first_day: fieldOf(bucketColumn), next_day: nextDay(values) },
+  const columns = fieldsNamed(values);
+  const following = buildNamedSelect(
+    { ...columns, first_day: buildField(bucketColumn), next_day: nextDay(values) },
     { from: rows },
   );
   const endDay = 'next_day is null or next_day > first_day + {days} ? first_day + {days} : next_day';
-  const spans = selecting(
-    { ...columns, first_day: fieldOf('first_day'), end_day: expressionOf(endDay, { days: { value: days } }) },
-    { from: derived(following, 'following') },
+  const spans = buildNamedSelect(
+    {
+      ...columns,
+      first_day: buildField('first_day'),
+      end_day: buildExpression(endDay, { days: { value: days } }),
+    },
+    { from: buildDerivedTable(following, 'following') },
   );
   const names = [...values, 'first_day', 'end_day'];
-  const counted = selecting(
-    { ...sameColumns(names), actors: expressionOf('count()') },
-    { from: derived(spans, 'spans'), groupBy: names },
+  const aggregation = buildNamedSelect(
+    { ...fieldsNamed(names), actors: buildExpression('count()') },
+    { from: buildDerivedTable(spans, 'spans'), groupBy: names },
   );
   const change = (day: string, amount: string): Select =>
-    selecting(
-      { ...columns, [bucketColumn]: fieldOf(day), [resultColumn]: expressionOf(amount) },
-      { from: tableNamed('active_spans') },
+    buildNamedSelect(
+      { ...columns, [bucketColumn]: buildField(day), [resultColumn]: buildExpression(amount) },
+      { from: buildTable('active_spans') },
     );
   const begun = change('first_day', 'actors');
   const both = unionOf([begun, change('end_day', '-actors')]);
   const keys = [bucketColumn, ...values];
-  return selecting(
-    { ...sameColumns(keys), [resultColumn]: expressionOf(`sum(${resultColumn})`) },
-    { from: derived(both, 'changes'), groupBy: keys, queries: { active_spans: counted } },
+  return buildNamedSelect(
+    { ...fieldsNamed(keys), [resultColumn]: buildExpression(`sum(${resultColumn})`) },
+    { from: buildDerivedTable(both, 'changes'), groupBy: keys, queries: { active_spans: aggregation } },
   );
 }
 
 /** The next day on which the actor has an event. */
 const nextDay = (values: readonly string[]): Expression =>
-  expressionOf(
+  buildExpression(
     `lead(${bucketColumn}) over (partition by ${[...values, actorColumn].join(', ')} order by ${bucketColumn})`,
   );
 
@@ -63,20 +67,20 @@ const nextDay = (values: readonly string[]): Expression =>
 export function sumOfChanges({ interval, buckets }: ResolvedRange): Expression {
   const [first] = buckets;
   const last = buckets.at(-1);
-  if (first === undefined || last === undefined) return expressionOf(`sum(${resultColumn})`);
+  if (first === undefined || last === undefined) return buildExpression(`sum(${resultColumn})`);
   const intervals =
     interval === 'hour' || interval === 'minute'
       ? eachDay(buckets)
       : wholeDays(last, interval, buckets.length);
-  return expressionOf(`sum(${resultColumn} * {intervals})`, { intervals });
+  return buildExpression(`sum(${resultColumn} * {intervals})`, { intervals });
 }
 
-const dayText = (bucket: DateTime): string => bucket.toFormat('yyyy-MM-dd');
+const formatDay = (bucket: DateTime): string => bucket.toFormat('yyyy-MM-dd');
 
 /** Intervals of one day or one week each. */
 const wholeDays = (last: DateTime, interval: 'day' | 'week' | 'month', count: number): Expression =>
-  expressionOf(`least(greatest(intDiv(toDate({last}) - ${bucketColumn} + {days}, {days}), 0), {count})`, {
-    last: { value: dayText(last) },
+  buildExpression(`least(greatest(intDiv(toDate({last}) - ${bucketColumn} + {days}, {days}), 0), {count})`, {
+    last: { value: formatDay(last) },
     days: { value: interval === 'day' ? 1 : 7 },
     count: { value: count },
   });
@@ -84,9 +88,9 @@ const wholeDays = (last: DateTime, interval: 'day' | 'week' | 'month', count: nu
 /** Shorter ones, of which a day that is cut or on which clocks are set has fewer or more. */
 function eachDay(buckets: readonly DateTime[]): Expression {
   const counts = new Map<string, number>();
-  for (const bucket of buckets) counts.set(dayText(bucket), (counts.get(dayText(bucket)) ?? 0) + 1);
+  for (const bucket of buckets) counts.set(formatDay(bucket), (counts.get(formatDay(bucket)) ?? 0) + 1);
   const terms = [...counts].map(([day, count]) =>
-    expressionOf(`(${bucketColumn} <= toDate({day}) ? {count} : 0)`, {
+    buildExpression(`(${bucketColumn} <= toDate({day}) ? {count} : 0)`, {
       day: { value: day },
       count: { value: count },
     }),
@@ -97,9 +101,9 @@ function eachDay(buckets: readonly DateTime[]): Expression {
 /** A sum as a tree that is not deep. */
 function balancedSum(terms: readonly Expression[]): Expression {
   const [first, second] = terms;
-  if (first === undefined || second === undefined) return first ?? expressionOf('0');
+  if (first === undefined || second === undefined) return first ?? buildExpression('0');
   const middle = Math.ceil(terms.length / 2);
-  return expressionOf('{left} + {right}', {
+  return buildExpression('{left} + {right}', {
     left: balancedSum(terms.slice(0, middle)),
     right: balancedSum(terms.slice(middle)),
   });

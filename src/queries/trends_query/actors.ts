@@ -1,19 +1,19 @@
 import { DateTime } from 'luxon';
 import type { Expression, Select } from '../../dialect/ast.ts';
-import { expressionOf, fieldOf, joined } from '../../dialect/build.ts';
+import { buildExpression, buildField, combineConditions } from '../../dialect/ast_builders.ts';
 import { rangeCondition, type ResolvedRange } from '../dates/date_range.ts';
-import { QueryInvalid } from '../query_errors.ts';
+import { QueryError } from '../query_errors.ts';
 import { windowDays } from './active_windows.ts';
-import { nullValue, otherValue } from './breakdown_marks.ts';
-import { checkExpressions } from './checked_expressions.ts';
-import { isAmong } from './folding.ts';
+import { nullValue, otherValue } from './breakdown_placeholders.ts';
+import { checkExpressions } from './check_expressions.ts';
+import { isOneOfValues } from './top_values.ts';
 import { measureOf } from './measures.ts';
 import { periodsOf, type PeriodContext } from './periods.ts';
 import { displayFormOf, type TrendsQuery } from './schema.ts';
-import { attrOf, seriesEventsSince, type SeriesEvents, type SeriesPlace } from './series_events.ts';
+import { attrOf, seriesEventsSince, type SeriesEvents, type SeriesPosition } from './series_events.ts';
 import { eventsOf, mathIn, planSeries } from './series_plan.ts';
-import { selecting } from './selects.ts';
-import { keptOfSeries, type SeriesStatement } from './statement.ts';
+import { buildNamedSelect } from './selects.ts';
+import { topValuesOfSeries, type SeriesStatement } from './statement.ts';
 
 /** One point of an answer of trends. */
 export interface TrendsPoint {
@@ -34,27 +34,27 @@ export interface TrendsActorsContext extends PeriodContext {
 /**
  * Who is behind a point of an answer: `actor_id` (a person's id; of the math unique_group the group's key),
  * `event_count` and `event_distinct_ids`. Events without a person are nobody's.
- * @throws QueryInvalid that names the member of the point
+ * @throws QueryError that names the member of the point
  */
 export async function trendsActors(
   query: TrendsQuery,
   point: TrendsPoint,
-  about: TrendsActorsContext,
+  context: TrendsActorsContext,
 ): Promise<Select> {
-  const { place, from, condition } = await trendsPointEvents(query, point, about);
-  const { series } = place;
-  const measure = measureOf(series, attrOf(place));
+  const { position, from, condition } = await trendsPointEvents(query, point, context);
+  const { series } = position;
+  const measure = measureOf(series, attrOf(position));
   const isGroup = series.math === 'unique_group' && measure.form === 'partial' && measure.actor !== null;
-  const actor = isGroup ? measure.actor : fieldOf('person_id');
-  return selecting(
+  const actor = isGroup ? measure.actor : buildField('person_id');
+  return buildNamedSelect(
     {
       actor_id: actor,
-      event_count: expressionOf('count()'),
-      event_distinct_ids: expressionOf('groupUniqArray(distinct_id)'),
+      event_count: buildExpression('count()'),
+      event_distinct_ids: buildExpression('groupUniqArray(distinct_id)'),
     },
     {
       from,
-      where: joined('and', [condition, expressionOf('isNotNull({actor})', { actor })]),
+      where: combineConditions('and', [condition, buildExpression('isNotNull({actor})', { actor })]),
       groupBy: ['actor_id'],
     },
   );
@@ -63,86 +63,93 @@ export async function trendsActors(
 /**
  * The events of a point of an answer, whoever they are of. A point of a cumulative display is all of the range up to
  * it, one of weekly or monthly active users the days that it looks back on.
- * @throws QueryInvalid that names the member of the point
+ * @throws QueryError that names the member of the point
  */
 export async function trendsPointEvents(
   query: TrendsQuery,
   point: TrendsPoint,
-  about: TrendsActorsContext,
-): Promise<SeriesEvents & { readonly place: SeriesPlace }> {
+  context: TrendsActorsContext,
+): Promise<SeriesEvents & { readonly position: SeriesPosition }> {
   const series = query.series[point.series];
   if (series === undefined)
-    throw invalid(about, 'series', `The query has ${query.series.length} series, counted from 0.`);
-  const place: SeriesPlace = { query, series, index: point.series, project: about.project };
-  checkExpressions(query, about.project, about.reader);
-  const [current, previous = current] = await periodsOf(query, about);
+    throw invalid(context, 'series', `The query has ${query.series.length} series, counted from 0.`);
+  const position: SeriesPosition = { query, series, index: point.series, project: context.project };
+  checkExpressions(query, context.project, context.reader);
+  const [current, previous = current] = await periodsOf(query, context);
   const { range } = point.compare === 'previous' ? previous : current;
-  const plan = await planSeries(place, range, about.reader);
-  const { from, condition } = eventsOfPoint(place, range, point, about);
-  return { place, from, condition: joined('and', [condition, valuesCondition(plan, point, about)]) };
+  const plan = await planSeries(position, range, context.reader);
+  const { from, condition } = eventsOfPoint(position, range, point, context);
+  return {
+    position,
+    from,
+    condition: combineConditions('and', [condition, valuesCondition(plan, point, context)]),
+  };
 }
 
-const invalid = ({ attr }: TrendsActorsContext, member: string, message: string): QueryInvalid =>
-  new QueryInvalid('invalid_input', message, { attr: `${attr}__${member}` });
+const invalid = ({ attr }: TrendsActorsContext, member: string, message: string): QueryError =>
+  new QueryError('invalid_input', message, { attr: `${attr}__${member}` });
 
 function eventsOfPoint(
-  place: SeriesPlace,
+  position: SeriesPosition,
   range: ResolvedRange,
   { day }: TrendsPoint,
-  about: TrendsActorsContext,
+  context: TrendsActorsContext,
 ): SeriesEvents {
-  const display = displayFormOf(place.query.trendsFilter?.display);
-  const events = eventsOf(place, range, display);
+  const display = displayFormOf(position.query.trendsFilter?.display);
+  const events = eventsOf(position, range, display);
   if (display === 'totalValue') {
     if (day === null) return events;
-    throw invalid(about, 'day', 'A display of one value for the whole range has no days.');
+    throw invalid(context, 'day', 'A display of one value for the whole range has no days.');
   }
-  if (day === null) throw invalid(about, 'day', 'Say of which day of the answer the actors are wanted.');
-  const at = bucketAt(day, range, about);
+  if (day === null) throw invalid(context, 'day', 'Say of which day of the answer the actors are wanted.');
+  const at = bucketAt(day, range, context);
   const start = range.buckets[at] ?? range.from;
   const next = range.buckets[at + 1]?.minus(1) ?? range.to;
-  const days = windowDays(mathIn(place.series.math, range.interval, false));
+  const days = windowDays(mathIn(position.series.math, range.interval, false));
   if (days !== null) {
     const until = start.endOf('day') < range.to ? start.endOf('day') : range.to;
-    return seriesEventsSince(place, start.startOf('day').minus({ days: days - 1 }), { ...range, to: until });
+    return seriesEventsSince(position, start.startOf('day').minus({ days: days - 1 }), {
+      ...range,
+      to: until,
+    });
   }
   const first = display === 'cumulative' || start < range.from ? range.from : start;
   const within = rangeCondition({ ...range, from: first, to: next });
-  return { ...events, condition: joined('and', [events.condition, within]) };
+  return { ...events, condition: combineConditions('and', [events.condition, within]) };
 }
 
 /** Which interval a day or a time lies in. */
-function bucketAt(day: string, { from, to, buckets }: ResolvedRange, about: TrendsActorsContext): number {
-  const moment = DateTime.fromISO(day.trim().replace(' ', 'T'), { zone: about.project.timezone });
+function bucketAt(day: string, { from, to, buckets }: ResolvedRange, context: TrendsActorsContext): number {
+  const moment = DateTime.fromISO(day.trim().replace(' ', 'T'), { zone: context.project.timezone });
   const at = buckets.findLastIndex((bucket) => bucket <= moment);
   const isInside = moment.isValid && at !== -1 && (moment <= to || at < buckets.length - 1);
   if (isInside) return at;
   const range = `${from.toISODate() ?? ''} to ${to.toISODate() ?? ''}`;
-  throw invalid(about, 'day', `This is no day of the answer, which goes from ${range}.`);
+  throw invalid(context, 'day', `This is no day of the answer, which goes from ${range}.`);
 }
 
 /** That an event belongs to the line of a point. */
 function valuesCondition(
   plan: SeriesStatement,
   { breakdown }: TrendsPoint,
-  about: TrendsActorsContext,
+  context: TrendsActorsContext,
 ): Expression | null {
   const { values } = plan.keys;
   if (breakdown === null) return null;
   const wanted = (typeof breakdown === 'object' ? breakdown : [breakdown]).map(String);
   if (wanted.length !== values.length)
     throw invalid(
-      about,
+      context,
       'breakdown',
       `The query has ${values.length} breakdowns, so this has to be as many values.`,
     );
   if (wanted[0] === otherValue)
-    return expressionOf('not {kept}', { kept: isAmong(values, keptOfSeries(plan)) });
-  return joined(
+    return buildExpression('not {kept}', { kept: isOneOfValues(values, topValuesOfSeries(plan)) });
+  return combineConditions(
     'and',
     values.map((value, index) => {
       const text = wanted[index] ?? '';
-      return expressionOf('{value} = {text}', { value, text: { value: text === '' ? nullValue : text } });
+      return buildExpression('{value} = {text}', { value, text: { value: text === '' ? nullValue : text } });
     }),
   );
 }

@@ -17,7 +17,7 @@ export class FormulaError extends Error {
   }
 }
 
-type Valued = (valueOf: (series: number) => number) => number;
+type Evaluator = (valueOf: (series: number) => number) => number;
 interface Token {
   readonly text: string;
   readonly offset: number;
@@ -25,7 +25,7 @@ interface Token {
 
 const tokenPattern = /\s*(\*\*|[-+*/%()]|\d+(?:\.\d*)?(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?|[a-z]+)/iy;
 /** So that no formula nests deeper than functions can. */
-const mostTokens = 1_000;
+const maxTokens = 1_000;
 
 function tokensOf(text: string): readonly Token[] {
   const tokens: Token[] = [];
@@ -40,7 +40,7 @@ function tokensOf(text: string): readonly Token[] {
     }
     end = tokenPattern.lastIndex;
     tokens.push({ text: found, offset: end - found.length });
-    if (tokens.length > mostTokens) throw new FormulaError('The formula is too long.', end);
+    if (tokens.length > maxTokens) throw new FormulaError('The formula is too long.', end);
   }
   return tokens;
 }
@@ -71,7 +71,7 @@ class FormulaParser {
     this.#tokens = tokensOf(text);
   }
 
-  whole(): Valued {
+  whole(): Evaluator {
     const value = this.#sum();
     const rest = this.#tokens[this.#at];
     if (rest !== undefined)
@@ -79,7 +79,7 @@ class FormulaParser {
     return value;
   }
 
-  #chain(operators: readonly string[], operand: () => Valued): Valued {
+  #chain(operators: readonly string[], operand: () => Evaluator): Evaluator {
     let value = operand();
     for (;;) {
       const operation = operations[this.#take(operators) ?? ''];
@@ -89,11 +89,11 @@ class FormulaParser {
     }
   }
 
-  #sum(): Valued {
+  #sum(): Evaluator {
     return this.#chain(['+', '-'], () => this.#chain(['*', '/', '%'], () => this.#signed()));
   }
 
-  #signed(): Valued {
+  #signed(): Evaluator {
     const sign = this.#take(['-', '+']);
     if (sign === undefined) return this.#power();
     const value = this.#signed();
@@ -101,7 +101,7 @@ class FormulaParser {
   }
 
   /** From right to left: `2 ** 3 ** 2` is 512. */
-  #power(): Valued {
+  #power(): Evaluator {
     const base = this.#atom();
     const operation = operations[this.#take(['**']) ?? ''];
     if (operation === undefined) return base;
@@ -109,7 +109,7 @@ class FormulaParser {
     return (valueOf) => operation(base(valueOf), exponent(valueOf));
   }
 
-  #atom(): Valued {
+  #atom(): Evaluator {
     const token = this.#tokens[this.#at];
     if (token === undefined) throw new FormulaError('The formula ends too early.', this.#text.length);
     this.#at += 1;

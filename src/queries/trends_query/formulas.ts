@@ -1,4 +1,4 @@
-import { QueryInvalid } from '../query_errors.ts';
+import { QueryError } from '../query_errors.ts';
 import { FormulaError, parseFormula, type Formula } from './formula.ts';
 import { sortedLines, type Line } from './lines.ts';
 import type { TrendsQuery } from './schema.ts';
@@ -8,7 +8,7 @@ export interface NamedFormula extends Formula {
   readonly label: string;
 }
 
-/** The formulas of a query in whichever member they stand. @throws QueryInvalid */
+/** The formulas of a query in whichever member they stand. @throws QueryError */
 export function formulasOf({ trendsFilter, series }: TrendsQuery): readonly NamedFormula[] {
   const path = 'query__trendsFilter';
   const { formula, formulas, formulaNodes } = trendsFilter ?? {};
@@ -30,7 +30,7 @@ export function formulasOf({ trendsFilter, series }: TrendsQuery): readonly Name
 }
 
 function readFormula(text: string, count: number, attr: string): Formula {
-  const invalid = (message: string): QueryInvalid => new QueryInvalid('invalid_input', message, { attr });
+  const invalid = (message: string): QueryError => new QueryError('invalid_input', message, { attr });
   let formula: Formula;
   try {
     formula = parseFormula(text);

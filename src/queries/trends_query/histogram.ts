@@ -1,6 +1,6 @@
 import type { Expression } from '../../dialect/ast.ts';
-import { expressionOf } from '../../dialect/build.ts';
-import { nullValue } from './breakdown_marks.ts';
+import { buildExpression } from '../../dialect/ast_builders.ts';
+import { nullValue } from './breakdown_placeholders.ts';
 
 /** The edges of a histogram's bins in ascending order, one more than there are bins; none where no event has a number. */
 export type Bins = readonly number[];
@@ -15,31 +15,31 @@ export function binsOf(least: number, largest: number, count: number): Bins {
   return [...new Set(edges)].sort((one, other) => one - other);
 }
 
-const shown = (low: number, high: number): string => `[${low},${high}]`;
+const binLabel = (low: number, high: number): string => `[${low},${high}]`;
 
 /** The bins as they are shown, `[0,12.5]`. */
-const binTexts = (bins: Bins): readonly string[] =>
-  bins.slice(1).map((high, index) => shown(bins[index] ?? high, high));
+const binLabels = (bins: Bins): readonly string[] =>
+  bins.slice(1).map((high, index) => binLabel(bins[index] ?? high, high));
 
 /** The text of the bin that a number lies in, found by halving. */
 export function binnedValue(value: Expression, bins: Bins): Expression {
-  const number = expressionOf('toFloat({value})', { value });
-  const texts = binTexts(bins);
-  const missing = expressionOf('{missing}', { missing: { value: nullValue } });
-  if (texts.length === 0) return missing;
-  const among = (first: number, last: number): Expression => {
-    if (first === last) return expressionOf('{text}', { text: { value: texts[first] ?? '' } });
+  const number = buildExpression('toFloat({value})', { value });
+  const strings = binLabels(bins);
+  const missing = buildExpression('{missing}', { missing: { value: nullValue } });
+  if (strings.length === 0) return missing;
+  const findBin = (first: number, last: number): Expression => {
+    if (first === last) return buildExpression('{text}', { text: { value: strings[first] ?? '' } });
     const middle = Math.floor((first + last) / 2);
-    return expressionOf('{number} < {edge} ? {below} : {above}', {
+    return buildExpression('{number} < {edge} ? {below} : {above}', {
       number,
       edge: { value: bins[middle + 1] ?? 0 },
-      below: among(first, middle),
-      above: among(middle + 1, last),
+      below: findBin(first, middle),
+      above: findBin(middle + 1, last),
     });
   };
-  return expressionOf('isNull({number}) ? {missing} : {bin}', {
+  return buildExpression('isNull({number}) ? {missing} : {bin}', {
     number,
     missing,
-    bin: among(0, texts.length - 1),
+    bin: findBin(0, strings.length - 1),
   });
 }

@@ -1,8 +1,8 @@
 import type { Relations } from '../../source/relations.ts';
 import { rangeFreshness } from '../dates/range_freshness.ts';
-import { overriddenInsight } from '../insight_members.ts';
+import { overriddenInsight } from '../insight_fields.ts';
 import type { QueryKind } from '../query_kind.ts';
-import { cacheFormOf } from './cache_form.ts';
+import { normalizeForCache } from './cache_normalization.ts';
 import { runTrends } from './run.ts';
 import { trendsQuerySchema, type TrendsQuery } from './schema.ts';
 
@@ -13,6 +13,6 @@ export const trendsQueryKind = (relations: Relations): QueryKind<TrendsQuery> =>
   freshness: rangeFreshness,
   variables: () => [],
   override: overriddenInsight,
-  cacheForm: cacheFormOf,
+  normalizeForCache: normalizeForCache,
   run: (query, context) => runTrends(query, context, relations),
 });

@@ -1,7 +1,7 @@
 import type { ResolvedRange } from '../dates/date_range.ts';
 import type { DialectRows } from '../dialect_reader.ts';
-import { nullValue, otherValue } from './breakdown_marks.ts';
-import { bucketKey, keyOfBucket } from './buckets.ts';
+import { nullValue, otherValue } from './breakdown_placeholders.ts';
+import { keyOfRow, keyOfBucket } from './buckets.ts';
 
 /** One line of a series: a value for each interval of the range, or one for the whole range. */
 export interface Line {
@@ -46,14 +46,14 @@ export function linesOf({ rows }: DialectRows, form: RowForm): readonly Line[] {
   for (const row of rows) {
     const first = isTotal ? 0 : 1;
     const points = found(row.slice(first, first + count).map(String));
-    points.set(isTotal ? '' : bucketKey(row[0]), numberOf(row.at(-1)));
+    points.set(isTotal ? '' : keyOfRow(row[0]), numberOf(row.at(-1)));
   }
   const lines = [...byLine.values()].map(({ values, points }): Line => {
     if (isTotal) return { values, data: [points.get('') ?? 0] };
     const data = form.isChange ? summedUp(points, range) : eachInterval(points, range);
     return { values, data };
   });
-  return sortedLines(lines.filter(isShown));
+  return sortedLines(lines.filter(isVisible));
 }
 
 const eachInterval = (
@@ -80,7 +80,7 @@ const isMissing = ({ values }: Line): boolean =>
 export const isOther = ({ values }: Line): boolean => values[0] === otherValue;
 
 /** Events without a value have no line where there is nothing to show. */
-const isShown = (line: Line): boolean => !isMissing(line) || line.data.some((value) => value !== 0);
+const isVisible = (line: Line): boolean => !isMissing(line) || line.data.some((value) => value !== 0);
 
 const rank = (line: Line): number => (isOther(line) ? 2 : isMissing(line) ? 1 : 0);
 
@@ -96,10 +96,10 @@ export const sortedLines = (
     (one, other) =>
       rank(one) - rank(other) ||
       totalOf(other.data) - totalOf(one.data) ||
-      compareTexts(one.values, other.values),
+      compareValues(one.values, other.values),
   );
 
-function compareTexts(one: readonly string[], other: readonly string[]): number {
+function compareValues(one: readonly string[], other: readonly string[]): number {
   for (const [index, text] of one.entries()) {
     const order = Buffer.compare(Buffer.from(text), Buffer.from(other[index] ?? ''));
     if (order !== 0) return order;

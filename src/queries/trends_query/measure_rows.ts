@@ -1,10 +1,15 @@
 import type { Expression, From, Select } from '../../dialect/ast.ts';
-import { derived, expressionOf, fieldOf, joined } from '../../dialect/build.ts';
-import { otherValue } from './breakdown_marks.ts';
-import { isNotKept } from './folding.ts';
+import {
+  buildDerivedTable,
+  buildExpression,
+  buildField,
+  combineConditions,
+} from '../../dialect/ast_builders.ts';
+import { otherValue } from './breakdown_placeholders.ts';
+import { isOutsideTopValues } from './top_values.ts';
 import type { PartialMeasure } from './measures.ts';
-import { overEvents, type SeriesEvents } from './series_events.ts';
-import { sameColumns, selecting } from './selects.ts';
+import { selectFromEvents, type SeriesEvents } from './series_events.ts';
+import { fieldsNamed, buildNamedSelect } from './selects.ts';
 import {
   actorColumn,
   bucketColumn,
@@ -28,16 +33,19 @@ export function measureRows(measure: PartialMeasure, keys: LineKeys, events: Ser
     ...(actor !== null && { [actorColumn]: actor }),
     ...Object.fromEntries(Object.entries(parts).map(([name, { of }]) => [name, of])),
   };
-  return overEvents(columns, ofSomebody(events, actor), isGrouped ? groupNames(measure, keys) : []);
+  return selectFromEvents(columns, withActor(events, actor), isGrouped ? groupNames(measure, keys) : []);
 }
 
 /** Events that belong to an actor, where actors are counted. */
-const ofSomebody = (events: SeriesEvents, actor: Expression | null): SeriesEvents =>
+const withActor = (events: SeriesEvents, actor: Expression | null): SeriesEvents =>
   actor === null
     ? events
     : {
         ...events,
-        condition: joined('and', [events.condition, expressionOf('isNotNull({actor})', { actor })]),
+        condition: combineConditions('and', [
+          events.condition,
+          buildExpression('isNotNull({actor})', { actor }),
+        ]),
       };
 
 /**
@@ -46,36 +54,39 @@ const ofSomebody = (events: SeriesEvents, actor: Expression | null): SeriesEvent
  */
 export function otherRows(measure: PartialMeasure, keys: LineKeys, rows: From): Select {
   const { actor, parts } = measure;
-  const other = expressionOf('{other}', { other: { value: otherValue } });
+  const other = buildExpression('{other}', { other: { value: otherValue } });
   const own = Object.fromEntries(
-    keyNames(keys).map((name) => [name, name === bucketColumn ? fieldOf(name) : other]),
+    keyNames(keys).map((name) => [name, name === bucketColumn ? buildField(name) : other]),
   );
-  const from = { from: rows, where: isNotKept() };
-  if (actor === null) return selecting({ ...own, ...sameColumns(Object.keys(parts)) }, from);
-  const merged = Object.entries(parts).map(([name, part]) => [name, part.merged] as const);
-  const columns = { ...own, [actorColumn]: fieldOf(actorColumn), ...Object.fromEntries(merged) };
-  return selecting(columns, { ...from, groupBy: groupNames(measure, keys) });
+  const from = { from: rows, where: isOutsideTopValues() };
+  if (actor === null) return buildNamedSelect({ ...own, ...fieldsNamed(Object.keys(parts)) }, from);
+  const merged = Object.entries(parts).map(([name, partOf]) => [name, partOf.merged] as const);
+  const columns = { ...own, [actorColumn]: buildField(actorColumn), ...Object.fromEntries(merged) };
+  return buildNamedSelect(columns, { ...from, groupBy: groupNames(measure, keys) });
 }
 
 /** What rows, of which each actor has one, amount to: the keys and `result`. */
 export function measureResults(measure: PartialMeasure, keys: LineKeys, rows: From): Select {
   const names = keyNames(keys);
-  return selecting({ ...sameColumns(names), [resultColumn]: measure.value }, { from: rows, groupBy: names });
+  return buildNamedSelect(
+    { ...fieldsNamed(names), [resultColumn]: measure.value },
+    { from: rows, groupBy: names },
+  );
 }
 
 /** Actors counted once, in the first interval in which they have an event. */
 export function firstIntervals(keys: LineKeys, rows: From): Select {
   const names = keyNames(keys);
   const values = names.filter((name) => name !== bucketColumn);
-  const firsts = selecting(
+  const firsts = buildNamedSelect(
     {
-      ...sameColumns([...values, actorColumn]),
-      [bucketColumn]: expressionOf(`min(${bucketColumn})`),
+      ...fieldsNamed([...values, actorColumn]),
+      [bucketColumn]: buildExpression(`min(${bucketColumn})`),
     },
     { from: rows, groupBy: [...values, actorColumn] },
   );
-  return selecting(
-    { ...sameColumns(names), [resultColumn]: expressionOf(`count(${actorColumn})`) },
-    { from: derived(firsts, 'firsts'), groupBy: names },
+  return buildNamedSelect(
+    { ...fieldsNamed(names), [resultColumn]: buildExpression(`count(${actorColumn})`) },
+    { from: buildDerivedTable(firsts, 'firsts'), groupBy: names },
   );
 }

@@ -1,7 +1,7 @@
 import type { Expression } from '../../dialect/ast.ts';
-import { expressionOf, fieldOf } from '../../dialect/build.ts';
-import { readExpression } from '../dialect_texts.ts';
-import { QueryInvalid } from '../query_errors.ts';
+import { buildExpression, buildField } from '../../dialect/ast_builders.ts';
+import { parseExpressionAt } from '../parse_fragments.ts';
+import { QueryError } from '../query_errors.ts';
 import { isFirstTimeMath, isPerActorMath, isPropertyMath, type PropertyMath, statistics } from './math.ts';
 import type { TrendsSeries } from './series_schema.ts';
 
@@ -38,34 +38,34 @@ export interface WholeMeasure {
 
 export type Measure = PartialMeasure | WholeMeasure;
 
-const part = (of: Expression, merge: string, name: string): MeasurePart => ({
+const partOf = (of: Expression, merge: string, name: string): MeasurePart => ({
   of,
-  merged: expressionOf(`${merge}(${name})`),
+  merged: buildExpression(`${merge}(${name})`),
 });
-const countOfEvents = expressionOf('count()');
+const countOfEvents = buildExpression('count()');
 
 const distinct = (actor: Expression): PartialMeasure => ({
   form: 'partial',
   actor,
   isGrouped: true,
   parts: {},
-  value: expressionOf('count(actor)'),
+  value: buildExpression('count(actor)'),
   direct: null,
 });
 
-/** Whom a series counts, and how. @throws QueryInvalid */
+/** Whom a series counts, and how. @throws QueryError */
 export function measureOf(series: TrendsSeries, attr: string): Measure {
   const { math } = series;
   if (isPropertyMath(math)) return propertyMeasure(series, math, attr);
   if (isPerActorMath(math)) return perActorMeasure(math.replace(/_count_per_actor$/, '') as PropertyMath);
-  if (isFirstTimeMath(math)) return distinct(fieldOf('person_id'));
+  if (isFirstTimeMath(math)) return distinct(buildField('person_id'));
   switch (math) {
     case 'dau':
     case 'weekly_active':
     case 'monthly_active':
-      return distinct(fieldOf('person_id'));
+      return distinct(buildField('person_id'));
     case 'unique_session':
-      return distinct(expressionOf("ifNull($session_id, '')"));
+      return distinct(buildExpression("ifNull($session_id, '')"));
     case 'unique_group':
       return distinct(groupKey(series, attr));
     case 'hogql':
@@ -75,8 +75,8 @@ export function measureOf(series: TrendsSeries, attr: string): Measure {
         form: 'partial',
         actor: null,
         isGrouped: true,
-        parts: { amount: part(countOfEvents, 'sum', 'amount') },
-        value: expressionOf('sum(amount)'),
+        parts: { amount: partOf(countOfEvents, 'sum', 'amount') },
+        value: buildExpression('sum(amount)'),
         direct: countOfEvents,
       };
   }
@@ -84,36 +84,36 @@ export function measureOf(series: TrendsSeries, attr: string): Measure {
 
 function groupKey({ math_group_type_index }: TrendsSeries, attr: string): Expression {
   if (typeof math_group_type_index !== 'number')
-    throw new QueryInvalid('invalid_input', 'The math unique_group needs math_group_type_index.', {
+    throw new QueryError('invalid_input', 'The math unique_group needs math_group_type_index.', {
       attr: `${attr}__math_group_type_index`,
     });
-  return expressionOf("nullIf({key}, '')", { key: fieldOf(`$group_${math_group_type_index}`) });
+  return buildExpression("nullIf({key}, '')", { key: buildField(`$group_${math_group_type_index}`) });
 }
 
 function hogqlMath({ math_hogql }: TrendsSeries, attr: string): Expression {
   const path = `${attr}__math_hogql`;
   if (!math_hogql)
-    throw new QueryInvalid('invalid_input', 'The math hogql needs an expression in math_hogql.', {
+    throw new QueryError('invalid_input', 'The math hogql needs an expression in math_hogql.', {
       attr: path,
     });
-  return readExpression(math_hogql, path);
+  return parseExpressionAt(math_hogql, path);
 }
 
 /** What a series' numbers are multiplied by is part of them. */
 const multiplied = (number: Expression, by: number | null | undefined): Expression =>
   by === null || by === undefined || by === 1
     ? number
-    : expressionOf('{number} * {multiplier}', { number, multiplier: { value: by } });
+    : buildExpression('{number} * {multiplier}', { number, multiplier: { value: by } });
 
 function propertyMeasure(series: TrendsSeries, math: PropertyMath, attr: string): PartialMeasure {
   const { math_property: property, math_property_type: type, math_multiplier: by } = series;
   if (!property)
-    throw new QueryInvalid('invalid_input', `The math ${math} needs math_property.`, {
+    throw new QueryError('invalid_input', `The math ${math} needs math_property.`, {
       attr: `${attr}__math_property`,
     });
   if (property === '$session_duration') return sessionMeasure(math, by);
-  const x = multiplied(expressionOf('toFloat({value})', { value: propertyOf(property, type, attr) }), by);
-  const direct = expressionOf(statistics[math], { x });
+  const x = multiplied(buildExpression('toFloat({value})', { value: propertyOf(property, type, attr) }), by);
+  const direct = buildExpression(statistics[math], { x });
   const base = { form: 'partial', actor: null, direct } as const;
   switch (math) {
     case 'sum':
@@ -122,25 +122,25 @@ function propertyMeasure(series: TrendsSeries, math: PropertyMath, attr: string)
       return {
         ...base,
         isGrouped: true,
-        parts: { amount: part(direct, math, 'amount') },
-        value: expressionOf(`${math}(amount)`),
+        parts: { amount: partOf(direct, math, 'amount') },
+        value: buildExpression(`${math}(amount)`),
       };
     case 'avg':
       return {
         ...base,
         isGrouped: true,
         parts: {
-          amount: part(expressionOf('sum({x})', { x }), 'sum', 'amount'),
-          numbers: part(expressionOf('count({x})', { x }), 'sum', 'numbers'),
+          amount: partOf(buildExpression('sum({x})', { x }), 'sum', 'amount'),
+          numbers: partOf(buildExpression('count({x})', { x }), 'sum', 'numbers'),
         },
-        value: expressionOf('sum(amount) / nullIf(sum(numbers), 0)'),
+        value: buildExpression('sum(amount) / nullIf(sum(numbers), 0)'),
       };
     default:
       return {
         ...base,
         isGrouped: false,
-        parts: { amount: part(x, 'any', 'amount') },
-        value: expressionOf(statistics[math], { x: fieldOf('amount') }),
+        parts: { amount: partOf(x, 'any', 'amount') },
+        value: buildExpression(statistics[math], { x: buildField('amount') }),
       };
   }
 }
@@ -150,15 +150,15 @@ function propertyOf(property: string, type: string | null | undefined, attr: str
     case 'event_properties':
     case 'event':
     case 'numerical_event_properties':
-      return fieldOf('properties', property);
+      return buildField('properties', property);
     case 'person_properties':
     case 'person':
-      return fieldOf('person', 'properties', property);
+      return buildField('person', 'properties', property);
     case 'session_properties':
     case 'session':
-      return fieldOf('session', property);
+      return buildField('session', property);
     default:
-      throw new QueryInvalid(
+      throw new QueryError(
         'not_supported',
         'Numbers can be taken from event_properties, person_properties and session_properties.',
         { attr: `${attr}__math_property_type` },
@@ -168,22 +168,22 @@ function propertyOf(property: string, type: string | null | undefined, attr: str
 
 /** Each session has one duration in an interval, however many events it has there. */
 function sessionMeasure(math: PropertyMath, by: number | null | undefined): PartialMeasure {
-  const duration = multiplied(expressionOf('toFloat(any(session.$session_duration))'), by);
+  const duration = multiplied(buildExpression('toFloat(any(session.$session_duration))'), by);
   return {
     form: 'partial',
-    actor: expressionOf("nullIf($session_id, '')"),
+    actor: buildExpression("nullIf($session_id, '')"),
     isGrouped: true,
-    parts: { amount: part(duration, 'any', 'amount') },
-    value: expressionOf(statistics[math], { x: fieldOf('amount') }),
+    parts: { amount: partOf(duration, 'any', 'amount') },
+    value: buildExpression(statistics[math], { x: buildField('amount') }),
     direct: null,
   };
 }
 
 const perActorMeasure = (statistic: PropertyMath): PartialMeasure => ({
   form: 'partial',
-  actor: fieldOf('person_id'),
+  actor: buildField('person_id'),
   isGrouped: true,
-  parts: { amount: part(countOfEvents, 'sum', 'amount') },
-  value: expressionOf(statistics[statistic], { x: fieldOf('amount') }),
+  parts: { amount: partOf(countOfEvents, 'sum', 'amount') },
+  value: buildExpression(statistics[statistic], { x: buildField('amount') }),
   direct: null,
 });

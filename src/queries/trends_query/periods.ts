@@ -17,17 +17,17 @@ export interface PeriodContext {
   readonly reader: DialectReader;
 }
 
-/** The ranges of a query, the current one first. @throws QueryInvalid */
+/** The ranges of a query, the current one first. @throws QueryError */
 export async function periodsOf(
   query: Pick<TrendsQuery, 'dateRange' | 'interval' | 'compareFilter'>,
   { project, now, reader }: PeriodContext,
 ): Promise<readonly [Period, ...Period[]]> {
   const { dateRange, interval, compareFilter } = query;
   const earliest = await earliestFor(dateRange, reader);
-  const about = { project, now, earliest };
-  const range = resolveRange(dateRange, interval, about);
+  const context = { project, now, earliest };
+  const range = resolveRange(dateRange, interval, context);
   const current: Period = { name: 'current', range };
   if (!compareFilter?.compare) return [current];
-  const before = previousRange(dateRange, compareFilter.compare_to ?? null, range, about);
+  const before = previousRange(dateRange, compareFilter.compare_to ?? null, range, context);
   return [current, { name: 'previous', range: before }];
 }

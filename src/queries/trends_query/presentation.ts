@@ -5,7 +5,7 @@ const flags = [
   ...(['showPercentStackView', 'showMultipleYAxes', 'showTrendLines', 'showConfidenceIntervals'] as const),
   ...(['showMovingAverage', 'excludeBoxPlotOutliers'] as const),
 ] as const;
-const texts = [
+const strings = [
   ...([
     'aggregationAxisFormat',
     'aggregationAxisPrefix',
@@ -15,20 +15,20 @@ const texts = [
   ...(['layout', 'resultCustomizationBy', 'detailedResultsAggregationType'] as const),
 ] as const;
 const numbers = ['decimalPlaces', 'minDecimalPlaces', 'confidenceLevel', 'movingAverageIntervals'] as const;
-const documents = ['hiddenLegendIndexes', 'hiddenLegendKeys', 'resultCustomizations', 'goalLines'] as const;
+const jsonFields = ['hiddenLegendIndexes', 'hiddenLegendKeys', 'resultCustomizations', 'goalLines'] as const;
 
-const membersOf = <Name extends string, Schema>(
+const fieldsOf = <Name extends string, Schema>(
   names: readonly Name[],
   schema: Schema,
 ): Record<Name, Schema> => Object.fromEntries(names.map((name) => [name, schema])) as Record<Name, Schema>;
 
 /** Members of trendsFilter that only change how an answer looks. */
-export const presentationMembers = {
-  ...membersOf(flags, z.boolean().nullish()),
-  ...membersOf(texts, z.string().nullish()),
-  ...membersOf(numbers, z.number().nullish()),
-  ...membersOf(documents, z.json().nullish()),
+export const presentationFields = {
+  ...fieldsOf(flags, z.boolean().nullish()),
+  ...fieldsOf(strings, z.string().nullish()),
+  ...fieldsOf(numbers, z.number().nullish()),
+  ...fieldsOf(jsonFields, z.json().nullish()),
 };
 
 /** Their names. */
-export const presentationNames: ReadonlySet<string> = new Set(Object.keys(presentationMembers));
+export const presentationNames: ReadonlySet<string> = new Set(Object.keys(presentationFields));

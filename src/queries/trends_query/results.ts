@@ -1,5 +1,5 @@
 import { dayOf, labelOf } from '../dates/labels.ts';
-import { shownBreakdown } from './breakdown_marks.ts';
+import { breakdownLabel } from './breakdown_placeholders.ts';
 import { type Line, sum } from './lines.ts';
 import type { Period } from './periods.ts';
 import { type DisplayForm, displayFormOf, type TrendsQuery } from './schema.ts';
@@ -24,7 +24,7 @@ function labelOfLine({ values }: Line, { series, label }: LineSource, several: b
   if (label !== null) return label;
   const event = eventOf(series) ?? 'All events';
   if (values.length === 0) return event;
-  return several ? `${event} - ${shownBreakdown(values)}` : shownBreakdown(values);
+  return several ? `${event} - ${breakdownLabel(values)}` : breakdownLabel(values);
 }
 
 /** One element of a query's `results`. */
@@ -64,7 +64,7 @@ const actionOf = (series: TrendsSeries, order: number, days: readonly string[]):
   name: series.name ?? eventOf(series) ?? 'All events',
   custom_name: series.custom_name ?? null,
   type: 'events',
-  order,
+  order: order,
   math: series.math,
   math_property: series.math_property ?? null,
   math_hogql: series.math_hogql ?? null,

@@ -2,25 +2,25 @@ import type { Query } from '../../dialect/ast.ts';
 import type { Relations } from '../../source/relations.ts';
 import type { ResolvedRange } from '../dates/date_range.ts';
 import { openDialectReader, type DialectReader } from '../dialect_reader.ts';
-import type { QueryAnswer, QueryContext } from '../query_kind.ts';
-import { checkExpressions } from './checked_expressions.ts';
+import type { QueryOutput, QueryContext } from '../query_kind.ts';
+import { checkExpressions } from './check_expressions.ts';
 import { formulaLines, formulasOf, type NamedFormula } from './formulas.ts';
 import { isOther, linesOf, type Line } from './lines.ts';
-import { linesOfAll } from './lines_of_all.ts';
+import { scaleSample } from './scale_sample.ts';
 import { periodsOf } from './periods.ts';
 import { countOf, resultOf } from './results.ts';
 import { displayFormOf, type TrendsQuery } from './schema.ts';
 import { planSeries } from './series_plan.ts';
-import { attrOf, type SeriesPlace } from './series_events.ts';
-import { shownLine } from './shown_lines.ts';
-import { keptByAny, seriesStatement, type SeriesStatement } from './statement.ts';
+import { attrOf, type SeriesPosition } from './series_events.ts';
+import { transformLine } from './transform_line.ts';
+import { topValuesOfAny, seriesStatement, type SeriesStatement } from './statement.ts';
 
-/** Computes a query: the current range first, then the one that it is compared with. @throws QueryInvalid */
+/** Computes a query: the current range first, then the one that it is compared with. @throws QueryError */
 export async function runTrends(
   query: TrendsQuery,
   context: QueryContext,
   relations: Relations,
-): Promise<QueryAnswer> {
+): Promise<QueryOutput> {
   const formulas = formulasOf(query);
   const display = displayFormOf(query.trendsFilter?.display);
   const reader = await openDialectReader(context, relations);
@@ -39,11 +39,11 @@ export async function runTrends(
     const length = display === 'totalValue' ? 1 : period.range.buckets.length;
     if (formulas.length === 0)
       for (const [order, lines] of bySeries.entries()) {
-        const source = { order, series: query.series[order] ?? null, label: null };
+        const source = { order: order, series: query.series[order] ?? null, label: null };
         results.push(...lines.map((line) => resultOf(line, source, period, query)));
       }
     for (const [order, formula] of formulas.entries()) {
-      const source = { order, series: null, label: formula.label };
+      const source = { order: order, series: null, label: formula.label };
       const lines = formulaLines(formula, bySeries, length, (data) => countOf(display, data));
       results.push(...lines.map((line) => resultOf(line, source, period, query)));
     }
@@ -76,45 +76,45 @@ async function readAll(
   formulas: readonly NamedFormula[],
   { range, reader, context }: { range: ResolvedRange; reader: DialectReader; context: QueryContext },
 ): Promise<readonly ReadSeries[]> {
-  const places = query.series.map((series, index) => ({ query, series, index, project: context.project }));
+  const positions = query.series.map((series, index) => ({ query, series, index, project: context.project }));
   const plans: SeriesStatement[] = [];
-  for (const place of places) plans.push(await planSeries(place, range, reader));
-  const read = async (kept: Query | null): Promise<readonly ReadSeries[]> => {
+  for (const position of positions) plans.push(await planSeries(position, range, reader));
+  const read = async (topValuesQuery: Query | null): Promise<readonly ReadSeries[]> => {
     const all: ReadSeries[] = [];
-    for (const [index, place] of places.entries()) {
+    for (const [index, position] of positions.entries()) {
       const plan = plans[index];
-      if (plan) all.push(await readSeries(place, { ...plan, kept }, range, reader));
+      if (plan) all.push(await readSeries(position, { ...plan, topValuesQuery }, range, reader));
     }
     return all;
   };
   const byEach = await read(null);
   const used = plans.filter((_, index) => formulas.some(({ series }) => series.includes(index)));
   const isCut = byEach.some(({ lines }) => lines.some(isOther));
-  return used.length > 1 && isCut ? read(keptByAny(used)) : byEach;
+  return used.length > 1 && isCut ? read(topValuesOfAny(used)) : byEach;
 }
 
 async function readSeries(
-  place: SeriesPlace,
+  position: SeriesPosition,
   plan: SeriesStatement,
   range: ResolvedRange,
   reader: DialectReader,
 ): Promise<ReadSeries> {
-  const { keys, counted, limit, kept } = plan;
-  const days = typeof counted === 'string' ? 0 : counted.days * 2;
-  const values = kept === null ? limit : limit * place.query.series.length;
+  const { keys, aggregation, limit, topValuesQuery } = plan;
+  const days = typeof aggregation === 'string' ? 0 : aggregation.days * 2;
+  const values = topValuesQuery === null ? limit : limit * position.query.series.length;
   const lineCount = keys.values.length === 0 ? 1 : values + 1;
   const most = (range.buckets.length + days + 1) * lineCount;
   const read = await reader.read(seriesStatement(plan), {
-    rows: { fallback: most, most },
-    attr: attrOf(place),
+    rows: { defaultLimit: most, maxRows: most },
+    attr: attrOf(position),
   });
   const form = {
     range,
     count: keys.values.length,
     isTotal: keys.bucket === null,
-    isChange: typeof counted !== 'string',
+    isChange: typeof aggregation !== 'string',
   };
-  const lines = linesOfAll(linesOf(read, form), place);
+  const lines = scaleSample(linesOf(read, form), position);
   return { lines, printed: read.statement.printed };
 }
 
@@ -123,5 +123,5 @@ function shownLines(lines: readonly Line[], { breakdownFilter, trendsFilter }: T
   const display = displayFormOf(trendsFilter?.display);
   return lines
     .filter((line) => !(breakdownFilter?.breakdown_hide_other_aggregation && isOther(line)))
-    .map((line) => shownLine(line, display, trendsFilter?.smoothingIntervals));
+    .map((line) => transformLine(line, display, trendsFilter?.smoothingIntervals));
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { insightMembers } from '../insight_members.ts';
-import { unreadMembers } from '../unread_members.ts';
+import { insightFields } from '../insight_fields.ts';
+import { ignoredFields } from '../ignored_fields.ts';
 import { breakdownFilterSchema } from '../breakdowns/schema.ts';
-import { presentationMembers } from './presentation.ts';
+import { presentationFields } from './presentation.ts';
 import { trendsSeriesSchema } from './series_schema.ts';
 
 /** Lines over time, the same summed up from interval to interval, and one value for the whole range. */
@@ -38,7 +38,7 @@ const trendsFilterSchema = z.strictObject({
   display: displaySchema.nullish(),
   /** Over how many points, up to each, the lines are averaged. */
   smoothingIntervals: z.number().int().min(1).max(1_000).nullish(),
-  ...presentationMembers,
+  ...presentationFields,
 });
 
 /** A query of the kind TrendsQuery. */
@@ -48,7 +48,7 @@ export const trendsQuerySchema = z.strictObject({
     .array(trendsSeriesSchema)
     .min(1, 'At least one series is needed.')
     .max(26, 'At most 26 series are possible.'),
-  ...insightMembers,
+  ...insightFields,
   breakdownFilter: breakdownFilterSchema.nullish(),
   compareFilter: z
     .strictObject({ compare: z.boolean().nullish(), compare_to: z.string().nullish() })
@@ -58,6 +58,6 @@ export const trendsQuerySchema = z.strictObject({
     .null('Groups are counted by the math unique_group with math_group_type_index.')
     .optional(),
   conversionGoal: z.null('Conversion goals are not supported in trends.').optional(),
-  ...unreadMembers,
+  ...ignoredFields,
 });
 export type TrendsQuery = z.infer<typeof trendsQuerySchema>;

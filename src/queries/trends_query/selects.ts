@@ -1,8 +1,8 @@
 import type { Expression, From, Query, QueryCte, Select, SetOperation } from '../../dialect/ast.ts';
-import { fieldOf, named, selectOf } from '../../dialect/build.ts';
+import { buildField, buildAlias, buildSelect } from '../../dialect/ast_builders.ts';
 
 const nowhere = { start: 0, end: 0 };
-const empty = selectOf('select 1');
+const empty = buildSelect('select 1');
 
 export interface SelectParts {
   readonly from: From;
@@ -24,12 +24,12 @@ const namedQueries = (queries: Readonly<Record<string, Query>>): readonly QueryC
   }));
 
 /** A SELECT of columns by their names. */
-export function selecting(columns: Readonly<Record<string, Expression>>, parts: SelectParts): Select {
+export function buildNamedSelect(columns: Readonly<Record<string, Expression>>, parts: SelectParts): Select {
   const { from, where = null, groupBy = [], orderBy = [], limit, queries = {} } = parts;
   return {
     ...empty,
     ctes: namedQueries(queries),
-    columns: Object.entries(columns).map(([name, expression]) => named(expression, name)),
+    columns: Object.entries(columns).map(([name, expression]) => buildAlias(expression, name)),
     from,
     where,
     groupBy:
@@ -38,7 +38,7 @@ export function selecting(columns: Readonly<Record<string, Expression>>, parts: 
         : {
             kind: 'group_by',
             mode: 'plain',
-            items: groupBy.map((name) => fieldOf(name)),
+            items: groupBy.map((name) => buildField(name)),
             withTotals: false,
             ...nowhere,
           },
@@ -75,5 +75,5 @@ export const unionOf = (operands: readonly Select[]): SetOperation => ({
 });
 
 /** Columns as they are. */
-export const sameColumns = (names: readonly string[]): Readonly<Record<string, Expression>> =>
-  Object.fromEntries(names.map((name) => [name, fieldOf(name)]));
+export const fieldsNamed = (names: readonly string[]): Readonly<Record<string, Expression>> =>
+  Object.fromEntries(names.map((name) => [name, buildField(name)]));

@@ -1,14 +1,14 @@
 import type { DateTime } from 'luxon';
 import type { Expression, From, Select, Table } from '../../dialect/ast.ts';
 import {
-  derived,
-  expressionOf,
-  fieldOf,
-  joined,
-  reading,
-  selectOf,
-  tableNamed,
-} from '../../dialect/build.ts';
+  buildDerivedTable,
+  buildExpression,
+  buildField,
+  combineConditions,
+  withFrom,
+  buildSelect,
+  buildTable,
+} from '../../dialect/ast_builders.ts';
 import { printExpression } from '../../dialect/print/print.ts';
 import { rangeCondition, type ResolvedRange } from '../dates/date_range.ts';
 import { filtersCondition, testAccountsCondition } from '../filters/condition.ts';
@@ -17,7 +17,7 @@ import { seriesCondition } from '../series/condition.ts';
 import { isFirstTimeMath } from './math.ts';
 import type { TrendsQuery } from './schema.ts';
 import type { TrendsSeries } from './series_schema.ts';
-import { selecting } from './selects.ts';
+import { buildNamedSelect } from './selects.ts';
 
 /** The events that a series counts. */
 export interface SeriesEvents {
@@ -26,7 +26,7 @@ export interface SeriesEvents {
 }
 
 /** A series of a query and its place there. */
-export interface SeriesPlace {
+export interface SeriesPosition {
   readonly query: TrendsQuery;
   readonly series: TrendsSeries;
   /** From zero. */
@@ -34,97 +34,106 @@ export interface SeriesPlace {
   readonly project: QueryProject;
 }
 
-export const attrOf = ({ index }: Pick<SeriesPlace, 'index'>): string => `query__series__${index}`;
+export const attrOf = ({ index }: Pick<SeriesPosition, 'index'>): string => `query__series__${index}`;
 
 /** The events that a query reads. */
-const eventsOfQuery = ({ query }: SeriesPlace): Table => tableNamed('events', query.samplingFactor);
+const eventsOfQuery = ({ query }: SeriesPosition): Table => buildTable('events', query.samplingFactor);
 
-/** What the whole query and a series ask of an event, but for its time. @throws QueryInvalid */
-function filterOf({ query, series, project, ...place }: SeriesPlace): Expression | null {
-  return joined('and', [
-    seriesCondition(series, attrOf(place)),
+/** What the whole query and a series ask of an event, but for its time. @throws QueryError */
+function filterOf({ query, series, project, ...position }: SeriesPosition): Expression | null {
+  return combineConditions('and', [
+    seriesCondition(series, attrOf(position)),
     filtersCondition(query.properties, { scope: 'events', attr: 'query__properties' }),
     query.filterTestAccounts ? testAccountsCondition(project, 'events') : null,
   ]);
 }
 
-/** Events of a series in a range. @throws QueryInvalid */
-export function seriesEvents(place: SeriesPlace, range: ResolvedRange): SeriesEvents {
-  const filter = filterOf(place);
-  const condition = joined('and', [filter, rangeCondition(range)]);
-  if (!isFirstTimeMath(place.series.math)) return { from: eventsOfQuery(place), condition };
-  return { from: firstEvents(place, filter, range), condition };
+/** Events of a series in a range. @throws QueryError */
+export function seriesEvents(position: SeriesPosition, range: ResolvedRange): SeriesEvents {
+  const filter = filterOf(position);
+  const condition = combineConditions('and', [filter, rangeCondition(range)]);
+  if (!isFirstTimeMath(position.series.math)) return { from: eventsOfQuery(position), condition };
+  return { from: firstEvents(position, filter, range), condition };
 }
 
-/** Events of a series after a moment, up to the end of a range. @throws QueryInvalid */
+/** Events of a series after a moment, up to the end of a range. @throws QueryError */
 export function seriesEventsSince(
-  place: SeriesPlace,
+  position: SeriesPosition,
   first: DateTime,
   { interval, to }: ResolvedRange,
 ): SeriesEvents {
   const range = { interval, from: first, to, buckets: [] };
-  return { from: eventsOfQuery(place), condition: joined('and', [filterOf(place), rangeCondition(range)]) };
+  return {
+    from: eventsOfQuery(position),
+    condition: combineConditions('and', [filterOf(position), rangeCondition(range)]),
+  };
 }
 
 /** The condition on events among which those of `first_time_for_user` are the first. */
-function firstAmong({ series, ...place }: SeriesPlace, filter: Expression | null): Expression | null {
+function firstEventFilter(
+  { series, ...position }: SeriesPosition,
+  filter: Expression | null,
+): Expression | null {
   if (series.math === 'first_matching_event_for_user') return filter;
   return seriesCondition(
     { kind: series.kind, ...('event' in series && { event: series.event }) },
-    attrOf(place),
+    attrOf(position),
   );
 }
 
 /** When the first event of each person was, of those for whom it lies in the range. */
-const firstTimes = (place: SeriesPlace, among: Expression | null, range: ResolvedRange): Select => {
+const firstTimes = (position: SeriesPosition, among: Expression | null, range: ResolvedRange): Select => {
   // Later events are the first of nobody who has one in the range.
-  const times = selectOf(
+  const times = buildSelect(
     `select person_id as first_person, min(timestamp) as first_time from events
      where {among} and timestamp <= {end} group by first_person having first_time >= {begin}`,
     {
-      among: among ?? expressionOf('true'),
+      among: among ?? buildExpression('true'),
       begin: { value: range.from.toUTC().toISO() ?? '' },
       end: { value: range.to.plus(1).toUTC().toISO() ?? '' },
     },
   );
-  return reading(times, eventsOfQuery(place));
+  return withFrom(times, eventsOfQuery(position));
 };
 
 /**
  * Events that are the first of their person: of all with the name of the series, or of those that its filters leave.
  * Events of the same microsecond are first together.
  */
-const firstEvents = (place: SeriesPlace, filter: Expression | null, range: ResolvedRange): From =>
-  joinedTo(place, derived(firstTimes(place, firstAmong(place, filter), range), 'firsts'));
+const firstEvents = (position: SeriesPosition, filter: Expression | null, range: ResolvedRange): From =>
+  joinFirsts(
+    position,
+    buildDerivedTable(firstTimes(position, firstEventFilter(position, filter), range), 'firsts'),
+  );
 
 /**
  * The persons of first events with their times alone, as `person_id` and `timestamp`, which need no second look at the
  * events; null where the first event also has to satisfy filters.
  */
-export function firstEventTimes(place: SeriesPlace, range: ResolvedRange): SeriesEvents | null {
-  const filter = filterOf(place);
-  const among = firstAmong(place, filter);
+export function firstEventTimes(position: SeriesPosition, range: ResolvedRange): SeriesEvents | null {
+  const filter = filterOf(position);
+  const among = firstEventFilter(position, filter);
   const isSame = (among && printExpression(among)) === (filter && printExpression(filter));
-  if (!isFirstTimeMath(place.series.math) || !isSame) return null;
-  const times = selecting(
-    { person_id: fieldOf('first_person'), timestamp: fieldOf('first_time') },
-    { from: derived(firstTimes(place, among, range), 'firsts') },
+  if (!isFirstTimeMath(position.series.math) || !isSame) return null;
+  const times = buildNamedSelect(
+    { person_id: buildField('first_person'), timestamp: buildField('first_time') },
+    { from: buildDerivedTable(firstTimes(position, among, range), 'firsts') },
   );
-  return { from: derived(times, 'first_events'), condition: rangeCondition(range) };
+  return { from: buildDerivedTable(times, 'first_events'), condition: rangeCondition(range) };
 }
 
-function joinedTo(place: SeriesPlace, firsts: From): From {
-  const both = selectOf(
+function joinFirsts(position: SeriesPosition, firsts: From): From {
+  const both = buildSelect(
     'select 1 from events join firsts on person_id = first_person and timestamp = first_time',
   );
   const { from } = both;
   if (from?.kind !== 'join') throw new Error('Not a join.');
-  return { ...from, left: eventsOfQuery(place), right: firsts };
+  return { ...from, left: eventsOfQuery(position), right: firsts };
 }
 
 /** A SELECT over the events of a series. */
-export const overEvents = (
+export const selectFromEvents = (
   columns: Readonly<Record<string, Expression>>,
   { from, condition }: SeriesEvents,
   groupBy: readonly string[] = [],
-) => selecting(columns, { from, where: condition, groupBy });
+) => buildNamedSelect(columns, { from, where: condition, groupBy });

@@ -1,6 +1,6 @@
 import type { Expression } from '../../dialect/ast.ts';
-import { expressionOf } from '../../dialect/build.ts';
-import { brokenDownBy } from '../breakdowns/broken_down_by.ts';
+import { buildExpression } from '../../dialect/ast_builders.ts';
+import { breakdownExpression } from '../breakdowns/breakdown_expression.ts';
 import { breakdownsOf, type Breakdown } from '../breakdowns/schema.ts';
 import type { Interval, ResolvedRange } from '../dates/date_range.ts';
 import { windowDays } from './active_windows.ts';
@@ -16,13 +16,13 @@ import {
   seriesEvents,
   seriesEventsSince,
   type SeriesEvents,
-  type SeriesPlace,
+  type SeriesPosition,
 } from './series_events.ts';
-import { selecting } from './selects.ts';
+import { buildNamedSelect } from './selects.ts';
 import type { SeriesStatement } from './statement.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 
-const usualLimit = 25;
+const defaultLimit = 25;
 const worldMapLimit = 250;
 
 /** Windows that are no longer than an interval are those of the interval itself. */
@@ -32,27 +32,27 @@ export function mathIn(math: MathKind, interval: Interval, isTotal: boolean): Ma
   return math === 'monthly_active' && interval === 'month' ? 'dau' : math;
 }
 
-/** Which events a series is about, those of its windows' days before the range among them. @throws QueryInvalid */
-export function eventsOf(place: SeriesPlace, range: ResolvedRange, display: DisplayForm): SeriesEvents {
-  const days = windowDays(mathIn(place.series.math, range.interval, display === 'totalValue'));
-  if (days === null) return seriesEvents(place, range);
-  if (display === 'totalValue') return seriesEventsSince(place, range.to.plus(1).minus({ days }), range);
+/** Which events a series is about, those of its windows' days before the range among them. @throws QueryError */
+export function eventsOf(position: SeriesPosition, range: ResolvedRange, display: DisplayForm): SeriesEvents {
+  const days = windowDays(mathIn(position.series.math, range.interval, display === 'totalValue'));
+  if (days === null) return seriesEvents(position, range);
+  if (display === 'totalValue') return seriesEventsSince(position, range.to.plus(1).minus({ days }), range);
   const [first = range.from] = range.buckets;
-  return seriesEventsSince(place, first.startOf('day').minus({ days: days - 1 }), range);
+  return seriesEventsSince(position, first.startOf('day').minus({ days: days - 1 }), range);
 }
 
-/** How a series is computed. @throws QueryInvalid */
+/** How a series is computed. @throws QueryError */
 export async function planSeries(
-  place: SeriesPlace,
+  position: SeriesPosition,
   range: ResolvedRange,
   reader: DialectReader,
 ): Promise<SeriesStatement> {
-  const { query, series } = place;
+  const { query, series } = position;
   const display = displayFormOf(query.trendsFilter?.display);
   const isTotal = display === 'totalValue';
   const math = mathIn(series.math, range.interval, isTotal);
   const days = isTotal ? null : windowDays(math);
-  const events = eventsOf(place, range, display);
+  const events = eventsOf(position, range, display);
   const values: Expression[] = [];
   for (const breakdown of breakdownsOf(query.breakdownFilter)) {
     const bins = breakdown.bins === null ? null : await binsFor(breakdown, breakdown.bins, events, reader);
@@ -60,14 +60,14 @@ export async function planSeries(
   }
   const isOnce = display === 'cumulative' && (math === 'dau' || math === 'unique_group');
   return {
-    measure: measureOf(series, attrOf(place)),
+    measure: measureOf(series, attrOf(position)),
     keys: { bucket: isTotal ? null : bucketOf(days === null ? range.interval : 'day'), values },
-    events: values.length === 0 ? (firstEventTimes(place, range) ?? events) : events,
+    events: values.length === 0 ? (firstEventTimes(position, range) ?? events) : events,
     limit:
       query.breakdownFilter?.breakdown_limit ??
-      (query.trendsFilter?.display === 'WorldMap' ? worldMapLimit : usualLimit),
-    kept: null,
-    counted: days !== null ? { days, range } : isOnce ? 'first interval' : 'each interval',
+      (query.trendsFilter?.display === 'WorldMap' ? worldMapLimit : defaultLimit),
+    topValuesQuery: null,
+    aggregation: days !== null ? { days, range } : isOnce ? 'first interval' : 'each interval',
   };
 }
 
@@ -78,9 +78,12 @@ async function binsFor(
   { from, condition }: SeriesEvents,
   reader: DialectReader,
 ): Promise<Bins> {
-  const number = expressionOf('toFloat({value})', { value: brokenDownBy(breakdown) });
-  const edges = selecting(
-    { least: expressionOf('min({number})', { number }), largest: expressionOf('max({number})', { number }) },
+  const number = buildExpression('toFloat({value})', { value: breakdownExpression(breakdown) });
+  const edges = buildNamedSelect(
+    {
+      least: buildExpression('min({number})', { number }),
+      largest: buildExpression('max({number})', { number }),
+    },
     { from, where: condition },
   );
   const { rows } = await reader.read(edges, { attr: breakdown.attr });

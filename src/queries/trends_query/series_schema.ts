@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { actionsNodeMembers, dataWarehouseNodeMembers, eventsNodeMembers } from '../series/schema.ts';
+import { actionsNodeFields, dataWarehouseNodeFields, eventsNodeFields } from '../series/schema.ts';
 import { mathKinds } from './math.ts';
 
-const mathMembers = {
+const mathFields = {
   math: z
     .enum([...mathKinds, 'dialect'])
     .transform((math) => (math === 'dialect' ? 'hogql' : math))
@@ -21,20 +21,20 @@ const mathMembers = {
   math_property_revenue_currency: z.null().optional(),
 };
 
-type Spelt = {
+type MathAliases = {
   readonly math_hogql?: string | null | undefined;
   readonly math_dialect?: string | null | undefined;
 };
 
 /** Both spellings of a member become one. */
-function withOneName<Node extends Spelt>({ math_dialect, ...node }: Node): Omit<Node, 'math_dialect'> {
+function withOneName<Node extends MathAliases>({ math_dialect, ...node }: Node): Omit<Node, 'math_dialect'> {
   return { ...node, math_hogql: node.math_hogql ?? math_dialect ?? null };
 }
 
 /** A line of a trend: which events, and what is counted of them. */
 export const trendsSeriesSchema = z.discriminatedUnion('kind', [
-  z.strictObject({ ...eventsNodeMembers, ...mathMembers }).transform(withOneName),
-  z.strictObject({ ...actionsNodeMembers, ...mathMembers }).transform(withOneName),
-  z.strictObject({ ...dataWarehouseNodeMembers, ...mathMembers }).transform(withOneName),
+  z.strictObject({ ...eventsNodeFields, ...mathFields }).transform(withOneName),
+  z.strictObject({ ...actionsNodeFields, ...mathFields }).transform(withOneName),
+  z.strictObject({ ...dataWarehouseNodeFields, ...mathFields }).transform(withOneName),
 ]);
 export type TrendsSeries = z.infer<typeof trendsSeriesSchema>;

@@ -1,8 +1,8 @@
 import type { Pool } from '../../../src/journal/database.ts';
 import { actorsQueryKind } from '../../../src/queries/actors_query/index.ts';
-import type { QueryAnswer, QueryProject } from '../../../src/queries/query_kind.ts';
+import type { QueryOutput, QueryProject } from '../../../src/queries/query_kind.ts';
 import { asQuery, relations } from '../trends_query/asking.ts';
-import type { PlainPerson } from './plain_persons.ts';
+import type { PlainPerson } from './reference_persons.ts';
 
 const kind = actorsQueryKind(relations);
 
@@ -23,7 +23,7 @@ export const actors = (
   teamId: number,
   query: object,
   project = projectOf(teamId),
-): Promise<QueryAnswer> => {
+): Promise<QueryOutput> => {
   const given = kind.schema.parse({ kind: 'ActorsQuery', ...query });
   const parsed = kind.schema.parse(JSON.parse(JSON.stringify(given)));
   return asQuery(pool, project, now, (context) => kind.run(parsed, context));

@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { funnel, insertEvents, projectOf } from '../funnels_query/asking.ts';
 import { eventsArb, funnelArb, queryOf } from '../funnels_query/random_funnels.ts';
 import { actors } from './asking.ts';
+import { randomCases } from '../../setup/effort.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -51,7 +52,7 @@ describe('The actors of steps of random funnels', () => {
             expect(await countOf(-index - 2, step)).toBe((line[index]?.count ?? 0) - step.count);
         }
       }),
-      { numRuns: 6 },
+      { numRuns: randomCases(6) },
     );
   });
 });

@@ -10,7 +10,8 @@ import {
   plainCounts,
   type PlainPerson,
   type PlainQuery,
-} from './plain_persons.ts';
+} from './reference_persons.ts';
+import { randomCases } from '../../setup/effort.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -97,7 +98,7 @@ describe('Queries of persons', () => {
           expect(counted.results).toEqual(plainCounts(all, query));
         }
       }),
-      { numRuns: 15 },
+      { numRuns: randomCases(15) },
     );
   });
 

@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { trends, type Result } from '../trends_query/asking.ts';
 import { eventsOf, groupsOfCases, personsOfCases } from '../trends_query/random_cases.ts';
 import { actors, now, projectOf } from './asking.ts';
+import { randomCases } from '../../setup/effort.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -92,7 +93,7 @@ describe('The actors of points of random trends', () => {
             checked += 1;
           }
       }),
-      { numRuns: 12 },
+      { numRuns: randomCases(12) },
     );
     expect(checked).toBeGreaterThan(0);
   });

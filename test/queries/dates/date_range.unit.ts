@@ -98,7 +98,7 @@ describe('the bounds of a range', () => {
     [{ date_from: 'all' }, 'query__dateRange'],
   ])('are refused by name: %j', (range, attr) => {
     expect(() => resolveRange(range, 'minute', berlin)).toThrow(
-      expect.objectContaining({ name: 'QueryInvalid', attr }),
+      expect.objectContaining({ name: 'QueryError', attr }),
     );
   });
 });

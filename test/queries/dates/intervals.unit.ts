@@ -4,6 +4,7 @@ import { DateTime } from 'luxon';
 import { resolveRange, type Interval } from '../../../src/queries/dates/date_range.ts';
 import { contextOf } from './context.ts';
 import { startOfInterval } from './start_of_interval.ts';
+import { randomCases } from '../../setup/effort.ts';
 
 const zones = [
   'UTC',
@@ -65,7 +66,7 @@ describe('the intervals of a random range', () => {
         expect(startOfInterval(begin, interval, weekStart).toMillis()).toBe(buckets.at(0)?.toMillis());
         expect(startOfInterval(to, interval, weekStart).toMillis()).toBe(buckets.at(-1)?.toMillis());
       }),
-      { numRuns: 150 },
+      { numRuns: randomCases(150) },
     );
   });
 

@@ -19,7 +19,7 @@ describe("a dashboard's dates", () => {
     [{ date_to: 'all' }, 'filters_override__date_to'],
   ])('are refused by name: %j', (override, attr) => {
     expect(() => withOverriddenDates(own, override)).toThrow(
-      expect.objectContaining({ name: 'QueryInvalid', attr }),
+      expect.objectContaining({ name: 'QueryError', attr }),
     );
   });
 });

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { openFacade, type Facade } from '../../http/facade.ts';
+import { openApiHarness, type ApiHarness } from '../../http/api_harness.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 // Four events of two days in Berlin: the third is half past midnight there.
 beforeAll(async () => {
-  facade = await openFacade();
-  const { pool } = facade.database;
+  api = await openApiHarness();
+  const { pool } = api.database;
   await pool.query(
     `update exportd.projects set timezone = 'Europe/Berlin', test_account_filters = $2 where id = $1`,
-    [facade.projectId, JSON.stringify([{ type: 'event', key: 'plan', operator: 'is_not', value: 'staff' }])],
+    [api.projectId, JSON.stringify([{ type: 'event', key: 'plan', operator: 'is_not', value: 'staff' }])],
   );
   await pool.query(
     `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp)
@@ -18,7 +18,7 @@ beforeAll(async () => {
                ('b', '{"plan": "free", "$session_id": "s1"}', '2026-11-19T10:02:00Z'),
                ('c', '{"plan": "pro", "$session_id": "s2"}', '2026-11-19T23:30:00Z'),
                ('d', '{"plan": "staff", "$session_id": "s3"}', '2026-11-20T12:00:00Z')) as rows (name, properties, at)`,
-    [facade.projectId, facade.otherProjectId],
+    [api.projectId, api.otherProjectId],
   );
   await pool.query(
     `insert into public.groups (team_id, group_type_index, group_key, group_properties, created_at)
@@ -27,13 +27,13 @@ beforeAll(async () => {
        (values (0, 'g', '{"seats": 3}', '2026-11-19T10:00:00Z'),
                (0, 'h', '{"seats": 30}', '2026-11-20T12:00:00Z'),
                (1, 'g', '{"seats": 300}', '2026-11-20T12:00:00Z')) as rows (index, key, properties, at)`,
-    [facade.projectId, facade.otherProjectId],
+    [api.projectId, api.otherProjectId],
   );
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
 const ask = (query: string, filters?: object, members: object = {}) =>
-  facade.call('POST', `/api/projects/${facade.projectId}/query/`, {
+  api.call('POST', `/api/projects/${api.projectId}/query/`, {
     query: { kind: 'DialectQuery', query, ...(filters && { filters }) },
     ...members,
   });
@@ -85,7 +85,7 @@ describe('{filters}', () => {
     ],
     ['select count() from events where {filters} union all select 7 from events where event = {name}', '27'],
   ])('%s', async (query, names) => {
-    const { status, body } = await facade.call('POST', `/api/projects/${facade.projectId}/query/`, {
+    const { status, body } = await api.call('POST', `/api/projects/${api.projectId}/query/`, {
       query: { kind: 'DialectQuery', query, values: { name: 'b' }, filters: { properties: [pro] } },
     });
     expect([status, body.detail, (body.results as unknown[][]).map(([name]) => name).join('')]).toEqual([

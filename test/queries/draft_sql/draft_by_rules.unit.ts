@@ -19,7 +19,7 @@ describe('a prompt that cannot be meant so is told that it is unclear', () => {
     ['limit to 99999999999999999999999', 'select event from events'],
   ])('%s', (prompt, current_query) => {
     expect(() => draft(prompt, current_query)).toThrow(
-      expect.objectContaining({ name: 'QueryInvalid', code: 'unclear' }),
+      expect.objectContaining({ name: 'QueryError', code: 'unclear' }),
     );
   });
 });

@@ -2,34 +2,34 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Project } from '../../../src/dialect/resolve/statement.ts';
 import { project as anyProject } from '../../dialect/project.ts';
 import { rowsOf } from '../../dialect/running.ts';
-import { openFacade, type Facade } from '../../http/facade.ts';
+import { openApiHarness, type ApiHarness } from '../../http/api_harness.ts';
 import { insertShop, person } from './shop_data.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 let project: Project;
 beforeAll(async () => {
-  facade = await openFacade();
-  const { pool } = facade.database;
-  await insertShop(pool, facade.projectId, facade.otherProjectId);
+  api = await openApiHarness();
+  const { pool } = api.database;
+  await insertShop(pool, api.projectId, api.otherProjectId);
   project = {
     ...anyProject,
-    teamId: facade.projectId,
+    teamId: api.projectId,
     schema: { ...anyProject.schema, warehouse: new Map(), eventProperties: new Map() },
   };
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
 const draft = (parameters: Readonly<Record<string, string>>) =>
-  facade.call(
+  api.call(
     'GET',
-    `/api/projects/${facade.projectId}/query/draft_sql?${new URLSearchParams(parameters).toString()}`,
+    `/api/projects/${api.projectId}/query/draft_sql?${new URLSearchParams(parameters).toString()}`,
   );
 
 /** The rows of what is drafted, on the Saturday that the data was written for. */
 async function rowsFor(prompt: string, more: Readonly<Record<string, string>> = {}) {
   const { status, body, text } = await draft({ prompt, ...more });
   if (status !== 200) throw new Error(`${prompt}: ${text}`);
-  return rowsOf(facade.database.pool, String(body.sql), project);
+  return rowsOf(api.database.pool, String(body.sql), project);
 }
 
 type Case = readonly [prompt: string, rows: readonly (readonly unknown[])[]];
@@ -212,7 +212,7 @@ describe('Drafts of queries', () => {
   });
 
   it('takes a property for a number where a definition says so, and says what it understands of one', async () => {
-    const { pool } = facade.database;
+    const { pool } = api.database;
     const { body } = await draft({ prompt: 'plan per country' });
     expect(body.detail).toBe(
       'It is not clear what "plan" means here. Say what of it is wanted: understood are "signups by plan", "top 10 plan" and "different plan".',
@@ -220,7 +220,7 @@ describe('Drafts of queries', () => {
     expect((await draft({ prompt: 'amount' })).body.detail).toContain('or amount by another property.');
     await pool.query(
       `insert into exportd.property_definitions (team_id, scope, name, type) values ($1, 'event', 'discount', 'numeric')`,
-      [facade.projectId],
+      [api.projectId],
     );
     const { status } = await draft({ prompt: 'discount per country' });
     await pool.query('delete from exportd.property_definitions');
@@ -256,10 +256,10 @@ describe('Drafts of queries', () => {
       'amount per month',
     ])
       expect([prompt, ...(await refused({ prompt }))]).toEqual([prompt, 400, 'unclear', 'prompt']);
-    const { key } = await facade.newKey(facade.projectId, ['batch_export:read']);
-    const answer = await facade.call(
+    const { key } = await api.newKey(api.projectId, ['batch_export:read']);
+    const answer = await api.call(
       'GET',
-      `/api/projects/${facade.projectId}/query/draft_sql?prompt=signups`,
+      `/api/projects/${api.projectId}/query/draft_sql?prompt=signups`,
       undefined,
       { authorization: `Bearer ${key}` },
     );

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { openFacade, type Facade } from '../../http/facade.ts';
+import { openApiHarness, type ApiHarness } from '../../http/api_harness.ts';
 import { insertShop } from './shop_data.ts';
 
 interface Asked {
@@ -12,7 +12,7 @@ interface Asked {
   readonly body: { readonly model: string; readonly messages: readonly { readonly content: string }[] };
 }
 
-let facade: Facade;
+let api: ApiHarness;
 let server: Server;
 const asked: Asked[] = [];
 /** What the model answers, one after another; the last one again and again. */
@@ -31,27 +31,27 @@ beforeAll(async () => {
   server = createServer((request, response) => void answer(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  facade = await openFacade({
+  api = await openApiHarness({
     EXPORTD_DRAFT_SQL_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`,
     EXPORTD_DRAFT_SQL_MODEL: 'small',
     EXPORTD_DRAFT_SQL_API_KEY: 'of the operator',
-    EXPORTD_DRAFT_SQL_TIMEOUT_MS: '60000',
+    EXPORTD_DRAFT_SQL_TIMEOUT: '60s',
   });
-  await insertShop(facade.database.pool, facade.projectId, facade.otherProjectId);
+  await insertShop(api.database.pool, api.projectId, api.otherProjectId);
 });
 beforeEach(() => {
   asked.length = 0;
 });
 afterAll(async () => {
-  await facade.close();
+  await api.close();
   server.closeAllConnections();
   server.close();
 });
 
 const draft = (prompt: string, more: Readonly<Record<string, string>> = {}) =>
-  facade.call(
+  api.call(
     'GET',
-    `/api/projects/${facade.projectId}/query/draft_sql?${new URLSearchParams({ prompt, ...more }).toString()}`,
+    `/api/projects/${api.projectId}/query/draft_sql?${new URLSearchParams({ prompt, ...more }).toString()}`,
   );
 const byRules = `SELECT count() AS total FROM events WHERE event = 'signed_up'`;
 

@@ -1,10 +1,10 @@
 import { expect, it } from '@jest/globals';
 import { isGrammarWord } from '../../../src/queries/draft_sql/naming/grammar_words.ts';
 import { keysOf, wordsOf } from '../../../src/queries/draft_sql/naming/words.ts';
-import { rulesInOrder } from '../../../src/queries/draft_sql/understand.ts';
+import { orderedRules } from '../../../src/queries/draft_sql/understand.ts';
 
 it('every word that a rule says is one of the rules, and no name of a project', () => {
-  const words = rulesInOrder('2026-11-21').flatMap(({ says }) =>
+  const words = orderedRules('2026-11-21').flatMap(({ pattern: says }) =>
     says.source
       .replaceAll(/\(\?<\w+>|<[^>]*>|\\[a-z]\+?|\(\?[:<!=]*|\[\^ \]/g, ' ')
       .split(/[^a-z0-9]+/)

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { inTransaction } from '../../../src/journal/database.ts';
 import { eventsQueryKind } from '../../../src/queries/events_query/index.ts';
 import { eventsQuerySchema, type EventsQuery } from '../../../src/queries/events_query/schema.ts';
-import type { QueryAnswer } from '../../../src/queries/query_kind.ts';
+import type { QueryOutput } from '../../../src/queries/query_kind.ts';
 import { relationsOf } from '../../../src/source/relations.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
@@ -16,7 +16,8 @@ import {
   plainColumns,
   plainConditions,
   type PlainQuery,
-} from './plain_events_query.ts';
+} from './reference_events_query.ts';
+import { randomCases } from '../../setup/effort.ts';
 
 const now = new Date('2026-11-21T12:00:00Z');
 const events = randomEvents(now, 60);
@@ -30,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const run = (query: EventsQuery): Promise<QueryAnswer> =>
+const run = (query: EventsQuery): Promise<QueryOutput> =>
   inTransaction(database.pool, async (connection) => {
     await connection.query('set transaction read only');
     return kind.run(query, {
@@ -89,7 +90,7 @@ describe('random queries of events', () => {
         const { results, hasMore } = await run(parsed);
         expect({ results, hasMore }).toEqual(plainAnswer(events, query));
       }),
-      { numRuns: 100 },
+      { numRuns: randomCases(100) },
     );
   });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
-import { selectOf } from '../../../src/dialect/build.ts';
+import { buildSelect } from '../../../src/dialect/ast_builders.ts';
 import { printQuery } from '../../../src/dialect/print/print.ts';
 import type { Schema } from '../../../src/dialect/schema.ts';
 import { filtersCondition } from '../../../src/queries/filters/condition.ts';
@@ -10,9 +10,10 @@ import { berlin } from '../../dialect/project.ts';
 import { rowsOf } from '../../dialect/running.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { startOfInterval } from '../dates/start_of_interval.ts';
-import { meets } from './plain_filters.ts';
+import { meets } from './reference_filters.ts';
 import { insertEvents, randomEvents } from './random_events.ts';
 import { randomFilters } from './random_filters.ts';
+import { randomCases } from '../../setup/effort.ts';
 
 const project = {
   ...berlin,
@@ -34,7 +35,7 @@ const select = async (
     scope: 'events',
     attr: 'query__properties',
   });
-  const query = selectOf(
+  const query = buildSelect(
     condition === null
       ? 'select toString(uuid) from events'
       : 'select toString(uuid) from events where {condition}',
@@ -51,7 +52,7 @@ describe('random filters', () => {
         const expected = events.filter((event) => meets(event, filters)).map(({ uuid }) => uuid);
         expect(await select(filters)).toEqual(expected.sort());
       }),
-      { numRuns: 150 },
+      { numRuns: randomCases(150) },
     );
   });
 });

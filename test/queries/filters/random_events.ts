@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type { JsonValue } from '../../../src/domain/json_value.ts';
 import type { Pool } from '../../../src/journal/database.ts';
-import type { PlainEvent } from './plain_filters.ts';
+import type { PlainEvent } from './reference_filters.ts';
 import { propertyKeys, storedValues } from './random_filters.ts';
 
 const properties = (keys: readonly string[]): fc.Arbitrary<Record<string, JsonValue>> =>

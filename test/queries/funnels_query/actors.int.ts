@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
 import { funnelActors, type FunnelPoint } from '../../../src/queries/funnels_query/actors.ts';
-import type { StepResult } from '../../../src/queries/funnels_query/steps_answer.ts';
+import type { StepResult } from '../../../src/queries/funnels_query/steps_result.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import {
   asQuery,
@@ -15,6 +15,7 @@ import {
   sampledIds,
 } from './asking.ts';
 import { eventsArb, funnelArb, queryOf } from './random_funnels.ts';
+import { randomCases } from '../../setup/effort.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -63,7 +64,7 @@ it('the actors of a step are as many as it counts, with those that did not go on
           expect(lost).toHaveLength(before.count - step.count);
         }
     }),
-    { numRuns: 10 },
+    { numRuns: randomCases(10) },
   );
 });
 
@@ -83,7 +84,7 @@ it('the actors of a sample are those of its distinct ids, and a step counts as m
         expect(done.filter((actor) => !ids.has(actor))).toEqual([]);
       }
     }),
-    { numRuns: 8 },
+    { numRuns: randomCases(8) },
   );
 });
 

@@ -1,9 +1,9 @@
 import type { Pool } from '../../../src/journal/database.ts';
 import { funnelsQueryKind } from '../../../src/queries/funnels_query/index.ts';
 import type { FunnelsQuery } from '../../../src/queries/funnels_query/schema.ts';
-import type { AnswerResults, QueryProject } from '../../../src/queries/query_kind.ts';
+import type { OutputResults, QueryProject } from '../../../src/queries/query_kind.ts';
 import { asQuery, relations, sampledIds } from '../trends_query/asking.ts';
-import type { PlainEvent } from './plain_events.ts';
+import type { PlainEvent } from './reference_events.ts';
 
 export { asQuery, relations, sampledIds };
 
@@ -25,7 +25,7 @@ export const projectOf = (teamId: number): QueryProject => ({
 export const now = new Date('2026-11-21T12:00:00Z');
 
 /** The `results` of a query. */
-export async function funnel(pool: Pool, teamId: number, query: object): Promise<AnswerResults> {
+export async function funnel(pool: Pool, teamId: number, query: object): Promise<OutputResults> {
   const parsed = funnelsQuery(query);
   const { results } = await asQuery(pool, projectOf(teamId), now, (context) => kind.run(parsed, context));
   return results;

@@ -1,8 +1,8 @@
-import type { StepResult } from '../../../src/queries/funnels_query/steps_answer.ts';
-import type { FunnelTrend } from '../../../src/queries/funnels_query/trends_answer.ts';
-import { plainRates, plainSteps, plainTimes, rankedValues } from './plain_answers.ts';
-import type { PlainEvent, PlainFunnel } from './plain_events.ts';
-import { plainActors, type PlainActor } from './plain_funnels.ts';
+import type { StepResult } from '../../../src/queries/funnels_query/steps_result.ts';
+import type { FunnelTrend } from '../../../src/queries/funnels_query/trends_result.ts';
+import { plainRates, plainSteps, plainTimes, rankedValues } from './reference_results.ts';
+import type { PlainEvent, PlainFunnel } from './reference_events.ts';
+import { plainActors, type PlainActor } from './reference_funnels.ts';
 import { firstTime, type RandomFunnel } from './random_funnels.ts';
 
 const hour = 3_600_000;

@@ -2,9 +2,10 @@ import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { funnelsQuery, kind, now, projectOf } from './asking.ts';
 import { funnelArb, queryOf } from './random_funnels.ts';
+import { randomCases } from '../../setup/effort.ts';
 
 const series = ['a', 'b'].map((event) => ({ kind: 'EventsNode', event }));
-const formOf = (query: object) => kind.cacheForm?.(funnelsQuery({ series, ...query }));
+const formOf = (query: object) => kind.normalizeForCache?.(funnelsQuery({ series, ...query }));
 
 it('a query in its full form parses to itself', () => {
   fc.assert(
@@ -12,7 +13,7 @@ it('a query in its full form parses to itself', () => {
       const parsed = funnelsQuery(queryOf(random));
       expect(funnelsQuery(JSON.parse(JSON.stringify(parsed)) as object)).toEqual(parsed);
     }),
-    { numRuns: 50 },
+    { numRuns: randomCases(50) },
   );
 });
 

@@ -16,6 +16,7 @@ import {
 } from './asking.ts';
 import { answered, expectedOf } from './expected.ts';
 import { eventsArb, firstTime, funnelArb, queryOf } from './random_funnels.ts';
+import { randomCases } from '../../setup/effort.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -39,7 +40,7 @@ it('random funnels over random events give what a walk event by event gives', as
         }
       },
     ),
-    { numRuns: 20 },
+    { numRuns: randomCases(20) },
   );
 });
 
@@ -80,7 +81,7 @@ it('a sample of a funnel gives what its distinct ids give, times what they are a
         }
       },
     ),
-    { numRuns: 15 },
+    { numRuns: randomCases(15) },
   );
 });
 

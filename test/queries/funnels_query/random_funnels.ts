@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { PlainEvent, PlainFunnel } from './plain_events.ts';
+import type { PlainEvent, PlainFunnel } from './reference_events.ts';
 
 /** Names, sizes and times are few, so that many events meet several steps, or happen at once. */
 const names = ['a', 'b', 'c', 'x'] as const;

@@ -4,7 +4,7 @@ import type { InsightRange } from '../../../src/bench/query/insight.ts';
 import { insights } from '../../../src/bench/query/insights/insights.ts';
 import { plansOf } from '../../../src/bench/query/plans.ts';
 import { readSettings } from '../../../src/config/settings.ts';
-import { productQueryKinds } from '../../../src/queries/product_kinds.ts';
+import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 
 const today = new Date();
@@ -40,7 +40,7 @@ const project = {
 
 /** The plans of all insights' statements, after some statement that is undone again. */
 async function plansAfter(before: string): Promise<ReadonlyMap<string, string>> {
-  const kinds = productQueryKinds(readSettings({ DATABASE_URL: database.url }));
+  const kinds = builtInQueryKinds(readSettings({ DATABASE_URL: database.url }));
   const bounds = { row_limit: 10_000, byte_limit: 10_000_000, variables: {}, progress: () => undefined };
   const connection = await database.pool.connect();
   try {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parseFormula } from '../../../src/queries/trends_query/formula.ts';
+import { randomCases } from '../../setup/effort.ts';
 
 /** A formula as text in as few brackets as its operators need, and its value where A is 6, B 4 and C 0. */
 interface Written {
@@ -54,7 +55,7 @@ describe('formulas', () => {
         const { evaluate } = parseFormula(text);
         expect(evaluate((index) => values[index] ?? NaN) + 0).toBeCloseTo(finite(value) + 0, 6);
       }),
-      { numRuns: 500 },
+      { numRuns: randomCases(500) },
     );
   });
 

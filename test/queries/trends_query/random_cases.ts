@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
-import type { PlainEvent } from './plain_math.ts';
-import type { PlainBreakdown, PlainQuery, PlainSeries } from './plain_trends.ts';
+import type { PlainEvent } from './reference_math.ts';
+import type { PlainBreakdown, PlainQuery, PlainSeries } from './reference_trends.ts';
 
 export const now = new Date('2026-11-05T12:00:00Z');
 const personIds = [1, 2, 3, 4].map((number) => `00000000-0000-0000-0000-00000000000${number}`);

@@ -4,8 +4,8 @@ import { previousRange, resolveRange, type Interval } from '../../../src/queries
 import type { QueryProject } from '../../../src/queries/query_kind.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { actorsOf, sampledIds, trends, type Result } from './asking.ts';
-import type { PlainEvent } from './plain_math.ts';
-import { type PlainSample, PlainTrends } from './plain_trends.ts';
+import type { PlainEvent } from './reference_math.ts';
+import { type PlainSample, PlainTrends } from './reference_trends.ts';
 import {
   eventsOf,
   groupsOfCases,
@@ -15,6 +15,7 @@ import {
   withMath,
   type TrendsCase,
 } from './random_cases.ts';
+import { randomCases } from '../../setup/effort.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -129,7 +130,7 @@ describe('random queries of random events have the answer that going through all
           );
         },
       ),
-      { numRuns: 10, endOnFailure: true },
+      { numRuns: randomCases(10), endOnFailure: true },
     );
   });
 });
@@ -169,7 +170,7 @@ describe('random queries of a sample', () => {
           );
         },
       ),
-      { numRuns: 10, endOnFailure: true },
+      { numRuns: randomCases(10), endOnFailure: true },
     );
   });
 
@@ -202,7 +203,7 @@ describe('random queries of a sample', () => {
           }
         },
       ),
-      { numRuns: 10, endOnFailure: true },
+      { numRuns: randomCases(10), endOnFailure: true },
     );
   });
 });
@@ -251,7 +252,7 @@ describe('the actors of a point', () => {
             }
           },
         ),
-        { numRuns: 6, endOnFailure: true },
+        { numRuns: randomCases(6), endOnFailure: true },
       );
     },
   );

@@ -64,7 +64,7 @@ describe('a TrendsQuery', () => {
       false,
     ],
   ])('with %s is told from another one by the cache only where its answer differs', (_, one, other, same) => {
-    const form = (query: object): unknown => asJson(kind.cacheForm?.(parse(query)));
+    const form = (query: object): unknown => asJson(kind.normalizeForCache?.(parse(query)));
     expect(JSON.stringify(form(one)) === JSON.stringify(form(other))).toBe(same);
   });
 

@@ -1,9 +1,9 @@
 import type { Expression } from '../../../dialect/ast.ts';
 import type { DialectReader } from '../../dialect_reader.ts';
-import type { FilterPlace } from '../../filters/place.ts';
+import type { FilterTarget } from '../../filters/filter_target.ts';
 
 /** An actor as answers show it; what else it has is of its kind. */
-export interface ShownActor {
+export interface ActorValue {
   readonly id: string;
   readonly properties: Readonly<Record<string, unknown>>;
   readonly distinct_ids?: readonly string[];
@@ -18,7 +18,7 @@ export interface ActorEntry {
    */
   readonly show: (
     id: string | null,
-    actor: ShownActor | undefined,
+    actor: ActorValue | undefined,
     distinctIds: readonly string[],
   ) => unknown;
 }
@@ -38,14 +38,14 @@ export interface ActorKind {
   /** Entries of `select`, which are also what `orderBy` may name. */
   readonly entries: Readonly<Record<string, ActorEntry>>;
   /** Entries that are of other kinds of actors, and why there are none here. */
-  readonly refused: Readonly<Record<string, string>>;
-  readonly usualSelect: readonly string[];
+  readonly unsupported: Readonly<Record<string, string>>;
+  readonly defaultSelect: readonly string[];
   /** The property that they are sorted by where `orderBy` names an entry. */
   readonly sortedBy: string;
   /** What filters are asked of. */
-  readonly filtered: (id: Expression) => Pick<FilterPlace, 'scope' | 'groups'>;
+  readonly filtered: (id: Expression) => Pick<FilterTarget, 'scope' | 'groups'>;
   /** Those whose properties or ids are like a pattern. */
   readonly search: (pattern: string, id: Expression) => Expression;
   /** Those that are stored, by their ids. */
-  readonly find: (reader: DialectReader, ids: readonly string[]) => Promise<ReadonlyMap<string, ShownActor>>;
+  readonly find: (reader: DialectReader, ids: readonly string[]) => Promise<ReadonlyMap<string, ActorValue>>;
 }

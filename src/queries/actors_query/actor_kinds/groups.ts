@@ -1,11 +1,11 @@
-import { expressionOf } from '../../../dialect/build.ts';
+import { buildExpression } from '../../../dialect/ast_builders.ts';
 import type { DialectReader } from '../../dialect_reader.ts';
 import { readByIds } from '../../read_by_ids.ts';
-import { QueryInvalid } from '../../query_errors.ts';
-import type { ActorEntry, ActorKind, ShownActor } from './actor_kind.ts';
+import { QueryError } from '../../query_errors.ts';
+import type { ActorEntry, ActorKind, ActorValue } from './actor_kind.ts';
 
 /** A group as answers show it. */
-interface ShownGroup extends ShownActor {
+interface ShownGroup extends ActorValue {
   readonly type: 'group';
   readonly created_at: string;
 }
@@ -18,11 +18,11 @@ const ofPersons = 'These actors are groups; select group.';
  * Groups of one type, by their keys.
  * @param index of their type
  * @param attr path of the member that asks for groups
- * @throws QueryInvalid where the source has no groups
+ * @throws QueryError where the source has no groups
  */
 export function groupActors(index: number, { schema }: DialectReader, attr: string): ActorKind {
   if (schema.groups === null)
-    throw new QueryInvalid(
+    throw new QueryError(
       'not_supported',
       'Groups are not stored: the source has no relation public.groups. Only persons can be asked for.',
       { attr },
@@ -30,18 +30,18 @@ export function groupActors(index: number, { schema }: DialectReader, attr: stri
   return {
     table: 'groups',
     id: 'key',
-    isActor: expressionOf('groups.key = source.actor_id and groups.index = {index}', {
+    isActor: buildExpression('groups.key = source.actor_id and groups.index = {index}', {
       index: { value: index },
     }),
     fields: new Set(['id', 'index', 'key', 'created_at', 'updated_at', 'properties', 'team_id']),
     names: ['group', 'actor'],
     entries: { group, actor: group },
-    refused: { person: ofPersons, person_display_name: ofPersons, 'person.$delete': ofPersons },
-    usualSelect: ['group'],
+    unsupported: { person: ofPersons, person_display_name: ofPersons, 'person.$delete': ofPersons },
+    defaultSelect: ['group'],
     sortedBy: 'name',
     filtered: (key) => ({ scope: 'groups', groups: { index, key } }),
     search: (pattern, id) =>
-      expressionOf('groups.properties.name ilike {pattern} or {id} ilike {pattern}', {
+      buildExpression('groups.properties.name ilike {pattern} or {id} ilike {pattern}', {
         pattern: { value: pattern },
         id,
       }),

@@ -1,4 +1,4 @@
-import { expressionOf } from '../../../dialect/build.ts';
+import { buildExpression } from '../../../dialect/ast_builders.ts';
 import { displayName, displayProperties } from '../../persons/display_name.ts';
 import { findPersons } from '../../persons/find_persons.ts';
 import type { ActorEntry, ActorKind } from './actor_kind.ts';
@@ -25,16 +25,16 @@ const isUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export const personActors: ActorKind = {
   table: 'persons',
   id: 'id',
-  isActor: expressionOf('persons.id = source.actor_id'),
+  isActor: buildExpression('persons.id = source.actor_id'),
   fields: new Set(['id', 'created_at', 'properties', 'team_id', 'version', 'pdi', 'is_identified']),
   names: ['person', 'actor'],
   entries: { person, actor: person, person_display_name: personDisplayName },
-  refused: { group: 'These actors are persons; select person.' },
-  usualSelect: ['person', 'id', 'person.$delete'],
+  unsupported: { group: 'These actors are persons; select person.' },
+  defaultSelect: ['person', 'id', 'person.$delete'],
   sortedBy: displayProperties[0],
   filtered: () => ({ scope: 'persons' }),
   search: (pattern, id) =>
-    expressionOf(
+    buildExpression(
       `persons.properties.email ilike {pattern} or persons.properties.name ilike {pattern}
         or toString({id}) ilike {pattern}
         or {id} in (select person_id from person_distinct_ids where distinct_id ilike {pattern})`,

@@ -1,13 +1,13 @@
 import type { DialectReader } from '../../dialect_reader.ts';
 import type { QueryContext } from '../../query_kind.ts';
 import { trendsActors } from '../../trends_query/actors.ts';
-import { kindOfActors } from '../actor_kinds/kind_of_actors.ts';
+import { selectActorKind } from '../actor_kinds/select_actor_kind.ts';
 import type { SourceQuery } from '../actors_source.ts';
-import { inSource } from './in_source.ts';
+import { withSourcePath } from './with_source_path.ts';
 import type { InsightActorsQuery } from './schema.ts';
 import { trendsPoint } from './trends_point.ts';
 
-/** Who is behind a point of trends. @throws QueryInvalid */
+/** Who is behind a point of trends. @throws QueryError */
 export async function trendsSource(
   query: InsightActorsQuery,
   reader: DialectReader,
@@ -15,11 +15,11 @@ export async function trendsSource(
 ): Promise<SourceQuery> {
   const { source } = query;
   const point = trendsPoint(query);
-  const select = await inSource(() =>
+  const select = await withSourcePath(() =>
     trendsActors(source, point, { reader, project, now, attr: 'query__source' }),
   );
   const series = source.series[point.series];
-  const kind = kindOfActors(
+  const kind = selectActorKind(
     series?.math === 'unique_group' ? series.math_group_type_index : null,
     reader,
     `query__source__source__series__${point.series}__math`,

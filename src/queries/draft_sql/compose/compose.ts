@@ -6,7 +6,7 @@ import { numbersQuery } from './numbers.ts';
 import { peopleQuery } from './people.ts';
 import { rowsQuery } from './rows.ts';
 
-/** The query that a draft asks for. @throws QueryInvalid `unclear` */
+/** The query that a draft asks for. @throws QueryError `unclear` */
 export function composeQuery(draft: Draft): Select {
   if (!isAboutSomething(draft))
     throw unclear(
@@ -29,4 +29,4 @@ const isAboutSomething = (draft: Draft): boolean =>
   draft.filters.length > 0 ||
   draft.rows ||
   draft.people ||
-  draft.subject !== null;
+  draft.table !== null;

@@ -1,10 +1,18 @@
 import type { Select } from '../../../dialect/ast.ts';
-import { derived, expressionOf, fieldOf, literal, named, reading, selectOf } from '../../../dialect/build.ts';
+import {
+  buildDerivedTable,
+  buildExpression,
+  buildField,
+  buildLiteral,
+  buildAlias,
+  withFrom,
+  buildSelect,
+} from '../../../dialect/ast_builders.ts';
 import type { Draft } from '../draft.ts';
 import { unclear } from '../unclear.ts';
 import { conjunction } from './conjunction.ts';
 import { eventsCondition, filterCondition } from './filters.ts';
-import { subjectOf } from './subject.ts';
+import { queryTableOf } from './query_table.ts';
 import { periodCondition } from './times.ts';
 
 /** The seconds that people have from the first step to the last: 14 days, as funnels have by default. */
@@ -12,17 +20,17 @@ const windowSeconds = 14 * 24 * 60 * 60;
 
 /** Events of these names that the draft is about, of people who are known. */
 export const peopleCondition = (draft: Draft, events: readonly string[]) => {
-  const subject = subjectOf(draft);
+  const table = queryTableOf(draft);
   return conjunction([
     eventsCondition(events),
-    draft.period && periodCondition(draft.period, subject.time),
-    ...draft.filters.map((filter) => filterCondition(filter, subject)),
-    expressionOf('person_id is not null'),
+    draft.period && periodCondition(draft.period, table.time),
+    ...draft.filters.map((filter) => filterCondition(filter, table)),
+    buildExpression('person_id is not null'),
   ]);
 };
 
-/** That people are not put together by anything. @throws QueryInvalid `unclear` */
-export function requirePlain(draft: Draft): void {
+/** That people are not put together by anything. @throws QueryError `unclear` */
+export function requireUngrouped(draft: Draft): void {
   if (
     draft.bucket !== null ||
     draft.breakdowns.length > 0 ||
@@ -36,22 +44,25 @@ export function requirePlain(draft: Draft): void {
 
 /** How many people did each of several events, one after another. */
 export function conversionQuery(draft: Draft): Select {
-  requirePlain(draft);
+  requireUngrouped(draft);
   const { steps } = draft;
-  const matches = steps.map((step) => eventsCondition([step]) ?? literal(true));
-  const reached = expressionOf(
+  const matches = steps.map((step) => eventsCondition([step]) ?? buildLiteral(true));
+  const reached = buildExpression(
     `windowFunnel(${windowSeconds})({time}, ${matches.map((_, index) => `{step_${index}}`).join(', ')})`,
     {
-      time: fieldOf('timestamp'),
+      time: buildField('timestamp'),
       ...Object.fromEntries(matches.map((match, index) => [`step_${index}`, match])),
     },
   );
   const persons: Select = {
-    ...selectOf('select person_id from events group by person_id'),
-    columns: [fieldOf('person_id'), named(reached, 'steps')],
+    ...buildSelect('select person_id from events group by person_id'),
+    columns: [buildField('person_id'), buildAlias(reached, 'steps')],
     where: peopleCondition(draft, [...new Set(steps)]),
   };
   const counts = steps.map((_, index) => `countIf(steps >= ${index + 1}) as step_${index + 1}`);
   const rate = `round(100 * countIf(steps >= ${steps.length}) / nullIf(countIf(steps >= 1), 0), 2) as conversion_rate`;
-  return reading(selectOf(`select ${counts.join(', ')}, ${rate} from events`), derived(persons, 'persons'));
+  return withFrom(
+    buildSelect(`select ${counts.join(', ')}, ${rate} from events`),
+    buildDerivedTable(persons, 'persons'),
+  );
 }

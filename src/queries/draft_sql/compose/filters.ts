@@ -1,7 +1,12 @@
 import type { Expression } from '../../../dialect/ast.ts';
-import { expressionOf, fieldOf, joined, literal } from '../../../dialect/build.ts';
+import {
+  buildExpression,
+  buildField,
+  combineConditions,
+  buildLiteral,
+} from '../../../dialect/ast_builders.ts';
 import type { Filter, Operator } from '../draft.ts';
-import type { Subject } from './subject.ts';
+import type { QueryTable } from './query_table.ts';
 
 const nowhere = { start: 0, end: 0 };
 
@@ -25,21 +30,24 @@ const templates: Readonly<Record<Operator, string>> = {
 const ofNumbers: ReadonlySet<Operator> = new Set<Operator>(['greater', 'at_least', 'less', 'at_most']);
 const negative: ReadonlySet<Operator> = new Set<Operator>(['differs', 'lacks']);
 
-/** The condition of a filter. @throws QueryInvalid `unclear` */
-export function filterCondition({ property, operator, values }: Filter, subject: Subject): Expression | null {
-  const field = subject.property(property);
+/** The condition of a filter. @throws QueryError `unclear` */
+export function filterCondition(
+  { property, operator, values }: Filter,
+  table: QueryTable,
+): Expression | null {
+  const field = table.property(property);
   const template = templates[operator];
-  if (values.length === 0) return expressionOf(template, { field });
+  if (values.length === 0) return buildExpression(template, { field });
   const conditions = values.map((text) => {
     const isEqual = operator === 'equals' || operator === 'differs';
     if (isEqual && isNumber(text))
-      return expressionOf(template, {
-        field: expressionOf('toFloat({field})', { field }),
+      return buildExpression(template, {
+        field: buildExpression('toFloat({field})', { field }),
         value: { value: Number(text) },
       });
-    return expressionOf(template, { field, value: { value: comparand(operator, text) } });
+    return buildExpression(template, { field, value: { value: comparand(operator, text) } });
   });
-  return joined(negative.has(operator) ? 'and' : 'or', conditions);
+  return combineConditions(negative.has(operator) ? 'and' : 'or', conditions);
 }
 
 function comparand(operator: Operator, text: string): string | number {
@@ -51,11 +59,11 @@ function comparand(operator: Operator, text: string): string | number {
 export function eventsCondition(events: readonly string[]): Expression | null {
   const [only, ...others] = events;
   if (only === undefined) return null;
-  const event = fieldOf('event');
+  const event = buildField('event');
   return others.length === 0
-    ? expressionOf('{event} = {name}', { event, name: { value: only } })
-    : expressionOf('{event} in {names}', {
+    ? buildExpression('{event} = {name}', { event, name: { value: only } })
+    : buildExpression('{event} in {names}', {
         event,
-        names: { ...nowhere, kind: 'tuple', items: events.map(literal) },
+        names: { ...nowhere, kind: 'tuple', items: events.map(buildLiteral) },
       });
 }

@@ -1,7 +1,7 @@
 import type { Expression } from '../../../dialect/ast.ts';
-import { expressionOf, type TemplateParts } from '../../../dialect/build.ts';
+import { buildExpression, type TemplateValues } from '../../../dialect/ast_builders.ts';
 import type { Measure } from '../draft.ts';
-import type { Subject } from './subject.ts';
+import type { QueryTable } from './query_table.ts';
 
 interface Template {
   readonly name: string;
@@ -78,11 +78,11 @@ const templates: Readonly<Record<Measure['kind'], Template>> = {
 export const measureName = ({ kind }: Measure): string => templates[kind].name;
 
 /** A measure over all rows of a group, or over those that a condition holds for. */
-export function measureOf(measure: Measure, subject: Subject, condition: Expression | null): Expression {
+export function measureOf(measure: Measure, table: QueryTable, condition: Expression | null): Expression {
   const { plain, conditional } = templates[measure.kind];
-  const parts: TemplateParts = {
-    ...('property' in measure ? { property: subject.property(measure.property) } : {}),
+  const parts: TemplateValues = {
+    ...('property' in measure ? { property: table.property(measure.property) } : {}),
     ...(condition === null ? {} : { condition }),
   };
-  return expressionOf(condition === null ? plain : conditional, parts);
+  return buildExpression(condition === null ? plain : conditional, parts);
 }

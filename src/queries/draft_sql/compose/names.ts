@@ -1,5 +1,5 @@
 import type { Expression } from '../../../dialect/ast.ts';
-import { named } from '../../../dialect/build.ts';
+import { buildAlias } from '../../../dialect/ast_builders.ts';
 
 /** Gives columns names of letters, digits and `_`, and no name twice. */
 export class ColumnNames {
@@ -7,7 +7,7 @@ export class ColumnNames {
 
   /** An expression under a name like this one. */
   column(expression: Expression, wanted: string): Expression {
-    return named(expression, this.take(wanted));
+    return buildAlias(expression, this.take(wanted));
   }
 
   take(wanted: string): string {

@@ -1,19 +1,25 @@
 import type { Expression, Select } from '../../../dialect/ast.ts';
-import { derived, expressionOf, literal, reading, selectOf } from '../../../dialect/build.ts';
+import {
+  buildDerivedTable,
+  buildExpression,
+  buildLiteral,
+  withFrom,
+  buildSelect,
+} from '../../../dialect/ast_builders.ts';
 import type { Draft } from '../draft.ts';
 import { unclear } from '../unclear.ts';
-import { peopleCondition, requirePlain } from './conversions.ts';
+import { peopleCondition, requireUngrouped } from './conversions.ts';
 import { eventsCondition } from './filters.ts';
 
 /** The people who did one event and not another, or so many times, or how many they are. */
 export function peopleQuery(draft: Draft): Select {
-  requirePlain(draft);
+  requireUngrouped(draft);
   const { without, events } = draft;
   const [first, second] = events;
   if (first === undefined || second !== undefined)
     throw unclear('Name one event that people did, and at most one that they did not do.');
   const persons: Select = {
-    ...selectOf(
+    ...buildSelect(
       'select person_id, count() as total, max(timestamp) as last_time from events group by person_id',
     ),
     where: peopleCondition(draft, without === null ? [first] : [first, without]),
@@ -21,21 +27,23 @@ export function peopleQuery(draft: Draft): Select {
   };
   return draft.rows
     ? { ...persons, ...rowOrder(draft.limit) }
-    : reading(selectOf('select count() as users from events'), derived(persons, 'persons'));
+    : withFrom(buildSelect('select count() as users from events'), buildDerivedTable(persons, 'persons'));
 }
 
 const signs = { more: '>', at_least: '>=', less: '<' } as const;
 
 function havingOf({ without, times }: Draft, event: string): Expression | null {
   if (without !== null)
-    return expressionOf('countIf({did}) > 0 and countIf({missed}) = 0', {
-      did: eventsCondition([event]) ?? literal(true),
-      missed: eventsCondition([without]) ?? literal(true),
+    return buildExpression('countIf({did}) > 0 and countIf({missed}) = 0', {
+      did: eventsCondition([event]) ?? buildLiteral(true),
+      missed: eventsCondition([without]) ?? buildLiteral(true),
     });
-  return times && expressionOf(`count() ${signs[times.operator]} {count}`, { count: { value: times.count } });
+  return (
+    times && buildExpression(`count() ${signs[times.operator]} {count}`, { count: { value: times.count } })
+  );
 }
 
 const rowOrder = (limit: number | null): Pick<Select, 'orderBy' | 'limit'> =>
-  selectOf(
+  buildSelect(
     `select 1 from events order by last_time desc, person_id${limit === null ? '' : ` limit ${limit}`}`,
   );

@@ -1,11 +1,11 @@
 import type { Query, Select } from '../../../dialect/ast.ts';
-import { selectOf } from '../../../dialect/build.ts';
+import { buildSelect } from '../../../dialect/ast_builders.ts';
 import { parseQuery } from '../../../dialect/parser/parse.ts';
 import { emptyDraft, type Draft } from '../draft.ts';
 import { unclear } from '../unclear.ts';
 import { conjunction } from './conjunction.ts';
 import { filterCondition } from './filters.ts';
-import { subjects, type Subject } from './subject.ts';
+import { queryTables, type QueryTable } from './query_table.ts';
 import { periodCondition } from './times.ts';
 
 /** Whether a draft only says which rows: `only the last 7 days`, `limit to 10`. */
@@ -14,20 +14,20 @@ export const isRefinement = ({ filters, period, limit, ...rest }: Draft): boolea
   JSON.stringify({ ...rest, filters: [], period: null, limit: null }, Object.keys(emptyDraft).sort()) ===
     JSON.stringify(emptyDraft, Object.keys(emptyDraft).sort());
 
-/** A query with fewer rows. @throws QueryInvalid `unclear` for one that is no plain SELECT of one table */
+/** A query with fewer rows. @throws QueryError `unclear` for one that is no plain SELECT of one table */
 export function refinedQuery(current: string, { filters, period, limit }: Draft): Select {
   const query = parsed(current);
-  const subject = query?.kind === 'select' ? subjectOfTable(query) : undefined;
-  if (query?.kind !== 'select' || subject === undefined)
+  const table = query?.kind === 'select' ? queryTableFrom(query) : undefined;
+  if (query?.kind !== 'select' || table === undefined)
     throw unclear('The current query cannot be changed by this prompt; say all that the new one is to do.');
   return {
     ...query,
     where: conjunction([
       query.where,
-      period && periodCondition(period, subject.time),
-      ...filters.map((filter) => filterCondition(filter, subject)),
+      period && periodCondition(period, table.time),
+      ...filters.map((filter) => filterCondition(filter, table)),
     ]),
-    limit: limit === null ? query.limit : selectOf(`select 1 from events limit ${limit}`).limit,
+    limit: limit === null ? query.limit : buildSelect(`select 1 from events limit ${limit}`).limit,
   };
 }
 
@@ -40,7 +40,7 @@ function parsed(current: string): Query | undefined {
   }
 }
 
-const subjectOfTable = ({ from }: Select): Subject | undefined =>
+const queryTableFrom = ({ from }: Select): QueryTable | undefined =>
   from?.kind === 'table'
-    ? subjects.find(({ table }) => from.path.length === 1 && from.path[0]?.text === table)
+    ? queryTables.find(({ name: table }) => from.path.length === 1 && from.path[0]?.text === table)
     : undefined;

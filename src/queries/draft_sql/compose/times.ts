@@ -1,14 +1,14 @@
 import type { Expression } from '../../../dialect/ast.ts';
-import { expressionOf, joined } from '../../../dialect/build.ts';
+import { buildExpression, combineConditions } from '../../../dialect/ast_builders.ts';
 import type { Bucket, Period, Unit } from '../draft.ts';
 
 const capitalised = (unit: Unit): string => `${unit.slice(0, 1).toUpperCase()}${unit.slice(1)}`;
 
 /** What rows are put together by, and its name. */
 export function bucketOf(bucket: Bucket, time: Expression): Expression {
-  if (bucket === 'hour_of_day') return expressionOf('toHour({time})', { time });
-  if (bucket === 'day_of_week') return expressionOf('toDayOfWeek({time})', { time });
-  return expressionOf(`toStartOf${capitalised(bucket)}({time})`, { time });
+  if (bucket === 'hour_of_day') return buildExpression('toHour({time})', { time });
+  if (bucket === 'day_of_week') return buildExpression('toDayOfWeek({time})', { time });
+  return buildExpression(`toStartOf${capitalised(bucket)}({time})`, { time });
 }
 
 /** Whether a time lies in a period; null for all of them. */
@@ -18,18 +18,22 @@ export function periodCondition(period: Period, time: Expression): Expression | 
       return null;
     case 'last': {
       const unit = period.unit.toUpperCase();
-      return expressionOf(`{time} >= now() - INTERVAL ${period.count} ${unit}`, { time });
+      return buildExpression(`{time} >= now() - INTERVAL ${period.count} ${unit}`, { time });
     }
     case 'calendar': {
-      const from = expressionOf(`{time} >= ${startOf(period.unit, period.ago)}`, { time });
+      const from = buildExpression(`{time} >= ${startOf(period.unit, period.ago)}`, { time });
       const before =
-        period.ago === 0 ? null : expressionOf(`{time} < ${startOf(period.unit, period.ago - 1)}`, { time });
-      return joined('and', [from, before]);
+        period.ago === 0
+          ? null
+          : buildExpression(`{time} < ${startOf(period.unit, period.ago - 1)}`, { time });
+      return combineConditions('and', [from, before]);
     }
     case 'days': {
       const bound = (sign: string, day: string | null): Expression | null =>
-        day === null ? null : expressionOf(`{time} ${sign} toDateTime({day})`, { time, day: { value: day } });
-      return joined('and', [bound('>=', period.from), bound('<', period.before)]);
+        day === null
+          ? null
+          : buildExpression(`{time} ${sign} toDateTime({day})`, { time, day: { value: day } });
+      return combineConditions('and', [bound('>=', period.from), bound('<', period.before)]);
     }
   }
 }

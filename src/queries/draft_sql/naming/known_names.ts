@@ -51,6 +51,6 @@ const byStems = <Meaning>(names: Readonly<Record<string, Meaning>>): ReadonlyMap
   );
 
 /** By the keys of what people say. */
-export const knownEvents = byStems(eventNames);
+export const eventAliases = byStems(eventNames);
 /** The same. */
-export const knownProperties = byStems(propertyKeys);
+export const propertyAliases = byStems(propertyKeys);

@@ -3,8 +3,13 @@ import type { KnownProperty } from './vocabulary.ts';
 /** What a word or some words of a prompt stand for. */
 export type Mention =
   | { readonly kind: 'event'; readonly said: string; readonly name: string }
-  | { readonly kind: 'property'; readonly said: string; readonly property: MeantProperty }
-  | { readonly kind: 'value'; readonly said: string; readonly text: string; readonly property: MeantProperty }
+  | { readonly kind: 'property'; readonly said: string; readonly property: PropertyReference }
+  | {
+      readonly kind: 'value';
+      readonly said: string;
+      readonly text: string;
+      readonly property: PropertyReference;
+    }
   | { readonly kind: 'number'; readonly said: string }
   | { readonly kind: 'date'; readonly said: string }
   /** In quotes, or a word that means nothing else. */
@@ -17,7 +22,7 @@ export type Mention =
     };
 
 /** A property, whose it can be, and whether it is a number. */
-export type MeantProperty = Pick<KnownProperty, 'key' | 'owners' | 'isNumber'>;
+export type PropertyReference = Pick<KnownProperty, 'key' | 'owners' | 'isNumber'>;
 
 /** A word that belongs to the rules themselves, in lower case. */
 export interface GrammarWord {

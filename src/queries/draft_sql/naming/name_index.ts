@@ -1,4 +1,4 @@
-import { knownEvents, knownProperties } from './known_names.ts';
+import { eventAliases, propertyAliases } from './known_names.ts';
 import type { Mention } from './mentions.ts';
 import type { KnownProperty, Vocabulary } from './vocabulary.ts';
 import { keysOf, stemsOf } from './words.ts';
@@ -39,7 +39,7 @@ export function createNameIndex({ events, properties, values }: Vocabulary): Nam
   const eventOf = (said: string, keys: readonly string[]): string | undefined =>
     exactEvents.has(said)
       ? said
-      : (firstOf(keys, eventsByKey) ?? firstOf(keys, knownEvents) ?? reordered(said));
+      : (firstOf(keys, eventsByKey) ?? firstOf(keys, eventAliases) ?? reordered(said));
   /** `completed orders` is `order_completed`. */
   const reordered = (said: string): string | undefined => {
     const stems = [...stemsOf(said)].sort().join(' ');
@@ -50,7 +50,7 @@ export function createNameIndex({ events, properties, values }: Vocabulary): Nam
   const propertyOf = (said: string, keys: readonly string[]): KnownProperty | undefined => {
     const own = propertiesByName.get(said) ?? firstOf(keys, propertiesByKey);
     if (own) return own;
-    const known = firstOf(keys, knownProperties) ?? [];
+    const known = firstOf(keys, propertyAliases) ?? [];
     return known.flatMap((name) => propertiesByName.get(name) ?? [])[0];
   };
 
@@ -60,8 +60,8 @@ export function createNameIndex({ events, properties, values }: Vocabulary): Nam
       if (keys.length === 0) return undefined;
       const name = eventOf(said, keys);
       if (name !== undefined) return event(said, name);
-      const found = propertyOf(said, keys);
-      if (found) return property(said, found);
+      const captures = propertyOf(said, keys);
+      if (captures) return property(said, captures);
       const value = valuesByText.get(said.toLowerCase());
       return (
         value && {

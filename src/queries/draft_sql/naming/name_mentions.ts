@@ -4,7 +4,7 @@ import type { NameIndex } from './name_index.ts';
 import type { Word } from './words.ts';
 
 /** The most words that a name has. */
-const longestName = 5;
+const maxNameLength = 5;
 
 /** A prompt's words as names, values and words of the rules. */
 export function nameMentions(words: readonly Word[], index: NameIndex): readonly (Mention | GrammarWord)[] {
@@ -19,22 +19,22 @@ export function nameMentions(words: readonly Word[], index: NameIndex): readonly
   );
 }
 
-interface Found {
+interface Captures {
   readonly mention: Mention | GrammarWord;
   readonly length: number;
 }
 
 /** The name of as many words as possible from here on, else the one word as it is. */
-function longestMention(words: readonly Word[], at: number, index: NameIndex): Found {
+function longestMention(words: readonly Word[], at: number, index: NameIndex): Captures {
   const first = words[at];
   if (first === undefined) throw new Error('No word is left.');
-  for (let length = first.kind === 'quoted' ? 1 : longestName; length > 0; length--) {
+  for (let length = first.kind === 'quoted' ? 1 : maxNameLength; length > 0; length--) {
     const several = words.slice(at, at + length);
     if (several.length < length || !canBeName(several)) continue;
     const mention = index.exact(several.map(({ text }) => text).join(' '));
     if (mention) return { mention, length };
   }
-  return { mention: plainMention(first), length: 1 };
+  return { mention: mentionOfWord(first), length: 1 };
 }
 
 /** Words of the rules are names together with others only: `load time`, not `time`. */
@@ -49,7 +49,7 @@ function canBeName(words: readonly Word[]): boolean {
 
 const isGrammar = ({ kind, text }: Word): boolean => kind === 'word' && isGrammarWord(text.toLowerCase());
 
-function plainMention(word: Word): Mention | GrammarWord {
+function mentionOfWord(word: Word): Mention | GrammarWord {
   const { kind, text } = word;
   if (kind === 'number' || kind === 'date') return { kind, said: text };
   if (kind === 'sign' || isGrammar(word)) return { kind: 'grammar', word: text.toLowerCase() };

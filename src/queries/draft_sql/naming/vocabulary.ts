@@ -28,22 +28,22 @@ export interface Vocabulary {
 }
 
 /** So many of the newest events tell which names there are; all of a project would take too long. */
-const newestEvents = 20_000;
+const maxSampledEvents = 20_000;
 /** So many of them of each name tell properties, so that rare events are heard as well. */
 const sampledOfEach = 20;
 const sampledRows = 600;
-const mostNames = 1_000;
+const maxNames = 1_000;
 /** Values that are longer are texts rather than names. */
-const longestValue = 60;
-const mostValues = 2_000;
+const maxValueLength = 60;
+const maxValues = 2_000;
 
 const eventNames = `select event, count() as seen
-  from (select event from events order by inserted_at desc limit ${newestEvents})
-  group by event order by seen desc, event limit ${mostNames}`;
+  from (select event from events order by inserted_at desc limit ${maxSampledEvents})
+  group by event order by seen desc, event limit ${maxNames}`;
 
 const newest: Readonly<Record<PropertyOwner, string>> = {
   event: `(select properties from (
-    select event, properties from events order by inserted_at desc limit ${newestEvents})
+    select event, properties from events order by inserted_at desc limit ${maxSampledEvents})
     limit ${sampledOfEach} by event limit ${sampledRows})`,
   person: `(select properties from persons limit ${sampledRows})`,
 };
@@ -51,14 +51,14 @@ const newest: Readonly<Record<PropertyOwner, string>> = {
 const keysOf = (owner: PropertyOwner): string =>
   `select pair.1 as key, count() as seen, countIf(match(pair.2, '^-?[0-9]')) as numbers
    from (select arrayJoin(JSONExtractKeysAndValuesRaw(properties)) as pair from ${newest[owner]})
-   group by key order by seen desc, key limit ${mostNames}`;
+   group by key order by seen desc, key limit ${maxNames}`;
 
 /** JSON texts of values: to read them here costs less than in the query. */
 const valuesOf = (owner: PropertyOwner): string =>
   `select pair.1 as key, pair.2 as json, count() as seen
    from (select arrayJoin(JSONExtractKeysAndValuesRaw(properties)) as pair from ${newest[owner]})
-   where startsWith(json, '"') and length(json) <= ${longestValue}
-   group by key, json order by seen desc, key, json limit ${mostValues}`;
+   where startsWith(json, '"') and length(json) <= ${maxValueLength}
+   group by key, json order by seen desc, key, json limit ${maxValues}`;
 
 type Counted = readonly [name: string, seen: number];
 type CountedKey = readonly [...counted: Counted, numbers: number];
@@ -66,7 +66,8 @@ type CountedKey = readonly [...counted: Counted, numbers: number];
 /** Reads which names a project's newest rows have. */
 export async function readVocabulary(reader: DialectReader): Promise<Vocabulary> {
   const rowsOf = async <Row>(query: string): Promise<readonly Row[]> =>
-    (await reader.read(query, { rows: { fallback: mostValues, most: mostValues } })).rows as readonly Row[];
+    (await reader.read(query, { rows: { defaultLimit: maxValues, maxRows: maxValues } }))
+      .rows as readonly Row[];
   const events = await rowsOf<Counted>(eventNames);
   const keys: (readonly [PropertyOwner, readonly CountedKey[]])[] = [];
   const values: (KnownValue & { readonly seen: number })[] = [];

@@ -7,7 +7,7 @@ export interface Word {
   readonly kind: 'word' | 'quoted' | 'number' | 'date' | 'sign';
 }
 
-const pieces = [
+const chunks = [
   String.raw`["“](?<quoted>[^"”]+)["”]`,
   String.raw`(?<![\p{L}\p{N}])['‘](?<single>[^'’]+)['’](?![\p{L}\p{N}])`,
   '`(?<ticks>[^`]+)`',
@@ -16,7 +16,7 @@ const pieces = [
   String.raw`(?<sign>->|→|>=|<=|!=|=|>|<)`,
   String.raw`(?<word>[$/\p{L}\p{N}_](?:[\p{L}\p{N}_$@/'’]|[.:+-](?=[\p{L}\p{N}_$]))*)`,
 ];
-const piece = new RegExp(pieces.join('|'), 'gu');
+const chunk = new RegExp(chunks.join('|'), 'gu');
 
 const numberWords = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
 
@@ -26,7 +26,7 @@ const isDay = (text: string): boolean => DateTime.fromISO(text, { zone: 'utc' })
 /** The words of a prompt. Punctuation is left out, `isn't` is two words, `person's` is `person`. */
 export function wordsOf(prompt: string): readonly Word[] {
   const text = prompt.replaceAll(/n['’]t(?![\p{L}\p{N}])/gu, ' not');
-  return [...text.matchAll(piece)].map(({ groups = {} }): Word => {
+  return [...text.matchAll(chunk)].map(({ groups = {} }): Word => {
     const quoted = groups.quoted ?? groups.single ?? groups.ticks;
     if (quoted !== undefined) return { text: quoted.trim(), kind: 'quoted' };
     if (groups.date !== undefined) return { text: groups.date, kind: isDay(groups.date) ? 'date' : 'word' };

@@ -14,8 +14,8 @@ export const bucketRules: readonly Rule[] = [
     '(?:weekly active users|wau)': { bucket: 'week', people: true },
     '(?:monthly active users|mau)': { bucket: 'month', people: true },
   }),
-  rule(`${of} {unit}`, (found) => ({ bucket: found.unit() })),
-  rule('{unit} by \\w+', (found) => ({ bucket: found.unit() })),
+  rule(`${of} {unit}`, (captures) => ({ bucket: captures.unit() })),
+  rule('{unit} by \\w+', (captures) => ({ bucket: captures.unit() })),
   ...rules({
     hourly: { bucket: 'hour' },
     daily: { bucket: 'day' },

@@ -29,28 +29,31 @@ const secondsOf: Readonly<Record<string, number>> = { minute: 60, hour: 3_600, d
 
 /** Conditions on properties that are said with an operator. */
 export const filterRules: readonly Rule[] = [
-  rule(`${where}{property} (?:${is} )?between {low:number} and {high:number}`, (found) => ({
+  rule(`${where}{property} (?:${is} )?between {low:number} and {high:number}`, (captures) => ({
     filters: [
-      { property: found.property(), operator: 'at_least', values: [found.text('low')] },
-      { property: found.property(), operator: 'at_most', values: [found.text('high')] },
+      { property: captures.property(), operator: 'at_least', values: [captures.text('low')] },
+      { property: captures.property(), operator: 'at_most', values: [captures.text('high')] },
     ],
   })),
   rule(
     `${where}{property} (?:(?:${is} )?(?:not set|missing|unknown|empty|null|unset)|(?:does|do|did) not exist)`,
-    (found) => ({ filters: [{ property: found.property(), operator: 'unset', values: [] }] }),
+    (captures) => ({ filters: [{ property: captures.property(), operator: 'unset', values: [] }] }),
   ),
-  rule(`(?:with|and|have|has|having) no {property}|without(?: an?| any)? {bare:property}`, (found) => ({
+  rule(`(?:with|and|have|has|having) no {property}|without(?: an?| any)? {bare:property}`, (captures) => ({
     filters: [
       {
-        property: found.property(found.word('property') === '' ? 'bare' : 'property'),
+        property: captures.property(captures.word('property') === '' ? 'bare' : 'property'),
         operator: 'unset',
         values: [],
       },
     ],
   })),
-  rule(`${where}{property} (?:(?:${is} )?(?:set|known|not null|not empty|not missing)|exists?)`, (found) => ({
-    filters: [{ property: found.property(), operator: 'set', values: [] }],
-  })),
+  rule(
+    `${where}{property} (?:(?:${is} )?(?:set|known|not null|not empty|not missing)|exists?)`,
+    (captures) => ({
+      filters: [{ property: captures.property(), operator: 'set', values: [] }],
+    }),
+  ),
   ...operators.flatMap(([words, operator]) => {
     const value = ofNumbers.has(operator) ? '{any:number}' : words === is ? '{any}' : '{any:anything}';
     return [
@@ -59,36 +62,40 @@ export const filterRules: readonly Rule[] = [
         : [
             rule(
               `${where}{property} ${words} (?:either )?${article}${value} or ${article}{other:any}`,
-              (found) => ({
+              (captures) => ({
                 filters: [
-                  { property: found.property(), operator, values: [found.text(), found.text('other')] },
+                  {
+                    property: captures.property(),
+                    operator,
+                    values: [captures.text(), captures.text('other')],
+                  },
                 ],
               }),
             ),
           ]),
-      rule(`${where}{property} ${words} ${article}${value}`, (found) => ({
-        filters: [{ property: found.property(), operator, values: [found.text()] }],
+      rule(`${where}{property} ${words} ${article}${value}`, (captures) => ({
+        filters: [{ property: captures.property(), operator, values: [captures.text()] }],
       })),
     ];
   }),
-  rule('(?:with|where|whose|for|on|from|in|having|and) (?:the )?{property} {text}', (found) => ({
-    filters: [{ property: found.property(), operator: 'equals', values: [found.text('text')] }],
+  rule('(?:with|where|whose|for|on|from|in|having|and) (?:the )?{property} {text}', (captures) => ({
+    filters: [{ property: captures.property(), operator: 'equals', values: [captures.text('text')] }],
   })),
-  rule('(?:with|where|whose|for|on|from|in|having|and) (?:the )?{property} {value}', (found) => ({
-    filters: [{ property: found.property(), operator: 'equals', values: [found.value().text] }],
+  rule('(?:with|where|whose|for|on|from|in|having|and) (?:the )?{property} {value}', (captures) => ({
+    filters: [{ property: captures.property(), operator: 'equals', values: [captures.value().text] }],
   })),
-  rule('(?:sessions )?(?:(?<more>longer|more)|shorter|less) than {number} {unit}', (found) => ({
-    subject: 'sessions',
+  rule('(?:sessions )?(?:(?<more>longer|more)|shorter|less) than {number} {unit}', (captures) => ({
+    table: 'sessions',
     filters: [
       {
         property: { key: '$session_duration', owners: [], isNumber: true },
-        operator: found.word('more') === '' ? 'less' : 'greater',
-        values: [String(found.number() * (secondsOf[found.unit()] ?? 1))],
+        operator: captures.word('more') === '' ? 'less' : 'greater',
+        values: [String(captures.number() * (secondsOf[captures.unit()] ?? 1))],
       },
     ],
   })),
-  rule('(?:with|who have|that have|having) (?:an? |the )?{property}', (found) => ({
-    filters: [{ property: found.property(), operator: 'set', values: [] }],
+  rule('(?:with|who have|that have|having) (?:an? |the )?{property}', (captures) => ({
+    filters: [{ property: captures.property(), operator: 'set', values: [] }],
   })),
 ];
 
@@ -96,15 +103,15 @@ const from = '(?:(?:in|on|from|with|using|via|for|of|by|through|at|who are|that 
 
 /** Values that a property often has, without the property's name: `in Germany`, `Chrome users`. */
 export const bareValueRules: readonly Rule[] = [
-  rule(`(?:(?:but )?(?:not|except|excluding|without|other than)) ${from}{value}`, (found) => ({
-    filters: [{ property: found.value().property, operator: 'differs', values: [found.value().text] }],
+  rule(`(?:(?:but )?(?:not|except|excluding|without|other than)) ${from}{value}`, (captures) => ({
+    filters: [{ property: captures.value().property, operator: 'differs', values: [captures.value().text] }],
   })),
-  rule(`${from}{value} (?:and|or) ${from}{other:value}`, (found) => {
-    const [one, other] = [found.value(), found.value('other')];
+  rule(`${from}{value} (?:and|or) ${from}{other:value}`, (captures) => {
+    const [one, other] = [captures.value(), captures.value('other')];
     if (one.property.key !== other.property.key) return null;
     return { filters: [{ property: one.property, operator: 'equals', values: [one.text, other.text] }] };
   }),
-  rule(`${from}{value}`, (found) => ({
-    filters: [{ property: found.value().property, operator: 'equals', values: [found.value().text] }],
+  rule(`${from}{value}`, (captures) => ({
+    filters: [{ property: captures.value().property, operator: 'equals', values: [captures.value().text] }],
   })),
 ];

@@ -26,10 +26,10 @@ const ofSessions: Readonly<Record<string, SessionMeasure>> = {
 export const measureRules: readonly Rule[] = [
   ...Object.entries(ofSessions).flatMap(([words, kind]) =>
     rules({
-      [`${words} session (?:duration|length|time)`]: { measures: [{ kind }], subject: 'sessions' },
+      [`${words} session (?:duration|length|time)`]: { measures: [{ kind }], table: 'sessions' },
       [`${words} (?:duration|length|time) of (?:a |the )?sessions?`]: {
         measures: [{ kind }],
-        subject: 'sessions',
+        table: 'sessions',
       },
     }),
   ),
@@ -39,38 +39,38 @@ export const measureRules: readonly Rule[] = [
   ...rules({
     'how long (?:are|is|do|does|was|were) (?:a |an |the )?(?:average )?sessions?(?: last)?(?: on average)?': {
       measures: [{ kind: 'session_duration' }],
-      subject: 'sessions',
+      table: 'sessions',
     },
     'how often(?: did| do| does)?(?: {people})?': { measures: [{ kind: 'count' }] },
   }),
   ...rules({
     '(?:session )?(?:duration|length)(?: of sessions)?': {
       measures: [{ kind: 'session_duration' }],
-      subject: 'sessions',
+      table: 'sessions',
     },
-    'bounce rate': { measures: [{ kind: 'bounce_rate' }], subject: 'sessions' },
+    'bounce rate': { measures: [{ kind: 'bounce_rate' }], table: 'sessions' },
   }),
-  rule(`(?:average |avg |mean )?(?:number of |count of )?(?:events|{event}) ${perPerson}`, (found) => ({
+  rule(`(?:average |avg |mean )?(?:number of |count of )?(?:events|{event}) ${perPerson}`, (captures) => ({
     measures: [{ kind: 'per_user' }],
-    events: found.word('event') === '' ? [] : [found.event()],
+    events: captures.word('event') === '' ? [] : [captures.event()],
   })),
   rule(
     `(?:average |avg |mean )?(?:number of |count of )?(?:events|{event}) (?:per|for each|each|in each) session`,
-    (found) => ({
+    (captures) => ({
       measures: [{ kind: 'per_session' }],
-      events: found.word('event') === '' ? [] : [found.event()],
+      events: captures.word('event') === '' ? [] : [captures.event()],
     }),
   ),
   ...Object.entries(statistics).flatMap(([words, kind]) => [
-    rule(`${words}(?: value)?(?: of)?(?: the)? {event}(?: 's)? {property}`, (found) => ({
-      measures: [{ kind, property: found.property() }],
-      events: [found.event()],
+    rule(`${words}(?: value)?(?: of)?(?: the)? {event}(?: 's)? {property}`, (captures) => ({
+      measures: [{ kind, property: captures.property() }],
+      events: [captures.event()],
     })),
     rule(
       `${words}(?: value| values)?(?: of| for)?(?: the)? {property}(?: (?:of|per|for|in|on|from|by) ${one}{event})?`,
-      (found) => ({
-        measures: [{ kind, property: found.property() }],
-        events: found.word('event') === '' ? [] : [found.event()],
+      (captures) => ({
+        measures: [{ kind, property: captures.property() }],
+        events: captures.word('event') === '' ? [] : [captures.event()],
       }),
     ),
   ]),

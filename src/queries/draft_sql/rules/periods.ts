@@ -34,25 +34,25 @@ const isYear = (number: number): boolean => Number.isInteger(number) && number >
 const comparisonRules: readonly Rule[] = [
   rule(
     `{in}(?:between )?(?:this|current) {unit} ${versus} (?:the )?(?:last|previous)(?: \\w+)?`,
-    (found) => ({
-      compared: [calendar(found.unit(), 0), calendar(found.unit(), 1)],
+    (captures) => ({
+      compared: [calendar(captures.unit(), 0), calendar(captures.unit(), 1)],
     }),
   ),
   rule(
     `{in}(?:between )?(?:the )?(?:last|previous) {unit} ${versus} (?:this|current)(?: \\w+)?`,
-    (found) => ({
-      compared: [calendar(found.unit(), 0), calendar(found.unit(), 1)],
+    (captures) => ({
+      compared: [calendar(captures.unit(), 0), calendar(captures.unit(), 1)],
     }),
   ),
-  rule(`{unit} over {same:unit}`, (found) =>
-    found.unit() === found.unit('same')
-      ? { compared: [calendar(found.unit(), 0), calendar(found.unit(), 1)] }
+  rule(`{unit} over {same:unit}`, (captures) =>
+    captures.unit() === captures.unit('same')
+      ? { compared: [calendar(captures.unit(), 0), calendar(captures.unit(), 1)] }
       : null,
   ),
   rule(
     '(?:vs|versus|against|(?:as )?compared? (?:to|with)) (?:the )?(?:last|previous) {unit}',
-    (found, { compared }) =>
-      compared === null ? { compared: [calendar(found.unit(), 0), calendar(found.unit(), 1)] } : null,
+    (captures, { compared }) =>
+      compared === null ? { compared: [calendar(captures.unit(), 0), calendar(captures.unit(), 1)] } : null,
   ),
   ...rules({
     [`{in}(?:between )?(?:today ${versus} yesterday|yesterday ${versus} today)`]: {
@@ -64,36 +64,36 @@ const comparisonRules: readonly Rule[] = [
 /** Times, by the words for them. Told the day that it is now, for months without a year. */
 export const periodRules = (today: string): readonly Rule[] => [
   ...comparisonRules,
-  rule('{in}(?:the )?(?:last|past|previous|recent) {number} {unit}', (found) =>
-    found.number() >= 1 && found.number() < 10_000 && Number.isInteger(found.number())
-      ? { period: { kind: 'last', count: found.number(), unit: found.unit() } }
+  rule('{in}(?:the )?(?:last|past|previous|recent) {number} {unit}', (captures) =>
+    captures.number() >= 1 && captures.number() < 10_000 && Number.isInteger(captures.number())
+      ? { period: { kind: 'last', count: captures.number(), unit: captures.unit() } }
       : null,
   ),
   rule(
     '(?:(?:in|over|for|during|within|from|of) )?(?:the past|past|(?:in|over|during|within) the last) {unit}',
-    (found) => ({
-      period: { kind: 'last', count: 1, unit: found.unit() },
+    (captures) => ({
+      period: { kind: 'last', count: 1, unit: captures.unit() },
     }),
   ),
-  rule('{in}(?:last|previous) {unit}', (found) => ({ period: calendar(found.unit(), 1) })),
-  rule('{in}(?:this|current) {unit}(?: so far)?', (found) => ({ period: calendar(found.unit(), 0) })),
-  rule('{unit} to date', (found) => ({ period: calendar(found.unit(), 0) })),
-  rule('{in}(?:between |from )?{date} (?:and|to|until|through) {to:date}', (found) => ({
-    period: days(found.text('date'), nextDay(found.text('to'))),
+  rule('{in}(?:last|previous) {unit}', (captures) => ({ period: calendar(captures.unit(), 1) })),
+  rule('{in}(?:this|current) {unit}(?: so far)?', (captures) => ({ period: calendar(captures.unit(), 0) })),
+  rule('{unit} to date', (captures) => ({ period: calendar(captures.unit(), 0) })),
+  rule('{in}(?:between |from )?{date} (?:and|to|until|through) {to:date}', (captures) => ({
+    period: days(captures.text('date'), nextDay(captures.text('to'))),
   })),
-  rule('(?:since|from|starting|after) {date}', (found) => ({ period: days(found.text('date'), null) })),
-  rule('(?:before|until) {date}', (found) => ({ period: days(null, found.text('date')) })),
-  rule('(?:(?:on|in|for|at) )?{date}', (found) => ({
-    period: days(found.text('date'), nextDay(found.text('date'))),
+  rule('(?:since|from|starting|after) {date}', (captures) => ({ period: days(captures.text('date'), null) })),
+  rule('(?:before|until) {date}', (captures) => ({ period: days(null, captures.text('date')) })),
+  rule('(?:(?:on|in|for|at) )?{date}', (captures) => ({
+    period: days(captures.text('date'), nextDay(captures.text('date'))),
   })),
-  rule(`(?:in|during|for|of) (?<month>${monthNames.join('|')})(?: {number})?`, (found) => {
-    const year = found.word('number') === '' ? null : found.number();
+  rule(`(?:in|during|for|of) (?<month>${monthNames.join('|')})(?: {number})?`, (captures) => {
+    const year = captures.word('number') === '' ? null : captures.number();
     if (year !== null && !isYear(year)) return null;
-    return { period: monthPeriod(found.word('month'), year, today) };
+    return { period: monthPeriod(captures.word('month'), year, today) };
   }),
-  rule('(?:in|during|for|of) {number}', (found) =>
-    isYear(found.number())
-      ? { period: days(`${found.number()}-01-01`, `${found.number() + 1}-01-01`) }
+  rule('(?:in|during|for|of) {number}', (captures) =>
+    isYear(captures.number())
+      ? { period: days(`${captures.number()}-01-01`, `${captures.number() + 1}-01-01`) }
       : null,
   ),
   rule('since yesterday', () => ({ period: { kind: 'calendar', unit: 'day', ago: 1 } })),

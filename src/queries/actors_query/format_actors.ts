@@ -1,0 +1,28 @@
+import type { DialectReader } from '../dialect_reader.ts';
+import type { ActorKind } from './actor_kinds/actor_kind.ts';
+import type { SelectEntry } from './select_entries.ts';
+
+type Row = readonly unknown[];
+
+/** Rows with actors in the place of their ids; the actor's id stands behind the columns. */
+export async function formatActors(
+  reader: DialectReader,
+  kind: ActorKind,
+  entries: readonly SelectEntry[],
+  rows: readonly Row[],
+): Promise<{ readonly results: readonly Row[]; readonly missing_actors_count: number }> {
+  const ids = rows.map((row) => (row[entries.length] ?? null) as string | null);
+  const found = await kind.find(
+    reader,
+    ids.filter((id) => id !== null),
+  );
+  const actors = ids.map((id) => (id === null ? undefined : found.get(id)));
+  const withDistinctIds = entries.findIndex(({ column }) => column === 'event_distinct_ids');
+  const results = rows.map((row, at) => {
+    const distinctIds = withDistinctIds === -1 ? [] : (row[withDistinctIds] as readonly string[]);
+    return entries.map(({ shows: entry }, index) =>
+      entry === null ? row[index] : entry.show(ids[at] ?? null, actors[at], distinctIds),
+    );
+  });
+  return { results, missing_actors_count: actors.filter((actor) => actor === undefined).length };
+}

@@ -1,0 +1,56 @@
+import { z } from 'zod';
+
+/** A message of a conversation with a language model. */
+export interface ChatMessage {
+  readonly role: 'system' | 'user' | 'assistant';
+  readonly content: string;
+}
+
+/** Where a language model is: `url` is the base address of an interface like that of OpenAI, such as `https://host/v1`. */
+export interface ModelEndpoint {
+  readonly url: string;
+  readonly model: string;
+  readonly apiKey: string | undefined;
+  readonly timeoutMs: number;
+}
+
+const completion = z.object({
+  choices: z.array(z.object({ message: z.object({ content: z.string() }) })).min(1),
+});
+/** More is no query of this dialect. */
+const maxResponseBytes = 1024 * 1024;
+
+/** What the model answers. @throws Error when it does not answer in time, or with something else than a text */
+export async function callModel(endpoint: ModelEndpoint, messages: readonly ChatMessage[]): Promise<string> {
+  const { url, model, apiKey, timeoutMs } = endpoint;
+  const response = await fetch(`${url.replace(/\/+$/, '')}/chat/completions`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+    },
+    body: JSON.stringify({ model, messages, temperature: 0 }),
+    // The key must not go anywhere else.
+    redirect: 'error',
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  if (!response.ok) {
+    await response.body?.cancel();
+    throw new Error(`The model's endpoint answered ${response.status}.`);
+  }
+  const answer: unknown = JSON.parse(await readBounded(response));
+  const [choice] = completion.parse(answer).choices;
+  return choice?.message.content ?? '';
+}
+
+async function readBounded(response: Response): Promise<string> {
+  const body: AsyncIterable<Uint8Array> | null = response.body;
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length;
+    if (bytes > maxResponseBytes) throw new Error("The answer of the model's endpoint is too long.");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

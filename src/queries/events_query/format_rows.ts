@@ -1,0 +1,60 @@
+import type { DialectReader } from '../dialect_reader.ts';
+import { displayName } from '../persons/display_name.ts';
+import { eventPersons, type EventActor, type EventPerson } from './event_persons.ts';
+import type { EventEntry } from './select_entries.ts';
+import { formatEvent, starType } from './star.ts';
+
+type Row = readonly unknown[];
+
+/** Rows of the statement as rows of the answer: whole events and persons are one value each. */
+export async function formatRows(
+  reader: DialectReader,
+  entries: readonly EventEntry[],
+  rows: readonly Row[],
+): Promise<readonly Row[]> {
+  const ofPersons = columnRanges(entries).filter(
+    ({ shows }) => shows === 'person' || shows === 'display_name',
+  );
+  const actors = ofPersons.flatMap(({ from }) => rows.map((row) => actorAt(row, from)));
+  const persons = actors.length === 0 ? new Map<string, EventPerson>() : await eventPersons(reader, actors);
+  return rows.map((row) =>
+    columnRanges(entries).map(({ shows, from, to }) => {
+      if (shows === 'value') return row[from];
+      if (shows === 'event') return formatEvent(row.slice(from, to));
+      const [distinct_id] = actorAt(row, from);
+      const person = persons.get(distinct_id);
+      if (shows === 'person') return person ? { ...person, distinct_id } : { distinct_id };
+      const display_name = displayName(person?.properties ?? {}, [distinct_id], distinct_id);
+      return { display_name, id: person?.uuid ?? null };
+    }),
+  );
+}
+
+/** The types of the answer's columns, of those of the statement's. */
+export const columnTypes = (entries: readonly EventEntry[], types: readonly string[]): readonly string[] =>
+  columnRanges(entries).map(({ shows, from, to }) => {
+    switch (shows) {
+      case 'value':
+        return types[from] ?? '';
+      case 'event':
+        return starType(types.slice(from, to));
+      case 'person':
+        return 'JSON';
+      case 'display_name':
+        return 'Tuple(display_name String, id Nullable(UUID))';
+    }
+  });
+
+const actorAt = (row: Row, at: number): EventActor => [row[at] as string, row[at + 1] as string | null];
+
+/** Which columns of the statement an entry has. */
+function columnRanges(
+  entries: readonly EventEntry[],
+): readonly { readonly shows: EventEntry['shows']; readonly from: number; readonly to: number }[] {
+  let at = 0;
+  return entries.map(({ shows, expressions }) => {
+    const from = at;
+    at += expressions.length;
+    return { shows, from, to: at };
+  });
+}

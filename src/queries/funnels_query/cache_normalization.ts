@@ -1,0 +1,23 @@
+import { ignoredFieldNames } from '../ignored_fields.ts';
+import { presentationNames } from './filter_schema.ts';
+import type { FunnelsQuery } from './schema.ts';
+
+/** What of a query decides its answer, in which steps have their names. */
+export function normalizeForCache(query: FunnelsQuery): unknown {
+  const requested = Object.entries(query).filter(
+    ([name]) => !ignoredFieldNames.has(name) && name !== 'dataColorTheme',
+  );
+  const filter = Object.entries(query.funnelsFilter).filter(([name]) => !presentationNames.has(name));
+  return withoutNulls({ ...Object.fromEntries(requested), funnelsFilter: Object.fromEntries(filter) });
+}
+
+/** Without members that say nothing, at any depth. */
+function withoutNulls(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => member !== null && member !== undefined)
+      .map(([name, member]) => [name, withoutNulls(member)]),
+  );
+}

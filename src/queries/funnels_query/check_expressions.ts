@@ -1,0 +1,42 @@
+import type { Expression } from '../../dialect/ast.ts';
+import { buildSelect } from '../../dialect/ast_builders.ts';
+import type { DialectReader } from '../dialect_reader.ts';
+import { checkFilters, checkTestAccounts } from '../filters/check_filters.ts';
+import { QueryError } from '../query_errors.ts';
+import type { QueryProject } from '../query_kind.ts';
+import { breakdownExpression } from '../breakdowns/breakdown_expression.ts';
+import type { FunnelPlan } from './plan.ts';
+import { actorOf } from './read_events.ts';
+
+/**
+ * Compiles the expressions of a query by themselves, so that a refusal names their member and not a statement of
+ * exportd's own. @throws QueryError
+ */
+export function checkExpressions(plan: FunnelPlan, project: QueryProject, reader: DialectReader): void {
+  const { query } = plan;
+  checkFilters(query.properties, 'query__properties', reader);
+  if (query.filterTestAccounts) checkTestAccounts(project, reader);
+  const nodes = [
+    ...query.series.map((node, index) => ({ node, attr: `query__series__${index}` })),
+    ...plan.exclusions,
+  ];
+  for (const { node, attr } of nodes) {
+    checkFilters(node.properties, `${attr}__properties`, reader);
+    checkFilters(node.fixedProperties, `${attr}__fixedProperties`, reader);
+  }
+  const check = (value: Expression, attr: string): void => {
+    // In WHERE, where aggregates cannot stand: a value is of one event.
+    reader.compile(buildSelect('select 1 from events where {value} is not null', { value }), { attr });
+  };
+  if (query.funnelsFilter.funnelAggregateByHogQL !== null)
+    check(actorOf(plan), 'query__funnelsFilter__funnelAggregateByHogQL');
+  for (const breakdown of plan.breakdowns) {
+    if (breakdown.bins !== null)
+      throw new QueryError(
+        'not_supported',
+        'Funnels are not broken down by bins of a histogram: leave the number of bins out, or break down by an expression that rounds.',
+        { attr: breakdown.attr },
+      );
+    check(breakdownExpression(breakdown), breakdown.attr);
+  }
+}

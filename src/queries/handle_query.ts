@@ -1,0 +1,90 @@
+import { toQueryResponse } from './query_response.ts';
+import { isFresh } from './freshness.ts';
+import { jobOf, prepareQuery, type PreparedQuery, type QueryRequest } from './prepared_query.ts';
+import type { QueryService } from './query_service.ts';
+import { refreshModes } from './refresh_modes.ts';
+import { findCached, loadOutput, type QueryResult } from './results.ts';
+import { runForeground } from './run_foreground.ts';
+import { toStatusResponse, type StatusResponse } from './status_response.ts';
+import { startBackground } from './start_background.ts';
+import { findRunningQuery, recordCacheHit } from './statuses.ts';
+
+type QueryResponse = Record<string, unknown>;
+
+/**
+ * Answers a request: from the cache, by running the query, or with the status of a query that was started.
+ * @throws QueryError, QuerySchemaError, QueryIdInUse, BackgroundUnavailable, QueryInterrupted
+ */
+export async function handleQuery(service: QueryService, request: QueryRequest): Promise<QueryResponse> {
+  const prepared = await prepareQuery(service, request);
+  const { cache_key } = prepared;
+  const { otherwise } = refreshModes[request.refresh];
+  const cached = await cachedFor(service, request, prepared);
+  if (cached && isAccepted(request, prepared, cached)) {
+    const response = await respondFromCache(service, request, prepared, cached);
+    if (response) return response;
+  }
+  if (otherwise === 'miss') return { cache_key, query_status: await runningStatus(service, prepared) };
+  if (otherwise === 'run') return runForeground(service, request.client_query_id, prepared);
+  const query_status = toStatusResponse(await startBackground(service, request, prepared));
+  if (request.refresh === 'force_async') return { query_status };
+  return (
+    (cached && (await loadCached(service, prepared, cached, query_status))) ?? { cache_key, query_status }
+  );
+}
+
+async function cachedFor(
+  { pool, settings }: QueryService,
+  { refresh }: QueryRequest,
+  { project, cache_key }: PreparedQuery,
+): Promise<QueryResult | undefined> {
+  if (refreshModes[refresh].accepts === 'nothing') return undefined;
+  return findCached(pool, {
+    team_id: project.team_id,
+    cache_key,
+    maxAgeMs: settings.EXPORTD_QUERY_CACHE_TTL,
+  });
+}
+
+function isAccepted(
+  { refresh }: QueryRequest,
+  { parsed, project, now }: PreparedQuery,
+  { computed_at }: QueryResult,
+): boolean {
+  const { accepts } = refreshModes[refresh];
+  if (accepts === 'anything' || accepts === 'nothing') return accepts === 'anything';
+  return isFresh(computed_at, parsed.freshness(project, now), now, accepts);
+}
+
+/** A cached answer that is good enough; a client that gave an id finds it under that id as well. */
+async function respondFromCache(
+  service: QueryService,
+  { client_query_id: id }: QueryRequest,
+  prepared: PreparedQuery,
+  cached: QueryResult,
+): Promise<QueryResponse | undefined> {
+  const response = await loadCached(service, prepared, cached, await runningStatus(service, prepared));
+  const ttlMs = service.settings.EXPORTD_QUERY_STATUS_TTL;
+  if (response && id !== null)
+    await recordCacheHit(service.pool, { ...jobOf(prepared), id, result_id: cached.id, ttlMs });
+  return response;
+}
+
+/** Undefined when the answer has been deleted meanwhile. */
+async function loadCached(
+  { pool }: QueryService,
+  { project }: PreparedQuery,
+  { id }: QueryResult,
+  query_status: StatusResponse | null,
+): Promise<QueryResponse | undefined> {
+  const found = await loadOutput(pool, project.team_id, id);
+  return found && toQueryResponse(found.output, found, { is_cached: true, query_status });
+}
+
+async function runningStatus(
+  { pool }: QueryService,
+  { project, cache_key }: PreparedQuery,
+): Promise<StatusResponse | null> {
+  const status = await findRunningQuery(pool, project.team_id, cache_key);
+  return status ? toStatusResponse(status) : null;
+}

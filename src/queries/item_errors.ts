@@ -1,0 +1,80 @@
+import type { Expression, GroupBy, Select } from '../dialect/ast.ts';
+import { buildSelect } from '../dialect/ast_builders.ts';
+import type { DialectReader, ReadOptions } from './dialect_reader.ts';
+import { QueryError } from './query_errors.ts';
+
+/** A condition and the member of the request that it is written in. */
+export interface RequestedCondition {
+  readonly condition: Expression;
+  readonly attr: string;
+}
+
+/** A SELECT that was put together of the items of a request's lists, and those items. */
+export interface SelectWithItems {
+  readonly select: Select;
+  /** Of each entry of `select` the columns, and what they are grouped by where rows are. */
+  readonly entries: readonly {
+    readonly columns: readonly Expression[];
+    readonly keys: readonly Expression[];
+  }[];
+  /** About single rows. */
+  readonly conditions: readonly RequestedCondition[];
+  /** About the rows that others are put together in. */
+  readonly groupConditions: readonly RequestedCondition[];
+  /** How many of the items of ORDER BY the request names; they come first. */
+  readonly ordered: number;
+}
+
+/** Runs a SELECT; a refusal of the dialect names the first item that is refused also without those behind it. @throws QueryError */
+export async function readWithItemErrors(
+  reader: DialectReader,
+  items: SelectWithItems,
+  options: ReadOptions,
+): ReturnType<DialectReader['read']> {
+  try {
+    return await reader.read(items.select, options);
+  } catch (error) {
+    if (error instanceof QueryError && error.code === 'dialect_error')
+      for (const { attr, select } of itemStatements(items)) reader.compile(select, { ...options, attr });
+    throw error;
+  }
+}
+
+function itemStatements({
+  select,
+  entries,
+  conditions,
+  groupConditions,
+  ordered,
+}: SelectWithItems): readonly { readonly attr: string; readonly select: Select }[] {
+  const columns: Select = { ...select, where: null, having: null, orderBy: [] };
+  const counted = buildSelect('select count() from events');
+  return [
+    ...entries.map((_entry, index) => {
+      const shown = entries.slice(0, index + 1);
+      return {
+        attr: `query__select__${index}`,
+        select: {
+          ...columns,
+          columns: shown.flatMap((entry) => entry.columns),
+          groupBy: groupedBy(
+            select.groupBy,
+            shown.flatMap((entry) => entry.keys),
+          ),
+        },
+      };
+    }),
+    { attr: 'query__select', select: columns },
+    ...conditions.map(({ attr, condition }) => ({ attr, select: { ...columns, where: condition } })),
+    ...groupConditions.map(({ attr, condition }) => ({ attr, select: { ...counted, having: condition } })),
+    { attr: 'query__where', select: { ...select, orderBy: [] } },
+    ...select.orderBy.slice(0, ordered).map((item, index) => ({
+      attr: `query__orderBy__${index}`,
+      select: { ...columns, orderBy: [item] },
+    })),
+    { attr: 'query__orderBy', select },
+  ];
+}
+
+const groupedBy = (groupBy: GroupBy | null, items: readonly Expression[]): GroupBy | null =>
+  groupBy === null || items.length === 0 ? null : { ...groupBy, items };

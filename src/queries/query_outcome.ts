@@ -1,0 +1,12 @@
+import { QueryCancelled, QueryInterrupted, QueryError, QueryNotStarted } from './query_errors.ts';
+import type { QueryOutcome } from './statuses.ts';
+
+/** How a query ends whose run threw this, without anything that only we should know. */
+export function outcomeOfError(error: unknown): Exclude<QueryOutcome, { status: 'completed' }> {
+  if (error instanceof QueryCancelled) return { status: 'cancelled' };
+  if (error instanceof QueryError)
+    return { status: 'failed', error_code: error.code, error_message: error.message };
+  if (error instanceof QueryInterrupted || error instanceof QueryNotStarted)
+    return { status: 'failed', error_code: 'query_interrupted', error_message: error.message };
+  return { status: 'failed', error_code: 'error', error_message: 'A server error occurred.' };
+}

@@ -1,0 +1,32 @@
+import type { Settings } from '../config/settings.ts';
+import type { Pool } from '../journal/database.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { QueryKinds } from './registry.ts';
+import type { QueryRunnerDependencies } from './run_query.ts';
+import type { RunningQueries } from './running_queries.ts';
+import type { QueryStatus } from './statuses.ts';
+
+/** Runs queries in the background. Both reject when Temporal cannot be reached. */
+export interface BackgroundQueries {
+  start(query: Pick<QueryStatus, 'team_id' | 'id' | 'execution_id'>): Promise<void>;
+  /** Of a query that does not run any more nothing is left to do. */
+  cancel(query: Pick<QueryStatus, 'team_id' | 'id'>): Promise<void>;
+}
+
+/** What the query endpoint works with. */
+export interface QueryService extends QueryRunnerDependencies {
+  readonly pool: Pool;
+  readonly kinds: QueryKinds;
+  readonly running: RunningQueries;
+  readonly background: BackgroundQueries;
+  readonly logger: Logger;
+  readonly settings: QueryRunnerDependencies['settings'] &
+    Pick<
+      Settings,
+      | 'EXPORTD_QUERY_CACHE_TTL'
+      | 'EXPORTD_QUERY_CANCEL_TIMEOUT'
+      | 'EXPORTD_QUERY_POLL_INTERVAL'
+      | 'EXPORTD_QUERY_STATUS_TTL'
+      | 'EXPORTD_QUERY_TIMEOUT'
+    >;
+}

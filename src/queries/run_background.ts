@@ -1,0 +1,72 @@
+import type { Settings } from '../config/settings.ts';
+import type { Pool } from '../journal/database.ts';
+import { isTransient } from '../journal/database_errors.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { readQueryProject } from './project.ts';
+import { outcomeOfError } from './query_outcome.ts';
+import { QueryInterrupted } from './query_errors.ts';
+import type { QueryKinds } from './registry.ts';
+import { storeResult } from './results.ts';
+import { runQuery, type QueryRunnerDependencies } from './run_query.ts';
+import type { RunningQueries } from './running_queries.ts';
+import { finishQuery, claimQuery, type QueryOutcome, type QueryJob } from './statuses.ts';
+
+/** What queries in the background are run with. */
+export interface BackgroundQueryDependencies extends QueryRunnerDependencies {
+  readonly pool: Pool;
+  readonly kinds: QueryKinds;
+  readonly running: RunningQueries;
+  readonly logger: Logger;
+  readonly settings: QueryRunnerDependencies['settings'] &
+    Pick<Settings, 'EXPORTD_QUERY_ASYNC_TIMEOUT' | 'EXPORTD_QUERY_STATUS_TTL'>;
+}
+
+/**
+ * Runs a query that is stored, and stores its answer. May be repeated: one that has ended is left as it is.
+ * @param stopping aborted when whoever runs it must let go; the query is then left for another attempt
+ * @returns how it ended, or null when there was nothing to do.
+ * @throws what another attempt may cure
+ */
+export async function runBackgroundQuery(
+  dependencies: BackgroundQueryDependencies,
+  executionId: string,
+  stopping: AbortSignal,
+): Promise<QueryOutcome['status'] | null> {
+  const { pool, running, logger, settings } = dependencies;
+  const job = await claimQuery(pool, executionId);
+  if (!job) return null;
+  const end = async (outcome: QueryOutcome) => {
+    await finishQuery(pool, executionId, outcome, settings.EXPORTD_QUERY_STATUS_TTL);
+    return outcome.status;
+  };
+  try {
+    const result_id = await running.run(executionId, (query) =>
+      calculate(dependencies, job, {
+        ...query,
+        signal: AbortSignal.any([query.signal, stopping]),
+      }),
+    );
+    return await end({ status: 'completed', result_id });
+  } catch (error) {
+    const outcome = outcomeOfError(error);
+    // Whoever cancels it also stops the workflow that runs it, so that both may be heard at once.
+    if (outcome.status === 'cancelled') return end(outcome);
+    if (stopping.aborted || error instanceof QueryInterrupted || isTransient(error)) throw error;
+    if (outcome.error_code === 'error')
+      logger.error({ err: error, execution_id: executionId }, 'A query in the background failed.');
+    return end(outcome);
+  }
+}
+
+async function calculate(
+  dependencies: BackgroundQueryDependencies,
+  { team_id, kind, query, variables, cache_key }: QueryJob,
+  running: Parameters<typeof runQuery>[2],
+): Promise<string> {
+  const { pool, kinds, settings } = dependencies;
+  const { project, now } = await readQueryProject(pool, team_id);
+  const parsed = kinds.parse({ ...(query as Record<string, unknown>), kind });
+  const timeoutMs = settings.EXPORTD_QUERY_ASYNC_TIMEOUT;
+  const { json } = await runQuery(dependencies, { parsed, variables, project, now, timeoutMs }, running);
+  return (await storeResult(pool, { team_id, cache_key, json })).id;
+}

@@ -1,0 +1,74 @@
+import { queryWorkflowId } from '../contract/workflow_ids.ts';
+import type { Pool } from '../journal/database.ts';
+import { toQueryResponse } from './query_response.ts';
+import { loadOutput } from './results.ts';
+import { hasEnded, type QueryStatus } from './statuses.ts';
+
+/** The status of a query as the interface shows it. */
+export interface StatusResponse {
+  readonly id: string;
+  readonly query_async: boolean;
+  readonly team_id: number;
+  readonly insight_id: null;
+  readonly dashboard_id: null;
+  readonly labels: null;
+  readonly complete: boolean;
+  readonly error: boolean;
+  readonly error_message: string | null;
+  readonly results: Record<string, unknown> | null;
+  readonly start_time: string;
+  readonly pickup_time: string | null;
+  readonly end_time: string | null;
+  readonly expiration_time: string | null;
+  /** Workflow id of a query in the background. */
+  readonly task_id: string | null;
+  readonly query_progress: {
+    readonly bytes_read: number;
+    readonly rows_read: number;
+    readonly estimated_rows_total: number | null;
+    readonly time_elapsed: number;
+    readonly active_cpu_time: number | null;
+  } | null;
+}
+
+/** A status, without the rows of its answer. */
+export function toStatusResponse(status: QueryStatus): StatusResponse {
+  const { progress, time_elapsed } = status;
+  return {
+    id: status.id,
+    query_async: status.query_async,
+    team_id: status.team_id,
+    insight_id: null,
+    dashboard_id: null,
+    labels: null,
+    complete: hasEnded(status),
+    error: status.status === 'failed' || status.status === 'cancelled',
+    error_message: status.error_message,
+    results: null,
+    start_time: status.start_time,
+    pickup_time: status.pickup_time,
+    end_time: status.end_time,
+    expiration_time: status.expiration_time,
+    task_id: status.query_async ? queryWorkflowId(status) : null,
+    query_progress:
+      status.status === 'running'
+        ? {
+            bytes_read: progress?.bytes_read ?? 0,
+            rows_read: progress?.rows_read ?? 0,
+            estimated_rows_total: progress?.estimated_rows_total ?? null,
+            time_elapsed: time_elapsed ?? 0,
+            active_cpu_time: null,
+          }
+        : null,
+  };
+}
+
+/** The same with the whole answer of a query that is complete. */
+export async function statusWithResults(pool: Pool, status: QueryStatus): Promise<StatusResponse> {
+  const found =
+    status.result_id === null ? undefined : await loadOutput(pool, status.team_id, status.result_id);
+  const results = found
+    ? toQueryResponse(found.output, found, { is_cached: false, query_status: null })
+    : null;
+  return { ...toStatusResponse(status), results };
+}

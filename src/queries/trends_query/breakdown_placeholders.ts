@@ -1,0 +1,13 @@
+/** Stands for events without a value. */
+export const nullValue = '$$_posthog_breakdown_null_$$';
+/** Stands for all values that have no line of their own. */
+export const otherValue = '$$_posthog_breakdown_other_$$';
+
+const placeholderLabels: ReadonlyMap<string, string> = new Map([
+  [nullValue, 'None (i.e. no value)'],
+  [otherValue, 'Other (i.e. all remaining values)'],
+]);
+
+/** A value as people read it. */
+export const breakdownLabel = (values: readonly string[]): string =>
+  values.map((value) => placeholderLabels.get(value) ?? value).join('::');

@@ -1,0 +1,39 @@
+import { presentationNames } from './presentation.ts';
+import { displayFormOf, type TrendsQuery } from './schema.ts';
+
+/** Members that are null or empty objects mean the same as none. */
+function withoutEmpty(value: object): Record<string, unknown> | undefined {
+  const fields = Object.entries<unknown>({ ...value }).filter(
+    ([, member]) =>
+      member !== null &&
+      member !== undefined &&
+      !(typeof member === 'object' && Object.keys(member).length === 0),
+  );
+  return fields.length === 0 ? undefined : Object.fromEntries(fields);
+}
+
+/**
+ * What of a query decides its answer. Displays that show the same numbers are one; where a map shows them, more values
+ * have a line of their own.
+ */
+export function normalizeForCache(query: TrendsQuery): Record<string, unknown> {
+  const { series, breakdownFilter, compareFilter, trendsFilter, dateRange } = query;
+  const { display, ...filter } = trendsFilter ?? {};
+  const form = displayFormOf(display);
+  const kept = Object.fromEntries(Object.entries(filter).filter(([name]) => !presentationNames.has(name)));
+  return {
+    series: series.map((one) => withoutEmpty({ ...one, custom_name: null, response: null, version: null })),
+    interval: query.interval,
+    dateRange: withoutEmpty(dateRange ?? {}),
+    properties: query.properties,
+    filterTestAccounts: query.filterTestAccounts,
+    samplingFactor: query.samplingFactor,
+    breakdownFilter: withoutEmpty(breakdownFilter ?? {}),
+    compareFilter: withoutEmpty(compareFilter ?? {}),
+    trendsFilter: withoutEmpty({
+      ...kept,
+      display: form === 'timeSeries' ? null : form,
+      isMap: display === 'WorldMap' ? true : null,
+    }),
+  };
+}

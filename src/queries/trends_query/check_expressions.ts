@@ -1,0 +1,47 @@
+import type { Expression } from '../../dialect/ast.ts';
+import { buildTable } from '../../dialect/ast_builders.ts';
+import type { DialectReader } from '../dialect_reader.ts';
+import { checkFilters, checkTestAccounts } from '../filters/check_filters.ts';
+import { QueryError } from '../query_errors.ts';
+import type { QueryProject } from '../query_kind.ts';
+import { breakdownExpression } from '../breakdowns/breakdown_expression.ts';
+import { breakdownsOf } from '../breakdowns/schema.ts';
+import { measureOf } from './measures.ts';
+import type { TrendsQuery } from './schema.ts';
+import { buildNamedSelect } from './selects.ts';
+
+/**
+ * Compiles the expressions of a query by themselves, so that a refusal names their member and not a statement of
+ * exportd's own. @throws QueryError
+ */
+export function checkExpressions(query: TrendsQuery, project: QueryProject, reader: DialectReader): void {
+  checkFilters(query.properties, 'query__properties', reader);
+  if (query.filterTestAccounts) checkTestAccounts(project, reader);
+  const kindOf = (expression: Expression, attr: string): string | undefined => {
+    const alone = buildNamedSelect({ value: expression }, { from: buildTable('events') });
+    return reader.compile(alone, { attr }).columns[0]?.type.kind;
+  };
+  for (const breakdown of breakdownsOf(query.breakdownFilter))
+    kindOf(breakdownExpression(breakdown), breakdown.attr);
+  for (const [index, series] of query.series.entries()) {
+    if (series.kind !== 'EventsNode') continue;
+    const attr = `query__series__${index}`;
+    checkFilters(series.properties, `${attr}__properties`, reader);
+    checkFilters(series.fixedProperties, `${attr}__fixedProperties`, reader);
+    const measure = measureOf(series, attr);
+    if (measure.form !== 'whole') {
+      if (measure.direct !== null) kindOf(measure.direct, `${attr}__math_property`);
+      continue;
+    }
+    const path = `${attr}__math_hogql`;
+    const kind = kindOf(measure.direct, path) ?? 'null';
+    if (!['integer', 'float', 'decimal', 'boolean', 'null'].includes(kind))
+      throw new QueryError(
+        'invalid_input',
+        'The expression has to give a number, such as sum(toFloat(properties.price)).',
+        {
+          attr: path,
+        },
+      );
+  }
+}

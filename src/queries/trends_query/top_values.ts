@@ -1,0 +1,101 @@
+import type { Expression, From, Join, Query, Select } from '../../dialect/ast.ts';
+import {
+  buildExpression,
+  buildField,
+  combineConditions,
+  buildSelect,
+  buildTable,
+} from '../../dialect/ast_builders.ts';
+import { nullValue, otherValue } from './breakdown_placeholders.ts';
+import { buildNamedSelect } from './selects.ts';
+import { resultColumn, valueColumns } from './value_columns.ts';
+
+const topValueName = (column: string): string => column.replace('breakdown', 'kept');
+
+/** The columns of values that are kept. */
+export const topValueColumns = (count: number): readonly string[] => valueColumns(count).map(topValueName);
+
+/**
+ * The values that have a line of their own: those with the largest totals, equal ones in the order of their bytes;
+ * events without any value come last.
+ * @param results of all values: columns of values and `result`
+ * @param total of a value, over its results
+ */
+export function topValues(results: From, count: number, limit: number, total: Expression): Select {
+  const columns = valueColumns(count);
+  const missing = combineConditions(
+    'and',
+    columns.map((name) =>
+      buildExpression('{value} = {missing}', { value: buildField(name), missing: { value: nullValue } }),
+    ),
+  );
+  return buildNamedSelect(Object.fromEntries(columns.map((name) => [topValueName(name), buildField(name)])), {
+    from: results,
+    groupBy: columns,
+    orderBy: [
+      { by: buildExpression('{missing} ? 1 : 0', { missing: missing ?? buildExpression('true') }) },
+      { by: total, descending: true },
+      ...columns.map((name) => ({ by: buildField(name) })),
+    ],
+    limit,
+  });
+}
+
+/** What results are summed up to. */
+export const sumOfResults = buildExpression(`sum(ifNull(${resultColumn}, 0))`);
+
+/**
+ * Rows beside the values that are kept: all of them, with null where a row's value is not among those (`left`), or only
+ * rows whose value is (`inner`).
+ */
+export function joinTopValues(
+  type: 'left' | 'inner',
+  rows: string,
+  topValuesName: string,
+  count: number,
+): From {
+  const columns = valueColumns(count);
+  const condition = combineConditions(
+    'and',
+    columns.map((name) =>
+      buildExpression('{own} = {top}', { own: buildField(name), top: buildField(topValueName(name)) }),
+    ),
+  );
+  const { from } = buildSelect('select 1 from a left join b on true');
+  if (from?.kind !== 'join' || from.constraint?.kind !== 'on' || condition === null)
+    throw new Error('No join.');
+  const join: Join = {
+    ...from,
+    type,
+    left: buildTable(rows),
+    right: buildTable(topValuesName),
+    constraint: { ...from.constraint, condition },
+  };
+  return join;
+}
+
+/** That a row beside the values that are kept has none of them. */
+export const isOutsideTopValues = (): Expression =>
+  buildExpression('isNull({first})', { first: buildField(topValueName(valueColumns(1)[0] ?? '')) });
+
+/** The same for events themselves: values that are not among those of another query are all one. */
+export function withOtherValue(values: readonly Expression[], topValuesQuery: Query): readonly Expression[] {
+  const isKept = isOneOfValues(values, topValuesQuery);
+  return values.map((value) =>
+    buildExpression('{isKept} ? {value} : {other}', { isKept, value, other: { value: otherValue } }),
+  );
+}
+
+/** Whether an event's values are among the rows of another query. */
+export function isOneOfValues(values: readonly Expression[], topValuesQuery: Query): Expression {
+  const [first, ...more] = values;
+  const row: Expression = { kind: 'tuple', items: values, start: 0, end: 0 };
+  return {
+    kind: 'comparison',
+    operator: 'in',
+    left: first !== undefined && more.length === 0 ? first : row,
+    right: { kind: 'subquery', query: topValuesQuery, start: 0, end: 0 },
+    start: 0,
+    end: 0,
+  };
+}

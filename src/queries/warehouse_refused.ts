@@ -1,4 +1,0 @@
-/** A table that cannot be registered or removed as asked; the message says why. */
-export class WarehouseRefused extends Error {
-  override readonly name = 'WarehouseRefused';
-}

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { QueryError } from '../../src/queries/query_errors.ts';
+import type { QueryKind } from '../../src/queries/query_kind.ts';
+import { readRows } from '../../src/queries/read_rows.ts';
+import { bindQueryKind, createQueryKinds } from '../../src/queries/registry.ts';
+
+const schema = z.strictObject({
+  kind: z.literal('StatementQuery'),
+  statement: z.string().min(1),
+  interval: z.enum(['minute', 'hour', 'day', 'week', 'month']).nullable().default(null),
+  date_to: z.string().nullable().default(null),
+  /** Read as $1, $2, … of the statement, after the values of `variables`. */
+  values: z.array(z.json()).default([]),
+  /** Code names, whose values come first. */
+  variables: z.record(z.string(), z.json().nullable()).default({}),
+  color: z.string().optional(),
+});
+type StatementQuery = z.infer<typeof schema>;
+
+/** A kind that runs any statement, which no kind of the product does. */
+const statementQuery: QueryKind<StatementQuery> = {
+  kind: 'StatementQuery',
+  aliases: ['Statement'],
+  schema,
+  freshness: ({ interval, date_to }) => ({
+    interval,
+    date_to: date_to === null ? null : new Date(date_to),
+    next_refresh_ms: 180_000,
+  }),
+  variables: ({ variables }) =>
+    Object.entries(variables).map(([code_name, value]) => ({
+      code_name,
+      id: null,
+      ...(value === null ? {} : { value }),
+    })),
+  override: (query, { date_from, properties }) => {
+    if (properties?.includes('bad'))
+      throw new QueryError('invalid_input', 'Not a filter.', { attr: 'filters_override__properties__0' });
+    return { ...query, values: [...query.values, date_from ?? ''] };
+  },
+  normalizeForCache: (query) => ({ ...query, color: undefined }),
+  run: async ({ statement, values, variables: names }, context) => {
+    const own = Object.keys(names).map((name) => context.variables[name]);
+    const { rows, columns } = await readRows(
+      context,
+      { text: statement, values: [...own, ...values] },
+      context.row_limit + 1,
+    );
+    return {
+      results: rows.slice(0, context.row_limit),
+      columns: columns.map(({ name }) => name),
+      types: columns.map(({ name, type_id }) => [name, type_id]),
+      hasMore: rows.length > context.row_limit,
+      limit: context.row_limit,
+      offset: 0,
+      dialect_query: statement,
+    };
+  },
+};
+
+export const standInKinds = createQueryKinds([bindQueryKind(statementQuery)]);
+
+/** A query of the stand-in kind. */
+export const statement = (text: string, more: object = {}) => ({
+  kind: 'StatementQuery',
+  statement: text,
+  ...more,
+});

@@ -1,0 +1,260 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { buildField } from '../../../src/dialect/ast_builders.ts';
+import { printExpression } from '../../../src/dialect/print/print.ts';
+import { filtersCondition, testAccountsCondition } from '../../../src/queries/filters/condition.ts';
+import { withOverride } from '../../../src/queries/filters/override.ts';
+import { propertyFiltersSchema, type PropertyFilters } from '../../../src/queries/filters/schema.ts';
+import { seriesCondition, seriesName } from '../../../src/queries/series/condition.ts';
+import { contextOf } from '../dates/context.ts';
+import { randomFilters } from './random_filters.ts';
+
+const place = { scope: 'events', attr: 'query__properties' } as const;
+const textOf = (filters: unknown, scope: 'events' | 'persons' = 'events'): string | null => {
+  const condition = filtersCondition(propertyFiltersSchema.parse(filters), { ...place, scope });
+  return condition && printExpression(condition);
+};
+const ofGroups = (filters: PropertyFilters): string | null => {
+  const groups = { index: 1, key: buildField('id') };
+  const condition = filtersCondition(filters, { ...place, scope: 'groups', relation: 'groups', groups });
+  return condition && printExpression(condition);
+};
+const refusal = (code: string, attr: string): Error =>
+  expect.objectContaining({ name: 'QueryError', code, attr }) as unknown as Error;
+
+describe('what filters become', () => {
+  it.each([
+    [[{ type: 'person', key: 'email', operator: 'is_set' }], 'events', 'person.properties.email IS NOT NULL'],
+    [[{ type: 'person', key: 'email', operator: 'is_set' }], 'persons', 'properties.email IS NOT NULL'],
+    [
+      [{ type: 'session', key: '$session_duration', operator: 'gt', value: 30 }],
+      'events',
+      'CAST(session.$session_duration AS Float64) > 30',
+    ],
+    [
+      [{ type: 'group', key: '$group_key', group_type_index: 2, value: 'acme' }],
+      'events',
+      "$group_2 = 'acme'",
+    ],
+    [[{ type: 'group', key: '$group_0', value: ['a', 'b'] }], 'events', "$group_0 IN ['a', 'b']"],
+    [[{ type: 'group', key: 'plan', operator: 'is_set' }], 'events', 'group_0.properties.plan IS NOT NULL'],
+    [
+      [{ type: 'group', key: 'seats', group_type_index: 4, operator: 'gt', value: 30 }],
+      'events',
+      'CAST(group_4.properties.seats AS Float64) > 30',
+    ],
+    [[{ type: 'dialect', key: "event = 'a' or 1 = 2" }], 'events', "event = 'a' OR 1 = 2"],
+    [[{ type: 'hogql', key: 'properties.seats > 3' }], 'persons', 'properties.seats > 3'],
+    [
+      [
+        { type: 'hogql', key: 'a or b' },
+        { type: 'hogql', key: 'c' },
+      ],
+      'events',
+      '(a OR b) AND c',
+    ],
+    [
+      {
+        type: 'OR',
+        values: [
+          { type: 'AND', values: [] },
+          { type: 'event', key: 'a', value: 1 },
+        ],
+      },
+      'events',
+      null,
+    ],
+    [[], 'events', null],
+  ] as const)('%j of %s', (filters, scope, text) => {
+    expect(textOf(filters, scope)).toBe(text);
+  });
+
+  it.each([
+    [{ type: 'group', key: 'plan', value: 'pro' }, "toString(groups.properties.plan) = 'pro'"],
+    [
+      { type: 'group', key: 'plan', group_type_index: 1, operator: 'is_set' },
+      'groups.properties.plan IS NOT NULL',
+    ],
+    [{ type: 'group', key: '$group_key', value: 'acme' }, "id = 'acme'"],
+    [{ type: 'group', key: '$group_1', value: 'acme' }, "id = 'acme'"],
+    [{ type: 'hogql', key: 'properties.seats > 3' }, 'properties.seats > 3'],
+  ] as const)('%j of groups', (filter, text) => {
+    expect(ofGroups([filter])).toBe(text);
+  });
+
+  it('keeps values apart from text', () => {
+    expect(textOf([{ key: "a' or 1", value: "x' or '1'='1" }])).toBe(
+      "toString(properties.`a' or 1`) = 'x\\' or \\'1\\'=\\'1'",
+    );
+  });
+});
+
+describe('what is refused, by name', () => {
+  it.each([
+    [[{ type: 'cohort', key: 'id', value: 5 }], 'not_supported', 'query__properties__0__type'],
+    [
+      [{}, { type: 'feature', key: '$feature/x', value: 'on' }],
+      'not_supported',
+      'query__properties__1__type',
+    ],
+    [[{ type: 'element', key: 'text', value: 'Buy' }], 'not_supported', 'query__properties__0__type'],
+    [[{ type: 'data_warehouse', key: 'x', value: 'y' }], 'not_supported', 'query__properties__0__type'],
+    [[{ type: 'event_metadata', key: 'team_id', value: 1 }], 'invalid_input', 'query__properties__0__key'],
+    [
+      [{ type: 'event_metadata', key: 'timestamp', operator: 'gt', value: 'soon' }],
+      'invalid_input',
+      'query__properties__0__value',
+    ],
+    [[{ type: 'hogql', key: 'event = ' }], 'dialect_error', 'query__properties__0__key'],
+    [[{ key: 'a', operator: 'regex', value: '(' }], 'invalid_input', 'query__properties__0__value'],
+    [[{ key: 'a', operator: 'between', value: [1] }], 'invalid_input', 'query__properties__0__value'],
+    [[{ key: 'a', operator: 'between', value: [1, 'b'] }], 'invalid_input', 'query__properties__0__value'],
+    [
+      [{ key: 'a', operator: 'is_date_before', value: 'soon' }],
+      'invalid_input',
+      'query__properties__0__value',
+    ],
+    [
+      [{ key: 'a', operator: 'is_cleaned_path_exact', value: '/a' }],
+      'not_supported',
+      'query__properties__0__operator',
+    ],
+    [
+      { type: 'AND', values: [{ type: 'OR', values: [{ type: 'cohort', key: 'id', value: 1 }] }] },
+      'not_supported',
+      'query__properties__values__0__values__0__type',
+    ],
+  ])('%j', (filters, code, attr) => {
+    expect(() => textOf(filters)).toThrow(refusal(code, attr));
+  });
+
+  it('is what events have, where persons are asked', () => {
+    expect(() => textOf([{ type: 'event', key: 'plan', value: 'pro' }], 'persons')).toThrow(
+      refusal('not_supported', 'query__properties__0__type'),
+    );
+  });
+
+  it.each([
+    [{ type: 'event', key: 'plan', value: 'pro' }, 'not_supported', 'type'],
+    [{ type: 'person', key: 'plan', value: 'pro' }, 'not_supported', 'type'],
+    [{ type: 'group', key: 'plan', group_type_index: 2, value: 'pro' }, 'invalid_input', 'group_type_index'],
+    [{ type: 'group', key: '$group_2', value: 'acme' }, 'invalid_input', 'key'],
+  ] as const)(
+    'is what groups of another type have, or others, where groups are asked: %j',
+    (filter, code, member) => {
+      expect(() => ofGroups([filter])).toThrow(refusal(code, `query__properties__0__${member}`));
+    },
+  );
+
+  it.each([
+    [[{ type: 'magic', key: 'a' }], [0, 'type']],
+    [[{ type: 'group', key: 'a', group_type_index: 5 }], [0, 'group_type_index']],
+    [[{ key: 'a', operator: 'likes' }], [0, 'operator']],
+    [[{ key: 'a', value: { not: 'a scalar' } }], [0, 'value']],
+    [[{ key: 'a', negated: true }], [0]],
+    [{ type: 'AND', values: [{ type: 'OR', values: [{ key: true }] }] }, ['values', 0, 'values', 0, 'key']],
+    ['plan', []],
+  ])('is a shape that filters do not have: %j', (filters, path) => {
+    expect(propertyFiltersSchema.safeParse(filters).error?.issues[0]?.path).toEqual(path);
+  });
+
+  it('is a group in a group in a group without an end', () => {
+    const nest = (levels: number): unknown =>
+      Array.from({ length: levels }).reduce<unknown[]>((values) => [{ type: 'AND', values }], [])[0];
+    expect([8, 9, 20_000].map((levels) => propertyFiltersSchema.safeParse(nest(levels)).success)).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+});
+
+describe('filters as they are stored', () => {
+  it('parse to themselves', () => {
+    fc.assert(
+      fc.property(randomFilters, (filters) => {
+        const parsed = propertyFiltersSchema.parse(filters);
+        expect(propertyFiltersSchema.parse(JSON.parse(JSON.stringify(parsed)))).toEqual(parsed);
+      }),
+    );
+  });
+});
+
+describe("a dashboard's filters", () => {
+  const plan = { type: 'event', key: 'plan', value: 'pro' } as const;
+  const email = { type: 'person', key: 'email', operator: 'is_set' } as const;
+
+  it.each([
+    [null, [plan], [plan]],
+    [[email], [plan], [email, plan]],
+    [[email], [], [email]],
+    [{ type: 'AND', values: [email] }, [plan], { type: 'AND', values: [email, plan] }],
+    [
+      { type: 'OR', values: [email, plan] },
+      [plan],
+      { type: 'AND', values: [{ type: 'OR', values: [email, plan] }, plan] },
+    ],
+  ])('narrow %j', (own, more, expected) => {
+    expect(withOverride(own as PropertyFilters | null, more)).toEqual(expected);
+  });
+
+  it('are refused by name', () => {
+    expect(() => withOverride(null, [plan, { key: 'a', operator: 'likes' }])).toThrow(
+      refusal('invalid_input', 'filters_override__properties__1__operator'),
+    );
+  });
+});
+
+describe("the project's test accounts", () => {
+  const project = {
+    ...contextOf('UTC', '2026-11-21').project,
+    test_account_filters: [
+      { type: 'person', key: 'email', operator: 'not_icontains', value: '@ex.com' },
+      { type: 'event', key: '$host', operator: 'not_regex', value: '^localhost' },
+    ],
+  };
+
+  it('are left out by what the project says of events, and of persons by what it says of them', () => {
+    const texts = (['events', 'persons'] as const).map((scope) => {
+      const condition = testAccountsCondition(project, scope);
+      return condition && printExpression(condition);
+    });
+    expect(texts).toEqual([
+      "toString(person.properties.email) NOT ILIKE '%@ex.com%' AND toString(properties.$host) !~ '^localhost'",
+      "toString(properties.email) NOT ILIKE '%@ex.com%'",
+    ]);
+  });
+
+  it('cannot be told by filters that cannot be read', () => {
+    const broken = { ...project, test_account_filters: [{ nonsense: 1 }] };
+    expect(() => testAccountsCondition(broken, 'events')).toThrow(
+      refusal('invalid_input', 'query__filterTestAccounts'),
+    );
+  });
+});
+
+describe('series', () => {
+  it('are events with a name that meet filters', () => {
+    const properties = [{ type: 'event', key: 'plan', value: 'pro' }] as const;
+    const condition = seriesCondition(
+      { kind: 'EventsNode', event: 'bought', properties },
+      'query__series__0',
+    );
+    expect(condition && printExpression(condition)).toBe(
+      "event = 'bought' AND toString(properties.plan) = 'pro'",
+    );
+    expect(seriesCondition({ kind: 'EventsNode', event: null }, 'query__series__0')).toBeNull();
+    expect([
+      seriesName({}),
+      seriesName({ event: 'a', name: 'b' }),
+      seriesName({ custom_name: 'c', name: 'b' }),
+    ]).toEqual(['All events', 'b', 'c']);
+  });
+
+  it.each([
+    ['ActionsNode', 'invalid_input', 'query__series__0__id'],
+    ['DataWarehouseNode', 'not_supported', 'query__series__0__kind'],
+  ])('of the kind %s are refused', (kind, code, attr) => {
+    expect(() => seriesCondition({ kind }, 'query__series__0')).toThrow(refusal(code, attr));
+  });
+});
