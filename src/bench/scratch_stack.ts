@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import pg from 'pg';
-import { createChildren, endRecordedProcesses } from '../local_stack/children.ts';
+import { createChildren, endRecordedProcesses } from '../local_stack/child_processes.ts';
 import { openDataFolder, type DataFolder } from '../local_stack/data_folder.ts';
 import { LaunchError } from '../local_stack/launch_error.ts';
 import { LockHeld, takeLock } from '../local_stack/lock.ts';
 import type { Report } from '../local_stack/report.ts';
 import { startServers, type ObjectStore, type TemporalServer } from '../local_stack/servers/start_servers.ts';
-import { migrate, migrateSource } from '../journal/migrate.ts';
+import { migrateControl } from '../migrate/migrate_control.ts';
+import { migrateSource } from '../migrate/migrate_source.ts';
 import { benchApplicationName } from './exported_rows.ts';
 import { createScratchBucket } from './scratch_bucket.ts';
 
@@ -91,7 +92,7 @@ export async function createScratchStack(
     await onServer(serverUrl, `create database ${database}`);
     undo.push(() => onServer(serverUrl, `drop database ${database} with (force)`));
     const databaseUrl = databaseOf(serverUrl, database);
-    await migrate(databaseUrl);
+    await migrateControl(databaseUrl);
     await migrateSource(databaseUrl);
     const bucket = await createScratchBucket(objectStore);
     undo.push(bucket.remove);

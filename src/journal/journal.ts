@@ -1,8 +1,7 @@
 import { v5 as uuidv5 } from 'uuid';
 import type { Decider, DomainEvent, Recorded } from '../domain/event.ts';
-import { applyToProjections, projectionLock } from '../projections/registry.ts';
-import { findStreamState, readStreamState, writeStreamState } from '../projections/stream_states/index.ts';
 import { inTransaction, type Connection, type Pool } from './database.ts';
+import type { Projector } from './projector.ts';
 import { eventColumns, readEventsByIds } from './read_events.ts';
 import type { StoredEvent } from './stored_event.ts';
 
@@ -46,19 +45,21 @@ export interface JournalTransaction {
 /** The journal of a control database. */
 export interface Journal {
   readonly pool: Pool;
+  readonly projector: Projector;
   transaction<Result>(work: (transaction: JournalTransaction) => Promise<Result>): Promise<Result>;
 }
 
-/** Opens the journal on a pool. */
-export function createJournal(pool: Pool): Journal {
+/** Creates the journal on a pool. Use `openJournal` of src/projections, which passes the projector. */
+export function createJournal(pool: Pool, projector: Projector): Journal {
   return {
     pool,
+    projector,
     transaction: (work) =>
       inTransaction(
         pool,
         async (connection, rows) => {
           const [row] = rows as readonly { readonly now: string }[];
-          const streams = createStreams(connection);
+          const streams = createStreams(connection, projector);
           const result = await work({
             connection,
             now: new Date(row?.now ?? Number.NaN),
@@ -68,22 +69,25 @@ export function createJournal(pool: Pool): Journal {
           return result;
         },
         // In this order: the clock is read after a rebuild of the projections was waited for.
-        `select pg_advisory_xact_lock_shared(${String(projectionLock)}), clock_timestamp() as now`,
+        `select pg_advisory_xact_lock_shared(${String(projector.lock)}), clock_timestamp() as now`,
       ),
   };
 }
 
 /** The state of a stream as it was last committed, without a lock: for looking, not for deciding. */
 export async function readState<State, Event extends DomainEvent>(
-  { pool }: Journal,
+  { pool, projector }: Pick<Journal, 'pool' | 'projector'>,
   decider: Decider<State, Event>,
   id: string,
 ): Promise<State> {
-  return (await findStreamState<State>(pool, decider.streamType, id)) ?? decider.initialState;
+  return (await projector.findState<State>(pool, decider.streamType, id)) ?? decider.initialState;
 }
 
 /** The streams of one transaction. Their states are written at its end, once, however many events it appends. */
-function createStreams(connection: Connection): {
+function createStreams(
+  connection: Connection,
+  projector: Projector,
+): {
   readonly lock: JournalTransaction['lock'];
   readonly write: () => Promise<void>;
 } {
@@ -95,7 +99,7 @@ function createStreams(connection: Connection): {
       // A stream has one decider, so what is kept under its name has the types that are asked for.
       const known = locked.get(key) as LockedStream<State, Event> | undefined;
       if (known) return known;
-      const { stream, write } = await lockStream(connection, decider, id);
+      const { stream, write } = await lockStream(connection, projector, decider, id);
       locked.set(key, stream);
       writes.push(write);
       return stream;
@@ -108,10 +112,11 @@ function createStreams(connection: Connection): {
 
 async function lockStream<State, Event extends DomainEvent>(
   connection: Connection,
+  projector: Projector,
   decider: Decider<State, Event>,
   id: string,
 ): Promise<{ readonly stream: LockedStream<State, Event>; readonly write: () => Promise<void> }> {
-  const found = await lockAndRead(connection, decider, id);
+  const found = await lockAndRead(connection, projector, decider, id);
   let { version, state } = found;
 
   const append = async (cause: string, events: readonly Event[]): Promise<readonly Recorded<Event>[]> => {
@@ -134,13 +139,18 @@ async function lockStream<State, Event extends DomainEvent>(
       const fact = { ...event, recorded_at: inserted.recorded_at };
       state = decider.evolve(state, fact);
       recorded.push(fact);
-      await applyToProjections(connection, inserted, { state });
+      await projector.apply(connection, inserted, { state });
     }
     return recorded;
   };
   const write = async (): Promise<void> => {
     if (version === found.version) return;
-    await writeStreamState(connection, { stream_type: decider.streamType, stream_id: id, version, state });
+    await projector.writeState(connection, {
+      stream_type: decider.streamType,
+      stream_id: id,
+      version,
+      state,
+    });
   };
   return { stream: { id, state: () => state, append }, write };
 }
@@ -148,6 +158,7 @@ async function lockStream<State, Event extends DomainEvent>(
 /** Locks a stream's row, which is made where it is missing, and reads what its events fold to. */
 async function lockAndRead<State, Event extends DomainEvent>(
   connection: Connection,
+  projector: Projector,
   decider: Decider<State, Event>,
   id: string,
 ): Promise<{ version: number; state: State }> {
@@ -171,13 +182,15 @@ async function lockAndRead<State, Event extends DomainEvent>(
       values: [streamType, id],
     });
     // A row of one's own is locked. When another session made it meanwhile, it is there now.
-    return rowCount === 1 ? { version: 0, state: initialState } : lockAndRead(connection, decider, id);
+    return rowCount === 1
+      ? { version: 0, state: initialState }
+      : lockAndRead(connection, projector, decider, id);
   }
   const { version, state_version, state } = row;
   if (version === 0) return { version, state: initialState };
   // A lock that was waited for shows the row as it is now, but what is joined to it as it was when the wait began.
   const isCurrent = state_version === version && state !== null;
-  return { version, state: isCurrent ? state : await readStreamState<State>(connection, streamType, id) };
+  return { version, state: isCurrent ? state : await projector.readState<State>(connection, streamType, id) };
 }
 
 function assertSameCause<Event extends DomainEvent>(

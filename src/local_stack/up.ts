@@ -1,13 +1,14 @@
 import { readSettings, type Settings } from '../config/settings.ts';
-import { migrate, migrateSource } from '../journal/migrate.ts';
-import { writeWorkflowBundle } from '../temporal/bundle.ts';
-import { createChildren, endRecordedProcesses, type Child, type Children } from './children.ts';
+import { migrateControl } from '../migrate/migrate_control.ts';
+import { migrateSource } from '../migrate/migrate_source.ts';
+import { writeWorkflowBundle } from '../temporal/worker/bundle.ts';
+import { createChildren, endRecordedProcesses, type Child, type Children } from './child_processes.ts';
 import { asLaunchError, openDataFolder, type DataFolder } from './data_folder.ts';
 import { ensureUser } from './demo/accounts.ts';
 import { demoBucket, demoSeed, prepareDemo, runDemo } from './demo/demo.ts';
 import { removeDemoFile, writeDemoFile, type DemoFile } from './demo/demo_file.ts';
-import { ensureBucket } from './demo/objects.ts';
-import { startTrickle, type Trickle } from './demo/trickle.ts';
+import { ensureBucket } from './demo/demo_bucket.ts';
+import { startTrickle, type Trickle } from './demo/event_generator.ts';
 import { startExportd } from './exportd_processes.ts';
 import { LaunchError } from './launch_error.ts';
 import { LockHeld, takeLock } from './lock.ts';
@@ -17,7 +18,7 @@ import { keepSecrets } from './secrets.ts';
 import { startServers } from './servers/start_servers.ts';
 import { baseUrl, stackEnvironment } from './stack_environment.ts';
 import { dataFolderPath, writeStack } from './stack_file.ts';
-import { listenForStop } from './stop_requests.ts';
+import { listenForStop } from './shutdown_signals.ts';
 import { supervise } from './supervise.ts';
 
 export interface UpOptions {
@@ -74,7 +75,7 @@ async function bringUp(stack: Stack, demo: boolean): Promise<void> {
     report,
   );
   const migrated = servers.postgresql.then(async (databaseUrl) => {
-    const applied = await migrate(databaseUrl);
+    const applied = await migrateControl(databaseUrl);
     if (demo || !process.env.DATABASE_URL) applied.push(...(await migrateSource(databaseUrl)));
     report(applied.length > 0 ? `Migrated: ${applied.join(', ')}` : 'The database is up to date');
     return databaseUrl;

@@ -1,13 +1,13 @@
 import type { KeyRing } from '../config/key_ring.ts';
 import {
   recordAttempt,
-  takeDelivery,
+  nextDeliveryAction,
   webhookName,
   type Delivery,
   type DeliveryPolicy,
-} from '../decisions/deliveries.ts';
+} from './deliveries.ts';
 import type { Pool } from '../journal/database.ts';
-import { messageBody, newsOf } from './notification.ts';
+import { messageBody, describeNotification } from './notification.ts';
 import { sendWebhook, type Attempt, type WebhookSettings } from './send_webhook.ts';
 import { openWebhookSecret } from './webhook_secret.ts';
 
@@ -28,10 +28,10 @@ export type DeliverNotification = (deliveryId: string) => Promise<DeliveryOutcom
 export const createDeliverer =
   (pool: Pool, keyRing: KeyRing, settings: DeliveryPolicy & WebhookSettings): DeliverNotification =>
   async (deliveryId) => {
-    const turn = await takeDelivery(pool, deliveryId);
-    if (turn.do === 'nothing') return idle(turn.reason, { ended: true, wait_ms: 0 });
-    if (turn.do === 'wait') return idle('It is not due yet.', { ended: false, wait_ms: turn.wait_ms });
-    const { delivery } = turn;
+    const action = await nextDeliveryAction(pool, deliveryId);
+    if (action.do === 'nothing') return idle(action.reason, { ended: true, wait_ms: 0 });
+    if (action.do === 'wait') return idle('It is not due yet.', { ended: false, wait_ms: action.wait_ms });
+    const { delivery } = action;
     const attempt = await send(delivery, keyRing, settings);
     const progress = await recordAttempt(pool, settings, delivery, attempt);
     return { ...attempt, ...progress, summary: summaryOf(delivery, attempt) };
@@ -65,5 +65,5 @@ async function send(
 }
 
 const summaryOf = ({ notification, webhook, attempts }: Delivery, { delivered, detail }: Attempt): string =>
-  `${webhookName(webhook.url)} ${delivered ? 'was told' : 'could not be told'} that ${newsOf(notification)}. ` +
+  `${webhookName(webhook.url)} ${delivered ? 'was told' : 'could not be told'} that ${describeNotification(notification)}. ` +
   `${detail} Attempt ${attempts + 1}.`;

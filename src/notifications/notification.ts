@@ -24,7 +24,7 @@ export interface NotificationData {
 }
 
 /** What the test of a webhook says. */
-export const dataOfTest = (projectId: number): NotificationData => ({
+export const testNotificationData = (projectId: number): NotificationData => ({
   project_id: projectId,
   batch_export_id: null,
   batch_export_name: null,
@@ -46,7 +46,7 @@ export interface Notification {
 }
 
 /** What happened, to follow "was told that "; short, and without what is in the error. */
-export function newsOf({ type, data }: Pick<Notification, 'type' | 'data'>): string {
+export function describeNotification({ type, data }: Pick<Notification, 'type' | 'data'>): string {
   const interval = `${data.data_interval_start ?? '?'} to ${data.data_interval_end ?? '?'}`;
   switch (type) {
     case 'run.failed':

@@ -14,15 +14,12 @@ export interface Attempt {
   readonly detail: string;
 }
 
-export type WebhookSettings = Pick<
-  Settings,
-  'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_WEBHOOK_TIMEOUT_MS'
->;
+export type WebhookSettings = Pick<Settings, 'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_WEBHOOK_TIMEOUT'>;
 
 /** So much of an answer's body is let in, and thrown away, before the connection is cut. */
-const longestAnswerBytes = 65_536;
+const maxResponseBytes = 65_536;
 
-class AddressRefused extends Error {
+class ForbiddenAddress extends Error {
   override readonly name = 'AddressRefused';
 }
 
@@ -31,7 +28,7 @@ export async function sendWebhook(
   message: { readonly id: string; readonly url: string; readonly secret: string; readonly body: string },
   settings: WebhookSettings,
 ): Promise<Attempt> {
-  const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowed, EXPORTD_WEBHOOK_TIMEOUT_MS: timeoutMs } = settings;
+  const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowed, EXPORTD_WEBHOOK_TIMEOUT: timeoutMs } = settings;
   const fault = outgoingUrlFault(message.url, allowed);
   if (fault !== null) return undelivered(`The url is refused: ${fault}.`);
   const signal = AbortSignal.timeout(timeoutMs);
@@ -39,7 +36,7 @@ export async function sendWebhook(
     return outcomeOf(await post(message, allowed, signal));
   } catch (error) {
     if (signal.aborted) return undelivered(`The receiver did not answer within ${timeoutMs / 1_000} s.`);
-    return undelivered(faultOf(error));
+    return undelivered(describeNetworkError(error));
   }
 }
 
@@ -61,14 +58,14 @@ function post(
       },
       agent: false,
       signal,
-      lookup: guardedLookup(allowed, () => new AddressRefused(privateFault)),
+      lookup: guardedLookup(allowed, () => new ForbiddenAddress(privateFault)),
     });
     sent.on('error', reject);
     sent.on('response', (response) => {
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes > longestAnswerBytes) response.destroy();
+        if (bytes > maxResponseBytes) response.destroy();
       });
       // What breaks once the status is known changes nothing.
       response.on('error', () => undefined);
@@ -91,8 +88,8 @@ function outcomeOf(status: number): Attempt {
   return undelivered(`The receiver answered ${status}${why}.`, status);
 }
 
-function faultOf(error: unknown): string {
-  if (error instanceof AddressRefused) return `The url is refused: ${error.message}.`;
+function describeNetworkError(error: unknown): string {
+  if (error instanceof ForbiddenAddress) return `The url is refused: ${error.message}.`;
   const code = Error.isError(error) && 'code' in error && typeof error.code === 'string' ? error.code : '';
   return `The receiver could not be reached${code === '' ? '' : ` (${code})`}.`;
 }

@@ -3,8 +3,8 @@ import { createHmac, randomBytes } from 'node:crypto';
 const prefix = 'whsec_';
 const newSecretBytes = 32;
 /** Lengths of a key that the Standard Webhooks scheme allows, in bytes. */
-const shortestBytes = 24;
-const longestBytes = 64;
+const minBytes = 24;
+const maxBytes = 64;
 
 /** A new secret of a webhook: `whsec_` and base64. */
 export const createWebhookSecret = (): string => prefix + randomBytes(newSecretBytes).toString('base64');
@@ -16,8 +16,8 @@ export function isWebhookSecret(text: string): boolean {
   return (
     text.startsWith(prefix) &&
     key.toString('base64').replace(/=+$/, '') === encoded.replace(/=+$/, '') &&
-    key.length >= shortestBytes &&
-    key.length <= longestBytes
+    key.length >= minBytes &&
+    key.length <= maxBytes
   );
 }
 

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Connection, Pool } from '../journal/database.ts';
-import { dataOfTest, type NotificationType } from './notification.ts';
+import { testNotificationData, type NotificationType } from './notification.ts';
 import { sealWebhookSecret } from './webhook_secret.ts';
 
 /** A webhook as it may be shown: without its secret. */
-export interface Webhook extends WebhookMembers {
+export interface Webhook extends WebhookFields {
   readonly id: string;
   readonly created_at: string;
   readonly last_delivery: {
@@ -16,7 +16,7 @@ export interface Webhook extends WebhookMembers {
 }
 
 /** What its owner writes. */
-export interface WebhookMembers {
+export interface WebhookFields {
   readonly url: string;
   readonly events: readonly NotificationType[];
   /** The one export that it is told of; null for all of the project. */
@@ -34,26 +34,26 @@ const columns = `id, url, events, batch_export_id as batch_export, enabled, crea
   last_attempt_status, last_attempt_detail`;
 
 function webhookOf(row: WebhookRow): Webhook {
-  const { last_attempt_at: at, last_attempt_status: status, last_attempt_detail: detail, ...members } = row;
-  return { ...members, last_delivery: at === null ? null : { at, status, detail: detail ?? '' } };
+  const { last_attempt_at: at, last_attempt_status: status, last_attempt_detail: detail, ...fields } = row;
+  return { ...fields, last_delivery: at === null ? null : { at, status, detail: detail ?? '' } };
 }
 
 /** Of one project: each is told within the transaction that a run ends in, which must not take long. */
-export const mostWebhooks = 100;
+export const maxWebhooks = 100;
 
 /** Stores a new webhook of a project, its secret sealed; undefined when the project has as many as it may have. */
 export async function createWebhook(
   pool: Pool,
   keyRing: KeyRing,
   teamId: number,
-  { url, events, batch_export, enabled }: WebhookMembers,
+  { url, events, batch_export, enabled }: WebhookFields,
   secret: string,
 ): Promise<Webhook | undefined> {
   const id = randomUUID();
   const { rows } = await pool.query<WebhookRow>(
     `insert into exportd.webhooks (id, team_id, url, events, batch_export_id, enabled, secret)
      select $1, $2, $3, $4, $5, $6, $7
-     where (select count(*) from exportd.webhooks where team_id = $2) < ${mostWebhooks} returning ${columns}`,
+     where (select count(*) from exportd.webhooks where team_id = $2) < ${maxWebhooks} returning ${columns}`,
     [id, teamId, url, events, batch_export, enabled, sealWebhookSecret(keyRing, id, secret)],
   );
   return rows[0] && webhookOf(rows[0]);
@@ -98,7 +98,7 @@ export async function updateWebhook(
   keyRing: KeyRing,
   teamId: number,
   id: string,
-  members: Partial<WebhookMembers>,
+  fields: Partial<WebhookFields>,
   secret: string | undefined,
 ): Promise<Webhook | undefined> {
   const { rows } = await pool.query<WebhookRow>(
@@ -109,11 +109,11 @@ export async function updateWebhook(
     [
       teamId,
       id,
-      members.url ?? null,
-      members.events ?? null,
-      members.batch_export !== undefined,
-      members.batch_export ?? null,
-      members.enabled ?? null,
+      fields.url ?? null,
+      fields.events ?? null,
+      fields.batch_export !== undefined,
+      fields.batch_export ?? null,
+      fields.enabled ?? null,
       secret === undefined ? null : sealWebhookSecret(keyRing, id, secret),
     ],
   );
@@ -137,13 +137,13 @@ export async function storeWebhookTest(pool: Pool, teamId: number, webhookId: st
        insert into exportd.notifications (id, type, team_id, data) values ($1, 'test', $2, $3) returning id)
      insert into exportd.webhook_deliveries (id, notification_id, webhook_id)
      select $4, id, $5 from notification`,
-    [notificationId, teamId, JSON.stringify(dataOfTest(teamId)), deliveryId, webhookId],
+    [notificationId, teamId, JSON.stringify(testNotificationData(teamId)), deliveryId, webhookId],
   );
   return deliveryId;
 }
 
 /** Removes a test that was delivered, or that nobody waits for any more. */
-export async function removeWebhookTest(pool: Pool, deliveryId: string): Promise<void> {
+export async function deleteWebhookTest(pool: Pool, deliveryId: string): Promise<void> {
   await pool.query(
     `delete from exportd.notifications where type = 'test'
      and id = (select notification_id from exportd.webhook_deliveries where id = $1)`,

@@ -1,10 +1,6 @@
 import type { Connection } from '../journal/database.ts';
+import type { FoldedState } from '../journal/projector.ts';
 import type { StoredEvent } from '../journal/stored_event.ts';
-
-/** The fold of a stream. Whoever appends knows it from the last write, and writes it once, after all of its events. */
-export interface FoldedState {
-  readonly state: unknown;
-}
 
 /** A read model: tables that the journal alone fills, and how each event changes them. */
 export interface Projection {

@@ -1,16 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, chownSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createChildren } from '../../src/local_stack/children.ts';
+import { createChildren } from '../../src/local_stack/child_processes.ts';
 import { openDataFolder } from '../../src/local_stack/data_folder.ts';
 import { keepPorts } from '../../src/local_stack/ports.ts';
-import { untilReady } from '../../src/local_stack/ready.ts';
+import { untilReady } from '../../src/local_stack/wait_until_ready.ts';
 import {
   postgresqlAnswers,
   postgresqlProgram,
   postgresqlUrl,
 } from '../../src/local_stack/servers/postgresql.ts';
-import { migrateSource } from '../../src/journal/migrate.ts';
+import { migrateSource } from '../../src/migrate/migrate_source.ts';
 import { fromSetUp } from '../setup/environment.ts';
 
 const password = 'standby';

@@ -2,7 +2,8 @@ import type { BatchExportEvent } from '../../domain/batch_export.ts';
 import { filesOf, type RunEvent, type RunState } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
-import type { FoldedState, Projection } from '../projection.ts';
+import type { FoldedState } from '../../journal/projector.ts';
+import type { Projection } from '../projection.ts';
 import { readStreamState } from '../stream_states/index.ts';
 
 /**

@@ -1,0 +1,34 @@
+import { runner } from 'node-pg-migrate';
+import pg from 'pg';
+
+/** Runs `work` on a connection without a statement timeout, because a migration may have to build indexes. */
+export async function withMigrationClient<Result>(
+  databaseUrl: string,
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> {
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'exportd' });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/**
+ * Applies the migrations of a folder that a database lacks. Processes that do so at the same time take turns.
+ * @param table the table that records applied migrations
+ * @returns names of the migrations applied by this call
+ */
+export async function runMigrations(client: pg.Client, folder: string, table: string): Promise<string[]> {
+  const applied = await runner({
+    // The runner would not wait for a connection that it opens itself to end.
+    dbClient: client,
+    dir: folder,
+    migrationsTable: table,
+    direction: 'up',
+    log: () => undefined,
+    verbose: false,
+  });
+  return applied.map(({ name }) => name);
+}

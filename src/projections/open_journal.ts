@@ -1,0 +1,14 @@
+import type { Pool } from '../journal/database.ts';
+import { createJournal, type Journal } from '../journal/journal.ts';
+import { applyToProjections, projectionLock } from './registry.ts';
+import { findStreamState, readStreamState, writeStreamState } from './stream_states/index.ts';
+
+/** Opens the journal of a control database. Its appends fold events into the read models of this folder. */
+export const openJournal = (pool: Pool): Journal =>
+  createJournal(pool, {
+    lock: projectionLock,
+    apply: applyToProjections,
+    findState: findStreamState,
+    readState: readStreamState,
+    writeState: writeStreamState,
+  });
