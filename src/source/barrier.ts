@@ -1,12 +1,12 @@
 import type pg from 'pg';
 import type { BarrierCheck, BarrierState } from './source.ts';
 
-/** The server that the barrier is looked at is a standby: what is open on its primary cannot be seen from there. */
+/** The barrier was checked on a standby, which does not show the transactions that are open on its primary. */
 export class SourceIsStandby extends Error {
   override readonly name = 'SourceIsStandby';
 }
 
-/** Waits in milliseconds, and the application name that exportd's own sessions are told by. */
+/** Waits in milliseconds, and the application name that identifies exportd's own sessions. */
 export interface BarrierOptions {
   readonly settleMs: number;
   readonly pollMs: number;
@@ -17,15 +17,15 @@ type Connection = Pick<pg.ClientBase, 'query'>;
 
 interface Blocker {
   readonly id: string;
-  readonly words: string;
+  readonly description: string;
 }
 
 /**
- * One look at the barrier: first the source's own clock has to have passed the cut by the settle time; then every
- * transaction open at that moment has to end, then every transaction that is prepared at the moment after. Only then no
- * row below the cut can appear any more: a transaction that began before the cut and wrote nothing yet is among them,
- * which a comparison of snapshots would miss. Runs in a transaction of its own per look, since PostgreSQL keeps what it
- * has read of the activity for the rest of a transaction.
+ * Checks the barrier once. It opens after three steps: the cutoff is `settleMs` in the past by the source's clock;
+ * every transaction that was open at that moment has ended; every transaction that was prepared at the moment after
+ * has ended. From then on no new row can appear below the cutoff. A comparison of snapshots would miss a transaction
+ * that started before the cutoff and has not written yet.
+ * Each check needs a new transaction, because PostgreSQL caches the activity statistics until the transaction ends.
  */
 export async function checkBarrier(
   connection: Connection,
@@ -33,41 +33,49 @@ export async function checkBarrier(
   state: BarrierState,
   options: BarrierOptions,
 ): Promise<BarrierCheck> {
-  const held = (phase: 'transactions' | 'prepared', blockers: readonly Blocker[]): BarrierCheck => ({
+  const blocked = (phase: 'transactions' | 'prepared', blockers: readonly Blocker[]): BarrierCheck => ({
     state: { phase, blockers: blockers.map(({ id }) => id) },
     wait_ms: options.pollMs,
-    blocked_by: blockers.map(({ words }) => words),
+    blocked_by: blockers.map(({ description }) => description),
   });
 
   if (state.phase === 'settling') {
-    const wait_ms = await untilSettled(connection, cutoff, options.settleMs);
-    // The whole time from the first look, since runs of many exports that jitter has spread would meet again otherwise.
-    const least = state.checked ? 0 : options.settleMs;
+    const wait_ms = await millisecondsUntilSettled(connection, cutoff, options.settleMs);
+    // The first wait is never shorter than the settle time. Otherwise runs that jitter has spread would meet again
+    // here.
+    const minimumMs = state.checked ? 0 : options.settleMs;
     if (wait_ms > 0)
       return {
         state: { phase: 'settling', checked: true },
-        wait_ms: Math.max(wait_ms, least),
+        wait_ms: Math.max(wait_ms, minimumMs),
         blocked_by: [],
       };
   }
   if (state.phase === 'settling' || state.phase === 'transactions') {
     const open = await openTransactions(connection, options.ownApplicationName);
-    const left = state.phase === 'settling' ? open : stillOf(state.blockers, open);
-    if (left.length > 0) return held('transactions', left);
+    const remaining = state.phase === 'settling' ? open : remainingOf(state.blockers, open);
+    if (remaining.length > 0) return blocked('transactions', remaining);
   }
   if (state.phase !== 'open') {
     const prepared = await preparedTransactions(connection);
-    const left = state.phase === 'prepared' ? stillOf(state.blockers, prepared) : prepared;
-    if (left.length > 0) return held('prepared', left);
+    const remaining = state.phase === 'prepared' ? remainingOf(state.blockers, prepared) : prepared;
+    if (remaining.length > 0) return blocked('prepared', remaining);
   }
   return { state: { phase: 'open' }, wait_ms: 0, blocked_by: [] };
 }
 
-const stillOf = (listed: readonly string[], now: readonly Blocker[]): readonly Blocker[] =>
-  now.filter(({ id }) => listed.includes(id));
+const remainingOf = (listed: readonly string[], current: readonly Blocker[]): readonly Blocker[] =>
+  current.filter(({ id }) => listed.includes(id));
 
-/** Milliseconds, by the source's clock, until the cut has settled; 0 when it has. */
-async function untilSettled(connection: Connection, cutoff: string, settleMs: number): Promise<number> {
+/**
+ * Milliseconds until the cutoff is `settleMs` in the past, by the source's clock; 0 when it is.
+ * @throws SourceIsStandby
+ */
+async function millisecondsUntilSettled(
+  connection: Connection,
+  cutoff: string,
+  settleMs: number,
+): Promise<number> {
   const { rows } = await connection.query<{ wait_ms: number; standby: boolean }>(
     `select greatest(0, ceil(1000 * extract(epoch from $1::timestamptz - clock_timestamp()) + $2))::float8 as wait_ms,
        pg_is_in_recovery() as standby`,
@@ -75,22 +83,22 @@ async function untilSettled(connection: Connection, cutoff: string, settleMs: nu
   );
   if (rows[0]?.standby)
     throw new SourceIsStandby(
-      'The source is a standby, from which it cannot be told which transactions are open; SOURCE_PRIMARY_DATABASE_URL has to name its primary.',
+      'The source is a standby, which cannot show the open transactions of its primary. Set SOURCE_PRIMARY_DATABASE_URL to the primary.',
     );
   return rows[0]?.wait_ms ?? 0;
 }
 
 /**
- * The open transactions of this database that may write rows, by their virtual transaction ids. What cannot write them
- * is left out, since a vacuum holds its id for hours: processes without a database or without a user (autovacuum; an
- * unprivileged role is not told the type of other users' processes), a VACUUM at work (it allows no transaction around
- * it), and the types that only read. A process of which nothing is known counts as one that writes.
+ * Open transactions of this database that may write rows, by virtual transaction id. Sessions that cannot write rows
+ * are excluded, because a vacuum holds its id for hours: processes without a database or a user (autovacuum; an
+ * unprivileged role does not see the type of another user's process), a running VACUUM (it cannot be part of a
+ * transaction), and backend types that only read. A process without any information is assumed to write.
  */
 const openTransactionsQuery = `
   select l.virtualtransaction || '/' || l.pid as id,
     format('pid %s (application %s, role %s)%s', l.pid,
       coalesce(nullif(a.application_name, ''), 'unknown'), coalesce(a.usename, 'unknown'),
-      ', its transaction open for ' || date_trunc('second', clock_timestamp() - a.xact_start)) as words
+      ', transaction open for ' || date_trunc('second', clock_timestamp() - a.xact_start)) as description
   from pg_catalog.pg_locks l left join pg_catalog.pg_stat_activity a on a.pid = l.pid
   where l.locktype = 'virtualxid' and l.granted and l.pid is not null
     and (a.pid is null or (
@@ -105,13 +113,13 @@ const openTransactions = async (
 ): Promise<readonly Blocker[]> =>
   (await connection.query<Blocker>(openTransactionsQuery, [ownApplicationName])).rows;
 
-/** A prepared transaction belongs to no session any more, so its lock is not among the others. */
+/** A prepared transaction has no session, so its lock is not among the `virtualxid` locks. */
 const preparedTransactions = async (connection: Connection): Promise<readonly Blocker[]> =>
   (
     await connection.query<Blocker>(
       `select transaction::text || '/' || gid as id,
-         format('prepared transaction %L (role %s), waiting for its commit for %s', gid, owner,
-           date_trunc('second', clock_timestamp() - prepared)) as words
+         format('prepared transaction %L (role %s), prepared %s ago', gid, owner,
+           date_trunc('second', clock_timestamp() - prepared)) as description
        from pg_catalog.pg_prepared_xacts where database = current_database() order by prepared`,
     )
   ).rows;

@@ -3,43 +3,43 @@ import type { ModelQuery } from './model_query.ts';
 import { sameKey, sortKeyAt } from './sort_key.ts';
 import type { RowBlock } from './source.ts';
 
-/** How much is gathered. */
-export interface GatherBounds {
-  /** Bytes of a block. */
+/** Limits of the blocks of one COPY. */
+export interface BlockLimits {
+  /** Size of a block in bytes. */
   readonly blockBytes: number;
   /**
-   * Bytes of all blocks together, after which no further row is taken but for those that share the last key. The first
-   * row is always taken.
+   * Size of all blocks in bytes. When it is reached, only rows with the same key as the last one are added. The first
+   * row is always added.
    */
   readonly maxBytes: number;
-  /** Called once when enough has been taken; what comes afterwards is dropped. */
-  readonly onEnough: () => void;
+  /** Called once when `maxBytes` is reached. Rows that arrive later are dropped. */
+  readonly onFull: () => void;
 }
 
 /** The blocks of one COPY. */
-export interface GatheredBlocks {
+export interface CopiedBlocks {
   readonly blocks: RowBlock[];
   readonly rows: number;
   readonly bytes: number;
-  /** Whether the bound on all bytes ended it, so that there may be more rows. */
-  readonly cut: boolean;
+  /** Whether `maxBytes` ended the COPY, so that more rows may follow. */
+  readonly truncated: boolean;
 }
 
-/** Takes what a COPY in binary sends and gathers its tuples into blocks. */
+/** Collects the tuples of a binary COPY in blocks. */
 export interface BlockBuilder extends CopyDataSink {
-  /** What was taken, when the COPY has ended. @throws MissingSortKey */
-  finish(): GatheredBlocks;
+  /** Returns the blocks after the COPY has ended. @throws MissingSortKey */
+  finish(): CopiedBlocks;
 }
 
-/** Signature, flags and length of the header's extension, which has never held anything. */
+/** Signature, flags and extension length. The extension is always empty. */
 const headerLength = 19;
-/** What stands for the number of fields after the last tuple. */
+/** The field count that marks the end of the tuples. */
 const trailer = -1;
 
-/** Tuples back to back in memory of a known size. */
-interface Tuples {
+/** Consecutive tuples in a buffer of fixed size. */
+interface TupleBuffer {
   memory: Buffer;
-  /** Up to where tuples of other keys are taken. */
+  /** Offset up to which tuples with a new key are added. */
   readonly limit: number;
   length: number;
   rows: number;
@@ -47,27 +47,27 @@ interface Tuples {
 }
 
 /**
- * Gathers the tuples of one COPY. PostgreSQL sends one in each message, the header in front of the first and the trailer
- * in the last. Every tuple is copied once, into the block that it stays in, but for the rare one that shares the key of
- * a block that is full.
+ * Collects the tuples of one COPY in blocks. PostgreSQL sends one tuple per message, with the header in front of the
+ * first tuple and the trailer in the last message. Each tuple is copied once, directly into its block. A tuple that
+ * shares its key with the last one of a full block is copied again, because a block never ends between equal keys.
  */
-export function createBlockBuilder(query: ModelQuery, bounds: GatherBounds): BlockBuilder {
-  const full: Tuples[] = [];
+export function createBlockBuilder(query: ModelQuery, bounds: BlockLimits): BlockBuilder {
+  const finished: TupleBuffer[] = [];
   let bytes = 0;
   let rows = 0;
-  let cut = false;
+  let truncated = false;
   let headerLeft = headerLength;
-  let current: Tuples | undefined;
-  /** Where the tuple under way goes: the current block, or a new one when it does not fit. */
-  let target: Tuples = empty(0);
+  let current: TupleBuffer | undefined;
+  /** The block that receives the current tuple: `current`, or a new one when the tuple does not fit. */
+  let target: TupleBuffer = empty(0);
   let at = 0;
 
-  const beginTuple = (size: number): void => {
+  const startTuple = (size: number): void => {
     const fits = current !== undefined && current.length + size <= current.limit;
     target = fits && current ? current : empty(Math.max(size, blockSize()));
     at = target.length;
   };
-  /** No larger than what is left of all bytes, so that the last block wastes little. */
+  /** At most what remains of `maxBytes`, so that the last block wastes little memory. */
   const blockSize = (): number => Math.min(bounds.blockBytes, Math.max(0, bounds.maxBytes - bytes));
 
   const endTuple = (): void => {
@@ -76,13 +76,13 @@ export function createBlockBuilder(query: ModelQuery, bounds: GatherBounds): Blo
     const fits = bytes + size <= bounds.maxBytes || !current;
     const continues = current !== undefined && (!fits || target !== current) && sharesKey(current);
     if (!fits && !continues) {
-      cut = true;
-      bounds.onEnough();
+      truncated = true;
+      bounds.onFull();
       return;
     }
     if (current && target !== current) {
-      if (continues) moveTo(current, size);
-      else full.push(current);
+      if (continues) appendTo(current, size);
+      else finished.push(current);
     }
     current = current && continues ? current : target;
     current.lastAt = current.length;
@@ -92,12 +92,12 @@ export function createBlockBuilder(query: ModelQuery, bounds: GatherBounds): Blo
     rows += 1;
   };
 
-  /** Whether the tuple under way has the key of the block's last one. */
-  const sharesKey = (block: Tuples): boolean =>
+  /** Whether the current tuple has the key of the block's last tuple. */
+  const sharesKey = (block: TupleBuffer): boolean =>
     sameKey(block.memory, block.lastAt, target.memory, target.length, query);
 
-  /** Copies the tuple under way behind a block that is too small for it. */
-  const moveTo = (block: Tuples, size: number): void => {
+  /** Appends the current tuple to a block that is too small for it. */
+  const appendTo = (block: TupleBuffer, size: number): void => {
     const larger = Buffer.allocUnsafeSlow(
       Math.max(block.length + size, Math.ceil(block.memory.length * 1.5)),
     );
@@ -107,27 +107,27 @@ export function createBlockBuilder(query: ModelQuery, bounds: GatherBounds): Blo
   };
 
   return {
-    begin: (size) => {
-      if (!cut) beginTuple(Math.max(0, size - headerLeft));
+    start: (size) => {
+      if (!truncated) startTuple(Math.max(0, size - headerLeft));
     },
     write: (source, start, end) => {
-      if (cut) return;
+      if (truncated) return;
       const from = Math.min(end, start + headerLeft);
       headerLeft -= from - start;
       source.copy(target.memory, at, from, end);
       at += end - from;
     },
     end: () => {
-      if (!cut) endTuple();
+      if (!truncated) endTuple();
     },
     finish: () => {
-      const blocks = [...full, ...(current ? [current] : [])].map((tuples) => blockOf(tuples, query));
-      return { blocks, rows, bytes, cut };
+      const blocks = [...finished, ...(current ? [current] : [])].map((tuples) => blockOf(tuples, query));
+      return { blocks, rows, bytes, truncated };
     },
   };
 }
 
-const empty = (size: number): Tuples => ({
+const empty = (size: number): TupleBuffer => ({
   memory: Buffer.allocUnsafeSlow(size),
   limit: size,
   length: 0,
@@ -135,7 +135,7 @@ const empty = (size: number): Tuples => ({
   lastAt: 0,
 });
 
-function blockOf({ memory, length, rows, lastAt }: Tuples, query: ModelQuery): RowBlock {
+function blockOf({ memory, length, rows, lastAt }: TupleBuffer, query: ModelQuery): RowBlock {
   const block = trimmed(memory, length);
   return {
     columns: query.columns,
@@ -146,7 +146,10 @@ function blockOf({ memory, length, rows, lastAt }: Tuples, query: ModelQuery): R
   };
 }
 
-/** The used part; copied where much would be wasted, since memory is handed to a thread as a whole. */
+/**
+ * The used part. It is copied when much memory would be wasted, because a block is transferred to a thread with its
+ * whole buffer.
+ */
 function trimmed(memory: Buffer, length: number): Buffer {
   if (length >= memory.length * 0.75) return memory.subarray(0, length);
   const block = Buffer.allocUnsafeSlow(length);

@@ -1,15 +1,15 @@
-/** How a column leaves the source in binary COPY, and so how an encoder has to read it. */
+/** The binary COPY representation of a column, which an encoder reads. */
 export type ColumnType =
   'uuid' | 'text' | 'timestamp' | 'date' | 'json' | 'bigint' | 'integer' | 'double' | 'boolean';
 
-/** A column of an export, in the order of the file. */
+/** A column of an export. */
 export interface ExportedColumn {
   readonly name: string;
   readonly type: ColumnType;
-  /** Read beside the others for the order of the rows; no file has it. */
+  /** Read for the order of the rows only. Files do not contain it. */
   readonly hidden?: true;
 }
 
-/** The columns that files have. */
+/** The columns that files contain. */
 export const fileColumns = (columns: readonly ExportedColumn[]): readonly ExportedColumn[] =>
   columns.filter(({ hidden }) => hidden !== true);

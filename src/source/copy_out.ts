@@ -1,9 +1,9 @@
 import type pg from 'pg';
-import { createBlockBuilder, type GatherBounds, type GatheredBlocks } from './block_builder.ts';
+import { createBlockBuilder, type BlockLimits, type CopiedBlocks } from './block_builder.ts';
 import { tapCopyData } from './copy_data_tap.ts';
 import type { ModelQuery } from './model_query.ts';
 
-/** What pg asks of a query object; it replaces `callback` by one that also ends its own time limit. */
+/** The interface that pg expects of a query object. pg wraps `callback` to clear its own timeout. */
 interface CopyQuery extends pg.Submittable {
   callback: (error?: Error | null) => void;
   handleCommandComplete: () => void;
@@ -12,15 +12,15 @@ interface CopyQuery extends pg.Submittable {
 }
 
 /**
- * Runs `COPY (select) TO STDOUT (FORMAT binary)` and gathers its rows as they come. When there are enough,
- * `bounds.onEnough` is the place to cancel the statement. Rejects with PostgreSQL's error, or that of the connection.
+ * Runs `COPY (select) TO STDOUT (FORMAT binary)` and collects its rows in blocks. Cancel the statement in
+ * `bounds.onFull`. Rejects with the error of PostgreSQL or of the connection.
  */
 export function copyOut(
   connection: pg.PoolClient,
   select: string,
   query: ModelQuery,
-  bounds: GatherBounds,
-): Promise<GatheredBlocks> {
+  bounds: BlockLimits,
+): Promise<CopiedBlocks> {
   return new Promise((resolve, reject) => {
     const builder = createBlockBuilder(query, bounds);
     let restore = (): void => undefined;
@@ -28,10 +28,10 @@ export function copyOut(
     const end = (error?: Error | null): void => {
       restore();
       try {
-        const gathered = builder.finish();
-        // An error after the cut is the cancellation: what was taken before is whole.
-        if (error && !gathered.cut) reject(error);
-        else resolve(gathered);
+        const copied = builder.finish();
+        // After `onFull` the error is that of the cancellation. The rows received before it are complete.
+        if (error && !copied.truncated) reject(error);
+        else resolve(copied);
       } catch (failure) {
         reject(failure instanceof Error ? failure : new Error(String(failure)));
       }

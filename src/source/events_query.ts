@@ -2,11 +2,11 @@ import { splitKeysQuery, jsonColumn, parameter, type ModelQuery, type PageKeys }
 import { columnTypesOf, type ColumnTypes, type Relations } from './relations.ts';
 import type { RowSelection } from './row_selection.ts';
 import { selectionConditions } from './selection_conditions.ts';
-import type { RowPlace } from './row_query/model_row.ts';
+import type { ColumnAccess } from './row_query/model_row.ts';
 import { sortKeyColumns, rowQueryStatement } from './row_query/row_query_statement.ts';
 import type { ExportedColumn, RowRange } from './source.ts';
 
-/** The columns of an export of events, whatever relation they are read from. */
+/** The columns of an export of events. */
 export const eventsColumns: readonly ExportedColumn[] = [
   { name: 'uuid', type: 'uuid' },
   { name: 'timestamp', type: 'timestamp' },
@@ -23,14 +23,14 @@ export const eventsColumns: readonly ExportedColumn[] = [
 const keyOf = (bound: 'after' | 'until'): string =>
   `(${parameter(`${bound}_inserted_at`, 'timestamptz')}, ${parameter(`${bound}_id`, 'uuid')})`;
 
-/** The columns of the relations that events are read from. */
+/** Columns and types of the relations that events are read from. */
 export interface EventColumnTypes {
   readonly events: ColumnTypes;
-  /** Those of the persons; only where they may be read. */
+  /** Columns of the persons relation; absent when it is not read. */
   readonly persons?: ColumnTypes;
 }
 
-/** Reads them from the catalogue. @throws RelationNotFound */
+/** Reads the columns from the catalog. @throws RelationNotFound */
 export async function eventColumnTypes(
   connection: Parameters<typeof columnTypesOf>[0],
   relations: Relations,
@@ -42,7 +42,7 @@ export async function eventColumnTypes(
 }
 
 /**
- * How the selected events are read, by the columns that the events relation has.
+ * Builds the statements that read the selected events, depending on the columns of the events relation.
  * @throws UnsupportedSelection, RowQueryFailed
  */
 export function eventsQuery(
@@ -54,44 +54,44 @@ export function eventsQuery(
     ? { expression: 'e.person_properties', type: types.events.get('person_properties') }
     : { expression: joinedPersonProperties(relations), type: types.persons?.get('properties') };
   const event = { expression: 'e.properties', type: types.events.get('properties') };
-  const place: RowPlace = {
+  const rowColumns: ColumnAccess = {
     sql: (name) =>
       name === 'person_properties'
         ? person.expression
         : `e."${name === '_inserted_at' ? 'inserted_at' : name}"`,
     jsonType: (name) => (name === 'person_properties' ? person.type : event.type),
   };
-  const chosen =
+  const rowQuery =
     selection.query &&
     rowQueryStatement('events', selection.query, team_id, {
-      selected: place,
-      filtered: place,
+      selected: rowColumns,
+      filtered: rowColumns,
       events: { relation: relations.events, columns: types.events },
       persons: { relation: relations.persons, columns: types.persons ?? new Map<string, string>() },
     });
-  const selected = chosen
-    ? `e.inserted_at::timestamptz, e.uuid::uuid, ${chosen.selected}`
+  const selected = rowQuery
+    ? `e.inserted_at::timestamptz, e.uuid::uuid, ${rowQuery.selected}`
     : `e.uuid::uuid, e."timestamp"::timestamptz, e.inserted_at::timestamptz, e.created_at::timestamptz,
     e.event::text, ${jsonColumn(event.expression, event.type)}, e.distinct_id::text,
     e.elements_chain::text, ${jsonColumn(person.expression, person.type)}, e.person_id::uuid`;
   const conditions = selectionConditions(selection, { event: 'e.event', properties: { event, person } });
   const key = '(e.inserted_at, e.uuid)';
-  // One lower bound only: the planner would take two for independent, and expect too few rows.
+  // Only one lower bound: the planner assumes that two are independent, and underestimates the number of rows.
   const within = (
     { after, until }: PageKeys,
     joins = '',
-  ): string => `from ${relations.events} e${chosen?.conditionJoins ?? ''}${joins}
+  ): string => `from ${relations.events} e${rowQuery?.conditionJoins ?? ''}${joins}
     where e.team_id = ${parameter('team_id', 'int')}
     and ${after ? `${key} > ${keyOf('after')}` : `e.inserted_at >= ${parameter('start', 'timestamptz')}`}
     and e.inserted_at < ${parameter('end', 'timestamptz')} ${until ? `and ${key} <= ${keyOf('until')}` : ''}
-    ${conditions.sql}${chosen?.condition ?? ''}`;
+    ${conditions.sql}${rowQuery?.condition ?? ''}`;
   const inRange = within({ after: false, until: false });
   return {
-    columns: chosen ? [...sortKeyColumns('uuid', 'uuid'), ...chosen.columns] : eventsColumns,
-    key: chosen ? { inserted_at: 0, id: 1 } : { inserted_at: 2, id: 0 },
-    // However few rows a selection seems to leave, a page is not to begin with sorting all that are left of the range.
-    settings: { enable_sort: 'off', ...conditions.settings, ...chosen?.settings },
-    page: (rows, keys) => `select ${selected} ${within(keys, chosen?.joins)}
+    columns: rowQuery ? [...sortKeyColumns('uuid', 'uuid'), ...rowQuery.columns] : eventsColumns,
+    key: rowQuery ? { inserted_at: 0, id: 1 } : { inserted_at: 2, id: 0 },
+    // Without it, the planner may sort the rest of the range for each page when it expects few rows.
+    settings: { enable_sort: 'off', ...conditions.settings, ...rowQuery?.settings },
+    page: (rows, keys) => `select ${selected} ${within(keys, rowQuery?.joins)}
       order by e.inserted_at, e.uuid fetch first ${rows} rows with ties`,
     count: () => `select count(*) as rows ${inRange}`,
     splitKeys: () => splitKeysQuery(`select e.inserted_at, e.uuid as id ${inRange}`),
@@ -99,8 +99,8 @@ export function eventsQuery(
 }
 
 /**
- * The person's properties as of reading, for events that do not carry them. A subquery rather than a join: whatever the
- * person relations hold, it can neither lose an event nor double it.
+ * The current properties of the person, for events that do not store them. A subquery instead of a join: it neither
+ * drops nor duplicates events, whatever the person relations contain.
  */
 const joinedPersonProperties = ({ persons, person_distinct_ids }: Relations): string =>
   `(select p.properties from ${persons} p where p.team_id = e.team_id and not p.is_deleted and p.id = coalesce(

@@ -1,37 +1,36 @@
 import type { ExportedColumn } from './source.ts';
 
-/** Which end of a stretch of key order a page is bound by. */
+/** Which ends of a key range bound a page. */
 export interface PageKeys {
   readonly after: boolean;
   readonly until: boolean;
 }
 
 /**
- * How the selected rows of a model are read. COPY takes no parameters, so every statement takes its values from the
- * settings of its transaction: those of `parameter`, and `settings`.
+ * The statements that read the selected rows of a model. COPY does not accept parameters, so each statement reads its
+ * values from settings of its transaction: those of `parameter`, and `settings`.
  */
 export interface ModelQuery {
   readonly columns: readonly ExportedColumn[];
-  /** Positions of the sort key among the columns. */
+  /** Indexes of the sort key columns. */
   readonly key: { readonly inserted_at: number; readonly id: number };
-  /** What every statement needs to be set besides its parameters. */
+  /** Settings that each statement needs in addition to its parameters. */
   readonly settings: Readonly<Record<string, string>>;
   /**
-   * The rows of the range in key order, between the keys of the parameters as far as the page is bound by them. At
-   * least `rows` of them when there are so many: rows that share the last key come along, so that no page is cut
-   * between equal keys.
+   * The rows of the range in key order, bounded by the key parameters as `keys` says. Returns at least `rows` rows if
+   * there are as many. Rows that share the last key are included, so that no page ends between equal keys.
    */
   page(rows: number, keys: PageKeys): string;
-  /** One row with the column `rows`. */
+  /** Returns one row with the column `rows`. */
   count(): string;
   /**
-   * `inserted_at` and `id`, as texts of a sort key and in key order, of each row of the range whose position is a
-   * multiple of the parameter `every`; not of the last one, behind which nothing is left.
+   * Returns `inserted_at` and `id`, as strings in key order, of each row whose position is a multiple of the
+   * parameter `every`, except the last row of the range.
    */
   splitKeys(): string;
 }
 
-/** The values a ModelQuery reads; text, since that is what a setting holds. */
+/** The parameters of a ModelQuery. All are strings because settings are. */
 export interface QueryParameters {
   readonly team_id: string;
   readonly start: string;
@@ -43,26 +42,26 @@ export interface QueryParameters {
   readonly every: string;
 }
 
-/** The setting that carries a parameter. */
+/** The name of the setting that holds a parameter. */
 export const parameterSetting = (name: keyof QueryParameters): string => `exportd.${name}`;
 
 /**
- * A parameter as an SQL expression. It is stable, so the planner estimates with its value and uses the indexes as it
- * would with a literal.
+ * A parameter as an SQL expression. `current_setting` is stable, so the planner estimates with its value and uses
+ * indexes as with a literal.
  */
 export const parameter = (name: keyof QueryParameters, type: string): string =>
   `current_setting('${parameterSetting(name)}')::${type}`;
 
 /**
- * A JSON column as it leaves the source: `json` and `jsonb` untouched, since a cast from one to the other would refuse
- * values (`\u0000`) or cost time; anything else is checked by the cast.
+ * A JSON column for COPY: `json` and `jsonb` unchanged, because a cast between them costs time and fails for some
+ * values (`\u0000`). Other types are cast to `json`, which validates them.
  */
 export const jsonColumn = (expression: string, type: string | undefined): string =>
   type === 'json' || type === 'jsonb' ? expression : `${expression}::json`;
 
 /**
- * The statement of `cuts` over rows with the columns `inserted_at` and `id`: numbered in one pass over their order, the
- * last of those that share a key stands for all of them.
+ * The statement of `splitKeys` over rows with the columns `inserted_at` and `id`. It numbers the rows in one pass; of
+ * rows that share a key, the last one represents all.
  */
 export const splitKeysQuery = (rows: string): string => `
   select to_char(inserted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as inserted_at, id::text as id

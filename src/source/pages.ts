@@ -1,30 +1,30 @@
 import type { SortKey } from '../domain/run.ts';
-import type { GatheredBlocks } from './block_builder.ts';
+import type { CopiedBlocks } from './block_builder.ts';
 import { copyOut } from './copy_out.ts';
 import { parameterSetting, type ModelQuery, type QueryParameters } from './model_query.ts';
 import type { SourceConnections } from './source_connection.ts';
-import type { KeyBounds, ReadingOptions, RowBlock, RowMemory, RowRange } from './source.ts';
+import type { KeyBounds, ReadOptions, RowBlock, RowMemory, RowRange } from './source.ts';
 
-/** How much one page may hold. */
-export interface PageBounds {
+/** Limits of one page. */
+export interface PageLimits {
   readonly rows: number;
   readonly bytes: number;
 }
 
-/** A page that was read, and where the next one begins. */
+/** A page that was read, and the key after which the next one starts. */
 interface Page {
   readonly blocks: RowBlock[];
-  /** The last row's key; null when no rows are left behind the page. */
+  /** The key of the last row; null when no rows follow. */
   readonly next: SortKey | null;
   readonly rowBytes: number;
 }
 
-/** Bytes of a row as long as none has been seen: rather large, so that the first page is soon there. */
+/** Assumed row size in bytes before the first page. Rather large, so that the first page arrives soon. */
 const assumedRowBytes = 4_096;
-/** How much of the byte bound the expected rows fill, so that ordinary variation does not reach the bound. */
-const filling = 0.9;
+/** The part of the byte limit that the expected rows fill, so that ordinary variation stays within it. */
+const fillFactor = 0.9;
 
-/** The settings that carry a range, its selection and the keys that bound a stretch of it into a statement. */
+/** The settings of a statement: the range, its selection and the keys that bound it. */
 export function statementSettings(
   query: Pick<ModelQuery, 'settings'>,
   { team_id, interval }: RowRange,
@@ -39,50 +39,49 @@ export function statementSettings(
     ...(until && { until_inserted_at: until.inserted_at, until_id: until.id }),
     ...(every !== undefined && { every: String(every) }),
   };
-  const parameters: [string, string][] = Object.entries(values).map(([name, value]) => [
+  const settings: [string, string][] = Object.entries(values).map(([name, value]) => [
     parameterSetting(name as keyof QueryParameters),
     value,
   ]);
-  return { ...Object.fromEntries(parameters), ...query.settings };
+  return { ...Object.fromEntries(settings), ...query.settings };
 }
 
 /**
- * Reads a stretch page by page, each whole and in a transaction of its own before the first of its blocks is given out.
- * The next page is read while the blocks of the one before are given out, so that PostgreSQL has work while they are
- * encoded; then it waits, without a transaction.
- *
- * The number of rows asked for follows from the size of the rows before, so that most pages end by themselves close
- * under the byte bound; where rows suddenly grow, the statement is cancelled at the bound and the next page begins
- * after the last row that was taken.
+ * Reads a key range page by page. Each page is read completely, in a separate transaction, before its first block is
+ * yielded. The next page is read while the caller processes the blocks of the current one; then reading pauses,
+ * without an open transaction.
+ * The number of rows per page is estimated from the size of earlier rows, so that most pages end just below the byte
+ * limit. If rows suddenly grow, the statement is cancelled at the limit and the next page starts after the last row
+ * that was received.
  */
 export async function* readPages(
   connections: SourceConnections,
   query: ModelQuery,
   range: RowRange,
   { after, until }: KeyBounds,
-  bounds: PageBounds,
-  { blockBytes, signal, memory = plentiful }: ReadingOptions,
+  bounds: PageLimits,
+  { blockBytes, signal, memory = unlimitedMemory }: ReadOptions,
 ): AsyncGenerator<RowBlock> {
-  const left = new AbortController();
-  const reading = AbortSignal.any([signal, left.signal]);
+  const done = new AbortController();
+  const reading = AbortSignal.any([signal, done.signal]);
 
   const readPage = async (from: SortKey | null, rowBytes: number): Promise<Page> => {
-    const rows = Math.max(1, Math.min(bounds.rows, Math.floor((bounds.bytes * filling) / rowBytes)));
+    const rows = Math.max(1, Math.min(bounds.rows, Math.floor((bounds.bytes * fillFactor) / rowBytes)));
     const select = query.page(rows, { after: from !== null, until: until !== null });
     const settings = statementSettings(query, range, { after: from, until });
-    let taken = Math.ceil(rows * rowBytes);
-    await memory.reserveRows(taken, reading);
+    let reserved = Math.ceil(rows * rowBytes);
+    await memory.reserveRows(reserved, reading);
     try {
-      const gathered = await connections.read(settings, reading, ({ connection, cancel }) =>
-        copyOut(connection, select, query, { blockBytes, maxBytes: bounds.bytes, onEnough: cancel }),
+      const copied = await connections.read(settings, reading, ({ connection, cancel }) =>
+        copyOut(connection, select, query, { blockBytes, maxBytes: bounds.bytes, onFull: cancel }),
       );
-      taken -= gathered.bytes;
-      return pageOf(gathered, rows);
+      reserved -= copied.bytes;
+      return pageOf(copied, rows);
     } finally {
-      memory.releaseRows(taken);
+      memory.releaseRows(reserved);
     }
   };
-  const giveBack = (blocks: readonly RowBlock[]): void => {
+  const releaseBlocks = (blocks: readonly RowBlock[]): void => {
     for (const { block } of blocks) memory.releaseRows(block.length);
   };
 
@@ -93,7 +92,7 @@ export async function* readPages(
       const { blocks, next, rowBytes }: Page = await page;
       current = blocks;
       page = next ? readPage(next, rowBytes) : undefined;
-      // It is awaited only when the caller has taken every block.
+      // The page is awaited later, after the caller has consumed the current blocks.
       page?.catch(() => undefined);
       for (let block = current.shift(); block; block = current.shift()) {
         yield block;
@@ -101,17 +100,17 @@ export async function* readPages(
       }
     }
   } finally {
-    left.abort(new Error('The caller needs no more pages.'));
-    giveBack(current);
-    await page?.then(({ blocks }) => giveBack(blocks)).catch(() => undefined);
+    done.abort(new Error('The caller needs no more pages.'));
+    releaseBlocks(current);
+    await page?.then(({ blocks }) => releaseBlocks(blocks)).catch(() => undefined);
   }
 }
 
-/** The memory of a caller that has no bounds. */
-const plentiful: RowMemory = { reserveRows: () => Promise.resolve(), releaseRows: () => undefined };
+/** The memory of a caller without a budget. */
+const unlimitedMemory: RowMemory = { reserveRows: () => Promise.resolve(), releaseRows: () => undefined };
 
-const pageOf = ({ blocks, rows, bytes, cut }: GatheredBlocks, asked: number): Page => ({
+const pageOf = ({ blocks, rows, bytes, truncated: cut }: CopiedBlocks, requested: number): Page => ({
   blocks,
-  next: cut || rows >= asked ? (blocks.at(-1)?.last ?? null) : null,
+  next: cut || rows >= requested ? (blocks.at(-1)?.last ?? null) : null,
   rowBytes: Math.max(1, bytes / Math.max(1, rows)),
 });

@@ -4,7 +4,7 @@ import { sortKeyColumns, rowQueryStatement } from './row_query/row_query_stateme
 import { selectionConditions } from './selection_conditions.ts';
 import type { ExportedColumn, RowRange } from './source.ts';
 
-/** The columns of an export of persons, whatever relations they are read from. */
+/** The columns of an export of persons. */
 export const personsColumns: readonly ExportedColumn[] = [
   { name: 'team_id', type: 'integer' },
   { name: 'distinct_id', type: 'text' },
@@ -20,12 +20,10 @@ export const personsColumns: readonly ExportedColumn[] = [
 const team = parameter('team_id', 'int');
 
 /**
- * How the selected persons are read: one row per distinct id, also of a person that is gone, by the columns of the
- * persons relation.
- *
- * What is newest of a distinct id is either its mapping or its person, so the rows are those of two branches, each in
- * the order of one relation's times. A page takes no more from a branch than it may hold itself: its cost does not grow
- * with what is left of the window.
+ * Builds the statements that read the selected persons: one row per distinct id, including deleted persons.
+ * The newest state of a distinct id is that of its mapping or that of its person. The rows are therefore the union of
+ * two branches, each in the order of one relation's times. A page reads no more from a branch than it may hold, so
+ * its cost does not depend on how many rows of the interval remain.
  * @throws UnsupportedSelection, RowQueryFailed
  */
 export function personsQuery(
@@ -36,7 +34,7 @@ export function personsQuery(
   const properties = { expression: 'p.properties', type: types.get('properties') };
   const conditions = selectionConditions(selection, { properties: { person: properties } });
   const persons = { relation: relations.persons, columns: types };
-  const chosen =
+  const rowQuery =
     selection.query &&
     rowQueryStatement('persons', selection.query, team_id, {
       selected: { sql: (name) => stateColumn(name), jsonType: () => exportedJsonType(properties.type) },
@@ -44,26 +42,26 @@ export function personsQuery(
       events: persons,
       persons,
     });
-  const branches = branchesOf(relations, `${conditions.sql}${chosen?.condition ?? ''}`);
-  const everything = stateColumns(jsonColumn(properties.expression, properties.type));
+  const branches = branchesOf(relations, `${conditions.sql}${rowQuery?.condition ?? ''}`);
+  const personState = stateColumns(jsonColumn(properties.expression, properties.type));
   const all = (columns: (branch: Branch) => string): string =>
     branches
       .map((branch) => `select ${columns(branch)} ${within(branch, { after: false, until: false })}`)
       .join(' union all ');
   return {
-    columns: chosen ? [...sortKeyColumns('distinct_id', 'text'), ...chosen.columns] : personsColumns,
-    key: chosen ? { inserted_at: 0, id: 1 } : { inserted_at: 7, id: 1 },
-    settings: { ...conditions.settings, ...chosen?.settings },
+    columns: rowQuery ? [...sortKeyColumns('distinct_id', 'text'), ...rowQuery.columns] : personsColumns,
+    key: rowQuery ? { inserted_at: 0, id: 1 } : { inserted_at: 7, id: 1 },
+    settings: { ...conditions.settings, ...rowQuery?.settings },
     page: (rows, keys) => {
       const first = `fetch first ${rows} rows with ties`;
       const pages = branches.map(
-        (branch) => `(select ${everything}, ${branch.time}::timestamptz as _inserted_at, ${isDeleted}
+        (branch) => `(select ${personState}, ${branch.time}::timestamptz as _inserted_at, ${isDeleted}
           ${within(branch, keys)} order by ${branch.time}, ${distinctId} ${first})`,
       );
       const page = `select * from (${pages.join(' union all ')}) as state order by _inserted_at, distinct_id ${first}`;
-      if (!chosen) return page;
-      // What the owner chose is computed of the rows of the page alone.
-      return `select state._inserted_at, state.distinct_id, ${chosen.selected} from (${page}) as state
+      if (!rowQuery) return page;
+      // The query's expressions are computed for the rows of the page only.
+      return `select state._inserted_at, state.distinct_id, ${rowQuery.selected} from (${page}) as state
         order by state._inserted_at, state.distinct_id`;
     },
     count: () => `select count(*) as rows from (${all(() => '')}) as state`,
@@ -75,14 +73,14 @@ export function personsQuery(
 const distinctId = 'm.distinct_id::text collate "C"';
 const isDeleted = '(m.is_deleted or coalesce(p.is_deleted, false)) as is_deleted';
 
-/** The columns of a page's rows; texts are compared and folded as the database does everywhere else. */
+/** The columns of a page's rows. Strings use the default collation of the database. */
 const stateColumn = (name: string): string =>
   name === 'distinct_id' ? '(state.distinct_id collate "default")' : `state."${name}"`;
 
-/** Of what is not JSON by its type a page has it cast; see `jsonColumn`. */
+/** Columns of other types have been cast to `json` in the page; see `jsonColumn`. */
 const exportedJsonType = (type: string | undefined): string => (type === 'jsonb' ? type : 'json');
 
-/** The same columns in a branch. */
+/** The same columns within a branch. */
 const branchColumns: Readonly<Record<string, string>> = {
   team_id: 'm.team_id',
   distinct_id: 'm.distinct_id',
@@ -99,13 +97,13 @@ const stateColumns = (properties: string): string => `m.team_id::int as team_id,
   m.person_id::uuid as person_id, ${properties} as properties, m.version::bigint as person_distinct_id_version,
   p.version::bigint as person_version, p.created_at::timestamptz as created_at`;
 
-/** The distinct ids of which one relation holds what is newest. */
+/** The distinct ids whose newest state comes from one of the relations. */
 interface Branch {
-  /** The time of the newest. */
+  /** The time of the newest state. */
   readonly time: string;
-  /** `from`, `where` and conditions, but for those on the time. */
+  /** `from` and `where` with all conditions except those on the time. */
   readonly rows: string;
-  /** The rows behind the first key of a stretch; an index bounds what is read for them. */
+  /** The condition for rows after the lower key. An index limits the rows that are read for it. */
   readonly after: string;
 }
 
@@ -120,9 +118,8 @@ const [afterId, untilId] = [
 ];
 
 /**
- * A time is missing only where a user's relations leave it out; then the other one is the newer. The conditions are
- * worded so that the planner expects about as many rows as there are: with too few in mind it would sort all of them for
- * every page.
+ * A time can be missing only in a user's own relations; then the other one is newer. The conditions are written so
+ * that the planner's estimate is about right. If it expected too few rows, it would sort all of them for each page.
  */
 const branchesOf = ({ persons, person_distinct_ids }: Relations, conditions: string): Branch[] => [
   {
@@ -139,7 +136,7 @@ const branchesOf = ({ persons, person_distinct_ids }: Relations, conditions: str
   },
 ];
 
-/** The rows of a branch within the window, and between the keys as far as there are any. */
+/** The rows of a branch within the interval and between the given keys. */
 const within = ({ time, rows, after }: Branch, keys: PageKeys): string => `${rows}
   and ${keys.after ? after : `${time} >= ${start}`} and ${time} < ${end}
   ${keys.until ? `and ${time} <= ${untilTime} and not (${time} = ${untilTime} and ${distinctId} > ${untilId})` : ''}`;

@@ -10,10 +10,10 @@ import { connectToSource, type ReadTransaction } from './source_connection.ts';
 import { checkStandbyBarrier } from './standby_barrier.ts';
 import type { RowRange, Source } from './source.ts';
 
-/** Marks exportd's own sessions; the barrier leaves them out. */
+/** Identifies exportd's own sessions, which the barrier ignores. */
 export const applicationName = 'exportd';
 
-/** Connections beside those of the exports under way: for counts and looks at the barrier. */
+/** Connections in addition to one per export slot, for counts and barrier checks. */
 const spareConnections = 2;
 
 export type SourceSettings = RelationSettings &
@@ -28,8 +28,8 @@ export type SourceSettings = RelationSettings &
   >;
 
 /**
- * The source in PostgreSQL; connects when first asked. Sessions that write rows to be exported must not go by
- * exportd's own application name, or the barrier does not wait for them.
+ * Creates the PostgreSQL source. It connects on first use. Sessions that write rows must not use exportd's
+ * application name, because the barrier does not wait for them.
  * @throws InvalidRelationName
  */
 export function createSource({
@@ -38,7 +38,7 @@ export function createSource({
   settings,
 }: {
   sourceUrl: string;
-  /** Where the source's rows are written, when the source is a standby. */
+  /** The primary of the source, if the source is a standby. */
   primaryUrl?: string | undefined;
   settings: SourceSettings;
 }): Source {
@@ -59,7 +59,7 @@ export function createSource({
     ownApplicationName: applicationName,
   };
 
-  /** Asks for the relations' columns each time: a view may be replaced while exportd runs. */
+  /** Reads the columns of the relations each time, because a view may be replaced while exportd runs. */
   const queryOf = async (
     connection: ReadTransaction['connection'],
     { model, team_id, selection }: Pick<RowRange, 'model' | 'team_id' | 'selection'>,

@@ -1,12 +1,12 @@
 import type pg from 'pg';
 import type { Settings } from '../config/settings.ts';
 
-/** A relation's name in the settings that cannot be one; the message names it and says what is expected. */
+/** A setting is not a valid relation name. The message contains the name and the expected form. */
 export class InvalidRelationName extends Error {
   override readonly name = 'InvalidRelationName';
 }
 
-/** A relation that the settings name and the source does not have, or that exportd's role may not see. */
+/** The source has no relation of the configured name, or exportd's role cannot see it. */
 export class RelationNotFound extends Error {
   override readonly name = 'RelationNotFound';
 }
@@ -27,14 +27,14 @@ const identifier = String.raw`(?:[A-Za-z_][A-Za-z0-9_$]*|"(?:[^"\0]|"")+")`;
 const qualifiedName = new RegExp(`^(?:(${identifier})\\.)?(${identifier})$`);
 
 /**
- * Quotes `name`, `schema.name` or `"Any Schema"."Any Name"`; as in SQL, names without quotes are folded to lower case.
+ * Quotes `name`, `schema.name` or `"Any Schema"."Any Name"`. As in SQL, unquoted names are folded to lower case.
  * @throws InvalidRelationName
  */
 export function quoteRelation(name: string): string {
   const match = qualifiedName.exec(name.trim());
   if (!match)
     throw new InvalidRelationName(
-      `"${name}" is not the name of a relation: expected name, schema.name or "Any Schema"."Any Name".`,
+      `"${name}" is not a relation name: expected name, schema.name or "Any Schema"."Any Name".`,
     );
   return [match[1], match[2]]
     .filter((part) => part !== undefined)
@@ -42,19 +42,19 @@ export function quoteRelation(name: string): string {
     .join('.');
 }
 
-/** The relations of the settings. @throws InvalidRelationName */
+/** Quotes the configured relation names. @throws InvalidRelationName */
 export const relationsOf = (settings: RelationSettings): Relations => ({
   events: quoteRelation(settings.EXPORTD_EVENTS_RELATION),
   persons: quoteRelation(settings.EXPORTD_PERSONS_RELATION),
   person_distinct_ids: quoteRelation(settings.EXPORTD_PERSON_DISTINCT_IDS_RELATION),
 });
 
-/** The columns of a relation: name to type. They are asked for, since users bring views of their own. */
+/** Column types of a relation by name. They are read from the catalog, since users may configure their own views. */
 export type ColumnTypes = ReadonlyMap<string, string>;
 
 type Connection = Pick<pg.ClientBase, 'query'>;
 
-/** Reads the columns of relations from the catalogue, by one statement; those that the source has not are left out. */
+/** Reads the columns of relations from the catalog with one statement. Relations that do not exist are left out. */
 export async function columnTypesOfPresent(
   connection: Connection,
   relations: readonly string[],
@@ -69,14 +69,16 @@ export async function columnTypesOfPresent(
   return new Map(rows.map(({ relation, columns }) => [relation, new Map(columns)]));
 }
 
-/** Reads the columns of a relation that has to be there. @throws RelationNotFound */
+/** Reads the columns of a relation. @throws RelationNotFound */
 export const columnTypesOf = async (connection: Connection, relation: string): Promise<ColumnTypes> =>
   presentColumns(await columnTypesOfPresent(connection, [relation]), relation);
 
-/** The columns of a relation that has to be among those that are there. @throws RelationNotFound */
+/** Returns the columns of a relation from those read before. @throws RelationNotFound */
 export function presentColumns(present: ReadonlyMap<string, ColumnTypes>, relation: string): ColumnTypes {
   const columns = present.get(relation);
   if (!columns)
-    throw new RelationNotFound(`The source has no relation ${relation}, or exportd may not see it.`);
+    throw new RelationNotFound(
+      `Relation ${relation} does not exist in the source, or exportd's role cannot see it.`,
+    );
   return columns;
 }

@@ -1,6 +1,6 @@
 import type { RowQuery } from './row_query/row_query.ts';
 
-/** What a property filter compares with; the operators of query filters. */
+/** Operators of property filters, the same as in queries. */
 export const propertyOperators = [
   'exact',
   'is_not',
@@ -27,7 +27,7 @@ export const propertyOperators = [
 ] as const;
 export type PropertyOperator = (typeof propertyOperators)[number];
 
-/** A scalar of a filter; null stands for a missing property. */
+/** A value of a filter; null means a missing property. */
 export type FilterScalar = string | number | boolean | null;
 
 /** A condition on a property of the event, or of its person. */
@@ -38,15 +38,15 @@ export interface PropertyFilter {
   readonly value: FilterScalar | readonly FilterScalar[];
 }
 
-/** Which rows of an interval an export takes, and what of them: all conditions have to hold. */
+/** Which rows of an interval are exported, and which columns. All conditions have to hold. */
 export interface RowSelection {
-  /** Names of events; empty for all. */
+  /** Event names; empty selects all. */
   readonly include_events: readonly string[];
   readonly exclude_events: readonly string[];
   readonly filters: readonly PropertyFilter[];
-  /** The owner's query, which chooses columns and may have a condition more; without, the model's own columns. */
+  /** The export's query, which selects columns and can filter rows; without it, the model's columns are exported. */
   readonly query?: RowQuery | null;
 }
 
-/** Every row. */
+/** Selects all rows. */
 export const everyRow: RowSelection = { include_events: [], exclude_events: [], filters: [] };

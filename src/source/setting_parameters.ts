@@ -1,19 +1,18 @@
 /**
- * Values that a statement reads by settings of its transaction, since COPY takes no parameters. Each is an expression
- * that PostgreSQL evaluates once for the statement, not for every row.
+ * Parameters that a statement reads from settings of its transaction, because COPY does not accept parameters. Each
+ * method returns an expression that PostgreSQL evaluates once per statement.
  */
 export interface SettingParameters {
-  /** The settings that have to be set for the statement. */
+  /** The settings that the statement needs. */
   readonly settings: Readonly<Record<string, string>>;
   text(value: string): string;
-  /** An array of texts. */
+  /** An array of strings. */
   texts(values: readonly string[]): string;
-  /** An array of numerics, of texts that PostgreSQL reads as such. */
+  /** An array of numerics, from their text. */
   numerics(values: readonly string[]): string;
   timestamp(value: string): string;
 }
 
-/** Begins with no value. */
 export function createSettingParameters(): SettingParameters {
   const settings: Record<string, string> = {};
   const bind = (value: string): string => {
@@ -26,7 +25,7 @@ export function createSettingParameters(): SettingParameters {
   return {
     settings,
     text: (value) => `(select ${bind(value)})`,
-    // The casts tell an array from the rows of a subquery.
+    // The casts make these array values instead of the rows of a subquery.
     texts: (values) => `(select array(select value from ${elements(values)}))::text[]`,
     numerics: (values) => `(select array(select value::numeric from ${elements(values)}))::numeric[]`,
     timestamp: (value) => `(select ${bind(value)}::timestamptz)`,

@@ -2,18 +2,18 @@ import type { SortKey } from '../domain/run.ts';
 import type { ModelQuery } from './model_query.ts';
 import { timestampText } from './timestamp.ts';
 
-/** Where a field's bytes lie in a block. */
+/** The byte range of a field in a block. */
 export interface Field {
   readonly start: number;
   readonly end: number;
 }
 
-/** A row whose place in the order cannot be told: a key column without a value, or with a time no text can give. */
+/** A row has no usable sort key: a key column is null, or its time cannot be formatted. */
 export class MissingSortKey extends Error {
   override readonly name = 'MissingSortKey';
 }
 
-/** The bytes of a field (from 0) of the binary COPY tuple at `tupleAt`; `end` lies before `start` for null. */
+/** The bytes of field `field` (from 0) of the binary COPY tuple at `tupleAt`. For null, `end` is less than `start`. */
 export function fieldOf(block: Buffer, tupleAt: number, field: number): Field {
   let at = tupleAt + 2;
   for (let passed = 0; passed < field; passed += 1) at += 4 + Math.max(0, block.readInt32BE(at));
@@ -21,7 +21,7 @@ export function fieldOf(block: Buffer, tupleAt: number, field: number): Field {
   return { start, end: start + block.readInt32BE(at) };
 }
 
-/** The sort key of the tuple at `tupleAt`. @throws MissingSortKey */
+/** Returns the sort key of the tuple at `tupleAt`. @throws MissingSortKey */
 export function sortKeyAt(block: Buffer, tupleAt: number, { columns, key }: ModelQuery): SortKey {
   const time = fieldOf(block, tupleAt, key.inserted_at);
   const id = fieldOf(block, tupleAt, key.id);
@@ -31,11 +31,11 @@ export function sortKeyAt(block: Buffer, tupleAt: number, { columns, key }: Mode
     columns[key.id]?.type === 'uuid' ? uuidText(block, id.start) : block.toString('utf8', id.start, id.end);
   const inserted_at = time.end < time.start ? undefined : timestampText(block, time.start);
   if (inserted_at === undefined)
-    throw new MissingSortKey(`The row with ${idName} ${idText} has no usable time of insertion.`);
+    throw new MissingSortKey(`The row with ${idName} ${idText} has no valid insertion time.`);
   return { inserted_at, id: idText };
 }
 
-/** Whether two tuples, each in a buffer of its own, have the same key. */
+/** Whether two tuples in separate buffers have the same key. */
 export function sameKey(
   left: Buffer,
   leftAt: number,
@@ -58,7 +58,7 @@ export function sameKey(
   });
 }
 
-/** The text of the binary uuid at `at`. */
+/** Formats the binary uuid at `at`. */
 export function uuidText(source: Buffer, at: number): string {
   const text = source.toString('hex', at, at + 16);
   return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20)}`;

@@ -6,7 +6,7 @@ import type { RowSelection } from './row_selection.ts';
 
 export { fileColumns, type ColumnType, type ExportedColumn } from './columns.ts';
 
-/** Which rows: one model of one project in one interval of insertion time, `[start, end)`, as far as they are selected. */
+/** The selected rows of one model of one project in an interval of insertion time, `[start, end)`. */
 export interface RowRange {
   readonly model: Model;
   readonly team_id: number;
@@ -14,18 +14,19 @@ export interface RowRange {
   readonly selection: RowSelection;
 }
 
-/** A stretch of a range in key order: the rows behind `after`, up to and with `until`; null for an open end. */
+/** A key range: the rows after `after`, up to and including `until`; null is unbounded. */
 export interface KeyBounds {
   readonly after: SortKey | null;
   readonly until: SortKey | null;
 }
 
 /**
- * Neighbouring rows in the order `(inserted_at, id)`, never cut between equal keys; several make a page, which is read
- * whole in one short transaction. The memory of `block` belongs to it alone, so that it can be handed to a thread.
- * `block` holds the binary COPY tuples back to back, without COPY's header and trailer: for
- * each row the number of fields (int16), then for each field its length (int32, -1 for null) and its bytes. A `json` field
- * may be of the type jsonb, whose version byte 1, which no JSON text begins with, then stands in front of the text.
+ * Consecutive rows in the order `(inserted_at, id)`. A block never ends between rows with equal keys. Several blocks
+ * make a page, which is read in one short transaction. `block` is the only user of its buffer, so the buffer can be
+ * transferred to a thread.
+ * `block` contains binary COPY tuples without COPY's header and trailer. A tuple is the number of fields (int16),
+ * then for each field its length (int32, -1 for null) and its bytes. A `json` field may be jsonb: its version byte 1,
+ * with which no JSON text starts, precedes the text.
  */
 export interface RowBlock {
   readonly columns: readonly ExportedColumn[];
@@ -35,66 +36,66 @@ export interface RowBlock {
   readonly last: SortKey;
 }
 
-/** Where a reader asks for the memory of the rows it reads, so that all readers of a process share what there is. */
+/** The memory budget of rows, shared by all readers of a process. */
 export interface RowMemory {
-  /** Waits until so many bytes may be read. Rejects with the signal's reason when it is aborted. */
+  /** Waits until `bytes` can be reserved. Rejects with the signal's reason when it is aborted. */
   reserveRows(bytes: number, signal: AbortSignal): Promise<void>;
-  /** They are gone, or were fewer; a negative number says that they were more. */
+  /** Releases reserved bytes; a negative number reserves more without waiting. */
   releaseRows(bytes: number): void;
 }
 
-/** How blocks are read. */
-export interface ReadingOptions {
+/** Options for reading blocks. */
+export interface ReadOptions {
   readonly blockBytes: number;
   readonly signal: AbortSignal;
   /**
-   * Pages are taken from it before they are read; the caller gives back the bytes of every block that it was given.
-   * Without, a page is read ahead whatever there is.
+   * Reserves the memory of each page before it is read. The caller releases the bytes of every block that it
+   * received. Without it, pages are read ahead without a limit.
    */
   readonly memory?: RowMemory;
 }
 
-/** How far the wait for the source's open transactions has come; travels through a run workflow's history. */
+/** The progress of the wait for open transactions of the source. It is part of a run workflow's history. */
 export type BarrierState =
-  /** `looked`: that the cut has not settled was seen before. */
+  /** `checked`: an earlier check has found that the cutoff has not settled. */
   | { readonly phase: 'settling'; readonly checked?: true }
-  /** `blockers` are virtual transactions that were open when the list was taken. */
+  /** `blockers`: virtual transactions that were open when the list was read. */
   | { readonly phase: 'transactions'; readonly blockers: readonly string[] }
-  /** `blockers` are prepared transactions that were listed after the others had ended. */
+  /** `blockers`: prepared transactions, listed after the open ones had ended. */
   | { readonly phase: 'prepared'; readonly blockers: readonly string[] }
-  /** The source is a standby that has not replayed its primary's log up to `position` yet. */
+  /** The source is a standby that has not replayed the log of its primary up to `position` (an LSN). */
   | { readonly phase: 'replaying'; readonly position: string }
   | { readonly phase: 'open' };
 
-/** One look at the barrier: where it stands now and how long to wait before the next look (0 when it is open). */
+/** The result of one barrier check: the new state, and the wait before the next check (0 when it is open). */
 export interface BarrierCheck {
   readonly state: BarrierState;
   readonly wait_ms: number;
-  /** Who holds it, in words for the export's log; empty when nobody does. */
+  /** Descriptions of what blocks it, for the log of the export. */
   readonly blocked_by: readonly string[];
 }
 
-/** What exportd reads: the rows of the projects, and the transactions that may still add to an interval. */
+/** The database that exportd reads: rows of projects, and open transactions that may add rows to an interval. */
 export interface Source {
-  /** The columns of a selection's files: those that its query chooses, else the model's. */
+  /** The columns of a selection's files: those of its query, else those of the model. */
   columns(model: Model, selection?: Pick<RowSelection, 'query'>): readonly ExportedColumn[];
   /**
-   * Looks once whether every transaction that could still add rows below `cut` (ISO 8601) has ended; never waits
-   * inside. Start with `{ phase: 'settling' }` and pass each answer's state to the next call.
+   * Checks once whether every transaction that may add rows below `cutoff` (ISO 8601) has ended. Never waits. Start
+   * with `{ phase: 'settling' }` and pass the returned state to the next call.
    */
   checkBarrier(cutoff: string, state: BarrierState): Promise<BarrierCheck>;
-  /** Rows of the range as of now. Rejects with the signal's reason when it is aborted. */
+  /** Counts the current rows of the range. Rejects with the signal's reason when it is aborted. */
   countRows(range: RowRange, signal?: AbortSignal): Promise<number>;
   /**
-   * Keys that cut a range into stretches of `every` rows, the last one shorter; each is the `until` of one stretch and
-   * the `after` of the next. None for a range of at most `every` rows.
+   * Keys that split a range into key ranges of `every` rows; the last one may be shorter. Each key is the `until` of
+   * one key range and the `after` of the next. Empty for a range of at most `every` rows.
    */
   splitKeys(range: RowRange, every: number, signal?: AbortSignal): Promise<readonly SortKey[]>;
   /**
-   * The rows of a stretch in order, in blocks of about `blockBytes` (a row that is larger makes a block of its own). No
-   * transaction is open while the caller works. An abort cancels the running statement in PostgreSQL and ends the
-   * generator with the signal's reason.
+   * Reads the rows of a key range in order, in blocks of about `blockBytes`; a larger row gets its own block. No
+   * transaction is open while the caller processes a block. An abort cancels the running statement in PostgreSQL and
+   * ends the generator with the signal's reason.
    */
-  blocks(range: RowRange, bounds: KeyBounds, options: ReadingOptions): AsyncGenerator<RowBlock>;
+  blocks(range: RowRange, bounds: KeyBounds, options: ReadOptions): AsyncGenerator<RowBlock>;
   close(): Promise<void>;
 }

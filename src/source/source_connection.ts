@@ -1,13 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { openReadingSocket } from './reading_socket.ts';
+import { openReusingSocket } from './reusing_socket.ts';
 
-/** How often a cancellation is repeated while its statement goes on. */
-const cancelAgainMs = 200;
-/** How much longer than the server a client waits for a statement's end before it gives the connection up. */
-const answerGraceMs = 15_000;
+/** Interval in milliseconds at which a cancellation is repeated while its statement runs. */
+const cancelIntervalMs = 200;
+/**
+ * How many milliseconds longer than the server a client waits for a statement to end before it closes the connection.
+ */
+const responseGraceMs = 15_000;
 
-/** Where the source is, and how much of it may be used; milliseconds. */
+/** Connection options of the source; timeouts in milliseconds. */
 export interface SourceConnectionOptions {
   readonly sourceUrl: string;
   readonly applicationName: string;
@@ -15,20 +17,20 @@ export interface SourceConnectionOptions {
   readonly statementTimeoutMs: number;
 }
 
-/** One READ ONLY transaction, open while `work` runs. */
+/** A READ ONLY transaction, open while `work` runs. */
 export interface ReadTransaction {
   readonly connection: pg.PoolClient;
-  /** Sets more settings for the transaction alone. */
+  /** Sets more settings for this transaction only. */
   readonly set: (parameters: Readonly<Record<string, string>>) => Promise<void>;
-  /** Cancels the statement under way in PostgreSQL; it then fails with `query_canceled`. */
+  /** Cancels the running statement in PostgreSQL; it fails with `query_canceled`. */
   readonly cancel: () => void;
 }
 
-/** The connections to the source. */
+/** A pool of connections to the source. */
 export interface SourceConnections {
   /**
-   * Runs `work` in a READ ONLY transaction with the session's settings and `parameters` set for it alone, so that
-   * nothing depends on what the connection, or a pooler before the server, kept.
+   * Runs `work` in a READ ONLY transaction. Session settings and `parameters` are set for this transaction only, so
+   * that nothing depends on the state of the connection or of a connection pooler.
    * @throws the signal's reason when it is aborted; the running statement is then cancelled in PostgreSQL
    */
   read<Result>(
@@ -39,10 +41,13 @@ export interface SourceConnections {
   close(): Promise<void>;
 }
 
-/** Opens the pool of the source (lazily), and a connection beside it so that a full pool can still be cancelled. */
+/**
+ * Opens the pool of the source, which connects on first use, and a separate connection for cancellations, which works
+ * when the pool is exhausted.
+ */
 export function connectToSource(options: SourceConnectionOptions): SourceConnections {
-  const reading = openPool(options, { max: options.maxConnections, connectionTimeoutMillis: 30_000 });
-  const cancelling = openPool(options, { max: 1, connectionTimeoutMillis: 5_000 });
+  const readPool = openPool(options, { max: options.maxConnections, connectionTimeoutMillis: 30_000 });
+  const cancelPool = openPool(options, { max: 1, connectionTimeoutMillis: 5_000 });
   const sessionSettings = {
     TimeZone: 'UTC',
     jit: 'off',
@@ -53,12 +58,12 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
   const setSession = Object.entries(sessionSettings).map(
     ([name, value]) => `set_config(${pg.escapeLiteral(name)}, ${pg.escapeLiteral(value)}, true)`,
   );
-  // Both go in one message: a run has several transactions, and most of what a short one costs are its round trips.
-  const beginning = `begin transaction read only; select pg_backend_pid() as pid, ${setSession.join(', ')}`;
+  // One message for both: a run has several transactions, and round trips dominate the cost of a short one.
+  const beginStatement = `begin transaction read only; select pg_backend_pid() as pid, ${setSession.join(', ')}`;
 
   async function begin(connection: pg.PoolClient): Promise<number | undefined> {
-    // Of several statements there are several results, which the types of the driver do not tell.
-    const results: unknown = await connection.query(beginning);
+    // Several statements return several results, which the types of the driver do not express.
+    const results: unknown = await connection.query(beginStatement);
     const [, begun] = results as readonly (pg.QueryResult<{ pid: number }> | undefined)[];
     return begun?.rows[0]?.pid;
   }
@@ -74,22 +79,22 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
 
   return {
     async read(parameters, signal, work) {
-      const connection = await acquire(reading, signal);
+      const connection = await acquire(readPool, signal);
       const cannotCancel = Promise.withResolvers<never>();
       cannotCancel.promise.catch(() => undefined);
       const ended = Promise.withResolvers<undefined>();
-      let working = false;
+      let running = false;
       let cancellation = Promise.resolve();
       let pid: number | undefined;
-      // Repeated, since a request that overtakes the statement is ignored by a server that waits for a command.
-      const cancelWhileWorking = async () => {
-        while (working) {
-          await cancelling.query('select pg_cancel_backend($1)', [pid]);
-          await Promise.race([ended.promise, delay(cancelAgainMs, undefined, { ref: false })]);
+      // Repeated because a server ignores a request that arrives before the statement.
+      const cancelWhileRunning = async () => {
+        while (running) {
+          await cancelPool.query('select pg_cancel_backend($1)', [pid]);
+          await Promise.race([ended.promise, delay(cancelIntervalMs, undefined, { ref: false })]);
         }
       };
       const cancel = () => {
-        cancellation = cancellation.then(cancelWhileWorking).catch(cannotCancel.reject);
+        cancellation = cancellation.then(cancelWhileRunning).catch(cannotCancel.reject);
       };
       let broken: Error | undefined;
       try {
@@ -98,19 +103,19 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
         await set(parameters);
         signal?.throwIfAborted();
         signal?.addEventListener('abort', cancel);
-        working = true;
+        running = true;
         const done = work({ connection, set, cancel }).finally(() => {
-          working = false;
+          running = false;
           ended.resolve(undefined);
         });
         const result = await Promise.race([done, cannotCancel.promise]);
-        // A request still on its way must not reach a later statement.
+        // A pending request must not cancel a later statement.
         await cancellation;
         await connection.query('commit');
         return result;
       } catch (error) {
         await cancellation;
-        // Only an error that PostgreSQL itself reported leaves a connection that can be used again.
+        // A connection is reused only after an error that PostgreSQL reported.
         if (error instanceof pg.DatabaseError)
           await connection.query('rollback').catch((failure: unknown) => (broken = asError(failure)));
         else broken = asError(error);
@@ -121,7 +126,7 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
       }
     },
     async close() {
-      await Promise.all([reading.end(), cancelling.end()]);
+      await Promise.all([readPool.end(), cancelPool.end()]);
     },
   };
 }
@@ -135,22 +140,22 @@ function openPool(
   const pool = new pg.Pool({
     connectionString: options.sourceUrl,
     application_name: options.applicationName,
-    stream: openReadingSocket,
+    stream: openReusingSocket,
     ...size,
     idleTimeoutMillis: 30_000,
-    // A peer that is gone without a word is noticed by probes while idle, and by the missing answer to a statement.
+    // A peer that disappears is detected by TCP keepalive while idle, and by the query timeout during a statement.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    query_timeout: options.statementTimeoutMs + answerGraceMs,
+    query_timeout: options.statementTimeoutMs + responseGraceMs,
   });
-  // A broken connection fails the statement under way, or is replaced while idle; without listeners it would end the
-  // process as well.
+  // A broken connection fails the running statement, or is replaced while idle. Without a listener it would also end
+  // the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
-/** A connection of the pool; an abort ends the wait for one. */
+/** Acquires a connection of the pool. An abort ends the wait. */
 async function acquire(pool: pg.Pool, signal: AbortSignal | undefined): Promise<pg.PoolClient> {
   signal?.throwIfAborted();
   const connecting = pool.connect();

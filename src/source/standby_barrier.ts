@@ -6,8 +6,8 @@ import type { BarrierCheck, BarrierState } from './source.ts';
 type Connection = Pick<pg.ClientBase, 'query'>;
 
 /**
- * The barrier of a source that is a standby: it is looked at on the primary, where rows are written, until it is open
- * there; then the standby has to replay what the primary had written by then. It is read from no earlier moment.
+ * Checks the barrier of a source that is a standby. First the barrier has to open on the primary, where rows are
+ * written. Then the standby has to replay everything that the primary had written by then.
  */
 export async function checkStandbyBarrier(
   { primary, standby }: { readonly primary: SourceConnections; readonly standby: SourceConnections },
@@ -17,11 +17,12 @@ export async function checkStandbyBarrier(
 ): Promise<BarrierCheck> {
   let position = state.phase === 'replaying' ? state.position : undefined;
   if (position === undefined) {
-    const look = await primary.read({}, undefined, ({ connection }) =>
+    const check = await primary.read({}, undefined, ({ connection }) =>
       checkBarrier(connection, cutoff, state, options),
     );
-    if (look.state.phase !== 'open') return look;
-    // In a transaction that begins after the last look: what had committed by then lies before it.
+    if (check.state.phase !== 'open') return check;
+    // Read in a transaction that starts after the last check, so that the position includes everything committed by
+    // then.
     position = await primary.read({}, undefined, ({ connection }) => writtenPosition(connection));
   }
   const reached = await standby.read({}, undefined, ({ connection }) =>
@@ -32,14 +33,14 @@ export async function checkStandbyBarrier(
     state: { phase: 'replaying', position },
     wait_ms: options.pollMs,
     blocked_by: [
-      `the standby, which has replayed the primary's log up to ${reached.at} and not yet ${position}`,
+      `the standby, which has replayed the primary's log up to ${reached.at}, not yet to ${position}`,
     ],
   };
 }
 
 /**
- * The end of the last record in the primary's log, also of one that is not written out yet. At the start of a page the
- * server names the place behind the page's head, which a standby names only once a record follows.
+ * The end of the last WAL record of the primary, including one that is not flushed yet. At a page boundary the server
+ * reports the position after the page header, which a standby reaches only when a record follows.
  */
 async function writtenPosition(connection: Connection): Promise<string> {
   const { rows } = await connection.query<{ position: string }>(
@@ -52,7 +53,7 @@ async function writtenPosition(connection: Connection): Promise<string> {
   return rows[0]?.position ?? '';
 }
 
-/** How far the standby is; after a failover it may be a primary itself. */
+/** The replay position of the standby. After a failover it may be a primary. */
 async function replayedPosition(
   connection: Connection,
   position: string,

@@ -1,24 +1,24 @@
 const microsecondsPerDay = 86_400_000_000;
-/** Days from 0000-03-01, where the arithmetic on the calendar begins, to 2000-01-01, where PostgreSQL's time begins. */
+/** Days from 0000-03-01, where the calendar arithmetic starts, to 2000-01-01, PostgreSQL's epoch. */
 const daysToEpoch = 730_425;
 const daysPerEra = 146_097;
 const firstDay = -730_119; // 0001-01-01
 const lastDay = 2_921_939; // 9999-12-31
 const digit = 48;
 
-/** Bytes of a timestamp's text. */
+/** Length of a formatted timestamp in bytes. */
 export const timestampLength = 27;
-/** Bytes of a date's. */
+/** Length of a formatted date in bytes. */
 export const dayLength = 10;
 
-/** The date of the day written last: rows come in the order of time, so most share it. */
+/** The last formatted day, cached: rows arrive in the order of time, so most share it. */
 let writtenDay = Number.NaN;
 const writtenDate = Buffer.alloc(11);
 
 /**
- * Writes the binary timestamp (microseconds since 2000-01-01 UTC, int64) that lies at `from` in `source` as
- * `2026-11-01T10:00:00.123456Z`, exactly, without a Date, which knows milliseconds only.
- * @returns false, with nothing of use written, for the infinities and years outside 0001 to 9999
+ * Formats the binary timestamp (microseconds since 2000-01-01 UTC, int64) at `from` in `source` as
+ * `2026-11-01T10:00:00.123456Z`. Exact: a Date would lose the microseconds.
+ * @returns false for infinities and years outside 0001 to 9999; the target is then undefined
  */
 export function writeTimestamp(target: Uint8Array, at: number, source: Buffer, from: number): boolean {
   const high = source.readInt32BE(from);
@@ -29,7 +29,7 @@ export function writeTimestamp(target: Uint8Array, at: number, source: Buffer, f
     day = Math.floor(microseconds / microsecondsPerDay);
     rest = microseconds - day * microsecondsPerDay;
   } else {
-    // Beyond 285 years around 2000 a number no longer holds every microsecond.
+    // More than 285 years from 2000 a number cannot represent every microsecond.
     const microseconds = source.readBigInt64BE(from);
     const exactRest = microseconds % BigInt(microsecondsPerDay);
     rest = Number(exactRest < 0n ? exactRest + BigInt(microsecondsPerDay) : exactRest);
@@ -57,8 +57,8 @@ export function writeTimestamp(target: Uint8Array, at: number, source: Buffer, f
 }
 
 /**
- * Writes a binary date (days since 2000-01-01) as `2026-11-01`.
- * @returns false, with nothing of use written, for the infinities and years outside 0001 to 9999
+ * Formats a binary date (days since 2000-01-01) as `2026-11-01`.
+ * @returns false for infinities and years outside 0001 to 9999; the target is then undefined
  */
 export function writeDay(target: Uint8Array, at: number, day: number): boolean {
   if (day < firstDay || day > lastDay) return false;
@@ -70,7 +70,7 @@ export function writeDay(target: Uint8Array, at: number, day: number): boolean {
   return true;
 }
 
-/** The same as text, or undefined where it cannot be written. */
+/** Formats a binary timestamp as a string; undefined where `writeTimestamp` returns false. */
 export function timestampText(source: Buffer, from: number): string | undefined {
   const text = Buffer.allocUnsafe(timestampLength);
   return writeTimestamp(text, 0, source, from) ? text.toString('latin1') : undefined;
@@ -82,7 +82,7 @@ function twoDigits(target: Uint8Array, at: number, value: number): void {
   target[at + 1] = digit + value - tens * 10;
 }
 
-/** The proleptic Gregorian calendar, with years that begin in March so that the leap day is the last of its year. */
+/** Proleptic Gregorian calendar, with years that start in March so that the leap day is the last day of a year. */
 function writeDate(day: number): void {
   const shifted = day + daysToEpoch;
   const era = Math.floor(shifted / daysPerEra);

@@ -1,6 +1,6 @@
 import type { Relations } from '../source/relations.ts';
 import { compileRowQuery, type CompiledField } from '../source/row_query/compile_row_query.ts';
-import type { RowPlace } from '../source/row_query/model_row.ts';
+import type { ColumnAccess } from '../source/row_query/model_row.ts';
 import { createSettingsSql } from '../source/row_query/settings_sql.ts';
 import type { RowRange } from '../source/source.ts';
 import { date, json, plain, text, time } from './comparable_values.ts';
@@ -22,7 +22,7 @@ export function queryColumns(
   { model, team_id, selection: { query } }: RowRange,
   relations: Relations,
   types: SourceTypes,
-  location: RowPlace,
+  location: ColumnAccess,
 ): QueryColumns | undefined {
   if (!query) return undefined;
   const { fields, condition, conditionJoins } = compileRowQuery(model, query, team_id, {
@@ -32,11 +32,11 @@ export function queryColumns(
     persons: { relation: relations.persons, columns: types.persons ?? new Map<string, string>() },
   });
   const { text: rendered, settings } = createSettingsSql();
-  const isLasting = ({ readsPerson }: CompiledField): boolean => !readsPerson;
+  const isStable = ({ readsPerson }: CompiledField): boolean => !readsPerson;
   return {
     columns: new Map(
       fields
-        .filter(isLasting)
+        .filter(isStable)
         .map((field) => [
           field.name,
           comparable(field, rendered(field.sql), location.jsonType(field.column ?? '')),

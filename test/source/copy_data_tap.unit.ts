@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { tapCopyData, type CopyDataSink } from '../../src/source/copy_data_tap.ts';
-import { transientBytes } from '../../src/source/reading_socket.ts';
+import { transientBytes } from '../../src/source/reusing_socket.ts';
 
 /** A message of the protocol: its type, its length, its payload. */
 function message(type: string, payload: Uint8Array): Buffer {
@@ -18,7 +18,7 @@ function createSink() {
   let open: Buffer[] = [];
   let expected = 0;
   const sink: CopyDataSink = {
-    begin: (size) => {
+    start: (size) => {
       open = [];
       expected = size;
     },

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPool, type Pool } from '../../src/journal/database.ts';
-import { migrateSource } from '../../src/journal/migrate.ts';
+import { migrateSource } from '../../src/migrate/migrate_source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { databaseOf, onServer } from '../setup/template_database.ts';

@@ -222,7 +222,7 @@ it('fails for good where a stored query does not give what it gave', async () =>
     expect(failure).toMatchObject({ type: 'RowQueryFailed', nonRetryable: true });
     expect(failure?.message).toMatch(message);
   };
-  await fails({ model: 'persons' }, /does not fit its persons: .*The table `events` cannot be read/);
+  await fails({ model: 'persons' }, /cannot read persons: .*The table `events` is not available/);
   const fields = query.fields.map((field) => ({ ...field, type: 'bigint' as const }));
   await fails({ selection: { ...everyRow, query: { ...query, fields } } }, /save the query again/);
 });

@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, chownSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createChildren } from '../../src/local_stack/child_processes.ts';
+import { createChildProcesses } from '../../src/local_stack/child_processes.ts';
 import { openDataFolder } from '../../src/local_stack/data_folder.ts';
-import { keepPorts } from '../../src/local_stack/ports.ts';
-import { untilReady } from '../../src/local_stack/wait_until_ready.ts';
+import { assignPorts } from '../../src/local_stack/ports.ts';
+import { waitUntilReady } from '../../src/local_stack/wait_until_ready.ts';
 import {
-  postgresqlAnswers,
+  isPostgresqlReady,
   postgresqlProgram,
   postgresqlUrl,
 } from '../../src/local_stack/servers/postgresql.ts';
@@ -25,8 +25,8 @@ export interface StandbyServers {
 /** Starts a server of PostgreSQL in a folder of its own. */
 async function startServer(path: string, port: number, answers: () => Promise<boolean>) {
   const folder = openDataFolder(path);
-  const children = createChildren(folder);
-  await untilReady(children.start(await postgresqlProgram(folder, port, password, false)), answers);
+  const children = createChildProcesses(folder);
+  await waitUntilReady(children.start(await postgresqlProgram(folder, port, password, false)), answers);
   return children;
 }
 
@@ -34,10 +34,10 @@ async function startServer(path: string, port: number, answers: () => Promise<bo
 export async function startStandbyServers(): Promise<StandbyServers> {
   const path = join(fromSetUp('EXPORTD_TEST_FOLDER'), `standby-${process.pid}`);
   const [primaryPath, standbyPath] = [join(path, 'primary'), join(path, 'standby')];
-  const ports = await keepPorts(join(openDataFolder(path).path, 'ports.json'), ['primary', 'standby']);
+  const ports = await assignPorts(join(openDataFolder(path).path, 'ports.json'), ['primary', 'standby']);
   const primaryUrl = postgresqlUrl(ports.primary, password);
   const startPrimary = () =>
-    startServer(primaryPath, ports.primary, () => postgresqlAnswers(ports.primary, password));
+    startServer(primaryPath, ports.primary, () => isPostgresqlReady(ports.primary, password));
 
   const first = await startPrimary();
   await migrateSource(primaryUrl);
@@ -55,7 +55,7 @@ export async function startStandbyServers(): Promise<StandbyServers> {
   );
   const primary = await startPrimary();
   const standby = await startServer(standbyPath, ports.standby, () =>
-    postgresqlAnswers(ports.standby, password),
+    isPostgresqlReady(ports.standby, password),
   );
   return {
     primaryUrl,

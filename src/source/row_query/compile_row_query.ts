@@ -15,51 +15,51 @@ import type { Model } from '../../domain/batch_export.ts';
 import type { ColumnType } from '../columns.ts';
 import { createEventRow } from './event_row.ts';
 import { exportedValue } from './exported_values.ts';
-import type { ModelRow, RowPlace } from './model_row.ts';
+import type { ModelRow, ColumnAccess } from './model_row.ts';
 import { createPersonRow } from './person_row.ts';
-import { requireRowSelect } from './refusals.ts';
+import { requireRowSelect } from './supported_select.ts';
 import type { RowQuery } from './row_query.ts';
 
-/** A column of an export's query. */
+/** A column that an export's query selects. */
 export interface CompiledField {
   readonly name: string;
   readonly type: ColumnType;
   readonly sql: Sql;
-  /** As canonical text of the dialect. */
+  /** The expression as canonical text of the dialect. */
   readonly expression: string;
-  /** The model's column that it is, as it is; null for anything else. */
+  /** The name of the model's column that is selected unchanged; null for any other expression. */
   readonly column: string | null;
-  /** Whether it is of the row's person as it is when the row is read, so that another reading may give another value. */
+  /** Whether the value comes from the current state of the row's person, and may differ when the row is read again. */
   readonly readsPerson: boolean;
 }
 
-/** An export's query as pieces of a statement over the rows of its model. */
+/** An export's query as fragments of a statement over the rows of its model. */
 export interface CompiledRowQuery {
   readonly fields: readonly CompiledField[];
-  /** What stands behind the relation that `fields` are computed from. */
+  /** Joins that `fields` need. */
   readonly joins: readonly Sql[];
-  /** Null for every row. */
+  /** Null selects all rows. */
   readonly condition: Sql | null;
-  /** What stands behind the relation that `condition` looks at. */
+  /** Joins that `condition` needs. */
   readonly conditionJoins: readonly Sql[];
   readonly printed: string;
 }
 
-/** Where a statement finds what a query speaks of. */
-export interface RowPlaces {
-  readonly selected: RowPlace;
-  readonly filtered: RowPlace;
+/** How a statement accesses the columns and relations that a query uses. */
+export interface RowSources {
+  readonly selected: ColumnAccess;
+  readonly filtered: ColumnAccess;
   readonly events: SourceRelation;
   readonly persons: SourceRelation;
 }
 
-/** The most columns that an export may have. */
-const mostFields = 500;
-const longestName = 200;
+/** Maximum number of columns of an export. */
+const maxFields = 500;
+const maxNameLength = 200;
 
 /**
- * Compiles an export's query. Its expressions are those of the dialect, with all the dialect's checks; properties are
- * text, since what a project says of them may change from one interval to the next.
+ * Compiles an export's query with the expressions and checks of the dialect. Properties are always strings, because a
+ * project may change their types from one interval to the next.
  * @throws DialectError
  */
 export function compileRowQuery(
@@ -70,7 +70,7 @@ export function compileRowQuery(
     week_start_day,
   }: Pick<RowQuery, 'dialect_query' | 'timezone' | 'week_start_day'>,
   teamId: number,
-  { selected, filtered, events, persons }: RowPlaces,
+  { selected, filtered, events, persons }: RowSources,
 ): CompiledRowQuery {
   const source = new QueryText(dialect_query);
   const parsed = parseQuery(dialect_query);
@@ -81,7 +81,7 @@ export function compileRowQuery(
       teamId,
       timezone,
       weekStartDay: week_start_day,
-      // Nothing that asks for it gets this far.
+      // Never used: functions that read the clock have been rejected.
       now: '1970-01-01T00:00:00Z',
       schema: {
         events,
@@ -96,14 +96,14 @@ export function compileRowQuery(
     },
     source,
   );
-  const rowAt = (place: RowPlace): ModelRow => {
+  const rowAt = (access: ColumnAccess): ModelRow => {
     const name = query.from?.kind === 'table' ? (query.from.alias?.text ?? model) : model;
-    return model === 'events' ? createEventRow(statement, name, place) : createPersonRow(name, place);
+    return model === 'events' ? createEventRow(statement, name, access) : createPersonRow(name, access);
   };
   const row = rowAt(selected);
   const fields = fieldsOf(query, row, scopeOf(query, row, statement), statement);
   const filteredRow = rowAt(filtered);
-  const whole = conditionOf(
+  const rowCondition = conditionOf(
     query,
     { ...scopeOf(query, filteredRow, statement), context: 'WHERE' },
     statement,
@@ -111,7 +111,7 @@ export function compileRowQuery(
   return {
     fields,
     joins: row.joins(),
-    condition: whole,
+    condition: rowCondition,
     conditionJoins: filteredRow.joins(),
     printed: printQuery(query),
   };
@@ -128,39 +128,35 @@ function scopeOf(query: Select, row: ModelRow, statement: Statement): Scope {
 
 function fieldsOf(query: Select, row: ModelRow, scope: Scope, statement: Statement): CompiledField[] {
   const outputs = selectItems(compiler, query, scope);
-  if (outputs.length > mostFields)
-    throw statement.error(`A batch export has at most ${mostFields} columns.`, query);
+  if (outputs.length > maxFields)
+    throw statement.error(`The query of a batch export can have at most ${maxFields} columns.`, query);
   const names = new Set<string>();
   return outputs.map((output) => {
     const { name, value, node } = output;
-    refuseRows(value, statement);
-    if (name === '' || name.length > longestName || name.includes('\0'))
+    rejectOtherRows(value, statement);
+    if (name === '' || name.length > maxNameLength || name.includes('\0'))
       throw statement.error(
-        `The name of a column has from 1 to ${longestName} characters.`,
+        `A column name must have 1 to ${maxNameLength} characters.`,
         node,
-        'Give it one with AS.',
+        'Name the column with AS.',
       );
-    // Many readers of files do not tell upper from lower case.
+    // Many readers of files ignore the case of column names.
     if (names.has(name.toLowerCase()))
-      throw statement.error(
-        `Two columns are called ${name}.`,
-        node,
-        'Give one of them another name with AS.',
-      );
+      throw statement.error(`Two columns are named ${name}.`, node, 'Rename one of them with AS.');
     names.add(name.toLowerCase());
-    const plain = row.plainColumn(value.sql);
+    const whole = row.wholeColumn(value.sql);
     return {
       name,
-      ...exportedValue(value, plain?.sql),
+      ...exportedValue(value, whole?.sql),
       expression: expressionText(output),
-      column: plain?.name ?? null,
+      column: whole?.name ?? null,
       readsPerson: row.readsPerson(value.sql),
     };
   });
 }
 
-/** @throws DialectError for what needs other rows than the one at hand. */
-function refuseRows({ traits: facts }: Value, statement: Statement): void {
+/** Rejects expressions that need other rows. @throws DialectError */
+function rejectOtherRows({ traits: facts }: Value, statement: Statement): void {
   const { aggregate, window } = facts;
   if (window)
     throw statement.error('A window function is not supported in the query of a batch export.', window);
@@ -168,7 +164,7 @@ function refuseRows({ traits: facts }: Value, statement: Statement): void {
     throw statement.error(
       'An aggregate is not supported in the query of a batch export.',
       aggregate,
-      'A batch export reads its rows one by one; it may choose columns and filter.',
+      'A batch export reads rows one by one. Its query can only select columns and filter rows.',
     );
 }
 
@@ -182,7 +178,7 @@ function conditionOf({ prewhere, where }: Select, scope: Scope, statement: State
   const conditions = [prewhere, where].flatMap((node) => {
     if (node === null) return [];
     const value = compiler.value(node, scope, 'filter');
-    refuseRows(value, statement);
+    rejectOtherRows(value, statement);
     return [sql`(${condition(value, node, statement)})`];
   });
   return conditions.length === 0 ? null : joinSql(conditions, ' and ');

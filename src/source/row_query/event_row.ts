@@ -9,7 +9,7 @@ import {
   RowColumns,
   type ModelRow,
   type RowColumn,
-  type RowPlace,
+  type ColumnAccess,
 } from './model_row.ts';
 
 const columns: ReadonlyMap<string, RowColumn> = new Map<string, RowColumn>([
@@ -27,13 +27,13 @@ const columns: ReadonlyMap<string, RowColumn> = new Map<string, RowColumn>([
   ['inserted_at', { kind: 'datetime', hidden: true }],
 ]);
 
-/** An event, with its person. */
-export function createEventRow(statement: Statement, name: string, place: RowPlace): ModelRow {
-  const row = new RowColumns(columns, place);
+/** One row of an export of events: an event with its person. */
+export function createEventRow(statement: Statement, name: string, access: ColumnAccess): ModelRow {
+  const row = new RowColumns(columns, access);
   const known = (column: string): Sql => row.column(column)?.sql ?? sql`null`;
   const person = new PersonOfRow(statement, known('person_id'));
 
-  /** Those that the event carries, where it does, else the person's as they are now: as queries read them. */
+  /** The properties stored with the event, else the current ones of its person, as in queries. */
   const personProperties = (): Sql => {
     const { events, persons } = statement.project.schema;
     const carried = events.columns.get('person_properties');
@@ -45,41 +45,43 @@ export function createEventRow(statement: Statement, name: string, place: RowPla
       : sql`coalesce(${own}::jsonb, ${current}::jsonb)`;
   };
   const personNames = () => ['id', 'properties', 'created_at'];
-  const members: RelationFields = {
+  const fields: RelationFields = {
     names: personNames,
     star: personNames,
-    field: (wanted) => {
-      if (wanted === 'id') return row.column('person_id');
-      if (wanted === 'properties') return column(personProperties(), scalar('json', true));
-      if (wanted === 'created_at') return column(person.column('created_at'), scalar('datetime', true));
+    field: (requested) => {
+      if (requested === 'id') return row.column('person_id');
+      if (requested === 'properties') return column(personProperties(), scalar('json', true));
+      if (requested === 'created_at') return column(person.column('created_at'), scalar('datetime', true));
       return undefined;
     },
   };
-  const member = (wanted: string): RelationField | undefined => {
-    if (propertyColumns.has(wanted))
-      return column(sql`(${known('properties')} ->> ${bind(wanted, 'text')})`, scalar('string', true));
-    if (wanted === 'person' || wanted === 'poe') return { kind: 'nested', fields: members };
-    if (wanted === 'session')
-      return notExported('The field session is not exported: a session changes while its events arrive.');
-    if (wanted === 'pdi') return notExported('The field pdi is not exported; read person.');
-    if (/^group_[0-4]$/.test(wanted))
+  const field = (requested: string): RelationField | undefined => {
+    if (propertyColumns.has(requested))
+      return column(sql`(${known('properties')} ->> ${bind(requested, 'text')})`, scalar('string', true));
+    if (requested === 'person' || requested === 'poe') return { kind: 'nested', fields: fields };
+    if (requested === 'session')
       return notExported(
-        `The field ${wanted} is not exported: a group changes after its events. Its key is $${wanted}.`,
+        'The field session cannot be exported, because a session changes while its events arrive.',
       );
-    return row.column(wanted);
+    if (requested === 'pdi') return notExported('The field pdi cannot be exported. Use person instead.');
+    if (/^group_[0-4]$/.test(requested))
+      return notExported(
+        `The field ${requested} cannot be exported, because a group changes after its events. Its key is $${requested}.`,
+      );
+    return row.column(requested);
   };
   return {
     name,
-    field: member,
+    field: field,
     names: () => [...row.names, ...propertyColumns, 'person'],
-    star: () => row.shown,
+    star: () => row.selectable,
     from: () => sql``,
-    plainColumn: row.plainColumn,
-    // Of events that do not carry their person every statement reads it in place.
+    wholeColumn: row.wholeColumn,
+    // If events do not store person properties, they are read from the person.
     readsPerson: (expression) =>
       person.isIn(expression) ||
       (!statement.project.schema.events.columns.has('person_properties') &&
-        expression.key.includes(place.sql('person_properties'))),
+        expression.key.includes(access.sql('person_properties'))),
     joins: () => person.joins(),
   };
 }

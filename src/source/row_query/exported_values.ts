@@ -4,7 +4,7 @@ import { sql, type Sql } from '../../dialect/sql.ts';
 import type { Kind } from '../../dialect/types.ts';
 import type { ColumnType } from '../columns.ts';
 
-/** What files have for a type of the dialect. Of decimals every digit counts, so they are text. */
+/** Column types of files by the types of the dialect. Decimals are exported as text to keep every digit. */
 const columnTypes: Readonly<Record<Kind, ColumnType>> = {
   string: 'text',
   integer: 'bigint',
@@ -23,17 +23,17 @@ const columnTypes: Readonly<Record<Kind, ColumnType>> = {
 };
 
 /**
- * A value as it leaves the source, of the type that an encoder expects.
- * @param plain the column that it is, as it is: JSON goes out untouched
+ * An exported value, cast to the type that an encoder expects.
+ * @param whole the column, if it is selected unchanged; then JSON is not cast
  */
 export function exportedValue(
-  { sql: piece, type }: Value,
-  plain: Sql | undefined,
+  { sql: fragment, type }: Value,
+  whole: Sql | undefined,
 ): { readonly type: ColumnType; readonly sql: Sql } {
   const exported = columnTypes[type.kind];
-  if (exported === 'json' && plain !== undefined) return { type: exported, sql: plain };
+  if (exported === 'json' && whole !== undefined) return { type: exported, sql: whole };
   return {
     type: exported,
-    sql: exported === 'text' ? sql`(${piece})::text` : sql`(${piece})::${postgresType(type)}`,
+    sql: exported === 'text' ? sql`(${fragment})::text` : sql`(${fragment})::${postgresType(type)}`,
   };
 }

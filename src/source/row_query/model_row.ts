@@ -7,41 +7,41 @@ import { scalar, type ScalarKind } from '../../dialect/types.ts';
 import { readableJson } from '../../sql/json_property.ts';
 import { jsonColumn } from '../model_query.ts';
 
-/** A column of a model, as queries may use it. */
+/** A column of a model that queries can use. */
 export interface RowColumn {
   readonly kind: ScalarKind;
   readonly nullable?: boolean;
-  /** Not a part of `*`. */
+  /** Not included in `*`. */
   readonly hidden?: boolean;
 }
 
-/** How a statement names the columns of the rows that it reads. */
-export interface RowPlace {
-  /** A column as SQL. */
+/** How a statement accesses the columns of the rows that it reads. */
+export interface ColumnAccess {
+  /** The SQL expression of a column. */
   readonly sql: (column: string) => string;
-  /** The type of a column of JSON in PostgreSQL. */
+  /** The PostgreSQL type of a JSON column. */
   readonly jsonType: (column: string) => string | undefined;
 }
 
-/** The row of an export, of which a query chooses columns. */
+/** The row of an export, from which a query selects columns. */
 export interface ModelRow extends Relation {
-  /** The model's column that an expression is, as it is: `properties`, but not `properties.plan`. */
-  readonly plainColumn: (expression: Sql) => { readonly name: string; readonly sql: Sql } | undefined;
-  /** Whether an expression is of the person as it is when the row is read. */
+  /** The model's column that an expression consists of: `properties`, but not `properties.plan`. */
+  readonly wholeColumn: (expression: Sql) => { readonly name: string; readonly sql: Sql } | undefined;
+  /** Whether an expression reads the current state of the person. */
   readonly readsPerson: (expression: Sql) => boolean;
-  /** What stands behind the relation in FROM, once all names have been asked for. */
+  /** The joins of the fields that were requested. Call it after resolving all names. */
   readonly joins: () => readonly Sql[];
 }
 
-/** The columns of a row, each readable whatever it holds. */
+/** The columns of a row. Reading a JSON column never fails, whatever its content. */
 export class RowColumns {
   readonly #columns: ReadonlyMap<string, RowColumn>;
-  readonly #place: RowPlace;
+  readonly #place: ColumnAccess;
   readonly #asked = new Map<string, string>();
 
-  constructor(columns: ReadonlyMap<string, RowColumn>, place: RowPlace) {
+  constructor(columns: ReadonlyMap<string, RowColumn>, access: ColumnAccess) {
     this.#columns = columns;
-    this.#place = place;
+    this.#place = access;
   }
 
   column(name: string): Column | undefined {
@@ -60,11 +60,11 @@ export class RowColumns {
     return [...this.#columns.keys()];
   }
 
-  get shown(): readonly string[] {
+  get selectable(): readonly string[] {
     return this.names.filter((name) => this.#columns.get(name)?.hidden !== true);
   }
 
-  readonly plainColumn: ModelRow['plainColumn'] = (expression) => {
+  readonly wholeColumn: ModelRow['wholeColumn'] = (expression) => {
     const name = this.#asked.get(expression.key);
     if (name === undefined) return undefined;
     const isJson = this.#columns.get(name)?.kind === 'json';
@@ -73,16 +73,13 @@ export class RowColumns {
   };
 
   #readable(name: string): Sql {
-    const [document, type] = [this.#place.sql(name), this.#place.jsonType(name)];
-    if (type === 'jsonb') return rawSql(document);
-    return rawSql(readableJson(type === 'json' ? document : `(${document})::json`));
+    const [expression, type] = [this.#place.sql(name), this.#place.jsonType(name)];
+    if (type === 'jsonb') return rawSql(expression);
+    return rawSql(readableJson(type === 'json' ? expression : `(${expression})::json`));
   }
 }
 
-/**
- * The person of a row, as it is when the row is read. At most one row is looked up for each, so that whatever the
- * relation holds, no row is lost or doubled.
- */
+/** The current person of a row. A lateral join finds at most one person, so rows are neither dropped nor duplicated. */
 export class PersonOfRow {
   readonly #person: TeamRelation;
   readonly #alias: Sql;
@@ -118,9 +115,9 @@ export class PersonOfRow {
   }
 }
 
-/** A name that is known of the model elsewhere and that an export cannot have. */
+/** A field that exists in queries and cannot be exported. */
 export const notExported = (sentence: string): RelationField => ({
-  kind: 'refused',
+  kind: 'unsupported',
   summary: sentence,
   suggestion: null,
 });

@@ -1,5 +1,5 @@
 import { sql } from '../../dialect/sql.ts';
-import { notExported, RowColumns, type ModelRow, type RowColumn, type RowPlace } from './model_row.ts';
+import { notExported, RowColumns, type ModelRow, type RowColumn, type ColumnAccess } from './model_row.ts';
 
 const columns: ReadonlyMap<string, RowColumn> = new Map<string, RowColumn>([
   ['team_id', { kind: 'integer' }],
@@ -13,23 +13,23 @@ const columns: ReadonlyMap<string, RowColumn> = new Map<string, RowColumn>([
   ['is_deleted', { kind: 'boolean' }],
 ]);
 
-/** Names that queries have for the same. */
+/** Aliases of columns, as in queries. */
 const otherNames: Readonly<Record<string, string>> = { id: 'person_id', version: 'person_version' };
 
-/** A distinct id with its person: one row of an export of persons. */
-export function createPersonRow(name: string, place: RowPlace): ModelRow {
-  const row = new RowColumns(columns, place);
+/** One row of an export of persons: a distinct id with its person. */
+export function createPersonRow(name: string, access: ColumnAccess): ModelRow {
+  const row = new RowColumns(columns, access);
   return {
     name,
-    field: (wanted) => {
-      if (wanted === 'pdi' || wanted === 'is_identified')
-        return notExported(`The field ${wanted} is not exported; distinct_id is a column of each row.`);
-      return row.column(otherNames[wanted] ?? wanted);
+    field: (requested) => {
+      if (requested === 'pdi' || requested === 'is_identified')
+        return notExported(`The field ${requested} cannot be exported. Each row has the column distinct_id.`);
+      return row.column(otherNames[requested] ?? requested);
     },
     names: () => [...row.names, ...Object.keys(otherNames)],
-    star: () => row.shown,
+    star: () => row.selectable,
     from: () => sql``,
-    plainColumn: row.plainColumn,
+    wholeColumn: row.wholeColumn,
     readsPerson: () => false,
     joins: () => [],
   };

@@ -1,6 +1,6 @@
 import type { ColumnType } from '../columns.ts';
 
-/** A column that an export's query chooses. */
+/** A column that an export's query selects. */
 export interface RowQueryField {
   readonly name: string;
   readonly type: ColumnType;
@@ -9,13 +9,13 @@ export interface RowQueryField {
 }
 
 /**
- * What an export's owner wrote in the dialect: the columns of its files, and a further condition on its rows. It is
- * stored with a version of the config, with all that its meaning depends on, so that an interval that is exported again
- * has the same columns and values.
+ * The query of an export: it selects the columns of the files and can filter rows. It is stored with a config
+ * version, together with everything it depends on, so that exporting an interval again yields the same columns and
+ * values.
  */
 export interface RowQuery {
   readonly dialect_query: string;
-  /** Dates are those of this zone (IANA name). */
+  /** The time zone of dates (IANA name). */
   readonly timezone: string;
   readonly week_start_day: 'sunday' | 'monday';
   readonly fields: readonly RowQueryField[];

@@ -1,46 +1,46 @@
 import type { Model } from '../../domain/batch_export.ts';
 import type { ExportedColumn } from '../columns.ts';
-import { compileRowQuery, type RowPlaces } from './compile_row_query.ts';
+import { compileRowQuery, type RowSources } from './compile_row_query.ts';
 import type { RowQuery } from './row_query.ts';
 import { createSettingsSql } from './settings_sql.ts';
 
-/** A stored query that cannot be used any more; the message says why. No retry cures it. */
+/** A stored query can no longer be used. The message contains the reason. Permanent. */
 export class RowQueryFailed extends Error {
   override readonly name = 'RowQueryFailed';
 }
 
-/** An export's query as texts of a statement. */
+/** An export's query as SQL text. */
 export interface RowQueryStatement {
   readonly columns: readonly ExportedColumn[];
-  /** The select list, in the order of the columns. */
+  /** The select list in column order. */
   readonly selected: string;
   readonly joins: string;
-  /** Each condition after an `and`; empty for every row. */
+  /** Conditions, each preceded by `and`; empty selects all rows. */
   readonly condition: string;
   readonly conditionJoins: string;
-  /** The settings in which the statement finds the query's values, which are never part of its text. */
+  /** The settings that hold the values of the query. The SQL text never contains them. */
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** The columns that a page is ordered by and that no file has; they come first. */
+/** Hidden columns that pages are ordered by. They precede the selected columns. */
 export const sortKeyColumns = (id: string, type: 'uuid' | 'text'): readonly ExportedColumn[] => [
   { name: '_inserted_at', type: 'timestamp', hidden: true },
   { name: id, type, hidden: true },
 ];
 
-/** Compiles a stored query for a statement that COPY runs. @throws RowQueryFailed */
+/** Compiles a stored query for COPY. @throws RowQueryFailed */
 export function rowQueryStatement(
   model: Model,
   query: RowQuery,
   teamId: number,
-  places: RowPlaces,
+  sources: RowSources,
 ): RowQueryStatement {
-  const { fields, joins, condition, conditionJoins } = compile(model, query, teamId, places);
+  const { fields, joins, condition, conditionJoins } = compile(model, query, teamId, sources);
   const columns = fields.map(({ name, type }) => ({ name, type }));
   const stored = query.fields.map(({ name, type }) => ({ name, type }));
   if (JSON.stringify(columns) !== JSON.stringify(stored))
     throw new RowQueryFailed(
-      'This version of exportd makes other columns of the query of the batch export than the one that stored it; save the query again.',
+      'This version of exportd compiles the query of the batch export to other columns than the version that stored it. Save the query again.',
     );
   const { text, settings } = createSettingsSql();
   return {
@@ -53,11 +53,11 @@ export function rowQueryStatement(
   };
 }
 
-function compile(model: Model, query: RowQuery, teamId: number, places: RowPlaces) {
+function compile(model: Model, query: RowQuery, teamId: number, sources: RowSources) {
   try {
-    return compileRowQuery(model, query, teamId, places);
+    return compileRowQuery(model, query, teamId, sources);
   } catch (error) {
     if (!Error.isError(error) || error.name !== 'DialectError') throw error;
-    throw new RowQueryFailed(`The query of the batch export does not fit its ${model}: ${error.message}`);
+    throw new RowQueryFailed(`The query of the batch export cannot read ${model}: ${error.message}`);
   }
 }

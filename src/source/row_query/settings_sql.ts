@@ -1,14 +1,16 @@
 import type { Sql } from '../../dialect/sql.ts';
 
-/** Renders pieces of one statement whose values are settings of its transaction, since COPY takes no parameters. */
+/**
+ * Renders SQL fragments of one statement. Their values become settings of its transaction, because COPY does not
+ * accept parameters.
+ */
 export interface SettingsSql {
-  /** A piece as text. Equal values share a setting; each is evaluated once for the statement. */
-  readonly text: (piece: Sql) => string;
-  /** The settings that have to be set for what was rendered. */
+  /** Renders a fragment. Equal values share a setting; each is evaluated once per statement. */
+  readonly text: (fragment: Sql) => string;
+  /** The settings that the rendered fragments need. */
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** Begins with no value. */
 export function createSettingsSql(): SettingsSql {
   const settings: Record<string, string> = {};
   const names = new Map<string, string>();
@@ -25,7 +27,7 @@ export function createSettingsSql(): SettingsSql {
     text: ({ parts }) =>
       parts
         .map((part) =>
-          // The cast outside tells an array from the rows of a subquery.
+          // The outer cast makes it an array value instead of the rows of a subquery.
           typeof part === 'string' ? part : `(select current_setting('${nameOf(part.value)}'))::${part.type}`,
         )
         .join(''),
