@@ -1,12 +1,62 @@
-// The import rules of the house. Data flows one way: http → signal → workflow → activity → journal → projection → http.
+// Import rules. A command flows one way: http → signal → workflow → activity → journal → projection → http.
+
+/**
+ * The floors of the house, ground floor first. A folder imports from the floors below its own, never from its own floor
+ * or from one above. A new folder needs a place here.
+ */
+const floors = [
+  ['src/contract', 'src/domain', 'src/config', 'src/network', 'src/sql'],
+  ['src/telemetry', 'src/dialect', 'src/journal'],
+  ['src/source', 'src/projections', 'src/notifications'],
+  ['src/encoding'],
+  ['src/destination'],
+  ['src/decisions', 'src/failures', 'src/queries', 'src/verify', 'src/migrate'],
+  ['src/export'],
+  ['src/maintenance'],
+  ['activities'],
+  ['workflows'],
+  ['src/temporal'],
+  ['src/http'],
+  ['src/local_stack'],
+  ['src/bench'],
+  ['src/cli'],
+];
+
+const within = (folders) => `^(${folders.join('|')})/`;
+
+/** One rule per folder: no import of another folder on its floor or above. */
+const floorRules = floors.flatMap((floor, number) =>
+  floor.flatMap((folder) => {
+    const outOfReach = [...floor.filter((other) => other !== folder), ...floors.slice(number + 1).flat()];
+    return outOfReach.length === 0
+      ? []
+      : [
+          {
+            name: `${folder.replace('src/', '')}-imports-only-from-floors-below`,
+            severity: 'error',
+            from: { path: within([folder]) },
+            to: { path: within(outOfReach) },
+          },
+        ];
+  }),
+);
+
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    ...floorRules,
+    {
+      name: 'every-folder-has-a-floor',
+      comment: 'Add the folder to `floors` in .config/dependency-cruiser.cjs.',
+      severity: 'error',
+      from: { path: '^(src|workflows|activities)/', pathNot: within(floors.flat()) },
+      to: {},
+    },
     {
       name: 'workflows-are-sandboxed',
       comment:
-        'At run time workflow code sees the contract and the workflow library, nothing else; of all other folders only types.',
+        'At run time workflow code imports the contract and the workflow library only. Types may come from below.',
       severity: 'error',
       from: { path: '^workflows/' },
       to: {
@@ -15,61 +65,32 @@ module.exports = {
       },
     },
     {
-      name: 'contract-imports-nothing',
-      comment: 'The contract is part of the sandboxed workflow bundle.',
+      name: 'contract-and-sql-import-nothing',
+      comment: 'No package either: the contract is part of the sandboxed workflow bundle.',
       severity: 'error',
-      from: { path: '^src/contract/' },
-      to: { pathNot: '^src/contract/' },
+      from: { path: '^src/(contract|sql)/' },
+      to: { pathNot: ['^src/$1/'] },
     },
     {
       name: 'domain-is-pure',
-      comment: 'A time zone library is all that the domain needs.',
+      comment: 'The domain needs a time zone library and nothing else.',
       severity: 'error',
       from: { path: '^src/domain/' },
       to: { pathNot: '^(src/domain/|node_modules/(@types/)?luxon/)' },
     },
     {
-      name: 'http-and-activities-never-meet',
+      name: 'http-does-not-call-activities',
+      comment: 'The HTTP API stores commands and signals workflows; only workers run activities.',
       severity: 'error',
       from: { path: '^src/http/' },
-      to: { path: '^activities/' },
-    },
-    {
-      name: 'activities-and-http-never-meet',
-      severity: 'error',
-      from: { path: '^activities/' },
-      to: { path: '^src/http/' },
-    },
-    {
-      name: 'activities-do-not-build',
-      comment:
-        'What an activity works with is handed to it; only cli, local_stack, temporal and the servers build things.',
-      severity: 'error',
-      from: { path: '^activities/' },
-      to: { path: '^src/(cli|local_stack|temporal)/', dependencyTypesNot: ['type-only'] },
-    },
-    {
-      name: 'journal-and-projections-stand-alone',
-      severity: 'error',
-      from: { path: '^src/(journal|projections)/' },
-      to: {
-        path: '^(src/(http|cli|local_stack|temporal|decisions|destination|source|encoding)|activities|workflows)/',
-      },
+      to: { path: '^(activities|src/(export|maintenance))/' },
     },
     {
       name: 'data-plane-stands-alone',
-      comment: 'Reading, encoding and writing know nothing of decisions, HTTP or Temporal.',
+      comment: 'Code that reads and encodes rows does not use the control database.',
       severity: 'error',
-      from: { path: '^src/(source|encoding)/' },
-      to: {
-        path: '^(src/(http|cli|local_stack|temporal|decisions|projections|journal)|activities|workflows)/',
-      },
-    },
-    {
-      name: 'only-entry-points-compose',
-      severity: 'error',
-      from: { path: '^src/(?!cli/|local_stack/|bench/)' },
-      to: { path: '^src/(cli|local_stack|bench)/' },
+      from: { path: '^src/(dialect|source|encoding)/' },
+      to: { path: '^src/(journal|projections|notifications|telemetry)/' },
     },
   ],
   options: {
