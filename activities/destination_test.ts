@@ -1,26 +1,25 @@
 import type { TestDestination } from '../src/destination/destination_tests.ts';
 import type { TestStep } from '../src/destination/test_result.ts';
+import { withApplicationFailures } from '../src/failures/application_failures.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
-import { withFailures } from './failures.ts';
 
-/** Which stored test; no config enters a history. */
-export interface StoredTest {
-  readonly test_id: string;
-}
-
-/** What a test's activity works with. */
-export interface DestinationTestDependencies {
+/** Dependencies of the destination test's activities. */
+export interface DestinationTestActivityDependencies {
   readonly testDestination: TestDestination;
   readonly logger: Logger;
 }
 
 export type DestinationTestActivities = ReturnType<typeof createDestinationTestActivities>;
 
-/** The local activity that tests a destination: it takes a few seconds and must not queue behind exports. */
-export const createDestinationTestActivities = ({ testDestination, logger }: DestinationTestDependencies) =>
-  withFailures(
+/** The local activities of `batchExportDestinationTest`. A test takes seconds and must not queue behind exports. */
+export const createDestinationTestActivities = ({
+  testDestination,
+  logger,
+}: DestinationTestActivityDependencies) =>
+  withApplicationFailures(
     {
-      testDestination: async ({ test_id }: StoredTest): Promise<readonly TestStep[]> =>
+      /** Tests a stored config, which thereby stays out of the history. */
+      testDestination: async ({ test_id }: { readonly test_id: string }): Promise<readonly TestStep[]> =>
         testDestination(test_id),
     },
     logger,

@@ -1,69 +1,83 @@
-import { currentActivity, withHeartbeats } from './activity_context.ts';
-import { lendingSlot } from './lent_slot.ts';
-import type { ExportDependencies } from './export_dependencies.ts';
+import type { Settings } from '../src/config/settings.ts';
+import type { ExportDependencies } from '../src/export/export_dependencies.ts';
 import {
   exportInterval,
   exportOneRange,
   finishRanges,
   type ExportCall,
   type ExportOutcome,
-} from './export_interval.ts';
-import { withFailures } from './failures.ts';
-import { publishManifest, type PublishOutcome } from './publish_manifest.ts';
+} from '../src/export/export_interval.ts';
+import { publishManifest, type PublishOutcome } from '../src/export/publish_manifest.ts';
+import { yieldSlotWhileStalled, type YieldableSlots } from '../src/export/yield_slot.ts';
+import { withApplicationFailures } from '../src/failures/application_failures.ts';
+import { currentActivity, withHeartbeats, type ActivityContext } from './heartbeats.ts';
 
-/** Which run; everything else is read from the journal, so that no config and no row enters a history. */
-export interface RunInput {
+/** Names a run. Everything else is read from the journal, so that no config and no row enters a history. */
+export interface ExportInput {
   readonly run_id: string;
 }
 
+/** Dependencies of the export's activities. */
+export interface ExportActivityDependencies extends ExportDependencies {
+  /** Slots of the worker that runs them. */
+  readonly slots: YieldableSlots;
+  readonly settings: ExportDependencies['settings'] &
+    Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT' | 'EXPORTD_SLOT_YIELD_AFTER'>;
+  /** Temporal's context of the running activity by default; tests bring their own. */
+  readonly context?: () => ActivityContext;
+}
+
+export type ExportActivities = ReturnType<typeof createExportActivities>;
+
 /**
- * The data plane: rows go from the source to the destination, and every fact is recorded through `runSteps`, which
- * decides whether this attempt may still go on.
+ * The activities of `batchExportRun` that move rows from the source to the destination. Each records its facts through
+ * `recorder`, which rejects an attempt that a newer one has replaced.
  */
-export function createExportActivities(dependencies: ExportDependencies) {
+export function createExportActivities(dependencies: ExportActivityDependencies) {
   const { logger, settings, slots, context = currentActivity } = dependencies;
-  const alive = <Result>(
+  const withSlot = <Result>(
     progress: { readonly rows: number },
     work: (signal: AbortSignal) => Promise<Result>,
   ) =>
     withHeartbeats(
       context(),
-      settings.EXPORTD_HEARTBEAT_TIMEOUT_MS,
+      settings.EXPORTD_HEARTBEAT_TIMEOUT,
       () => progress,
       (signal) =>
-        lendingSlot(
+        yieldSlotWhileStalled(
           slots,
-          settings.EXPORTD_SLOT_LENT_AFTER_MS,
+          settings.EXPORTD_SLOT_YIELD_AFTER,
           () => progress.rows,
           () => work(signal),
         ),
     );
-  const exporting = (
+  const exportWith = (
     runId: string,
     work: (call: ExportCall) => Promise<ExportOutcome>,
   ): Promise<ExportOutcome> => {
     const progress = { rows: 0 };
-    // A cancellation that came while the activity waited for its slot arrives with the answer.
+    // The response reports a cancellation that came while the activity waited for its slot.
     context().heartbeat(progress);
-    return alive(progress, (signal) => work({ dependencies, runId, progress, signal }));
+    return withSlot(progress, (signal) => work({ dependencies, runId, progress, signal }));
   };
 
-  return withFailures(
+  return withApplicationFailures(
     {
-      /** Exports the rows of the run's interval, or as many as one execution is to; a repeat goes on where it stopped. */
-      exportInterval: async ({ run_id }: RunInput): Promise<ExportOutcome> =>
-        exporting(run_id, exportInterval),
+      /** Exports the rows of the run's interval, at most the share of one execution; a retry resumes. */
+      exportInterval: async ({ run_id }: ExportInput): Promise<ExportOutcome> =>
+        exportWith(run_id, exportInterval),
 
-      /** The same of one range of an interval that is cut, from 0 on; the others may be exported at the same time. */
-      exportRange: async ({ run_id, range }: RunInput & { range: number }): Promise<ExportOutcome> =>
-        exporting(run_id, (call) => exportOneRange(call, range)),
+      /** Exports one range of a split interval, counted from 0; ranges may run at the same time. */
+      exportRange: async ({ run_id, range }: ExportInput & { range: number }): Promise<ExportOutcome> =>
+        exportWith(run_id, (call) => exportOneRange(call, range)),
 
-      /** Compares what the ranges exported with the source; `finished` is false when all have to be exported again. */
-      finishExport: async ({ run_id }: RunInput): Promise<ExportOutcome> => exporting(run_id, finishRanges),
+      /** Compares the exported ranges with the source; `finished` is false when all must be exported again. */
+      finishExport: async ({ run_id }: ExportInput): Promise<ExportOutcome> =>
+        exportWith(run_id, finishRanges),
 
       /** Puts the manifest of an exported run, which makes its rows visible, and completes the run. */
-      publishManifest: async ({ run_id }: RunInput): Promise<PublishOutcome> =>
-        alive({ rows: 0 }, (signal) => publishManifest(dependencies, run_id, signal)),
+      publishManifest: async ({ run_id }: ExportInput): Promise<PublishOutcome> =>
+        withSlot({ rows: 0 }, (signal) => publishManifest(dependencies, run_id, signal)),
     },
     logger,
   );

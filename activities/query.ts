@@ -1,31 +1,32 @@
-import type { QueryEnding } from '../src/queries/statuses.ts';
+import { withApplicationFailures } from '../src/failures/application_failures.ts';
+import type { QueryOutcome } from '../src/queries/statuses.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
-import { currentActivity, withHeartbeats } from './activity_context.ts';
-import { withFailures } from './failures.ts';
+import { currentActivity, withHeartbeats } from './heartbeats.ts';
 
-/** Which query; its text is read from the control database. */
+/** Names a query. Its text is read from the control database. */
 interface StoredQuery {
   readonly execution_id: string;
 }
 
-/** What the activities of queries work with. */
+/** Dependencies of the background query's activities. */
 export interface QueryActivityDependencies {
-  /** Runs a stored query; see src/queries/run_stored.ts. */
-  readonly runQuery: (executionId: string, stopping: AbortSignal) => Promise<QueryEnding['status'] | null>;
-  /** Records the ending of a query that could not record its own. */
-  readonly endQuery: (executionId: string, status: 'cancelled' | 'failed') => Promise<void>;
+  /** Runs a stored query: src/queries/run_background.ts. */
+  readonly runQuery: (executionId: string, stopping: AbortSignal) => Promise<QueryOutcome['status'] | null>;
+  /** Records the outcome of a query that could not record its own. */
+  readonly recordOutcome: (executionId: string, status: 'cancelled' | 'failed') => Promise<void>;
   readonly heartbeatTimeoutMs: number;
   readonly logger: Logger;
 }
 
 export type QueryActivities = ReturnType<typeof createQueryActivities>;
-export type QueryEndActivities = ReturnType<typeof createQueryEndActivities>;
+export type QueryOutcomeActivities = ReturnType<typeof createQueryOutcomeActivities>;
 
-/** Runs queries, on a task queue of their own. */
+/** The activities of `backgroundQuery` that run on the task queue of queries. */
 export const createQueryActivities = ({ runQuery, heartbeatTimeoutMs, logger }: QueryActivityDependencies) =>
-  withFailures(
+  withApplicationFailures(
     {
-      runStoredQuery: async ({ execution_id }: StoredQuery): Promise<QueryEnding['status'] | null> =>
+      /** Runs a stored query and records its outcome; null when it had ended before. */
+      runBackgroundQuery: async ({ execution_id }: StoredQuery): Promise<QueryOutcome['status'] | null> =>
         withHeartbeats(
           currentActivity(),
           heartbeatTimeoutMs,
@@ -36,13 +37,14 @@ export const createQueryActivities = ({ runQuery, heartbeatTimeoutMs, logger }: 
     logger,
   );
 
-/** The local activity that records what happened to a query from outside. */
-export const createQueryEndActivities = ({ endQuery, logger }: QueryActivityDependencies) =>
-  withFailures(
+/** Its local activities. */
+export const createQueryOutcomeActivities = ({ recordOutcome, logger }: QueryActivityDependencies) =>
+  withApplicationFailures(
     {
-      endStoredQuery: async (
+      /** Records that a query was cancelled, or that no attempt could run it. */
+      recordBackgroundOutcome: async (
         query: StoredQuery & { readonly status: 'cancelled' | 'failed' },
-      ): Promise<void> => endQuery(query.execution_id, query.status),
+      ): Promise<void> => recordOutcome(query.execution_id, query.status),
     },
     logger,
   );

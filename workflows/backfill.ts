@@ -8,14 +8,14 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { AppendActivities } from '../activities/schedule.ts';
+import type { BackfillActivities } from '../activities/backfill.ts';
 import { isId } from '../src/contract/workflow_ids.ts';
 import type { BackfillInput } from '../src/contract/workflow_inputs.ts';
 import { journalOptions } from './activity_options.ts';
 import { busyRetryMs, maxSleepMs } from './limits.ts';
 import { searchAttributes } from './search_attributes.ts';
 
-const activities = proxyLocalActivities<AppendActivities>(journalOptions);
+const activities = proxyLocalActivities<BackfillActivities>(journalOptions);
 
 /**
  * Runs the intervals of a backfill: as many runs at a time as its concurrency allows, the next as soon as one signals
@@ -37,7 +37,7 @@ export async function batchExportBackfill(input: BackfillInput | undefined): Pro
     woken = false;
     const step = await activities.advanceBackfill({ backfill_id });
     setCurrentDetails(
-      `${step.opened} of ${step.total} intervals started${step.status === 'Paused' ? ', paused' : ''}`,
+      `${step.runs_created} of ${step.total} intervals started${step.status === 'Paused' ? ', paused' : ''}`,
     );
     if (step.status !== currentStatus)
       upsertSearchAttributes([{ key: searchAttributes.status, value: step.status }]);
@@ -45,6 +45,6 @@ export async function batchExportBackfill(input: BackfillInput | undefined): Pro
     if (step.ended) return;
     if (workflowInfo().continueAsNewSuggested || steps >= step.continue_after)
       await continueAsNew<typeof batchExportBackfill>({ backfill_id });
-    await condition(() => woken, step.busy > 0 ? busyRetryMs : maxSleepMs.backfill);
+    await condition(() => woken, step.blocked_runs > 0 ? busyRetryMs : maxSleepMs.backfill);
   }
 }

@@ -43,7 +43,7 @@ export async function batchExportMaintenance(input: MaintenanceInput | undefined
     const round = await findDueTasks([...backoff.delayedNames(Date.now()), ...tasks.running()]);
     intervalMs = round?.interval_ms ?? databaseRetryMs;
     if (round) tasks.start(round);
-    const isDue = () => woken || tasks.mustStop() || (round?.more === true && tasks.isIdle());
+    const isDue = () => woken || tasks.mustStop() || (round?.has_more === true && tasks.isIdle());
     await condition(isDue, intervalMs);
     if (round)
       setCurrentDetails(
@@ -63,7 +63,7 @@ const maxDelayIntervals = 60;
 /** Returns the due tasks except the excluded ones; undefined when the query fails with an error that only an operator can fix. */
 async function findDueTasks(excluded: readonly string[]): Promise<MaintenanceRound | undefined> {
   try {
-    return await planner.findDueMaintenance({ put_off: excluded });
+    return await planner.findDueMaintenance({ excluded });
   } catch (error) {
     if (isCancellation(error) || !(error instanceof TemporalFailure)) throw error;
     setCurrentDetails(`Waiting: ${reasonOf(error)}`);

@@ -10,10 +10,10 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { AppendActivities } from '../activities/schedule.ts';
+import type { RunActivities } from '../activities/run.ts';
 import type { CountedRows } from '../src/export/count_rows.ts';
 import type { ContinuedRun } from '../src/decisions/continue_run.ts';
-import type { BarrierLook } from '../src/source/source.ts';
+import type { BarrierCheck } from '../src/source/source.ts';
 import { exportRanges, type ExportActivities } from './export_ranges.ts';
 import { isRunInput, type RunInput } from '../src/contract/workflow_inputs.ts';
 import { exportOptions, journalOptions, sourceOptions } from './activity_options.ts';
@@ -21,7 +21,7 @@ import { barrierPollMs } from './limits.ts';
 import { outcomeOf } from './run_outcome.ts';
 import { searchAttributes } from './search_attributes.ts';
 
-const recording = proxyLocalActivities<AppendActivities>(journalOptions);
+const recording = proxyLocalActivities<RunActivities>(journalOptions);
 
 /**
  * Exports one interval: waits until the source has settled, then counts, exports and publishes. The journal decides what
@@ -63,7 +63,7 @@ export async function batchExportRun(input: RunInput): Promise<void> {
 /** Exports and publishes an interval. Returns the run to continue as when rows are left. */
 async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined> {
   const { run_id } = input;
-  const source = proxyLocalActivities<AppendActivities>(sourceOptions(input.limits));
+  const source = proxyLocalActivities<RunActivities>(sourceOptions(input.limits));
   const data = proxyActivities<ExportActivities>(exportOptions(input));
   const { rows, ranges, publish_empty } =
     input.rows === undefined
@@ -109,34 +109,34 @@ function continueAsNewRun({ run_id, rows, ranges }: ContinuedRun, input: RunInpu
 
 /** Counts the rows of the interval once its source has settled, or after the settle timeout. */
 async function countSettledRows(
-  source: Pick<AppendActivities, 'checkBarrier' | 'countRows'>,
+  source: Pick<RunActivities, 'checkBarrier' | 'countRows'>,
   input: RunInput,
 ): Promise<CountedRows> {
-  const { settled, held_by, counted } = await waitForTransactions(source, input);
-  return counted ?? source.countRows({ run_id: input.run_id, settled, held_by });
+  const { settled, blocked_by, counted } = await waitForTransactions(source, input);
+  return counted ?? source.countRows({ run_id: input.run_id, settled, blocked_by });
 }
 
 /** Waits until no open transaction of the source can add rows to the interval, or until the settle timeout. */
 async function waitForTransactions(
-  source: Pick<AppendActivities, 'checkBarrier'>,
+  source: Pick<RunActivities, 'checkBarrier'>,
   { run_id, limits }: RunInput,
-): Promise<{ settled: boolean; held_by: readonly string[]; counted?: CountedRows | undefined }> {
+): Promise<{ settled: boolean; blocked_by: readonly string[]; counted?: CountedRows | undefined }> {
   setCurrentDetails('Waiting for the source to settle');
-  let check: BarrierLook & { readonly counted?: CountedRows } = {
+  let check: BarrierCheck & { readonly counted?: CountedRows } = {
     state: { phase: 'settling' },
     wait_ms: 0,
-    held_by: [],
+    blocked_by: [],
   };
   let waitingSince: number | undefined;
   for (;;) {
     check = await source.checkBarrier({ run_id, state: check.state });
-    if (check.state.phase === 'open') return { settled: true, held_by: [], counted: check.counted };
+    if (check.state.phase === 'open') return { settled: true, blocked_by: [], counted: check.counted };
     // In workflows Date.now() is deterministic: replays return the recorded time.
     if (check.state.phase !== 'settling') waitingSince ??= Date.now();
     const waitedMs = waitingSince === undefined ? 0 : Date.now() - waitingSince;
     if (waitingSince !== undefined && waitedMs >= limits.settle_timeout_ms)
-      return { settled: false, held_by: check.held_by };
-    if (check.held_by.length > 0) setCurrentDetails(`Waiting for ${check.held_by.join(', ')}`);
+      return { settled: false, blocked_by: check.blocked_by };
+    if (check.blocked_by.length > 0) setCurrentDetails(`Waiting for ${check.blocked_by.join(', ')}`);
     await sleep(Math.max(1, barrierPollMs(check.wait_ms, waitedMs)));
   }
 }

@@ -8,7 +8,7 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { AppendActivities, ScheduleStepOutcome } from '../activities/schedule.ts';
+import type { ScheduleActivities, ScheduleStepOutcome } from '../activities/schedule.ts';
 import { createInbox } from './inbox.ts';
 import { isScheduleInput, type ScheduleInput } from '../src/contract/workflow_inputs.ts';
 import { journalOptions, remoteJournalOptions } from './activity_options.ts';
@@ -22,8 +22,6 @@ import {
   signalsPerStep,
 } from './limits.ts';
 import { searchAttributes } from './search_attributes.ts';
-
-type ScheduleActivities = Pick<AppendActivities, 'advanceSchedule' | 'startAndCancelRuns'>;
 
 const local = proxyLocalActivities<ScheduleActivities>(journalOptions);
 /**
@@ -64,10 +62,10 @@ export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
     const { cancel_run_ids, wake_backfill_ids } = step;
     const hasRunsToChange =
       step.runs_to_start > 0 || cancel_run_ids.length > 0 || wake_backfill_ids.length > 0;
-    const { busy } = hasRunsToChange
+    const { blocked_runs } = hasRunsToChange
       ? await activities.startAndCancelRuns({ batch_export_id, cancel_run_ids, wake_backfill_ids })
-      : { busy: 0 };
-    more = step.more || inbox.waitingCount() > signalsPerStep;
+      : { blocked_runs: 0 };
+    more = step.has_more || inbox.waitingCount() > signalsPerStep;
     const isLong = workflowInfo().continueAsNewSuggested || inbox.commandCount() >= step.continue_after;
     // Continue as new without waiting for the end of a flood, once the waiting signals fit into the next input.
     const mayContinue = inbox.waitingCount() <= maxCarriedManualSignals;
@@ -81,7 +79,7 @@ export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
       });
     const sleepMs = Math.min(
       step.wake_in_ms ?? maxSleepMs.schedule,
-      busy > 0 ? busyRetryMs : maxSleepMs.schedule,
+      blocked_runs > 0 ? busyRetryMs : maxSleepMs.schedule,
     );
     // Never 0: the clocks of the database and of Temporal differ by milliseconds.
     await condition(() => inbox.hasPending(), Math.max(20, sleepMs));

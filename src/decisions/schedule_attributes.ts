@@ -1,6 +1,6 @@
 import type { Pool } from '../journal/database.ts';
 
-/** What a schedule workflow is found by in the Temporal UI, besides its export's id. */
+/** The search attributes of a schedule workflow, besides the id of its export. */
 export interface ScheduleAttributes {
   readonly project: string;
   readonly model: string;
@@ -8,7 +8,7 @@ export interface ScheduleAttributes {
   readonly status: 'Active' | 'Paused' | 'Deleted';
 }
 
-/** The attributes of an export's schedule as they are now; null when there is no such export. */
+/** Reads the search attributes of an export's schedule; null if there is no such export. */
 export async function readScheduleAttributes(
   pool: Pool,
   batchExportId: string,

@@ -6,7 +6,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
 type TemporalSettings = Pick<Settings, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE'>;
-type ClientSettings = TemporalSettings & Pick<Settings, 'EXPORTD_TEMPORAL_REQUEST_TIMEOUT_MS'>;
+type ClientSettings = TemporalSettings & Pick<Settings, 'EXPORTD_TEMPORAL_REQUEST_TIMEOUT'>;
 
 /** A client, for whoever starts and signals workflows; `close` ends its connection. */
 export interface ClientConnection {
@@ -21,7 +21,7 @@ export interface ClientConnection {
  * then. Without it a request to a Temporal that says nothing would never end.
  */
 export function createClient(settings: ClientSettings): ClientConnection {
-  const timeoutMs = settings.EXPORTD_TEMPORAL_REQUEST_TIMEOUT_MS;
+  const timeoutMs = settings.EXPORTD_TEMPORAL_REQUEST_TIMEOUT;
   const connection = Connection.lazy({
     address: settings.TEMPORAL_ADDRESS,
     connectTimeout: timeoutMs,
@@ -43,7 +43,7 @@ const endsWithin =
 const connectIntervalMs = 1_000;
 
 /** Does what needs Temporal, again and again until Temporal answers; throws the signal's reason when it is aborted. */
-export async function whenTemporalAnswers<Result>(
+export async function retryUntilTemporalIsUp<Result>(
   work: () => Promise<Result>,
   logger: Logger,
   signal: AbortSignal,

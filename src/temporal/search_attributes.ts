@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 // Of a CommonJS module whose names Node cannot see, only the whole can be imported.
 import proto from '@temporalio/proto';
-import { isRefusal } from '../../activities/refusals.ts';
+import { isInvalidRequest } from '../failures/grpc_errors.ts';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
 import type { ClientConnection } from './connections.ts';
 
@@ -45,7 +45,7 @@ async function whenUsable(client: Client, deadline: number, signal: AbortSignal)
       return;
     } catch (error) {
       // This is how it answers while it does not know a name.
-      if (!isRefusal(error) || performance.now() > deadline) throw error;
+      if (!isInvalidRequest(error) || performance.now() > deadline) throw error;
     }
     await wait(pollMs, undefined, { signal });
   }

@@ -7,7 +7,7 @@ import type { Settings } from '../config/settings.ts';
 export const taskQueues = ({ EXPORTD_TASK_QUEUE_PREFIX }: Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX'>) => ({
   control: `${EXPORTD_TASK_QUEUE_PREFIX}-control`,
   export: `${EXPORTD_TASK_QUEUE_PREFIX}-export`,
-  upkeep: `${EXPORTD_TASK_QUEUE_PREFIX}-upkeep`,
+  maintenance: `${EXPORTD_TASK_QUEUE_PREFIX}-maintenance`,
   query: `${EXPORTD_TASK_QUEUE_PREFIX}-query`,
 });
 

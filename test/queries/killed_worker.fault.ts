@@ -92,8 +92,8 @@ it('a query that Temporal does not know or has ended is mended by the reconciler
   await workflowOf(terminated).terminate();
   await reconcileQueries({
     client,
-    pool,
-    background: createQueryClient(client, settings),
+    journal: control.journal,
+    backgroundQueries: createQueryClient(client, settings),
     logger: createLogger('test', settings),
     settings: { ...settings, EXPORTD_RECONCILE_INTERVAL: 0 },
   });

@@ -6,7 +6,7 @@ import { createKeyRing } from '../../src/config/key_ring.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
 import { createSelectionReader } from '../../src/destination/row_selections.ts';
-import { createByteBudget } from '../../src/encoding/memory_budget.ts';
+import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
@@ -34,8 +34,8 @@ beforeAll(async () => {
     {
       EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
       EXPORTD_PARTS_PER_EXECUTION: '1',
-      EXPORTD_PAGE_BYTES: '1000000',
-      EXPORTD_SETTLE_MS: '0',
+      EXPORTD_SOURCE_PAGE_SIZE: '1000000B',
+      EXPORTD_SETTLE_DELAY: '0s',
     },
     (database, settings, recorder) => {
       const source = createSource({ sourceUrl: database.url, settings });
@@ -47,14 +47,14 @@ beforeAll(async () => {
       const openDestination = createDestinationOpener(database.pool, keyRing, settings);
       const logger = createLogger('test', settings);
       const selectionOf = createSelectionReader(database.pool);
-      const memory = createByteBudget(settings.EXPORTD_MEMORY_BYTES);
+      const memory = createMemoryBudget(settings.EXPORTD_MEMORY_BUDGET);
       const exporting = {
-        runSteps: recorder,
+        recorder,
         source,
         encoders,
         memory,
         slots: createExportSlots(settings),
-        turns: createPerExportLimit(Infinity, createExportSlots(settings)),
+        perExportLimit: createPerExportLimit(Infinity, createExportSlots(settings)),
         openDestination,
         selectionOf,
         logger,

@@ -103,7 +103,7 @@ async function describeRelations(source: Pool, settings: Settings): Promise<stri
 async function describeWorkers(settings: Settings): Promise<string> {
   const [{ createClient }, { countPollers }] = await Promise.all([
     import('../../temporal/connections.ts'),
-    import('../../temporal/pollers.ts'),
+    import('../../temporal/clients/pollers.ts'),
   ]);
   const temporal = createClient(settings);
   try {

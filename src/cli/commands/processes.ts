@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { keepYoungGenerationSmall } from '../../temporal/young_generation.ts';
+import { limitSemiSpaceGrowth } from '../../temporal/worker/v8_heap.ts';
 import { printer } from '../output.ts';
 import { commandSettings } from '../running_stack.ts';
 import { withPool } from '../with_pool.ts';
@@ -29,8 +29,8 @@ export function addProcessCommands(program: Command): void {
     .command('worker')
     .description('run a worker: workflows, exports and the reconciler')
     .action(async () => {
-      keepYoungGenerationSmall();
-      const { runWorker } = await import('../../temporal/worker_process.ts');
+      limitSemiSpaceGrowth();
+      const { runWorker } = await import('../../temporal/worker/worker_process.ts');
       await runWorker(commandSettings(process.env));
     });
 
@@ -40,7 +40,7 @@ export function addProcessCommands(program: Command): void {
       'write the workflows for EXPORTD_WORKFLOW_BUNDLE, so that workers start without bundling them',
     )
     .action(async (file: string) => {
-      const { writeWorkflowBundle } = await import('../../temporal/bundle.ts');
+      const { writeWorkflowBundle } = await import('../../temporal/worker/bundle.ts');
       await writeWorkflowBundle(file);
     });
 
@@ -50,9 +50,10 @@ export function addProcessCommands(program: Command): void {
     .option('--source', "also make the source's relations where they are missing")
     .option('--json', 'print one JSON document')
     .action(async (options: { source?: boolean; json?: boolean }) => {
-      const { migrate, migrateSource } = await import('../../journal/migrate.ts');
+      const { migrateControl } = await import('../../migrate/migrate_control.ts');
+      const { migrateSource } = await import('../../migrate/migrate_source.ts');
       const settings = commandSettings(process.env);
-      const applied = await migrate(settings.DATABASE_URL);
+      const applied = await migrateControl(settings.DATABASE_URL);
       if (options.source)
         applied.push(...(await migrateSource(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL)));
       printer(options)({ applied }, () =>

@@ -1,0 +1,26 @@
+import type { Settings } from '../config/settings.ts';
+import type { RunRecorder } from '../decisions/run_recorder.ts';
+import type { OpenDestination } from '../destination/open_destination.ts';
+import type { SelectionOf } from '../destination/row_selections.ts';
+import type { MemoryBudget } from '../encoding/memory_budget.ts';
+import type { EncoderPool } from '../encoding/encoder.ts';
+import type { Source } from '../source/source.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { PerExportLimit } from './per_export_limit.ts';
+
+/** Dependencies of an export. */
+export interface ExportDependencies {
+  readonly recorder: RunRecorder;
+  readonly source: Source;
+  readonly encoders: EncoderPool;
+  /** Shared by all exports of the process. */
+  readonly memory: MemoryBudget;
+  readonly perExportLimit: PerExportLimit;
+  readonly openDestination: OpenDestination;
+  readonly selectionOf: SelectionOf;
+  readonly logger: Logger;
+  readonly settings: Pick<
+    Settings,
+    'EXPORTD_ENCODER_THREADS' | 'EXPORTD_PARTS_PER_EXECUTION' | 'EXPORTD_MAX_REJECTED_ROWS'
+  >;
+}

@@ -1,0 +1,48 @@
+import { manifestOf } from '../destination/manifest.ts';
+import { requireActive } from '../domain/run.ts';
+import type { ExportDependencies } from './export_dependencies.ts';
+import { withDestination } from './run_destination.ts';
+
+/** What publishing works with. */
+export type PublishDependencies = Pick<
+  ExportDependencies,
+  'recorder' | 'source' | 'openDestination' | 'selectionOf' | 'logger'
+>;
+
+/** What of a published manifest travels through a history. */
+export interface PublishOutcome {
+  readonly generation: number;
+  readonly rows: number;
+  readonly manifest_key: string;
+}
+
+/** Claims publishing, puts the manifest of an exported run and completes the run. A repeat goes on where it was. */
+export async function publishManifest(
+  dependencies: PublishDependencies,
+  runId: string,
+  signal: AbortSignal,
+): Promise<PublishOutcome> {
+  const { recorder, source, selectionOf } = dependencies;
+  const found = await recorder.read(runId);
+  const run =
+    found.status === 'Completed'
+      ? found
+      : await recorder.startPublish(runId, requireActive(found).generation);
+  return withDestination(dependencies, runId, run, async (destination) => {
+    const manifest_key = destination.manifestKey(run.spec);
+    const columns = source.columns(run.spec.model, await selectionOf(run.spec));
+    const manifest = manifestOf(runId, run, columns);
+    if (run.status !== 'Completed') {
+      const { verified } = await destination.putManifest(manifest_key, manifest, signal);
+      if (!verified)
+        await recorder.log(
+          run,
+          runId,
+          'WARNING',
+          'The manifest could not be read back: the credentials may write to the bucket but not read from it.',
+        );
+      await recorder.complete(runId, run.generation, manifest_key);
+    }
+    return { generation: run.generation, rows: manifest.rows, manifest_key };
+  });
+}

@@ -1,0 +1,72 @@
+import type { Settings } from '../../config/settings.ts';
+import type { StartableRun } from '../../decisions/startable_runs.ts';
+import { nominalLengthMs } from '../../domain/intervals.ts';
+import type { RunInput } from '../../contract/workflow_inputs.ts';
+import { taskQueues } from '../task_queues.ts';
+
+/** The settings that bound a run's waits. */
+export type RunSettings = Pick<
+  Settings,
+  | 'EXPORTD_RUN_TIMEOUT'
+  | 'EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT'
+  | 'EXPORTD_ACTIVITY_RETRY_INITIAL'
+  | 'EXPORTD_ACTIVITY_RETRY_MAX'
+  | 'EXPORTD_HEARTBEAT_TIMEOUT'
+  | 'EXPORTD_SETTLE_TIMEOUT'
+  | 'EXPORTD_SOURCE_STATEMENT_TIMEOUT'
+>;
+
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** The days on which clocks change are this much shorter or longer. */
+const clockChange = 2 * hour;
+
+/**
+ * How long a run's execution may take, in milliseconds: long enough for many attempts, short against the interval. The
+ * run's own interval counts too: it may come from a time when the export had another, or bridge two of them.
+ */
+export function executionTimeoutMs(
+  run: Pick<StartableRun, 'interval' | 'data_interval_start' | 'data_interval_end'>,
+  settings: RunSettings,
+): number {
+  if (settings.EXPORTD_RUN_TIMEOUT !== undefined) return settings.EXPORTD_RUN_TIMEOUT;
+  return Math.max(timeoutFor(nominalLengthMs(run.interval)), timeoutFor(lengthMs(run)));
+}
+
+function timeoutFor(length: number): number {
+  if (length < hour) return Math.max(20 * minute, length);
+  if (length < day - clockChange) return 6 * hour;
+  return length <= day + clockChange ? 24 * hour : 72 * hour;
+}
+
+const lengthMs = (run: Pick<StartableRun, 'data_interval_start' | 'data_interval_end'>): number =>
+  new Date(run.data_interval_end).getTime() - new Date(run.data_interval_start).getTime();
+
+/** The input of a run's execution. */
+export function runInput(
+  run: StartableRun,
+  settings: RunSettings & Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX'>,
+): RunInput {
+  const half = executionTimeoutMs(run, settings) / 2;
+  return {
+    run_id: run.run_id,
+    batch_export_id: run.batch_export_id,
+    data_interval_start: run.data_interval_start,
+    data_interval_end: run.data_interval_end,
+    export_task_queue: taskQueues(settings).export,
+    limits: {
+      settle_timeout_ms: Math.min(settings.EXPORTD_SETTLE_TIMEOUT, lengthMs(run)),
+      // Half at most, so that the failure is told by exportd before Temporal ends the execution.
+      schedule_to_close_timeout_ms: Math.min(
+        settings.EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT ?? half,
+        half,
+      ),
+      retry_initial_ms: settings.EXPORTD_ACTIVITY_RETRY_INITIAL,
+      retry_max_ms: Math.max(settings.EXPORTD_ACTIVITY_RETRY_MAX, settings.EXPORTD_ACTIVITY_RETRY_INITIAL),
+      heartbeat_timeout_ms: settings.EXPORTD_HEARTBEAT_TIMEOUT,
+      statement_timeout_ms: settings.EXPORTD_SOURCE_STATEMENT_TIMEOUT,
+    },
+  };
+}

@@ -1,0 +1,185 @@
+import closeWithGrace from 'close-with-grace';
+import { createBackfillActivities } from '../../../activities/backfill.ts';
+import { createDestinationTestActivities } from '../../../activities/destination_test.ts';
+import { createExportActivities } from '../../../activities/export.ts';
+import { createPerExportLimit } from '../../export/per_export_limit.ts';
+import { createNotificationActivities } from '../../../activities/notification.ts';
+import { createEmptyPublisher } from '../../export/publish_empty.ts';
+import { createQueryActivities, createQueryOutcomeActivities } from '../../../activities/query.ts';
+import { createRunActivities } from '../../../activities/run.ts';
+import { createScheduleActivities } from '../../../activities/schedule.ts';
+import { createMaintenanceActivities, createMaintenancePlanner } from '../../../activities/maintenance.ts';
+import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
+import type { Settings } from '../../config/settings.ts';
+import { deleteExpired } from '../../decisions/retention.ts';
+import { policiesOf } from '../../decisions/policies.ts';
+import { createRunRecorder } from '../../decisions/run_recorder.ts';
+import { createDestinationTester } from '../../destination/destination_tests.ts';
+import { createDestinationOpener } from '../../destination/open_destination.ts';
+import { createLocationOpener } from '../../destination/open_location.ts';
+import { createSelectionReader } from '../../destination/row_selections.ts';
+import { createMemoryBudget } from '../../encoding/memory_budget.ts';
+import { createEncoderPool } from '../../encoding/encoder_pool.ts';
+import { createPool } from '../../journal/database.ts';
+import { openJournal } from '../../projections/open_journal.ts';
+import { createDeliverer } from '../../notifications/deliver.ts';
+import { builtInQueryKinds } from '../../queries/built_in_kinds.ts';
+import { deleteExpiredQueries } from '../../queries/retention.ts';
+import { createSource } from '../../source/postgres_source.ts';
+import { createLogger, type Logger } from '../../telemetry/logger.ts';
+import { createBackfillClient } from '../clients/backfill_client.ts';
+import { workflowBundleOf } from './bundle.ts';
+import { connectWorkers, createClient, retryUntilTemporalIsUp } from '../connections.ts';
+import { createNotificationClient } from '../clients/notification_client.ts';
+import { createQueryClient } from '../clients/query_client.ts';
+import { createQueryActivityDependencies } from './query_activity_dependencies.ts';
+import { createSignalRecovery } from '../reconcilers/signal_recovery.ts';
+import { reconcile } from '../reconcilers/registry.ts';
+import { createExportSlots } from './export_slots.ts';
+import { createReconcileLoop } from '../reconcilers/reconcile_loop.ts';
+import { createRunStarter } from '../clients/run_starter.ts';
+import { installRuntime } from './runtime.ts';
+import { createScheduleClient } from '../clients/schedule_client.ts';
+import { registerSearchAttributes } from '../search_attributes.ts';
+import { createMaintenanceClient } from '../clients/maintenance_client.ts';
+import { createWorkers } from './workers.ts';
+
+/** Connections to the control database: appends are short, and more at once would only queue at the streams' locks. */
+const controlConnections = 20;
+/** After a second signal, or this long after the first, the process ends without waiting any more. */
+const longestShutdownMs = 15_000;
+
+/**
+ * Runs a worker process: the workflows with their decisions, the exports, and the reconciler. Writes its log to
+ * standard error and nothing to standard output. Ends on SIGTERM or SIGINT; throws what a restart may cure.
+ */
+export async function runWorker(settings: Settings): Promise<void> {
+  const logger = createLogger('worker', settings);
+  const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
+  installRuntime(logger);
+  const stopping = new AbortController();
+  const ended = Promise.withResolvers<undefined>();
+  closeWithGrace({ delay: longestShutdownMs, logger: false }, async ({ err, signal: received }) => {
+    if (err) logger.fatal({ err }, 'The worker met an error that nobody handled.');
+    else logger.info({ signal: received }, 'The worker shuts down.');
+    stopping.abort();
+    await ended.promise;
+  });
+  try {
+    await serve(settings, logger, keyRing, stopping.signal);
+  } catch (error) {
+    if (!stopping.signal.aborted) throw error;
+  } finally {
+    ended.resolve(undefined);
+  }
+}
+
+async function serve(
+  settings: Settings,
+  logger: Logger,
+  keyRing: KeyRing,
+  signal: AbortSignal,
+): Promise<void> {
+  const pool = createPool(settings.DATABASE_URL, {
+    max: controlConnections,
+    connectTimeoutMs: settings.EXPORTD_CONTROL_CONNECT_TIMEOUT,
+    statementTimeoutMs: settings.EXPORTD_CONTROL_STATEMENT_TIMEOUT,
+  });
+  const temporal = createClient(settings);
+  const { client } = temporal;
+  const source = createSource({
+    sourceUrl: settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL,
+    primaryUrl: settings.SOURCE_PRIMARY_DATABASE_URL,
+    settings,
+  });
+  const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });
+  const journal = openJournal(pool);
+  const selectionOf = createSelectionReader(pool);
+  const control = {
+    journal,
+    client,
+    policies: policiesOf(settings),
+    recorder: createRunRecorder(journal),
+    source,
+    selectionOf,
+    runs: createRunStarter(client, settings),
+    schedules: createScheduleClient(client, settings),
+    backfills: createBackfillClient(client, pool, settings),
+    signalRecovery: createSignalRecovery(client, journal, settings),
+    backgroundQueries: createQueryClient(client, settings),
+    maintenance: createMaintenanceClient(client, settings),
+    notifications: createNotificationClient(client, pool, settings),
+    logger,
+    settings,
+  };
+  const exportSlots = createExportSlots(settings);
+  const exporting = {
+    slots: exportSlots,
+    perExportLimit: createPerExportLimit(settings.EXPORTD_SLOTS_PER_EXPORT ?? Infinity, exportSlots),
+    recorder: control.recorder,
+    source,
+    encoders,
+    memory: createMemoryBudget(settings.EXPORTD_MEMORY_BUDGET),
+    selectionOf,
+    openDestination: createDestinationOpener(pool, keyRing, settings),
+    logger,
+    settings,
+  };
+  const queries = createQueryActivityDependencies({
+    pool,
+    kinds: builtInQueryKinds(settings),
+    logger,
+    settings,
+  });
+  const pass = async (): Promise<void> => {
+    // A namespace that was lost comes back without them, and rejects every start that uses one.
+    await registerSearchAttributes(temporal, signal);
+    await reconcile(control);
+    // Last, so that their errors delay no run.
+    await deleteExpired(pool, settings.EXPORTD_LOG_RETENTION);
+    await deleteExpiredQueries(pool, settings);
+  };
+  const reconcileLoop = createReconcileLoop({ pool, pass, settings, logger });
+  try {
+    const workflowBundle = await workflowBundleOf(settings);
+    const connection = await retryUntilTemporalIsUp(() => connectWorkers(settings), logger, signal);
+    await retryUntilTemporalIsUp(() => registerSearchAttributes(temporal, signal), logger, signal);
+    const workers = await createWorkers({
+      connection,
+      workflowBundle,
+      activities: {
+        control: {
+          ...createScheduleActivities(control),
+          ...createBackfillActivities(control),
+          ...createRunActivities({ ...control, publishEmpty: createEmptyPublisher(exporting, settings) }),
+          ...createDestinationTestActivities({
+            testDestination: createDestinationTester(pool, keyRing, settings),
+            logger,
+          }),
+          ...createMaintenancePlanner(control),
+          ...createQueryOutcomeActivities(queries),
+        },
+        export: createExportActivities(exporting),
+        maintenance: {
+          ...createMaintenanceActivities({
+            ...control,
+            openLocation: createLocationOpener(pool, keyRing, settings),
+          }),
+          ...createNotificationActivities({ deliver: createDeliverer(pool, keyRing, settings), logger }),
+        },
+        query: createQueryActivities(queries),
+      },
+      exportSlots,
+      settings,
+    });
+    signal.addEventListener('abort', () => workers.shutdown());
+    reconcileLoop.start();
+    logger.info({ task_queue: settings.EXPORTD_TASK_QUEUE_PREFIX }, 'The worker runs.');
+    await workers.run();
+    await connection.close();
+  } finally {
+    await reconcileLoop.stop();
+    await Promise.allSettled([encoders.close(), source.close(), queries.close(), temporal.close()]);
+    await pool.end();
+  }
+}

@@ -1,0 +1,153 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { ActivityContext } from '../../activities/heartbeats.ts';
+import { createExportActivities, type ExportActivityDependencies } from '../../activities/export.ts';
+import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
+import { createKeyRing } from '../../src/config/key_ring.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import { storeConfig } from '../../src/destination/config_versions.ts';
+import { createDestinationOpener } from '../../src/destination/open_destination.ts';
+import { createSelectionReader } from '../../src/destination/row_selections.ts';
+import type { Model } from '../../src/domain/batch_export.ts';
+import { runDecider } from '../../src/domain/run.ts';
+import { createMemoryBudget } from '../../src/encoding/memory_budget.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { inTransaction, type Pool } from '../../src/journal/database.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
+import { createSource } from '../../src/source/postgres_source.ts';
+import { readRowQuery } from '../../src/source/row_query/read_row_query.ts';
+import { createExportSlots } from '../../src/temporal/worker/export_slots.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { configOf, s3Settings } from '../destination/s3/bucket_requests.ts';
+import { createBucket } from '../setup/bucket.ts';
+import { createTestDatabase } from '../setup/database.ts';
+
+export const interval = { start: '2026-01-01T10:00:00.000Z', end: '2026-01-01T11:00:00.000Z' };
+const teamId = 1;
+
+/** Inserts events of about 1 KB that hardly compress, spread over the hour that begins at `start`. */
+export const insertEvents = (pool: Pool, rows: number, start: string): Promise<unknown> =>
+  pool.query(
+    `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+     select $1, gen_random_uuid(), 'event', 'person', jsonb_build_object('noise', noise), moment, moment
+     from generate_series(1, $3::int) n
+     cross join lateral (select string_agg(md5(random()::text || n || g), '') as noise from generate_series(1, 30) g) r
+     cross join lateral (select $2::timestamptz + make_interval(secs => 3600.0 * (n - 1) / $3) as moment) m`,
+    [teamId, start, rows],
+  );
+
+/** Everything an export needs, for real but for Temporal: a database that is also the source, a bucket, encoders. */
+export async function createStage() {
+  const [database, bucket] = [await createTestDatabase(), await createBucket()];
+  const settings = s3Settings({ EXPORTD_S3_PART_SIZE: '5MiB', EXPORTD_SOURCE_PAGE_SIZE: '1000000B' });
+  const encryptionKeys = `main:${randomBytes(32).toString('base64')}`;
+  const keyRing = createKeyRing(encryptionKeys);
+  const journal = openJournal(database.pool);
+  const recorder = createRunRecorder(journal);
+  const source = createSource({ sourceUrl: database.url, settings });
+  const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });
+  const memory = createMemoryBudget(settings.EXPORTD_MEMORY_BUDGET);
+  const openDestination = createDestinationOpener(database.pool, keyRing, settings);
+  const selectionOf = createSelectionReader(database.pool);
+  const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
+
+  /** The activities of one attempt; `heartbeats` is what it told. */
+  const attempt = (
+    more: { signal?: AbortSignal } & Partial<
+      Pick<ExportActivityDependencies, 'openDestination' | 'recorder' | 'settings'>
+    > = {},
+  ) => {
+    const heartbeats: unknown[] = [];
+    const context = (): ActivityContext => ({
+      heartbeat: (details) => heartbeats.push(details),
+      cancellationSignal: more.signal ?? new AbortController().signal,
+    });
+    const working = {
+      recorder,
+      source,
+      encoders,
+      memory,
+      slots: createExportSlots(settings),
+      perExportLimit: createPerExportLimit(Infinity, createExportSlots(settings)),
+      openDestination,
+      selectionOf,
+      logger,
+      settings,
+      context,
+    };
+    const dependencies = { ...working, ...more };
+    return { ...createExportActivities(dependencies), heartbeats };
+  };
+
+  /** Opens a run of the interval, or of another one, under a config of its own. */
+  const openRun = async (
+    more: {
+      config?: object;
+      batchExportId?: string;
+      model?: Model;
+      of?: typeof interval;
+      query?: string | undefined;
+    } = {},
+  ) => {
+    const { batchExportId = randomUUID(), of = interval } = more;
+    const config_version = await inTransaction(database.pool, (connection) =>
+      storeConfig(
+        connection,
+        { keyRing, settings },
+        {
+          batch_export_id: batchExportId,
+          destination_type: 'S3',
+          config: configOf(bucket, { prefix: `${batchExportId}/{year}`, ...more.config }),
+          row_query: rowQueryOf(more),
+        },
+      ),
+    );
+    const run_id = randomUUID();
+    await journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(runDecider, run_id);
+      const subject = {
+        batch_export_id: batchExportId,
+        team_id: teamId,
+        model: more.model ?? 'events',
+        config_version,
+        data_interval_start: of.start,
+        data_interval_end: of.end,
+        backfill_id: null,
+        retry_number: 0,
+        continues_run_id: null,
+      } as const;
+      await stream.append('opened', [{ type: 'RunCreated', data: subject }]);
+    });
+    return { run_id, batchExportId };
+  };
+
+  const close = async (): Promise<void> => {
+    await encoders.close();
+    await source.close();
+    bucket.client.destroy();
+    await database.drop();
+  };
+  return {
+    database,
+    bucket,
+    encryptionKeys,
+    keyRing,
+    journal,
+    recorder,
+    source,
+    settings,
+    openDestination,
+    selectionOf,
+    attempt,
+    openRun,
+    insertEvents: (rows: number) => insertEvents(database.pool, rows, interval.start),
+    close,
+  };
+}
+
+export type Stage = Awaited<ReturnType<typeof createStage>>;
+
+/** A query of an export as the facade stores it. */
+const rowQueryOf = ({ model = 'events', query }: { model?: Model; query?: string | undefined }) =>
+  query === undefined
+    ? null
+    : readRowQuery(model, { dialect_query: query, timezone: 'UTC', week_start_day: 'sunday' });

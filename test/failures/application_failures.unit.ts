@@ -1,0 +1,143 @@
+import { describe, expect, it } from '@jest/globals';
+import { S3ServiceException } from '@aws-sdk/client-s3';
+import { ServiceError } from '@temporalio/client';
+import { CancelledFailure } from '@temporalio/common';
+import pg from 'pg';
+import { toApplicationFailure, withApplicationFailures } from '../../src/failures/application_failures.ts';
+import { toDestinationError } from '../../src/destination/s3/errors.ts';
+import { CommandRejected } from '../../src/domain/errors.ts';
+import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+
+const secret = 'AKIAPLANTEDCANARY';
+
+function s3Error(name: string, status: number): Error {
+  return Object.assign(
+    new S3ServiceException({
+      name,
+      $fault: 'client',
+      $metadata: { httpStatusCode: status },
+      message: `refused ${secret}`,
+    }),
+    { AWSAccessKeyId: secret },
+  );
+}
+
+const networkError = (code: string): Error => Object.assign(new Error(`connect ${code} ${secret}`), { code });
+
+function databaseError(code: string, message: string): Error {
+  return Object.assign(new pg.DatabaseError(message, 0, 'error'), { code, detail: `Failing row: ${secret}` });
+}
+
+const s3Failure = (error: Error) => toApplicationFailure(toDestinationError(error, 'UploadPart'));
+
+/** As `@temporalio/client` throws it. */
+const temporalError = (code: number): Error =>
+  new ServiceError('Failed to signal Workflow', {
+    cause: Object.assign(new Error(`${String(code)} ${secret}`), { code, details: secret, metadata: {} }),
+  });
+
+describe('failures of activities', () => {
+  it.each([4, 8, 14])('the status %i of Temporal passes and says what to look at', (code) => {
+    const failure = toApplicationFailure(temporalError(code));
+    expect(failure).toMatchObject({ type: 'TemporalUnavailable', nonRetryable: false });
+    expect(failure.message).toContain('check that it is up');
+    expect(failure.message).not.toContain(secret);
+  });
+
+  it('another status of Temporal is an error that exportd does not know', () => {
+    expect(toApplicationFailure(temporalError(13)).type).toBe('UnexpectedError');
+  });
+
+  it.each([
+    ['InvalidAccessKeyId', 403, 'aws_access_key_id'],
+    ['SignatureDoesNotMatch', 403, 'aws_secret_access_key'],
+    ['AccessDenied', 403, 'credentials'],
+    ['NoSuchBucket', 404, 'bucket_name'],
+    ['PermanentRedirect', 301, 'region'],
+    ['AuthorizationHeaderMalformed', 400, 'region'],
+    ['MalformedXML', 400, 'MalformedXML'],
+    ['NotImplemented', 501, 'NotImplemented'],
+  ])('%s of S3 is final and says what to look at', (name, status, words) => {
+    const failure = s3Failure(s3Error(name, status));
+    expect(failure).toMatchObject({ type: name, nonRetryable: true });
+    expect(failure.message).toContain(words);
+  });
+
+  it.each([
+    s3Error('SlowDown', 503),
+    s3Error('InternalError', 500),
+    s3Error('RequestTimeout', 400),
+    s3Error('TooManyRequests', 429),
+    s3Error('NoSuchUpload', 404),
+    networkError('ECONNREFUSED'),
+    networkError('ECONNRESET'),
+    Object.assign(new Error('slow'), { name: 'TimeoutError' }),
+  ])('%s of S3 passes', (error) => {
+    expect(s3Failure(error).nonRetryable).toBe(false);
+  });
+
+  it.each([
+    [404, true],
+    [403, true],
+    [429, false],
+    [502, false],
+    [200, false],
+  ])(
+    'an answer of status %i that S3 would not give names the endpoint, final: %s',
+    (status, nonRetryable) => {
+      const failure = s3Failure(
+        Object.assign(new Error('unexpected content'), { $metadata: { httpStatusCode: status } }),
+      );
+      expect(failure).toMatchObject({ type: 'NotAnS3Server', nonRetryable });
+      expect(failure.message).toContain('endpoint_url');
+    },
+  );
+
+  it('a certificate that is not trusted is final', () => {
+    expect(s3Failure(networkError('DEPTH_ZERO_SELF_SIGNED_CERT'))).toMatchObject({
+      type: 'TlsError',
+      nonRetryable: true,
+    });
+  });
+
+  it.each([
+    [databaseError('42P01', 'relation "public.events" does not exist'), 'UndefinedTable', true],
+    [databaseError('42703', 'column "uuid" does not exist'), 'UndefinedColumn', true],
+    [databaseError('22P02', `invalid input "${secret}"`), 'DataException', true],
+    [databaseError('28P01', 'password authentication failed'), 'InvalidAuthorization', true],
+    [databaseError('57P01', 'terminating connection'), 'DatabaseUnavailable', false],
+    [databaseError('40001', 'could not serialize'), 'DatabaseUnavailable', false],
+    [databaseError('57014', 'canceling statement'), 'StatementTimeout', false],
+    [networkError('ECONNREFUSED'), 'DatabaseUnavailable', false],
+    [new Error('Connection terminated unexpectedly'), 'DatabaseUnavailable', false],
+    [new RunEnded('Cancelled'), 'RunEnded', true],
+    [new GenerationSuperseded('replaced'), 'GenerationSuperseded', false],
+    [new CommandRejected('invalid_input', 'bad'), 'InvalidConfiguration', true],
+    [new TypeError(`undefined ${secret}`), 'UnexpectedError', false],
+    ['a thrown text', 'UnexpectedError', false],
+  ])('%s becomes %s, final: %s', (error, type, nonRetryable) => {
+    expect(toApplicationFailure(error)).toMatchObject({ type, nonRetryable });
+  });
+
+  it('never carries a secret, a row or the original error', () => {
+    const failures = [
+      s3Failure(s3Error('InvalidAccessKeyId', 403)),
+      s3Failure(s3Error('Whatever', 400)),
+      s3Failure(networkError('ECONNREFUSED')),
+      toApplicationFailure(databaseError('22P02', `invalid input "${secret}"`)),
+      toApplicationFailure(new TypeError(secret)),
+    ];
+    for (const failure of failures) {
+      expect(`${failure.message} ${failure.stack} ${JSON.stringify(failure)}`).not.toContain(secret);
+      expect(failure.cause).toBeUndefined();
+    }
+  });
+
+  it('lets a cancellation pass as it is', async () => {
+    const cancelled = new CancelledFailure('CANCELLED');
+    const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
+    const { stop } = withApplicationFailures({ stop: () => Promise.reject(cancelled) }, logger);
+    await expect(stop()).rejects.toBe(cancelled);
+  });
+});

@@ -1,0 +1,10 @@
+import { describe, expect, it } from '@jest/globals';
+import { createRecentIds } from '../../../src/temporal/clients/recent_ids.ts';
+
+describe('recent ids', () => {
+  it('forget the oldest when there are too many', () => {
+    const ids = createRecentIds(2);
+    for (const id of ['a', 'b', 'a', 'c']) ids.add(id);
+    expect(['a', 'b', 'c'].map((id) => ids.has(id))).toEqual([false, true, true]);
+  });
+});

@@ -1,0 +1,87 @@
+import type { ExportActivities } from '../../activities/export.ts';
+import { withApplicationFailures } from '../../src/failures/application_failures.ts';
+import type { MaintenanceActivities } from '../../activities/maintenance.ts';
+import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
+import { attemptOf, type SortKey } from '../../src/domain/run.ts';
+import type { Source } from '../../src/source/source.ts';
+import type { Logger } from '../../src/telemetry/logger.ts';
+
+/** What the stand-ins for source and destination do; a test overrides what it is about. */
+export interface Behaviour {
+  countRows: () => Promise<number>;
+  checkBarrier: Source['checkBarrier'];
+  /** Called inside the export activity, between its first step and its last. */
+  whileExporting: (runId: string, range: number) => Promise<void>;
+  /** What the clean-up of an export's bucket does; its answer is whether there is more to do at once. */
+  cleanUp: (batchExportId: string) => Promise<boolean>;
+  /** Where an interval of more rows than EXPORTD_RANGE_ROWS is cut. */
+  cuts: () => Promise<readonly SortKey[]>;
+}
+
+/** What they do where a test says nothing else. */
+export const createBehaviour = (): Behaviour => ({
+  countRows: () => Promise.resolve(7),
+  cuts: () => Promise.resolve([]),
+  checkBarrier: () => Promise.resolve({ state: { phase: 'open' }, wait_ms: 0, blocked_by: [] }),
+  whileExporting: () => Promise.resolve(),
+  cleanUp: () => Promise.resolve(false),
+});
+
+export const standInSource = (behaviour: Behaviour): Source => ({
+  columns: () => [],
+  checkBarrier: (cut, state) => behaviour.checkBarrier(cut, state),
+  countRows: () => behaviour.countRows(),
+  splitKeys: () => behaviour.cuts(),
+  blocks: () => {
+    throw new Error('The stand-in has no rows.');
+  },
+  close: () => Promise.resolve(),
+});
+
+export const standInUpkeep = (behaviour: Behaviour, logger: Logger): MaintenanceActivities =>
+  withApplicationFailures(
+    {
+      cleanUpExport: async ({ batch_export_id }: { batch_export_id: string }) => ({
+        removed: 1,
+        kept: 0,
+        more: await behaviour.cleanUp(batch_export_id),
+      }),
+      recheckRuns: () => Promise.resolve({ counted: 1, differing: 0, more: false }),
+    },
+    logger,
+  );
+
+export const standInExport = (
+  recorder: RunRecorder,
+  behaviour: Behaviour,
+  logger: Logger,
+): ExportActivities =>
+  withApplicationFailures(
+    {
+      exportInterval: async ({ run_id }: { run_id: string }) => {
+        await recorder.startExport(run_id, 0);
+        const { generation } = await recorder.reserveGeneration(run_id);
+        await behaviour.whileExporting(run_id, 0);
+        await recorder.finishExport(run_id, generation, { source_rows: 7, encoder: 'stand-in' });
+        return { finished: true, generation, rows: 7, bytes: 7, source_rows: 7 };
+      },
+      exportRange: async ({ run_id, range }: { run_id: string; range: number }) => {
+        const attempt = attemptOf(await recorder.startExport(run_id, range), range);
+        await behaviour.whileExporting(run_id, range);
+        const { generation } = await recorder.finishRange(run_id, attempt);
+        return { finished: true, generation, rows: 1, bytes: 1, source_rows: 0 };
+      },
+      finishExport: async ({ run_id }: { run_id: string }) => {
+        const { generation } = await recorder.readActive(run_id);
+        await recorder.finishExport(run_id, generation, { source_rows: 7, encoder: 'stand-in' });
+        return { finished: true, generation, rows: 7, bytes: 7, source_rows: 7 };
+      },
+      publishManifest: async ({ run_id }: { run_id: string }) => {
+        const { generation } = await recorder.readActive(run_id);
+        await recorder.startPublish(run_id, generation);
+        await recorder.complete(run_id, generation, 'manifest.json');
+        return { generation, rows: 7, manifest_key: 'manifest.json' };
+      },
+    },
+    logger,
+  );
