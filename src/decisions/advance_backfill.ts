@@ -20,32 +20,32 @@ import { pauseFailingBackfill } from './auto_pause.ts';
 import { countDueRetries, freeSlots } from './run_slots.ts';
 import { startableRuns, type StartableRun } from './startable_runs.ts';
 
-/** A backfill's stream, which nobody else writes until the transaction ends. */
+/** A backfill's stream, locked until the transaction ends. */
 export type LockedBackfill = LockedStream<BackfillState, BackfillEvent>;
 
-/** What a backfill workflow does after a step. */
+/** What a backfill workflow does next. */
 export interface BackfillStep {
-  /** The export that it is of; empty when there is no such backfill. */
+  /** The backfill's export; empty if there is no such backfill. */
   readonly batch_export_id: string;
-  /** True when nothing more will be opened and nothing is waited for. */
+  /** True if the backfill creates no more runs and waits for none. */
   readonly ended: boolean;
   readonly status: BackfillState['status'];
   readonly start_runs: readonly StartableRun[];
-  /** How many intervals were opened so far, of how many; for the line in the Temporal UI. */
+  /** How many of `total` intervals have a run, for the summary in the Temporal UI. */
   readonly runs_created: number;
   readonly total: number;
-  /** Whether there is something new to tell people. */
+  /** Whether the step created notifications. */
   readonly has_new_deliveries: boolean;
 }
 
-/** One step of a backfill: notes runs that ended, opens as many as its concurrency allows, completes it at the end. */
+/** Records the backfill's ended runs, creates as many new ones as its concurrency allows, and completes it at the end. */
 export async function advanceBackfill(
   journal: Journal,
   policies: Policies,
   backfillId: string,
 ): Promise<BackfillStep> {
   const step = await journal.transaction(async (transaction): Promise<Omit<BackfillStep, 'start_runs'>> => {
-    const batchExportId = await exportOf(transaction.connection, backfillId);
+    const batchExportId = await findExportId(transaction.connection, backfillId);
     if (batchExportId === undefined)
       return {
         batch_export_id: '',
@@ -75,8 +75,8 @@ export async function advanceBackfill(
 }
 
 /**
- * Opens the backfill's next runs, or joins runs of its intervals that are active already. Automatic retries of its runs
- * that are due come before them; while the export is paused they wait, and keep no slot.
+ * Creates the backfill's next runs. If an interval already has an active run, the backfill waits for that run instead.
+ * Due automatic retries of its runs take slots first; while the export is paused they wait and take none.
  */
 export async function createBackfillRuns(
   transaction: JournalTransaction,
@@ -88,13 +88,13 @@ export async function createBackfillRuns(
   if (batchExport.status !== 'live') return;
   const { connection, now } = transaction;
   const owner = { batch_export_id: batchExportId, backfill_id: backfill.id };
-  const kept = batchExport.paused ? 0 : await countDueRetries(connection, backfill.id, now);
-  for (let slots = (await freeSlots(connection, policies, owner)) - kept; slots > 0; slots -= 1) {
+  const dueRetryCount = batchExport.paused ? 0 : await countDueRetries(connection, backfill.id, now);
+  for (let slots = (await freeSlots(connection, policies, owner)) - dueRetryCount; slots > 0; slots -= 1) {
     const interval = nextBackfillInterval(backfill.state());
     if (!interval) return;
-    const joined = await findActiveRun(connection, batchExportId, interval);
-    const runId = joined ?? deterministicId('backfill', backfill.id, interval.start);
-    if (joined === null)
+    const activeRunId = await findActiveRun(connection, batchExportId, interval);
+    const runId = activeRunId ?? deterministicId('backfill', backfill.id, interval.start);
+    if (activeRunId === null)
       await createRun(transaction, batchExport, {
         id: runId,
         batch_export_id: batchExportId,
@@ -103,7 +103,7 @@ export async function createBackfillRuns(
         retry_number: 0,
       });
     await backfill.append(`interval:${interval.start}`, [
-      { type: 'BackfillRunCreated', data: { run_id: runId, own: joined === null, ...interval } },
+      { type: 'BackfillRunCreated', data: { run_id: runId, own: activeRunId === null, ...interval } },
     ]);
   }
 }
@@ -122,7 +122,7 @@ async function recordEndedRuns(connection: Connection, backfill: LockedBackfill)
       ]);
 }
 
-async function exportOf(connection: Connection, backfillId: string): Promise<string | undefined> {
+async function findExportId(connection: Connection, backfillId: string): Promise<string | undefined> {
   const { rows } = await connection.query<{ batch_export_id: string }>(
     'select batch_export_id from exportd.backfills where id = $1',
     [backfillId],

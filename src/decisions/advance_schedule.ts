@@ -18,28 +18,28 @@ import { pauseFailingExport } from './auto_pause.ts';
 import { storeManualSignal } from './manual_signals.ts';
 import { unstartedBackfills, startableRun, startableRuns, type StartableRun } from './startable_runs.ts';
 
-/** What a schedule workflow does after a step. */
+/** What a schedule workflow does next. */
 export interface ScheduleStepResult {
-  /** `absent` before the create command was decided (or when it was refused), `deleted` for ever after. */
+  /** `absent` before the create command is decided and if it is rejected; `deleted` is final. */
   readonly status: 'live' | 'absent' | 'deleted';
-  /** Milliseconds until it has to look again by itself; null when only a signal changes anything. */
+  /** Milliseconds until the next step without a signal; null if only a signal changes anything. */
   readonly wake_in_ms: number | null;
   readonly start_runs: readonly StartableRun[];
   readonly cancel_runs: readonly StartableRun[];
   readonly wake_backfills: readonly string[];
-  /** Whether commands are left that another step has to decide. */
+  /** Whether commands are pending that the next step has to decide. */
   readonly has_more: boolean;
-  /** Errors of exportd itself that commands were rejected for; for the worker's log. */
+  /** Unexpected errors that rejected a command, for the worker log. */
   readonly errors: readonly unknown[];
-  /** Whether there is something new to tell people. */
+  /** Whether the step created notifications. */
   readonly has_new_deliveries: boolean;
-  /** The line for the Temporal UI. */
+  /** The summary in the Temporal UI. */
   readonly summary: string;
 }
 
 /**
- * One step of an export's schedule: stores signals sent by hand, decides pending commands in the order of their arrival,
- * `maxCommands` at most, then opens the intervals and automatic retries that are due, oldest first.
+ * One step of an export's schedule: stores manual signals as commands, decides at most `maxCommands` pending commands in
+ * order of arrival, then creates runs for due intervals and automatic retries, oldest first.
  */
 export async function advanceSchedule(
   journal: Journal,
@@ -54,18 +54,18 @@ export async function advanceSchedule(
   const errors: unknown[] = [];
   const pending = await pendingCommands(journal.pool, batchExportId);
   for (const commandId of pending.slice(0, maxCommands)) {
-    const effect = await applyCommand(journal, policies, batchExportId, commandId, (fault) =>
-      errors.push(fault),
+    const effect = await applyCommand(journal, policies, batchExportId, commandId, (error) =>
+      errors.push(error),
     );
     cancelled.push(...(effect?.cancel_runs ?? []));
     backfills.push(...(effect?.wake_backfills ?? []));
   }
-  const opened = await journal.transaction((transaction) =>
+  const dueRuns = await journal.transaction((transaction) =>
     createDueRuns(transaction, policies, batchExportId),
   );
   const cancelRuns = await Promise.all(cancelled.map((id) => startableRun(journal.pool, id)));
   return {
-    ...opened,
+    ...dueRuns,
     start_runs: await startableRuns(journal.pool, { batch_export_id: batchExportId }),
     cancel_runs: cancelRuns.filter((run) => run !== undefined),
     wake_backfills: [...new Set([...backfills, ...(await unstartedBackfills(journal.pool, batchExportId))])],
@@ -98,11 +98,11 @@ async function createDueRuns(
       has_new_deliveries: true,
     };
   const retryAt = await createDueRetries(transaction, policies, batchExportId, state);
-  const intervalAt = await createDueIntervalRuns(transaction, policies, stream);
+  const intervalAt = await scheduleDueIntervals(transaction, policies, stream);
   const wakes = [retryAt, intervalAt].filter((at) => at !== null).map((at) => at.getTime());
   const wakeAt = wakes.length > 0 ? Math.min(...wakes) : null;
   const next =
-    intervalAt === null ? 'waits for a run to end' : `next interval due ${intervalAt.toISOString()}`;
+    intervalAt === null ? 'waiting for a run to end' : `next interval due ${intervalAt.toISOString()}`;
   return {
     status: 'live',
     wake_in_ms: wakeAt === null ? null : Math.max(0, wakeAt - transaction.now.getTime()),
@@ -111,8 +111,11 @@ async function createDueRuns(
   };
 }
 
-/** Opens what is due; the answer is when the next interval will be, or null while all slots are taken. */
-async function createDueIntervalRuns(
+/**
+ * Creates a run for each due interval.
+ * @returns when the next interval is due, or null while all slots are taken.
+ */
+async function scheduleDueIntervals(
   transaction: JournalTransaction,
   policies: Policies,
   stream: LockedStream<BatchExportState, BatchExportEvent>,
@@ -133,11 +136,11 @@ async function createDueIntervalRuns(
     if (event.type === 'IntervalScheduled') {
       const { start, end, run_id } = event.data;
       const interval = { start, end };
-      // A backfill or a retry may be at this interval already: that run is the interval's run.
-      const joined = await findActiveRun(transaction.connection, stream.id, interval);
-      const data = { run_id: joined ?? run_id, ...interval };
+      // If a backfill or a retry already runs this interval, the schedule adopts that run.
+      const activeRunId = await findActiveRun(transaction.connection, stream.id, interval);
+      const data = { run_id: activeRunId ?? run_id, ...interval };
       await stream.append(scheduledCause(interval), [{ type: 'IntervalScheduled', data }]);
-      if (joined !== null) continue;
+      if (activeRunId !== null) continue;
       await createRun(transaction, state, {
         id: run_id,
         batch_export_id: stream.id,

@@ -10,7 +10,7 @@ import { applyCreate, applyPause, applyUnpause, applyUpdate } from './commands/d
 import { applyCancelRun, applyDelete } from './commands/delete_and_cancel.ts';
 import type { Policies } from './policies.ts';
 
-/** Bodies were validated before they were stored, each against the schema of its command. */
+/** Bodies were validated against the schema of their command before they were stored. */
 function decide(context: CommandContext, command: Command): Promise<CommandEffect> {
   const body: unknown = command.body;
   switch (command.name) {
@@ -43,17 +43,17 @@ function decide(context: CommandContext, command: Command): Promise<CommandEffec
 }
 
 /**
- * Decides one stored command under the export's lock, in one transaction with its events, its read models and its
- * outcome. A refusal is an outcome too; a command that is not pending any more is left alone. So is a fault that would
- * come again: it is told to `onError` and the command ends rejected, or it would keep all that follow it waiting for ever.
- * @returns what has to be done outside the database, or undefined when nothing has.
+ * Decides one stored command under the export's lock. Its events, read models and outcome are written in one
+ * transaction. A rejection is an outcome too, and a command that is no longer pending is ignored. An error that would
+ * recur is passed to `onError` and rejects the command, because it would otherwise block all later commands.
+ * @returns what the workflow has to do outside the database, or undefined.
  */
 export async function applyCommand(
   journal: Journal,
   policies: Policies,
   batchExportId: string,
   commandId: string,
-  onError: (fault: unknown) => void,
+  onError: (error: unknown) => void,
 ): Promise<CommandEffect | undefined> {
   try {
     return await journal.transaction(async (transaction) => {
@@ -81,25 +81,25 @@ export async function applyCommand(
 const internalError = (): CommandRejected =>
   new CommandRejected(
     'internal_error',
-    'exportd met an error that it does not know. Nothing was changed; the log of its worker says where it was.',
+    'Unexpected error in exportd. Nothing was changed. See the worker log for the stack trace.',
   );
 
-/** Records a refusal in a transaction of its own: the one that found the reason was rolled back with all it did. */
-async function rejectCommand(journal: Journal, commandId: string, refusal: CommandRejected): Promise<void> {
+/** Records a rejection in a new transaction, because the one that decided it was rolled back. */
+async function rejectCommand(journal: Journal, commandId: string, rejection: CommandRejected): Promise<void> {
   await journal.transaction(async ({ connection }) => {
     const command = await lockPendingCommand(connection, commandId);
     if (!command) return;
     await recordCommandOutcome(connection, commandId, 'rejected', {
-      code: refusal.code,
-      detail: refusal.message,
-      attr: refusal.attr,
+      code: rejection.code,
+      detail: rejection.message,
+      attr: rejection.attr,
     });
     await writeLogLine(connection, {
       team_id: command.team_id,
       batch_export_id: command.batch_export_id,
       run_id: null,
       level: 'WARNING',
-      message: `The command ${command.name} was refused: ${refusal.message}`,
+      message: `Command ${command.name} was rejected: ${rejection.message}`,
     });
   });
 }

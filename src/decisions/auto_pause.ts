@@ -12,18 +12,18 @@ interface EndedRun extends TerminalRun {
   readonly data_interval_end: string;
 }
 
-/** Failures in a row that pause something, with the latest of them. */
-interface Streak {
+/** Consecutive failures that cause a pause, and the latest of them. */
+interface FailureStreak {
   readonly pause: AutoPause;
   readonly latest: EndedRun;
 }
 
-const causeOf = ({ run_ids }: AutoPause): string => `failures:${run_ids.join(',')}`;
+const pauseCauseOf = ({ run_ids }: AutoPause): string => `failures:${run_ids.join(',')}`;
 
 /**
- * Pauses an export whose last scheduled runs all Failed. The caller holds its lock, and so does whoever records a
- * failure, so that nothing is opened after the last one that it takes.
- * @returns whether it did.
+ * Pauses an export whose last `limit` scheduled runs all Failed. The caller holds the export's lock. Failures are
+ * recorded under the same lock, so no run is created after the failure that reaches the limit.
+ * @returns whether it paused the export.
  */
 export async function pauseFailingExport(
   transaction: JournalTransaction,
@@ -33,23 +33,25 @@ export async function pauseFailingExport(
   const { connection } = transaction;
   const state = batchExport.state();
   if (state.status !== 'live' || state.paused) return false;
-  const streak = await findStreak(connection, limit, { batch_export_id: batchExport.id, backfill_id: null });
+  const streak = await findFailureStreak(connection, limit, {
+    batch_export_id: batchExport.id,
+    backfill_id: null,
+  });
   if (!streak) return false;
   const { pause, latest } = streak;
-  const cause = causeOf(pause);
+  const cause = pauseCauseOf(pause);
   await batchExport.append(cause, [{ type: 'BatchExportPaused', data: { last_paused_at: null, ...pause } }]);
-  const subject = { team_id: state.team_id, batch_export_id: batchExport.id, run_id: null };
+  const line = { team_id: state.team_id, batch_export_id: batchExport.id, run_id: null };
   await writeLogLine(connection, {
-    ...subject,
+    ...line,
     level: 'ERROR',
     message:
-      `The batch export has paused itself: its last ${pause.run_ids.length} scheduled runs Failed. ` +
-      `Latest error: ${latest.latest_error ?? 'unknown'} No scheduled run is started any more. Cure the cause, then ` +
-      'unpause the batch export, with `backfill: true` to make up for the intervals that end meanwhile, and retry ' +
-      'the runs that Failed.',
+      `Paused the batch export: its last ${pause.run_ids.length} scheduled runs Failed. ` +
+      `Latest error: ${latest.latest_error ?? 'unknown'} Fix the cause, unpause the batch export with ` +
+      '`{"backfill": true}` to fill the missed intervals, then retry the failed runs.',
   });
   await openIncident(connection, {
-    ...newsOf(latest),
+    ...incidentOf(latest),
     team_id: state.team_id,
     batch_export_id: batchExport.id,
     backfill_id: null,
@@ -60,9 +62,9 @@ export async function pauseFailingExport(
 }
 
 /**
- * Pauses a backfill whose last runs all Failed, while it has intervals left to open. The caller holds the locks of its
- * export and of itself.
- * @returns whether it did.
+ * Pauses a backfill whose last `limit` runs all Failed, if it has intervals left. The caller holds the locks of the
+ * export and of the backfill.
+ * @returns whether it paused the backfill.
  */
 export async function pauseFailingBackfill(
   transaction: JournalTransaction,
@@ -73,10 +75,10 @@ export async function pauseFailingBackfill(
   const state = backfill.state();
   if (state.status === 'Absent' || nextBackfillInterval(state) === undefined) return false;
   const { batch_export_id, team_id, start_at, end_at } = state.spec;
-  const streak = await findStreak(connection, limit, { batch_export_id, backfill_id: backfill.id });
+  const streak = await findFailureStreak(connection, limit, { batch_export_id, backfill_id: backfill.id });
   if (!streak) return false;
   const { pause, latest } = streak;
-  const cause = causeOf(pause);
+  const cause = pauseCauseOf(pause);
   await backfill.append(cause, [{ type: 'BackfillPaused', data: pause }]);
   await writeLogLine(connection, {
     team_id,
@@ -84,12 +86,12 @@ export async function pauseFailingBackfill(
     run_id: null,
     level: 'ERROR',
     message:
-      `The backfill ${backfill.id} of ${start_at} to ${end_at} has paused itself: its last ${pause.run_ids.length} ` +
-      `runs Failed. Latest error: ${latest.latest_error ?? 'unknown'} Cure the cause, then unpause the backfill to go ` +
-      'on with its next interval, and retry the runs that Failed.',
+      `Paused backfill ${backfill.id} of ${start_at} to ${end_at}: its last ${pause.run_ids.length} runs Failed. ` +
+      `Latest error: ${latest.latest_error ?? 'unknown'} Fix the cause, unpause the backfill to continue with its next ` +
+      'interval, then retry the failed runs.',
   });
   await openIncident(connection, {
-    ...newsOf(latest),
+    ...incidentOf(latest),
     team_id,
     batch_export_id,
     backfill_id: backfill.id,
@@ -99,7 +101,7 @@ export async function pauseFailingBackfill(
   return true;
 }
 
-const newsOf = (latest: EndedRun) => ({
+const incidentOf = (latest: EndedRun) => ({
   run_id: latest.run_id,
   status: 'Paused',
   latest_error: latest.latest_error,
@@ -107,12 +109,12 @@ const newsOf = (latest: EndedRun) => ({
   data_interval_end: latest.data_interval_end,
 });
 
-/** The runs of a schedule or a backfill that Failed in a row since it was unpaused, when they are enough to pause it. */
-async function findStreak(
+/** Finds the consecutive failures since the last unpause, if there are enough to pause the schedule or backfill. */
+async function findFailureStreak(
   connection: Connection,
   limit: number,
   of: { readonly batch_export_id: string; readonly backfill_id: string | null },
-): Promise<Streak | undefined> {
+): Promise<FailureStreak | undefined> {
   if (limit === 0) return undefined;
   const { batch_export_id, backfill_id } = of;
   const { rows } = await connection.query<EndedRun & { finished_at: string }>(

@@ -5,7 +5,7 @@ import { decideContinuation } from '../domain/run_continuation.ts';
 import { deterministicId, type Journal } from '../journal/journal.ts';
 import type { LockedBackfill } from './advance_backfill.ts';
 
-/** The run that goes on, how many rows its interval was counted to have, and in how many ranges they are exported. */
+/** The run that continues, the row count of its interval, and the number of ranges. */
 export interface ContinuedRun {
   readonly run_id: string;
   readonly rows: number;
@@ -13,9 +13,9 @@ export interface ContinuedRun {
 }
 
 /**
- * Closes a run as ContinuedAsNew and opens the one that goes on at its cursor, both or neither. Whoever waits for the
- * closed run waits for the new one from here on. A repeat answers the same and changes nothing.
- * @throws RunEnded when the run ended in another way.
+ * Ends a run as ContinuedAsNew and creates the run that resumes at its cursor, in one transaction. Backfills that wait
+ * for the ended run now wait for the new one. Idempotent.
+ * @throws RunEnded when the run has another terminal status.
  */
 export async function continueRun(journal: Journal, runId: string): Promise<ContinuedRun> {
   const nextRunId = deterministicId('continue', runId);
@@ -27,14 +27,14 @@ export async function continueRun(journal: Journal, runId: string): Promise<Cont
     );
     const [row] = found.rows;
     if (!row) throw new RunEnded('Absent');
-    // Backfills begin to wait for a run under the export's lock, so none can do so between here and the handover.
+    // Backfills start to wait for a run under the export's lock, so none can be added before this transaction commits.
     await transaction.lock(batchExportDecider, row.batch_export_id);
-    const waiting = await connection.query<{ backfill_id: string }>(
+    const waitingBackfills = await connection.query<{ backfill_id: string }>(
       'select backfill_id from exportd.backfill_runs where run_id = $1 and status is null order by backfill_id',
       [runId],
     );
     const backfills: LockedBackfill[] = [];
-    for (const { backfill_id } of waiting.rows)
+    for (const { backfill_id } of waitingBackfills.rows)
       backfills.push(await transaction.lock(backfillDecider, backfill_id));
     const run = await transaction.lock(runDecider, runId);
     const state = run.state();
@@ -46,10 +46,10 @@ export async function continueRun(journal: Journal, runId: string): Promise<Cont
     };
     if (state.status === 'ContinuedAsNew') return continued;
     const ids = { run_id: runId, next_run_id: nextRunId, cursor: row.cursor ?? '' };
-    const { closed, created } = decideContinuation(state, ids);
-    // In this order, since an interval has one active run at a time.
-    await run.append('ended', [closed]);
-    await (await transaction.lock(runDecider, nextRunId)).append('opened', [created]);
+    const { closed: closedEvent, created: createdEvent } = decideContinuation(state, ids);
+    // In this order, because an interval has at most one active run.
+    await run.append('ended', [closedEvent]);
+    await (await transaction.lock(runDecider, nextRunId)).append('created', [createdEvent]);
     for (const backfill of backfills)
       await backfill.append(`continued:${runId}`, [
         { type: 'BackfillRunContinued', data: { run_id: runId, next_run_id: nextRunId } },

@@ -5,7 +5,7 @@ import { progressForRetry } from '../domain/run_continuation.ts';
 import type { Connection } from '../journal/database.ts';
 import type { JournalTransaction } from '../journal/journal.ts';
 
-/** Id of the active run of an interval, or null; an export has at most one. */
+/** Returns the id of the interval's active run, or null. An interval has at most one. */
 export async function findActiveRun(
   connection: Connection,
   batchExportId: string,
@@ -19,7 +19,7 @@ export async function findActiveRun(
   return rows[0]?.id ?? null;
 }
 
-/** Opens a run of an interval under the export's definition of now. The caller holds the export's lock. */
+/** Creates a run of an interval with the export's current definition. The caller holds the export's lock. */
 export async function createRun(
   transaction: JournalTransaction,
   live: LiveBatchExport,
@@ -29,13 +29,13 @@ export async function createRun(
     readonly interval: DataInterval;
     readonly backfill_id: string | null;
     readonly retry_number: number;
-    /** The failed run that it retries; what that one left is gone on with where that is safe. */
+    /** The failed run that it retries, and whose progress it resumes from if that is safe. */
     readonly retry_of_run_id?: string;
   },
 ): Promise<void> {
   const inherited = await inheritanceOf(transaction, live, run.retry_of_run_id);
   const stream = await transaction.lock(runDecider, run.id);
-  await stream.append('opened', [
+  await stream.append('created', [
     {
       type: 'RunCreated',
       data: {

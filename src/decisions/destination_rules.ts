@@ -11,22 +11,22 @@ interface ExportWithConfig {
   readonly id: string;
   readonly team_id: number;
   readonly model: Model;
-  /** Every definition of its schedule: a backfill reaches back to those of the past. Null while it is being created. */
+  /** All revisions of its schedule, because a backfill can reach the past ones. Null while it is being created. */
   readonly revisions: readonly ScheduleRevision[] | null;
   readonly config: Readonly<Record<string, unknown>>;
 }
 
-/** Whether a change of definition touches what the rules below look at. */
+/** Whether a change of the definition can affect the result of `checkDestination`. */
 export const affectsDestination = (before: BatchExportDefinition, after: BatchExportDefinition): boolean =>
   (['config_version', 'model', 'interval', 'timezone', 'offset_hour', 'offset_day'] as const).some(
-    (member) => before[member] !== after[member],
+    (field) => before[field] !== after[field],
   );
 
 /**
- * Refuses an export whose selection of rows means nothing for its model, and one that would write the keys of another
- * live export, paused ones among them. Call it after the export's events are appended: read models are compared, under
- * a lock that holds until the transaction ends, so that of two exports at the same instant one is refused.
- * @throws CommandRejected that names the member of the config.
+ * Rejects a row selection that does not apply to the export's model, and a prefix that produces the same keys as another
+ * live (possibly paused) export. Call it after the export's events are appended, because it compares read models. It
+ * holds a lock until the transaction ends, so of two colliding exports at the same instant one is rejected.
+ * @throws CommandRejected with the invalid field of the config.
  */
 export async function checkDestination(
   connection: Connection,
@@ -35,35 +35,35 @@ export async function checkDestination(
 ): Promise<void> {
   await connection.query(`select pg_advisory_xact_lock(hashtextextended('destination_keys', 0))`);
   const exports = await liveExports(connection, definition.destination_type);
-  const stored = exports.find((found) => found.id === id);
-  // Without a stored config there is nothing that could be written.
+  const stored = exports.find((existing) => existing.id === id);
+  // Without a stored config the export cannot write.
   if (!stored) return;
-  // States are written at the end of a transaction: the one at hand is newer.
-  const own = { ...stored, pieces: revisions };
+  // The state at hand is newer: states are stored at the end of a transaction.
+  const own = { ...stored, revisions };
   const type = destinationTypeOf(definition.destination_type);
   refuseSelectionForModel(type.selectionOf(own.config), own.model);
-  const found = exports.find(
+  const existing = exports.find(
     (other) =>
       other.id !== id &&
       other.revisions !== null &&
       type.keysCollide(own, other) &&
-      canShareIntervals(own.pieces, other.revisions),
+      canShareIntervals(own.revisions, other.revisions),
   );
-  if (found) throw keyCollisionError(own, found);
+  if (existing) throw keyCollisionError(own, existing);
 }
 
-/** Another project's exports are not named to this one. */
+/** The message does not reveal the ids of another project's exports. */
 const keyCollisionError = (own: ExportWithConfig, other: ExportWithConfig): CommandRejected =>
   new CommandRejected(
     'invalid_input',
     `${other.team_id === own.team_id ? `The batch export ${other.id}` : 'A batch export of another project'} ` +
-      'writes the same keys to this bucket; give this one a prefix of its own.',
+      'writes the same keys to this bucket. Use a different prefix.',
     configAttribute('prefix'),
   );
 
 async function liveExports(connection: Connection, destinationType: string): Promise<ExportWithConfig[]> {
   const { rows } = await connection.query<ExportWithConfig>(
-    `select export.id, export.team_id, export.model, stream.state->'pieces' as pieces, version.config
+    `select export.id, export.team_id, export.model, stream.state->'revisions' as revisions, version.config
      from exportd.batch_exports export
      join exportd.destination_configs version
        on version.batch_export_id = export.id and version.version = export.config_version

@@ -8,7 +8,7 @@ import { writeLogLine } from '../journal/log_lines.ts';
 import { findActiveRun } from './create_run.ts';
 import type { MaintenancePolicy } from './policies.ts';
 
-/** A Completed run whose interval has to be counted again. */
+/** A Completed run whose interval is due for a re-check. */
 export interface DueRecheck extends Pick<
   RunSpec,
   'batch_export_id' | 'team_id' | 'model' | 'config_version' | 'data_interval_start' | 'data_interval_end'
@@ -17,15 +17,15 @@ export interface DueRecheck extends Pick<
   readonly check: RecheckNumber;
 }
 
-/** A count is due when its moment has come, and not at all when the run completed, and counted last, after it. */
+/** SQL condition: the re-check is due. It is skipped if the run itself completed, and so counted, after that time. */
 const isCheckDue = (afterMs: '$1' | '$2', check: RecheckNumber): string =>
   `(recheck.checks_done < ${check} and recheck.completed_after_ms < ${afterMs}::bigint
     and recheck.data_interval_end <= clock_timestamp() - make_interval(secs => ${afterMs}::bigint / 1000.0))`;
 
 /**
- * The condition on a row `recheck` that a count is due; $1 and $2 are `recheckDelays`. Paused exports wait, and so do
- * those that are of persons by now, whose runs would not export events again. An interval waits while a run of it is
- * active: that one counts by itself.
+ * SQL condition: a re-check of a row `recheck` is due; $1 and $2 are `recheckDelays`. Paused exports wait, and so do
+ * exports that were changed to persons, whose runs would not export events. An interval with an active run waits,
+ * because that run counts too.
  */
 export const isRecheckDue = `recheck.completed_after_ms < greatest($1::bigint, $2::bigint)
   and (${isCheckDue('$1', 1)} or ${isCheckDue('$2', 2)})
@@ -37,13 +37,13 @@ export const isRecheckDue = `recheck.completed_after_ms < greatest($1::bigint, $
       and active.data_interval_start = recheck.data_interval_start
       and active.status in (${activeRunStatuses.map((status) => `'${status}'`).join(', ')}))`;
 
-/** Milliseconds after an interval's end at which it is counted the first and the second time. */
+/** Milliseconds from an interval's end to its first and second re-check. */
 export const recheckDelays = ({ recheckFirstMs, recheckSecondMs }: MaintenancePolicy): [number, number] => [
   recheckFirstMs,
   recheckSecondMs,
 ];
 
-/** The export's intervals that have to be counted now, oldest first; where both counts are due, the second is enough. */
+/** Reads the export's due re-checks, oldest interval first. If both checks of an interval are due, only the second. */
 export async function readDueRechecks(
   pool: Pool,
   policy: MaintenancePolicy,
@@ -61,15 +61,15 @@ export async function readDueRechecks(
   return rows;
 }
 
-/** What a count led to: nothing, one more export of the interval, or, because things have moved on, no record at all. */
+/** The outcome of a re-check. `not recorded` means that the state changed meanwhile. */
 export type RecheckOutcome =
   | { readonly result: 'same' | 'fewer rows' | 'not recorded' }
   | { readonly result: 'exported again'; readonly command_id: string };
 
 /**
- * Records a count of the source. More rows than in the manifest lead to a retry of the run, stored as a command like one
- * that a person sends. Fewer are only told: a source that drops old rows must not take them out of the bucket too.
- * Nothing is recorded when another run of the interval began since, or the export was paused, or deleted.
+ * Records a count of the source. More rows than in the manifest cause a retry of the run, stored as a command like a
+ * user's. Fewer rows are only logged: rows deleted from the source must stay in the bucket. Nothing is recorded if the
+ * interval has an active run or the export was paused, changed to another model or deleted.
  */
 export async function recordRecheck(
   journal: Journal,
@@ -85,13 +85,13 @@ export async function recordRecheck(
     if (!mayRetry || (await findActiveRun(connection, batch_export_id, { start, end })) !== null)
       return { result: 'not recorded' };
     const run = await transaction.lock(runDecider, run_id);
-    const rows = await rowsAwaiting(connection, run_id, check);
+    const rows = await findUncheckedRowCount(connection, run_id, check);
     if (rows === undefined) return { result: 'not recorded' };
     await run.append(`recheck:${check}`, [
       { type: 'RunRechecked', data: { check, rows, source_rows: sourceRows } },
     ]);
     if (rows === sourceRows) return { result: 'same' };
-    const warn = (message: string) =>
+    const logWarning = (message: string) =>
       writeLogLine(connection, {
         team_id: recheck.team_id,
         batch_export_id,
@@ -99,9 +99,11 @@ export async function recordRecheck(
         level: 'WARNING',
         message,
       });
-    const found = `the source now has ${sourceRows} records in ${start} to ${end}, but ${rows} were exported`;
+    const counts = `source has ${sourceRows} rows for ${start} to ${end}, ${rows} were exported`;
     if (sourceRows < rows) {
-      await warn(`${rows - sourceRows} rows are gone: ${found}. The bucket keeps what was exported.`);
+      await logWarning(
+        `${rows - sourceRows} rows were deleted from the source: ${counts}. The exported files are unchanged.`,
+      );
       return { result: 'fewer rows' };
     }
     const command_id = deterministicId('recheck', run_id, check);
@@ -115,13 +117,13 @@ export async function recordRecheck(
       idempotency_key: null,
       user_id: null,
     });
-    await warn(`${sourceRows - rows} late rows: ${found}. The interval is exported again.`);
+    await logWarning(`${sourceRows - rows} late rows: ${counts}. Exporting the interval again.`);
     return { result: 'exported again', command_id };
   });
 }
 
-/** The rows that a manifest holds whose count is still to be recorded. */
-async function rowsAwaiting(
+/** The row count of a manifest whose re-check is not recorded yet. */
+async function findUncheckedRowCount(
   connection: Connection,
   runId: string,
   check: RecheckNumber,

@@ -16,10 +16,10 @@ interface FailedRun {
 }
 
 /**
- * Opens the automatic retries of an export that are due, oldest interval first, as far as the schedule or the backfill
- * whose runs they retry has slots. A backfill that is paused or cancelled holds those of its runs back, except where the
- * schedule relies on them. The caller holds the export's lock.
- * @returns when the next one will be due; null when there is none, or those that are due wait for a run to end.
+ * Creates the due automatic retries of an export, oldest interval first, within the free slots of the schedule or
+ * backfill that owns the failed run. Retries of a paused or cancelled backfill wait, unless the schedule adopted the
+ * run. The caller holds the export's lock.
+ * @returns when the next retry is due; null if there is none or the due ones wait for a slot.
  */
 export async function createDueRetries(
   transaction: JournalTransaction,
@@ -28,10 +28,10 @@ export async function createDueRetries(
   live: LiveBatchExport,
 ): Promise<Date | null> {
   const { connection, now } = transaction;
-  const slotsAtMost = Math.max(policies.maxConcurrentRuns, policies.backfillConcurrency);
-  // Asked once for each owner, as the runs are.
+  const maxSlots = Math.max(policies.maxConcurrentRuns, policies.backfillConcurrency);
+  // Cached per owner.
   const slots = new Map<string | null, number>();
-  for (const run of await dueRetries(connection, batchExportId, now, slotsAtMost)) {
+  for (const run of await dueRetries(connection, batchExportId, now, maxSlots)) {
     const free = slots.get(run.backfill_id) ?? (await freeSlots(connection, policies, run));
     slots.set(run.backfill_id, free - 1);
     if (free <= 0) continue;
@@ -47,48 +47,48 @@ export async function createDueRetries(
   return nextRetryAt(connection, batchExportId, now);
 }
 
-/** Failed runs that a retry is to follow, without those that a backfill holds back; $1 is the export. */
-const waiting = `from exportd.batch_export_runs run left join exportd.backfills backfill on backfill.id = run.backfill_id
+/** Failed runs with a pending retry, without those that wait for their backfill; $1 is the export. */
+const runsAwaitingRetry = `from exportd.batch_export_runs run left join exportd.backfills backfill on backfill.id = run.backfill_id
   where run.batch_export_id = $1 and run.retry_at is not null
     and (run.adopted_by_schedule or coalesce(backfill.status not in ('Paused', 'Cancelled'), true))`;
 
 /**
- * Those whose retry is due and whose interval has no active run, oldest interval first. After a long outage thousands
- * may wait: of each owner come no more than it can have slots.
+ * Reads the failed runs whose retry is due and whose interval has no active run, oldest interval first, at most
+ * `maxSlots` per owner: thousands may be due after a long outage.
  */
 async function dueRetries(
   connection: Connection,
   batchExportId: string,
   now: Date,
-  slotsAtMost: number,
+  maxSlots: number,
 ): Promise<FailedRun[]> {
   const { rows } = await connection.query<FailedRun>(
     `select id, batch_export_id, data_interval_start as start, data_interval_end as end, backfill_id, retry_number
      from (
-       select run.*, row_number() over (partition by run.backfill_id order by run.data_interval_start, run.position) as turn
-       ${waiting} and run.retry_at <= $2 and not exists (
+       select run.*, row_number() over (partition by run.backfill_id order by run.data_interval_start, run.position) as rank
+       ${runsAwaitingRetry} and run.retry_at <= $2 and not exists (
          select from exportd.batch_export_runs active where active.batch_export_id = $1
            and active.data_interval_start = run.data_interval_start
            and active.data_interval_end = run.data_interval_end and active.status in (${active}))) due
-     where turn <= $3 order by data_interval_start, position`,
-    [batchExportId, now, slotsAtMost],
+     where rank <= $3 order by data_interval_start, position`,
+    [batchExportId, now, maxSlots],
   );
   return rows;
 }
 
 const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 
-/** When the next retry that is not due yet will be. */
+/** When the next retry that is not due yet becomes due. */
 async function nextRetryAt(connection: Connection, batchExportId: string, now: Date): Promise<Date | null> {
   const { rows } = await connection.query<{ retry_at: string }>(
-    `select run.retry_at ${waiting} and run.retry_at > $2 order by run.retry_at limit 1`,
+    `select run.retry_at ${runsAwaitingRetry} and run.retry_at > $2 order by run.retry_at limit 1`,
     [batchExportId, now],
   );
   return rows[0] ? new Date(rows[0].retry_at) : null;
 }
 
 /**
- * Gives the automatic retries of a cancelled backfill's runs up, except where the schedule relies on them. The caller
+ * Cancels the automatic retries of a cancelled backfill's runs, except those that the schedule adopted. The caller
  * holds the export's lock.
  */
 export async function cancelRetries(
@@ -103,6 +103,6 @@ export async function cancelRetries(
   );
   for (const { id } of rows) {
     const run = await transaction.lock(runDecider, id);
-    await run.append(cause, [{ type: 'RunRetryCancelled', data: { reason: 'Its backfill was cancelled.' } }]);
+    await run.append(cause, [{ type: 'RunRetryCancelled', data: { reason: 'The backfill was cancelled.' } }]);
   }
 }

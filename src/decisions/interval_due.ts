@@ -3,8 +3,8 @@ import type { BatchExportState } from '../domain/batch_export.ts';
 import type { Journal } from '../journal/journal.ts';
 
 /**
- * Whether an interval may be due that the schedule has not decided on: its slots may have been taken. When none is, the
- * schedule sleeps until the next one is due, and need not be told that a run has completed.
+ * Whether an interval may be due that the schedule has not decided about yet, for example because it had no free slot.
+ * If none is, the schedule sleeps until the next one is due and needs no wake-up when a run completes.
  */
 export async function isIntervalDue({ pool }: Journal, batchExportId: string): Promise<boolean> {
   const { rows } = await pool.query<{ state: BatchExportState; now: string }>({
@@ -15,7 +15,7 @@ export async function isIntervalDue({ pool }: Journal, batchExportId: string): P
   });
   const [row] = rows;
   if (!row) return false;
-  // Without its jitter an interval is due sooner rather than later, so nothing that waits is missed.
+  // Without jitter an interval is due earlier, so no waiting interval is missed.
   const { wake_at } = decideNextInterval(row.state, {
     now: new Date(row.now),
     jitterMs: () => 0,

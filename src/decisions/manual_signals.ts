@@ -9,16 +9,16 @@ const isCommandName = (name: string): name is keyof typeof commandBodySchemas =>
   Object.hasOwn(commandBodySchemas, name);
 
 /**
- * Stores a signal that was sent by hand as a command of its own; nonsense is stored too, as refused, and so is one that
- * names a command which the export does not have. A signal that names a stored one needs nothing here.
+ * Stores a manual signal as a command. An invalid signal is stored as a rejected command, and so is one that names a
+ * command which the export does not have. A signal that names a stored command is ignored here.
  */
 export async function storeManualSignal(
   journal: Journal,
   batchExportId: string,
   signal: ReceivedSignal,
 ): Promise<void> {
-  const named = commandIdOf(signal.input);
-  if (named !== undefined && (await hasCommand(journal.pool, batchExportId, named))) return;
+  const commandId = commandIdOf(signal.input);
+  if (commandId !== undefined && (await hasCommand(journal.pool, batchExportId, commandId))) return;
   const id = deterministicId('signal', batchExportId, signal.chain, signal.ordinal);
   await journal.transaction(async ({ connection }) => {
     const { rows } = await connection.query<{ team_id: number }>(
@@ -28,10 +28,10 @@ export async function storeManualSignal(
     const teamId = rows[0]?.team_id;
     if (teamId === undefined) return;
     const parsed =
-      isCommandName(signal.name) && named === undefined
+      isCommandName(signal.name) && commandId === undefined
         ? commandBodySchemas[signal.name].safeParse(signal.input ?? {})
         : undefined;
-    // A name that is no command is kept as it came, but for what PostgreSQL cannot hold: it is refused right below.
+    // An unknown name is stored too (without NUL, which PostgreSQL rejects) and rejected below.
     const name = signal.name.replaceAll('\0', '').slice(0, 100);
     const { rowCount } = await connection.query(
       `insert into exportd.commands (id, batch_export_id, team_id, name, body) values ($1, $2, $3, $4, $5)
@@ -41,18 +41,18 @@ export async function storeManualSignal(
     if (rowCount === 0 || parsed?.success) return;
     const issue = parsed?.error.issues[0];
     const detail =
-      named !== undefined
-        ? `The batch export has no command "${named.replaceAll('\0', '')}".`
+      commandId !== undefined
+        ? `The batch export has no command "${commandId.replaceAll('\0', '')}".`
         : issue
-          ? `${issue.path.join('.') || 'The payload'}: ${issue.message}`
-          : `There is no signal "${name}".`;
+          ? `${issue.path.join('.') || 'payload'}: ${issue.message}`
+          : `Unknown signal "${name}".`;
     await recordCommandOutcome(connection, id, 'rejected', { code: 'invalid_input', detail, attr: null });
     await writeLogLine(connection, {
       team_id: teamId,
       batch_export_id: batchExportId,
       run_id: null,
       level: 'WARNING',
-      message: `A signal sent by hand was refused: ${detail}`,
+      message: `Manual signal was rejected: ${detail}`,
     });
   });
 }

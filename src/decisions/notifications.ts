@@ -2,22 +2,22 @@ import type { Connection } from '../journal/database.ts';
 import { deterministicId } from '../journal/journal.ts';
 import type { NotificationData, NotificationType } from '../notifications/notification.ts';
 
-/** Something that happened, in the terms of what is told of it. */
+/** A notification to store. */
 export interface NewNotification extends Omit<
   NotificationData,
   'project_id' | 'batch_export_id' | 'batch_export_name'
 > {
   readonly type: NotificationType;
-  /** What it is news of: the same cause is told once. */
+  /** Identifies what it reports: each cause is notified once. */
   readonly cause: string;
   readonly team_id: number;
   readonly batch_export_id: string;
 }
 
-/** Errors are cut to so many characters in messages. */
+/** Errors in messages are truncated to this number of characters. */
 const maxErrorLength = 4_000;
 
-/** News of an interval: of a run, or of the latest run of those that led to a pause. */
+/** A notification about the interval of a run, or of the latest run that led to a pause. */
 type NewIntervalNotification = NewNotification & NotifiedInterval;
 interface NotifiedInterval {
   readonly data_interval_start: string;
@@ -25,41 +25,49 @@ interface NotifiedInterval {
 }
 
 /**
- * Stores what there is to tell, in the transaction of the event that it tells of, with a delivery to each webhook that
- * wants it. Trouble is remembered, as the schedule's or as the backfill's, until that one works again. Nothing is told of
- * a deleted export. The caller has locked every stream that it needs.
+ * Opens an incident of the schedule or backfill and stores its notification, with a delivery to each subscribed webhook,
+ * in the transaction of the event that it reports. The incident stays open until its owner recovers. Deleted exports
+ * have neither. The caller has locked every stream that it needs.
  */
-export async function openIncident(connection: Connection, news: NewIntervalNotification): Promise<void> {
-  // Taken even where it is there: who notes a recovery at the same time waits, and tells of it after this.
+export async function openIncident(
+  connection: Connection,
+  notification: NewIntervalNotification,
+): Promise<void> {
+  // Updates an existing row too, to lock it: a concurrent recovery waits and is notified after this failure.
   await connection.query(
     `insert into exportd.incidents (batch_export_id, owner_id, data_interval_start, data_interval_end)
      select id, $2, $3, $4 from exportd.batch_exports where id = $1 and not deleted
      on conflict (batch_export_id, owner_id, data_interval_start, data_interval_end)
        do update set opened_at = excluded.opened_at`,
-    [news.batch_export_id, ownerOf(news), news.data_interval_start, news.data_interval_end],
+    [
+      notification.batch_export_id,
+      ownerOf(notification),
+      notification.data_interval_start,
+      notification.data_interval_end,
+    ],
   );
-  await storeNotification(connection, news);
+  await storeNotification(connection, notification);
 }
 
-/** The schedule, by its export's id, or a backfill. */
+/** Owner of an incident: the backfill, or the export for its schedule. */
 const ownerOf = ({
   batch_export_id,
   backfill_id,
 }: Pick<NewNotification, 'batch_export_id' | 'backfill_id'>): string => backfill_id ?? batch_export_id;
 
 /**
- * Tells whose trouble a run that completed has ended: all of the schedule or the backfill that it is of, and that which
- * backfills had with its interval. Of two runs that complete at once one finds that. What is paused does not work yet:
- * the first run after its unpause tells.
+ * Resolves the incidents that a completed run ends: all incidents of the schedule or backfill that owns it, and those of
+ * any backfill with its interval. An owner without open incidents has recovered, which is notified. A paused owner
+ * recovers with its first run after the unpause.
  */
 export async function resolveIncidents(
   connection: Connection,
-  news: Omit<NewIntervalNotification, 'type'>,
+  notification: Omit<NewIntervalNotification, 'type'>,
 ): Promise<void> {
-  const { batch_export_id, data_interval_start: start, data_interval_end: end } = news;
-  const owner = ownerOf(news);
-  // All of them wait here for one another, so that the last of an owner's is told by whoever removes it.
-  const { rows: concerned } = await connection.query<{ owner_id: string }>({
+  const { batch_export_id, data_interval_start: start, data_interval_end: end } = notification;
+  const owner = ownerOf(notification);
+  // Concurrent completions wait for each other here, so exactly one of them resolves an owner's last incident.
+  const { rows: incidents } = await connection.query<{ owner_id: string }>({
     name: 'incidents-to-resolve',
     text: `select owner_id from exportd.incidents incident
       join exportd.batch_exports export on export.id = batch_export_id and not export.deleted
@@ -71,34 +79,34 @@ export async function resolveIncidents(
       order by owner_id, data_interval_start, data_interval_end for update of incident`,
     values: [batch_export_id, owner, start, end],
   });
-  const owners = [...new Set(concerned.map(({ owner_id }) => owner_id))];
-  if (owners.length === 0) return;
+  const incidentOwners = [...new Set(incidents.map(({ owner_id }) => owner_id))];
+  if (incidentOwners.length === 0) return;
   await connection.query(
     `delete from exportd.incidents where batch_export_id = $1 and owner_id = any($5)
      and (owner_id = $2 or (data_interval_start = $3 and data_interval_end = $4))`,
-    [batch_export_id, owner, start, end, owners],
+    [batch_export_id, owner, start, end, incidentOwners],
   );
-  const { rows: troubled } = await connection.query<{ owner_id: string }>(
+  const { rows: remaining } = await connection.query<{ owner_id: string }>(
     'select distinct owner_id from exportd.incidents where batch_export_id = $1 and owner_id = any($2)',
-    [batch_export_id, owners],
+    [batch_export_id, incidentOwners],
   );
-  const left = new Set(troubled.map(({ owner_id }) => owner_id));
-  for (const recovered of owners.filter((id) => !left.has(id)))
+  const ownersWithIncidents = new Set(remaining.map(({ owner_id }) => owner_id));
+  for (const recovered of incidentOwners.filter((id) => !ownersWithIncidents.has(id)))
     await storeNotification(connection, {
-      ...news,
+      ...notification,
       type: 'batch_export.recovered',
-      cause: `${news.cause}/${recovered}`,
+      cause: `${notification.cause}/${recovered}`,
       backfill_id: recovered === batch_export_id ? null : recovered,
     });
 }
 
-async function storeNotification(connection: Connection, news: NewNotification): Promise<void> {
-  const { type, cause, team_id, batch_export_id, ...members } = news;
+async function storeNotification(connection: Connection, notification: NewNotification): Promise<void> {
+  const { type, cause, team_id, batch_export_id, ...fields } = notification;
   const data: Omit<NotificationData, 'batch_export_name'> = {
     project_id: team_id,
     batch_export_id,
-    ...members,
-    latest_error: members.latest_error?.slice(0, maxErrorLength) ?? null,
+    ...fields,
+    latest_error: fields.latest_error?.slice(0, maxErrorLength) ?? null,
   };
   await connection.query(
     `with added as (
@@ -115,13 +123,13 @@ async function storeNotification(connection: Connection, news: NewNotification):
       type,
       team_id,
       batch_export_id,
-      news.run_id,
+      notification.run_id,
       JSON.stringify(data),
     ],
   );
 }
 
-/** Ends what is still to be told of an export that is deleted, and the webhooks that are for it alone. */
+/** Drops the pending deliveries and the incidents of a deleted export, and deletes its dedicated webhooks. */
 export async function dropNotifications(connection: Connection, batchExportId: string): Promise<void> {
   for (const statement of [
     'delete from exportd.webhooks where batch_export_id = $1',

@@ -5,25 +5,25 @@ import type { Pool } from '../journal/database.ts';
 import type { Policies } from './policies.ts';
 
 /**
- * Exports whose schedule could have opened a run for longer than so many milliseconds and has not: whoever should have
- * told it that a slot is free was ended before. Two statements, however many exports there are.
+ * Finds exports whose schedule could have created a run for longer than `toleranceMs` but has not: the execution that
+ * should have signalled a free slot was terminated. Takes two statements, regardless of the number of exports.
  */
 export async function overdueExports(
   pool: Pool,
   policies: Policies,
-  oldGenerationRetentionMs: number,
+  toleranceMs: number,
 ): Promise<ReadonlySet<string>> {
   const [intervals, retries] = await Promise.all([
-    withDueInterval(pool, policies, oldGenerationRetentionMs),
-    withDueRetry(pool, policies, oldGenerationRetentionMs),
+    exportsWithDueInterval(pool, policies, toleranceMs),
+    exportsWithDueRetry(pool, policies, toleranceMs),
   ]);
   return new Set([...intervals, ...retries]);
 }
 
-async function withDueInterval(
+async function exportsWithDueInterval(
   pool: Pool,
   policies: Policies,
-  oldGenerationRetentionMs: number,
+  toleranceMs: number,
 ): Promise<string[]> {
   const { rows } = await pool.query<{ id: string; state: LiveBatchExport; now: string; active: number }>(
     `select export.id, state.state, clock_timestamp() - make_interval(secs => $1::double precision / 1000) as now,
@@ -33,7 +33,7 @@ async function withDueInterval(
      join exportd.stream_states state on state.stream_type = 'batch_export' and state.stream_id = export.id
      where not export.deleted and not export.paused
        and export.scheduled_until < clock_timestamp() - make_interval(secs => $1::double precision / 1000)`,
-    [oldGenerationRetentionMs, activeRunStatuses],
+    [toleranceMs, activeRunStatuses],
   );
   return rows
     .filter(({ id, state, now, active }) => {
@@ -48,11 +48,7 @@ async function withDueInterval(
     .map(({ id }) => id);
 }
 
-async function withDueRetry(
-  pool: Pool,
-  policies: Policies,
-  oldGenerationRetentionMs: number,
-): Promise<string[]> {
+async function exportsWithDueRetry(pool: Pool, policies: Policies, toleranceMs: number): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
     `select distinct failed.batch_export_id as id from exportd.batch_export_runs failed
      join exportd.batch_exports export on export.id = failed.batch_export_id
@@ -63,7 +59,7 @@ async function withDueRetry(
        and (select count(*) from exportd.batch_export_runs run where run.batch_export_id = failed.batch_export_id
               and run.backfill_id is not distinct from failed.backfill_id and run.status = any($2))
          < case when failed.backfill_id is null then $3::integer else $4::integer end`,
-    [oldGenerationRetentionMs, activeRunStatuses, policies.maxConcurrentRuns, policies.backfillConcurrency],
+    [toleranceMs, activeRunStatuses, policies.maxConcurrentRuns, policies.backfillConcurrency],
   );
   return rows.map(({ id }) => id);
 }

@@ -1,11 +1,11 @@
 import type { Pool } from '../journal/database.ts';
 
-/** Rows of one statement, so that none holds locks or the disk for long. */
+/** Rows per statement, to keep locks and disk writes short. */
 const batchSize = 5_000;
-/** Statements of one turn; the next one goes on. */
+/** Statements per call; the next call continues. */
 const maxBatches = 50;
 
-/** Each looks at the oldest rows alone, which lie at the beginning of an index: nothing else has to be kept for it. */
+/** Each statement reads only the oldest rows, which are at the start of an index. */
 const statements = [
   `delete from exportd.log_lines where id in (
      select id from (select id, timestamp from exportd.log_lines order by id limit $2) oldest
@@ -16,7 +16,7 @@ const statements = [
        select from exportd.webhook_deliveries delivery
        where delivery.notification_id = notification.id and delivery.status = 'pending'))
      order by created_at limit $2)`,
-  // The schedule's is kept until it works again; a backfill may never complete another run.
+  // Incidents of a schedule stay open until it recovers. A backfill may never complete another run, so its own expire.
   `delete from exportd.incidents where (batch_export_id, owner_id, data_interval_start, data_interval_end) in (
      select batch_export_id, owner_id, data_interval_start, data_interval_end from exportd.incidents
      where owner_id <> batch_export_id and opened_at < clock_timestamp() - $1 * interval '1 millisecond'
@@ -24,9 +24,9 @@ const statements = [
 ];
 
 /**
- * Deletes lines of logs, notifications that nobody has to be told of any more and trouble of backfills that are older than
+ * Deletes log lines, notifications without a pending delivery and incidents of backfills that are older than
  * `retentionMs`, in batches. The journal keeps everything.
- * @returns how many were deleted.
+ * @returns the number of deleted rows.
  */
 export async function deleteExpired(pool: Pool, retentionMs: number): Promise<number> {
   let deleted = 0;

@@ -14,13 +14,13 @@ import type { NotificationType } from '../notifications/notification.ts';
 import { openIncident } from './notifications.ts';
 import type { Policies } from './policies.ts';
 
-/** The ways a run ends without a manifest. */
+/** The statuses of a run that ends without a manifest. */
 export type RunOutcome = 'Failed' | 'FailedRetryable' | 'TimedOut' | 'Terminated' | 'Cancelled';
 
 /**
- * Ends a run that did not complete. A run that has a terminal status already keeps it, and a run whose manifest is
- * being published is ended all the same: the manifest's claim belongs to whoever completes it first.
- * @returns whether the status is of this call's making.
+ * Ends a run that did not complete. A run that already has a terminal status keeps it. A run that is publishing its
+ * manifest is ended too, unless it completes first.
+ * @returns whether this call set the status.
  */
 export async function endRun(
   journal: Journal,
@@ -30,7 +30,7 @@ export async function endRun(
 ): Promise<boolean> {
   return journal.transaction(async (transaction) => {
     const { connection } = transaction;
-    await lockExportOf(transaction, runId);
+    await lockExportOfRun(transaction, runId);
     const stream = await transaction.lock(runDecider, runId);
     const state = stream.state();
     if (state.status === 'Absent' || !isActiveStatus(state.status)) return false;
@@ -51,11 +51,11 @@ export async function endRun(
       level: ending.status === 'Cancelled' ? 'WARNING' : 'ERROR',
       message: `Run of ${data_interval_start} to ${data_interval_end} ended ${ending.status}: ${ending.latest_error}`,
     });
-    const news = notificationTypeOf(ending.status, retry.retry_delay_seconds);
-    if (news)
+    const notification = notificationTypeOf(ending.status, retry.retry_delay_seconds);
+    if (notification)
       await openIncident(connection, {
         ...ending,
-        type: news,
+        type: notification,
         cause: runId,
         team_id,
         batch_export_id,
@@ -68,8 +68,8 @@ export async function endRun(
   });
 }
 
-/** Endings and the schedule's steps take turns: whether a run failed decides what is opened next. */
-async function lockExportOf(transaction: JournalTransaction, runId: string): Promise<void> {
+/** Serializes the end of a run with the schedule's steps: whether a run failed decides which run is created next. */
+async function lockExportOfRun(transaction: JournalTransaction, runId: string): Promise<void> {
   const { rows } = await transaction.connection.query<{ batch_export_id: string }>(
     'select batch_export_id from exportd.batch_export_runs where id = $1',
     [runId],
@@ -87,9 +87,9 @@ function notificationTypeOf(
 }
 
 /**
- * Cancels the active runs of an export or a backfill, except those that are publishing: they complete. A run of a
- * backfill that is the schedule's run of its interval too, or that another backfill waits for, goes on for their sake.
- * @returns the ids of the runs that are Cancelled now.
+ * Cancels the active runs of an export or a backfill, except those that are publishing, which complete. A backfill's run
+ * continues if the schedule adopted it or another backfill waits for it.
+ * @returns the ids of the cancelled runs.
  */
 export async function cancelRuns(
   transaction: JournalTransaction,
@@ -97,7 +97,7 @@ export async function cancelRuns(
   cause: string,
   reason: string,
 ): Promise<string[]> {
-  const ids = await cancellableRuns(transaction.connection, of);
+  const ids = await findCancellableRuns(transaction.connection, of);
   const cancelled: string[] = [];
   for (const id of ids) {
     const stream = await transaction.lock(runDecider, id);
@@ -110,7 +110,7 @@ export async function cancelRuns(
   return cancelled;
 }
 
-async function cancellableRuns(
+async function findCancellableRuns(
   connection: Connection,
   of: { readonly batch_export_id: string } | { readonly backfill_id: string },
 ): Promise<string[]> {

@@ -23,7 +23,7 @@ import { readState, type Journal, type JournalTransaction, type LockedStream } f
 import { writeLogLine, type LogLevel } from '../journal/log_lines.ts';
 import { resolveIncidents } from './notifications.ts';
 
-/** An upload as the destination began it, with the encoder that makes its bytes. */
+/** A new upload and the encoder of its bytes. */
 export interface CreatedUpload {
   /** The file's number within its range. */
   readonly file: number;
@@ -34,60 +34,60 @@ export interface CreatedUpload {
 }
 
 /**
- * The facts that a run's activities record. Every step is refused with RunEnded once the run is terminal, and with
- * GenerationSuperseded once another attempt began or reserved a newer generation, so a zombie can change nothing.
+ * Records the steps of a run's activities. Every step throws RunEnded once the run has ended, and GenerationSuperseded
+ * once a newer attempt has started or reserved a generation, so that a zombie can change nothing.
  */
 export interface RunRecorder {
-  /** The run as it stands, whatever its status. */
+  /** Reads the run, whatever its status. */
   read(runId: string): Promise<ExistingRun>;
-  /** The run while it is active. */
+  /** Reads the run if it is active. */
   readActive(runId: string): Promise<ExistingRun>;
-  /** Records how many rows lie below the cut, whether the barrier opened by itself, and where the interval is cut. */
+  /** Records the row count below the cutoff, whether the barrier settled, and the keys that split the interval. */
   recordCount(
     runId: string,
     facts: { records_total_count: number; settled: boolean; split_keys: readonly SortKey[] },
   ): Promise<ExistingRun>;
-  /** The same of an interval without rows, whose export is finished with that: under a generation of no file. */
+  /** Records an interval without rows and finishes its export with a generation that has no files. */
   recordEmpty(runId: string, facts: { settled: boolean; encoder: string }): Promise<ExistingRun>;
-  /** An attempt at a range begins: the run is Running, and whatever an earlier one still wants to record is refused. */
+  /** Starts an attempt at a range: the run is Running, and steps of earlier attempts are rejected. */
   startExport(runId: string, range: number): Promise<ExistingRun>;
-  /** Reserves the interval's next generation, of no file yet; an attempt's only while it lasts. */
+  /** Reserves the interval's next generation; with `attempt`, only if that is the latest. */
   reserveGeneration(runId: string, attempt?: RangeAttempt): Promise<ExistingRun>;
-  /** The same because the source has other rows than were exported: a finished generation is exported again. */
+  /** Reserves the next generation because late rows arrived after `generation` was finished. */
   reserveForLateRows(runId: string, generation: number): Promise<ExistingRun>;
   recordUpload(runId: string, attempt: RangeAttempt, upload: CreatedUpload): Promise<ExistingRun>;
-  /** The attempt goes on with the range's open upload, keeping only the parts that S3 has. */
+  /** Resumes the range's open upload with the parts that exist in S3. */
   resumeUpload(
     runId: string,
     attempt: RangeAttempt,
     key: string,
     partNumbers: readonly number[],
   ): Promise<ExistingRun>;
-  /** Records a part before it is sent. A number that was planned before is refused, so no part is ever replaced. */
+  /** Records a part before it is sent. Part numbers cannot be reused, so that no part is ever replaced. */
   planPart(runId: string, attempt: RangeAttempt, key: string, part: PlannedPart): Promise<void>;
-  /** The run, provided that the attempt may still go on with it. */
+  /** Returns the run if `attempt` is the latest. */
   requireAttempt(runId: string, attempt: RangeAttempt): Promise<ExistingRun>;
   recordFile(runId: string, attempt: RangeAttempt, file: CompletedFile): Promise<ExistingRun>;
-  /** Every row of the range is in its files. */
+  /** Records that the files contain every row of the range. */
   finishRange(runId: string, attempt: RangeAttempt): Promise<ExistingRun>;
-  /** Records the file of the generation's rejected rows before it is written; one that is recorded stays as it is. */
+  /** Records the file of the generation's rejected rows before it is written. Idempotent. */
   planRejectedFile(runId: string, generation: number, file: ExportedFile): Promise<ExistingRun>;
-  /** Every row of the interval is in the run's files. */
+  /** Records that the files contain every row of the interval. */
   finishExport(
     runId: string,
     generation: number,
     facts: { source_rows: number; encoder: string },
   ): Promise<ExistingRun>;
-  /** Claims publishing; from here on the run cannot be cancelled. */
+  /** Claims publishing. From here on the run cannot be cancelled. */
   startPublish(runId: string, generation: number): Promise<ExistingRun>;
   complete(runId: string, generation: number, manifestKey: string): Promise<void>;
-  /** Writes a line of the export's log. */
+  /** Writes a line to the export's log. */
   log(run: ExistingRun, runId: string, level: LogLevel, message: string): Promise<void>;
 }
 
 type RunStream = LockedStream<RunState, RunEvent>;
 
-/** The steps on a journal. */
+/** Creates a run recorder on a journal. */
 export function createRunRecorder(journal: Journal): RunRecorder {
   const step = async (
     runId: string,
@@ -100,7 +100,7 @@ export function createRunRecorder(journal: Journal): RunRecorder {
       if (state.status === 'Absent') throw new RunEnded('Absent');
       return state;
     });
-  const stepOf = (
+  const generationStep = (
     runId: string,
     generation: number,
     cause: string,
@@ -116,7 +116,7 @@ export function createRunRecorder(journal: Journal): RunRecorder {
     cause: string,
     decide: (range: ExportRange) => RunEvent[],
   ): Promise<ExistingRun> =>
-    stepOf(runId, attempt.generation, cause, (run) => decide(requireAttempt(run, attempt).range));
+    generationStep(runId, attempt.generation, cause, (run) => decide(requireAttempt(run, attempt).range));
   const reserve = async (
     stream: RunStream,
     transaction: JournalTransaction,
@@ -150,9 +150,11 @@ export function createRunRecorder(journal: Journal): RunRecorder {
             { type: 'RunCounted', data: { records_total_count: 0, settled, split_keys: [] } },
           ]);
         if (run.finished) return;
-        // What was inherited is of no use without rows.
-        const hasSent = run.ranges.some(({ upload, files }) => upload !== null || files.length > 0);
-        if (run.generation === 0 || hasSent) await reserve(stream, transaction, run);
+        // Inherited files and uploads are obsolete if the interval has no rows.
+        const hasInheritedObjects = run.ranges.some(
+          ({ upload, files }) => upload !== null || files.length > 0,
+        );
+        if (run.generation === 0 || hasInheritedObjects) await reserve(stream, transaction, run);
         const { generation } = requireActive(stream.state());
         await stream.append(`generation:${generation}/finished`, [
           { type: 'RunExportFinished', data: { generation, source_rows: 0, encoder } },
@@ -181,20 +183,20 @@ export function createRunRecorder(journal: Journal): RunRecorder {
       }),
     recordUpload: (runId, attempt, { upload_id, ...upload }) =>
       attemptStep(runId, attempt, `upload:${upload_id}`, () => [
-        { type: 'RunUploadCreated', data: { ...placeOf(attempt), ...upload, upload_id } },
+        { type: 'RunUploadCreated', data: { ...rangeStepOf(attempt), ...upload, upload_id } },
       ]),
     resumeUpload: (runId, attempt, key, partNumbers) =>
       attemptStep(runId, attempt, `resume:${key}/${attempt.attempt}`, ({ upload }) => {
-        const kept = (upload?.parts ?? []).filter((part) => partNumbers.includes(part.part_number));
+        const keptParts = (upload?.parts ?? []).filter((part) => partNumbers.includes(part.part_number));
         return [
           {
             type: 'RunUploadResumed',
             data: {
-              ...placeOf(attempt),
+              ...rangeStepOf(attempt),
               key,
-              part_numbers: kept.map((part) => part.part_number),
-              rows: kept.reduce((sum, part) => sum + part.rows, 0),
-              bytes: kept.reduce((sum, part) => sum + part.bytes, 0),
+              part_numbers: keptParts.map((part) => part.part_number),
+              rows: keptParts.reduce((sum, part) => sum + part.rows, 0),
+              bytes: keptParts.reduce((sum, part) => sum + part.bytes, 0),
             },
           },
         ];
@@ -202,29 +204,29 @@ export function createRunRecorder(journal: Journal): RunRecorder {
     planPart: async (runId, attempt, key, part) => {
       await attemptStep(runId, attempt, `part:${key}/${part.part_number}`, ({ upload }) => {
         if (upload?.key !== key || part.part_number <= upload.highest_part_number)
-          throw new GenerationSuperseded(`Part ${part.part_number} of ${key} was planned before.`);
-        return [{ type: 'RunPartPlanned', data: { ...placeOf(attempt), key, part } }];
+          throw new GenerationSuperseded(`Part ${part.part_number} of ${key} was already planned.`);
+        return [{ type: 'RunPartPlanned', data: { ...rangeStepOf(attempt), key, part } }];
       });
     },
     requireAttempt: (runId, attempt) => attemptStep(runId, attempt, 'checked', () => []),
     recordFile: (runId, attempt, file) =>
       attemptStep(runId, attempt, `file:${file.key}`, () => [
-        { type: 'RunFileCompleted', data: { ...placeOf(attempt), file } },
+        { type: 'RunFileCompleted', data: { ...rangeStepOf(attempt), file } },
       ]),
     finishRange: (runId, attempt) =>
       attemptStep(runId, attempt, `range:${attempt.range}`, ({ finished }) =>
-        finished ? [] : [{ type: 'RunRangeFinished', data: placeOf(attempt) }],
+        finished ? [] : [{ type: 'RunRangeFinished', data: rangeStepOf(attempt) }],
       ),
     planRejectedFile: (runId, generation, file) =>
-      stepOf(runId, generation, 'rejected', (run) =>
+      generationStep(runId, generation, 'rejected', (run) =>
         run.rejected_file ? [] : [{ type: 'RunRejectedFilePlanned', data: { generation, file } }],
       ),
     finishExport: (runId, generation, facts) =>
-      stepOf(runId, generation, 'finished', (run) =>
+      generationStep(runId, generation, 'finished', (run) =>
         run.finished ? [] : [{ type: 'RunExportFinished', data: { generation, ...facts } }],
       ),
     startPublish: (runId, generation) =>
-      stepOf(runId, generation, 'publish', (run) => decidePublish(run, generation)),
+      generationStep(runId, generation, 'publish', (run) => decidePublish(run, generation)),
     complete: async (runId, generation, manifestKey) => {
       await step(runId, async (stream, { connection }) => {
         const state = stream.state();
@@ -234,12 +236,12 @@ export function createRunRecorder(journal: Journal): RunRecorder {
         const rows = filesOf(run).reduce((sum, file) => sum + file.rows, 0);
         const { data_interval_start: start, data_interval_end: end } = run.spec;
         await writeLogLine(connection, {
-          ...subjectOf(run, runId),
+          ...logIdsOf(run, runId),
           level: 'INFO',
-          message: `Batch export of ${start} to ${end} finished with ${rows} records; manifest ${manifestKey}.`,
+          message: `Exported ${rows} records of ${start} to ${end}. Manifest: ${manifestKey}.`,
         });
         await resolveIncidents(connection, {
-          ...subjectOf(run, runId),
+          ...logIdsOf(run, runId),
           cause: runId,
           backfill_id: run.spec.backfill_id,
           status: 'Completed',
@@ -250,19 +252,19 @@ export function createRunRecorder(journal: Journal): RunRecorder {
       });
     },
     log: (run, runId, level, message) =>
-      writeLogLine(journal.pool, { ...subjectOf(run, runId), level, message }),
+      writeLogLine(journal.pool, { ...logIdsOf(run, runId), level, message }),
   };
 }
 
-const placeOf = ({ generation, range }: RangeAttempt) => ({ generation, range });
+const rangeStepOf = ({ generation, range }: RangeAttempt) => ({ generation, range });
 
-const subjectOf = (run: ExistingRun, runId: string) => ({
+const logIdsOf = (run: ExistingRun, runId: string) => ({
   team_id: run.spec.team_id,
   batch_export_id: run.spec.batch_export_id,
   run_id: runId,
 });
 
-/** One run of an interval is active at a time, so the newest generation that any of its runs reserved is the last. */
+/** An interval has at most one active run, so the maximum over all of its runs is the last reserved generation. */
 async function nextGeneration(transaction: JournalTransaction, run: ExistingRun): Promise<number> {
   if (!isActiveStatus(run.status)) throw new RunEnded(run.status);
   const { batch_export_id, data_interval_start, data_interval_end } = run.spec;

@@ -2,15 +2,15 @@ import { activeRunStatuses } from '../domain/run.ts';
 import type { Connection } from '../journal/database.ts';
 import type { Policies } from './policies.ts';
 
-/** Whom a run takes a slot of: its backfill, or the schedule of its export. */
+/** The owner of a slot: a backfill, or the schedule of an export. */
 export interface SlotOwner {
   readonly batch_export_id: string;
   readonly backfill_id: string | null;
 }
 
 /**
- * How many more runs of a schedule, or of a backfill, may be active at once. Automatic retries count like the runs that
- * they retry, and so do runs of others that a backfill waits for. The caller holds the export's lock.
+ * The number of free slots of a schedule or a backfill. Automatic retries take a slot, and so do the runs of others that
+ * a backfill waits for. The caller holds the export's lock.
  */
 export async function freeSlots(
   connection: Connection,
@@ -34,7 +34,7 @@ export async function freeSlots(
   return policies.backfillConcurrency - (rows[0]?.active ?? 0);
 }
 
-/** How many automatic retries of a backfill's runs are due, each of which is to have the next free slot. */
+/** The number of due automatic retries of a backfill's runs, which take the next free slots. */
 export async function countDueRetries(
   connection: Connection,
   backfillId: string,

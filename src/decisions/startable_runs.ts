@@ -1,6 +1,6 @@
 import type { Pool } from '../journal/database.ts';
 
-/** What the starter of a run workflow has to know: names and times that may stand in a history. */
+/** What starting a run workflow requires. Contains only names and times that a workflow history may contain. */
 export interface StartableRun {
   readonly run_id: string;
   readonly batch_export_id: string;
@@ -11,7 +11,7 @@ export interface StartableRun {
   readonly interval: string;
   readonly data_interval_start: string;
   readonly data_interval_end: string;
-  /** The backfill that opened it, or null. */
+  /** The backfill that created it, or null. */
   readonly backfill_id: string | null;
 }
 
@@ -19,8 +19,8 @@ const columns = `run.id as run_id, run.batch_export_id, export.name as batch_exp
   export.destination_type, export.interval, run.data_interval_start, run.data_interval_end, run.backfill_id`;
 
 /**
- * Runs that were opened and have not begun. Read from the projection and not remembered by the step that opened them,
- * so that a step whose answer was lost still gets its runs started: starting one twice is harmless.
+ * Reads the runs that were created and not started. They are read from the read model, not returned by the step that
+ * created them: if the result of that step is lost, the next step still starts them. Starting a run twice is harmless.
  */
 export async function startableRuns(
   pool: Pool,
@@ -43,8 +43,8 @@ export async function startableRuns(
 }
 
 /**
- * Backfills of an export that may have no workflow yet, read for the same reason: none of their runs has begun. Not for
- * longer than some minutes after they were asked for, since the reconciler has passed by then.
+ * Reads the backfills of an export that may have no workflow yet, for the same reason: none of their runs has started.
+ * After 5 minutes the reconciler has started them, so older ones are left out.
  */
 export async function unstartedBackfills(pool: Pool, batchExportId: string): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
@@ -57,7 +57,7 @@ export async function unstartedBackfills(pool: Pool, batchExportId: string): Pro
   return rows.map(({ id }) => id);
 }
 
-/** One run, whatever its status, in the starter's terms. */
+/** Reads one run, whatever its status. */
 export async function startableRun(pool: Pool, runId: string): Promise<StartableRun | undefined> {
   const { rows } = await pool.query<StartableRun>(
     `select ${columns} from exportd.batch_export_runs run

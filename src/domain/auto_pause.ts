@@ -1,19 +1,19 @@
-/** Why exportd pauses something by itself, and the runs that led to it, the latest first. */
+/** Why exportd paused an export or a backfill, and the failed runs that caused it, latest first. */
 export interface AutoPause {
   readonly reason: 'repeated failures';
   readonly run_ids: readonly string[];
 }
 
-/** How a run ended, of those that count: others neither lead to a pause nor stand in its way. */
+/** A run that ended Completed or Failed. Runs with another status neither cause nor prevent a pause. */
 export interface TerminalRun {
   readonly run_id: string;
   readonly status: 'Completed' | 'Failed';
 }
 
 /**
- * Whether the last `limit` runs that count were all Failed.
- * @param ends the latest first, since the last unpause.
- * @param limit 0 for never.
+ * Returns a pause if the last `limit` runs all Failed.
+ * @param ends runs since the last unpause, latest first.
+ * @param limit 0 to never pause.
  */
 export function autoPauseAfter(ends: readonly TerminalRun[], limit: number): AutoPause | undefined {
   const last = ends.slice(0, limit);

@@ -6,28 +6,28 @@ import type { AutoPause } from './auto_pause.ts';
 
 export type BackfillStatus = 'Running' | 'Paused' | 'Completed' | 'Cancelled';
 
-/** What a backfill is of; fixed when it is made, with the boundaries in force over its range. */
+/** The specification of a backfill, fixed at its creation together with the schedule revisions of its range. */
 export interface BackfillSpec {
   readonly batch_export_id: string;
   readonly team_id: number;
-  /** The range that was asked for. */
+  /** The requested range. */
   readonly start_at: string;
   readonly end_at: string;
-  /** The whole intervals it became: first start and last end; equal when there are none. */
+  /** The bounds of the whole intervals within the range: first start and last end. Equal if there are none. */
   readonly first_start: string;
   readonly last_end: string;
   readonly total_runs: number;
   readonly revisions: readonly ScheduleRevision[];
-  /** The run that is retried, when the backfill is the retry of one run. */
+  /** The run that this backfill retries, or null. */
   readonly retry_of_run_id: string | null;
 }
 
 export type BackfillEvent =
   | { type: 'BackfillStarted'; data: BackfillSpec }
-  /** `own` is false when a run that was active already is waited for instead of opening another. */
+  /** `own` is false if the interval already had an active run, which the backfill waits for instead of creating one. */
   | { type: 'BackfillRunCreated'; data: { run_id: string; own: boolean } & DataInterval }
   | { type: 'BackfillRunEnded'; data: { run_id: string; status: RunStatus } }
-  /** The run was handed over to another, which is waited for in its place. */
+  /** The run continued as new; the backfill now waits for `next_run_id`. */
   | { type: 'BackfillRunContinued'; data: { run_id: string; next_run_id: string } }
   | { type: 'BackfillPaused'; data: Partial<AutoPause> }
   | { type: 'BackfillUnpaused'; data: Record<string, never> }
@@ -39,11 +39,11 @@ export type BackfillState = { readonly status: 'Absent' } | ExistingBackfill;
 export interface ExistingBackfill {
   readonly status: BackfillStatus;
   readonly spec: BackfillSpec;
-  /** The boundary up to which intervals were opened. */
+  /** Every interval up to this boundary has a run. */
   readonly created_until: string;
-  /** How many intervals that were. */
+  /** The number of those intervals. */
   readonly runs_created: number;
-  /** Runs that were opened or joined and have not ended. */
+  /** Runs that the backfill created or waits for and that have not ended. */
   readonly active: readonly string[];
 }
 
@@ -90,7 +90,7 @@ function evolve(state: BackfillState, event: Recorded<BackfillEvent>): BackfillS
   }
 }
 
-/** The next interval to open, or undefined when the range is done or the backfill is not running. */
+/** The next interval that needs a run; undefined if there is none left or the backfill is not Running. */
 export function nextBackfillInterval(state: BackfillState): DataInterval | undefined {
   if (state.status !== 'Running') return undefined;
   if (new Date(state.created_until) >= new Date(state.spec.last_end)) return undefined;
@@ -99,18 +99,21 @@ export function nextBackfillInterval(state: BackfillState): DataInterval | undef
   return intervalFrom(state.spec.revisions, new Date(state.created_until));
 }
 
-/** Completes a backfill whose every run has ended. */
+/** Completes a backfill when all of its runs have ended. */
 export function decideCompletion(state: BackfillState): BackfillEvent[] {
   if (state.status !== 'Running' || state.active.length > 0) return [];
   const done = new Date(state.created_until) >= new Date(state.spec.last_end);
   return done ? [{ type: 'BackfillCompleted', data: {} }] : [];
 }
 
-/** Pauses, unpauses or cancels; what is already so is no event, what has ended is refused. */
+/**
+ * Pauses, unpauses or cancels a backfill. Returns no event if it already has the requested status.
+ * @throws CommandRejected when it has ended.
+ */
 export function decideBackfillControl(
   state: BackfillState,
   command: 'pause' | 'unpause' | 'cancel',
-  reason = 'Cancelled by a person.',
+  reason = 'Cancelled by a user.',
 ): BackfillEvent[] {
   if (state.status === 'Absent') throw new CommandRejected('not_found', 'Not found.');
   if (state.status === 'Completed' || state.status === 'Cancelled') {

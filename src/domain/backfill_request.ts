@@ -9,12 +9,12 @@ import { CommandRejected } from './errors.ts';
 import { countIntervals, wholeIntervals } from './interval_ranges.ts';
 import type { DataInterval } from './intervals.ts';
 
-/** What a backfill will run: the bounds of its whole intervals, and how many they are. */
+/** The whole intervals that a backfill covers: their bounds and their number. */
 export interface BackfillRange extends DataInterval {
   readonly intervals: number;
 }
 
-/** A range of the past as it was asked for, and what bounds it. */
+/** A requested range of the past, with the current time and the limit on its length. */
 export interface RangeRequest {
   readonly start_at: string;
   readonly end_at: string;
@@ -23,9 +23,9 @@ export interface RangeRequest {
 }
 
 /**
- * The whole intervals that touch a range of the past and have ended, with the boundaries that were in force.
- * @param lengthField the member of the command that makes the range as long as it is.
- * @throws CommandRejected that names the member at fault.
+ * Returns the ended intervals that overlap a range, by the schedule revisions that were in force then.
+ * @param lengthField the command's field that an error names when the range is too long.
+ * @throws CommandRejected when the range is empty, in the future or too long.
  */
 export function requireBackfillRange(
   live: LiveBatchExport,
@@ -38,11 +38,7 @@ export function requireBackfillRange(
   if (start >= end)
     throw new CommandRejected('invalid_input', '`start_at` must be before `end_at`.', 'start_at');
   if (end > now)
-    throw new CommandRejected(
-      'invalid_input',
-      `The given \`end_at\` (${end_at}) is in the future.`,
-      'end_at',
-    );
+    throw new CommandRejected('invalid_input', `\`end_at\` (${end_at}) is in the future.`, 'end_at');
   const range = wholeIntervals(live.revisions, { start, end }, now);
   if (!range)
     throw new CommandRejected('invalid_input', 'No interval in this range has ended yet.', 'end_at');
@@ -56,7 +52,7 @@ export function requireBackfillRange(
   return { ...range, intervals };
 }
 
-/** Requests a backfill of a range of the past. */
+/** Requests a backfill of a past range. */
 export function decideBackfill(
   state: BatchExportState,
   command: { readonly backfill_id: string } & RangeRequest,
@@ -66,7 +62,10 @@ export function decideBackfill(
   return [{ type: 'BackfillRequested', data: { backfill_id, start_at, end_at } }];
 }
 
-/** Requests one more run of a run's interval; refused while a run of that interval is active. */
+/**
+ * Requests another run for the interval of a run.
+ * @throws CommandRejected while a run of that interval is active.
+ */
 export function decideRetry(
   state: BatchExportState,
   command: {

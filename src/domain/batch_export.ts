@@ -5,24 +5,24 @@ import { withinBounds } from './interval_ranges.ts';
 import { intervalContaining, type DataInterval, type ScheduleRevision } from './intervals.ts';
 import type { AutoPause } from './auto_pause.ts';
 
-/** What may be exported. */
+/** The data models that can be exported. */
 export const models = ['events', 'persons'] as const;
 export type Model = (typeof models)[number];
 
-/** The part of a batch export that its owner writes; the destination's config lives in versions of its own. */
+/** The user-defined part of a batch export. The destination's config is stored separately, in numbered versions. */
 export interface BatchExportDefinition {
   readonly name: string;
   readonly model: Model;
   readonly destination_type: string;
-  /** Which stored version of the destination's config is in force. */
+  /** The current version of the destination's config. */
   readonly config_version: number;
   readonly interval: string;
   readonly timezone: string;
   readonly offset_hour: number;
   readonly offset_day: number;
-  /** ISO 8601 or null: an interval that ends before it gets no run. */
+  /** ISO 8601 or null. Intervals that end before it get no run. */
   readonly start_at: string | null;
-  /** ISO 8601 or null: an interval that ends after it gets no run. */
+  /** ISO 8601 or null. Intervals that end after it get no run. */
   readonly end_at: string | null;
   readonly dialect_query: string | null;
 }
@@ -30,10 +30,10 @@ export interface BatchExportDefinition {
 /** Why an interval gets no scheduled run. */
 export type SkipReason = 'paused' | 'before start_at' | 'after end_at';
 
-/** Why exportd retries a run that completed: the source has other rows by now. */
+/** Why exportd retries a Completed run: late rows arrived in the source. */
 export type RetryReason = 'late_rows';
 
-/** A range of whole intervals that get no scheduled run, and why. */
+/** A range of whole intervals that get no scheduled run. */
 export interface SkippedRange extends DataInterval {
   readonly reason: SkipReason;
 }
@@ -48,12 +48,12 @@ export type BatchExportEvent =
       data: { changes: Partial<BatchExportDefinition>; schedule_effective_from: string | null };
     }
   | { type: 'BatchExportPaused'; data: { last_paused_at: string | null } & Partial<AutoPause> }
-  /** A PATCH wrote the member itself. */
+  /** A PATCH set the field directly. */
   | { type: 'BatchExportLastPausedAtSet'; data: { last_paused_at: string | null } }
   | { type: 'BatchExportUnpaused'; data: Record<string, never> }
   | { type: 'IntervalsSkipped'; data: SkippedRange }
   | { type: 'BackfillRequested'; data: { backfill_id: string; start_at: string; end_at: string } }
-  /** `reason` says why exportd asks for it by itself; a person's retry has none. */
+  /** `reason` is set only when exportd itself requests the retry. */
   | {
       type: 'RunRetryRequested';
       data: { backfill_id: string; run_id: string; reason?: RetryReason } & DataInterval;
@@ -68,18 +68,18 @@ export interface LiveBatchExport {
   readonly status: 'live';
   readonly team_id: number;
   readonly definition: BatchExportDefinition;
-  /** Every definition of the schedule with the boundary it took over at, oldest first. */
+  /** All revisions of the schedule, oldest first. */
   readonly revisions: readonly ScheduleRevision[];
   readonly paused: boolean;
-  /** When the journal recorded the latest pause; null when it was never paused. */
+  /** When the latest pause was recorded; null if it was never paused. */
   readonly paused_recorded_at: string | null;
-  /** Every interval that ends at or before this boundary has a run or is in a skipped range. */
+  /** Each interval that ends at or before this boundary has a run or is skipped. */
   readonly scheduled_until: string;
-  /** Skipped ranges that lie ahead of `scheduled_until`, oldest first. */
+  /** Skipped ranges after `scheduled_until`, oldest first. */
   readonly skips_ahead: readonly SkippedRange[];
 }
 
-/** Folds an export's stream. */
+/** Folds the stream of a batch export. */
 export const batchExportDecider: Decider<BatchExportState, BatchExportEvent> = {
   streamType: 'batch_export',
   initialState: { status: 'absent' },
@@ -104,15 +104,16 @@ function evolve(state: BatchExportState, event: Recorded<BatchExportEvent>): Bat
   switch (event.type) {
     case 'BatchExportUpdated': {
       const definition = { ...state.definition, ...event.data.changes };
-      const takeover = event.data.schedule_effective_from;
-      // A second change before the first took effect replaces it: both take over at the same boundary.
+      const effectiveFrom = event.data.schedule_effective_from;
+      // A second change before the first takes effect replaces it, because both take effect at the same boundary.
       const kept = state.revisions.filter(
-        (revision) => revision.effective_from === null || revision.effective_from !== takeover,
+        (revision) => revision.effective_from === null || revision.effective_from !== effectiveFrom,
       );
       return {
         ...state,
         definition,
-        revisions: takeover === null ? state.revisions : [...kept, revisionOf(definition, takeover)],
+        revisions:
+          effectiveFrom === null ? state.revisions : [...kept, revisionOf(definition, effectiveFrom)],
       };
     }
     case 'BatchExportPaused':
@@ -132,11 +133,11 @@ function evolve(state: BatchExportState, event: Recorded<BatchExportEvent>): Bat
   }
 }
 
-/** Oldest first: what is due now may be skipped while a pause's range still lies ahead of it. */
+/** Sorts ranges by start. A due interval can be skipped while the range of a pause is still ahead. */
 const oldestFirst = (ranges: readonly SkippedRange[]): SkippedRange[] =>
   ranges.toSorted((one, other) => new Date(one.start).getTime() - new Date(other.start).getTime());
 
-/** Moves the schedule over skipped ranges it has reached. */
+/** Advances `scheduled_until` past the skipped ranges that it has reached. */
 function advancePastSkips(state: LiveBatchExport): LiveBatchExport {
   const [next, ...later] = state.skips_ahead;
   if (next?.start !== state.scheduled_until) return state;
@@ -151,7 +152,7 @@ const revisionOf = (definition: BatchExportDefinition, effective_from: string | 
   effective_from,
 });
 
-/** Creates an export whose schedule starts with the interval that contains `now` (the database's clock). */
+/** Creates an export. Its schedule starts with the interval that contains `now` (the database clock). */
 export function decideCreate(
   state: BatchExportState,
   command: { team_id: number; definition: BatchExportDefinition; paused: boolean; now: Date },
@@ -173,7 +174,7 @@ export function decideCreate(
   ];
 }
 
-/** Pauses; twice is a no-op. `last_paused_at` is what the caller sent in place of the time of the pause. */
+/** Pauses an export; no event if it is paused. `last_paused_at` is the caller's value for the field, or null. */
 export function decidePause(
   state: BatchExportState,
   command: { last_paused_at: string | null },
@@ -183,9 +184,9 @@ export function decidePause(
 }
 
 /**
- * Unpauses and goes on with the interval that contains `now`. Intervals that ended before the pause stay due; those
- * that ended while it lasted are skipped, and requested as a backfill when `backfill_id` is given, as far as `start_at`
- * and `end_at` let the schedule run them.
+ * Unpauses an export and continues with the interval that contains `now`. Intervals that ended before the pause stay
+ * due. Those that ended during the pause are skipped; with a `backfill_id` they are requested as a backfill, within
+ * `start_at` and `end_at`.
  */
 export function decideUnpause(
   state: BatchExportState,
@@ -197,11 +198,11 @@ export function decideUnpause(
   const missed = missedWhilePaused(live, command.now);
   if (missed) {
     events.push({ type: 'IntervalsSkipped', data: { ...missed, reason: 'paused' } });
-    const wanted = withinBounds(live.revisions, missed, live.definition);
-    if (command.backfill_id !== null && wanted)
+    const backfillable = withinBounds(live.revisions, missed, live.definition);
+    if (command.backfill_id !== null && backfillable)
       events.push({
         type: 'BackfillRequested',
-        data: { backfill_id: command.backfill_id, start_at: wanted.start, end_at: wanted.end },
+        data: { backfill_id: command.backfill_id, start_at: backfillable.start, end_at: backfillable.end },
       });
   }
   return events;
@@ -209,19 +210,22 @@ export function decideUnpause(
 
 function missedWhilePaused(live: LiveBatchExport, now: Date): DataInterval | undefined {
   const pausedAt = new Date(live.paused_recorded_at ?? live.scheduled_until);
-  const undecided = new Date(live.skips_ahead.at(-1)?.end ?? live.scheduled_until);
+  const decidedUntil = new Date(live.skips_ahead.at(-1)?.end ?? live.scheduled_until);
   const atPause = intervalContaining(live.revisions, pausedAt);
-  const start = new Date(Math.max(new Date(atPause.start).getTime(), undecided.getTime()));
+  const start = new Date(Math.max(new Date(atPause.start).getTime(), decidedUntil.getTime()));
   const end = new Date(intervalContaining(live.revisions, now).start);
   return start < end ? { start: start.toISOString(), end: end.toISOString() } : undefined;
 }
 
-/** Deletes; twice is a no-op. */
+/** Deletes an export; no event if it is deleted. */
 export function decideDelete(state: BatchExportState): BatchExportEvent[] {
   return state.status === 'live' ? [{ type: 'BatchExportDeleted', data: {} }] : [];
 }
 
-/** The live state, or a refusal that reads like the 404 it becomes. */
+/**
+ * Returns the state of a live export.
+ * @throws CommandRejected (`not_found`) otherwise, which the HTTP API returns as 404.
+ */
 export function requireLive(state: BatchExportState): LiveBatchExport {
   if (state.status !== 'live') throw new CommandRejected('not_found', 'Not found.');
   return state;

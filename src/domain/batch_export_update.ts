@@ -12,10 +12,12 @@ const boundaryFields = ['interval', 'timezone', 'offset_hour', 'offset_day'];
 const scheduleFields = [...boundaryFields, 'start_at', 'end_at'];
 
 /**
- * Changes the definition; what is already so is not an event. A new cut of time begins with the interval of the new
- * definition that contains `now`, or in the middle of it where the old one's last interval has ended: intervals that
- * ended keep their boundaries even where no run was decided yet, since a backfill may have exported them, and no row is
- * ever in two intervals. So one bridging interval leads from the old boundaries to the new ones.
+ * Changes the definition; no event if nothing changes.
+ *
+ * A new interval, timezone or offset takes effect at its own boundary at or before `now`, but not before the end of the
+ * old schedule's last ended interval. Ended intervals keep their boundaries, even those without a run, because a
+ * backfill may have exported them and no row may be in two intervals. One bridging interval connects the old boundaries
+ * to the new ones.
  */
 export function decideUpdate(
   state: BatchExportState,
@@ -24,12 +26,12 @@ export function decideUpdate(
   const live = requireLive(state);
   const changes = Object.fromEntries(
     Object.entries(withOffsetsReset(live.definition, command.changes)).filter(
-      ([member, value]) => live.definition[member as keyof BatchExportDefinition] !== value,
+      ([field, value]) => live.definition[field as keyof BatchExportDefinition] !== value,
     ),
   ) as Partial<BatchExportDefinition>;
   if (Object.keys(changes).length === 0) return [];
   const definition = { ...live.definition, ...changes };
-  const changesAny = (members: readonly string[]) => members.some((member) => member in changes);
+  const changesAny = (fields: readonly string[]) => fields.some((field) => field in changes);
   if (changesAny(scheduleFields)) requireConsistent(definition, command.changes);
   const schedule_effective_from = changesAny(boundaryFields)
     ? effectiveFrom(live, definition, command.now)
@@ -38,8 +40,8 @@ export function decideUpdate(
 }
 
 /**
- * With the offsets that another interval has no use for reset: a day of the week is no day of the month. Decided here as
- * well as in the facade, which may not know yet of an update that is still to be decided.
+ * Resets the offsets that do not apply to the new interval: a day of the week is not a day of the month. The HTTP API
+ * does the same, but it may not know of an update that is still pending.
  */
 function withOffsetsReset(
   definition: BatchExportDefinition,
@@ -50,7 +52,7 @@ function withOffsetsReset(
   return { offset_day: 0, ...(supportsOffsets(interval) ? {} : { offset_hour: 0 }), ...changes };
 }
 
-/** The new definition's boundary at or before `now`, but none that an ended interval or a decision goes past. */
+/** The new schedule's last boundary at or before `now`, but no earlier than what has ended or was decided. */
 function effectiveFrom(live: LiveBatchExport, definition: BatchExportDefinition, now: Date): string {
   const decided = new Date(live.skips_ahead.at(-1)?.end ?? live.scheduled_until);
   const current = new Date(intervalContaining(live.revisions, now).start);

@@ -1,7 +1,7 @@
 import { CommandRejected } from './errors.ts';
 import { parseInterval } from './intervals.ts';
 
-/** The members of a batch export's definition that have to suit each other. */
+/** The fields of a definition that must be consistent with each other. */
 interface ScheduleFields {
   readonly interval: string;
   readonly offset_hour: number;
@@ -12,33 +12,33 @@ interface ScheduleFields {
 
 const maxOffsetDay: Readonly<Record<string, number>> = { week: 6, month: 27 };
 
-/** Whether an interval may begin at another hour than midnight: a day and longer. */
+/** Whether an interval can start at an hour other than midnight: day, week and month. */
 export const supportsOffsets = (interval: string): boolean => {
   const unit = parseInterval(interval);
   return unit !== undefined && unit.kind !== 'minutes';
 };
 
 /**
- * Checks what no member shows alone: whether the offsets suit the interval and the bounds each other.
- * @param written the members that the command names, so that the refusal is of one of them.
- * @throws CommandRejected that names the member at fault.
+ * Checks that the offsets fit the interval and that `start_at` is before `end_at`.
+ * @param changes the fields that the command sets; an error about the bounds names one of them.
+ * @throws CommandRejected with the invalid field.
  */
 export function requireConsistent(
   { interval, offset_hour, offset_day, start_at, end_at }: ScheduleFields,
-  written: object,
+  changes: object,
 ): void {
   if (offset_hour !== 0 && !supportsOffsets(interval))
-    throw refused(`offset_hour is not applicable to the interval '${interval}'.`, 'offset_hour');
-  const largest = maxOffsetDay[interval] ?? 0;
-  if (offset_day !== 0 && largest === 0)
-    throw refused(`offset_day is not applicable to the interval '${interval}'.`, 'offset_day');
-  if (offset_day > largest)
-    throw refused(`Ensure this value is less than or equal to ${largest}.`, 'offset_day');
+    throw invalidField(`offset_hour is not applicable to the interval '${interval}'.`, 'offset_hour');
+  const max = maxOffsetDay[interval] ?? 0;
+  if (offset_day !== 0 && max === 0)
+    throw invalidField(`offset_day is not applicable to the interval '${interval}'.`, 'offset_day');
+  if (offset_day > max)
+    throw invalidField(`Ensure this value is less than or equal to ${max}.`, 'offset_day');
   if (start_at !== null && end_at !== null && new Date(start_at) >= new Date(end_at))
-    throw 'end_at' in written
-      ? refused('`end_at` must be after `start_at`.', 'end_at')
-      : refused('`start_at` must be before `end_at`.', 'start_at');
+    throw 'end_at' in changes
+      ? invalidField('`end_at` must be after `start_at`.', 'end_at')
+      : invalidField('`start_at` must be before `end_at`.', 'start_at');
 }
 
-const refused = (detail: string, attr: string): CommandRejected =>
+const invalidField = (detail: string, attr: string): CommandRejected =>
   new CommandRejected('invalid_input', detail, attr);

@@ -3,8 +3,8 @@ import { withinBounds } from './interval_ranges.ts';
 import { intervalContaining, type DataInterval } from './intervals.ts';
 
 /**
- * The intervals that have ended and that the schedule has still to open a run of, as ranges between boundaries, oldest
- * first. Not those that it leaves out: what ended since the export was paused, before `start_at` or after `end_at`.
+ * Returns the ended intervals that the schedule still has to create a run for, as ranges, oldest first. Excludes the
+ * intervals that it skips: those that ended after the pause of a paused export, before `start_at` or after `end_at`.
  */
 export function dueRanges(live: LiveBatchExport, now: Date): DataInterval[] {
   const { revisions, paused, paused_recorded_at, scheduled_until, skips_ahead, definition } = live;

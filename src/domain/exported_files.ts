@@ -1,6 +1,6 @@
 import type { JsonValue } from './json_value.ts';
 
-/** The place of a row in the export's order, as text: what `first` and `last` of a file and a cursor are made of. */
+/** The sort key of a row. `first` and `last` of a file and the cursor of a run consist of sort keys. */
 export interface SortKey {
   /** ISO 8601 UTC with microseconds. */
   readonly inserted_at: string;
@@ -8,26 +8,26 @@ export interface SortKey {
   readonly id: string;
 }
 
-/** One part of a multipart upload, as planned before it is sent. */
+/** A part of a multipart upload, recorded before it is sent. */
 export interface PlannedPart {
   readonly part_number: number;
-  /** Rows and bytes of this part alone. */
+  /** Rows and bytes of this part. */
   readonly rows: number;
   readonly bytes: number;
-  /** Rows between `first` and `last` that the format cannot hold and that are left out. */
+  /** Rows between `first` and `last` that were left out because the format cannot represent them. */
   readonly rejected: number;
-  /** CRC-32 of the part's bytes as they are sent, eight hexadecimal digits. */
+  /** CRC-32 of the part's bytes as sent, eight hexadecimal digits. */
   readonly crc32: string;
-  /** Keys of the first and the last row that this part takes the export behind; null for a part without rows. */
+  /** Sort keys of the first and the last row of this part; null for a part without rows. */
   readonly first: SortKey | null;
   readonly last: SortKey | null;
-  /** What the end of the file has to know of this part (for gzip: CRC and length of its text). */
+  /** What the encoder needs of this part to finish the file (for gzip: CRC and length of the uncompressed text). */
   readonly encoder_state: JsonValue;
-  /** True for the part that ends its file: nothing can be added behind its trailer, so no attempt goes on after it. */
+  /** True for the last part of a file. It contains the trailer, so no attempt can resume after it. */
   readonly final?: boolean;
 }
 
-/** A finished object of the destination. */
+/** A completed object of the destination. */
 export interface ExportedFile {
   readonly key: string;
   readonly rows: number;
@@ -37,33 +37,33 @@ export interface ExportedFile {
   readonly last: SortKey | null;
 }
 
-/** A finished file with what of the rows in its stretch is not in it. */
+/** A completed file with the number of rows of its key range that were rejected. */
 export interface CompletedFile extends ExportedFile {
   readonly rejected: number;
 }
 
-/** An upload that was created and not yet completed. */
+/** An upload that was created and not completed. */
 export interface OpenUpload {
   readonly key: string;
   readonly upload_id: string;
-  /** Tells the object made of it from any other. */
+  /** Stored as metadata of the object, to distinguish it from any other object with the same key. */
   readonly upload_token: string;
   readonly parts: readonly PlannedPart[];
-  /** The highest part number ever planned for it, dropped parts included: a number is never used twice. */
+  /** The highest part number planned so far, dropped parts included. Numbers are never reused. */
   readonly highest_part_number: number;
 }
 
-/** A stretch of an interval in key order, exported by one activity: behind `after`, up to and with `until`. */
+/** A key range of an interval, exported by one activity: `after` is exclusive, `until` inclusive. */
 export interface ExportRange {
   readonly after: SortKey | null;
   readonly until: SortKey | null;
-  /** How many attempts have begun; the latest alone may record steps. */
+  /** The number of attempts started. Only the latest may record steps. */
   readonly attempt: number;
   readonly upload: OpenUpload | null;
-  /** Finished files of the generation, in order. */
+  /** Completed files of the generation, in order. */
   readonly files: readonly CompletedFile[];
-  /** The number of the next file in this generation; a number is never used twice. */
+  /** The number of the next file of this generation. Numbers are never reused. */
   readonly next_file: number;
-  /** Whether every row of the range is in its files. */
+  /** Whether the files contain every row of the range. */
   readonly finished: boolean;
 }

@@ -9,7 +9,7 @@ import {
   type ScheduleRevision,
 } from './intervals.ts';
 
-/** The bounds of the whole intervals that touch `[start, end)` and had ended by `endedBy`; undefined when there are none. */
+/** Returns the bounds of the whole intervals that overlap `[start, end)` and ended by `endedBy`; undefined if none did. */
 export function wholeIntervals(
   revisions: readonly ScheduleRevision[],
   range: { readonly start: Date; readonly end: Date },
@@ -21,15 +21,15 @@ export function wholeIntervals(
 }
 
 /**
- * The part of a range of whole intervals whose intervals end neither before `start_at` nor after `end_at`; undefined
- * when there are none.
+ * Returns the part of a range of whole intervals whose intervals end neither before `start_at` nor after `end_at`;
+ * undefined if no interval does.
  */
 export function withinBounds(
   revisions: readonly ScheduleRevision[],
   { start, end }: DataInterval,
   bounds: { readonly start_at: string | null; readonly end_at: string | null },
 ): DataInterval | undefined {
-  // The interval that ends at start_at is the first that counts; it holds the millisecond before.
+  // The interval that ends at start_at is included; it contains the millisecond before.
   const first =
     bounds.start_at && intervalContaining(revisions, new Date(Date.parse(bounds.start_at) - 1)).start;
   const last = bounds.end_at && intervalContaining(revisions, new Date(bounds.end_at)).start;
@@ -37,38 +37,39 @@ export function withinBounds(
 }
 
 /**
- * How many intervals lie between two boundaries. Minutes are not walked through one by one: a year has half a million.
- * @param atMost past which the exact number does not matter; counting may stop there.
+ * Counts the intervals between two boundaries. Intervals of minutes are computed, not iterated: a year has half a
+ * million of them.
+ * @param max counting may stop above this number.
  */
 export function countIntervals(
   revisions: readonly ScheduleRevision[],
   range: DataInterval,
-  atMost = Number.POSITIVE_INFINITY,
+  max = Number.POSITIVE_INFINITY,
 ): number {
   const end = new Date(range.end);
   let from = new Date(range.start);
   let count = 0;
-  while (from < end && count <= atMost) {
+  while (from < end && count <= max) {
     const { revision, until } = revisionAt(revisions, from);
     const stop = until !== null && until < end ? until : end;
-    count += countBetween(revision, from, stop, atMost - count);
+    count += countBetween(revision, from, stop, max - count);
     from = stop;
   }
   return count;
 }
 
-function countBetween(definition: ScheduleDefinition, from: Date, stop: Date, atMost: number): number {
+function countBetween(definition: ScheduleDefinition, from: Date, stop: Date, max: number): number {
   const unit = parseInterval(definition.interval);
   if (unit?.kind === 'minutes') {
     const length = unit.minutes * 60_000;
     return Math.ceil(stop.getTime() / length) - Math.floor(from.getTime() / length);
   }
-  // An absurd range is not walked through to learn that it is too long. A month has 31 days at most.
-  const longest = (nominalLengthMs(definition.interval) * 31) / 30;
-  const atLeast = Math.floor((stop.getTime() - from.getTime()) / longest) - 3;
-  if (atLeast > atMost) return atLeast;
+  // Rejects an absurdly long range without iterating over it. A month has at most 31 days.
+  const maxLengthMs = (nominalLengthMs(definition.interval) * 31) / 30;
+  const lowerBound = Math.floor((stop.getTime() - from.getTime()) / maxLengthMs) - 3;
+  if (lowerBound > max) return lowerBound;
   let count = 0;
-  for (let at = from; at < stop && count <= atMost; at = nextBoundary(definition, at)) count += 1;
+  for (let at = from; at < stop && count <= max; at = nextBoundary(definition, at)) count += 1;
   return count;
 }
 

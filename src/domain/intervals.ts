@@ -7,19 +7,19 @@ export interface DataInterval {
   readonly end: string;
 }
 
-/** How an export cuts time: which interval, in which zone, shifted by how much. */
+/** How an export divides time into intervals. */
 export interface ScheduleDefinition {
   /** `hour`, `day`, `week`, `month` or `every N minutes` with N a divisor of 60. */
   readonly interval: string;
-  /** IANA name; only day and longer depend on it. */
+  /** IANA name. Only day, week and month depend on it. */
   readonly timezone: string;
-  /** 0–23, the local hour at which a day, week or month begins. */
+  /** 0–23, the local hour at which a day, week or month starts. */
   readonly offset_hour: number;
   /** Week: 0 (Sunday) to 6. Month: 0 (the first) to 27. */
   readonly offset_day: number;
 }
 
-/** A definition and the boundary from which it is in force; null means since ever. */
+/** A schedule definition and the boundary at which it takes effect; null for the first revision. */
 export interface ScheduleRevision extends ScheduleDefinition {
   readonly effective_from: string | null;
 }
@@ -32,7 +32,7 @@ type Unit =
 
 const minuteMs = 60_000;
 
-/** Reads an interval's name; undefined when there is no such interval. */
+/** Parses the name of an interval; undefined if it is invalid. */
 export function parseInterval(name: string): Unit | undefined {
   if (name === 'hour') return { kind: 'minutes', minutes: 60 };
   if (name === 'day' || name === 'week' || name === 'month') return { kind: name };
@@ -41,22 +41,22 @@ export function parseInterval(name: string): Unit | undefined {
   return match && 60 % minutes === 0 ? { kind: 'minutes', minutes } : undefined;
 }
 
-/** Three letters mean the same zone to the runtime and to PostgreSQL only here: CST, for one, has no summer there. */
+/** The three-letter names that Node.js and PostgreSQL agree on. CST, for example, has no DST in PostgreSQL. */
 const shortNames = new Set([
   ...['UTC', 'UCT', 'GMT', 'CET', 'EET', 'MET', 'WET'],
   ...['EST', 'MST', 'HST', 'PRC', 'ROC', 'ROK'],
 ]);
 
 /**
- * True when the runtime knows the IANA time zone. An offset such as +05:00 is none: the runtime takes it, and PostgreSQL
- * too, but with the other sign.
+ * Whether a name is an IANA time zone. Offsets such as +05:00 are rejected: Node.js and PostgreSQL read them with
+ * opposite signs.
  */
 export const isTimeZone = (name: string): boolean =>
   IANAZone.isValidZone(name) &&
   !/^[+-]/.test(name) &&
   (name.length !== 3 || shortNames.has(name.toUpperCase()));
 
-/** Nominal length of an interval in milliseconds; a month counts 30 days. For time-outs, never for boundaries. */
+/** Nominal length of an interval in milliseconds, with 30 days per month. For timeouts, never for boundaries. */
 export function nominalLengthMs(name: string): number {
   const unit = unitOf(name);
   switch (unit.kind) {
@@ -71,14 +71,14 @@ export function nominalLengthMs(name: string): number {
   }
 }
 
-/** The last boundary of the definition's grid at or before the instant. */
+/** The definition's last boundary at or before the instant. */
 export function previousBoundary(definition: ScheduleDefinition, instant: Date): Date {
   const unit = unitOf(definition.interval);
   if (unit.kind === 'minutes') {
     const length = unit.minutes * minuteMs;
     return new Date(Math.floor(instant.getTime() / length) * length);
   }
-  // A skipped day or hour moves a point forward, at worst past the instant and to where its successor is.
+  // DST can shift a skipped hour or day forward, at worst past the instant and onto the next point.
   for (const by of [0, -1, -2]) {
     const point = gridPoint(definition, unit, instant, by);
     if (point <= instant) return point;
@@ -86,7 +86,7 @@ export function previousBoundary(definition: ScheduleDefinition, instant: Date):
   return unreachable(definition, instant);
 }
 
-/** The first boundary of the definition's grid strictly after the instant. */
+/** The definition's first boundary after the instant. */
 export function nextBoundary(definition: ScheduleDefinition, instant: Date): Date {
   const unit = unitOf(definition.interval);
   if (unit.kind === 'minutes')
@@ -99,8 +99,8 @@ export function nextBoundary(definition: ScheduleDefinition, instant: Date): Dat
 }
 
 /**
- * The interval that starts at a boundary. Where a definition took over off its own grid, this is the bridging
- * interval up to the grid's next point.
+ * The interval that starts at a boundary. If a revision took effect between two of its own boundaries, this is the
+ * bridging interval up to the next one.
  */
 export function intervalFrom(revisions: readonly ScheduleRevision[], boundary: Date): DataInterval {
   const { revision, until } = revisionAt(revisions, boundary);
@@ -109,17 +109,20 @@ export function intervalFrom(revisions: readonly ScheduleRevision[], boundary: D
   return { start: boundary.toISOString(), end: capped.toISOString() };
 }
 
-/** The definition in force at an instant, and when the next one takes over; null for never. */
+/** The revision in force at an instant, and when the next one takes effect; null if there is none. */
 export function revisionAt(
   revisions: readonly ScheduleRevision[],
   instant: Date,
 ): { readonly revision: ScheduleRevision; readonly until: Date | null } {
   const index = revisionIndexAt(revisions, instant);
-  const takeover = revisions[index + 1]?.effective_from;
-  return { revision: revisionByIndex(revisions, index), until: takeover ? new Date(takeover) : null };
+  const effectiveFrom = revisions[index + 1]?.effective_from;
+  return {
+    revision: revisionByIndex(revisions, index),
+    until: effectiveFrom ? new Date(effectiveFrom) : null,
+  };
 }
 
-/** The interval that contains an instant, with the boundaries that were (or are) in force then. */
+/** The interval that contains an instant, by the revision in force then. */
 export function intervalContaining(revisions: readonly ScheduleRevision[], instant: Date): DataInterval {
   const { revision } = revisionAt(revisions, instant);
   const grid = previousBoundary(revision, instant);
@@ -132,7 +135,7 @@ export function intervalContaining(revisions: readonly ScheduleRevision[], insta
 
 function unitOf(name: string): Unit {
   const unit = parseInterval(name);
-  if (!unit) throw new RangeError(`There is no interval "${name}".`);
+  if (!unit) throw new RangeError(`Unknown interval "${name}".`);
   return unit;
 }
 
@@ -146,14 +149,13 @@ function revisionIndexAt(revisions: readonly ScheduleRevision[], instant: Date):
 
 function revisionByIndex(revisions: readonly ScheduleRevision[], index: number): ScheduleRevision {
   const revision = revisions[index];
-  if (!revision) throw new RangeError('A schedule needs at least one definition.');
+  if (!revision) throw new RangeError('A schedule needs at least one revision.');
   return revision;
 }
 
 /**
- * The grid's point in the calendar period that the instant's local date lies in, or in one so many periods later. Both
- * directions choose from these points, so that they agree on what a boundary is. Dates are counted without a zone, in
- * which every day exists.
+ * Returns the boundary within the calendar period of the instant's local date, shifted by `by` periods. Both directions
+ * choose from these points, so they agree on the boundaries. Date arithmetic is done in UTC, where every day exists.
  */
 function gridPoint(
   definition: ScheduleDefinition,
@@ -174,5 +176,7 @@ function gridPoint(
 }
 
 function unreachable(definition: ScheduleDefinition, instant: Date): never {
-  throw new RangeError(`No ${definition.interval} in ${definition.timezone} holds ${instant.toISOString()}.`);
+  throw new RangeError(
+    `No ${definition.interval} in ${definition.timezone} contains ${instant.toISOString()}.`,
+  );
 }

@@ -1,3 +1,3 @@
-/** A value that JSON can hold, for members that others than the domain understand. */
+/** A JSON value, for fields that the domain stores without interpreting them. */
 export type JsonValue =
-  string | number | boolean | null | readonly JsonValue[] | { readonly [member: string]: JsonValue };
+  string | number | boolean | null | readonly JsonValue[] | { readonly [field: string]: JsonValue };

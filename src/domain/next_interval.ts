@@ -8,10 +8,10 @@ import type {
 } from './batch_export.ts';
 import { intervalFrom, type DataInterval } from './intervals.ts';
 
-/** What the schedule does next: the events of now, and when it has to look again. */
+/** The schedule's next events, and when it has to decide again. */
 export interface ScheduleDecision {
   readonly events: BatchExportEvent[];
-  /** When the next interval becomes due (its end and its jitter), or null when only a command or an ended run can change that. */
+  /** When the next interval is due (its end plus jitter); null if only a command or the end of a run changes anything. */
   readonly wake_at: Date | null;
 }
 
@@ -24,8 +24,8 @@ interface NextIntervalInput {
 }
 
 /**
- * Decides the next due interval: one `IntervalScheduled`, one `IntervalsSkipped`, or nothing yet.
- * Call it again with the evolved state until it returns no event.
+ * Decides about the next due interval: one `IntervalScheduled`, one `IntervalsSkipped`, or no event yet.
+ * Call it with the evolved state until it returns no event.
  */
 export function decideNextInterval(state: BatchExportState, command: NextIntervalInput): ScheduleDecision {
   if (state.status !== 'live' || state.paused) return { events: [], wake_at: null };
@@ -52,7 +52,7 @@ const skipReasonOf = (
   return end_at !== null && new Date(interval.end) > new Date(end_at) ? 'after end_at' : undefined;
 };
 
-/** The interval and all that follow it, are due and are skipped for the same reason, as one range: they may be many. */
+/** Joins the due intervals that are skipped for the same reason into one range, because there may be many. */
 function skippedFrom(
   state: LiveBatchExport,
   first: DataInterval,

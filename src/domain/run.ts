@@ -22,43 +22,52 @@ export type {
   SortKey,
 } from './exported_files.ts';
 
-/** Folds a run's stream. */
+/** Folds the stream of a run. */
 export const runDecider: Decider<RunState, RunEvent> = {
   streamType: 'run',
   initialState: { status: 'Absent' },
   evolve,
 };
 
-/** A step of a run that has already reached a terminal status: whoever takes it must stop. */
+/** The run has a terminal status, so no further step can be recorded. The caller must stop. */
 export class RunEnded extends Error {
   override readonly name = 'RunEnded';
   readonly status: RunStatus | 'Absent';
   constructor(status: RunStatus | 'Absent') {
-    super(`The run is ${status}; nothing more is done for it.`);
+    super(`The run is ${status} and accepts no further steps.`);
     this.status = status;
   }
 }
 
-/** A step taken for a generation that another attempt has replaced. */
+/** The step belongs to a generation or an attempt that another one has replaced. */
 export class GenerationSuperseded extends Error {
   override readonly name = 'GenerationSuperseded';
 }
 
-/** The run while it may still be worked on; throws RunEnded when it may not. */
+/**
+ * Returns the state of an active run.
+ * @throws RunEnded otherwise.
+ */
 export function requireActive(state: RunState): ExistingRun {
   if (state.status === 'Absent' || !isActiveStatus(state.status)) throw new RunEnded(state.status);
   return state;
 }
 
-/** The active run, provided that `generation` is still its newest; throws RunEnded or GenerationSuperseded. */
+/**
+ * Returns the active run if `generation` is its newest.
+ * @throws RunEnded, GenerationSuperseded.
+ */
 export function requireGeneration(state: RunState, generation: number): ExistingRun {
   const run = requireActive(state);
   if (run.generation !== generation)
-    throw new GenerationSuperseded(`Generation ${generation} was replaced by ${run.generation}.`);
+    throw new GenerationSuperseded(`Generation ${generation} was replaced by generation ${run.generation}.`);
   return run;
 }
 
-/** The range of an active run, provided that no other attempt has begun since; throws RunEnded or GenerationSuperseded. */
+/**
+ * Returns the range of an active run if `attempt` is the latest attempt at it.
+ * @throws RunEnded, GenerationSuperseded.
+ */
 export function requireAttempt(
   state: RunState,
   { generation, range, attempt }: RangeAttempt,
@@ -66,18 +75,21 @@ export function requireAttempt(
   const run = requireGeneration(state, generation);
   const found = run.ranges[range];
   if (found?.attempt !== attempt)
-    throw new GenerationSuperseded('Another attempt of the run has taken the place of this one.');
+    throw new GenerationSuperseded('Another attempt of the run has replaced this one.');
   return { run, range: found };
 }
 
-/** The attempt at a range that a run's state allows now. */
+/** The latest attempt at a range of the run. */
 export const attemptOf = (run: ExistingRun, range: number): RangeAttempt => ({
   generation: run.generation,
   range,
   attempt: rangeOf(run, range).attempt,
 });
 
-/** A range of a run by its position. @throws RangeError when the run has not so many. */
+/**
+ * Returns a range of the run by its index.
+ * @throws RangeError when the run has no such range.
+ */
 export function rangeOf({ ranges }: Pick<ExistingRun, 'ranges'>, position: number): ExportRange {
   const range = ranges[position];
   if (!range) throw new RangeError(`The run has no range ${position}.`);
@@ -85,8 +97,8 @@ export function rangeOf({ ranges }: Pick<ExistingRun, 'ranges'>, position: numbe
 }
 
 /**
- * Cancels a run. Refused once publishing was claimed, since the manifest may already be visible; a run in a terminal
- * status is refused too.
+ * Cancels a run.
+ * @throws CommandRejected when the run has ended or publishing was claimed: its manifest may be visible already.
  */
 export function decideCancel(state: RunState, reason: string): RunEvent[] {
   if (state.status === 'Absent') throw new CommandRejected('not_found', 'Not found.');
@@ -100,21 +112,22 @@ export function decideCancel(state: RunState, reason: string): RunEvent[] {
   return [{ type: 'RunCancelled', data: { reason } }];
 }
 
-/** Claims publishing of a finished generation; a repeated claim is no event. */
+/** Claims publishing of a finished generation; no event if it is claimed already. */
 export function decidePublish(state: RunState, generation: number): RunEvent[] {
   const run = requireGeneration(state, generation);
-  if (!run.finished) throw new RangeError('A generation is published only after its last row was exported.');
+  if (!run.finished)
+    throw new RangeError('A generation can be published only after its last row was exported.');
   return run.publish_started_at === null ? [{ type: 'RunPublishStarted', data: { generation } }] : [];
 }
 
-/** How a run that a retry may cure ends, and when the next one follows. */
+/** The delays and the limit of automatic retries. */
 export interface RetryPolicy {
   readonly initialSeconds: number;
   readonly maxSeconds: number;
   readonly maxRetries: number;
 }
 
-/** Seconds until the automatic retry after the run with this many retries behind it; null when there is none left. */
+/** Seconds until the automatic retry of a run that is retry `retryNumber` itself; null if the limit is reached. */
 export function retryDelaySeconds(retryNumber: number, policy: RetryPolicy): number | null {
   if (retryNumber >= policy.maxRetries) return null;
   return Math.min(policy.initialSeconds * 2 ** retryNumber, policy.maxSeconds);

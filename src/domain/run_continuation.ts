@@ -1,14 +1,14 @@
 import type { Model } from './batch_export.ts';
 import { requireActive, type ExistingRun, type RunEvent, type RunProgress, type RunState } from './run.ts';
 
-/** The two events of a handover: the first closes the run that was worked on, the second opens the one that goes on. */
+/** The events of a continue-as-new: `closed` ends the current run, `created` creates the run that continues it. */
 export interface RunContinuation {
   readonly closed: RunEvent;
   readonly created: RunEvent;
 }
 
 /**
- * Hands an export that is under way over to a fresh run, which goes on where this one stands and counts on from it.
+ * Continues an active run as new: the next run inherits its progress.
  * @throws RunEnded when the run is not active.
  */
 export function decideContinuation(
@@ -30,9 +30,10 @@ export function decideContinuation(
 }
 
 /**
- * What an automatic retry may go on with; undefined when it has to start anew. That is so under another model or config,
- * when a transaction may have added rows in front of the cursor (the barrier gave up), and when the manifest may have
- * been put already, since its generation is taken then.
+ * Returns the progress that an automatic retry can resume from; undefined if it has to start over. It starts over
+ * - under another model or config,
+ * - when the barrier timed out, because an open transaction may have added rows before the cursor, and
+ * - when publishing was claimed, because the manifest may exist and its generation is used up.
  */
 export function progressForRetry(
   state: RunState,

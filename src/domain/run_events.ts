@@ -2,18 +2,18 @@ import type { RangeStep, RunInheritance, RunSpec } from './run_state.ts';
 import type { RunMaintenanceEvent } from './maintenance_events.ts';
 import type { CompletedFile, ExportedFile, PlannedPart, SortKey } from './exported_files.ts';
 
-/** What happens to a run. */
+/** The events of a run. */
 export type RunEvent =
   | { type: 'RunCreated'; data: RunSpec & { inherited?: RunInheritance } }
-  /** `cuts` divide a large interval into ranges that are exported side by side; none for one that stays whole. */
+  /** `split_keys` split a large interval into ranges that are exported in parallel; empty if it is not split. */
   | {
       type: 'RunCounted';
       data: { records_total_count: number; settled: boolean; split_keys: readonly SortKey[] };
     }
   | { type: 'RunExportStarted'; data: { range: number } }
-  /** A later attempt takes the place of the one before, whose every further step is refused from here on. */
+  /** A new attempt replaces the previous one, whose further steps are rejected from here on. */
   | { type: 'RunAttemptStarted'; data: { range: number } }
-  /** `late_rows`: the source had other rows after the last file than before, so all of them are exported again. */
+  /** `late_rows`: rows arrived in the source during the export, so everything is exported again. */
   | { type: 'RunGenerationReserved'; data: { generation: number; late_rows?: boolean } }
   | {
       type: 'RunUploadCreated';
@@ -25,7 +25,7 @@ export type RunEvent =
         encoder: string;
       };
     }
-  /** A later attempt goes on with the upload: only these parts are there, with so many rows and bytes. */
+  /** A later attempt resumes the upload. Only these parts exist in S3; `rows` and `bytes` are their totals. */
   | {
       type: 'RunUploadResumed';
       data: RangeStep & { key: string; part_numbers: readonly number[]; rows: number; bytes: number };
@@ -33,7 +33,7 @@ export type RunEvent =
   | { type: 'RunPartPlanned'; data: RangeStep & { key: string; part: PlannedPart } }
   | { type: 'RunFileCompleted'; data: RangeStep & { file: CompletedFile } }
   | { type: 'RunRangeFinished'; data: RangeStep }
-  /** The rows that the format cannot hold go into a file of their own; recorded before it is written. */
+  /** The file of rejected rows (those that the format cannot represent), recorded before it is written. */
   | { type: 'RunRejectedFilePlanned'; data: { generation: number; file: ExportedFile } }
   | { type: 'RunExportFinished'; data: { generation: number; source_rows: number; encoder: string } }
   | { type: 'RunPublishStarted'; data: { generation: number } }

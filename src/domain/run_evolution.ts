@@ -123,7 +123,7 @@ const withRange = (
 const withNextAttempt = (state: ExistingRun, position: number): ExistingRun =>
   withRange(state, position, ({ attempt }) => ({ attempt: attempt + 1 }));
 
-/** Changes the open upload that the event is of, if it still is the range's. */
+/** Changes the open upload that the event refers to, if the range still has it. */
 const withUpload = (
   state: ExistingRun,
   event: { readonly range: number; readonly key: string },

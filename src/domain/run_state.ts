@@ -1,7 +1,7 @@
 import type { Model } from './batch_export.ts';
 import type { CompletedFile, ExportedFile, ExportRange } from './exported_files.ts';
 
-/** Every status of a run with the label people see; exactly those of the interface. */
+/** Every status of a run with its label, as in the API document. */
 export const runStatusLabels = {
   Cancelled: 'Cancelled',
   Completed: 'Completed',
@@ -15,13 +15,13 @@ export const runStatusLabels = {
 } as const;
 export type RunStatus = keyof typeof runStatusLabels;
 
-/** The statuses that a run can still leave. */
+/** The statuses of a run that has not ended. */
 export const activeRunStatuses = ['Starting', 'Running'] as const satisfies readonly RunStatus[];
 
-/** Whether a run can still leave this status. */
+/** Whether a run with this status has not ended. */
 export const isActiveStatus = (status: RunStatus): boolean => status === 'Starting' || status === 'Running';
 
-/** What a run is of; fixed by the event that opened it, so that an edit of the export never reaches a run in flight. */
+/** The specification of a run, fixed at its creation: editing the export does not affect a run in progress. */
 export interface RunSpec {
   readonly batch_export_id: string;
   readonly team_id: number;
@@ -29,21 +29,21 @@ export interface RunSpec {
   readonly config_version: number;
   readonly data_interval_start: string;
   readonly data_interval_end: string;
-  /** The backfill that opened it, or null for a scheduled run. */
+  /** The backfill that created it; null for a scheduled run. */
   readonly backfill_id: string | null;
-  /** How many automatic retries led to it: 0 for a run that no failure caused. */
+  /** The number of automatic retries before it, itself included; 0 for a run that is not one. */
   readonly retry_number: number;
-  /** The run that this one continues (continue-as-new), or null. */
+  /** The run that this one continues as new, or null. */
   readonly continues_run_id: string | null;
 }
 
-/** Steps of one range's export name the range by its position, from 0. */
+/** Identifies the range of a step; `range` is its index, from 0. */
 export interface RangeStep {
   readonly generation: number;
   readonly range: number;
 }
 
-/** How far the export of an interval has come, under one config. */
+/** The progress of exporting an interval under one config. */
 export type RunProgress = Pick<
   ExistingRun,
   | 'records_total_count'
@@ -55,13 +55,13 @@ export type RunProgress = Pick<
   | 'rejected_file'
 >;
 
-/** What a run goes on with, and the run of its interval that came so far. */
+/** The progress that a run resumes from, and the run that made it. */
 export interface RunInheritance {
   readonly run_id: string;
   readonly progress: RunProgress;
 }
 
-/** Names the one attempt that may record steps of a range. */
+/** Identifies the only attempt that may record steps of a range: the fencing token of every step. */
 export interface RangeAttempt extends RangeStep {
   readonly attempt: number;
 }
@@ -72,24 +72,24 @@ export interface ExistingRun {
   readonly status: RunStatus;
   readonly spec: RunSpec;
   readonly records_total_count: number | null;
-  /** False when the barrier gave up on an open transaction of the source. */
+  /** False if the barrier timed out waiting for an open transaction of the source. */
   readonly settled: boolean;
-  /** The newest generation of the interval that this run reserved; 0 before the first. */
+  /** The newest generation that this run reserved for the interval; 0 before the first. */
   readonly generation: number;
-  /** How many of the run's generations were reserved because rows had arrived late. */
+  /** How many of the run's generations were reserved because of late rows. */
   readonly late_generations: number;
-  /** Which encoder makes the files of the generation; null before its first upload. */
+  /** Identifies the encoder of the generation's files; null before its first upload. */
   readonly encoder: string | null;
-  /** The stretches that the interval is exported in, in key order; one unless it was cut. */
+  /** The key ranges of the interval, in key order; one unless the interval was split. */
   readonly ranges: readonly ExportRange[];
-  /** The file of the generation's rejected rows, which may still have to be written; null while it has none. */
+  /** The file of the generation's rejected rows, possibly not written yet; null if there are none. */
   readonly rejected_file: ExportedFile | null;
-  /** Set once every row of the interval is in the files of its ranges. */
+  /** Set once the files contain every row of the interval. */
   readonly finished: { readonly source_rows: number; readonly encoder: string } | null;
-  /** When publishing was claimed (ISO 8601), which closes the way to Cancelled; null before. */
+  /** When publishing was claimed (ISO 8601); from then on the run cannot be cancelled. Null before. */
   readonly publish_started_at: string | null;
 }
 
-/** All finished files of the run's generation, in key order. */
+/** The completed files of the run's generation, in key order. */
 export const filesOf = ({ ranges }: Pick<ExistingRun, 'ranges'>): readonly CompletedFile[] =>
   ranges.flatMap(({ files }) => files);

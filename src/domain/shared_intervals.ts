@@ -7,8 +7,9 @@ import {
 } from './intervals.ts';
 
 /**
- * Whether two exports may have an interval in common, now or in the past that a backfill may reach: definitions of one
- * length that are, or were, in force at the same time, or a bridging interval that happens to be one of the other's.
+ * Whether two exports can have an interval in common, now or in a past that a backfill can reach. They can if revisions
+ * with intervals of the same length were in force at the same time, or if a bridging interval of one equals an interval
+ * of the other.
  */
 export const canShareIntervals = (
   revisions: readonly ScheduleRevision[],
@@ -31,20 +32,20 @@ function overlap(
   return from < until;
 }
 
-/** When a definition takes over; never, where there is none. */
+/** When a revision takes effect, in milliseconds; infinity if there is no revision. */
 const startOf = (revision: ScheduleRevision | undefined): number => {
   if (!revision) return Number.POSITIVE_INFINITY;
   return revision.effective_from === null ? Number.NEGATIVE_INFINITY : Date.parse(revision.effective_from);
 };
 
-/** The intervals on both sides of each change of definition. */
+/** The intervals on both sides of each change of revision. */
 const bridgesOf = (revisions: readonly ScheduleRevision[]): DataInterval[] =>
   revisions.flatMap(({ effective_from }) => {
     if (effective_from === null) return [];
-    const takeover = new Date(effective_from);
+    const effectiveFrom = new Date(effective_from);
     return [
-      intervalContaining(revisions, new Date(takeover.getTime() - 1)),
-      intervalFrom(revisions, takeover),
+      intervalContaining(revisions, new Date(effectiveFrom.getTime() - 1)),
+      intervalFrom(revisions, effectiveFrom),
     ];
   });
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Connection, Pool } from './database.ts';
 
-/** Everything that may be asked of a batch export. */
+/** The commands for a batch export. */
 export type CommandName =
   | 'create'
   | 'update'
@@ -15,10 +15,10 @@ export type CommandName =
   | 'pauseBackfill'
   | 'unpauseBackfill';
 
-/** How far a command has come. Withdrawn: taken back, since Temporal could not be told of it. */
+/** The status of a command. `withdrawn`: cancelled by the HTTP API because Temporal could not be signalled. */
 export type CommandStatus = 'pending' | 'applied' | 'no-op' | 'rejected' | 'withdrawn';
 
-/** What became of a command: ids of what it started, or why it was refused. */
+/** The outcome of a command: the ids of what it created, or why it was rejected. */
 export interface CommandOutcome {
   readonly backfill_id?: string;
   readonly run_id?: string;
@@ -27,7 +27,7 @@ export interface CommandOutcome {
   readonly attr?: string | null;
 }
 
-/** A command as it is stored. */
+/** A stored command. */
 export interface Command {
   readonly id: string;
   readonly batch_export_id: string;
@@ -39,12 +39,12 @@ export interface Command {
   readonly outcome: CommandOutcome | null;
 }
 
-/** The channel that carries the id of every command whose outcome is known. */
+/** The NOTIFY channel that carries the id of each decided command. */
 export const outcomeChannel = 'exportd_commands';
 
 const columns = 'id, batch_export_id, team_id, name, body, fingerprint, status, outcome';
 
-/** A request that arrived over HTTP. */
+/** A command to store. */
 export interface CommandRequest {
   readonly id: string;
   readonly batch_export_id: string;
@@ -57,8 +57,8 @@ export interface CommandRequest {
 }
 
 /**
- * Stores a command as pending. A request with an Idempotency-Key that the project has used before is not stored again:
- * the first one comes back, and the caller compares fingerprints.
+ * Stores a command as pending. If the project has already used the Idempotency-Key, nothing is stored and the first
+ * command is returned; the caller compares the fingerprints.
  */
 export async function storeCommand(pool: Pool | Connection, request: CommandRequest): Promise<Command> {
   const { rows } = await pool.query<Command>(
@@ -82,11 +82,11 @@ export async function storeCommand(pool: Pool | Connection, request: CommandRequ
     ],
   );
   const [stored] = rows;
-  // Between the two halves of the statement another session may have committed the same key: it is visible now.
+  // Another session may have committed the same key between the halves of the statement. It is visible now.
   return stored ?? storeCommand(pool, request);
 }
 
-/** The command that a project stored with this Idempotency-Key. */
+/** Reads the command that a project stored with this Idempotency-Key. */
 export async function findCommandByIdempotencyKey(
   pool: Pool,
   teamId: number,
@@ -99,13 +99,13 @@ export async function findCommandByIdempotencyKey(
   return rows[0];
 }
 
-/** A command by its id. */
+/** Reads a command by its id. */
 export async function readCommand(pool: Pool | Connection, id: string): Promise<Command | undefined> {
   const { rows } = await pool.query<Command>(`select ${columns} from exportd.commands where id = $1`, [id]);
   return rows[0];
 }
 
-/** Ids of the export's commands that wait to be decided, in the order they were stored. */
+/** Returns the ids of the export's pending commands, in the order they were stored. */
 export async function pendingCommands(pool: Pool, batchExportId: string): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
     `select id from exportd.commands where batch_export_id = $1 and status = 'pending' order by position`,
@@ -114,7 +114,7 @@ export async function pendingCommands(pool: Pool, batchExportId: string): Promis
   return rows.map(({ id }) => id);
 }
 
-/** The command, locked, if it still waits to be decided. */
+/** Reads and locks a command if it is pending. */
 export async function lockPendingCommand(connection: Connection, id: string): Promise<Command | undefined> {
   const { rows } = await connection.query<Command>(
     `select ${columns} from exportd.commands where id = $1 and status = 'pending' for update`,
@@ -123,7 +123,7 @@ export async function lockPendingCommand(connection: Connection, id: string): Pr
   return rows[0];
 }
 
-/** Records what became of a command and wakes whoever waits for it, when the transaction commits. */
+/** Records the outcome of a command and notifies the requests that wait for it, when the transaction commits. */
 export async function recordCommandOutcome(
   connection: Connection,
   id: string,
@@ -137,7 +137,7 @@ export async function recordCommandOutcome(
   await connection.query('select pg_notify($1, $2)', [outcomeChannel, id]);
 }
 
-/** Takes back a command that nobody has decided yet; false when it was decided in the meantime. */
+/** Withdraws a pending command; false if it has been decided. */
 export async function withdrawCommand(pool: Pool, id: string): Promise<boolean> {
   const { rowCount } = await pool.query(
     `update exportd.commands set status = 'withdrawn', decided_at = clock_timestamp() where id = $1 and status = 'pending'`,
@@ -147,10 +147,10 @@ export async function withdrawCommand(pool: Pool, id: string): Promise<boolean> 
 }
 
 /**
- * Puts a withdrawn command back, when the same request arrives again with the same Idempotency-Key: nothing was done
- * for it, and the client repeats it to have it done. Undefined when it is not withdrawn (any more).
+ * Makes a withdrawn command pending again when the client repeats the request with the same Idempotency-Key. Undefined
+ * if it is not withdrawn.
  */
-export async function requeueCommand(pool: Pool, id: string): Promise<Command | undefined> {
+export async function requeueWithdrawnCommand(pool: Pool, id: string): Promise<Command | undefined> {
   const { rows } = await pool.query<Command>(
     `update exportd.commands set status = 'pending', decided_at = null where id = $1 and status = 'withdrawn'
      returning ${columns}`,
@@ -159,27 +159,24 @@ export async function requeueCommand(pool: Pool, id: string): Promise<Command | 
   return rows[0];
 }
 
-/** The times that a command may name: what JavaScript and PostgreSQL both write with four digits of a year. */
+/** The bounds of times in commands, within which JavaScript and PostgreSQL both write four-digit years. */
 const timestampBounds = {
   first: Date.parse('1970-01-01T00:00:00Z'),
   after: Date.parse('3000-01-01T00:00:00Z'),
 };
 
-/** A time as a command's body holds it: ISO 8601 with an offset. */
+/** A time in the body of a command: ISO 8601 with an offset. */
 export const timestamp = z.iso
   .datetime({
     offset: true,
     error: 'Must be an ISO 8601 time with an offset, such as 2026-11-01T10:00:00Z.',
   })
   .refine(
-    (text) => Date.parse(text) >= timestampBounds.first && Date.parse(text) < timestampBounds.after,
-    'Must lie between the years 1970 and 3000.',
+    (value) => Date.parse(value) >= timestampBounds.first && Date.parse(value) < timestampBounds.after,
+    'Must be between the years 1970 and 3000.',
   );
 
-/**
- * The bodies of the commands that may also be signalled by hand. Members that mean nothing to a command are ignored,
- * as the interface has it for the same bodies over HTTP.
- */
+/** The bodies of the commands that can be sent as manual signals. Unknown fields are ignored, as over HTTP. */
 export const commandBodySchemas = {
   pause: z.object({ last_paused_at: timestamp.nullish() }),
   unpause: z.object({ backfill: z.boolean().optional() }),

@@ -8,7 +8,7 @@ export type Connection = pg.PoolClient;
 
 const { builtins } = pg.types;
 
-/** Types of this pool alone: counts as numbers, times as ISO 8601 strings in UTC with milliseconds. */
+/** Type parsers of this pool: int8 as number, timestamptz as ISO 8601 string in UTC with milliseconds. */
 const typeParsers: pg.CustomTypesConfig = {
   getTypeParser: (id, format) => {
     if (id === builtins.INT8) return Number;
@@ -17,20 +17,20 @@ const typeParsers: pg.CustomTypesConfig = {
   },
 };
 
-/** How a pool is made. */
+/** The options of a pool. */
 export interface PoolOptions {
   readonly max: number;
-  /** Milliseconds that it may take to get a connection; 5 seconds when nothing is said. */
+  /** Milliseconds to wait for a connection; by default 5 seconds. */
   readonly connectTimeoutMs?: number;
   /**
-   * Milliseconds after which PostgreSQL ends a statement. A connection that says nothing for a quarter longer counts as
-   * lost, although nobody reset it: its statement fails and the pool drops it. Without it statements are ended after a
-   * minute and silence is waited out, since whoever migrates or rebuilds has statements that take as long as they take.
+   * Milliseconds after which PostgreSQL cancels a statement. If a connection has not responded after 125% of it, the
+   * statement fails and the pool drops the connection. By default statements are cancelled after a minute and the client
+   * waits without a timeout, because migrations and rebuilds raise the limit for their long statements.
    */
   readonly statementTimeoutMs?: number;
 }
 
-/** The server notices within a minute, too, that a client is gone without a word: it may hold the reconciler's lock. */
+/** Lets the server detect a lost client within a minute: the client may hold the reconciler's lock. */
 const sessionSettings = [
   'timezone=UTC',
   'idle_in_transaction_session_timeout=60000',
@@ -41,10 +41,10 @@ const sessionSettings = [
 
 const defaultConnectTimeoutMs = 5_000;
 const defaultStatementTimeoutMs = 60_000;
-/** How much longer than the server a client waits for the end of a statement. */
+/** The client's timeout for a statement, as a multiple of the server's. */
 const queryTimeoutFactor = 1.25;
 
-/** Opens a pool. Its application name marks the sessions as exportd's own, which the source's barrier leaves out. */
+/** Opens a pool. The source's barrier ignores its sessions, which it recognizes by the application name. */
 export function createPool(
   databaseUrl: string,
   { max, connectTimeoutMs, statementTimeoutMs }: PoolOptions,
@@ -61,16 +61,16 @@ export function createPool(
     ...(statementTimeoutMs !== undefined && { query_timeout: statementTimeoutMs * queryTimeoutFactor }),
     options: sessionSettings.map((setting) => `-c ${setting}`).join(' '),
   });
-  // A connection that breaks is replaced while idle, and fails its statement while in use; without listeners for both
-  // it would end the process as well.
+  // The pool replaces a broken idle connection, and a broken connection in use fails its statement. Without these
+  // listeners the error would also end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
 /**
- * Runs `work` in one transaction: committed when it returns, rolled back when it throws. `first`, a query without
- * values, is sent together with the beginning, and its rows are handed to `work`.
+ * Runs `work` in one transaction, which commits when `work` returns and rolls back when it throws. `first`, a query
+ * without parameters, is sent together with BEGIN; `work` receives its rows.
  */
 export async function inTransaction<Result>(
   pool: Pool,
@@ -80,13 +80,13 @@ export async function inTransaction<Result>(
   const connection = await pool.connect();
   let broken: Error | undefined;
   try {
-    const begun: unknown = await connection.query(first === undefined ? 'begin' : `begin; ${first}`);
-    const rows = Array.isArray(begun) ? rowsOfLast(begun) : [];
+    const started: unknown = await connection.query(first === undefined ? 'begin' : `begin; ${first}`);
+    const rows = Array.isArray(started) ? rowsOfLast(started) : [];
     const result = await work(connection, rows);
     await connection.query('commit');
     return result;
   } catch (error) {
-    // On a connection that is lost a rollback would only wait as well; PostgreSQL makes one when it notices.
+    // On a lost connection a rollback would only wait too. PostgreSQL rolls back when it detects the loss.
     if (isConnectionLost(error)) broken = asError(error);
     else await connection.query('rollback').catch((failure: unknown) => (broken = asError(failure)));
     throw error;
@@ -97,6 +97,6 @@ export async function inTransaction<Result>(
 
 const asError = (thrown: unknown): Error => (Error.isError(thrown) ? thrown : new Error(String(thrown)));
 
-/** Of several statements there are several results. */
+/** Several statements return several results. */
 const rowsOfLast = (results: readonly { readonly rows: readonly unknown[] }[]): readonly unknown[] =>
   results.at(-1)?.rows ?? [];

@@ -5,37 +5,37 @@ import type { Projector } from './projector.ts';
 import { eventColumns, readEventsByIds } from './read_events.ts';
 import type { StoredEvent } from './stored_event.ts';
 
-/** Namespace of every id that is made from a cause. */
+/** The UUIDv5 namespace of all deterministic ids. */
 const causeNamespace = '6f9c1d0e-6d0c-5b0a-9d0f-2f4b8a1f7c11';
 
-/** An id that is the same whenever the same thing is caused again. */
+/** A UUIDv5 of the parts. The same cause always has the same id, which makes appends idempotent. */
 export const deterministicId = (...parts: readonly (string | number)[]): string =>
   uuidv5(parts.join('/'), causeNamespace);
 
-/** The same event id was stored for something else: a fault in how causes are named, never a matter of luck. */
+/** An event id is already stored with another type: two different causes have the same name, which is a bug. */
 export class CauseMismatch extends Error {
   override readonly name = 'CauseMismatch';
 }
 
-/** A stream whose row is locked until the transaction ends: decide on `state()`, then `append`. */
+/** A stream that is locked until the transaction ends: decide on `state()`, then `append`. */
 export interface LockedStream<State, Event extends DomainEvent> {
   readonly id: string;
-  /** The fold of all events, those appended in this transaction included. */
+  /** The fold of all events, including those appended in this transaction. */
   state(): State;
   /**
-   * Appends events that one cause led to and folds the projections. A cause that was appended before changes nothing
-   * and returns what is stored.
+   * Appends the events of one cause and folds the projections. If the cause was appended before, nothing changes and the
+   * stored events are returned.
    * @throws CauseMismatch when an event of this cause is stored with another type.
    */
   append(cause: string, events: readonly Event[]): Promise<readonly Recorded<Event>[]>;
 }
 
-/** One transaction on the journal. Streams are locked in the order export, backfill, run, so that none wait in a ring. */
+/** A transaction on the journal. Streams are locked in the order export, backfill, run, to prevent deadlocks. */
 export interface JournalTransaction {
   readonly connection: Connection;
-  /** The database's clock when the transaction began to work. */
+  /** The time of the database clock when the transaction acquired the projection lock. */
   readonly now: Date;
-  /** Locks a stream until the transaction ends; asked again, it is the same one. */
+  /** Locks a stream until the transaction ends. Repeated calls return the same object. */
   lock<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     id: string,
@@ -68,13 +68,13 @@ export function createJournal(pool: Pool, projector: Projector): Journal {
           await streams.write();
           return result;
         },
-        // In this order: the clock is read after a rebuild of the projections was waited for.
+        // In this order, so that the clock is read after waiting for a rebuild of the projections.
         `select pg_advisory_xact_lock_shared(${String(projector.lock)}), clock_timestamp() as now`,
       ),
   };
 }
 
-/** The state of a stream as it was last committed, without a lock: for looking, not for deciding. */
+/** Reads the last committed state of a stream without a lock. For reads, not for decisions. */
 export async function readState<State, Event extends DomainEvent>(
   { pool, projector }: Pick<Journal, 'pool' | 'projector'>,
   decider: Decider<State, Event>,
@@ -83,7 +83,7 @@ export async function readState<State, Event extends DomainEvent>(
   return (await projector.findState<State>(pool, decider.streamType, id)) ?? decider.initialState;
 }
 
-/** The streams of one transaction. Their states are written at its end, once, however many events it appends. */
+/** The streams of one transaction. Their states are written once, at the end of the transaction. */
 function createStreams(
   connection: Connection,
   projector: Projector,
@@ -96,7 +96,7 @@ function createStreams(
   return {
     lock: async <State, Event extends DomainEvent>(decider: Decider<State, Event>, id: string) => {
       const key = `${decider.streamType}/${id}`;
-      // A stream has one decider, so what is kept under its name has the types that are asked for.
+      // A stream type has exactly one decider, so the cached stream has the requested types.
       const known = locked.get(key) as LockedStream<State, Event> | undefined;
       if (known) return known;
       const { stream, write } = await lockStream(connection, projector, decider, id);
@@ -155,7 +155,7 @@ async function lockStream<State, Event extends DomainEvent>(
   return { stream: { id, state: () => state, append }, write };
 }
 
-/** Locks a stream's row, which is made where it is missing, and reads what its events fold to. */
+/** Locks the row of a stream, creates it if it is missing, and reads the stream's state. */
 async function lockAndRead<State, Event extends DomainEvent>(
   connection: Connection,
   projector: Projector,
@@ -177,18 +177,18 @@ async function lockAndRead<State, Event extends DomainEvent>(
   const [row] = rows;
   if (!row) {
     const { rowCount } = await connection.query({
-      name: 'make-stream',
+      name: 'create-stream',
       text: 'insert into exportd.journal_streams (stream_type, stream_id) values ($1, $2) on conflict do nothing',
       values: [streamType, id],
     });
-    // A row of one's own is locked. When another session made it meanwhile, it is there now.
+    // A row inserted here is locked. If another session inserted it first, it is visible now.
     return rowCount === 1
       ? { version: 0, state: initialState }
       : lockAndRead(connection, projector, decider, id);
   }
   const { version, state_version, state } = row;
   if (version === 0) return { version, state: initialState };
-  // A lock that was waited for shows the row as it is now, but what is joined to it as it was when the wait began.
+  // After waiting for the lock, the locked row is current, but the joined row is as of the start of the statement.
   const isCurrent = state_version === version && state !== null;
   return { version, state: isCurrent ? state : await projector.readState<State>(connection, streamType, id) };
 }
@@ -205,11 +205,11 @@ function assertSameCause<Event extends DomainEvent>(
       `The cause "${cause}" is stored as ${stored.map(({ type }) => type).join(', ')}, ` +
         `not as ${events.map(({ type }) => type).join(', ')}.`,
     );
-  // The types were compared just now, so what was stored for this cause has the shape of what was to be appended.
+  // The types are equal, so the stored events have the shape of those to append.
   return stored.map(({ type, data, recorded_at }) => ({ type, data, recorded_at }) as Recorded<Event>);
 }
 
-/** Stores an event and counts it in its stream; undefined, with nothing changed, when its id is stored already. */
+/** Stores an event and increments its stream's version; undefined, without any change, if its id is already stored. */
 async function insertEvent(
   connection: Connection,
   event: Omit<StoredEvent, 'global_position' | 'recorded_at'> & { cause: string },

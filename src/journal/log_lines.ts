@@ -1,10 +1,10 @@
 import type { Connection, Pool } from './database.ts';
 
-/** The levels of a line, the least important first. */
+/** The levels of a log line, least important first. */
 export const logLevels = ['DEBUG', 'INFO', 'WARNING', 'ERROR'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** A line of an export's log, written for its users: no stack, no secret, no row. */
+/** A line of an export's log. It is visible to users and contains no stack traces, secrets or rows. */
 export interface LogLine {
   readonly team_id: number;
   readonly batch_export_id: string;
@@ -13,7 +13,7 @@ export interface LogLine {
   readonly message: string;
 }
 
-/** Writes a line. Log lines are no facts of the journal: they are deleted after a while, and nothing is folded from them. */
+/** Writes a log line. Log lines are not part of the journal: they expire, and no projection depends on them. */
 export async function writeLogLine(database: Pool | Connection, line: LogLine): Promise<void> {
   await database.query(
     'insert into exportd.log_lines (team_id, batch_export_id, run_id, level, message) values ($1, $2, $3, $4, $5)',

@@ -1,11 +1,11 @@
 import type { Connection } from './database.ts';
 import type { StoredEvent } from './stored_event.ts';
 
-/** The columns of a StoredEvent, for every statement that reads or returns events. */
+/** The columns of a StoredEvent, for all statements that return events. */
 export const eventColumns =
   'global_position, stream_type, stream_id, stream_version, event_id, event_type as type, data, recorded_at';
 
-/** The events with these ids, in the order of the journal; ids that are not stored are left out. */
+/** Reads the events with these ids, in journal order. Unknown ids are ignored. */
 export async function readEventsByIds(
   connection: Connection,
   ids: readonly string[],
@@ -17,7 +17,7 @@ export async function readEventsByIds(
   return rows;
 }
 
-/** Every event in the order of the journal, in batches, for folding again. */
+/** Reads all events in journal order, in batches, to rebuild projections. */
 export async function* readAllEvents(connection: Connection, batch = 2_000): AsyncGenerator<StoredEvent[]> {
   let position = 0;
   for (;;) {

@@ -1,6 +1,6 @@
 import type { StreamType } from '../domain/event.ts';
 
-/** An event as it is stored, with its place in the journal. */
+/** A stored event with its position in the journal. */
 export interface StoredEvent {
   readonly global_position: number;
   readonly stream_type: StreamType;

@@ -2,18 +2,18 @@ import type { Connection } from '../journal/database.ts';
 import type { FoldedState } from '../journal/projector.ts';
 import type { StoredEvent } from '../journal/stored_event.ts';
 
-/** A read model: tables that the journal alone fills, and how each event changes them. */
+/** A read model: tables that are derived from the journal, and how each event changes them. */
 export interface Projection {
   readonly name: string;
-  /** Raised with every change of `tables` or of the fold; a deployment that finds another number folds again. */
+  /** Incremented with every change of `tables` or of the fold. A deployment with another version rebuilds the tables. */
   readonly version: number;
-  /** The tables it owns, with their schema, for dropping. */
+  /** The schema-qualified names of its tables, in the order to drop them. */
   readonly owns: readonly string[];
-  /** Statements that create them. */
+  /** The statements that create the tables. */
   readonly tables: string;
   /**
-   * Folds one event, inside the transaction that appends it. Events of other streams are none of its business. `folded`
-   * is the state of the event's stream with this event, where the append knows it already.
+   * Folds one event, in the transaction that appends it, and ignores events of streams that it does not read. `folded`
+   * is the stream's state after this event, if the append knows it.
    */
   readonly apply: (connection: Connection, event: StoredEvent, folded?: FoldedState) => Promise<void>;
 }

@@ -6,14 +6,14 @@ import { applyToProjections, projectionLock, projections } from './registry.ts';
 const versions = 'exportd.projection_versions';
 
 /**
- * Drops every read model and folds the whole journal again, in one transaction that no append can overlap.
- * @returns how many events were folded.
+ * Drops all read models and folds the whole journal again, in one transaction that excludes appends.
+ * @returns the number of events folded.
  */
 export async function rebuild(pool: Pool): Promise<number> {
   return withExclusiveLock(pool, refold);
 }
 
-/** Makes the read models where they are missing, and folds them again where a deployment brought another version. */
+/** Creates missing read models, and rebuilds all of them if a version has changed. */
 export async function ensureProjections(pool: Pool): Promise<void> {
   await withExclusiveLock(pool, async (connection) => {
     if (!(await isUpToDate(connection))) await refold(connection);
@@ -24,8 +24,8 @@ const deadlockDetected = '40P01';
 const maxAttempts = 10;
 
 /**
- * Runs `work` while no append does. Whoever reads several tables takes their locks in an order of its own, so dropping
- * them may end in a ring, which PostgreSQL breaks at either side; then it is done over.
+ * Runs `work` while no append runs. Readers lock tables in a different order, so dropping tables can deadlock with them;
+ * then the transaction is retried.
  */
 async function withExclusiveLock<Result>(
   pool: Pool,

@@ -9,7 +9,7 @@ import { rechecksProjection } from './rechecks/index.ts';
 import { runsProjection } from './runs/index.ts';
 import { streamStatesProjection } from './stream_states/index.ts';
 
-/** Every read model; a new one is a folder and a line here. Those further down may read those above. */
+/** All read models. A new one is a folder and a line here. Each may read those above it. */
 export const projections: readonly Projection[] = [
   streamStatesProjection,
   batchExportsProjection,
@@ -19,10 +19,10 @@ export const projections: readonly Projection[] = [
   rechecksProjection,
 ];
 
-/** Appends take this advisory lock shared; a rebuild of the projections takes it alone. */
+/** Advisory lock: appends acquire it shared, a rebuild of the projections exclusively. */
 export const projectionLock = 7_116_201;
 
-/** Folds a stored event into every read model, in the append's own transaction. See `Projection.apply`. */
+/** Folds a stored event into all read models, in the transaction of the append. See `Projection.apply`. */
 export async function applyToProjections(
   connection: Connection,
   event: StoredEvent,

@@ -2,17 +2,18 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { createCommander, quickPolicies } from './commander.ts';
-import { createJournalledRuns } from './simulated_runs.ts';
+import { createSimulatedRuns } from './simulated_runs.ts';
 
 let database: TestDatabase;
 let journal: Journal;
 beforeAll(async () => {
   database = await createTestDatabase();
-  journal = createJournal(database.pool);
+  journal = openJournal(database.pool);
 });
 afterAll(() => database.drop());
 
@@ -69,7 +70,7 @@ describe('an export whose runs fail', () => {
     await one.end(third, 'Failed');
     const opened = (await one.runs()).length;
     const step = await one.step();
-    expect(step).toMatchObject({ status: 'live', wake_in_ms: null, has_news: true });
+    expect(step).toMatchObject({ status: 'live', wake_in_ms: null, has_new_deliveries: true });
     expect(await one.runs()).toHaveLength(opened);
     expect(await one.paused()).toEqual({ paused: true, last_paused_at: expect.any(String) });
     const failed = (await one.runs()).filter(({ status }) => status === 'Failed').map((run) => run.id);
@@ -91,7 +92,7 @@ describe('an export whose runs fail', () => {
   it('counts anew after a Completed run, and after an unpause', async () => {
     const one = await openExport({ EXPORTD_MAX_CONCURRENT_RUNS: '1' });
     const steps = createRunRecorder(journal);
-    const journalled = createJournalledRuns(journal, steps, one);
+    const journalled = createSimulatedRuns(journal, steps, one);
     await one.age(20);
     const fail = async () => {
       await one.step();
@@ -177,9 +178,9 @@ describe('a backfill whose runs fail', () => {
       return advanceBackfill(journal, one.policies, backfillId);
     };
     await fail();
-    expect(await fail()).toMatchObject({ has_news: false });
+    expect(await fail()).toMatchObject({ has_new_deliveries: false });
     expect(await status()).toBe('Running');
-    expect(await fail()).toMatchObject({ has_news: true, start_runs: [] });
+    expect(await fail()).toMatchObject({ has_new_deliveries: true, start_runs: [] });
     expect([await status(), (await opened()).length]).toEqual(['Paused', 3]);
     expect(await eventsOf(backfillId, 'BackfillPaused')).toMatchObject([
       { data: { reason: 'repeated failures' } },

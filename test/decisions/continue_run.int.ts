@@ -91,7 +91,7 @@ describe('a run that is continued', () => {
       },
     ]);
     expect(await steps.readActive(next.run_id)).toMatchObject({
-      subject: { ...run.spec, continues_run_id: id },
+      spec: { ...run.spec, continues_run_id: id },
       ranges: [{ upload: { upload_id: 'upload', highest_part_number: 1 } }],
     });
     await expect(steps.planPart(id, attempt, 'key', partOf(2, 1))).rejects.toThrow(RunEnded);

@@ -4,9 +4,10 @@ import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { readCommand } from '../../src/journal/commands.ts';
 import type { Pool } from '../../src/journal/database.ts';
-import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { createBehind } from './lagging_export.ts';
+import { createLaggingExport } from './lagging_export.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
 
 let database: TestDatabase;
@@ -16,7 +17,7 @@ let journal: Journal;
 beforeAll(async () => {
   database = await createTestDatabase();
   pool = database.pool;
-  journal = createJournal(pool);
+  journal = openJournal(pool);
 });
 afterAll(() => database.drop());
 
@@ -55,7 +56,7 @@ describe('a command that meets an error of exportd itself', () => {
     const id = await store('pause');
     const outage = new pg.DatabaseError('terminating connection', 0, 'error');
     outage.code = '57P01';
-    const broken: Journal = { pool, transaction: () => Promise.reject(outage) };
+    const broken: Journal = { ...journal, transaction: () => Promise.reject(outage) };
     await expect(advanceSchedule(broken, policies, batchExportId, [])).rejects.toThrow(outage);
     expect((await readCommand(pool, id))?.status).toBe('pending');
     await step();
@@ -76,7 +77,7 @@ describe('a step whose answer was lost', () => {
 
 describe('the automatic retry of a run of a backfill', () => {
   const failedBackfill = async () => {
-    const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0', EXPORTD_BACKFILL_CONCURRENCY: '1' });
+    const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_BACKFILL_CONCURRENCY: '1' });
     const commander = createCommander(journal, policies);
     await commander.create();
     const { command } = await commander.command('backfill', {
@@ -126,7 +127,7 @@ describe('a run that is waited for from two sides', () => {
 
   it('goes on for the schedule that owes its interval', async () => {
     const { batchExportId, command, step: again } = createCommander(journal, quickPolicies());
-    await createBehind(journal, batchExportId, 3);
+    await createLaggingExport(journal, batchExportId, 3);
     const { command: backfill } = await command('backfill', range);
     const { step } = await command('unpause');
     expect(step.status).toBe('live');
@@ -136,7 +137,7 @@ describe('a run that is waited for from two sides', () => {
     const [joined] = await ofBackfill();
     // Nor is its automatic retry given up.
     const ending = { status: 'FailedRetryable', latest_error: 'Timeout: S3' } as const;
-    await endRun(journal, quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0' }), joined?.id ?? '', ending);
+    await endRun(journal, quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s' }), joined?.id ?? '', ending);
     await again();
     const retries = (await runsOf(batchExportId)).filter(({ retry_number }) => retry_number === 1);
     expect(retries).toMatchObject([{ status: 'Starting', backfill_id: joined?.backfill_id }]);

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isIntervalDue } from '../../src/decisions/interval_due.ts';
 import type { Pool } from '../../src/journal/database.ts';
-import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { withinOneMinute } from '../setup/minutes.ts';
-import { createBehind } from './lagging_export.ts';
+import { createLaggingExport } from './lagging_export.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 
 let database: TestDatabase;
@@ -14,7 +15,7 @@ let journal: Journal;
 beforeAll(async () => {
   database = await createTestDatabase();
   pool = database.pool;
-  journal = createJournal(pool);
+  journal = openJournal(pool);
 });
 afterAll(() => database.drop());
 
@@ -22,7 +23,7 @@ async function isDueWithSlots(slots: number): Promise<boolean> {
   const policies = quickPolicies({ EXPORTD_MAX_CONCURRENT_RUNS: String(slots) });
   const { seen } = await withinOneMinute(async () => {
     const { batchExportId, command } = createCommander(journal, policies);
-    await createBehind(journal, batchExportId, 4);
+    await createLaggingExport(journal, batchExportId, 4);
     await command('unpause');
     return isIntervalDue(journal, batchExportId);
   });

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { mergeConfig, storeConfig } from '../../src/destination/config_versions.ts';
 import { inTransaction } from '../../src/journal/database.ts';
-import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { createCommander, definition, quickPolicies } from './commander.ts';
 
@@ -16,7 +17,7 @@ let database: TestDatabase;
 let journal: Journal;
 beforeAll(async () => {
   database = await createTestDatabase();
-  journal = createJournal(database.pool);
+  journal = openJournal(database.pool);
 });
 afterAll(() => database.drop());
 

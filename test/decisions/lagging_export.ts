@@ -8,7 +8,7 @@ import type { Journal } from '../../src/journal/journal.ts';
 import { definition, minutesAgo } from './commander.ts';
 
 /** An export as its journal stands when its schedule has decided nothing since `scheduled_until`. */
-export async function appendExportBehind(
+export async function appendLaggingExport(
   journal: Journal,
   id: string,
   data: Extract<BatchExportEvent, { type: 'BatchExportCreated' }>['data'],
@@ -20,7 +20,7 @@ export async function appendExportBehind(
 }
 
 /** Creates a paused export whose schedule is so many minutes behind: they are due as soon as it is unpaused. */
-export async function createBehind(
+export async function createLaggingExport(
   journal: Journal,
   batchExportId: string,
   minutes: number,
@@ -29,7 +29,7 @@ export async function createBehind(
   const minutely = definition as BatchExportDefinition;
   const revisions = [{ ...minutely, effective_from: null }];
   const { start } = intervalContaining(revisions, new Date(minutesAgo(minutes + 1)));
-  await appendExportBehind(journal, batchExportId, {
+  await appendLaggingExport(journal, batchExportId, {
     team_id: teamId,
     definition: minutely,
     scheduled_until: start,

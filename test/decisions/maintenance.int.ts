@@ -9,9 +9,10 @@ import {
   recordDeletions,
 } from '../../src/decisions/obsolete_objects.ts';
 import { readDueRechecks, recordRecheck } from '../../src/decisions/due_rechecks.ts';
-import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { createCommander, quickPolicies } from './commander.ts';
-import { createJournalledRuns } from './simulated_runs.ts';
+import { createSimulatedRuns } from './simulated_runs.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
 
@@ -20,18 +21,18 @@ let database: TestDatabase;
 let journal: Journal;
 let steps: RunRecorder;
 let commander: ReturnType<typeof createCommander>;
-let runs: ReturnType<typeof createJournalledRuns>;
+let runs: ReturnType<typeof createSimulatedRuns>;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  journal = createJournal(database.pool);
+  journal = openJournal(database.pool);
   steps = createRunRecorder(journal);
 });
 afterAll(() => database.drop());
 beforeEach(async () => {
   // All tests are of one project.
   commander = createCommander(journal, quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '100' }));
-  runs = createJournalledRuns(journal, steps, commander);
+  runs = createSimulatedRuns(journal, steps, commander);
   await commander.create();
 });
 
@@ -78,7 +79,7 @@ describe('what is to be removed', () => {
       { kind: 'cleanUpExport', batch_export_id: commander.batchExportId },
     ]);
     expect(await readObsoleteObjects(database.pool, policy(), commander.batchExportId, 100)).toMatchObject([
-      { key: 'first', kind: 'file', claimed: true, run_id: first, current_key: 'the manifest' },
+      { key: 'first', kind: 'file', publish_claimed: true, run_id: first, current_key: 'the manifest' },
     ]);
     expect(second).not.toBe(first);
   });
@@ -135,7 +136,9 @@ describe('what is to be removed', () => {
     const [object] = objects;
     if (!object) throw new Error('There is nothing to remove.');
     await recordFailedDeletions(journal, [{ object, locationWide: true, reason: 'Unreachable.' }]);
-    expect(await read()).toMatchObject([{ failing_for_ms: null, place_failing_for_ms: expect.any(Number) }]);
+    expect(await read()).toMatchObject([
+      { failing_for_ms: null, location_failing_for_ms: expect.any(Number) },
+    ]);
     const faults = async () =>
       (
         await database.pool.query('select from exportd.location_failures where batch_export_id = $1', [
@@ -255,9 +258,7 @@ describe('a count', () => {
     const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
     const outcome = await recordRecheck(journal, check, 5);
     expect(outcome).toMatchObject({ result: 'exported again' });
-    expect(await logLines()).toContainEqual(
-      expect.stringContaining('2 late rows: the source now has 5 records in'),
-    );
+    expect(await logLines()).toContainEqual(expect.stringContaining('2 late rows: source has 5 rows for'));
     const { start_runs } = await commander.step();
     const backfill = await database.pool.query<{ retry_of_run_id: string }>(
       'select retry_of_run_id from exportd.backfills where batch_export_id = $1 order by position desc limit 1',
@@ -273,7 +274,7 @@ describe('a count', () => {
     expect(await recordRecheck(journal, check, 1)).toEqual({ result: 'fewer rows' });
     expect(await recordRecheck(journal, check, 1)).toEqual({ result: 'not recorded' });
     const told = (await logLines()).filter((line) =>
-      line.startsWith('2 rows are gone: the source now has 1'),
+      line.startsWith('2 rows were deleted from the source: source has 1 row'),
     );
     expect(told).toHaveLength(1);
     const { rows } = await database.pool.query(

@@ -2,19 +2,20 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { notificationTypes } from '../../src/notifications/notification.ts';
 import { createWebhookSecret } from '../../src/notifications/signature.ts';
 import { createWebhook, type WebhookFields } from '../../src/notifications/webhooks.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
-import { createJournalledRuns, minuteBefore } from './simulated_runs.ts';
+import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
 
 let database: TestDatabase;
 let journal: Journal;
 beforeAll(async () => {
   database = await createTestDatabase();
-  journal = createJournal(database.pool);
+  journal = openJournal(database.pool);
 });
 afterAll(() => database.drop());
 
@@ -39,7 +40,7 @@ async function webhook(members: Partial<WebhookFields> = {}, teamId = 1) {
 
 /** An export with runs of its schedule, all of them begun. */
 async function openExport(more: Record<string, string> = {}) {
-  const policies = quickPolicies({ EXPORTD_MAX_CONCURRENT_RUNS: '4', EXPORTD_RETRY_LIMIT: '0', ...more });
+  const policies = quickPolicies({ EXPORTD_MAX_CONCURRENT_RUNS: '4', EXPORTD_RUN_RETRY_LIMIT: '0', ...more });
   const commander = createCommander(journal, policies);
   const id = commander.batchExportId;
   await commander.create();
@@ -47,7 +48,7 @@ async function openExport(more: Record<string, string> = {}) {
     `update exportd.stream_states set state = jsonb_set(state, '{scheduled_until}', to_jsonb($2::text)) where stream_id = $1`,
     [id, `${minutesAgo(10).slice(0, 17)}00.000Z`],
   );
-  const journalled = createJournalledRuns(journal, createRunRecorder(journal), commander);
+  const journalled = createSimulatedRuns(journal, createRunRecorder(journal), commander);
   const active = async () => {
     await commander.step();
     const { rows } = await database.pool.query<{ id: string }>(
@@ -128,7 +129,7 @@ describe('what is told', () => {
       { type: 'run.retries_exhausted', run_id: first },
       { type: 'run.retries_exhausted', run_id: second },
     ]);
-    const patient = await openExport({ EXPORTD_RETRY_LIMIT: '1' });
+    const patient = await openExport({ EXPORTD_RUN_RETRY_LIMIT: '1' });
     const [run] = await patient.active();
     await patient.end(run, 'FailedRetryable');
     expect(await patient.news()).toEqual([]);

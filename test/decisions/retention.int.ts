@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { deleteExpired } from '../../src/decisions/retention.ts';
-import { createJournal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 
@@ -17,7 +17,7 @@ const count = async (table: string) =>
     ?.count;
 
 it('what is older than the retention is deleted in batches, and the journal keeps everything', async () => {
-  const { create } = createCommander(createJournal(database.pool), quickPolicies());
+  const { create } = createCommander(openJournal(database.pool), quickPolicies());
   await create();
   const events = await count('journal_events');
   await database.pool.query(

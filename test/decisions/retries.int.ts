@@ -4,10 +4,11 @@ import { continueRun } from '../../src/decisions/continue_run.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { Pool } from '../../src/journal/database.ts';
-import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
-import { createJournalledRuns, minuteBefore } from './simulated_runs.ts';
+import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
 
 let database: TestDatabase;
 let pool: Pool;
@@ -17,7 +18,7 @@ const policies = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '100' });
 beforeAll(async () => {
   database = await createTestDatabase();
   pool = database.pool;
-  journal = createJournal(pool);
+  journal = openJournal(pool);
 });
 afterAll(() => database.drop());
 
@@ -26,7 +27,7 @@ async function begun() {
   const commander = createCommander(journal, policies);
   await commander.create();
   const steps = createRunRecorder(journal);
-  const runs = createJournalledRuns(journal, steps, commander);
+  const runs = createSimulatedRuns(journal, steps, commander);
   const id = await runs.open(3);
   const run = await runs.begin(id);
   return {
@@ -98,9 +99,15 @@ describe('a backfill', () => {
     const { batchExportId, id, command, complete } = await begun();
     const { command: second } = await command('backfill', minuteBefore(3));
     const backfillId = second.outcome?.backfill_id ?? '';
-    expect(await advanceBackfill(journal, policies, backfillId)).toMatchObject({ ended: false, opened: 1 });
+    expect(await advanceBackfill(journal, policies, backfillId)).toMatchObject({
+      ended: false,
+      runs_created: 1,
+    });
     await complete();
-    expect(await advanceBackfill(journal, policies, backfillId)).toMatchObject({ ended: true, opened: 1 });
+    expect(await advanceBackfill(journal, policies, backfillId)).toMatchObject({
+      ended: true,
+      runs_created: 1,
+    });
     expect(await statusesOf(batchExportId)).toEqual(['Completed']);
     const { rows } = await pool.query('select * from exportd.backfill_runs where backfill_id = $1', [
       backfillId,

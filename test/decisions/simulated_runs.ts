@@ -22,7 +22,7 @@ export const fileOf = (key: string, rows = 3): CompletedFile => ({
 });
 
 /** Takes the steps of runs in the journal alone, as the activities would, without a source or a bucket. */
-export function createJournalledRuns(
+export function createSimulatedRuns(
   journal: Journal,
   steps: RunRecorder,
   { command }: Pick<ReturnType<typeof createCommander>, 'command'>,

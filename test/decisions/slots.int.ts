@@ -4,9 +4,10 @@ import type { Policies } from '../../src/decisions/policies.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { readCommand } from '../../src/journal/commands.ts';
 import type { Pool } from '../../src/journal/database.ts';
-import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { createBehind } from './lagging_export.ts';
+import { createLaggingExport } from './lagging_export.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
 
 let database: TestDatabase;
@@ -16,7 +17,7 @@ let journal: Journal;
 beforeAll(async () => {
   database = await createTestDatabase();
   pool = database.pool;
-  journal = createJournal(pool);
+  journal = openJournal(pool);
 });
 afterAll(() => database.drop());
 
@@ -42,9 +43,9 @@ const end = (policies: Policies, { id }: Row, status: RunOutcome): Promise<boole
 
 describe('automatic retries', () => {
   it('of scheduled runs take slots of the schedule, oldest interval first, and intervals follow when they ended', async () => {
-    const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0', EXPORTD_MAX_CONCURRENT_RUNS: '2' });
+    const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_MAX_CONCURRENT_RUNS: '2' });
     const { batchExportId, command, step } = createCommander(journal, policies);
-    await createBehind(journal, batchExportId, 6);
+    await createLaggingExport(journal, batchExportId, 6);
     await command('unpause');
     const [first, second] = await activeOf(batchExportId);
     if (!first || !second) throw new Error('The schedule opened no runs.');
@@ -54,7 +55,7 @@ describe('automatic retries', () => {
     await step();
     expect(starts(await activeOf(batchExportId))).toEqual(starts([first, second]));
     for (const run of await activeOf(batchExportId)) await end(policies, run, 'FailedRetryable');
-    const limited = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0', EXPORTD_MAX_CONCURRENT_RUNS: '1' });
+    const limited = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_MAX_CONCURRENT_RUNS: '1' });
     const { step: limitedStep } = createCommander(journal, limited, batchExportId);
     await limitedStep();
     expect(starts(await activeOf(batchExportId))).toEqual(starts([first]));
@@ -68,7 +69,7 @@ describe('automatic retries', () => {
   });
 
   it('of the runs of a backfill take slots of it, before its next intervals', async () => {
-    const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0', EXPORTD_BACKFILL_CONCURRENCY: '2' });
+    const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_BACKFILL_CONCURRENCY: '2' });
     const { batchExportId, command, step, create } = createCommander(journal, policies);
     await create();
     const { command: backfill } = await command('backfill', {
@@ -92,7 +93,7 @@ describe('automatic retries', () => {
   });
 
   it('keep no slot of a backfill while they wait for a paused export', async () => {
-    const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0', EXPORTD_BACKFILL_CONCURRENCY: '1' });
+    const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_BACKFILL_CONCURRENCY: '1' });
     const { batchExportId, command, create } = createCommander(journal, policies);
     await create();
     const { command: backfill } = await command('backfill', {
@@ -112,7 +113,7 @@ describe('a project', () => {
   it('has no backfill more than it may, however many exports ask at the same instant', async () => {
     const policies = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '3' });
     const other = await createTestDatabase();
-    const commanders = Array.from({ length: 8 }, () => createCommander(createJournal(other.pool), policies));
+    const commanders = Array.from({ length: 8 }, () => createCommander(openJournal(other.pool), policies));
     for (const { create } of commanders) await create();
     const range = { start_at: minutesAgo(5), end_at: minutesAgo(2) };
     const asked = await Promise.all(commanders.map(({ store }) => store('backfill', range)));

@@ -6,20 +6,20 @@ import { startStack, type ShownRun, type Stack } from './stack.ts';
 
 const start = hourAgo(1);
 const end = new Date(start.getTime() + 3_600_000);
-/** Milliseconds from the interval's end to so many seconds after the test began. */
-const recheckMs = (seconds: number): string => String(Date.now() - end.getTime() + seconds * 1_000);
+/** The time from the end of the interval to so many seconds after the start of the test. */
+const recheckAfter = (seconds: number): string => `${Date.now() - end.getTime() + seconds * 1_000}ms`;
 const prefix = 'late-rows';
 const longestMs = 240_000;
 let stack: Stack;
 
 beforeAll(async () => {
   stack = await startStack('late-rows', {
-    EXPORTD_RECHECK_FIRST_MS: recheckMs(20),
+    EXPORTD_RECHECK_FIRST: recheckAfter(20),
     // Where the machine is slow, the first count is due before the rows have come, or even the run has completed.
-    EXPORTD_RECHECK_SECOND_MS: recheckMs(150),
-    EXPORTD_GRACE_MS: '0',
-    EXPORTD_SWEEP_AFTER_MS: '0',
-    EXPORTD_UPKEEP_INTERVAL_MS: '500',
+    EXPORTD_RECHECK_SECOND: recheckAfter(150),
+    EXPORTD_OLD_GENERATION_RETENTION: '0s',
+    EXPORTD_ORPHAN_RETENTION: '0s',
+    EXPORTD_MAINTENANCE_INTERVAL: '500ms',
   });
   await insertEvents(stack.pool, stack.projectId, start, 100);
 });
@@ -48,7 +48,7 @@ describe('rows that come late', () => {
     expect(expected).toHaveLength(103);
     expect(await exportedUuids(stack.bucket, second.manifest_key)).toEqual(expected);
     const { body } = await stack.call('GET', `/batch_exports/${id}/logs/?search=late`);
-    expect(JSON.stringify(body.results)).toContain('3 late rows: the source now has 103 records');
+    expect(JSON.stringify(body.results)).toContain('3 late rows: source has 103 rows');
 
     const [older] = before.files;
     await until(

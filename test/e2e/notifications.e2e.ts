@@ -6,15 +6,14 @@ import { oweMinutes } from './owed.ts';
 import { startStack, type Stack } from './stack.ts';
 
 const secret = createWebhookSecret();
-const minute = 60_000;
 let stack: Stack;
 let receiver: Receiver;
 beforeAll(async () => {
   receiver = await startReceiver(secret);
   stack = await startStack('notifications', {
     EXPORTD_MAX_CONCURRENT_RUNS: '1',
-    EXPORTD_WEBHOOK_RETRY_INITIAL_MS: '300',
-    EXPORTD_LOG_RETENTION_MS: String(10 * minute),
+    EXPORTD_WEBHOOK_RETRY_INITIAL: '300ms',
+    EXPORTD_LOG_RETENTION: '10m',
   });
 });
 afterAll(async () => {
@@ -75,10 +74,10 @@ describe('an export whose bucket does not exist', () => {
 
     await until(async () => (await linesOf(id, 'Webhook')).length === 6, 'six lines about the webhook');
     const lines = await linesOf(id, 'Webhook');
-    expect(lines.filter((line) => line.includes('could not be told that the run of'))).toHaveLength(1);
-    expect(lines.filter((line) => / was told that the run of .* Failed\.$/.test(line))).toHaveLength(3);
-    expect(lines.filter((line) => line.includes('has paused itself'))).toHaveLength(1);
-    expect(lines.filter((line) => line.includes('works again'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('could not be notified: the run of'))).toHaveLength(1);
+    expect(lines.filter((line) => / was notified: the run of .* failed\.$/.test(line))).toHaveLength(3);
+    expect(lines.filter((line) => line.includes('Paused the batch export'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('recovered with'))).toHaveLength(1);
     expect(await linesOf(id, 'has%20paused%20itself%3A')).toEqual([
       expect.stringMatching(/last 3 scheduled runs Failed\. Latest error: NoSuchBucket: .*unpause/),
     ]);
@@ -102,7 +101,7 @@ describe('an export whose bucket does not exist', () => {
     const tested = await stack.call('POST', `/webhooks/${String(made.body.id)}/test/`);
     expect([tested.status, tested.body]).toEqual([
       200,
-      { delivered: true, status: 202, detail: 'The receiver answered 202.' },
+      { delivered: true, status: 202, detail: 'The receiver responded with 202.' },
     ]);
     expect(receiver.messages.at(-1)).toMatchObject({ path: '/tested', type: 'test', signed: true });
   });

@@ -184,7 +184,7 @@ describe('a batch export', () => {
         type: 'validation_error',
         code: 'invalid_input',
         attr: 'destination__config__prefix',
-        detail: `The batch export ${String(first.body.id)} writes the same keys to this bucket; give this one a prefix of its own.`,
+        detail: `The batch export ${String(first.body.id)} writes the same keys to this bucket. Use a different prefix.`,
       },
     ]);
     const { key } = await api.newKey(api.otherProjectId);
@@ -192,7 +192,7 @@ describe('a batch export', () => {
     const elsewhere = await api.call('POST', path, body, { authorization: `Bearer ${key}` });
     expect([elsewhere.status, elsewhere.body.detail]).toEqual([
       400,
-      'A batch export of another project writes the same keys to this bucket; give this one a prefix of its own.',
+      'A batch export of another project writes the same keys to this bucket. Use a different prefix.',
     ]);
   });
 

@@ -3,28 +3,29 @@ import { continueRun } from '../../src/decisions/continue_run.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
 import { attemptOf, runDecider } from '../../src/domain/run.ts';
-import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { createCommander, quickPolicies } from '../decisions/commander.ts';
-import { createJournalledRuns, fileOf } from '../decisions/simulated_runs.ts';
+import { createSimulatedRuns, fileOf } from '../decisions/simulated_runs.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 
-const policies = quickPolicies({ EXPORTD_RETRY_INITIAL_MS: '0', EXPORTD_RETRY_LIMIT: '1' });
+const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_RUN_RETRY_LIMIT: '1' });
 let database: TestDatabase;
 let journal: Journal;
 let steps: RunRecorder;
 let commander: ReturnType<typeof createCommander>;
-let runs: ReturnType<typeof createJournalledRuns>;
+let runs: ReturnType<typeof createSimulatedRuns>;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  journal = createJournal(database.pool);
+  journal = openJournal(database.pool);
   steps = createRunRecorder(journal);
 });
 afterAll(() => database.drop());
 beforeEach(async () => {
   commander = createCommander(journal, policies);
-  runs = createJournalledRuns(journal, steps, commander);
+  runs = createSimulatedRuns(journal, steps, commander);
   await commander.create();
 });
 

@@ -8,7 +8,8 @@ import type { Pool } from '../../src/journal/database.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { readStream } from '../journal/read_stream.ts';
 import { projectionContents } from './projection_contents.ts';
-import { anyLife, beginLife } from './random_lifecycle.ts';
+import { anyLifecycle, startLifecycle } from './random_lifecycle.ts';
+import { randomCases } from '../setup/effort.ts';
 
 /** The fold of a stream by its decider alone, as JSON keeps it. */
 async function foldOf<State, Event extends DomainEvent>(
@@ -30,11 +31,11 @@ function foldByType(pool: Pool, type: string, id: string): Promise<unknown> {
 describe('the projections, whatever commands and runs have done', () => {
   it('are the fold of the journal, and so are the states that decisions are made on', async () => {
     await fc.assert(
-      fc.asyncProperty(anyLife, async (happenings) => {
-        const life = await beginLife();
-        const { pool } = life.database;
+      fc.asyncProperty(anyLifecycle, async (happenings) => {
+        const lifecycle = await startLifecycle();
+        const { pool } = lifecycle.database;
         try {
-          for (const { run } of happenings) await run(life);
+          for (const { run } of happenings) await run(lifecycle);
           const before = await projectionContents(pool);
           await rebuild(pool);
           expect(await projectionContents(pool)).toBe(before);
@@ -47,10 +48,10 @@ describe('the projections, whatever commands and runs have done', () => {
           expect(rows).toHaveLength(streams.length);
           for (const { type, id, state } of rows) expect(state).toEqual(await foldByType(pool, type, id));
         } finally {
-          await life.database.drop();
+          await lifecycle.database.drop();
         }
       }),
-      { numRuns: 5 },
+      { numRuns: randomCases(5) },
     );
   });
 });

@@ -6,32 +6,32 @@ import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { readObsoleteObjects, recordDeletions } from '../../src/decisions/obsolete_objects.ts';
 import { readDueRechecks, recordRecheck } from '../../src/decisions/due_rechecks.ts';
 import { attemptOf, type ExistingRun } from '../../src/domain/run.ts';
-import { createJournal } from '../../src/journal/journal.ts';
-import { createBehind } from '../decisions/lagging_export.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
+import { createLaggingExport } from '../decisions/lagging_export.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
 import { fileOf } from '../decisions/simulated_runs.ts';
 import { createTestDatabase } from '../setup/database.ts';
 
 const policies = quickPolicies({
-  EXPORTD_RETRY_INITIAL_MS: '0',
-  EXPORTD_RETRY_LIMIT: '1',
-  EXPORTD_GRACE_MS: '0',
-  EXPORTD_SWEEP_AFTER_MS: '0',
-  EXPORTD_RECHECK_FIRST_MS: '1',
-  EXPORTD_RECHECK_SECOND_MS: '2',
+  EXPORTD_RUN_RETRY_INITIAL: '0s',
+  EXPORTD_RUN_RETRY_LIMIT: '1',
+  EXPORTD_OLD_GENERATION_RETENTION: '0s',
+  EXPORTD_ORPHAN_RETENTION: '0s',
+  EXPORTD_RECHECK_FIRST: '1ms',
+  EXPORTD_RECHECK_SECOND: '2ms',
 });
 
 const key = (id: string) => ({ inserted_at: '2026-11-01T10:00:00.000000Z', id });
 
 /** An export that is some minutes behind, in a database of its own, and all that commands and runs can do to it. */
-export async function beginLife() {
+export async function startLifecycle() {
   const database = await createTestDatabase();
   const { pool } = database;
-  const journal = createJournal(pool);
+  const journal = openJournal(pool);
   const steps = createRunRecorder(journal);
   const commander = createCommander(journal, policies);
   const { batchExportId, command } = commander;
-  await createBehind(journal, batchExportId, 4);
+  await createLaggingExport(journal, batchExportId, 4);
   await command('unpause');
 
   const idsOf = async (sql: string): Promise<string[]> =>
@@ -43,7 +43,7 @@ export async function beginLife() {
   const oneOf = (ids: readonly string[], choice: number): string | undefined => ids[choice % ids.length];
 
   /** Whoever has lost a run, or comes too late, is told so; nothing is recorded then. */
-  const unlessLost = async (work: () => Promise<unknown>): Promise<void> => {
+  const ignoringLostRuns = async (work: () => Promise<unknown>): Promise<void> => {
     try {
       await work();
     } catch (error) {
@@ -53,7 +53,7 @@ export async function beginLife() {
   };
   const withRun = async (choice: number, work: (id: string, run: ExistingRun) => Promise<unknown>) => {
     const id = oneOf(await activeRuns(), choice);
-    if (id !== undefined) await unlessLost(async () => work(id, await steps.readActive(id)));
+    if (id !== undefined) await ignoringLostRuns(async () => work(id, await steps.readActive(id)));
   };
   const uploadOf = (run: ExistingRun, range: number) => run.ranges[range]?.upload ?? undefined;
 
@@ -171,26 +171,26 @@ export async function beginLife() {
   };
 }
 
-export type Life = Awaited<ReturnType<typeof beginLife>>;
+export type Lifecycle = Awaited<ReturnType<typeof startLifecycle>>;
 
 /** Something that happens in the life of an export. */
-interface Happening {
-  readonly words: string;
-  readonly run: (life: Life) => Promise<void>;
+interface LifecycleAction {
+  readonly label: string;
+  readonly run: (lifecycle: Lifecycle) => Promise<void>;
 }
 
 /** Few runs at a time, so that some get far. */
 const choice = fc.nat({ max: 3 });
 const rows = fc.nat({ max: 5 });
 
-const told = <Value>(
+const labelled = <Value>(
   name: string,
   values: fc.Arbitrary<Value>,
-  run: (life: Life, value: Value) => Promise<void>,
-): fc.Arbitrary<Happening> =>
+  run: (lifecycle: Lifecycle, value: Value) => Promise<void>,
+): fc.Arbitrary<LifecycleAction> =>
   values.map((value) => {
-    const words = `${name} ${JSON.stringify(value)}`;
-    return { words, run: (life) => run(life, value), [fc.toStringMethod]: () => words };
+    const label = `${name} ${JSON.stringify(value)}`;
+    return { label, run: (lifecycle) => run(lifecycle, value), [fc.toStringMethod]: () => label };
   });
 
 const changes = fc.record(
@@ -205,54 +205,63 @@ const changes = fc.record(
 );
 
 const command = fc.oneof(
-  told('pause', fc.constant({}), (life, body) => life.command('pause', body)),
-  told('unpause', fc.record({ backfill: fc.boolean() }), (life, body) => life.command('unpause', body)),
-  told('update', fc.record({ changes, paused: fc.boolean() }, { requiredKeys: ['changes'] }), (life, body) =>
-    life.command('update', body),
+  labelled('pause', fc.constant({}), (lifecycle, body) => lifecycle.command('pause', body)),
+  labelled('unpause', fc.record({ backfill: fc.boolean() }), (lifecycle, body) =>
+    lifecycle.command('unpause', body),
   ),
-  told(
+  labelled(
+    'update',
+    fc.record({ changes, paused: fc.boolean() }, { requiredKeys: ['changes'] }),
+    (lifecycle, body) => lifecycle.command('update', body),
+  ),
+  labelled(
     'backfill',
     fc.tuple(fc.integer({ min: 2, max: 9 }), fc.integer({ min: 0, max: 4 })),
-    (life, [from, to]) =>
-      life.command('backfill', { start_at: minutesAgo(from + to), end_at: minutesAgo(to) }),
+    (lifecycle, [from, to]) =>
+      lifecycle.command('backfill', { start_at: minutesAgo(from + to), end_at: minutesAgo(to) }),
   ),
-  told('command on a run', fc.tuple(fc.constantFrom('cancelRun', 'retry'), choice), (life, [name, of]) =>
-    life.onRun(name, of),
+  labelled(
+    'command on a run',
+    fc.tuple(fc.constantFrom('cancelRun', 'retry'), choice),
+    (lifecycle, [name, of]) => lifecycle.onRun(name, of),
   ),
-  told(
+  labelled(
     'command on a backfill',
     fc.tuple(fc.constantFrom('cancelBackfill', 'pauseBackfill', 'unpauseBackfill'), choice),
-    (life, [name, of]) => life.onBackfill(name, of),
+    (lifecycle, [name, of]) => lifecycle.onBackfill(name, of),
   ),
-  told('schedule', fc.constant(null), (life) => life.schedule()),
-  told('backfills go on', fc.constant(null), (life) => life.stepBackfills()),
+  labelled('schedule', fc.constant(null), (lifecycle) => lifecycle.schedule()),
+  labelled('backfills go on', fc.constant(null), (lifecycle) => lifecycle.stepBackfills()),
 );
 
 const runStep = fc.oneof(
-  told('count', fc.tuple(choice, rows, fc.nat({ max: 2 })), (life, of) => life.count(...of)),
-  told('begin', choice, (life, of) => life.begin(of)),
-  told('upload', choice, (life, of) => life.upload(of)),
-  told('part', fc.tuple(choice, rows), (life, of) => life.part(...of)),
-  told('resume', choice, (life, of) => life.resume(of)),
-  told('file', fc.tuple(choice, rows), (life, of) => life.file(...of)),
-  told('rejected rows', choice, (life, of) => life.rejected(of)),
-  told('late rows', choice, (life, of) => life.lateRows(of)),
-  told('finish', fc.tuple(choice, rows), (life, of) => life.finish(...of)),
-  told(
+  labelled('count', fc.tuple(choice, rows, fc.nat({ max: 2 })), (lifecycle, of) => lifecycle.count(...of)),
+  labelled('begin', choice, (lifecycle, of) => lifecycle.begin(of)),
+  labelled('upload', choice, (lifecycle, of) => lifecycle.upload(of)),
+  labelled('part', fc.tuple(choice, rows), (lifecycle, of) => lifecycle.part(...of)),
+  labelled('resume', choice, (lifecycle, of) => lifecycle.resume(of)),
+  labelled('file', fc.tuple(choice, rows), (lifecycle, of) => lifecycle.file(...of)),
+  labelled('rejected rows', choice, (lifecycle, of) => lifecycle.rejected(of)),
+  labelled('late rows', choice, (lifecycle, of) => lifecycle.lateRows(of)),
+  labelled('finish', fc.tuple(choice, rows), (lifecycle, of) => lifecycle.finish(...of)),
+  labelled(
     'end',
     fc.tuple(choice, fc.constantFrom('Failed', 'FailedRetryable', 'TimedOut', 'Terminated', 'Cancelled')),
-    (life, of) => life.end(...of),
+    (lifecycle, of) => lifecycle.end(...of),
   ),
-  told('hand over', choice, (life, of) => life.handOver(of)),
-  told('clean up', fc.boolean(), (life, deleted) => life.cleanUp(deleted)),
-  told('recheck', rows, (life, of) => life.recheck(of)),
+  labelled('hand over', choice, (lifecycle, of) => lifecycle.handOver(of)),
+  labelled('clean up', fc.boolean(), (lifecycle, deleted) => lifecycle.cleanUp(deleted)),
+  labelled('recheck', rows, (lifecycle, of) => lifecycle.recheck(of)),
 );
 
-const happening = fc.oneof(
+const action = fc.oneof(
   { weight: 20, arbitrary: command },
   { weight: 40, arbitrary: runStep },
-  { weight: 1, arbitrary: told('delete', fc.constant({}), (life, body) => life.command('delete', body)) },
+  {
+    weight: 1,
+    arbitrary: labelled('delete', fc.constant({}), (lifecycle, body) => lifecycle.command('delete', body)),
+  },
 );
 
 /** A life, event by event. */
-export const anyLife = fc.array(happening, { minLength: 40, maxLength: 60 });
+export const anyLifecycle = fc.array(action, { minLength: 40, maxLength: 60 });

@@ -3,7 +3,7 @@ import { continueRun } from '../../src/decisions/continue_run.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { attemptOf } from '../../src/domain/run.ts';
-import { createJournal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { ensureProjections, rebuild } from '../../src/projections/rebuild.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
 import { until } from '../setup/until.ts';
@@ -16,7 +16,7 @@ let pool: Pool;
 beforeAll(async () => {
   database = await createTestDatabase();
   pool = database.pool;
-  const journal = createJournal(pool);
+  const journal = openJournal(pool);
   const { batchExportId, command, create } = createCommander(journal, quickPolicies());
   await create();
   await command('pause');

@@ -1,27 +1,28 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
 import { runDecider, type RunEvent } from '../../src/domain/run.ts';
-import { createJournal, type Journal } from '../../src/journal/journal.ts';
+import type { Journal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { createCommander, quickPolicies } from '../decisions/commander.ts';
-import { createJournalledRuns, fileOf } from '../decisions/simulated_runs.ts';
+import { createSimulatedRuns, fileOf } from '../decisions/simulated_runs.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 
 let database: TestDatabase;
 let journal: Journal;
 let steps: RunRecorder;
 let commander: ReturnType<typeof createCommander>;
-let runs: ReturnType<typeof createJournalledRuns>;
+let runs: ReturnType<typeof createSimulatedRuns>;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  journal = createJournal(database.pool);
+  journal = openJournal(database.pool);
   steps = createRunRecorder(journal);
 });
 afterAll(() => database.drop());
 beforeEach(async () => {
   commander = createCommander(journal, quickPolicies());
-  runs = createJournalledRuns(journal, steps, commander);
+  runs = createSimulatedRuns(journal, steps, commander);
   await commander.create();
 });
 

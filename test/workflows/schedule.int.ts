@@ -118,11 +118,9 @@ describe('the schedule workflow', () => {
     );
     expect(rows).toEqual([
       {
-        message: expect.stringMatching(
-          /^A signal sent by hand was refused: .* no command "[0-9a-f-]{36}"\.$/,
-        ),
+        message: expect.stringMatching(/^Manual signal was rejected: .* no command "[0-9a-f-]{36}"\.$/),
       },
-      { message: 'A signal sent by hand was refused: The batch export has no command "no id".' },
+      { message: 'Manual signal was rejected: The batch export has no command "no id".' },
     ]);
   });
 

@@ -14,10 +14,10 @@ import { findActiveRun } from '../create_run.ts';
 import { cancelRuns } from '../run_outcomes.ts';
 import { effect, type CommandContext, type CommandEffect } from './context.ts';
 
-/** Marks the lock of a project's backfills among the advisory locks of two numbers, of which the second is the project. */
+/** First key of the advisory lock on a project's backfills; the second is the project's id. */
 const projectBackfillsLock = 5_140_518;
 
-/** Requests a backfill of a range and opens its first runs. */
+/** Requests a backfill of a range and creates its first runs. */
 export async function applyBackfill(
   context: CommandContext,
   body: { start_at: string; end_at: string },
@@ -33,7 +33,7 @@ export async function applyBackfill(
   return startBackfill(context, request, requireBackfillRange(requireLive(batchExport.state()), bounded));
 }
 
-/** Requests one more run of a run's interval: a backfill of that interval alone. What has a reason is exportd's own. */
+/** Retries a run: creates a backfill of its interval. `reason` is set only if exportd itself requests the retry. */
 export async function applyRetry(
   context: CommandContext,
   body: { run_id: string; reason?: RetryReason },
@@ -58,7 +58,7 @@ export async function applyRetry(
     }),
   );
   const range = { start_at: interval.start, end_at: interval.end };
-  // A limit on what people ask for at once; late rows are owed, however many intervals have some.
+  // The limit applies to user requests only. Late rows must be exported, however many intervals have them.
   if (body.reason === undefined) await requireBackfillCapacity(context);
   return createBackfill(
     context,
@@ -68,13 +68,13 @@ export async function applyRetry(
   );
 }
 
-/** What bounds a range that is asked for in a command. */
+/** The limits on a range that a command requests. */
 export const backfillLimits = ({ transaction, policies }: CommandContext) => ({
   now: transaction.now,
   maxIntervals: policies.maxBackfillIntervals,
 });
 
-/** Opens a requested backfill over the whole intervals of its range. */
+/** Creates a requested backfill over the whole intervals of its range, if the project has capacity. */
 export async function startBackfill(
   context: CommandContext,
   request: { readonly backfill_id: string; readonly start_at: string; readonly end_at: string },
@@ -122,8 +122,8 @@ async function createBackfill(
 }
 
 /**
- * Refuses one backfill too many. Exports of a project are decided side by side, so the count holds under a lock of the
- * project, which stands between those of an export and of its backfills in the order of locks.
+ * Rejects a backfill above the project's limit. Exports of a project are decided concurrently, so it counts under a lock
+ * of the project. In the lock order this lock is between those of an export and of its backfills.
  */
 async function requireBackfillCapacity(context: CommandContext): Promise<void> {
   const { team_id: teamId } = requireLive(context.batchExport.state());
@@ -141,7 +141,7 @@ async function requireBackfillCapacity(context: CommandContext): Promise<void> {
     );
 }
 
-/** Pauses, unpauses or cancels a backfill; cancelling ends its active runs. */
+/** Pauses, unpauses or cancels a backfill. Cancelling also cancels its active runs and automatic retries. */
 export async function applyBackfillControl(
   context: CommandContext,
   body: { backfill_id: string },
@@ -159,7 +159,7 @@ export async function applyBackfillControl(
   await backfill.append(cause, events);
   const cancelled =
     command === 'cancel' && events.length > 0
-      ? await cancelRuns(transaction, { backfill_id: body.backfill_id }, cause, 'Its backfill was cancelled.')
+      ? await cancelRuns(transaction, { backfill_id: body.backfill_id }, cause, 'The backfill was cancelled.')
       : [];
   if (command === 'cancel' && events.length > 0) await cancelRetries(transaction, body.backfill_id, cause);
   return effect(events.length > 0, { wake_backfills: [body.backfill_id], cancel_runs: cancelled });

@@ -3,7 +3,7 @@ import type { CommandOutcome } from '../../journal/commands.ts';
 import type { JournalTransaction, LockedStream } from '../../journal/journal.ts';
 import type { Policies } from '../policies.ts';
 
-/** What a command is decided with. */
+/** What deciding a command requires. */
 export interface CommandContext {
   readonly transaction: JournalTransaction;
   readonly batchExport: LockedStream<BatchExportState, BatchExportEvent>;
@@ -13,18 +13,18 @@ export interface CommandContext {
   readonly cause: string;
 }
 
-/** What the workflow has to do outside the database because of a command. */
+/** What the workflow has to do outside the database after a command. */
 export interface CommandEffect {
   /** False when the command changed nothing. */
   readonly applied: boolean;
   readonly outcome: CommandOutcome;
-  /** Backfills whose workflow has to start, or to look again. */
+  /** Backfills whose workflow has to be started or woken. */
   readonly wake_backfills: readonly string[];
   /** Runs whose workflow has to be cancelled. */
   readonly cancel_runs: readonly string[];
 }
 
-/** An effect inside the database only. */
+/** Creates an effect; without `more`, one that is limited to the database. */
 export const effect = (applied: boolean, more: Partial<CommandEffect> = {}): CommandEffect => ({
   applied,
   outcome: {},

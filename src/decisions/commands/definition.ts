@@ -12,7 +12,7 @@ import { checkDestination, affectsDestination } from '../destination_rules.ts';
 import { backfillLimits, startBackfill } from './backfill.ts';
 import { effect, type CommandContext, type CommandEffect } from './context.ts';
 
-/** Creates the export, unless its destination is not acceptable. */
+/** Creates the export and checks its destination. */
 export async function applyCreate(
   context: CommandContext,
   body: { team_id: number; definition: BatchExportDefinition; paused: boolean },
@@ -24,7 +24,7 @@ export async function applyCreate(
   return effect(true);
 }
 
-/** Changes the definition; `paused` in the same body does what the pause and unpause endpoints do. */
+/** Changes the definition. `paused` in the body pauses or unpauses like the dedicated commands. */
 export async function applyUpdate(
   context: CommandContext,
   body: {
@@ -34,7 +34,7 @@ export async function applyUpdate(
   },
 ): Promise<CommandEffect> {
   const { batchExport, transaction, cause } = context;
-  // Before the change: the interval that contains now is the one of the old definition, which the bridging one is cut from.
+  // Before the change, because the interval that contains now is one of the old definition.
   const pauseEffect = await applyPausedField({ ...context, cause: `${cause}/paused` }, body.paused);
   const before = batchExport.state();
   const updated = decideUpdate(before, { changes: body.changes, now: transaction.now });
@@ -72,7 +72,7 @@ export async function applyPause(
   return effect(events.length > 0);
 }
 
-/** Unpauses the export, with `backfill: true` making up for the intervals that ended meanwhile. */
+/** Unpauses the export. `backfill: true` also backfills the intervals that were missed during the pause. */
 export async function applyUnpause(
   context: CommandContext,
   body: { backfill?: boolean | undefined },

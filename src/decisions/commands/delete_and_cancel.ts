@@ -6,7 +6,7 @@ import { dropNotifications } from '../notifications.ts';
 import { cancelRuns } from '../run_outcomes.ts';
 import { effect, type CommandContext, type CommandEffect } from './context.ts';
 
-/** Deletes the export, with its backfills and active runs; what lies in the bucket stays. */
+/** Deletes the export and cancels its backfills and active runs. Published objects stay in the bucket. */
 export async function applyDelete(context: CommandContext): Promise<CommandEffect> {
   const { transaction, batchExport, cause } = context;
   const events = decideDelete(batchExport.state());
@@ -22,7 +22,7 @@ export async function applyDelete(context: CommandContext): Promise<CommandEffec
     await backfill.append(cause, decideBackfillControl(backfill.state(), 'cancel', reason));
   }
   const cancelled = await cancelRuns(transaction, { batch_export_id: batchExport.id }, cause, reason);
-  // After the runs' locks: a run that completes holds its own while it looks whether there is news.
+  // After locking the runs: a completing run resolves incidents while it holds its own lock.
   await dropNotifications(transaction.connection, batchExport.id);
   return effect(true, { wake_backfills: rows.map(({ id }) => id), cancel_runs: cancelled });
 }
@@ -38,7 +38,7 @@ export async function applyCancelRun(
   const state = run.state();
   if (state.status === 'Absent' || state.spec.batch_export_id !== batchExport.id)
     throw new CommandRejected('not_found', 'Not found.');
-  await run.append(cause, decideCancel(state, 'Cancelled by a person.'));
+  await run.append(cause, decideCancel(state, 'Cancelled by a user.'));
   const { rows } = await transaction.connection.query<{ backfill_id: string }>(
     'select backfill_id from exportd.backfill_runs where run_id = $1 and status is null order by backfill_id',
     [body.run_id],

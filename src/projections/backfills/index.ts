@@ -3,13 +3,13 @@ import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
 
-/** The condition on a row of backfill_runs that its run is not counted in the backfill's row. */
+/** SQL condition: the run of a row of backfill_runs is not yet counted in the backfill's row. */
 export const isNotCounted = `(status is null or status in ('FailedRetryable', 'TimedOut'))`;
 
 /**
- * One row per backfill, and one for each run that it opened or waits for. What became of a run that has ended for good is
- * counted in the backfill's row when the backfill notes it, so that whoever shows the progress joins the others alone:
- * the runs under way, and those that automatic retries follow.
+ * One row per backfill, and one per run that it created or waits for. A run with a final status is counted in the
+ * backfill's row when its end is recorded. To report progress, readers therefore join only the other runs: the active
+ * ones and those with a pending automatic retry.
  */
 export const backfillsProjection: Projection = {
   name: 'backfills',
@@ -25,7 +25,7 @@ export const backfillsProjection: Projection = {
       end_at timestamptz not null,
       status text not null,
       total_runs integer not null,
-      -- Of the runs whose end is noted and final.
+      -- Counts of the runs whose final end is recorded.
       completed_runs integer not null default 0,
       failed_runs integer not null default 0,
       cancelled_runs integer not null default 0,
@@ -45,7 +45,7 @@ export const backfillsProjection: Projection = {
       status text,
       primary key (backfill_id, run_id)
     );
-    -- Those that are not counted in the backfill's row.
+    -- The runs that are not counted in the backfill's row.
     create index backfill_runs_open on exportd.backfill_runs (backfill_id) where ${isNotCounted};
     create index backfill_runs_waiting on exportd.backfill_runs (run_id) where status is null`,
   apply: async (connection, event) => {
@@ -91,7 +91,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       return;
     case 'BackfillRunEnded':
       await connection.query(
-        `with noted as (
+        `with ended as (
            update exportd.backfill_runs set status = $3 where backfill_id = $1 and run_id = $2 returning run_id)
          update exportd.backfills backfill set
            completed_runs = completed_runs + (run.status = 'Completed')::int,
@@ -99,7 +99,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
            cancelled_runs = cancelled_runs + (run.status = 'Cancelled')::int,
            records_completed = backfill.records_completed + run.records_completed,
            records_total_count = backfill.records_total_count + coalesce(run.records_total_count, 0)
-         from noted join exportd.batch_export_runs run on run.id = noted.run_id
+         from ended join exportd.batch_export_runs run on run.id = ended.run_id
          where backfill.id = $1 and $3 in ('Completed', 'Failed', 'Terminated', 'Cancelled')`,
         [id, event.data.run_id, event.data.status],
       );

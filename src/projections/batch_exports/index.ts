@@ -17,7 +17,7 @@ const definitionColumns = [
   'dialect_query',
 ] as const satisfies readonly (keyof BatchExportDefinition)[];
 
-/** One row per batch export as the HTTP interface shows it; a deleted one keeps its row, marked. */
+/** One row per batch export for the HTTP API. A deleted export keeps its row. */
 export const batchExportsProjection: Projection = {
   name: 'batch_exports',
   version: 1,
@@ -61,10 +61,10 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       const { team_id, definition, scheduled_until, paused } = event.data;
       const values = [id, team_id, ...definitionColumns.map((column) => definition[column])];
       const rest = [paused, scheduled_until, at, at, paused ? at : null];
-      const places = [...values, ...rest].map((_, index) => `$${index + 1}`).join(', ');
+      const parameters = [...values, ...rest].map((_, index) => `$${index + 1}`).join(', ');
       await connection.query(
         `insert into exportd.batch_exports (id, team_id, ${definitionColumns.join(', ')},
-           paused, scheduled_until, created_at, last_updated_at, last_paused_at) values (${places})`,
+           paused, scheduled_until, created_at, last_updated_at, last_paused_at) values (${parameters})`,
         [...values, ...rest],
       );
       return;

@@ -7,8 +7,8 @@ import { clearLocationFailure, recordDeletionFailure } from './location_failures
 import { publishObjects, insertObject, inheritObjects } from './interval_objects.ts';
 
 /**
- * One row per object of a destination that the journal knows of and that was not removed: uploads under way, finished
- * files, manifests. What is obsolete stays so for ever: no manifest names it, or will, and no run goes on with it.
+ * One row per object of a destination that is known to the journal and not deleted: open uploads, files and manifests.
+ * An obsolete object never becomes current again: no manifest will refer to it and no run will resume it.
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
@@ -16,29 +16,29 @@ export const destinationObjectsProjection: Projection = {
   owns: ['exportd.destination_objects', 'exportd.location_failures'],
   tables: `
     create table exportd.destination_objects (
-      -- Place in the journal of the event that named the object first.
+      -- Journal position of the event that created the object.
       position bigint primary key,
       batch_export_id uuid not null,
-      -- The run that it belongs to: a run that goes on with another's work takes its objects over.
+      -- The run that owns it. A run that resumes from another inherits that run's objects.
       run_id uuid not null,
       config_version integer not null,
       data_interval_start timestamptz not null,
       data_interval_end timestamptz not null,
       generation integer not null,
       kind text not null check (kind in ('upload', 'file', 'manifest')),
-      -- The range of the run that an upload is of.
+      -- The range of an upload.
       range integer,
       key text not null,
       upload_id text,
-      -- Tells the object that was made of the upload from any other.
+      -- Distinguishes the object completed from the upload from any other.
       upload_token text,
-      -- Whether a manifest may name it: its run has claimed publishing.
+      -- Whether a manifest may refer to it, because its run claimed publishing.
       publish_claimed boolean not null default false,
       obsolete_at timestamptz,
-      -- When removing it failed first, for a reason of its own.
+      -- When deleting it first failed, for a reason specific to it.
       failing_since timestamptz
     );
-    -- Places of which nothing could be removed since: neither the first object that was tried nor any other.
+    -- Locations where every deletion has failed since.
     create table exportd.location_failures (
       batch_export_id uuid not null,
       config_version integer not null,
@@ -56,7 +56,7 @@ export const destinationObjectsProjection: Projection = {
   },
 };
 
-/** Objects that are still needed but that no manifest can name. */
+/** SQL condition: the object is needed, but no manifest can refer to it. */
 const unpublished = 'not publish_claimed and obsolete_at is null';
 
 async function foldRun(connection: Connection, stored: StoredEvent): Promise<void> {
@@ -123,7 +123,7 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
       return;
     case 'RunFailedRetryable':
     case 'RunTimedOut':
-      // Otherwise the retry goes on with them, or makes them obsolete when it starts.
+      // Otherwise the retry resumes them, or makes them obsolete when it starts.
       if (event.data.retry_delay_seconds === null) await markObsolete('true');
       return;
     case 'RunObjectDeletionFailed':
@@ -154,7 +154,7 @@ async function foldRun(connection: Connection, stored: StoredEvent): Promise<voi
 async function foldExport(connection: Connection, stored: StoredEvent): Promise<void> {
   const { type } = stored as unknown as BatchExportEvent;
   if (type !== 'BatchExportDeleted') return;
-  // What a manifest names, or may name soon, stays in the bucket.
+  // Objects to which a manifest refers, or may soon refer, stay in the bucket.
   await connection.query(
     `update exportd.destination_objects set obsolete_at = $2 where batch_export_id = $1 and ${unpublished}`,
     [stored.stream_id, stored.recorded_at],

@@ -2,7 +2,7 @@ import type { RunEvent } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 
-/** An object as the event that names it first describes it. */
+/** An object as described by the event that creates it. */
 interface NewObject {
   readonly kind: 'upload' | 'file';
   readonly generation: number;
@@ -12,7 +12,7 @@ interface NewObject {
   readonly upload_token: string | null;
 }
 
-/** Notes an object of a run. */
+/** Inserts an object of a run. */
 export async function insertObject(
   connection: Connection,
   stored: StoredEvent,
@@ -37,8 +37,8 @@ export async function insertObject(
 }
 
 /**
- * A run takes over what it inherits. Nobody goes on with the rest of its interval any more, except with what a manifest
- * names or may name: that is needed until another stands.
+ * Assigns the inherited objects to a new run. All other unpublished objects of the interval become obsolete; published
+ * ones stay until the next manifest.
  */
 export async function inheritObjects(
   connection: Connection,
@@ -68,7 +68,7 @@ export async function inheritObjects(
   );
 }
 
-/** The run's files are published with its manifest; everything else of the interval has had its time. */
+/** Publishes the run's files and manifest. All other objects of the interval become obsolete. */
 export async function publishObjects(
   connection: Connection,
   stored: StoredEvent,
@@ -77,7 +77,7 @@ export async function publishObjects(
   const { stream_id, recorded_at, global_position } = stored;
   const ofInterval = `other.batch_export_id = run.batch_export_id
     and other.data_interval_start = run.data_interval_start and other.data_interval_end = run.data_interval_end`;
-  // The same object, written over: the new row stands for it from here on.
+  // The manifest overwrites the object with the same key, so the new row replaces the old one.
   await connection.query(
     `delete from exportd.destination_objects other using exportd.batch_export_runs run
      where run.id = $1 and ${ofInterval}

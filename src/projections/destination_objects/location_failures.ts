@@ -7,7 +7,7 @@ type EventData<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }
 const isObject = `object.run_id = $1 and object.key = $2 and object.upload_id is not distinct from $3
   and object.obsolete_at is not null`;
 
-/** Notes since when an object, or everything in its place, cannot be removed. */
+/** Records since when deleting an object, or anything at its location, has failed. */
 export async function recordDeletionFailure(
   connection: Connection,
   { stream_id, recorded_at }: StoredEvent,
@@ -25,7 +25,7 @@ export async function recordDeletionFailure(
   );
 }
 
-/** An object was removed: whatever kept its place from answering has passed. */
+/** Clears the failure of a location after an object was deleted there. */
 export async function clearLocationFailure(
   connection: Connection,
   { stream_id }: StoredEvent,

@@ -7,8 +7,8 @@ import type { Projection } from '../projection.ts';
 import { readStreamState } from '../stream_states/index.ts';
 
 /**
- * One row per current manifest of events, until its rows were compared with the source for the last time. When a count is
- * due depends on the settings, so that is for whoever reads this. Persons are mutable: theirs are not compared.
+ * One row per current manifest of events, until its last re-check. When a re-check is due depends on the settings, so
+ * readers of the table decide. Persons are mutable and are not re-checked.
  */
 export const rechecksProjection: Projection = {
   name: 'rechecks',
@@ -20,15 +20,15 @@ export const rechecksProjection: Projection = {
       batch_export_id uuid not null,
       data_interval_start timestamptz not null,
       data_interval_end timestamptz not null,
-      -- Rows of the interval when it was exported: those in its files and those that were rejected.
+      -- Rows of the interval when it was exported, including rejected rows.
       rows bigint not null,
       checks_done smallint not null default 0,
-      -- How long after the interval's end the run completed. A count that was due before that is left out: the run
-      -- itself counted last.
+      -- Milliseconds from the interval's end to the run's completion. Re-checks due before it are skipped, because the
+      -- run counted the rows later.
       completed_after_ms bigint not null,
       unique (batch_export_id, data_interval_start, data_interval_end)
     );
-    -- Rows of old intervals, which are never due, gather at its end.
+    -- Rows of old intervals, which are never due, are at the end of the index.
     create index rechecks_due on exportd.rechecks (completed_after_ms)`,
   apply: async (connection, event, folded) => {
     if (event.stream_type === 'run') await foldRun(connection, event, folded);

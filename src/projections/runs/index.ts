@@ -7,7 +7,7 @@ import { startParts, cursorOf, finishParts, inheritedParts, planPart, resumePart
 
 const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 
-/** One row per run as the HTTP interface shows it. */
+/** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
   version: 9,
@@ -15,7 +15,7 @@ export const runsProjection: Projection = {
   tables: `
     create table exportd.batch_export_runs (
       id uuid primary key,
-      -- Place of the opening event in the journal: newest first without ties.
+      -- Journal position of the run's first event, to sort runs by age without ties.
       position bigint not null unique,
       batch_export_id uuid not null,
       team_id integer not null,
@@ -36,14 +36,14 @@ export const runsProjection: Projection = {
       generation integer not null default 0,
       manifest_key text,
       backfill_id uuid,
-      -- Whether the schedule owes the interval: it opened a run of it, or relies on a backfill's.
+      -- Whether the interval belongs to the schedule: it created a run of it, or adopted a backfill's.
       is_scheduled boolean not null,
-      -- Whether it is a backfill's that the schedule took for its own when the interval was due, or one in its place.
+      -- Whether it is a backfill's run that the schedule adopted when the interval was due, or a retry of one.
       adopted_by_schedule boolean not null,
       retry_number integer not null default 0,
-      -- When the automatic retry is due; null when there is none, or when another run of the interval followed.
+      -- When the automatic retry is due; null if there is none or a later run of the interval exists.
       retry_at timestamptz,
-      -- Rows and bytes of finished files, and by range those of the parts planned since.
+      -- Rows and bytes of completed files, and by range those of the parts planned since.
       file_rows bigint not null default 0,
       file_bytes bigint not null default 0,
       open_parts jsonb not null default '{}'
@@ -52,10 +52,10 @@ export const runsProjection: Projection = {
       (batch_export_id, data_interval_start, data_interval_end) where status in (${active});
     create index batch_export_runs_newest on exportd.batch_export_runs (batch_export_id, position desc);
     create index batch_export_runs_interval on exportd.batch_export_runs (batch_export_id, data_interval_start, position);
-    -- Where intervals without a Completed run are among: few, however long the export has run.
+    -- Contains all intervals without a Completed run. There are few, however old the export is.
     create index batch_export_runs_open on exportd.batch_export_runs (batch_export_id, data_interval_start)
       where status <> 'Completed';
-    -- How the latest ended: asked in every step of a schedule and of a backfill, however many runs came before.
+    -- The status of the latest runs, which every step of a schedule and of a backfill reads.
     create index batch_export_runs_scheduled_ends on exportd.batch_export_runs
       (batch_export_id, finished_at desc, position desc)
       where backfill_id is null and status in ('Completed', 'Failed');
@@ -151,12 +151,12 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
   }
 }
 
-/** The schedule relies on a run that a backfill opened before. */
+/** Marks the interval's runs as scheduled, and those of a backfill as adopted. */
 async function markScheduled(connection: Connection, stored: StoredEvent): Promise<void> {
   const { start, end, run_id } = stored.data as DataInterval & { readonly run_id: string };
   await connection.query(
     `update exportd.batch_export_runs set is_scheduled = true, adopted_by_schedule = adopted_by_schedule or coalesce(
-       backfill_id = (select taken.backfill_id from exportd.batch_export_runs taken where taken.id = $4), false)
+       backfill_id = (select adopted.backfill_id from exportd.batch_export_runs adopted where adopted.id = $4), false)
      where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
     [stored.stream_id, start, end, run_id],
   );
@@ -197,7 +197,7 @@ async function insert(
   );
 }
 
-/** Counts of a run that goes on with another's work go on from that one's. */
+/** Initializes the counts of a run with those of the run that it resumes from. */
 async function inherit(
   connection: Connection,
   id: string,

@@ -1,7 +1,7 @@
 import type { CompletedFile, PlannedPart, RunProgress, SortKey } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
 
-/** By range: what of its open file has been planned so far, and the last key that the export has got behind. */
+/** By range: the rows and bytes planned for its open file, and the last exported sort key. */
 type OpenParts = Readonly<
   Record<string, { readonly rows: number; readonly bytes: number; readonly last: SortKey | null }>
 >;
@@ -11,11 +11,11 @@ interface Step {
   readonly range: number;
 }
 
-/** A file begins, in place of one that was not finished. */
+/** Starts a file, which replaces the range's unfinished one. */
 export const startParts = (connection: Connection, runId: string, at: string, step: Step): Promise<void> =>
   change(connection, runId, at, step, ({ last }) => ({ rows: 0, bytes: 0, last }), {});
 
-/** A later attempt goes on behind these rows and bytes. */
+/** A later attempt resumes after these rows and bytes. */
 export const resumeParts = (
   connection: Connection,
   runId: string,
@@ -24,7 +24,7 @@ export const resumeParts = (
 ): Promise<void> =>
   change(connection, runId, at, step, ({ last }) => ({ rows: step.rows, bytes: step.bytes, last }), {});
 
-/** One more part is on its way. */
+/** Adds a planned part. */
 export const planPart = (
   connection: Connection,
   runId: string,
@@ -44,7 +44,7 @@ export const planPart = (
     {},
   );
 
-/** The file is finished; its parts count as a file from here on. */
+/** Completes the file: its parts are counted as a file from here on. */
 export const finishParts = (
   connection: Connection,
   runId: string,
@@ -55,7 +55,7 @@ export const finishParts = (
     file: step.file,
   });
 
-/** What a run that goes on with another's work has of open parts. */
+/** The open parts of a run that resumes from the progress of another. */
 export const inheritedParts = ({ ranges }: RunProgress): OpenParts =>
   Object.fromEntries(
     ranges.map(({ upload, files }, range) => {
@@ -71,14 +71,14 @@ export const inheritedParts = ({ ranges }: RunProgress): OpenParts =>
     }),
   );
 
-/** Opaque to users: where an interrupted run would go on, range by range; null before the first part. */
+/** The cursor, opaque to users: the last exported key of each range. Null before the first part. */
 export function cursorOf(generation: number, parts: OpenParts): string | null {
   const reached = Object.fromEntries(Object.entries(parts).map(([range, { last }]) => [range, last]));
   if (Object.values(reached).every((last) => last === null)) return null;
   return Buffer.from(JSON.stringify({ generation, ranges: reached })).toString('base64url');
 }
 
-/** Changes one range's open parts. What the run has completed only ever grows, also when an attempt starts over. */
+/** Changes the open parts of one range. The run's totals never decrease, even if an attempt starts over. */
 async function change(
   connection: Connection,
   runId: string,

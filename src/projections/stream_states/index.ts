@@ -6,7 +6,7 @@ import type { Connection, Pool } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
 
-/** How the states of one kind of stream are folded, with the types of its state and events left out. */
+/** A decider without the types of its state and events. */
 type UntypedDecider = Decider<unknown, DomainEvent>;
 
 const deciders: Record<StreamType, UntypedDecider> = {
@@ -16,8 +16,8 @@ const deciders: Record<StreamType, UntypedDecider> = {
 };
 
 /**
- * The fold of every stream, so that deciding does not read a stream from its beginning: an export's stream grows by an
- * event for every interval, for ever.
+ * The state of every stream, so that decisions do not read streams from the start: an export's stream grows by an event
+ * per interval indefinitely.
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
@@ -32,7 +32,7 @@ export const streamStatesProjection: Projection = {
       primary key (stream_type, stream_id)
     )`,
   apply: async (connection, event, folded) => {
-    // Who appends writes the state once, at the end of the transaction.
+    // An append writes the state once, at the end of its transaction.
     if (folded) return;
     const { stream_type, stream_id, stream_version: version } = event;
     await writeStreamState(connection, {
@@ -44,7 +44,7 @@ export const streamStatesProjection: Projection = {
   },
 };
 
-/** Writes what the events of a stream fold to, up to one of its versions. */
+/** Writes the state of a stream at one of its versions. */
 export async function writeStreamState(
   connection: Connection,
   stream: {
@@ -73,7 +73,7 @@ async function fold(connection: Connection, event: StoredEvent): Promise<unknown
   return decider.evolve(state, recorded);
 }
 
-/** The state of a stream that has at least one event. */
+/** Reads the state of a stream that has at least one event. */
 export async function readStreamState<State>(
   connection: Connection,
   streamType: StreamType,
@@ -84,7 +84,7 @@ export async function readStreamState<State>(
   return state;
 }
 
-/** The state of a stream as the last commit left it; undefined when it has no event. */
+/** Reads the last committed state of a stream; undefined if it has no events. */
 export async function findStreamState<State>(
   database: Pool | Connection,
   streamType: StreamType,
@@ -98,6 +98,6 @@ export async function findStreamState<State>(
   return rows[0]?.state;
 }
 
-/** The read model lacks a stream that the journal has. */
+/** The journal has a stream that the read model lacks. */
 const stateMissing = (streamType: StreamType, id: string): Error =>
-  new Error(`The state of ${streamType} ${id} is missing; run "exportd rebuild".`);
+  new Error(`The state of ${streamType} ${id} is missing. Run "exportd rebuild".`);
