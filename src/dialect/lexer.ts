@@ -12,16 +12,16 @@ const symbol =
   /<=>|=~\*|!~\*|\?\.(?=[\p{ID_Start}_$`"[])|->|=~|!~|~\*|==|!=|<>|<=|>=|\|\||\?\?|::|:=|[()[\]{},.;:?+\-*/%=<>~]/uy;
 /** What looks like a character of SQL but is not, and what to write instead. */
 const unknownCharacterHints: Readonly<Record<string, string>> = {
-  '#': 'Comments begin with `--` or stand between `/*` and `*/`.',
-  '‘': 'Text stands in straight single quotes.',
-  '’': 'Text stands in straight single quotes.',
-  '“': 'Names stand in straight double quotes, texts in straight single quotes.',
-  '”': 'Names stand in straight double quotes, texts in straight single quotes.',
-  '@': "Write a placeholder as {name}, and a property with such a name as properties['@name'].",
-  '&': 'Conditions are joined by AND; for bits there is bitAnd().',
-  '|': 'Conditions are joined by OR, texts by ||; for bits there is bitOr().',
-  '!': 'Write NOT before a condition.',
-  '^': 'Write pow(x, y) for powers and bitXor(x, y) for bits.',
+  '#': 'Comments start with `--` or are enclosed in `/*` and `*/`.',
+  '‘': 'Write strings in straight single quotes.',
+  '’': 'Write strings in straight single quotes.',
+  '“': 'Write names in straight double quotes and strings in straight single quotes.',
+  '”': 'Write names in straight double quotes and strings in straight single quotes.',
+  '@': "Write placeholders as {name}, and a property of that name as properties['@name'].",
+  '&': 'Combine conditions with AND; use bitAnd() for bits.',
+  '|': 'Combine conditions with OR and strings with ||; use bitOr() for bits.',
+  '!': 'Use NOT to negate a condition.',
+  '^': 'Use pow(x, y) for powers and bitXor(x, y) for bits.',
 };
 
 /** Braces open inside an expression of a template string; at 0 a closing brace goes back to its text. */
@@ -89,7 +89,7 @@ class Lexer {
       return;
     }
     if (this.#text.startsWith('/*', start))
-      throw this.#error('This comment is never closed.', start, start + 2, 'Close it with `*/`.');
+      throw this.#error('This comment is not closed.', start, start + 2, 'Close it with `*/`.');
     if (!this.#match(symbol)) throw this.#stranger(start);
     this.#push('symbol', start);
     this.#countBraces();
@@ -122,7 +122,7 @@ class Lexer {
         `\`${found}\` is neither a number nor a name.`,
         start,
         Math.max(end, this.#at),
-        'A name that begins with a digit stands in backticks.',
+        'Write a name that starts with a digit in backticks.',
       );
     }
     this.#push('number', start);

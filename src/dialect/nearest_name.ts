@@ -3,17 +3,17 @@
  * many or be swapped with its neighbour. Upper and lower case are the same.
  */
 export function nearestName(name: string, known: Iterable<string>): string | null {
-  const wanted = name.toLowerCase();
+  const lowerCaseName = name.toLowerCase();
   // One name for a misspelt one is worth the work, but not for a text as long as a query.
-  if (wanted.length > 64) return null;
+  if (lowerCaseName.length > 64) return null;
   let best: string | null = null;
-  const maxDistance = Math.floor(wanted.length / 3);
+  const maxDistance = Math.floor(lowerCaseName.length / 3);
   let bestDistance = maxDistance + 1;
   for (const candidate of known) {
-    const isLonger = candidate.toLowerCase().startsWith(wanted);
+    const isLonger = candidate.toLowerCase().startsWith(lowerCaseName);
     // Of names equally near, one that goes on where the text stops was more likely being written.
     const limit = isLonger ? bestDistance + 1 : bestDistance;
-    const distance = editDistance(wanted, candidate.toLowerCase(), limit);
+    const distance = editDistance(lowerCaseName, candidate.toLowerCase(), limit);
     if (distance >= limit || distance > maxDistance) continue;
     best = candidate;
     bestDistance = distance;

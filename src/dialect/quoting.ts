@@ -18,9 +18,9 @@ const escapes: Readonly<Record<string, string>> = {
 };
 
 const quotedTokenNames: Readonly<Record<string, string>> = {
-  "'": 'text',
-  '"': 'name in double quotes',
-  '`': 'name in backticks',
+  "'": 'string',
+  '"': 'double-quoted name',
+  '`': 'backtick-quoted name',
 };
 
 /**
@@ -48,13 +48,13 @@ export function readQuoted(
       from = at;
     } else if (character === '\\' && at + 1 < text.length) {
       const next = text[at + 1] ?? '';
-      const meant = next === stop ? next : escapes[next];
-      parts.push(text.slice(from, at), meant ?? `\\${next}`);
+      const unescaped = next === stop ? next : escapes[next];
+      parts.push(text.slice(from, at), unescaped ?? `\\${next}`);
       at += 2;
       from = at;
     } else at += 1;
   }
-  throw new DialectError(queryText, `This ${quotedTokenNames[quote] ?? 'text'} is never closed.`, {
+  throw new DialectError(queryText, `This ${quotedTokenNames[quote] ?? 'string'} is not closed.`, {
     start,
     end: firstLineEnd(text, start),
     suggestion: `Close it with \`${quote === '`' ? '` `' : quote}\`.`,
@@ -73,14 +73,14 @@ export function writeQuoted(text: string, quote: string, stop?: string): string 
 
 /** The part between the quotes. */
 export function escapeQuoted(text: string, quote: string, stop?: string): string {
-  let written = '';
+  let escaped = '';
   for (const character of text) {
-    if (character === '\\' || character === quote || character === stop) written += `\\${character}`;
-    else if (character === '\n') written += '\\n';
-    else if (character === '\r') written += '\\r';
-    else if (character === '\t') written += '\\t';
-    else if (character === '\0') written += '\\0';
-    else written += character;
+    if (character === '\\' || character === quote || character === stop) escaped += `\\${character}`;
+    else if (character === '\n') escaped += '\\n';
+    else if (character === '\r') escaped += '\\r';
+    else if (character === '\t') escaped += '\\t';
+    else if (character === '\0') escaped += '\\0';
+    else escaped += character;
   }
-  return written;
+  return escaped;
 }

@@ -32,15 +32,16 @@ export class Sql {
   #key: string | undefined;
 
   constructor(parts: readonly Part[]) {
-    const merged: Part[] = [];
+    const mergedParts: Part[] = [];
     let size = 0;
     for (const part of parts) {
-      const last = merged.at(-1);
-      if (typeof part === 'string' && typeof last === 'string') merged[merged.length - 1] = last + part;
-      else merged.push(part);
+      const last = mergedParts.at(-1);
+      if (typeof part === 'string' && typeof last === 'string')
+        mergedParts[mergedParts.length - 1] = last + part;
+      else mergedParts.push(part);
       size += typeof part === 'string' ? part.length : 8;
     }
-    this.parts = merged;
+    this.parts = mergedParts;
     this.size = size;
   }
 

@@ -43,8 +43,8 @@ describe('what cannot be resolved', () => {
   });
 
   it.each([
-    ['group_0.properties.x FROM events', 'The key of the group is $group_0.'],
-    ['key FROM groups', 'The source has no relation public.groups that holds them; '],
+    ['group_0.properties.x FROM events', 'Use the key of the group: $group_0.'],
+    ['key FROM groups', 'The source has no relation public.groups; '],
     ['session_id FROM session_replay_events', 'The source has no relation public.session_replay_events.'],
   ])('is %s where the source has no such relation', (query, suggestion) => {
     const without = { ...project.schema, groups: null, sessionReplayEvents: null };
@@ -56,7 +56,7 @@ describe('what cannot be resolved', () => {
       Array.from({ length: 11 }, (_, index) => `persons AS ${name}${index}`).join(', ');
     const both = (ending: string) =>
       `SELECT 1 FROM (SELECT a0.id FROM ${joined('a')}${ending}) AS a, (SELECT b0.id FROM ${joined('b')}) AS b`;
-    expect(refusalOf(both('')).summary).toBe('A FROM joins at most 20 tables.');
+    expect(refusalOf(both('')).summary).toBe('A FROM clause can join at most 20 tables.');
     expect(compile(both(' LIMIT 10')).columns).toHaveLength(1);
     expect(compile(both(' GROUP BY a0.id')).columns).toHaveLength(1);
   });
@@ -64,7 +64,7 @@ describe('what cannot be resolved', () => {
   it('is refused before names that stand for one another become too large', () => {
     const names = Array.from({ length: 40 }, (_, index) => `a${index} + a${index} AS a${index + 1}`);
     expect(refusalOf(`SELECT number AS a0, ${names.join(', ')} FROM numbers(1)`).summary).toBe(
-      'This becomes too large.',
+      'This query expands to too much SQL.',
     );
   });
 });
@@ -142,7 +142,7 @@ describe('placeholders', () => {
 
   it('of rows are refused where a SELECT reads no such rows', () => {
     expect(() => compile('SELECT 1 FROM persons WHERE {filters}', new Map([['filters', ofRows]]))).toThrow(
-      'Cannot use {filters} in a SELECT that reads no events, sessions or groups.',
+      'Cannot use {filters} in a SELECT that does not read events, sessions or groups.',
     );
   });
 

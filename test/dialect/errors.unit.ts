@@ -117,7 +117,7 @@ describe('limits', () => {
       'A name may have at most 64 parts.',
     );
     expect(refusalOf(() => parseQuery(`SELECT ${'1,'.repeat(60_000)}1`)).summary).toBe(
-      'A query may have at most 50000 parts.',
+      'A query may have at most 50000 syntax nodes.',
     );
   });
 });

@@ -4,12 +4,13 @@ import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
 import { parseQuery, parseSelectItem } from '../../src/dialect/parser/parse.ts';
 import { printExpression, printQuery } from '../../src/dialect/print/print.ts';
 import { grammar } from './grammar.ts';
+import { effort } from '../setup/effort.ts';
 import { project } from './project.ts';
 import { withoutPlaces } from './without_places.ts';
 import { mutated } from './mutations.ts';
 
-/** Seconds of the whole: half for texts that have to parse, half for damaged ones. */
-const seconds = Number(process.env.EXPORTD_FUZZ_SECONDS ?? 60);
+/** Seconds of the whole file: half for queries that have to parse, half for damaged ones. */
+const seconds = 8 * effort;
 const bounded = (share: number) => ({
   numRuns: 10_000_000,
   interruptAfterTimeLimit: seconds * share * 1000,

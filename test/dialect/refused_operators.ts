@@ -74,17 +74,17 @@ export const refusedOperators: readonly RefusedText[] = [
   [
     'SELECT 1 + *',
     '           ^',
-    '`*` stands only in SELECT, in COLUMNS() and in the brackets of a call. (line 1, column 12)',
+    '`*` is allowed only in SELECT, in COLUMNS() and as a function argument. (line 1, column 12)',
   ],
   [
     'SELECT (*)',
     '        ^',
-    '`*` stands only in SELECT, in COLUMNS() and in the brackets of a call. (line 1, column 9)',
+    '`*` is allowed only in SELECT, in COLUMNS() and as a function argument. (line 1, column 9)',
   ],
   [
     'SELECT <Sparkline data={a} />',
     '       ^',
-    'Tags such as <Sparkline … /> are not supported. Call a function instead. (line 1, column 8)',
+    'Tags such as <Sparkline … /> are not supported. Use a function instead. (line 1, column 8)',
   ],
   [
     'SELECT INTERVAL 1 FORTNIGHT',
@@ -94,12 +94,12 @@ export const refusedOperators: readonly RefusedText[] = [
   [
     "SELECT INTERVAL '1 fortnight'",
     '                ^^^^^^^^^^^^^',
-    "The text of an INTERVAL is a number and a unit. Write for example INTERVAL '1 day'; the units are microsecond, millisecond, second, minute, hour, day, week, month, quarter, year. (line 1, column 17)",
+    "The string of an INTERVAL must be a number and a unit. For example INTERVAL '1 day'; the units are microsecond, millisecond, second, minute, hour, day, week, month, quarter, year. (line 1, column 17)",
   ],
   [
     "SELECT INTERVAL 'one day'",
     '                ^^^^^^^^^',
-    "The text of an INTERVAL is a number and a unit. Write for example INTERVAL '1 day'; the units are microsecond, millisecond, second, minute, hour, day, week, month, quarter, year. (line 1, column 17)",
+    "The string of an INTERVAL must be a number and a unit. For example INTERVAL '1 day'; the units are microsecond, millisecond, second, minute, hour, day, week, month, quarter, year. (line 1, column 17)",
   ],
   [
     'SELECT EXTRACT(fortnight FROM a)',
@@ -120,24 +120,24 @@ export const refusedOperators: readonly RefusedText[] = [
   [
     'SELECT a AS',
     '           ^',
-    'Expected a name for this column, found the end of the query. (line 1, column 12)',
+    'Expected an alias for this column, found the end of the query. (line 1, column 12)',
   ],
-  ['SELECT a AS 1', '            ^', 'Expected a name for this column, found `1`. (line 1, column 13)'],
+  ['SELECT a AS 1', '            ^', 'Expected an alias for this column, found `1`. (line 1, column 13)'],
   ["SELECT a AS ''", '            ^^', 'A name cannot be empty. (line 1, column 13)'],
   [
     'SELECT select',
     '       ^^^^^^',
-    'Expected an expression, found a query. A query inside an expression stands in brackets. (line 1, column 8)',
+    'Expected an expression, found a query. Write a subquery in parentheses. (line 1, column 8)',
   ],
   [
     'SELECT group FROM t',
     '       ^^^^^',
-    'Expected an expression, found the keyword `group`. A column with this name stands in backticks: `group`. (line 1, column 8)',
+    'Expected an expression, found the keyword `group`. Write a column of this name in backticks: `group`. (line 1, column 8)',
   ],
   [
     'SELECT SELECT 1',
     '       ^^^^^^',
-    'Expected an expression, found a query. A query inside an expression stands in brackets. (line 1, column 8)',
+    'Expected an expression, found a query. Write a subquery in parentheses. (line 1, column 8)',
   ],
   [
     'SELECT sum(a) OVER',
@@ -172,19 +172,19 @@ export const refusedOperators: readonly RefusedText[] = [
   [
     'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a)',
     '                            ^^^^^^',
-    'WITHIN GROUP is not supported. Write quantile(0.5)(x), or ORDER BY inside the brackets. (line 1, column 29)',
+    'WITHIN GROUP is not supported. Write quantile(0.5)(x), or put ORDER BY inside the parentheses. (line 1, column 29)',
   ],
   ['SELECT count() FILTER (a)', '                       ^', 'Expected WHERE, found `a`. (line 1, column 24)'],
   [
     'SELECT 1 FROM a JOIN b',
     '                      ^',
-    'Expected ON or USING and what the tables are joined by, found the end of the query. (line 1, column 23)',
+    'Expected ON or USING with a join condition, found the end of the query. (line 1, column 23)',
   ],
   ['SELECT 1 FROM a LEFT b ON c', '                     ^', 'Expected JOIN, found `b`. (line 1, column 22)'],
   [
     'SELECT 1 FROM a JOIN ON c',
     '                     ^^',
-    'Expected a table, a query in brackets or a table function, found the keyword `ON`. (line 1, column 22)',
+    'Expected a table, a subquery in parentheses or a table function, found the keyword `ON`. (line 1, column 22)',
   ],
   [
     'SELECT 1 FROM a NATURAL JOIN b',
@@ -201,11 +201,11 @@ export const refusedOperators: readonly RefusedText[] = [
     '              ^^^^^^',
     'VALUES is not supported. Use arrayJoin([…]). (line 1, column 15)',
   ],
-  ['SELECT 1 FROM {table}', '              ^', 'A placeholder cannot stand for a table. (line 1, column 15)'],
+  ['SELECT 1 FROM {table}', '              ^', 'A placeholder cannot replace a table. (line 1, column 15)'],
   [
     "SELECT 1 FROM 'events'",
     '              ^^^^^^^^',
-    'Expected a table, a query in brackets or a table function, found a text. (line 1, column 15)',
+    'Expected a table, a subquery in parentheses or a table function, found a string. (line 1, column 15)',
   ],
   [
     'SELECT 1 FROM (SELECT 1',
@@ -215,27 +215,27 @@ export const refusedOperators: readonly RefusedText[] = [
   [
     'SELECT 1 FROM a JOIN b USING ()',
     '                              ^',
-    'Expected the name of a column of both tables, found `)`. (line 1, column 31)',
+    'Expected the name of a column in both tables, found `)`. (line 1, column 31)',
   ],
   [
     'SELECT 1 FROM a FULL SEMI JOIN b ON c',
     '                ^^^^^^^^^^^^^^',
-    'A FULL JOIN cannot be SEMI. Choose LEFT or RIGHT. (line 1, column 17)',
+    'A FULL JOIN cannot be SEMI. Use LEFT or RIGHT. (line 1, column 17)',
   ],
   [
     'SELECT 1 FROM a SAMPLE x',
     '                       ^',
-    'Expected a share such as 0.1 or 1/10, found `x`. (line 1, column 24)',
+    'Expected a sampling ratio such as 0.1 or 1/10, found `x`. (line 1, column 24)',
   ],
   [
     'SELECT 1 FROM (SELECT 1 FROM a) AS q SAMPLE 1/10',
     '                                     ^^^^^^',
-    'Only a table can be sampled. Write SAMPLE behind its name. (line 1, column 38)',
+    'Only a table can be sampled. Write SAMPLE after the table name. (line 1, column 38)',
   ],
   [
     'SELECT 1 FROM numbers(10) SAMPLE 1/10',
     '                          ^^^^^^',
-    'Only a table can be sampled. Write SAMPLE behind its name. (line 1, column 27)',
+    'Only a table can be sampled. Write SAMPLE after the table name. (line 1, column 27)',
   ],
   ['SELECT 1 FROM a PIVOT (x)', '                ^^^^^', 'PIVOT is not supported. (line 1, column 17)'],
   [
@@ -246,7 +246,7 @@ export const refusedOperators: readonly RefusedText[] = [
   [
     'SELECT 1 FROM events.',
     '                     ^',
-    'Expected the rest of the name of a table, found the end of the query. (line 1, column 22)',
+    'Expected the rest of the table name, found the end of the query. (line 1, column 22)',
   ],
   [
     'SELECT 1 FROM t GROUP BY ROLLUP()',
@@ -267,7 +267,7 @@ export const refusedOperators: readonly RefusedText[] = [
   [
     'SELECT 1 UNION ALL BY NAME SELECT 2',
     '                   ^^',
-    'BY NAME is not supported: queries are joined by the order of their columns. (line 1, column 20)',
+    'BY NAME is not supported: columns are matched by position. (line 1, column 20)',
   ],
   [
     'SELECT 1 MINUS SELECT 2',
@@ -277,7 +277,7 @@ export const refusedOperators: readonly RefusedText[] = [
   [
     '(SELECT 1) ORDER BY a',
     '           ^^^^^',
-    'ORDER BY and LIMIT of a query in brackets stand inside them. (line 1, column 12)',
+    'Write ORDER BY and LIMIT inside the parentheses. (line 1, column 12)',
   ],
   ['(SELECT 1', '         ^', 'Expected `)`, found the end of the query. (line 1, column 10)'],
   [
@@ -288,7 +288,7 @@ export const refusedOperators: readonly RefusedText[] = [
   [
     'SELECT 1 UNION ALL (SELECT 2) LIMIT 1 BY a',
     '                                      ^^',
-    'LIMIT … BY stands once, before LIMIT, in a single SELECT. (line 1, column 39)',
+    'A SELECT may have one LIMIT … BY, before LIMIT. (line 1, column 39)',
   ],
   [
     "SELECT a\n\tFROM events\n\tWHERE ü = 'ö' AND",

@@ -9,17 +9,17 @@ export const refusedStatements: readonly RefusedText[] = [
   [
     'SELECT FROM events',
     '       ^^^^',
-    'SELECT lists no columns. Write `*` for all of them. (line 1, column 8)',
+    'SELECT has no columns. Write `*` for all columns. (line 1, column 8)',
   ],
   [
     'SELECT a FROM',
     '             ^',
-    'Expected a table, a query in brackets or a table function, found the end of the query. (line 1, column 14)',
+    'Expected a table, a subquery in parentheses or a table function, found the end of the query. (line 1, column 14)',
   ],
   [
     'SELECT a, FROM',
     '              ^',
-    'Expected a table, a query in brackets or a table function, found the end of the query. (line 1, column 15)',
+    'Expected a table, a subquery in parentheses or a table function, found the end of the query. (line 1, column 15)',
   ],
   ['SELECT a,, b', '         ^', 'Expected an expression, found `,`. (line 1, column 10)'],
   [
@@ -75,22 +75,22 @@ export const refusedStatements: readonly RefusedText[] = [
   [
     'SELECT a FROM events ORDER BY a WHERE b',
     '                                ^^^^^',
-    'WHERE stands at the wrong place or a second time. The order is FROM, PREWHERE, WHERE, GROUP BY, HAVING, QUALIFY, WINDOW, ORDER BY, LIMIT, OFFSET. (line 1, column 33)',
+    'WHERE is misplaced or repeated. Clauses come in this order: FROM, PREWHERE, WHERE, GROUP BY, HAVING, QUALIFY, WINDOW, ORDER BY, LIMIT, OFFSET. (line 1, column 33)',
   ],
   [
     'SELECT a FROM events LIMIT 1 ORDER BY a',
     '                             ^^^^^',
-    'ORDER BY stands at the wrong place or a second time. The order is FROM, PREWHERE, WHERE, GROUP BY, HAVING, QUALIFY, WINDOW, ORDER BY, LIMIT, OFFSET. (line 1, column 30)',
+    'ORDER BY is misplaced or repeated. Clauses come in this order: FROM, PREWHERE, WHERE, GROUP BY, HAVING, QUALIFY, WINDOW, ORDER BY, LIMIT, OFFSET. (line 1, column 30)',
   ],
   [
     'SELECT a FROM t HAVING b GROUP BY c',
     '                         ^^^^^',
-    'GROUP BY stands at the wrong place or a second time. The order is FROM, PREWHERE, WHERE, GROUP BY, HAVING, QUALIFY, WINDOW, ORDER BY, LIMIT, OFFSET. (line 1, column 26)',
+    'GROUP BY is misplaced or repeated. Clauses come in this order: FROM, PREWHERE, WHERE, GROUP BY, HAVING, QUALIFY, WINDOW, ORDER BY, LIMIT, OFFSET. (line 1, column 26)',
   ],
   [
     'SELECT a WHERE b FROM c',
     '                 ^^^^',
-    'FROM stands at the wrong place or a second time. The order is FROM, PREWHERE, WHERE, GROUP BY, HAVING, QUALIFY, WINDOW, ORDER BY, LIMIT, OFFSET. (line 1, column 18)',
+    'FROM is misplaced or repeated. Clauses come in this order: FROM, PREWHERE, WHERE, GROUP BY, HAVING, QUALIFY, WINDOW, ORDER BY, LIMIT, OFFSET. (line 1, column 18)',
   ],
   [
     'SELECT a FROM t ORDER BY a NULLS MIDDLE',
@@ -100,12 +100,12 @@ export const refusedStatements: readonly RefusedText[] = [
   [
     "SELECT a FROM t ORDER BY a COLLATE 'de'",
     '                           ^^^^^^^',
-    'COLLATE is not supported; texts are compared by their bytes. (line 1, column 28)',
+    'COLLATE is not supported: strings are compared by their bytes. (line 1, column 28)',
   ],
   [
     'SELECT a FROM t OFFSET 1 LIMIT 2',
     '                         ^^^^^',
-    'LIMIT stands before OFFSET. (line 1, column 26)',
+    'LIMIT must come before OFFSET. (line 1, column 26)',
   ],
   [
     'SELECT a FROM t LIMIT',
@@ -115,22 +115,22 @@ export const refusedStatements: readonly RefusedText[] = [
   [
     'SELECT a FROM t LIMIT 10 PERCENT BY a',
     '                                    ^',
-    'PERCENT is for a LIMIT without BY. (line 1, column 37)',
+    'PERCENT cannot be used with LIMIT … BY. (line 1, column 37)',
   ],
   [
     'SELECT a FROM t LIMIT 10 PERCENT, 5',
     '                                ^',
-    'PERCENT stands behind both numbers of LIMIT m, n. (line 1, column 33)',
+    'In LIMIT m, n, PERCENT comes after both numbers. (line 1, column 33)',
   ],
   [
     'SELECT a FROM t LIMIT 1 WITH TIES BY a',
     '                                     ^',
-    'WITH TIES is for a LIMIT without BY. (line 1, column 38)',
+    'WITH TIES cannot be used with LIMIT … BY. (line 1, column 38)',
   ],
   [
     'SELECT a FROM t LIMIT 1 BY a LIMIT 1 BY b',
     '                                     ^^',
-    'LIMIT … BY stands once, before LIMIT, in a single SELECT. (line 1, column 38)',
+    'A SELECT may have one LIMIT … BY, before LIMIT. (line 1, column 38)',
   ],
   ['DELETE FROM events', '^^^^^^', 'Only SELECT is supported; found DELETE. (line 1, column 1)'],
   ['insert into events values (1)', '^^^^^^', 'Only SELECT is supported; found INSERT. (line 1, column 1)'],
@@ -147,47 +147,47 @@ export const refusedStatements: readonly RefusedText[] = [
   [
     'SELECT 1; SELECT 2',
     '          ^^^^^^',
-    'Only one query can be run at a time. Remove what follows the `;`. (line 1, column 11)',
+    'Only one query can be run at a time. Remove everything after the `;`. (line 1, column 11)',
   ],
   [
     'SELECT 1; DROP TABLE events',
     '          ^^^^',
-    'Only one query can be run at a time. Remove what follows the `;`. (line 1, column 11)',
+    'Only one query can be run at a time. Remove everything after the `;`. (line 1, column 11)',
   ],
   [
     'SELECT 1;;',
     '         ^',
-    'Only one query can be run at a time. Remove what follows the `;`. (line 1, column 10)',
+    'Only one query can be run at a time. Remove everything after the `;`. (line 1, column 10)',
   ],
   [
     'SELECT 1 SETTINGS max_threads = 1',
     '         ^^^^^^^^',
-    'SETTINGS is not supported. Leave it out. (line 1, column 10)',
+    'SETTINGS is not supported. Remove it. (line 1, column 10)',
   ],
   [
     'SELECT 1 FORMAT JSON',
     '         ^^^^^^',
-    'FORMAT is not supported. Answers are JSON; batch exports write other formats. (line 1, column 10)',
+    'FORMAT is not supported. Results are JSON; use a batch export for other formats. (line 1, column 10)',
   ],
   [
     "SELECT 1 INTO OUTFILE 'x'",
     '         ^^^^',
-    'INTO is not supported. Batch exports write rows elsewhere. (line 1, column 10)',
+    'INTO is not supported. Use a batch export to write rows elsewhere. (line 1, column 10)',
   ],
   [
     'SELECT 1 FROM t FOR UPDATE',
     '                ^^^',
-    'FOR UPDATE and its kin are not supported: queries lock nothing. (line 1, column 17)',
+    'FOR UPDATE and other locking clauses are not supported. (line 1, column 17)',
   ],
   [
     'SELECT 1 FROM t FETCH FIRST 1 ROW ONLY',
     '                ^^^^^',
-    'FETCH is not supported. Write LIMIT. (line 1, column 17)',
+    'FETCH is not supported. Use LIMIT. (line 1, column 17)',
   ],
   [
     'SELECT TOP 10 a FROM t',
     '       ^^^',
-    'TOP is not supported. Write LIMIT at the end of the query. (line 1, column 8)',
+    'TOP is not supported. Use LIMIT at the end of the query. (line 1, column 8)',
   ],
   [
     'SELECT 1 FROM t TABLESAMPLE SYSTEM (1)',
@@ -202,7 +202,7 @@ export const refusedStatements: readonly RefusedText[] = [
   [
     'WITH a AS MATERIALIZED (SELECT 1) SELECT 1',
     '          ^^^^^^^^^^^^',
-    'MATERIALIZED is not supported. Leave it out. (line 1, column 11)',
+    'MATERIALIZED is not supported. Remove it. (line 1, column 11)',
   ],
   [
     'WITH a AS (SELECT 1',
@@ -218,7 +218,7 @@ export const refusedStatements: readonly RefusedText[] = [
   [
     'WITH a(b) AS (SELECT 1) SELECT b',
     '     ^^^^',
-    'The columns of a CTE are named inside its query. (line 1, column 6)',
+    'A CTE cannot list its columns; name them in its query. (line 1, column 6)',
   ],
   [
     'WITH select AS (SELECT 1) SELECT 1',

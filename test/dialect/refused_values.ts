@@ -2,74 +2,74 @@ import type { RefusedText } from './refused_text.ts';
 
 /** Refused texts, names, brackets and calls; a person has looked at each. */
 export const refusedValues: readonly RefusedText[] = [
-  ["SELECT 'abc", '       ^^^^', "This text is never closed. Close it with `'`. (line 1, column 8)"],
+  ["SELECT 'abc", '       ^^^^', "This string is not closed. Close it with `'`. (line 1, column 8)"],
   [
     'SELECT "abc',
     '       ^^^^',
-    'This name in double quotes is never closed. Close it with `"`. (line 1, column 8)',
+    'This double-quoted name is not closed. Close it with `"`. (line 1, column 8)',
   ],
   [
     'SELECT `abc FROM t\nWHERE a',
     '       ^^^^^^^^^^^',
-    'This name in backticks is never closed. Close it with `` ``. (line 1, column 8)',
+    'This backtick-quoted name is not closed. Close it with `` ``. (line 1, column 8)',
   ],
   [
     "SELECT f'a {b",
     '             ^',
-    'Expected `}` behind the expression of this template text, found the end of the query. (line 1, column 14)',
+    'Expected `}` after the expression in this template string, found the end of the query. (line 1, column 14)',
   ],
-  ["SELECT f'a {b'", '             ^', "This text is never closed. Close it with `'`. (line 1, column 14)"],
+  ["SELECT f'a {b'", '             ^', "This string is not closed. Close it with `'`. (line 1, column 14)"],
   ["SELECT f'{}'", '          ^', 'Expected an expression, found `}`. (line 1, column 11)'],
-  ['SELECT /* abc', '       ^^', 'This comment is never closed. Close it with `*/`. (line 1, column 8)'],
+  ['SELECT /* abc', '       ^^', 'This comment is not closed. Close it with `*/`. (line 1, column 8)'],
   [
     'SELECT 1abc',
     '       ^^^^',
-    '`1abc` is neither a number nor a name. A name that begins with a digit stands in backticks. (line 1, column 8)',
+    '`1abc` is neither a number nor a name. Write a name that starts with a digit in backticks. (line 1, column 8)',
   ],
   [
     'SELECT 0x',
     '       ^^',
-    '`0x` is neither a number nor a name. A name that begins with a digit stands in backticks. (line 1, column 8)',
+    '`0x` is neither a number nor a name. Write a name that starts with a digit in backticks. (line 1, column 8)',
   ],
   [
     'SELECT 1e',
     '       ^^',
-    '`1e` is neither a number nor a name. A name that begins with a digit stands in backticks. (line 1, column 8)',
+    '`1e` is neither a number nor a name. Write a name that starts with a digit in backticks. (line 1, column 8)',
   ],
   [
     'SELECT a # b',
     '         ^',
-    'The character `#` has no meaning here. Comments begin with `--` or stand between `/*` and `*/`. (line 1, column 10)',
+    'The character `#` has no meaning here. Comments start with `--` or are enclosed in `/*` and `*/`. (line 1, column 10)',
   ],
   [
     'SELECT ‘a’',
     '       ^',
-    'The character `‘` has no meaning here. Text stands in straight single quotes. (line 1, column 8)',
+    'The character `‘` has no meaning here. Write strings in straight single quotes. (line 1, column 8)',
   ],
   [
     'SELECT a & b',
     '         ^',
-    'The character `&` has no meaning here. Conditions are joined by AND; for bits there is bitAnd(). (line 1, column 10)',
+    'The character `&` has no meaning here. Combine conditions with AND; use bitAnd() for bits. (line 1, column 10)',
   ],
   [
     'SELECT a | b',
     '         ^',
-    'The character `|` has no meaning here. Conditions are joined by OR, texts by ||; for bits there is bitOr(). (line 1, column 10)',
+    'The character `|` has no meaning here. Combine conditions with OR and strings with ||; use bitOr() for bits. (line 1, column 10)',
   ],
   [
     'SELECT !a',
     '       ^',
-    'The character `!` has no meaning here. Write NOT before a condition. (line 1, column 8)',
+    'The character `!` has no meaning here. Use NOT to negate a condition. (line 1, column 8)',
   ],
   [
     'SELECT @a',
     '       ^',
-    "The character `@` has no meaning here. Write a placeholder as {name}, and a property with such a name as properties['@name']. (line 1, column 8)",
+    "The character `@` has no meaning here. Write placeholders as {name}, and a property of that name as properties['@name']. (line 1, column 8)",
   ],
   [
     'SELECT a ^ b',
     '         ^',
-    'The character `^` has no meaning here. Write pow(x, y) for powers and bitXor(x, y) for bits. (line 1, column 10)',
+    'The character `^` has no meaning here. Use pow(x, y) for powers and bitXor(x, y) for bits. (line 1, column 10)',
   ],
   ['SELECT \u0000', '       ^', 'The character `\u0000` has no meaning here. (line 1, column 8)'],
   ['SELECT 😀', '       ^', 'The character `😀` has no meaning here. (line 1, column 8)'],
@@ -79,7 +79,7 @@ export const refusedValues: readonly RefusedText[] = [
   [
     'SELECT ()',
     '       ^^',
-    'These brackets are empty. Write tuple() for an empty tuple. (line 1, column 8)',
+    'These parentheses are empty. Write tuple() for an empty tuple. (line 1, column 8)',
   ],
   [
     'SELECT [1, 2',
@@ -90,23 +90,23 @@ export const refusedValues: readonly RefusedText[] = [
   [
     'SELECT {a',
     '         ^',
-    'Expected `}` behind a placeholder, or `:` behind a key, found the end of the query. (line 1, column 10)',
+    'Expected `}` after a placeholder or `:` after a key, found the end of the query. (line 1, column 10)',
   ],
   [
     'SELECT {a: 1, b}',
     '               ^',
-    'Expected `}` behind a placeholder, or `:` behind a key, found `}`. (line 1, column 16)',
+    'Expected `}` after a placeholder or `:` after a key, found `}`. (line 1, column 16)',
   ],
   [
     "SELECT {'a' 1}",
     '            ^',
-    'Expected `}` behind a placeholder, or `:` behind a key, found `1`. (line 1, column 13)',
+    'Expected `}` after a placeholder or `:` after a key, found `1`. (line 1, column 13)',
   ],
-  ['SELECT f(a b)', '           ^', 'Expected `,` or `)` in the call of f(), found `b`. (line 1, column 12)'],
+  ['SELECT f(a b)', '           ^', 'Expected `,` or `)` in the call to f(), found `b`. (line 1, column 12)'],
   [
     'SELECT f(a',
     '          ^',
-    'Expected `,` or `)` in the call of f(), found the end of the query. (line 1, column 11)',
+    'Expected `,` or `)` in the call to f(), found the end of the query. (line 1, column 11)',
   ],
   ['SELECT f(, a)', '         ^', 'Expected an expression, found `,`. (line 1, column 10)'],
   [
@@ -117,23 +117,15 @@ export const refusedValues: readonly RefusedText[] = [
   [
     'SELECT f(DISTINCT x)(y)',
     '                    ^',
-    'DISTINCT and ORDER BY belong into the second pair of brackets. (line 1, column 21)',
+    'DISTINCT and ORDER BY belong in the second pair of parentheses. (line 1, column 21)',
   ],
-  [
-    'SELECT a.b(c)',
-    '       ^^^',
-    'The name of a function has no point in it. Write b(…). (line 1, column 8)',
-  ],
+  ['SELECT a.b(c)', '       ^^^', 'A function name cannot contain a dot. Write b(…). (line 1, column 8)'],
   [
     'SELECT a.',
     '         ^',
-    'Expected the name of a property behind the point, found the end of the query. (line 1, column 10)',
+    'Expected a property name after the dot, found the end of the query. (line 1, column 10)',
   ],
-  [
-    'SELECT a..b',
-    '         ^',
-    'Expected the name of a property behind the point, found `.`. (line 1, column 10)',
-  ],
+  ['SELECT a..b', '         ^', 'Expected a property name after the dot, found `.`. (line 1, column 10)'],
   ['SELECT a[', '         ^', 'Expected an expression, found the end of the query. (line 1, column 10)'],
   ['SELECT a[]', '         ^', 'Expected an expression, found `]`. (line 1, column 10)'],
   ['SELECT a?.', '         ^', 'Expected an expression, found `.`. (line 1, column 10)'],

@@ -140,7 +140,7 @@ describe('tables of the warehouse', () => {
   it('that have vanished fail the queries that read them, and no others', async () => {
     await api.database.pool.query('drop table public."Odd ""Name"');
     expect(await ask('select x from odd')).toMatch(
-      /The table `odd` cannot be read any more. .*\(line 1, column 15\)/,
+      /The table `odd` can no longer be read. .*\(line 1, column 15\)/,
     );
     expect(await ask('select note from notes')).toMatchObject({ results: [['ours']] });
   });

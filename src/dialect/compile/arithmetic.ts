@@ -45,7 +45,7 @@ function number(value: Value, node: Expression, operator: string, scope: Scope):
     return { ...value, sql: sql`(${value.sql})::int4::int8`, type: scalar('integer', type.nullable) };
   if (type.kind === 'null') return { ...value, sql: sql`null::int8`, type: scalar('integer', true) };
   throw scope.statement.error(
-    `Numbers are needed on both sides of ${operator}, found ${nameOfType(type)}.`,
+    `Operator ${operator} requires numbers, found ${nameOfType(type)}.`,
     node,
     type.kind === 'string' ? 'Convert it with toFloat(…) or toInt(…).' : null,
   );
@@ -97,7 +97,7 @@ function timeArithmetic(node: Arithmetic, left: Value, right: Value, scope: Scop
       left.type,
     );
   throw scope.statement.error(
-    `${nameOfType(left.type)} ${operator} ${nameOfType(right.type)} is not possible.`,
+    `Operator ${operator} is not defined for ${nameOfType(left.type)} and ${nameOfType(right.type)}.`,
     node,
     "Use dateDiff('second', a, b), toUnixTimestamp(x) or INTERVAL 1 DAY.",
   );

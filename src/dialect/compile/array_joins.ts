@@ -44,7 +44,7 @@ export function arrayJoinCall(compiler: Compiler, call: Call, scope: Scope): Val
   if (only === undefined || more.length > 0)
     throw statement.error(`Function 'arrayJoin' expects 1 argument, found ${call.arguments.length}`, call);
   if (scope.context === 'lambda' || scope.context === 'JOIN' || scope.context === 'LIMIT')
-    throw statement.error('arrayJoin() cannot stand here.', call, 'Write ARRAY JOIN.');
+    throw statement.error('arrayJoin() is not allowed here.', call, 'Use ARRAY JOIN.');
   const { value, item } = arrayOf(compiler, only, { ...scope, grouping: null });
   if (value.traits.aggregate !== null)
     throw statement.error('arrayJoin() of an aggregate is not supported.', call, 'Aggregate in a subquery.');
@@ -64,7 +64,7 @@ function arrayOf(
 ): { readonly value: Value; readonly item: Type } {
   const value = compiler.value(node, scope);
   if (value.type.kind === 'array') return { value, item: value.type.item };
-  throw scope.statement.error(`ARRAY JOIN needs an array, found ${nameOfType(value.type)}.`, node);
+  throw scope.statement.error(`ARRAY JOIN requires an array, found ${nameOfType(value.type)}.`, node);
 }
 
 function element(json: Sql, item: Type, array: Value, optional: boolean): Value {

@@ -19,11 +19,7 @@ export function asofJoin(join: Join, { kept, searched, on }: MatchSides, scope: 
   const { statement } = scope;
   const { operator, left, right } = inequalityOf(join, on, scope);
   if (scope.lambdaParameters.size > 0)
-    throw statement.error(
-      'An ASOF JOIN cannot stand in a lambda.',
-      join.right,
-      'Give its query a name by WITH.',
-    );
+    throw statement.error('ASOF JOIN is not allowed in a lambda.', join.right, 'Move the query to WITH.');
   const rows = new Projection(statement.uniqueName('closest_match'));
   const ofKeys = statement.uniqueName('first_of_keys');
   const found = statement.uniqueName('found');
@@ -81,13 +77,13 @@ function closestIn(values: Sql, operator: JoinComparison['operator'], value: Sql
 /** The one condition that tells how close rows are. @throws DialectError */
 function inequalityOf({ constraint, right }: Join, on: JoinConditions, { statement }: Scope): JoinComparison {
   const [closest, second] = on.inequalities;
-  const [odd] = on.others;
-  const misplaced = odd ?? second?.node;
+  const [otherCondition] = on.others;
+  const misplaced = otherCondition ?? second?.node;
   if (closest === undefined || misplaced !== undefined || on.keys.length === 0)
     throw statement.error(
-      'An ASOF JOIN is joined by equal values of both tables and by one <, <=, > or >= of both.',
+      'ASOF JOIN requires equal columns of both tables and exactly one <, <=, > or >= between them.',
       misplaced ?? constraint ?? right,
-      misplaced === undefined ? null : 'Put further conditions in WHERE.',
+      misplaced === undefined ? null : 'Move other conditions to WHERE.',
     );
   return closest;
 }

@@ -79,7 +79,7 @@ export function typeOfName(node: TypeName, statement: Statement): Type {
   const [first] = inner;
   if (name === 'nullable' || name === 'lowcardinality') {
     const [type] = types();
-    if (type === undefined) throw statement.error(`${node.name.text} needs a type in brackets.`, node);
+    if (type === undefined) throw statement.error(`${node.name.text} requires a type in parentheses.`, node);
     return name === 'nullable' ? withNull(type) : type;
   }
   if (name === 'array') return arrayOf(types()[0] ?? scalar('string', true));

@@ -101,7 +101,7 @@ export function condition(value: Value, node: Node, statement: Statement): Sql {
   if (isNumber(value.type)) return sql`(${value.sql} <> 0)`;
   if (value.type.kind === 'null') return sql`null::bool`;
   throw statement.error(
-    `A condition is needed here, found ${nameOfType(value.type)}.`,
+    `Expected a condition, found ${nameOfType(value.type)}.`,
     node,
     value.type.kind === 'string' ? "Compare it, for example with `!= ''`." : null,
   );

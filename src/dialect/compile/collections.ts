@@ -55,7 +55,7 @@ export function sliceValue(
     if (one === null) return null;
     const value = compiler.value(one, scope);
     if (value.type.kind === 'integer') return value;
-    throw scope.statement.error('The bounds of a slice are integers.', one);
+    throw scope.statement.error('Slice bounds must be integers.', one);
   };
   const [from, to] = [bound(node.from), bound(node.to)];
   const name = rawSql(`slice_${scope.lambdaDepth}`);

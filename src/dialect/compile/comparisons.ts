@@ -82,11 +82,11 @@ function suggestionFor(left: Value, right: Value): string | null {
   const other = left.type.kind === 'string' ? right : right.type.kind === 'string' ? left : undefined;
   if (other === undefined) return null;
   if (typeof (other === left ? right : left).constant === 'string')
-    return `The text cannot be read as ${nameOfType(other.type)}.`;
-  if (other.type.kind === 'boolean') return "Compare it with the text 'true' or 'false'.";
+    return `The string is not a valid ${nameOfType(other.type)}.`;
+  if (other.type.kind === 'boolean') return "Compare it with the string 'true' or 'false'.";
   if (other.type.kind === 'date' || other.type.kind === 'datetime')
-    return 'Write toDateTime(…) round the text.';
-  return isNumber(other.type) ? 'Write toFloat(…) or toInt(…) round the text.' : null;
+    return 'Convert the string with toDateTime(…).';
+  return isNumber(other.type) ? 'Convert the string with toFloat(…) or toInt(…).' : null;
 }
 
 const matches: Readonly<Record<MatchOperator, string>> = {
@@ -111,9 +111,9 @@ export function matchValues(
     if (type.kind === 'string' || type.kind === 'null') return fragment;
     if (type.kind === 'uuid') return sql`(${fragment})::text`;
     throw statement.error(
-      `${operator.toUpperCase()} needs texts, found ${nameOfType(type)}.`,
+      `${operator.toUpperCase()} requires strings, found ${nameOfType(type)}.`,
       node,
-      'Write toString(…).',
+      'Convert it with toString(…).',
     );
   };
   const isPattern = operator.includes('~');

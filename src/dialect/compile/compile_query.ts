@@ -126,10 +126,10 @@ const unbounded = (query: Query): BoundedQuery => ({
 });
 
 /** The row of totals is one of the most that an answer may have. */
-const withoutTotalsRow = (query: Query, { defaultLimit: fallback, maxRows: most }: RowLimits): RowLimits =>
+const withoutTotalsRow = (query: Query, { defaultLimit, maxRows }: RowLimits): RowLimits =>
   query.kind === 'select' && query.groupBy?.withTotals
-    ? { defaultLimit: fallback, maxRows: most - 1 }
-    : { defaultLimit: fallback, maxRows: most };
+    ? { defaultLimit, maxRows: maxRows - 1 }
+    : { defaultLimit, maxRows };
 
 function boundedQuery(query: Query, rows: RowLimits, scope: Scope): BoundedQuery {
   const { limit } = query;
@@ -163,7 +163,7 @@ function withBranchLimits(query: Extract<Query, { kind: 'set_operation' }>, rows
 
 function withCount(query: Query, count: number): Query {
   const { start, end } = query;
-  const written: Limit = query.limit ?? {
+  const limit: Limit = query.limit ?? {
     kind: 'limit',
     count: null,
     percent: false,
@@ -172,5 +172,5 @@ function withCount(query: Query, count: number): Query {
     start,
     end,
   };
-  return { ...query, limit: { ...written, count: { kind: 'number', text: String(count), start, end } } };
+  return { ...query, limit: { ...limit, count: { kind: 'number', text: String(count), start, end } } };
 }

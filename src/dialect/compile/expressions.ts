@@ -23,23 +23,23 @@ import { toStringSql } from './to_string.ts';
 export function expressionValue(compiler: Compiler, node: Expression, scope: Scope, use: Use): Value {
   const windowSubqueryColumn = windowSubqueryValue(compiler, node, scope, use);
   if (windowSubqueryColumn !== undefined) return windowSubqueryColumn;
-  const value = compiled(compiler, node, scope, use);
+  const value = compileNode(compiler, node, scope, use);
   scope.statement.checkSize(value.sql, node);
   if (scope.grouping === null || value.traits.column === null || value.traits.aggregate !== null)
     return value;
   const { grouping } = scope;
   // A condition that a key is equal to may have been written for a filter, and a key may be a part of another one.
   const isFilter = use !== 'value' && grouping.keyCount > 0;
-  const ungrouped = (): Value => compiled(compiler, node, { ...scope, grouping: null }, 'value');
+  const ungrouped = (): Value => compileNode(compiler, node, { ...scope, grouping: null }, 'value');
   const key =
     grouping.keyOf(value) ??
-    (isFilter ? grouping.keyOf(compiled(compiler, node, scope, 'value')) : undefined) ??
+    (isFilter ? grouping.keyOf(compileNode(compiler, node, scope, 'value')) : undefined) ??
     (grouping.keyCount > 1 && node.kind !== 'field' ? grouping.keyOf(ungrouped()) : undefined);
   if (key === undefined) return value;
   return { sql: key.sql, type: key.type, traits: { ...value.traits, column: null } };
 }
 
-function compiled(compiler: Compiler, node: Expression, scope: Scope, use: Use): Value {
+function compileNode(compiler: Compiler, node: Expression, scope: Scope, use: Use): Value {
   const { statement } = scope;
   const value = (inner: Expression): Value => compiler.value(inner, scope);
   switch (node.kind) {
@@ -155,11 +155,14 @@ function compiled(compiler: Compiler, node: Expression, scope: Scope, use: Use):
     case 'subquery':
       return subqueryValue(compiler, node, scope);
     case 'star':
-      throw statement.error('`*` stands only in SELECT and in count(*).', node);
+      throw statement.error('`*` is allowed only in SELECT and in count(*).', node);
     case 'columns':
-      throw statement.error('COLUMNS() is not supported.', node, 'Name the columns.');
+      throw statement.error('COLUMNS() is not supported.', node, 'List the columns.');
     case 'lambda':
-      throw statement.error('A lambda stands only in the call of a function such as arrayMap().', node);
+      throw statement.error(
+        'A lambda is allowed only as an argument of a function such as arrayMap().',
+        node,
+      );
     case 'placeholder':
       throw statement.error('Unresolved placeholder.', node);
   }
@@ -197,7 +200,7 @@ function comparisonValue(compiler: Compiler, node: Comparison, scope: Scope, use
     throw scope.statement.error(
       'IN COHORT is not supported: cohorts are not stored.',
       node,
-      'Write the condition of the cohort.',
+      'Write out the conditions of the cohort.',
     );
   if (
     operator === 'in' ||
@@ -232,7 +235,7 @@ function caseValue(compiler: Compiler, node: Case, scope: Scope): Value {
   const otherwise: Expression = node.otherwise ?? { kind: 'null', start: node.start, end: node.end };
   const nodes = [...node.branches.map(({ then }) => then), otherwise];
   const values = nodes.map((one) => compiler.value(one, scope));
-  const { type, fragments } = unify(values, nodes, statement, 'The results');
+  const { type, fragments } = unify(values, nodes, statement, 'The branches');
   const branches = conditions.map(
     (test, index) => sql` when ${test.sql} then ${fragments[index] ?? sql`null`}`,
   );
@@ -245,7 +248,7 @@ function datePart(operand: Value, unit: string, node: Expression, scope: Scope):
   const make = dateParts[unit];
   if ((type.kind !== 'date' && type.kind !== 'datetime') || make === undefined)
     throw scope.statement.error(
-      `EXTRACT(${unit.toUpperCase()}) needs a time, found ${nameOfType(type)}.`,
+      `EXTRACT(${unit.toUpperCase()} requires a date or time, found ${nameOfType(type)}.`,
       node,
     );
   const local =
@@ -260,7 +263,7 @@ function subqueryValue(compiler: Compiler, node: Subquery, scope: Scope): Value 
   const query = subqueryOf(compiler, node.query, scope);
   const { alias } = query;
   const [only] = query.columns;
-  if (only === undefined) throw scope.statement.error('This query gives no column.', node);
+  if (only === undefined) throw scope.statement.error('This subquery has no columns.', node);
   if (query.columns.length === 1)
     return derive(sql`(select ${alias}.c1 from (${query.sql}) as ${alias} limit 1)`, withNull(only.type));
   const items = query.columns.map((column, index) =>

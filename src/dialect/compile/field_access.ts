@@ -44,7 +44,7 @@ function relationFieldValue(
     throw statement.error(
       `Can't select a table when a column is expected: ${name.text}`,
       name,
-      `Name one of its columns: ${relationField.fields.names().join(', ')}.`,
+      `Select one of its columns: ${relationField.fields.names().join(', ')}.`,
     );
   const inner = relationField.fields.field(next.text);
   if (inner === undefined)
@@ -101,7 +101,7 @@ export function accessElement(value: Value, key: Value, node: Node, scope: Scope
     case 'null':
       return value;
     default:
-      throw scope.statement.error(`${nameOfType(type)} has no parts.`, node);
+      throw scope.statement.error(`Cannot access an element of ${nameOfType(type)}.`, node);
   }
 }
 
@@ -139,7 +139,7 @@ function toZeroBased({ constant, sql: index }: Value): Sql {
 
 function accessArrayItem(value: Value, item: Type, key: Value, node: Node, scope: Scope): Value {
   if (key.type.kind !== 'integer')
-    throw scope.statement.error(`The place in an array is an integer, found ${nameOfType(key.type)}.`, node);
+    throw scope.statement.error(`An array index must be an integer, found ${nameOfType(key.type)}.`, node);
   if (key.constant === 0n)
     throw scope.statement.error('SQL indexes start from one, not from zero. E.g: array[1]', node);
   const itemIndex = toZeroBased(key);
@@ -163,8 +163,8 @@ function accessTupleItem(
   const item = type.items[itemIndex];
   if (item === undefined)
     throw scope.statement.error(`${nameOfType(type)} has no element ${String(key.constant)}.`, node);
-  const written = value.items?.[itemIndex];
-  if (written !== undefined) return written;
+  const literalItem = value.items?.[itemIndex];
+  if (literalItem !== undefined) return literalItem;
   const index = bind(String(itemIndex), 'int4');
   return derive(fromJson(sql`(${value.sql} -> ${index})`, sql`(${value.sql} ->> ${index})`, item), item, [
     value,

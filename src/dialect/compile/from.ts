@@ -86,14 +86,14 @@ function commonTable(compiler: Compiler, named: NamedQuery, text: string, scope:
 function numbersRelation(compiler: Compiler, from: TableFunction, scope: Scope): Relation {
   const { statement } = scope;
   if (from.name.text !== 'numbers')
-    throw statement.error(`Unknown table function '${from.name.text}'.`, from.name, 'There is numbers(n).');
+    throw statement.error(`Unknown table function '${from.name.text}'.`, from.name, 'Use numbers(n).');
   const values = from.arguments.map((node) => compiler.value(node, { ...scope, context: 'LIMIT' }));
   const [first, second] = values;
   if (first === undefined || values.length > 2 || values.some(({ constant }) => typeof constant !== 'bigint'))
-    throw statement.error('numbers() takes one or two whole numbers.', from);
+    throw statement.error('numbers() takes one or two integers.', from);
   values.forEach(({ constant }, index) => {
     if (typeof constant === 'bigint' && constant < 0n)
-      throw statement.error('numbers() takes whole numbers from 0.', from.arguments[index] ?? from);
+      throw statement.error('numbers() takes non-negative integers.', from.arguments[index] ?? from);
   });
   const start = second === undefined ? sql`0::int8` : first.sql;
   const count = second ?? first;

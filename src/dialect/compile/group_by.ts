@@ -18,9 +18,9 @@ export function groupSql(
   const isPlain = groupBy.mode === 'plain' || groupBy.mode === 'all';
   if (groupBy.withTotals && !isPlain)
     throw scope.statement.error(
-      'WITH TOTALS cannot stand beside ROLLUP, CUBE and GROUPING SETS.',
+      'WITH TOTALS cannot be combined with ROLLUP, CUBE or GROUPING SETS.',
       groupBy,
-      'Leave it out: ROLLUP(…) has a row for all groups.',
+      'Remove it: ROLLUP(…) already returns a row for all groups.',
     );
   const positions = (items: readonly Expression[]): Sql =>
     commaList(
@@ -30,7 +30,7 @@ export function groupSql(
         .map((item) => {
           const value = compiler.value(item, scope);
           if (value.traits.window !== null)
-            throw scope.statement.error('A window function cannot stand in GROUP BY.', item);
+            throw scope.statement.error(' A window function is not allowed in GROUP BY.', item);
           return position(value);
         }),
     );

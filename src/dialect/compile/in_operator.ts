@@ -126,7 +126,7 @@ function inQuery(compiler: Compiler, inExpression: InExpression, scope: Scope, u
   const values = items.map((item) => compiler.value(item, scope));
   if (values.length !== query.columns.length)
     throw scope.statement.error(
-      `IN compares ${counted(values.length)} with a query of ${counted(query.columns.length)}.`,
+      `IN compares ${counted(values.length)} with a subquery of ${counted(query.columns.length)}.`,
       right,
     );
   const { alias } = query;

@@ -32,11 +32,11 @@ export function intervalOf(amount: Value, unit: TimeUnit): Value {
 }
 
 export function intervalValue(compiler: Compiler, node: Interval, scope: Scope): Value {
-  const written = compiler.value(node.amount, scope);
-  const amount = readConstant(written, scalar('integer'), scope.statement) ?? written;
+  const amountValue = compiler.value(node.amount, scope);
+  const amount = readConstant(amountValue, scalar('integer'), scope.statement) ?? amountValue;
   if (!isNumber(amount.type) && amount.type.kind !== 'null')
     throw scope.statement.error(
-      `The amount of an INTERVAL is a number, found ${nameOfType(amount.type)}.`,
+      `The amount of an INTERVAL must be a number, found ${nameOfType(amount.type)}.`,
       node.amount,
     );
   return intervalOf(amount, node.unit);

@@ -28,9 +28,9 @@ export function compileJoin(
   const tableCount = left.tableCount + right.tableCount;
   if (tableCount > maxJoinedTables)
     throw statement.error(
-      `A FROM joins at most ${maxJoinedTables} tables.`,
+      `A FROM clause can join at most ${maxJoinedTables} tables.`,
       join.right,
-      'Group or bound some of them in a subquery.',
+      'Aggregate or limit some of them in a subquery.',
     );
   if (join.strictness !== null && join.strictness !== 'all')
     return compileSingleMatchJoin(compiler, join, join.strictness, left, right, scope);

@@ -27,7 +27,10 @@ export function rowBounds(compiler: Compiler, limit: Limit | null, scope: Scope)
     const isShare = typeof constant === 'number' && constant > 0 && constant < 1;
     if (isShare) return bind(String(constant), 'numeric');
     if (typeof constant === 'number')
-      throw scope.statement.error(`${word} takes a whole number, or a share below 1 such as 0.1.`, node);
+      throw scope.statement.error(
+        `${word} must be a non-negative integer or a fraction below 1 such as 0.1.`,
+        node,
+      );
     return wholeNumberOf(constant, node, scope, word);
   };
   return {
@@ -40,7 +43,7 @@ function percentage(compiler: Compiler, node: Expression, scope: Scope): Sql {
   const percent = constantOf(compiler, node, scope);
   const isNumber = typeof percent === 'number' || typeof percent === 'bigint';
   if (!isNumber || !(percent >= 0 && percent <= 100))
-    throw scope.statement.error('PERCENT takes a number from 0 to 100.', node);
+    throw scope.statement.error('PERCENT must be a number from 0 to 100.', node);
   return sql`${bind(String(percent), 'numeric')} * 0.01`;
 }
 
@@ -62,7 +65,7 @@ function wholeNumberOf(
   word: string,
 ): bigint {
   if (typeof constant !== 'bigint' || constant < 0n)
-    throw statement.error(`${word} takes a whole number.`, node);
+    throw statement.error(`${word} must be a non-negative integer.`, node);
   return constant;
 }
 
@@ -94,7 +97,7 @@ export function limitSql(
   const skip = skipped === null ? sql`` : sql` offset ${skipped}`;
   if (first === null) return skip;
   if (!limit.withTies) return sql` limit ${first}${skip}`;
-  if (!isOrdered) throw scope.statement.error('WITH TIES needs ORDER BY.', limit);
+  if (!isOrdered) throw scope.statement.error('WITH TIES requires ORDER BY.', limit);
   return sql`${skip} fetch first (${first}) rows with ties`;
 }
 

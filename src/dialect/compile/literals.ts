@@ -44,7 +44,7 @@ export function literalValue(
       return numberValue(literal.text);
     case 'string':
       if (literal.value.includes('\0'))
-        throw statement.error('A text cannot hold the character U+0000.', literal);
+        throw statement.error('A string cannot contain the character U+0000.', literal);
       return stringValue(literal.value);
     case 'boolean':
       return booleanValue(literal.value);

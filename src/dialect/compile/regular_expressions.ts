@@ -46,9 +46,9 @@ const patternError = (summary: string, suggestion: string | null = null): Patter
 });
 
 const unsupported = (part: string, suggestion: string | null = null): PatternError =>
-  patternError(`This regular expression has ${part}, which is not supported.`, suggestion);
+  patternError(`This regular expression contains ${part}, which is not supported.`, suggestion);
 
-const invalidPattern = patternError('This is no regular expression.');
+const invalidPattern = patternError('Invalid regular expression.');
 
 const leadingFlags = /^\(\?([a-z]*)(?:-([a-z]+))?\)/i;
 
@@ -62,7 +62,7 @@ function translate(pattern: string): TranslatedPart {
 /** Flags of the whole: PostgreSQL has a letter for each meeting of `m` and `-s`, since `.` is any character without them. */
 function translateFlags(set: string, unset: string): TranslatedPart {
   const unknown = /[^ims]/.exec(set + unset);
-  if (unknown !== null) return unsupported(`the flag ${unknown[0]}`, 'Flags are i, m and s.');
+  if (unknown !== null) return unsupported(`the flag ${unknown[0]}`, 'Supported flags are i, m and s.');
   const is = (flag: string): boolean => set.includes(flag) && !unset.includes(flag);
   const [ofLines, ofDots] = is('m') ? ['w', 'n'] : ['', 'p'];
   const options = (is('i') ? 'i' : '') + (unset.includes('s') ? ofDots : ofLines);
@@ -93,7 +93,7 @@ function translatePart([part]: RegExpExecArray): TranslatedPart {
   if (part === '{') return '\\{';
   if (part.startsWith('{')) return translateBounds(part);
   if (!part.startsWith('(?') || isGroup.test(part)) return part;
-  return unsupported(part, 'Flags such as (?i) stand at its beginning, groups have no names.');
+  return unsupported(part, 'Put flags such as (?i) at the start; named groups are not supported.');
 }
 
 type EscapeTable = Readonly<Record<string, string>>;
@@ -118,7 +118,7 @@ function translateEscape(escape: string, known: EscapeTable): TranslatedPart {
   const letter = escape.slice(1);
   if (letter === '') return invalidPattern;
   if (!/[\p{Letter}\p{Number}]/u.test(letter)) return escape;
-  return known[letter] ?? unsupported(escape, 'Name the characters in brackets.');
+  return known[letter] ?? unsupported(escape, 'List the characters in brackets.');
 }
 
 const maxCodePoint = 0x10ffff;
@@ -138,7 +138,7 @@ function translateBracket(brackets: string): TranslatedPart {
       if (name !== undefined)
         return characterClasses.has(name)
           ? part
-          : patternError(`This regular expression has ${part}, which is no class of characters.`);
+          : patternError(`This regular expression contains ${part}, which is not a character class.`);
       if (part.startsWith('\\')) return translateEscape(part, characterEscapes);
       // It begins more in PostgreSQL than classes.
       return part === '[' ? '\\[' : part;
@@ -154,7 +154,7 @@ const translateBounds = (bounds: string): TranslatedPart =>
   bounds.match(/\d+/g)?.some((times) => Number(times) > maxRepetitions) === true
     ? patternError(
         `This regular expression repeats something more than ${maxRepetitions} times.`,
-        'Repeat a group of it: (?:a{100}){3}.',
+        'Nest the repetition: (?:a{100}){3}.',
       )
     : bounds;
 

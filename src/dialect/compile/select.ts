@@ -20,7 +20,7 @@ import { rejectUngrouped } from './ungrouped_columns.ts';
 /** One SELECT. @throws DialectError */
 export function compileSelect(compiler: Compiler, select: Select, outer: Scope): CompiledQuery {
   const ctes = cteScope(select.ctes, outer.ctes);
-  const laterals = new LateralJoins();
+  const lateralJoins = new LateralJoins();
   const { statement } = outer;
   const base: Scope = {
     statement,
@@ -28,7 +28,7 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
     enclosingAggregate: null,
     relations: [],
     usingColumns: new Map(),
-    lateralJoins: laterals,
+    lateralJoins,
     outerRelations: [...outer.outerRelations, ...outer.relations],
     aliases: new Map(),
     arrayJoinColumns: new Map(),
@@ -46,9 +46,9 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
     usingColumns: from?.usingColumns ?? base.usingColumns,
     aliases: collectAliases(select, base),
   };
-  const joinedArrays =
+  const arrayJoinColumns =
     select.arrayJoin === null ? base.arrayJoinColumns : compileArrayJoin(compiler, select.arrayJoin, named);
-  const rows: Scope = { ...named, arrayJoinColumns: joinedArrays };
+  const rows: Scope = { ...named, arrayJoinColumns };
   const filters = [select.prewhere, select.where].filter((node) => node !== null);
   const filterScope: Scope = { ...rows, context: 'WHERE' };
   const conditions = filters.map((node) => filterOf(compiler, node, filterScope));
@@ -68,12 +68,12 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   const isGrouped = grouping.isUsed || groupBy !== null;
   if (isGrouped) rejectUngrouped(allOutputs(directOutputs), having, scope);
   if (having !== null && !isGrouped)
-    throw statement.error('HAVING needs GROUP BY or an aggregate.', select.having ?? select, 'Write WHERE.');
+    throw statement.error('HAVING requires GROUP BY or an aggregate.', select.having ?? select, 'Use WHERE.');
   pushDownPredicates(compiler, filters, filterScope);
   const source = (...more: readonly Sql[]): Sql => {
-    const joined = [from === null ? null : from.sql(), ...laterals.joins].filter((part) => part !== null);
+    const joined = [from === null ? null : from.sql(), ...lateralJoins.joins].filter((part) => part !== null);
     const tables =
-      from === null && laterals.joins.length > 0 ? [sql`(select) as nothing`, ...joined] : joined;
+      from === null && lateralJoins.joins.length > 0 ? [sql`(select) as nothing`, ...joined] : joined;
     const all = [...conditions.map((one) => one.sql), ...more];
     const where = all.length === 0 ? sql`` : sql` where ${joinSql(all, ' and ')}`;
     const read = tables.length === 0 ? sql`` : sql` from ${joinSql(tables, '')}`;
@@ -140,9 +140,9 @@ function filterOf(compiler: Compiler, node: Expression, scope: Scope, mayAggrega
   const value = compiler.value(node, scope, 'filter');
   if (!mayAggregate && value.traits.window !== null)
     throw scope.statement.error(
-      'A window function cannot stand in WHERE.',
+      ' A window function is not allowed in WHERE.',
       value.traits.window,
-      'Write QUALIFY.',
+      'Use QUALIFY.',
     );
   return { ...value, sql: condition(value, node, scope.statement) };
 }

@@ -56,9 +56,9 @@ function rejectUnselected({ outputs, order, limitBy, scope: { statement } }: Sel
   const isUnselected = ({ value }: Output): boolean => !selectedKeys.has(value.sql.key);
   const [sorted, grouped] = [order.find(isUnselected), limitBy.find(isUnselected)];
   if (sorted !== undefined)
-    throw statement.error('With DISTINCT, ORDER BY sorts by columns of SELECT.', sorted.node);
+    throw statement.error('With DISTINCT, ORDER BY can use only columns of SELECT.', sorted.node);
   if (grouped !== undefined)
-    throw statement.error('With DISTINCT, LIMIT BY names columns of SELECT.', grouped.node);
+    throw statement.error('With DISTINCT, LIMIT BY can use only columns of SELECT.', grouped.node);
 }
 
 /** DISTINCT ON keeps the first row in the order of ORDER BY, which PostgreSQL wants to begin with the same. */
@@ -68,9 +68,9 @@ function distinctSql({ select, distinctOn, order, scope }: SelectParts): Sql {
   const keys = new Set(distinctOn.map(({ value }) => value.sql.key));
   if (order.some(({ value }, index) => index < keys.size && !keys.has(value.sql.key)))
     throw scope.statement.error(
-      'ORDER BY has to begin with what DISTINCT ON names.',
+      'ORDER BY must start with the DISTINCT ON expressions.',
       order[0]?.node ?? select,
-      'Write LIMIT 1 BY instead.',
+      'Use LIMIT 1 BY instead.',
     );
   return sql`distinct on (${commaList(distinctOn.map((one) => sortable(outputSql(one), one.value.type)))}) `;
 }
@@ -88,7 +88,7 @@ function withInnerQuery(compiler: Compiler, parts: SelectParts): Sql {
   const { select, outputs, order, qualify, limitBy, distinctOn, body, scope } = parts;
   const { statement } = scope;
   if (limitBy.length > 0 && distinctOn.length > 0)
-    throw statement.error('DISTINCT ON is LIMIT 1 BY, which stands once.', select, 'Leave out one of them.');
+    throw statement.error('DISTINCT ON cannot be combined with LIMIT BY.', select, 'Remove one of them.');
   const isDistinct = select.distinct && distinctOn.length === 0;
   if (isDistinct) rejectUnselected(parts);
   const by = limitBy.length > 0 ? limitBy : distinctOn;

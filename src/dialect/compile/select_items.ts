@@ -21,7 +21,7 @@ export function selectItems(compiler: Compiler, select: Select, scope: Scope): r
   return select.columns.flatMap((item): readonly Output[] => {
     if (item.kind === 'star') return starItems(compiler, item, scope);
     if (item.kind === 'columns')
-      throw scope.statement.error('COLUMNS() is not supported.', item, 'Name the columns.');
+      throw scope.statement.error('COLUMNS() is not supported.', item, 'List the columns.');
     const name = columnName(item) ?? printExpression(item);
     return [{ name, value: compiler.value(item, scope), node: item }];
   });
@@ -54,12 +54,12 @@ function starFields(star: Star, scope: Scope): RelationFields {
   const { relations, statement } = scope;
   if (star.table.length === 0) {
     const [only, ...more] = relations;
-    if (only === undefined) throw statement.error('There is no table for `*`.', star);
+    if (only === undefined) throw statement.error('`*` requires a table in FROM.', star);
     if (more.length > 0)
       throw statement.error(
         "Cannot use '*' without table name when there are multiple tables in the query",
         star,
-        `Write for example ${only.name ?? 'table'}.*.`,
+        `For example, write ${only.name ?? 'table'}.*.`,
       );
     return only;
   }
@@ -98,7 +98,7 @@ export function resolveOrdinal(node: Expression, select: Select, scope: Scope): 
   if (node.kind !== 'number' || !/^\d+$/.test(node.text)) return node;
   const item = select.columns[Number(node.text) - 1];
   if (item === undefined || item.kind === 'star')
-    throw scope.statement.error(`There is no column ${node.text} in SELECT.`, node);
+    throw scope.statement.error(`SELECT has no column ${node.text}.`, node);
   return item;
 }
 
@@ -127,7 +127,7 @@ export function orderOf(
     throw scope.statement.error(
       'WITH FILL is not supported.',
       item.fill,
-      'Join numbers(n) to have every step.',
+      'Join numbers(n) to fill the gaps.',
     );
   const one = output(compiler, item.expression, select, scope);
   const at = outputs.findIndex(({ value }) => value.sql.key === one.value.sql.key);

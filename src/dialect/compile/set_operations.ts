@@ -20,7 +20,7 @@ export function compileSetOperation(
   const scope: Scope = { ...outer, ctes: cteScope(leadingCtes(operation), outer.ctes) };
   const operands = operation.operands.map((operand) => compiler.query(operand, scope));
   const [first] = operands;
-  if (first === undefined) throw statement.error('This joins no queries.', operation);
+  if (first === undefined) throw statement.error('A set operation requires at least two queries.', operation);
   const columns = first.columns.map((column, index): CompiledColumn => {
     const types = operands.flatMap((operand) => operand.columns[index]?.type ?? []);
     const type = commonTypeOf(types);
@@ -33,9 +33,9 @@ export function compileSetOperation(
     const zones = new Set(types.flatMap((one) => (one.kind === 'datetime' ? [zoneOf(one)] : [])));
     if (zones.size > 1)
       throw statement.error(
-        `The times of column ${index + 1} are shown in different zones.`,
+        `The times in column ${index + 1} have different time zones.`,
         lastOperand,
-        'Write toTimeZone(…) in each query.',
+        'Use toTimeZone(…) in each query.',
       );
     return { name: column.name, type };
   });
@@ -90,7 +90,7 @@ function orderSql(
     const { expression } = item;
     const isOrdinal = expression.kind === 'number' && /^\d+$/.test(expression.text);
     if (isOrdinal && Number(expression.text) > columns.length)
-      throw scope.statement.error(`There is no column ${expression.text} in SELECT.`, expression);
+      throw scope.statement.error(`SELECT has no column ${expression.text}.`, expression);
     if (isOrdinal) return sql`${rawSql(String(Number(expression.text)))}${direction(item)}`;
     const value = compiler.value(expression, inside);
     return sql`${sortable(value.sql, value.type)}${direction(item)}`;

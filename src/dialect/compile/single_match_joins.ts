@@ -55,7 +55,7 @@ function rejectUnsupportedType(
     throw statement.error(
       `A ${type.toUpperCase()} JOIN cannot be ${strictness.toUpperCase()}.`,
       right,
-      strictness === 'asof' ? 'Choose LEFT or INNER.' : 'Choose LEFT, RIGHT or INNER.',
+      strictness === 'asof' ? 'Use LEFT or INNER.' : 'Use LEFT, RIGHT or INNER.',
     );
 }
 
@@ -129,9 +129,9 @@ function rowsOfEachKey(join: Join, { kept, searched, on }: MatchSides, scope: Sc
   const { statement } = scope;
   if (!isByKeys(on))
     throw statement.error(
-      'An ANY JOIN is joined by values of both tables that are equal.',
+      'ANY JOIN requires equal columns of both tables.',
       join.constraint ?? join.right,
-      'Write LEFT ANY JOIN.',
+      'Use LEFT ANY JOIN.',
     );
   const rows = new Projection(statement.uniqueName('first_row'));
   const others = new Projection(statement.uniqueName('first_match'));

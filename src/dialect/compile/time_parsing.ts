@@ -11,8 +11,8 @@ export function parseTime(text: string, timezone: string): string | null {
   const local = `${day}T${clock}:${seconds}`;
   const time = DateTime.fromISO(`${local}${offset ?? ''}`, { zone: timezone, setZone: offset !== undefined });
   if (!time.isValid || day.startsWith('0000')) return null;
-  const shown = time.toUTC().toFormat("yyyy-MM-dd'T'HH:mm:ss");
-  return `${shown}${fraction.slice(0, 7)}Z`;
+  const formatted = time.toUTC().toFormat("yyyy-MM-dd'T'HH:mm:ss");
+  return `${formatted}${fraction.slice(0, 7)}Z`;
 }
 
 const fromSeconds = (seconds: number): string => {

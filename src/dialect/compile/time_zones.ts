@@ -5,9 +5,6 @@ import type { Statement } from '../resolve/statement.ts';
 /** The name of a time zone that is written out. @throws DialectError for what is no zone */
 export function timeZoneNamed(name: string, node: Node, statement: Statement): string {
   if (!isTimeZone(name))
-    throw statement.error(
-      "There is no time zone of this name. Write one of a place, such as 'Europe/Berlin'.",
-      node,
-    );
+    throw statement.error("Unknown time zone. Use an IANA name such as 'Europe/Berlin'.", node);
   return name;
 }

@@ -9,9 +9,9 @@ import { postgresType } from './json_values.ts';
 export function rejectTotals(query: Query, { statement }: Scope): void {
   if (query.kind === 'select' && query.groupBy?.withTotals)
     throw statement.error(
-      'WITH TOTALS is for the outermost SELECT.',
+      'WITH TOTALS is allowed only in the outermost SELECT.',
       query.groupBy,
-      'Write GROUP BY ROLLUP(…).',
+      'Use GROUP BY ROLLUP(…).',
     );
 }
 

@@ -9,11 +9,11 @@ export function rejectUngrouped(outputs: readonly Output[], having: Value | null
     const { column } = traits;
     if (column === null) continue;
     const { text } = scope.statement.queryText;
-    const written = text.slice(column.start, column.end);
+    const columnText = text.slice(column.start, column.end);
     throw scope.statement.error(
-      `Column \`${written}\` is neither under an aggregate function nor in GROUP BY.`,
+      `Column \`${columnText}\` is neither under an aggregate function nor in GROUP BY.`,
       column,
-      `Add it to GROUP BY, or write any(${written}).`,
+      `Add it to GROUP BY, or write any(${columnText}).`,
     );
   }
 }

@@ -16,12 +16,12 @@ export function sidesOf(
 ): Comparands {
   const [one, other] = [columnOf(left, name), columnOf(right, name)];
   if (one === undefined || other === undefined)
-    throw statement.error(`The column \`${name.text}\` of USING is not in both tables.`, name);
+    throw statement.error(`The USING column \`${name.text}\` is not in both tables.`, name);
   return { left: valueOf(one, name), right: valueOf(other, name), node: name };
 }
 
-function columnOf({ relations, usingColumns: merged }: CompiledFrom, { text }: Name): Column | undefined {
-  const known = merged.get(text);
+function columnOf({ relations, usingColumns }: CompiledFrom, { text }: Name): Column | undefined {
+  const known = usingColumns.get(text);
   if (known !== undefined) return known;
   for (const relation of relations) {
     const relationField = relation.field(text);

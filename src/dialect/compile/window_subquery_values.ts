@@ -22,10 +22,10 @@ export function needsWindowSubquery(node: Node, value: Value, scope: Scope): boo
 function isAllowedAroundWindow(node: Node, scope: Scope): boolean {
   if (node.kind === 'call') return node.over !== null && !needingSubquery.test(node.name.text);
   if (node.kind === 'field') {
-    const meant = node.path.length === 1 ? scope.aliases.get(node.path[0]?.text ?? '') : undefined;
-    return meant === undefined || scope.expandingAliases.includes(meant)
+    const aliased = node.path.length === 1 ? scope.aliases.get(node.path[0]?.text ?? '') : undefined;
+    return aliased === undefined || scope.expandingAliases.includes(aliased)
       ? true
-      : isAllowedAroundWindow(meant, { ...scope, expandingAliases: [...scope.expandingAliases, meant] });
+      : isAllowedAroundWindow(aliased, { ...scope, expandingAliases: [...scope.expandingAliases, aliased] });
   }
   if (node.kind === 'comparison' && node.operator.includes('in')) return false;
   if (node.kind !== 'comparison' && !allowedAroundWindow.has(node.kind)) return false;
@@ -59,8 +59,8 @@ export function windowSubqueryValue(
 /** Whether a parameter of a lambda around is read in it. */
 export const readsLambdaParameter = (
   node: Expression,
-  { lambdaParameters: lambdas }: Pick<Scope, 'lambdaParameters'>,
+  { lambdaParameters }: Pick<Scope, 'lambdaParameters'>,
 ): boolean =>
   findNodes(node, (inner): inner is Extract<Node, { kind: 'field' }> => inner.kind === 'field').some(
-    ({ path }) => lambdas.has(path[0]?.text ?? ''),
+    ({ path }) => lambdaParameters.has(path[0]?.text ?? ''),
   );

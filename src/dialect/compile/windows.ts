@@ -58,10 +58,10 @@ function boundSql(
   if (offset === null) return sql`unbounded ${words}`;
   const value = compiler.value(offset, { ...scope, relations: [], context: 'LIMIT' });
   if (value.type.nullable || (!isNumber(value.type) && value.type.kind !== 'interval'))
-    throw scope.statement.error('A bound of a frame is a number or an interval.', offset);
+    throw scope.statement.error('A frame bound must be a number or an interval.', offset);
   if (unit === 'range') return sql`${distance(value, offset, order, scope)} ${words}`;
   if (value.type.kind !== 'integer')
-    throw scope.statement.error(`A bound of ${unit.toUpperCase()} is a whole number.`, offset);
+    throw scope.statement.error(`A ${unit.toUpperCase()} bound must be an integer.`, offset);
   return sql`${value.sql} ${words}`;
 }
 
@@ -80,8 +80,8 @@ function distance(value: Value, node: Expression, order: readonly Value[], { sta
     }
   }
   throw statement.error(
-    'A bound of RANGE needs ORDER BY of one number or time.',
+    'A RANGE bound requires ORDER BY with one number or time.',
     node,
-    'Write ROWS, or sort by one number.',
+    'Use ROWS, or order by one number.',
   );
 }

@@ -71,7 +71,7 @@ export const arrayFunctions: readonly FunctionDefinition[] = [
   scalar('tupleElement', ['tuple', 'any', 'any?'], 'any', 'An element of a tuple.'),
   unsupported(
     scalar('untuple', ['tuple'], 'any', 'The elements of a tuple as columns.'),
-    'Name the elements: t.1, t.2.',
+    'Select the elements: t.1, t.2.',
   ),
   scalar('map', ['any...'], 'map', 'A map of keys and values.'),
   scalar(

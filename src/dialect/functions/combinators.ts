@@ -4,14 +4,14 @@ export type Combinator = (typeof combinators)[number];
 
 /** Those that analysts know and that are not to be had here, each with what to write instead. */
 export const unsupportedCombinators: Readonly<Record<string, string>> = {
-  ForEach: 'Write ARRAY JOIN with arrayEnumerate(…), and group by the place.',
-  Map: 'There are sumMap, minMap and maxMap; for others write ARRAY JOIN mapKeys(…).',
-  SimpleState: 'Aggregate the rows themselves: states are not kept.',
-  State: 'Aggregate the rows themselves: states are not kept.',
-  MergeState: 'Aggregate the rows themselves: states are not kept.',
-  Merge: 'Aggregate the rows themselves: states are not kept.',
-  ArgMin: 'Take the rows with LIMIT 1 BY in a subquery, and aggregate those.',
-  ArgMax: 'Take the rows with LIMIT 1 BY in a subquery, and aggregate those.',
+  ForEach: 'Use ARRAY JOIN with arrayEnumerate(…) and group by the index.',
+  Map: 'Use sumMap, minMap or maxMap; for other aggregates use ARRAY JOIN mapKeys(…).',
+  SimpleState: 'Aggregate the rows directly; aggregation states are not supported.',
+  State: 'Aggregate the rows directly; aggregation states are not supported.',
+  MergeState: 'Aggregate the rows directly; aggregation states are not supported.',
+  Merge: 'Aggregate the rows directly; aggregation states are not supported.',
+  ArgMin: 'Select the rows with LIMIT 1 BY in a subquery and aggregate those.',
+  ArgMax: 'Select the rows with LIMIT 1 BY in a subquery and aggregate those.',
   Resample: 'Group by intDiv(key, step).',
 };
 

@@ -18,7 +18,7 @@ export const conversionFunctions: readonly FunctionDefinition[] = [
   scalar('unhex', ['string'], 'string', 'The bytes of hexadecimal digits.'),
   unsupported(
     scalar('cityHash64', ['any...'], 'integer', 'A hash of the values.'),
-    'PostgreSQL cannot compute this hash; md5(…) gives another one.',
+    'PostgreSQL cannot compute this hash; use md5(…) instead.',
   ),
   scalar('formatReadableSize', ['number'], 'string', 'A number of bytes for people.'),
   scalar('formatReadableQuantity', ['number'], 'string', 'A number for people.'),

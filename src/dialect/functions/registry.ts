@@ -26,7 +26,7 @@ export const functionDefinitions: readonly FunctionDefinition[] = [
 const byName = new Map(functionDefinitions.map((definition) => [definition.name, definition]));
 const byLowerCaseName = new Map(
   functionDefinitions
-    .filter(({ isCaseInsensitive: anyCase }) => anyCase)
+    .filter(({ isCaseInsensitive }) => isCaseInsensitive)
     .map((definition) => [definition.name.toLowerCase(), definition]),
 );
 

@@ -3,7 +3,7 @@ import { aliasName } from './names.ts';
 import type { Cursor } from './cursor.ts';
 import { star } from './stars.ts';
 
-const expectedAlias = 'a name behind AS';
+const expectedAlias = 'an alias after AS';
 
 /** An expression that may have a name: `x AS y`. */
 export function item(cursor: Cursor): Expression {

@@ -22,7 +22,7 @@ export function call(cursor: Cursor, name: Name): Call {
     throw cursor.error(
       'WITHIN GROUP is not supported.',
       cursor.token,
-      'Write quantile(0.5)(x), or ORDER BY inside the brackets.',
+      'Write quantile(0.5)(x), or put ORDER BY inside the parentheses.',
     );
   const filter = optionalFilter(cursor);
   const window = cursor.acceptKeywords('OVER') ? over(cursor) : null;
@@ -39,7 +39,7 @@ export function call(cursor: Cursor, name: Name): Call {
 
 function parametersOf(cursor: Cursor, read: Arguments): readonly Expression[] {
   if (read.distinct || read.orderBy.length > 0 || read.nulls !== null)
-    throw cursor.error('DISTINCT and ORDER BY belong into the second pair of brackets.');
+    throw cursor.error('DISTINCT and ORDER BY belong in the second pair of parentheses.');
   return read.arguments;
 }
 
@@ -50,7 +50,7 @@ function parenthesizedArguments(cursor: Cursor, name: Name): Arguments {
     const orderBy = optionalOrderBy(cursor);
     const nulls = optionalNulls(cursor);
     if (!cursor.peekSymbol(')'))
-      throw cursor.unexpected(`\`,\` or \`)\` in the call of ${name.text}()`, [
+      throw cursor.unexpected(`\`,\` or \`)\` in the call to ${name.text}()`, [
         'ORDER',
         'DISTINCT',
         'AND',

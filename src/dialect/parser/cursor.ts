@@ -134,15 +134,15 @@ export class Cursor {
     const span: Span = { start, end: Math.max(start, this.previousEnd) };
     this.#nodes += 1;
     if (this.#nodes > this.#limits.nodes)
-      throw this.error(`A query may have at most ${this.#limits.nodes} parts.`, span);
+      throw this.error(`A query may have at most ${this.#limits.nodes} syntax nodes.`, span);
     let height = 0;
     for (const field of Object.values(fields))
       if (Array.isArray(field)) for (const item of field) height = Math.max(height, this.#heightOf(item));
       else height = Math.max(height, this.#heightOf(field));
     if (height >= this.#limits.depth) throw this.#tooDeep({ ...span, start: Math.max(start, span.end - 1) });
-    const made = { ...fields, ...span } as Made;
-    this.#heights.set(made, height + 1);
-    return made;
+    const node = { ...fields, ...span } as Made;
+    this.#heights.set(node, height + 1);
+    return node;
   }
 
   /** Remembers that the token read last was taken as an alias. */
@@ -159,9 +159,9 @@ export class Cursor {
     const { token } = this;
     const alias = this.#bareAlias;
     if (alias !== undefined && alias === this.#tokens[this.#at - 1]) {
-      const meant = alias.kind === 'word' ? nearestName(alias.text, clauseKeywords) : null;
-      if (meant !== null)
-        return this.error(`\`${alias.text}\` is not a keyword.`, alias, `Perhaps you meant ${meant}?`);
+      const nearest = alias.kind === 'word' ? nearestName(alias.text, clauseKeywords) : null;
+      if (nearest !== null)
+        return this.error(`\`${alias.text}\` is not a keyword.`, alias, `Perhaps you meant ${nearest}?`);
     }
     const near = token.kind === 'word' && token.upper.length > 2 ? nearestName(token.text, words) : null;
     const suggestion = near === null || near === keywordOf(token) ? null : `Perhaps you meant ${near}?`;
@@ -192,11 +192,11 @@ export function describeToken(token: Token): string {
     case 'invalid':
       return 'the end of the query';
     case 'string':
-      return 'a text';
+      return 'a string';
     case 'template_start':
     case 'template_text':
     case 'template_end':
-      return 'a template text';
+      return 'a template string';
     case 'word':
     case 'number':
     case 'symbol':

@@ -17,8 +17,8 @@ import { numberLiteral } from './literals.ts';
 import { anyName, optionalAlias, plainName } from './names.ts';
 import { peekParenthesizedQuery } from './parenthesized_query.ts';
 
-const expectedTable = 'a table, a query in brackets or a table function';
-const expectedAlias = 'a name for this table';
+const expectedTable = 'a table, a subquery in parentheses or a table function';
+const expectedAlias = 'an alias for this table';
 
 /** What stands behind FROM: tables and what is joined to them, from left to right. */
 export function from(cursor: Cursor): From {
@@ -41,16 +41,16 @@ function joinConstraint(cursor: Cursor): OnConstraint | UsingConstraint {
     return cursor.node<OnConstraint>(start, { kind: 'on', condition });
   }
   if (!cursor.acceptKeywords('USING'))
-    throw cursor.unexpected('ON or USING and what the tables are joined by', ['ON', 'USING']);
+    throw cursor.unexpected('ON or USING with a join condition', ['ON', 'USING']);
   const columns = (): UsingConstraint['columns'] =>
-    cursor.list(() => plainName(cursor, 'the name of a column of both tables'));
+    cursor.list(() => plainName(cursor, 'the name of a column in both tables'));
   const named = cursor.peekSymbol('(') ? cursor.parenthesized(columns) : columns();
   return cursor.node<UsingConstraint>(start, { kind: 'using', columns: named });
 }
 
 function joinOperand(cursor: Cursor): From {
   if (cursor.peekSymbol('(')) return parenthesizedFrom(cursor);
-  if (cursor.peekSymbol('{')) throw cursor.error('A placeholder cannot stand for a table.');
+  if (cursor.peekSymbol('{')) throw cursor.error('A placeholder cannot replace a table.');
   if (cursor.peekKeywords('LATERAL')) throw cursor.error('LATERAL is not supported.');
   if (cursor.peekKeywords('VALUES'))
     throw cursor.error('VALUES is not supported.', cursor.token, 'Use arrayJoin([…]).');
@@ -63,7 +63,7 @@ function joinOperand(cursor: Cursor): From {
     return cursor.node<TableFunction>(start, { kind: 'table_function', name: first, arguments: read, alias });
   }
   const path = [first];
-  while (cursor.acceptSymbol('.')) path.push(anyName(cursor, 'the rest of the name of a table'));
+  while (cursor.acceptSymbol('.')) path.push(anyName(cursor, 'the rest of the table name'));
   return table(cursor, start, path);
 }
 
@@ -88,7 +88,7 @@ function parenthesizedFrom(cursor: Cursor): From {
   const { start } = cursor.token;
   if (!peekParenthesizedQuery(cursor)) return cursor.parenthesized(() => from(cursor));
   const query = cursor.parenthesized(() => cursor.grammar.query(cursor));
-  const alias = optionalAlias(cursor, 'a name for this query');
+  const alias = optionalAlias(cursor, 'an alias for this query');
   rejectSample(cursor);
   return cursor.node<DerivedTable>(start, { kind: 'derived_table', query, alias });
 }
@@ -104,7 +104,7 @@ function optionalSample(cursor: Cursor): Sample | null {
 /** Throws at a SAMPLE of something else than a table. */
 function rejectSample(cursor: Cursor): void {
   if (cursor.peekKeywords('SAMPLE'))
-    throw cursor.error('Only a table can be sampled.', cursor.token, 'Write SAMPLE behind its name.');
+    throw cursor.error('Only a table can be sampled.', cursor.token, 'Write SAMPLE after the table name.');
 }
 
 function ratio(cursor: Cursor): Ratio {
@@ -115,6 +115,6 @@ function ratio(cursor: Cursor): Ratio {
 }
 
 function sampleNumber(cursor: Cursor): NumberLiteral {
-  if (!cursor.peekKind('number')) throw cursor.unexpected('a share such as 0.1 or 1/10', []);
+  if (!cursor.peekKind('number')) throw cursor.unexpected('a sampling ratio such as 0.1 or 1/10', []);
   return numberLiteral(cursor);
 }

@@ -46,7 +46,7 @@ function checked(cursor: Cursor, join: JoinKeywords, at: { readonly start: numbe
     throw cursor.error(
       `A FULL JOIN cannot be ${strictness.toUpperCase()}.`,
       { start: at.start, end: cursor.previousEnd },
-      'Choose LEFT or RIGHT.',
+      'Use LEFT or RIGHT.',
     );
   return join;
 }

@@ -155,9 +155,9 @@ function stringInterval(cursor: Cursor, start: number): Interval {
   const unit = word === undefined ? undefined : timeUnitOf(word);
   if (digits === undefined || unit === undefined)
     throw cursor.error(
-      'The text of an INTERVAL is a number and a unit.',
+      'The string of an INTERVAL must be a number and a unit.',
       token,
-      `Write for example INTERVAL '1 day'; the units are ${timeUnits.join(', ')}.`,
+      `For example INTERVAL '1 day'; the units are ${timeUnits.join(', ')}.`,
     );
   const text = cursor.node<NumberLiteral>(token.start, { kind: 'number', text: digits });
   const amount =

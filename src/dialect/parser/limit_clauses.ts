@@ -21,8 +21,8 @@ export function limitClauses(cursor: Cursor): LimitClauses {
   if (!cursor.acceptKeywords('LIMIT')) return { limitBy: null, limit: offsetAlone(cursor) };
   const bounds = limitBounds(cursor);
   if (!cursor.acceptKeywords('BY')) return { limitBy: null, limit: limitOf(cursor, start, bounds) };
-  if (bounds.withTies) throw cursor.error('WITH TIES is for a LIMIT without BY.');
-  if (bounds.percent) throw cursor.error('PERCENT is for a LIMIT without BY.');
+  if (bounds.withTies) throw cursor.error('WITH TIES cannot be used with LIMIT … BY.');
+  if (bounds.percent) throw cursor.error('PERCENT cannot be used with LIMIT … BY.');
   const { count, offset } = bounds;
   const by = cursor.list(() => itemOrStar(cursor));
   const limitBy = cursor.node<LimitBy>(start, { kind: 'limit_by', count, offset, by });
@@ -34,8 +34,7 @@ export function optionalLimit(cursor: Cursor): Limit | null {
   const { start } = cursor.token;
   if (!cursor.acceptKeywords('LIMIT')) return offsetAlone(cursor);
   const bounds = limitBounds(cursor);
-  if (cursor.peekKeywords('BY'))
-    throw cursor.error('LIMIT … BY stands once, before LIMIT, in a single SELECT.');
+  if (cursor.peekKeywords('BY')) throw cursor.error('A SELECT may have one LIMIT … BY, before LIMIT.');
   return limitOf(cursor, start, bounds);
 }
 
@@ -43,7 +42,7 @@ function offsetAlone(cursor: Cursor): Limit | null {
   const { start } = cursor.token;
   if (!cursor.acceptKeywords('OFFSET')) return null;
   const offset = cursor.grammar.expression(cursor);
-  if (cursor.peekKeywords('LIMIT')) throw cursor.error('LIMIT stands before OFFSET.');
+  if (cursor.peekKeywords('LIMIT')) throw cursor.error('LIMIT must come before OFFSET.');
   return cursor.node<Limit>(start, { kind: 'limit', count: null, percent: false, offset, withTies: false });
 }
 
@@ -59,7 +58,7 @@ function limitBounds(cursor: Cursor): Bounds {
     };
   const percent = cursor.acceptKeywords('PERCENT');
   if (percent && cursor.peekSymbol(','))
-    throw cursor.error('PERCENT stands behind both numbers of LIMIT m, n.');
+    throw cursor.error('In LIMIT m, n, PERCENT comes after both numbers.');
   const tiesBefore = cursor.acceptKeywords('WITH', 'TIES');
   const offset = cursor.acceptKeywords('OFFSET') ? cursor.grammar.expression(cursor) : null;
   return { count: first, percent, offset, withTies: tiesBefore || cursor.acceptKeywords('WITH', 'TIES') };

@@ -62,7 +62,7 @@ export function template(cursor: Cursor): Template {
     else if (token.kind === 'template_end') break;
     else {
       const expression = cursor.grammar.expression(cursor);
-      cursor.expectSymbol('}', '`}` behind the expression of this template text');
+      cursor.expectSymbol('}', '`}` after the expression in this template string');
       if (expression.kind === 'string') addText(cursor, parts, expression.value, expression.start);
       else parts.push(expression);
     }
@@ -110,7 +110,7 @@ export function braces(cursor: Cursor): Placeholder | Dictionary {
 }
 
 function entry(cursor: Cursor, key: Expression): DictionaryEntry {
-  cursor.expectSymbol(':', '`}` behind a placeholder, or `:` behind a key');
+  cursor.expectSymbol(':', '`}` after a placeholder or `:` after a key');
   return cursor.node<DictionaryEntry>(key.start, {
     kind: 'entry',
     key,

@@ -17,7 +17,7 @@ export function plainName(cursor: Cursor, expected: string): Name {
       `Expected ${expected}, found the keyword \`${token.text}\`.`,
       token,
       commonNameKeywords.has(token.upper)
-        ? `A name that is also a keyword stands in backticks: \`${token.text}\`.`
+        ? `Write a name that is also a keyword in backticks: \`${token.text}\`.`
         : null,
     );
   return anyName(cursor, expected);

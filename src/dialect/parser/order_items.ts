@@ -16,7 +16,7 @@ export function orderItem(cursor: Cursor): OrderItem {
   if (!descending && !cursor.acceptKeywords('ASC')) cursor.acceptKeywords('ASCENDING');
   const nulls = nullsOrder(cursor);
   if (cursor.peekKeywords('COLLATE'))
-    throw cursor.error('COLLATE is not supported; texts are compared by their bytes.');
+    throw cursor.error('COLLATE is not supported: strings are compared by their bytes.');
   const fill = optionalFill(cursor);
   return cursor.node<OrderItem>(start, { kind: 'order_item', expression, descending, nulls, fill });
 }

@@ -22,7 +22,7 @@ export function parseQuery(text: string, limits: ParseLimits = defaultLimits): Q
       throw cursor.error(
         'Only one query can be run at a time.',
         cursor.token,
-        'Remove what follows the `;`.',
+        'Remove everything after the `;`.',
       );
     return read;
   });

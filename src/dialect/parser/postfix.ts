@@ -5,7 +5,7 @@ import { anyName } from './names.ts';
 import { star } from './stars.ts';
 import { typeName } from './type_names.ts';
 
-const expectedMember = 'the name of a property behind the point';
+const expectedMember = 'a property name after the dot';
 
 /** Parts of a name with points in it: more than any table has. */
 const maxPathLength = 64;
@@ -51,7 +51,7 @@ function afterDot(cursor: Cursor, object: Expression): Expression {
   const name = anyName(cursor, expectedMember);
   if (cursor.peekSymbol('('))
     throw cursor.error(
-      'The name of a function has no point in it.',
+      'A function name cannot contain a dot.',
       { start: object.start, end: name.end },
       `Write ${name.text}(…).`,
     );
@@ -70,7 +70,7 @@ function indexOrSlice(cursor: Cursor, object: Expression, nullish: boolean): Exp
     cursor.expectSymbol(']');
     return cursor.node<Slice>(object.start, { kind: 'slice', object, from, to });
   }
-  cursor.expectSymbol(']', '`]` behind this index');
-  if (from === null) throw cursor.error('An index is missing here.');
+  cursor.expectSymbol(']', '`]` after this index');
+  if (from === null) throw cursor.error('Missing index.');
   return cursor.node<Index>(object.start, { kind: 'index', object, index: from, nullish });
 }

@@ -52,10 +52,10 @@ function symbolExpression(cursor: Cursor): Expression {
     throw cursor.error(
       'Tags such as <Sparkline … /> are not supported.',
       cursor.token,
-      'Call a function instead.',
+      'Use a function instead.',
     );
   if (cursor.peekSymbol('*'))
-    throw cursor.error('`*` stands only in SELECT, in COLUMNS() and in the brackets of a call.');
+    throw cursor.error('`*` is allowed only in SELECT, in COLUMNS() and as a function argument.');
   throw cursor.unexpected(expectedValue);
 }
 
@@ -95,13 +95,13 @@ function keywordAsValue(cursor: Cursor): Error {
     return cursor.error(
       `Expected ${expectedValue}, found a query.`,
       token,
-      'A query inside an expression stands in brackets.',
+      'Write a subquery in parentheses.',
     );
   return cursor.error(
     `Expected ${expectedValue}, found the keyword \`${token.text}\`.`,
     token,
     commonNameKeywords.has(keywordOf(token) ?? '')
-      ? `A column with this name stands in backticks: \`${token.text}\`.`
+      ? `Write a column of this name in backticks: \`${token.text}\`.`
       : null,
   );
 }
@@ -116,7 +116,7 @@ function parentheses(cursor: Cursor): Expression {
   cursor.advance();
   if (cursor.peekSymbol(')'))
     throw cursor.error(
-      'These brackets are empty.',
+      'These parentheses are empty.',
       { start, end: cursor.token.end },
       'Write tuple() for an empty tuple.',
     );

@@ -20,7 +20,7 @@ export function query(cursor: Cursor): Query {
     );
     if (!parenthesized || !peekTail(cursor)) return whole;
     if (whole.kind !== 'set_operation' || whole.start !== start)
-      throw cursor.error('ORDER BY and LIMIT of a query in brackets stand inside them.');
+      throw cursor.error('Write ORDER BY and LIMIT inside the parentheses.');
     return withTail(cursor, whole);
   });
 }
@@ -93,6 +93,6 @@ function acceptIntersect(cursor: Cursor): SetOperator | undefined {
 function isAll(cursor: Cursor, otherwise: boolean): boolean {
   const all = cursor.acceptKeywords('ALL') || (!cursor.acceptKeywords('DISTINCT') && otherwise);
   if (cursor.peekKeywords('BY', 'NAME'))
-    throw cursor.error('BY NAME is not supported: queries are joined by the order of their columns.');
+    throw cursor.error('BY NAME is not supported: columns are matched by position.');
   return all;
 }

@@ -73,14 +73,14 @@ function cte(cursor: Cursor): Cte {
   const expression = cursor.grammar.expression(cursor);
   cursor.expectKeywords('AS');
   if (cursor.peekSymbol('('))
-    throw cursor.error('The columns of a CTE are named inside its query.', {
+    throw cursor.error('A CTE cannot list its columns; name them in its query.', {
       start: expression.start,
       end: expression.end,
     });
   return cursor.node<ColumnCte>(start, {
     kind: 'column_cte',
     expression,
-    name: anyName(cursor, 'a name for this expression'),
+    name: anyName(cursor, 'an alias for this expression'),
   });
 }
 
@@ -99,7 +99,7 @@ function optionalDistinct(cursor: Cursor): Pick<Select, 'distinct' | 'distinctOn
 
 function selectItems(cursor: Cursor): readonly Expression[] {
   if (cursor.peekKeywords('FROM'))
-    throw cursor.error('SELECT lists no columns.', cursor.token, 'Write `*` for all of them.');
+    throw cursor.error('SELECT has no columns.', cursor.token, 'Write `*` for all columns.');
   return cursor.list(
     () => selectItem(cursor),
     () => cursor.peekKeywords('FROM') || cursor.peekKind('end'),
@@ -111,7 +111,7 @@ export function selectItem(cursor: Cursor): Expression {
   if (cursor.peekSymbol('*')) return star(cursor, cursor.token.start, []);
   const expression = cursor.grammar.expression(cursor);
   if (expression.kind === 'star') return expression;
-  const name = optionalAlias(cursor, 'a name for this column');
+  const name = optionalAlias(cursor, 'an alias for this column');
   if (name === null) return expression;
   return cursor.node<Alias>(expression.start, { kind: 'alias', expression, name });
 }

@@ -24,7 +24,7 @@ function excluded(cursor: Cursor): readonly Name[] {
   cursor.advance();
   return cursor.parenthesized(() =>
     cursor.list(
-      () => plainName(cursor, 'the name of a column to leave out'),
+      () => plainName(cursor, 'the name of a column to exclude'),
       () => cursor.peekSymbol(')'),
     ),
   );

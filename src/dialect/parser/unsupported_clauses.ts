@@ -9,28 +9,28 @@ interface UnsupportedClause {
 /** What other databases know at a place of a SELECT and the dialect does not. */
 const unsupportedClauses: Readonly<Record<'cte' | 'end', readonly UnsupportedClause[]>> = {
   cte: [
-    { words: ['MATERIALIZED'], summary: 'MATERIALIZED is not supported.', suggestion: 'Leave it out.' },
+    { words: ['MATERIALIZED'], summary: 'MATERIALIZED is not supported.', suggestion: 'Remove it.' },
     {
       words: ['NOT', 'MATERIALIZED'],
       summary: 'NOT MATERIALIZED is not supported.',
-      suggestion: 'Leave it out.',
+      suggestion: 'Remove it.',
     },
   ],
   end: [
-    { words: ['SETTINGS'], summary: 'SETTINGS is not supported.', suggestion: 'Leave it out.' },
+    { words: ['SETTINGS'], summary: 'SETTINGS is not supported.', suggestion: 'Remove it.' },
     {
       words: ['FORMAT'],
       summary: 'FORMAT is not supported.',
-      suggestion: 'Answers are JSON; batch exports write other formats.',
+      suggestion: 'Results are JSON; use a batch export for other formats.',
     },
     {
       words: ['INTO'],
       summary: 'INTO is not supported.',
-      suggestion: 'Batch exports write rows elsewhere.',
+      suggestion: 'Use a batch export to write rows elsewhere.',
     },
-    { words: ['FOR'], summary: 'FOR UPDATE and its kin are not supported: queries lock nothing.' },
-    { words: ['FETCH'], summary: 'FETCH is not supported.', suggestion: 'Write LIMIT.' },
-    { words: ['WITH', 'TOTALS'], summary: 'WITH TOTALS stands right behind the items of GROUP BY.' },
+    { words: ['FOR'], summary: 'FOR UPDATE and other locking clauses are not supported.' },
+    { words: ['FETCH'], summary: 'FETCH is not supported.', suggestion: 'Use LIMIT.' },
+    { words: ['WITH', 'TOTALS'], summary: 'WITH TOTALS must directly follow the GROUP BY list.' },
   ],
 };
 
@@ -44,7 +44,7 @@ export function rejectUnsupportedClause(cursor: Cursor, position: 'cte' | 'end')
 /** Throws at `SELECT TOP 10 x`; without a number behind it `top` is a column. */
 export function rejectTop(cursor: Cursor): void {
   if (cursor.peekKeywords('TOP') && cursor.peek(1).kind === 'number')
-    throw cursor.error('TOP is not supported.', cursor.token, 'Write LIMIT at the end of the query.');
+    throw cursor.error('TOP is not supported.', cursor.token, 'Use LIMIT at the end of the query.');
 }
 
 /** The order in which the clauses of a SELECT stand. */
@@ -68,8 +68,8 @@ export function rejectMisplacedClause(cursor: Cursor): void {
   const clause = clauseOrder.find((name) => name.split(' ')[0] === token.upper);
   if (clause === undefined) return;
   throw cursor.error(
-    `${clause} stands at the wrong place or a second time.`,
+    `${clause} is misplaced or repeated.`,
     token,
-    `The order is ${clauseOrder.join(', ')}.`,
+    `Clauses come in this order: ${clauseOrder.join(', ')}.`,
   );
 }

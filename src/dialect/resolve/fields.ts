@@ -103,12 +103,12 @@ function cteExpression(name: string, scope: Scope): Expression | undefined {
 }
 
 function ambiguousFieldError(name: Name, relations: readonly Relation[], scope: Scope): Error {
-  const tables = relations.map((relation) => relation.name ?? 'a query without a name');
-  const written = relations[0]?.name ?? 'table';
+  const tables = relations.map((relation) => relation.name ?? 'an unnamed subquery');
+  const qualifier = relations[0]?.name ?? 'table';
   return scope.statement.error(
     `Ambiguous field: ${name.text} is in ${tables.join(' and ')}.`,
     name,
-    `Write for example ${written}.${name.text}.`,
+    `Qualify it, for example ${qualifier}.${name.text}.`,
   );
 }
 
@@ -116,13 +116,13 @@ function unknownFieldError(field: Field, first: Name, scope: Scope): Error {
   const { statement, relations, outerRelations } = scope;
   const name = first.text;
   if (relations.some((relation) => relation.name === name) || tableNames(statement).includes(name)) {
-    const suggestion = field.path.length === 1 ? `Name one of its columns, such as ${name}.id.` : null;
+    const suggestion = field.path.length === 1 ? `Select one of its columns, such as ${name}.id.` : null;
     return statement.error(`Can't select a table when a column is expected: ${name}`, first, suggestion);
   }
   const alias = scope.aliases.get(name);
   const isColumnOfItsName = alias !== undefined && alias === scope.expandingAliases.at(-1);
   if (alias !== undefined && !isColumnOfItsName)
-    return statement.error(`The name ${name} is explained by itself.`, first);
+    return statement.error(`The alias ${name} refers to itself.`, first);
   const isOutside = outerRelations.some(
     (relation) => relation.name === name || relation.field(name) !== undefined,
   );
@@ -130,7 +130,7 @@ function unknownFieldError(field: Field, first: Name, scope: Scope): Error {
     return statement.error(
       `Unable to resolve field: ${name}`,
       first,
-      'A subquery cannot use the columns of the query around it; write a JOIN.',
+      'A subquery cannot use columns of the outer query; use a JOIN.',
     );
   const names = [
     ...scope.lambdaParameters.keys(),
@@ -147,7 +147,7 @@ function unknownFieldError(field: Field, first: Name, scope: Scope): Error {
 /** For those who write texts as other languages do: `event = "purchase"`. */
 const quoteHint = ({ path }: Field, { start, text }: Name, query: string): string | null =>
   path.length === 1 && query[start] === '"'
-    ? `A text stands in single quotes: ${writeQuoted(text, "'")}.`
+    ? `Write strings in single quotes: ${writeQuoted(text, "'")}.`
     : null;
 
 export const didYouMean = (near: string | null): string | null =>

@@ -55,10 +55,14 @@ const trueValue: PlaceholderValue = { kind: 'value', value: true };
 
 function pathOf({ expression, start, end }: Placeholder, queryText: QueryText): string {
   if (expression.kind === 'field') return expression.path.map(({ text }) => text).join('.');
-  throw new DialectError(queryText, 'A placeholder is a name, such as {filters} or {variables.country}.', {
-    start,
-    end,
-  });
+  throw new DialectError(
+    queryText,
+    'A placeholder must be a name, such as {filters} or {variables.country}.',
+    {
+      start,
+      end,
+    },
+  );
 }
 
 function unresolvedError(
@@ -97,15 +101,15 @@ function tableOf(
   queryText: QueryText,
 ): PlaceholderTable {
   const tables = select?.from ? tablesOf(select.from) : [];
-  const named = (wanted: PlaceholderTable['table']): PlaceholderTable | undefined => {
-    const found = tables.find((table) => table.path.map(({ text }) => text).join('.') === wanted);
-    return found && { table: wanted, name: found.alias?.text ?? wanted };
+  const named = (tableName: PlaceholderTable['table']): PlaceholderTable | undefined => {
+    const found = tables.find((table) => table.path.map(({ text }) => text).join('.') === tableName);
+    return found && { table: tableName, name: found.alias?.text ?? tableName };
   };
   const table = named('events') ?? named('sessions') ?? named('groups');
   if (table !== undefined) return table;
   throw new DialectError(
     queryText,
-    `Cannot use {${path}} in a SELECT that reads no events, sessions or groups.`,
+    `Cannot use {${path}} in a SELECT that does not read events, sessions or groups.`,
     {
       start: node.start,
       end: node.end,

@@ -49,7 +49,7 @@ export function mappedRelation(relation: Relation, map: (column: Column) => Colu
   const mapped = (field: RelationField | undefined): RelationField | undefined => {
     if (field?.kind === 'column') return map(field);
     if (field?.kind !== 'nested') return field;
-    const { fields: fields } = field;
+    const { fields } = field;
     return { kind: 'nested', fields: { ...fields, field: (name) => mapped(fields.field(name)) } };
   };
   return {

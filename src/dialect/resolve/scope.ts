@@ -107,9 +107,9 @@ export class LateralJoins {
   add(key: string, alias: () => Sql, make: (alias: Sql) => Sql): Sql {
     const known = this.#joins.get(key);
     if (known !== undefined) return known.alias;
-    const made = alias();
-    this.#joins.set(key, { alias: made, join: make(made) });
-    return made;
+    const name = alias();
+    this.#joins.set(key, { alias: name, join: make(name) });
+    return name;
   }
 
   get joins(): readonly Sql[] {

@@ -107,12 +107,20 @@ export class Statement {
   countExpansion(at: Node): void {
     this.#expansions += 1;
     if (this.#expansions > maxAliasExpansions)
-      throw this.error('This becomes too large.', at, 'Use fewer names that stand for one another.');
+      throw this.error(
+        'This query expands to too much SQL.',
+        at,
+        'Use fewer aliases that refer to each other.',
+      );
   }
 
   /** @throws DialectError where a piece has become too long. */
   checkSize(fragment: Sql, at: Node): void {
     if (fragment.size > maxFragmentLength)
-      throw this.error('This becomes too large.', at, 'Use fewer names that stand for one another.');
+      throw this.error(
+        'This query expands to too much SQL.',
+        at,
+        'Use fewer aliases that refer to each other.',
+      );
   }
 }

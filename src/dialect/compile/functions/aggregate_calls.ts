@@ -42,25 +42,25 @@ export function aggregateValue(
   const inner: Scope = isWindow
     ? scope
     : { ...scope, context: 'aggregate', enclosingAggregate: name, grouping: null };
-  const written = nodes.map((node) => compiler.value(node, inner));
+  const argumentValues = nodes.map((node) => compiler.value(node, inner));
   const filters = conditions.map((node) => {
     const value = compiler.value(node, inner, 'filter');
     return { ...value, sql: condition(value, node, statement) };
   });
-  const settings = (call.parameters ?? []).map((node) => compiler.value(node, scope));
-  if (definition.parameterTypes.length > 0 || settings.length > 0)
-    checkArity(name, definition.parameterTypes, settings.length, call, statement, 'parameter');
-  const rangeChecked = { values: settings, nodes: call.parameters ?? [], what: 'parameter' } as const;
+  const parameterValues = (call.parameters ?? []).map((node) => compiler.value(node, scope));
+  if (definition.parameterTypes.length > 0 || parameterValues.length > 0)
+    checkArity(name, definition.parameterTypes, parameterValues.length, call, statement, 'parameter');
+  const rangeChecked = { values: parameterValues, nodes: call.parameters ?? [], what: 'parameter' } as const;
   checkRanges(name, parameterRanges.get(definition.name), rangeChecked, statement);
   checkRanges(
     name,
     argumentRanges.get(definition.name),
-    { values: written, nodes, what: 'argument' },
+    { values: argumentValues, nodes, what: 'argument' },
     statement,
   );
   const order = call.orderBy.length === 0 ? null : orderItems(compiler, call.orderBy, inner);
-  rejectNested(call, [...written, ...filters], isWindow, scope);
-  const { values, returnType: gives } = applySignature(definition, name, written, nodes, statement);
+  rejectNested(call, [...argumentValues, ...filters], isWindow, scope);
+  const { values, returnType } = applySignature(definition, name, argumentValues, nodes, statement);
   const window = call.over === null ? null : windowOf(compiler, call.over, scope);
   const over = (fragment: Sql, ...more: readonly Sql[]): Sql => {
     const all = [...filters.map((filter) => filter.sql), ...more];
@@ -79,8 +79,8 @@ export function aggregateValue(
     name,
     nodes,
     values,
-    parameters: settings,
-    returnType: gives,
+    parameters: parameterValues,
+    returnType,
   };
   const site: AggregateSite = {
     ...base,
@@ -93,7 +93,7 @@ export function aggregateValue(
   checkDistinct(site, definition);
   checkNulls(call, definition, statement);
   const emitted = withEmptyValue(emit(site, definition), site, combinators);
-  const parts = [...written, ...filters, ...(window?.values ?? []), ...(order?.values ?? [])];
+  const parts = [...argumentValues, ...filters, ...(window?.values ?? []), ...(order?.values ?? [])];
   const traits = isWindow ? { ...mergeTraits(parts), window: call } : { ...noTraits, aggregate: call };
   return { ...emitted, traits };
 }
@@ -122,14 +122,14 @@ function withEmptyValue(
   site: AggregateSite,
   combinators: readonly Combinator[],
 ): { readonly sql: Sql; readonly type: Type } {
-  const made = emitted instanceof Sql ? { sql: emitted, type: site.returnType } : emitted;
+  const result = emitted instanceof Sql ? { sql: emitted, type: site.returnType } : emitted;
   const isNull = combinators.includes('OrNull');
   const isDefault = combinators.includes('OrDefault') && !site.values.some(({ type }) => type.nullable);
-  if (!isNull && !isDefault) return made;
+  if (!isNull && !isDefault) return result;
   const given = site.values.filter(({ type }) => type.nullable).map((value) => sql`${value.sql} is not null`);
   const some = sql`${site.over(sql`count(*)`, ...given)} > 0`;
-  const type = withNull(made.type, isNull);
-  return { sql: sql`(case when ${some} then ${made.sql} else ${defaultOf(type)} end)`, type };
+  const type = withNull(result.type, isNull);
+  return { sql: sql`(case when ${some} then ${result.sql} else ${defaultOf(type)} end)`, type };
 }
 
 function emit(site: AggregateSite, definition: FunctionDefinition): Emitted {
@@ -138,7 +138,7 @@ function emit(site: AggregateSite, definition: FunctionDefinition): Emitted {
   if (definition.template === null)
     throw site.statement.error(`The function '${site.name}' is not supported yet.`, site.node.name);
   if (site.distinct || site.node.orderBy.length > 0)
-    throw site.statement.error(`Function '${site.name}' takes no DISTINCT and no ORDER BY.`, site.node);
+    throw site.statement.error(`Function '${site.name}' does not support DISTINCT or ORDER BY.`, site.node);
   const call = site.over(fillTemplate(definition.template, site.values));
   return { sql: call, type: { ...site.returnType, nullable: true } };
 }

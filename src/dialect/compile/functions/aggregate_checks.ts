@@ -20,15 +20,15 @@ export function checkDistinct(
   if (!distinct) return;
   if (!supportingDistinct.has(known))
     throw statement.error(
-      `Function '${name}' takes no DISTINCT.`,
+      `Function '${name}' does not support DISTINCT.`,
       node,
-      'Select the different rows in a subquery.',
+      'Use SELECT DISTINCT in a subquery.',
     );
   if (isWindow && !unchangedByDistinct.test(known))
     throw statement.error(
-      `Function '${name}' takes no DISTINCT with OVER.`,
+      `Function '${name}' does not support DISTINCT with OVER.`,
       node,
-      'Write length(groupUniqArray(…) OVER (…)).',
+      'Use length(groupUniqArray(…) OVER (…)).',
     );
 }
 
@@ -41,42 +41,42 @@ export function checkNulls(
   if (nulls === null || definition.name === 'first_value' || definition.name === 'last_value') return;
   if (definition.kind === 'window' ? nulls === 'respect' : nulls === 'ignore') return;
   throw statement.error(
-    `Function '${name.text}' takes no ${nulls.toUpperCase()} NULLS.`,
+    `Function '${name.text}' does not support ${nulls.toUpperCase()} NULLS.`,
     name,
-    definition.kind === 'window' ? 'Leave null out in a subquery.' : 'Write argMin(tuple(x), time).1.',
+    definition.kind === 'window' ? 'Filter out nulls in a subquery.' : 'Use argMin(tuple(x), time).1.',
   );
 }
 
 /** @throws DialectError for a call that cannot stand where it does. */
 export function checkContext(call: Call, definition: FunctionDefinition, scope: Scope): void {
-  const { statement, context: phase } = scope;
+  const { statement, context } = scope;
   const name = call.name.text;
   if (definition.kind === 'window' && call.over === null)
     throw statement.error(
-      `Function '${name}' needs OVER (...).`,
+      `Function '${name}' requires OVER (...).`,
       call,
       `Write ${name}(...) OVER (ORDER BY ...).`,
     );
   if (definition.kind === 'scalar' || definition.kind === 'higher_order')
-    throw statement.error(`Function '${name}' is no aggregate and takes no OVER.`, call);
-  if (phase === 'select') return;
+    throw statement.error(`Function '${name}' is not an aggregate and does not support OVER.`, call);
+  if (context === 'select') return;
   const what = call.over === null ? 'Aggregation' : 'Window function';
-  if (phase === 'aggregate')
+  if (context === 'aggregate')
     throw statement.error(
       `${what} '${name}' cannot be nested inside another aggregation '${scope.enclosingAggregate ?? ''}'.`,
       call,
     );
   // An aggregate over nothing of the lambda is a column of the groups like any other.
-  const isOfGroup = phase === 'lambda' && scope.grouping !== null && call.over === null;
+  const isOfGroup = context === 'lambda' && scope.grouping !== null && call.over === null;
   if (isOfGroup && !readsLambdaParameter(call, scope)) return;
-  if (phase === 'lambda') throw statement.error(`${what} '${name}' cannot stand inside a lambda.`, call);
+  if (context === 'lambda') throw statement.error(`${what} '${name}' is not allowed in a lambda.`, call);
   const suggestion =
-    phase === 'WHERE'
-      ? `Write ${call.over === null ? 'HAVING' : 'QUALIFY'}.`
+    context === 'WHERE'
+      ? `Use ${call.over === null ? 'HAVING' : 'QUALIFY'}.`
       : call.over === null
         ? null
         : 'Compute it in a subquery in FROM.';
-  throw statement.error(`${what} '${name}' cannot stand in ${phase}.`, call, suggestion);
+  throw statement.error(`${what} '${name}' is not allowed in ${context}.`, call, suggestion);
 }
 
 /** @throws DialectError for aggregates in aggregates, and windows in windows. */

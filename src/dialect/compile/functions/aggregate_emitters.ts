@@ -39,7 +39,7 @@ const rowOf = (site: AggregateSite): Sql =>
 const countDistinct: AggregateEmitter = (site) => {
   if (site.isWindow)
     throw site.statement.error(
-      `Function '${site.name}' cannot have OVER.`,
+      `Function '${site.name}' does not support OVER.`,
       site.node,
       'Count in a subquery.',
     );
@@ -47,10 +47,10 @@ const countDistinct: AggregateEmitter = (site) => {
 };
 
 const sum: AggregateEmitter = (site) => {
-  const { returnType: gives } = site;
+  const { returnType } = site;
   const call = site.over(sql`sum(${distinctWord(site)}${argumentSql(site, 0)})`);
-  const typed = gives.kind === 'integer' ? sql`(${call})::int8` : call;
-  return withEmptyValue(site, typed, gives, defaultOf(withNull(gives, false)));
+  const typed = returnType.kind === 'integer' ? sql`(${call})::int8` : call;
+  return withEmptyValue(site, typed, returnType, defaultOf(withNull(returnType, false)));
 };
 
 const avg: AggregateEmitter = (site) => {
@@ -74,7 +74,7 @@ function extreme(site: AggregateSite, name: Sql): Sql {
     case 'tuple':
     case 'map':
       throw site.statement.error(
-        `Function '${site.name}' needs values with an order.`,
+        `Function '${site.name}' requires values that can be ordered.`,
         argumentNode(site, 0),
       );
     default:
@@ -109,7 +109,8 @@ const argExtreme =
   (order: 'asc' | 'desc'): AggregateEmitter =>
   (site) => {
     const [value, by] = [argument(site, 0), argument(site, 1)];
-    if (site.isWindow) throw site.statement.error(`Function '${site.name}' cannot have OVER.`, site.node);
+    if (site.isWindow)
+      throw site.statement.error(`Function '${site.name}' does not support OVER.`, site.node);
     const key = by.type.kind === 'string' ? sql`(${by.sql}) collate "C"` : by.sql;
     const conditions = [value, by]
       .filter(({ type }) => type.nullable)
@@ -149,12 +150,12 @@ function levelOf(site: AggregateSite, index: number): Sql {
   if (setting === undefined) return sql`0.5::float8`;
   const share = Number(setting.constant ?? NaN);
   if (!(share >= 0 && share <= 1))
-    throw site.statement.error(`The level of '${site.name}' is a number from 0 to 1.`, site.node);
+    throw site.statement.error(`The level of '${site.name}' must be a number from 0 to 1.`, site.node);
   return bind(String(share), 'float8');
 }
 
 function ordered(site: AggregateSite, call: Sql): Sql {
-  if (site.isWindow) throw site.statement.error(`Function '${site.name}' cannot have OVER.`, site.node);
+  if (site.isWindow) throw site.statement.error(`Function '${site.name}' does not support OVER.`, site.node);
   return site.over(call);
 }
 

@@ -16,7 +16,7 @@ export function arrayCombinatorCall(
   const ofItems = arrayFunctionOf(definition.name);
   const others = combinators.filter((one) => one !== 'Array' && one !== 'If');
   if (ofItems === null || others.length > 0)
-    throw statement.error(`Unsupported function call '${name.text}(...)'.`, name, 'Write ARRAY JOIN.');
+    throw statement.error(`Unsupported function call '${name.text}(...)'.`, name, 'Use ARRAY JOIN.');
   const named = (text: string): Name => ({ ...name, text });
   const plain = (text: string, argument: Expression): Call => ({
     kind: 'call',

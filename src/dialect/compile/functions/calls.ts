@@ -47,21 +47,21 @@ export function callValue(compiler: Compiler, call: Call, scope: Scope, use: Use
 function rejectAggregateClauses(call: Call, scope: Scope): void {
   const name = call.name.text;
   const unsupported = (what: string): Error =>
-    scope.statement.error(`Function '${name}' is not an aggregate and takes no ${what}.`, call);
+    scope.statement.error(`Function '${name}' is not an aggregate and does not support ${what}.`, call);
   if (call.distinct) throw unsupported('DISTINCT');
   if (call.filter !== null) throw unsupported('FILTER');
   if (call.orderBy.length > 0) throw unsupported('ORDER BY');
-  if (call.parameters !== null) throw unsupported('second pair of brackets');
-  if (call.nulls !== null) throw unsupported('treatment of nulls');
+  if (call.parameters !== null) throw unsupported('a second pair of parentheses');
+  if (call.nulls !== null) throw unsupported('IGNORE or RESPECT NULLS');
 }
 
 function scalarValue(compiler: Compiler, call: Call, definition: FunctionDefinition, scope: Scope): Value {
   const { statement } = scope;
   const name = call.name.text;
-  const written = call.arguments.map((node) => compiler.value(node, scope));
-  const rangeChecked = { values: written, nodes: call.arguments, what: 'argument' } as const;
+  const argumentValues = call.arguments.map((node) => compiler.value(node, scope));
+  const rangeChecked = { values: argumentValues, nodes: call.arguments, what: 'argument' } as const;
   checkRanges(name, argumentRanges.get(definition.name), rangeChecked, statement);
-  const { values, returnType: gives } = applySignature(definition, name, written, call.arguments, statement);
+  const { values, returnType } = applySignature(definition, name, argumentValues, call.arguments, statement);
   const site: CallSite = {
     compiler,
     scope,
@@ -71,19 +71,19 @@ function scalarValue(compiler: Compiler, call: Call, definition: FunctionDefinit
     nodes: call.arguments,
     values,
     parameters: [],
-    returnType: gives,
+    returnType,
   };
   const emitter = scalarEmitters.get(definition.name);
   if (emitter === undefined && definition.template === null)
     throw statement.error(`The function '${name}' is not supported yet.`, call.name);
-  const emitted = emitter?.(site) ?? fromTemplate(definition.template ?? '', values, gives);
+  const emitted = emitter?.(site) ?? fromTemplate(definition.template ?? '', values, returnType);
   return emitted instanceof Sql
-    ? derive(emitted, gives, written)
-    : { sql: emitted.sql, type: emitted.type, traits: mergeTraits(written) };
+    ? derive(emitted, returnType, argumentValues)
+    : { sql: emitted.sql, type: emitted.type, traits: mergeTraits(argumentValues) };
 }
 
 /** What a function of PostgreSQL gives, in the type that the definition says. */
-function fromTemplate(template: string, values: readonly Value[], gives: Type): Sql {
+function fromTemplate(template: string, values: readonly Value[], returnType: Type): Sql {
   const filled = fillTemplate(template, values);
-  return gives.kind === 'null' ? filled : sql`(${filled})::${postgresType(gives)}`;
+  return returnType.kind === 'null' ? filled : sql`(${filled})::${postgresType(returnType)}`;
 }

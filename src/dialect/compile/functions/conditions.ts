@@ -16,7 +16,7 @@ const conditional: Emitter = (site) => {
 const multiIf: Emitter = (site) => {
   if (site.values.length % 2 === 0)
     throw site.statement.error(
-      `Function '${site.name}' expects conditions, each with a value, and one more value.`,
+      `Function '${site.name}' expects pairs of a condition and a value, and a default value.`,
       site.node,
     );
   const indexes = site.values.map((_, index) => index);
@@ -75,7 +75,7 @@ const transform: Emitter = (site) => {
   const [wanted, results] = [from.items, to.items];
   if (results === undefined || wanted?.length !== results.length)
     throw site.statement.error(
-      `Function '${site.name}' expects two arrays that are written out, of the same length.`,
+      `Function '${site.name}' expects two array literals of the same length.`,
       site.node,
     );
   const { type, fragments: given } = unify(

@@ -51,7 +51,7 @@ function itemsOf(compiler: Compiler, call: Call, scope: Scope): Items {
   if (arrays.length === 0) throw statement.error(`Function '${call.name.text}' expects an array.`, call);
   if (lambda !== null && lambda.parameters.length !== arrays.length)
     throw statement.error(
-      `This lambda has ${lambda.parameters.length} parameters for ${arrays.length} arrays.`,
+      `This lambda has ${lambda.parameters.length} parameters, but the call has ${arrays.length} arrays.`,
       lambda,
     );
   const depth = scope.lambdaDepth;
@@ -98,14 +98,14 @@ export function bodyValue(
   parameters: readonly Value[],
   scope: Scope,
 ): Value {
-  const lambdas = new Map(scope.lambdaParameters);
+  const lambdaParameters = new Map(scope.lambdaParameters);
   lambda.parameters.forEach((name, index) => {
     const parameter = parameters[index];
-    if (parameter !== undefined) lambdas.set(name.text, parameter);
+    if (parameter !== undefined) lambdaParameters.set(name.text, parameter);
   });
   const inside: Scope = {
     ...scope,
-    lambdaParameters: lambdas,
+    lambdaParameters,
     lambdaDepth: scope.lambdaDepth + 1,
     context: 'lambda',
   };
@@ -159,7 +159,7 @@ const numbers = (items: Items, scope: Scope): Sql => {
   if (type.kind === 'boolean') return sql`(${fragment})::int4`;
   if (type.kind === 'null') return sql`(${fragment})::int8`;
   if (isNumber(type)) return fragment;
-  throw scope.statement.error(`Numbers are needed here, found ${nameOfType(type)}.`, items.body);
+  throw scope.statement.error(`Expected numbers, found ${nameOfType(type)}.`, items.body);
 };
 
 const numberType = ({ result }: Items): Type =>

@@ -20,16 +20,16 @@ export function checkRanges(
   { values, nodes, what }: RangeCheckedValues,
   statement: Statement,
 ): void {
-  for (const { index: index, min: least, max: most, argumentCount: ofArguments } of ranges ?? []) {
+  for (const { index, min, max, argumentCount } of ranges ?? []) {
     const [constant, node] = [values[index]?.constant, nodes[index]];
-    if (node === undefined || (ofArguments !== undefined && ofArguments !== nodes.length)) continue;
+    if (node === undefined || (argumentCount !== undefined && argumentCount !== nodes.length)) continue;
     const isNumber = typeof constant === 'bigint' || typeof constant === 'number';
     if (what === 'argument' && !isNumber) continue;
     const number = isNumber ? Number(constant) : NaN;
     const isWhole = what === 'argument' || typeof constant === 'bigint';
-    if (isWhole && number >= least && number <= most) continue;
+    if (isWhole && number >= min && number <= max) continue;
     throw statement.error(
-      `The ${what} ${index + 1} of '${name}' is a whole number from ${least}${most === Infinity ? '' : ` to ${most}`}.`,
+      `${what === 'argument' ? 'Argument' : 'Parameter'} ${index + 1} of '${name}' must be an integer ${max === Infinity ? `of at least ${min}` : `from ${min} to ${max}`}.`,
       node,
     );
   }

@@ -28,19 +28,19 @@ export function checkArity(
   statement: Statement,
   what = 'argument',
 ): void {
-  const { min: least, max: most } = arityOf(parameters);
-  if (found >= least && found <= most) return;
-  const count = least === most ? `${least}` : most === Infinity ? `at least ${least}` : `${least} to ${most}`;
+  const { min, max } = arityOf(parameters);
+  if (found >= min && found <= max) return;
+  const count = min === max ? `${min}` : max === Infinity ? `at least ${min}` : `${min} to ${max}`;
   const plural = count === '1' || count === 'at least 1' ? '' : 's';
   throw statement.error(`Function '${name}' expects ${count} ${what}${plural}, found ${found}`, node);
 }
 
-const bare = (parameter: ArgumentType): string => parameter.replace(/\?$|\.\.\.$/, '');
+const baseType = (parameter: ArgumentType): string => parameter.replace(/\?$|\.\.\.$/, '');
 
 /** The parameter that an argument is for; the last repeats. */
 function argumentTypeAt(parameters: readonly ArgumentType[], index: number): string {
   const parameter = parameters[index] ?? parameters.at(-1);
-  return parameter === undefined ? 'any' : bare(parameter);
+  return parameter === undefined ? 'any' : baseType(parameter);
 }
 
 /** Arguments in the types that a function takes, and the type that it gives. @throws DialectError */
@@ -51,32 +51,32 @@ export function applySignature(
   nodes: readonly Expression[],
   statement: Statement,
 ): { readonly values: readonly Value[]; readonly returnType: Type } {
-  const generic = new Map<string, Type>();
-  const wanted = values.map((_, index) => argumentTypeAt(definition.argumentTypes, index));
+  const genericTypes = new Map<string, Type>();
+  const argumentTypes = values.map((_, index) => argumentTypeAt(definition.argumentTypes, index));
   for (const letter of ['T', 'U']) {
-    const types = values.flatMap(({ type }, index) => genericPart(wanted[index] ?? '', letter, type));
+    const types = values.flatMap(({ type }, index) => genericPart(argumentTypes[index] ?? '', letter, type));
     if (types.length === 0) continue;
     const common = commonTypeOf(types);
-    const mismatched = nodes[wanted.findLastIndex((parameter) => parameter.includes(letter))];
+    const mismatched = nodes[argumentTypes.findLastIndex((parameter) => parameter.includes(letter))];
     if (common === null)
       throw statement.error(
         `The arguments of '${name}' have no common type: ${types.map((type) => nameOfType(type)).join(', ')}.`,
         mismatched ?? nodes[0] ?? { kind: 'null', start: 0, end: 0 },
         'Convert them with toString(), toFloat(), toInt() or toDateTime().',
       );
-    generic.set(letter, common);
+    genericTypes.set(letter, common);
   }
   const converted = values.map((value, index) => {
     const node = nodes[index];
     if (node === undefined) return value;
-    const parameter = wanted[index] ?? 'any';
+    const parameter = argumentTypes[index] ?? 'any';
     return {
-      ...toParameterType(value, parameter, { name, index, node, statement, generic }),
+      ...toParameterType(value, parameter, { name, index, node, statement, genericTypes }),
       traits: value.traits,
     };
   });
   const nullable = values.some(({ type }) => type.nullable);
-  return { values: converted, returnType: resultType(definition.returns, converted, generic, nullable) };
+  return { values: converted, returnType: resultType(definition.returns, converted, genericTypes, nullable) };
 }
 
 /** An argument as a parameter takes it, where its place does not tell which parameter it is for. @throws DialectError */
@@ -86,7 +86,7 @@ export const argumentAs = (site: CallSite, index: number, parameter: ArgumentTyp
     index,
     node: site.nodes[index] ?? site.node,
     statement: site.statement,
-    generic: new Map(),
+    genericTypes: new Map(),
   });
 
 function genericPart(parameter: string, letter: string, type: Type): readonly Type[] {
@@ -100,10 +100,10 @@ interface ArgumentPosition {
   readonly index: number;
   readonly node: Expression;
   readonly statement: Statement;
-  readonly generic: ReadonlyMap<string, Type>;
+  readonly genericTypes: ReadonlyMap<string, Type>;
 }
 
-const simple: Readonly<Record<string, ScalarKind>> = {
+const scalarKinds: Readonly<Record<string, ScalarKind>> = {
   string: 'string',
   integer: 'integer',
   float: 'float',
@@ -138,7 +138,7 @@ function toParameterType(value: Value, parameter: string, index: ArgumentPositio
       );
     case 'T':
     case 'U': {
-      const common = index.generic.get(parameter) ?? type;
+      const common = index.genericTypes.get(parameter) ?? type;
       return value.items !== undefined && common.kind === type.kind
         ? value
         : as(withNull(common, type.nullable));
@@ -153,7 +153,7 @@ function toParameterType(value: Value, parameter: string, index: ArgumentPositio
     if (type.kind === 'null') return { ...value, sql: sql`'[]'::jsonb`, type: arrayOf(scalar('null', true)) };
     throw wrongTypeError(value, 'array', index);
   }
-  const kind = simple[parameter];
+  const kind = scalarKinds[parameter];
   if (kind === undefined) return value;
   return toScalarType(value, kind, as) ?? fail(wrongTypeError(value, parameter, index));
 }
@@ -218,14 +218,14 @@ function wrongTypeError(
 function resultType(
   returnType: string,
   values: readonly Value[],
-  generic: ReadonlyMap<string, Type>,
+  genericTypes: ReadonlyMap<string, Type>,
   nullable: boolean,
 ): Type {
   if (returnType === 'T' || returnType === 'U')
-    return withNull(generic.get(returnType) ?? scalar('null', true), nullable);
+    return withNull(genericTypes.get(returnType) ?? scalar('null', true), nullable);
   const array = /^array\((.*)\)$/.exec(returnType);
-  if (array !== null) return arrayOf(resultType(array[1] ?? 'any', [], generic, false));
-  const kind = simple[returnType];
+  if (array !== null) return arrayOf(resultType(array[1] ?? 'any', [], genericTypes, false));
+  const kind = scalarKinds[returnType];
   if (kind !== undefined) return scalar(kind, nullable);
   if (returnType === 'boolean') return scalar('boolean', nullable);
   if (returnType === 'number') return withNull(commonNumber(values), nullable);

@@ -48,7 +48,7 @@ function jsonValueOf(site: CallSite, index: number): Sql {
   const common = commonType(value.type, item);
   if (common === null)
     throw site.statement.error(
-      `${nameOfType(value.type)} is in no ${nameOfType(argument(site, 0).type)}.`,
+      `${nameOfType(argument(site, 0).type)} cannot contain ${nameOfType(value.type)}.`,
       argumentNode(site, index),
     );
   return toJsonItem(coerce(value, common, site.statement), withNull(common));
@@ -164,7 +164,7 @@ const uniq: Emitter = (site) => {
 const difference: Emitter = (site) => {
   const item = itemTypeOf(argument(site, 0));
   if (!isNumber(item) && item.kind !== 'null')
-    throw site.statement.error(`Numbers are needed here, found ${nameOfType(item)}.`, argumentNode(site, 0));
+    throw site.statement.error(`Expected numbers, found ${nameOfType(item)}.`, argumentNode(site, 0));
   const number = sql`(each.v #>> '{}')::numeric`;
   return {
     sql: sql`(select coalesce(jsonb_agg(run.v order by run.at), '[]'::jsonb) from (select coalesce(${number} - lag(${number}) over (order by each.at), 0) as v, each.at from ${numbered(argumentSql(site, 0))}) as run)`,
@@ -187,12 +187,12 @@ const intersect: Emitter = (site) => {
 
 /** Arrays inside are opened until there are none, which their type says. */
 const flatten: Emitter = (site) => {
-  let { sql: made, type } = argument(site, 0);
+  let { sql: flattened, type } = argument(site, 0);
   while (type.kind === 'array' && type.item.kind === 'array') {
-    made = sql`(select coalesce(jsonb_agg(inside.v order by each.at, inside.at), '[]'::jsonb) from ${numbered(made)}, jsonb_array_elements(each.v) with ordinality as inside(v, at))`;
+    flattened = sql`(select coalesce(jsonb_agg(inside.v order by each.at, inside.at), '[]'::jsonb) from ${numbered(flattened)}, jsonb_array_elements(each.v) with ordinality as inside(v, at))`;
     type = type.item;
   }
-  return { sql: made, type };
+  return { sql: flattened, type };
 };
 
 const compact: Emitter = (site) => ({

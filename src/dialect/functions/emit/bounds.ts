@@ -10,7 +10,7 @@ export const withMaxSize =
   (site) => {
     if (countOf(site) > max)
       throw site.statement.error(
-        `'${site.name}' makes at most ${max.toLocaleString('en')} ${things}.`,
+        `'${site.name}' can create at most ${max.toLocaleString('en')} ${things}.`,
         site.node,
       );
     return emitter(site);

@@ -85,8 +85,8 @@ const orElse =
   (site) => {
     const value = argument(site, 0);
     const type = scalar(kind, value.type.nullable);
-    const made = sqlOf(emitter(site));
-    const plain = sql`coalesce(${made}, ${other(site)})`;
+    const converted = sqlOf(emitter(site));
+    const plain = sql`coalesce(${converted}, ${other(site)})`;
     if (!value.type.nullable) return { sql: plain, type };
     return { sql: sql`(case when ${value.sql} is not null then ${plain} end)`, type };
   };
@@ -98,7 +98,7 @@ const toDecimal: Emitter = (site) => {
   const digits = argument(site, 1).constant;
   if (typeof digits !== 'bigint' || digits < 0n || digits > 18n)
     throw site.statement.error(
-      `The places of '${site.name}' are an integer from 0 to 18.`,
+      `The scale of '${site.name}' must be an integer from 0 to 18.`,
       argumentNode(site, 1),
     );
   const decimal =
@@ -148,8 +148,8 @@ const accurateCastOrNull: Emitter = (site) => {
   const to = typeNamedBy(site, 1);
   if (to.kind === 'integer') return toInteger(site);
   if (to.kind === 'float') return toFloat(site);
-  const made = convert(site, argument(site, 0), to);
-  return { sql: made.sql, type: withNull(to) };
+  const converted = convert(site, argument(site, 0), to);
+  return { sql: converted.sql, type: withNull(to) };
 };
 
 const toHex: Emitter = (site) => {

@@ -41,7 +41,7 @@ function formatAt(site: CallSite, index: number): string {
   const format = argument(site, index).constant;
   if (typeof format !== 'string')
     throw site.statement.error(
-      `The format of '${site.name}' is a text that is written out.`,
+      `The format of '${site.name}' must be a string literal.`,
       argumentNode(site, index),
     );
   return format;
@@ -49,9 +49,9 @@ function formatAt(site: CallSite, index: number): string {
 
 const unknownSpecifier = (site: CallSite, index: number, letter: string): Error =>
   site.statement.error(
-    `Function '${site.name}' does not know %${letter}.`,
+    `Function '${site.name}' does not support %${letter}.`,
     argumentNode(site, index),
-    `Known are ${Object.keys(formatPatterns)
+    `Supported are ${Object.keys(formatPatterns)
       .map((one) => `%${one}`)
       .join(' ')} %e %k %l %w %z %n %t %%.`,
   );
@@ -63,8 +63,8 @@ const formatDateTime: Emitter = (site) => {
   const type = scalar('string', argument(site, 0).type.nullable);
   return {
     sql: onceOf([local], (time = sql``) => {
-      const fragments = [...format.matchAll(/%([\s\S]?)|[^%]+/g)].map(([written, letter]) =>
-        letter === undefined ? bind(written, 'text') : formatted(site, letter, time, zone),
+      const fragments = [...format.matchAll(/%([\s\S]?)|[^%]+/g)].map(([matched, letter]) =>
+        letter === undefined ? bind(matched, 'text') : formatted(site, letter, time, zone),
       );
       return fragments.length === 0 ? sql`''::text` : sql`(${joinSql(fragments, ' || ')})`;
     }),
@@ -135,8 +135,8 @@ const parsePatterns: Readonly<Record<string, readonly (readonly [string, string]
 const parseDateTime: Emitter = (site) => {
   const type = timeAt(site, 2, true);
   const parts: string[] = [];
-  const pattern = [...formatAt(site, 1).matchAll(/%([\s\S])|%$|[^%]+/g)].map(([written, letter]) => {
-    if (letter === '%' || letter === undefined) return (letter ?? written).replaceAll(/[^\w ]/g, '\\$&');
+  const pattern = [...formatAt(site, 1).matchAll(/%([\s\S])|%$|[^%]+/g)].map(([matched, letter]) => {
+    if (letter === '%' || letter === undefined) return (letter ?? matched).replaceAll(/[^\w ]/g, '\\$&');
     const reader = parsePatterns[letter];
     if (reader === undefined) throw unknownSpecifier(site, 1, letter);
     parts.push(...reader.map(([part]) => part));

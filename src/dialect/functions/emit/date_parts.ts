@@ -20,11 +20,11 @@ const digits = (pattern: string): Emitter =>
 
 /** Weeks of the year as MySQL counts them: the mode says on which day they start and which week is the first. */
 function weekOf(site: CallSite, withYear: boolean): Sql {
-  const written = site.values[1];
-  const mode = written === undefined ? 0 : Number(written.constant ?? NaN);
+  const modeArgument = site.values[1];
+  const mode = modeArgument === undefined ? 0 : Number(modeArgument.constant ?? NaN);
   if (!Number.isInteger(mode) || mode < 0 || mode > 7)
     throw site.statement.error(
-      `The mode of '${site.name}' is an integer from 0 to 7.`,
+      `The mode of '${site.name}' must be an integer from 0 to 7.`,
       argumentNode(site, 1),
     );
   const monday = (mode & 1) === 1;
@@ -68,7 +68,10 @@ const dateName: Emitter = (site) => {
   const name = String(argument(site, 0).constant ?? '').toLowerCase();
   const pattern = Object.hasOwn(names, name) ? names[name] : undefined;
   if (pattern === undefined)
-    throw site.statement.error(`The part is one of ${Object.keys(names).join(', ')}.`, argumentNode(site, 0));
+    throw site.statement.error(
+      `The part must be one of ${Object.keys(names).join(', ')}.`,
+      argumentNode(site, 0),
+    );
   return {
     sql: sql`to_char(${localTime(site, 1, zoneAt(site, 2, 1))}, '${rawSql(pattern)}')`,
     type: scalar('string', argument(site, 1).type.nullable),

@@ -90,7 +90,7 @@ const startOfWeek: Emitter = (site) => {
   const mode = site.values[1];
   if (mode !== undefined && typeof mode.constant !== 'bigint')
     throw site.statement.error(
-      `The mode of '${site.name}' is an integer that is written out.`,
+      `The mode of '${site.name}' must be an integer literal.`,
       argumentNode(site, 1),
     );
   const monday =
@@ -104,7 +104,10 @@ const startOfWeek: Emitter = (site) => {
 const startOfInterval: Emitter = (site) => {
   const { amount, unit } = constantInterval(site, 1);
   if (typeof amount.constant !== 'bigint' || amount.constant < 1n || amount.constant > 1_000_000n)
-    throw site.statement.error(`The amount of an interval is a whole number from 1.`, argumentNode(site, 1));
+    throw site.statement.error(
+      `The amount of an interval must be an integer from 1 to 1000000.`,
+      argumentNode(site, 1),
+    );
   const zone = zoneAt(site, 2);
   const local = localTime(site, 0, zone);
   const n = amount.sql;

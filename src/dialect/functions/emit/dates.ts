@@ -47,10 +47,10 @@ const toDate: Emitter = (site) => {
   const zone = zoneAt(site, 1);
   const value = argument(site, 0);
   if (value.type.kind === 'date') return { sql: value.sql, type: value.type };
-  const made = timeOf(site, 1);
-  if (!('type' in made)) return made;
-  const day = sql`((${made.sql}) at time zone ${zone})::date`;
-  const type = scalar('date', made.type.nullable);
+  const time = timeOf(site, 1);
+  if (!('type' in time)) return time;
+  const day = sql`((${time.sql}) at time zone ${zone})::date`;
+  const type = scalar('date', time.type.nullable);
   if (!isNumber(value.type)) return { sql: day, type };
   const number = sql`(${value.sql})::float8`;
   return {
@@ -106,9 +106,9 @@ const toTimestamp: Emitter = (site) => {
   const value = argument(site, 0);
   if (format !== undefined)
     throw site.statement.error(
-      `Function '${site.name}' takes no format: a text that does not fit would make the query fail.`,
+      `Function '${site.name}' does not support a format: a string that does not match it would make the query fail.`,
       argumentNode(site, 1),
-      "Write parseDateTime(text, '%Y-%m-%d %H:%i:%s').",
+      "Use parseDateTime(string, '%Y-%m-%d %H:%i:%s').",
     );
   return timeOf({ ...site, values: [value] }, null);
 };

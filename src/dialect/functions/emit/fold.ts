@@ -25,7 +25,7 @@ export function foldValue(compiler: Compiler, call: Call, scope: Scope, body: Bo
     lambda.parameters.length !== others.length
   )
     throw statement.error(
-      `Function 'arrayFold' expects a lambda, arrays and a first value.`,
+      `Function 'arrayFold' expects a lambda, arrays and an initial value.`,
       call,
       'Write arrayFold((acc, x) -> acc + x, array, 0).',
     );
@@ -35,7 +35,7 @@ export function foldValue(compiler: Compiler, call: Call, scope: Scope, body: Bo
       throw statement.error(`Function 'arrayFold' expects an array, found ${nameOfType(value.type)}.`, node);
     return value;
   });
-  const begin = compiler.value(last, scope);
+  const initial = compiler.value(last, scope);
   const alias = rawSql(`fold${scope.lambdaDepth}`);
   const resultOf = (type: Value['type']): Value => {
     const items = arrays.map((array): Value => {
@@ -49,24 +49,24 @@ export function foldValue(compiler: Compiler, call: Call, scope: Scope, body: Bo
     });
     return body(compiler, lambda, [{ sql: sql`${alias}.acc`, type, traits: noTraits }, ...items], scope);
   };
-  const widest = commonType(begin.type, resultOf(begin.type).type);
+  const widest = commonType(initial.type, resultOf(initial.type).type);
   const type = widest === null ? null : withNull(widest, true);
   const result = type === null ? null : resultOf(type);
   const common = type === null || result === null ? null : commonType(type, result.type);
   if (type === null || result === null || common?.kind !== type.kind)
     throw statement.error(
-      `This lambda gives ${nameOfType(resultOf(begin.type).type)}, and the first value is ${nameOfType(begin.type)}.`,
+      `This lambda returns ${nameOfType(resultOf(initial.type).type)}, but the initial value is ${nameOfType(initial.type)}.`,
       lambda,
       'Convert one of them.',
     );
-  const made = type.kind === 'string' ? sql`text collate "default"` : postgresType(type);
+  const sqlType = type.kind === 'string' ? sql`text collate "default"` : postgresType(type);
   const [first] = arrays;
   const length = first === undefined ? sql`0` : sql`jsonb_array_length(${first.sql})`;
-  const fragment = sql`(with recursive ${alias}(at, acc) as (select 0::int8, (${coerce(begin, type, statement)})::${made}
-    union all select ${alias}.at + 1, (${coerce(result, type, statement)})::${made} from ${alias} where ${alias}.at < ${length})
+  const fragment = sql`(with recursive ${alias}(at, acc) as (select 0::int8, (${coerce(initial, type, statement)})::${sqlType}
+    union all select ${alias}.at + 1, (${coerce(result, type, statement)})::${sqlType} from ${alias} where ${alias}.at < ${length})
     select ${alias}.acc from ${alias} order by ${alias}.at desc limit 1)`;
-  return derive(fragment, withNull(type, begin.type.nullable || result.type.nullable), [
-    begin,
+  return derive(fragment, withNull(type, initial.type.nullable || result.type.nullable), [
+    initial,
     ...arrays,
     result,
   ]);

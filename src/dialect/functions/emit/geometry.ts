@@ -28,9 +28,9 @@ const pointInPolygon: Emitter = (site) => {
       );
   if (site.values.length > 2)
     throw site.statement.error(
-      `Function '${site.name}' takes no holes here.`,
+      `Function '${site.name}' does not support holes.`,
       argumentNode(site, 2),
-      'Write `and not` for each.',
+      'Use AND NOT for each hole.',
     );
   const x = sql`(${point.sql} ->> 0)::float8`;
   const y = sql`(${point.sql} ->> 1)::float8`;

@@ -121,9 +121,9 @@ const extract: Emitter = (site) => {
   const type = typeNamedBy(site, last);
   if (!extractable.has(type.kind) || (type.kind === 'array' && !extractable.has(type.item.kind)))
     throw site.statement.error(
-      `'${site.name}' reads no such type.`,
+      `'${site.name}' does not support this type.`,
       argumentNode(site, last),
-      'Take String, Int64, Float64, Bool, an Array of them or a Map(String, …).',
+      'Use String, Int64, Float64, Bool, an Array of them or a Map(String, …).',
     );
   const json = jsonAt(site, site.values.slice(1, -1));
   if (!type.nullable) return { sql: once([json], (found = sql``) => readAs(found, type)), type };
@@ -158,7 +158,7 @@ const jsonValue: Emitter = (site) => {
     !/^\$(\.[\p{L}_$][\p{L}\p{N}_$]*|\."[^"\\]*"|\[(\d{1,6}|\*)\])*$/u.test(path)
   )
     throw site.statement.error(
-      "The path is a text that is written out, such as '$.a[0].b'.",
+      "The path must be a string literal such as '$.a[0].b'.",
       argumentNode(site, 1),
     );
   const json = jsonAt(site, []);

@@ -18,7 +18,7 @@ function listOf(site: AggregateSite, value: Sql, order: Sql = site.orderBy): Sql
 }
 
 function rejectWindow(site: AggregateSite): void {
-  if (site.isWindow) throw site.statement.error(`Function '${site.name}' cannot have OVER.`, site.node);
+  if (site.isWindow) throw site.statement.error(`Function '${site.name}' does not support OVER.`, site.node);
 }
 
 /** The value at a share of the sorted ones, one that occurs: the next larger one between two. */
@@ -27,7 +27,7 @@ const quantileExact: AggregateEmitter = (site) => {
   const value = argument(site, 0);
   const share = Number(site.parameters[0]?.constant ?? 0.5);
   if (!(share >= 0 && share <= 1))
-    throw site.statement.error(`The level of '${site.name}' is a number from 0 to 1.`, site.node);
+    throw site.statement.error(`The level of '${site.name}' must be a number from 0 to 1.`, site.node);
   const conditions = value.type.nullable ? [sql`${value.sql} is not null`] : [];
   const list = site.over(sql`array_agg(${value.sql} order by ${value.sql})`, ...conditions);
   const at = sql`least(floor(${bind(String(share), 'float8')} * cardinality(${list}))::int4 + 1, cardinality(${list}))`;
@@ -42,7 +42,7 @@ const quantileExact: AggregateEmitter = (site) => {
 const sample: AggregateEmitter = (site) => {
   const max = site.parameters[0]?.constant;
   if (typeof max !== 'bigint' || max < 1n)
-    throw site.statement.error(`The size of '${site.name}' is a whole number from 1.`, site.node);
+    throw site.statement.error(`The size of '${site.name}' must be an integer of at least 1.`, site.node);
   const value = argument(site, 0);
   const list = listOf(site, toJson(value.sql, value.type));
   return {
@@ -76,7 +76,7 @@ const mapAggregate =
     rejectWindow(site);
     const { type } = argument(site, 0);
     if (type.kind !== 'map' || !isNumber(type.value))
-      throw site.statement.error(`Function '${site.name}' needs maps of numbers.`, argumentNode(site, 0));
+      throw site.statement.error(`Function '${site.name}' requires maps of numbers.`, argumentNode(site, 0));
     const list = listOf(site, argumentSql(site, 0));
     const number = fromJson(sql`member.value`, sql`(member.value #>> '{}')`, type.value);
     return {
@@ -108,14 +108,17 @@ const windowFunnel: AggregateEmitter = (site) => {
   const [window, ...modes] = site.parameters;
   if (modes.length > 0)
     throw site.statement.error(
-      `Function '${site.name}' has no modes here.`,
+      `Function '${site.name}' does not support modes.`,
       site.node,
-      'Ask a FunnelsQuery.',
+      'Use a FunnelsQuery.',
     );
   const seconds = window?.sql ?? sql`0`;
   const [time, ...steps] = site.values;
   if (time === undefined || steps.length === 0)
-    throw site.statement.error(`Function '${site.name}' needs a time and at least one condition.`, site.node);
+    throw site.statement.error(
+      `Function '${site.name}' requires a time and at least one condition.`,
+      site.node,
+    );
   const count = rawSql(String(steps.length));
   const reached = steps.map(
     ({ sql: step }, index) => sql`case when ${step} then ${rawSql(String(index + 1))} end`,

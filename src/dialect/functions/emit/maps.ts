@@ -9,7 +9,7 @@ import { itemTypeOf, numbered } from './array_items.ts';
 /** Keys are texts, whatever they were. */
 const map: Emitter = (site) => {
   if (site.values.length % 2 === 1)
-    throw site.statement.error(`Function '${site.name}' expects keys, each with a value.`, site.node);
+    throw site.statement.error(`Function '${site.name}' expects pairs of a key and a value.`, site.node);
   if (site.values.length === 0) return { sql: sql`'{}'::jsonb`, type: mapOf(scalar('null', true)) };
   const values = site.values.filter((_, index) => index % 2 === 1);
   const { type } = unify(

@@ -8,7 +8,7 @@ export function typeNamedBy(site: CallSite, index: number): Type {
   const name = site.values[index]?.constant;
   const node = argumentNode(site, index);
   const wrong = (): Error =>
-    site.statement.error(`The type is a text that is written out, such as 'Int64' or 'Array(String)'.`, node);
+    site.statement.error(`The type must be a string literal such as 'Int64' or 'Array(String)'.`, node);
   if (typeof name !== 'string') throw wrong();
   const cast = parsed(`CAST(NULL AS ${name})`);
   if (cast?.kind !== 'cast' || cast.operand.kind !== 'null') throw wrong();

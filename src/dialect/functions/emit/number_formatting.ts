@@ -44,7 +44,7 @@ const formatReadableTimeDelta: Emitter = (site) => {
   const from = timeUnits.findIndex(([name]) => largest === `${name}s`);
   if (from === -1)
     throw site.statement.error(
-      `The largest unit of '${site.name}' is one of ${timeUnits.map(([name]) => `${name}s`).join(', ')}.`,
+      `The largest unit of '${site.name}' must be one of ${timeUnits.map(([name]) => `${name}s`).join(', ')}.`,
       argumentNode(site, 1),
     );
   const used = timeUnits.slice(from);

@@ -35,9 +35,9 @@ const byCharacter: Emitter = (site) => {
   const { constant } = argument(site, 0);
   if (typeof constant === 'string' && Buffer.byteLength(constant) !== 1)
     throw site.statement.error(
-      `The separator of '${site.name}' is one character of ASCII.`,
+      `The separator of '${site.name}' must be a single ASCII character.`,
       argumentNode(site, 0),
-      'Write splitByString(…).',
+      'Use splitByString(…).',
     );
   return byString(site);
 };

@@ -45,7 +45,7 @@ const sizeOf = (site: CallSite): Sql => {
       return sql`(select count(*) from jsonb_object_keys(${value}))`;
     default:
       throw site.statement.error(
-        `Function '${site.name}' expects a text, an array or a map, found ${nameOfType(type)}.`,
+        `Function '${site.name}' expects a string, an array or a map, found ${nameOfType(type)}.`,
         argumentNode(site, 0),
         'Convert it with toString(…).',
       );
@@ -89,7 +89,7 @@ const reverse: Emitter = (site) => {
     return { sql: sql`reverse(${value})`, type: scalar('string', type.nullable) };
   if (type.kind !== 'array')
     throw site.statement.error(
-      `Function '${site.name}' expects a text or an array, found ${nameOfType(type)}.`,
+      `Function '${site.name}' expects a string or an array, found ${nameOfType(type)}.`,
       argumentNode(site, 0),
     );
   return {
@@ -135,18 +135,18 @@ const format: Emitter = (site) => {
   const pattern = argument(site, 0).constant;
   if (typeof pattern !== 'string')
     throw site.statement.error(
-      `The pattern of '${site.name}' is a text that is written out.`,
+      `The pattern of '${site.name}' must be a string literal.`,
       argumentNode(site, 0),
     );
   let next = 1;
-  const fragments = [...pattern.matchAll(/\{\{|\}\}|\{(\d{0,4})\}|[^{}]+|[{}]/g)].map(([written, index]) => {
-    if (written === '{{' || written === '}}') return bind(written.slice(1), 'text');
-    if (index === undefined) return bind(written, 'text');
+  const fragments = [...pattern.matchAll(/\{\{|\}\}|\{(\d{0,4})\}|[^{}]+|[{}]/g)].map(([matched, index]) => {
+    if (matched === '{{' || matched === '}}') return bind(matched.slice(1), 'text');
+    if (index === undefined) return bind(matched, 'text');
     const value = site.values[index === '' ? next : Number(index) + 1];
     next += 1;
     if (value === undefined)
       throw site.statement.error(
-        `The pattern of '${site.name}' has more places than there are values.`,
+        `The pattern of '${site.name}' has more placeholders than there are values.`,
         argumentNode(site, 0),
       );
     return formattedText(site, value);

@@ -57,7 +57,7 @@ export function unitAt(site: CallSite, index: number): TimeUnit {
       : undefined;
   if (unit === undefined)
     throw site.statement.error(
-      `The unit of '${site.name}' is a text: second, minute, hour, day, week, month, quarter or year.`,
+      `The unit of '${site.name}' must be second, minute, hour, day, week, month, quarter or year.`,
       argumentNode(site, index),
     );
   return unit;
@@ -96,14 +96,14 @@ export function constantInterval(
   const part = node === undefined ? null : intervalParts(node);
   if (node === undefined || part === null)
     throw site.statement.error(
-      `The interval of '${site.name}' is written out.`,
+      `The interval of '${site.name}' must be a literal.`,
       argumentNode(site, index),
       'Write INTERVAL 15 MINUTE or toIntervalMinute(15).',
     );
   const amount = site.compiler.value(part.amount, site.scope);
   if (!isNumber(amount.type))
     throw site.statement.error(
-      `The amount of an interval is a number, found ${nameOfType(amount.type)}.`,
+      `The amount of an interval must be a number, found ${nameOfType(amount.type)}.`,
       part.amount,
     );
   return { amount, unit: part.unit };

@@ -33,7 +33,7 @@ function zoneNameAt(site: CallSite, index: number | null, time: number): string 
 function zoneNamed(site: CallSite, name: unknown, index: number): string {
   if (typeof name !== 'string')
     throw site.statement.error(
-      "The time zone is a text that is written out, such as 'Europe/Berlin'.",
+      "The time zone must be a string literal such as 'Europe/Berlin'.",
       argumentNode(site, index),
     );
   return timeZoneNamed(name, argumentNode(site, index), site.statement);

@@ -113,9 +113,9 @@ export class EventsRelation implements Relation {
   #personOnEvent(): RelationField {
     const person = this.#person();
     if (person.kind !== 'nested') return person;
-    const { field: field } = person.fields;
+    const { field } = person.fields;
     const names = () => ['id', 'properties'];
-    return { kind: 'nested', fields: { names, star: names, field: field } };
+    return { kind: 'nested', fields: { names, star: names, field } };
   }
 
   #persons(): PersonsRelation {
@@ -142,7 +142,7 @@ export class EventsRelation implements Relation {
       return {
         kind: 'unsupported',
         summary: `The field ${name} of events is not supported: groups are not stored.`,
-        suggestion: `The key of the group is $${name}.`,
+        suggestion: `Use the key of the group: $${name}.`,
       };
     const key = this.#property(`$${name}`);
     const group = this.#joins.getOrJoin(name, () => {

@@ -10,14 +10,13 @@ export const builtInTables = [
 
 /** Tables that analysts know and that are not kept here, or not by every source, and what to do instead. */
 export const unsupportedTables: Readonly<Record<string, string>> = {
-  groups:
-    'The source has no relation public.groups that holds them; the key of a group is in the events, such as $group_0.',
+  groups: 'The source has no relation public.groups; group keys are in events, for example $group_0.',
   session_replay_events: 'The source has no relation public.session_replay_events.',
-  cohort_people: 'Cohorts are not stored; write their condition into WHERE.',
-  static_cohort_people: 'Cohorts are not stored; write their condition into WHERE.',
-  raw_persons: 'Read persons.',
-  raw_sessions: 'Read sessions.',
-  raw_session_replay_events: 'Read session_replay_events.',
+  cohort_people: 'Cohorts are not stored; put their conditions in WHERE.',
+  static_cohort_people: 'Cohorts are not stored; put their conditions in WHERE.',
+  raw_persons: 'Use persons.',
+  raw_sessions: 'Use sessions.',
+  raw_session_replay_events: 'Use session_replay_events.',
   log_entries: 'Logs are not stored.',
   query_log: 'Queries are not stored.',
   heatmaps: 'Heatmaps are not stored.',

@@ -39,7 +39,7 @@ export const unsupportedSampleError = (statement: Statement, sample: Sample): Di
   statement.error(
     'This table cannot be sampled.',
     sample,
-    `SAMPLE is of ${[...sampleKeys.keys()].join(', ')}.`,
+    `SAMPLE is supported for ${[...sampleKeys.keys()].join(', ')}.`,
   );
 
 /** The first hash of a sample and the one behind its last, which may be none any more. */
@@ -52,14 +52,18 @@ function hashRange(
   const offsetShare = offset === null ? none : fractionOf(statement, offset);
   if (share.numerator > share.denominator)
     throw statement.error(
-      'A sample is a share up to 1.',
+      'A sampling ratio must be at most 1.',
       ratio,
-      'Such as 0.1 or 1/10; it is no number of rows.',
+      'For example 0.1 or 1/10; row counts are not supported.',
     );
   if (offset !== null && offsetShare.numerator >= offsetShare.denominator)
-    throw statement.error('A sample begins at a share below 1.', offset, 'Such as 0.5 or 1/2.');
+    throw statement.error('A sampling offset must be below 1.', offset, 'For example 0.5 or 1/2.');
   if (offset !== null && offsetShare.numerator > 0n && share.numerator === share.denominator)
-    throw statement.error('OFFSET needs a sample that is a part.', offset, 'Such as SAMPLE 1/10 OFFSET 1/2.');
+    throw statement.error(
+      'OFFSET requires a sampling ratio below 1.',
+      offset,
+      'For example SAMPLE 1/10 OFFSET 1/2.',
+    );
   return { from: hashAt(offsetShare), to: hashAt(sumOf(offsetShare, share)) };
 }
 
@@ -85,7 +89,8 @@ function fractionOf(statement: Statement, { numerator, denominator }: Ratio): Fr
   const dividend = decimalOf(statement, numerator);
   if (denominator === null) return dividend;
   const divisor = decimalOf(statement, denominator);
-  if (divisor.numerator === 0n) throw statement.error('A share cannot be divided by 0.', denominator);
+  if (divisor.numerator === 0n)
+    throw statement.error('The denominator of a sampling ratio cannot be 0.', denominator);
   return {
     numerator: dividend.numerator * divisor.denominator,
     denominator: dividend.denominator * divisor.numerator,
@@ -97,7 +102,7 @@ const decimal = /^(?<whole>\d*)\.?(?<fraction>\d*)(?:e(?<exponent>[+-]?\d{1,3}))
 function decimalOf(statement: Statement, number: NumberLiteral): Fraction {
   const groups = decimal.exec(number.text)?.groups;
   if (groups === undefined)
-    throw statement.error('A share is written in decimal digits.', number, 'Such as 0.1 or 1/10.');
+    throw statement.error('A sampling ratio must be a decimal number.', number, 'For example 0.1 or 1/10.');
   const { whole = '', fraction = '', exponent = '0' } = groups;
   const digits = BigInt(whole + fraction);
   const scale = fraction.length - Number(exponent);

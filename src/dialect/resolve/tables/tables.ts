@@ -13,7 +13,7 @@ import { SessionsRelation } from './sessions.ts';
 import { WarehouseRelation } from './warehouse.ts';
 
 const unavailableTableHint =
-  'Its relation is gone from the source, lacks the column that tells projects apart, or may not be read by exportd.';
+  'Its relation was dropped from the source, lacks the team column, or exportd has no permission to read it.';
 
 export const tableNames = (statement: Statement): readonly string[] => [
   ...builtInTables,
@@ -46,7 +46,7 @@ export function tableRelation(statement: Statement, table: Table): Relation {
   if (warehouse !== undefined) {
     const { columns, teamColumn } = warehouse;
     if (columns.size === 0 || (teamColumn !== null && !columns.has(teamColumn)))
-      throw statement.error(`The table \`${path}\` cannot be read any more.`, table, unavailableTableHint);
+      throw statement.error(`The table \`${path}\` can no longer be read.`, table, unavailableTableHint);
     return new WarehouseRelation(statement, warehouse, name);
   }
   throw unknownTable(statement, table, path);
