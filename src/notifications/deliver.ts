@@ -1,36 +1,37 @@
 import type { KeyRing } from '../config/key_ring.ts';
+import type { Pool } from '../journal/database.ts';
 import {
-  recordAttempt,
   nextDeliveryAction,
+  recordAttempt,
   webhookName,
   type Delivery,
   type DeliveryPolicy,
 } from './deliveries.ts';
-import type { Pool } from '../journal/database.ts';
-import { messageBody, describeNotification } from './notification.ts';
+import { describeNotification, messageBody } from './notification.ts';
 import { sendWebhook, type Attempt, type WebhookSettings } from './send_webhook.ts';
 import { openWebhookSecret } from './webhook_secret.ts';
 
-/** What became of one turn of a delivery. */
+/** Result of one call of `DeliverNotification`. */
 export interface DeliveryOutcome extends Attempt {
-  /** Whether nothing more is to be done. */
+  /** Whether the delivery needs no further call. */
   readonly ended: boolean;
-  /** Milliseconds until the next turn. */
+  /** Milliseconds until the next call. */
   readonly wait_ms: number;
-  /** The line for the Temporal UI. */
+  /** Status line for the Temporal UI. */
   readonly summary: string;
 }
 
-/** Takes a delivery's turn: sends its message if it is due, and records what became of it. */
+/** Sends the message of a delivery if it is due, and records the result. */
 export type DeliverNotification = (deliveryId: string) => Promise<DeliveryOutcome>;
 
-/** Delivers from a control database. Only workers do: they open the webhooks' secrets. */
+/** Creates the function that delivers notifications of a control database. Only workers can open webhook secrets. */
 export const createDeliverer =
   (pool: Pool, keyRing: KeyRing, settings: DeliveryPolicy & WebhookSettings): DeliverNotification =>
   async (deliveryId) => {
     const action = await nextDeliveryAction(pool, deliveryId);
-    if (action.do === 'nothing') return idle(action.reason, { ended: true, wait_ms: 0 });
-    if (action.do === 'wait') return idle('It is not due yet.', { ended: false, wait_ms: action.wait_ms });
+    if (action.type === 'stop') return idle(action.reason, { ended: true, wait_ms: 0 });
+    if (action.type === 'wait')
+      return idle('The delivery is not due yet.', { ended: false, wait_ms: action.wait_ms });
     const { delivery } = action;
     const attempt = await send(delivery, keyRing, settings);
     const progress = await recordAttempt(pool, settings, delivery, attempt);
@@ -51,12 +52,12 @@ async function send(
   settings: WebhookSettings,
 ): Promise<Attempt> {
   const secret = openWebhookSecret(keyRing, webhook.id, webhook.sealed_secret);
-  // The key ring may get the missing key back before it is given up.
+  // Retried until the deadline, because an operator may restore the missing key.
   if (secret === undefined)
     return {
       delivered: false,
       status: null,
-      detail: "The webhook's secret cannot be read with the keys that this installation has.",
+      detail: "The webhook's secret cannot be decrypted with the keys of this installation.",
     };
   return sendWebhook(
     { id: notification.id, url: webhook.url, secret, body: messageBody(notification) },
@@ -65,5 +66,5 @@ async function send(
 }
 
 const summaryOf = ({ notification, webhook, attempts }: Delivery, { delivered, detail }: Attempt): string =>
-  `${webhookName(webhook.url)} ${delivered ? 'was told' : 'could not be told'} that ${describeNotification(notification)}. ` +
-  `${detail} Attempt ${attempts + 1}.`;
+  `${webhookName(webhook.url)} ${delivered ? 'was notified' : 'could not be notified'}: ` +
+  `${describeNotification(notification)}. ${detail} Attempt ${attempts + 1}.`;

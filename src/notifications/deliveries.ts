@@ -4,41 +4,41 @@ import { writeLogLine } from '../journal/log_lines.ts';
 import { describeNotification, type Notification } from './notification.ts';
 import type { Attempt } from './send_webhook.ts';
 
-/** How long and how often it is tried to tell a webhook something. */
+/** Settings of delivery retries. */
 export type DeliveryPolicy = Pick<
   Settings,
   'EXPORTD_WEBHOOK_RETRY_INITIAL' | 'EXPORTD_WEBHOOK_RETRY_MAX' | 'EXPORTD_WEBHOOK_RETRY_BUDGET'
 >;
 
-/** A notification on its way to a webhook. */
+/** A pending delivery of a notification to a webhook. */
 export interface Delivery {
   readonly id: string;
   readonly team_id: number;
-  /** How often it was tried already. */
+  /** Attempts made so far. */
   readonly attempts: number;
   readonly notification: Notification;
   readonly webhook: { readonly id: string; readonly url: string; readonly sealed_secret: string };
 }
 
-/** What there is to do for a delivery: send it, wait, or nothing ever again. */
+/** Next action for a delivery: send it, wait, or stop because it has ended. */
 export type DeliveryAction =
-  | { readonly do: 'send'; readonly delivery: Delivery }
-  | { readonly do: 'wait'; readonly wait_ms: number }
-  | { readonly do: 'nothing'; readonly reason: string };
+  | { readonly type: 'send'; readonly delivery: Delivery }
+  | { readonly type: 'wait'; readonly wait_ms: number }
+  | { readonly type: 'stop'; readonly reason: string };
 
-/** How a delivery stands after an attempt. */
+/** State of a delivery after an attempt. */
 export interface DeliveryProgress {
   readonly ended: boolean;
-  /** Until the next attempt. */
+  /** Milliseconds until the next attempt. */
   readonly wait_ms: number;
 }
 
 const httpGone = 410;
 
-/** The webhook as it is named in the log: without what follows the host, which may be as good as a password. */
-export const webhookName = (url: string): string => (URL.canParse(url) ? new URL(url).origin : 'of no URL');
+/** The name of a webhook in logs: its URL without the path and query, which may contain credentials. */
+export const webhookName = (url: string): string => (URL.canParse(url) ? new URL(url).origin : 'invalid URL');
 
-/** What there is to do for a delivery now. That of a webhook which was disabled meanwhile ends here. */
+/** Returns the next action for a delivery. Ends the delivery if its webhook has been disabled. */
 export async function nextDeliveryAction(pool: Pool, deliveryId: string): Promise<DeliveryAction> {
   const { rows } = await pool.query<
     Omit<Delivery, 'notification' | 'webhook'> &
@@ -63,19 +63,19 @@ export async function nextDeliveryAction(pool: Pool, deliveryId: string): Promis
     [deliveryId],
   );
   const [row] = rows;
-  if (!row) return { do: 'nothing', reason: 'The webhook or the notification is gone.' };
-  if (row.status !== 'pending') return { do: 'nothing', reason: `The delivery is ${row.status}.` };
+  if (!row) return { type: 'stop', reason: 'The webhook or the notification was deleted.' };
+  if (row.status !== 'pending') return { type: 'stop', reason: `The delivery is ${row.status}.` };
   const { type, data, created_at } = row;
   if (!row.enabled && type !== 'test') {
     await pool.query(
       `update exportd.webhook_deliveries set status = 'dropped' where id = $1 and status = 'pending'`,
       [deliveryId],
     );
-    return { do: 'nothing', reason: 'The webhook is disabled.' };
+    return { type: 'stop', reason: 'The webhook is disabled.' };
   }
-  if (row.wait_ms > 0) return { do: 'wait', wait_ms: row.wait_ms };
+  if (row.wait_ms > 0) return { type: 'wait', wait_ms: row.wait_ms };
   return {
-    do: 'send',
+    type: 'send',
     delivery: {
       id: row.id,
       team_id: row.team_id,
@@ -87,9 +87,8 @@ export async function nextDeliveryAction(pool: Pool, deliveryId: string): Promis
 }
 
 /**
- * Records an attempt: the delivery ends or is due again later, the webhook shows it, the log of the export says how it
- * went, at the first failure, at the last and at the success. A receiver that is gone for good is told nothing more,
- * unless it only said so to a test: whoever tries a webhook is told at once, and decides.
+ * Records an attempt in the delivery and its webhook. The first failure, the last one and the success also go to the log
+ * of the export. A response of 410 disables the webhook, except in a test, where the owner sees the response and decides.
  */
 export async function recordAttempt(
   pool: Pool,
@@ -98,8 +97,8 @@ export async function recordAttempt(
   attempt: Attempt,
 ): Promise<DeliveryProgress> {
   return inTransaction(pool, async (connection) => {
-    const test = delivery.notification.type === 'test';
-    const disable = attempt.status === httpGone && !test;
+    const isTest = delivery.notification.type === 'test';
+    const disable = attempt.status === httpGone && !isTest;
     const webhook = await connection.query(
       `update exportd.webhooks set enabled = enabled and not $2, last_attempt_at = clock_timestamp(),
          last_attempt_status = $3, last_attempt_detail = $4 where id = $1`,
@@ -110,7 +109,7 @@ export async function recordAttempt(
       policy.EXPORTD_WEBHOOK_RETRY_INITIAL * 2 ** Math.min(delivery.attempts, 30),
       policy.EXPORTD_WEBHOOK_RETRY_MAX,
     );
-    const once = disable || test;
+    const isLast = disable || isTest;
     const { rows } = await connection.query<{ status: 'pending' | 'delivered' | 'failed' }>(
       `update exportd.webhook_deliveries set attempts = attempts + 1,
          next_attempt_at = clock_timestamp() + $2 * interval '1 millisecond',
@@ -120,7 +119,7 @@ export async function recordAttempt(
              then 'failed'
            else 'pending' end
        where id = $1 and status = 'pending' returning status`,
-      [delivery.id, waitMs, attempt.delivered, once, policy.EXPORTD_WEBHOOK_RETRY_BUDGET],
+      [delivery.id, waitMs, attempt.delivered, isLast, policy.EXPORTD_WEBHOOK_RETRY_BUDGET],
     );
     const [recorded] = rows;
     if (!recorded) return { ended: true, wait_ms: 0 };
@@ -137,27 +136,27 @@ async function logAttempt(
 ): Promise<void> {
   const { batch_export_id, run_id } = notification.data;
   if (batch_export_id === null || (outcome === 'pending' && attempts > 0)) return;
-  // Two webhooks may have the same host.
+  // The id distinguishes webhooks of the same host.
   const name = `Webhook ${webhook.id} (${webhookName(webhook.url)})`;
   const description = describeNotification(notification);
   const next =
     outcome === 'pending'
-      ? 'It is tried again.'
+      ? 'Retrying.'
       : status === httpGone
-        ? 'The webhook was disabled.'
-        : 'It is not tried any more.';
+        ? 'The webhook has been disabled.'
+        : 'No more attempts.';
   await writeLogLine(connection, {
     team_id,
     batch_export_id,
     run_id,
     level: delivered ? 'INFO' : outcome === 'failed' ? 'ERROR' : 'WARNING',
     message: delivered
-      ? `${name} was told that ${description}.`
-      : `${name} could not be told that ${description}. ${detail} ${next}`,
+      ? `${name} was notified: ${description}.`
+      : `${name} could not be notified: ${description}. ${detail} ${next}`,
   });
 }
 
-/** Deliveries of an export that nobody has tried yet. */
+/** Ids of an export's deliveries without an attempt. */
 export const newDeliveries = (pool: Pool, batchExportId: string): Promise<string[]> =>
   ids(
     pool,
@@ -166,16 +165,17 @@ export const newDeliveries = (pool: Pool, batchExportId: string): Promise<string
     [batchExportId],
   );
 
-/** Deliveries that should be under way: those that are due, the oldest first, so many at a time; tests are not waited for. */
+/** Ids of up to 1,000 due deliveries, longest overdue first. Tests are left out: they are attempted only once. */
 export const dueDeliveries = (pool: Pool): Promise<string[]> =>
   ids(
     pool,
-    `select id from exportd.webhook_deliveries where status = 'pending' and next_attempt_at <= clock_timestamp() and batch_export_id is not null
+    `select id from exportd.webhook_deliveries where status = 'pending' and next_attempt_at <= clock_timestamp()
+       and batch_export_id is not null
      order by next_attempt_at limit 1000`,
     [],
   );
 
-/** Those of the given deliveries that ended before anybody could say so to their workflow. */
+/** Those of the given deliveries that were dropped or deleted, so that their workflows must be cancelled. */
 export const droppedDeliveries = (pool: Pool, deliveryIds: readonly string[]): Promise<string[]> =>
   ids(
     pool,

@@ -1,4 +1,4 @@
-/** What people can be told of. */
+/** Types of events that webhooks can subscribe to. */
 export const notificationTypes = [
   'run.failed',
   'run.retries_exhausted',
@@ -8,22 +8,22 @@ export const notificationTypes = [
 ] as const;
 export type NotificationType = (typeof notificationTypes)[number];
 
-/** What a message says of what happened; no secret and no row. Every member is present, null where there is no value. */
+/** The `data` of a message. It contains no secrets and no rows. Every field is present; null means no value. */
 export interface NotificationData {
   readonly project_id: number;
-  /** Null in the test of a webhook, as is all that follows. */
+  /** This and the following fields are null in a webhook test. */
   readonly batch_export_id: string | null;
   readonly batch_export_name: string | null;
   readonly backfill_id: string | null;
   readonly run_id: string | null;
-  /** Of the run, or `Paused`. */
+  /** Status of the run, or `Paused`. */
   readonly status: string | null;
   readonly latest_error: string | null;
   readonly data_interval_start: string | null;
   readonly data_interval_end: string | null;
 }
 
-/** What the test of a webhook says. */
+/** The `data` of a webhook test. */
 export const testNotificationData = (projectId: number): NotificationData => ({
   project_id: projectId,
   batch_export_id: null,
@@ -36,34 +36,34 @@ export const testNotificationData = (projectId: number): NotificationData => ({
   data_interval_end: null,
 });
 
-/** Something to tell, as it is stored. */
+/** A stored notification. */
 export interface Notification {
   readonly id: string;
   readonly type: NotificationType | 'test';
   readonly data: NotificationData;
-  /** When it happened; ISO 8601. */
+  /** Time of the event, ISO 8601. */
   readonly created_at: string;
 }
 
-/** What happened, to follow "was told that "; short, and without what is in the error. */
+/** Describes the event in a short clause, without the error message. */
 export function describeNotification({ type, data }: Pick<Notification, 'type' | 'data'>): string {
   const interval = `${data.data_interval_start ?? '?'} to ${data.data_interval_end ?? '?'}`;
   switch (type) {
     case 'run.failed':
-      return `the run of ${interval} Failed`;
+      return `the run of ${interval} failed`;
     case 'run.retries_exhausted':
-      return `the run of ${interval} ended ${data.status ?? '?'} and has no automatic retry left`;
+      return `the run of ${interval} ended as ${data.status ?? '?'} with no automatic retries left`;
     case 'batch_export.paused':
-      return 'the batch export has paused itself after repeated failures';
+      return 'the batch export was paused after repeated failures';
     case 'backfill.paused':
-      return `the backfill ${data.backfill_id ?? '?'} has paused itself after repeated failures`;
+      return `backfill ${data.backfill_id ?? '?'} was paused after repeated failures`;
     case 'batch_export.recovered':
-      return `the ${data.backfill_id === null ? 'batch export' : `backfill ${data.backfill_id}`} works again, with the run of ${interval}`;
+      return `${data.backfill_id === null ? 'the batch export' : `backfill ${data.backfill_id}`} recovered with the run of ${interval}`;
     case 'test':
-      return 'this is a test';
+      return 'test';
   }
 }
 
-/** The body of the message about a notification. */
+/** The JSON body of a notification's message. */
 export const messageBody = ({ id, type, data, created_at }: Notification): string =>
   JSON.stringify({ id, type, timestamp: created_at, data });

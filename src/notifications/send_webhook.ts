@@ -1,46 +1,46 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Settings } from '../config/settings.ts';
-import { guardedLookup, outgoingUrlFault, privateFault } from '../network/outgoing_url.ts';
+import { guardedLookup, outgoingUrlProblem, privateAddressProblem } from '../network/outgoing_url.ts';
 import type { AllowedPrivate } from '../network/private_addresses.ts';
 import { signedHeaders } from './signature.ts';
 
-/** What became of one attempt to send a message. */
+/** Result of one attempt to send a message. */
 export interface Attempt {
   readonly delivered: boolean;
-  /** The status code of the answer, or null when there was none. */
+  /** Status code of the response; null without a response. */
   readonly status: number | null;
-  /** A sentence for the owner of the webhook; nothing of what the receiver wrote. */
+  /** A sentence for the owner of the webhook. Never contains text from the receiver. */
   readonly detail: string;
 }
 
 export type WebhookSettings = Pick<Settings, 'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_WEBHOOK_TIMEOUT'>;
 
-/** So much of an answer's body is let in, and thrown away, before the connection is cut. */
+/** Response bodies are discarded. The connection is closed when one exceeds this size. */
 const maxResponseBytes = 65_536;
 
 class ForbiddenAddress extends Error {
-  override readonly name = 'AddressRefused';
+  override readonly name = 'ForbiddenAddress';
 }
 
-/** Sends a signed message once. Redirects are not followed; every answer but 2xx is a failure. Never rejects. */
+/** Sends a signed message once. Follows no redirects. Any response but 2xx is a failure. Never rejects. */
 export async function sendWebhook(
   message: { readonly id: string; readonly url: string; readonly secret: string; readonly body: string },
   settings: WebhookSettings,
 ): Promise<Attempt> {
   const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowed, EXPORTD_WEBHOOK_TIMEOUT: timeoutMs } = settings;
-  const fault = outgoingUrlFault(message.url, allowed);
-  if (fault !== null) return undelivered(`The url is refused: ${fault}.`);
+  const problem = outgoingUrlProblem(message.url, allowed);
+  if (problem !== null) return undelivered(`The url is not allowed: ${problem}.`);
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     return outcomeOf(await post(message, allowed, signal));
   } catch (error) {
-    if (signal.aborted) return undelivered(`The receiver did not answer within ${timeoutMs / 1_000} s.`);
+    if (signal.aborted) return undelivered(`The receiver did not respond within ${timeoutMs / 1_000} s.`);
     return undelivered(describeNetworkError(error));
   }
 }
 
-/** The status code of the answer. */
+/** Returns the status code of the response. */
 function post(
   { id, url, secret, body }: Parameters<typeof sendWebhook>[0],
   allowed: AllowedPrivate,
@@ -58,7 +58,7 @@ function post(
       },
       agent: false,
       signal,
-      lookup: guardedLookup(allowed, () => new ForbiddenAddress(privateFault)),
+      lookup: guardedLookup(allowed, () => new ForbiddenAddress(privateAddressProblem)),
     });
     sent.on('error', reject);
     sent.on('response', (response) => {
@@ -67,7 +67,7 @@ function post(
         bytes += chunk.length;
         if (bytes > maxResponseBytes) response.destroy();
       });
-      // What breaks once the status is known changes nothing.
+      // Errors after the status code do not matter.
       response.on('error', () => undefined);
       resolve(response.statusCode ?? 0);
     });
@@ -83,13 +83,13 @@ const undelivered = (detail: string, status: number | null = null): Attempt => (
 
 function outcomeOf(status: number): Attempt {
   if (status >= 200 && status < 300)
-    return { delivered: true, status, detail: `The receiver answered ${status}.` };
+    return { delivered: true, status, detail: `The receiver responded with ${status}.` };
   const why = status >= 300 && status < 400 ? '; redirects are not followed' : '';
-  return undelivered(`The receiver answered ${status}${why}.`, status);
+  return undelivered(`The receiver responded with ${status}${why}.`, status);
 }
 
 function describeNetworkError(error: unknown): string {
-  if (error instanceof ForbiddenAddress) return `The url is refused: ${error.message}.`;
+  if (error instanceof ForbiddenAddress) return `The url is not allowed: ${error.message}.`;
   const code = Error.isError(error) && 'code' in error && typeof error.code === 'string' ? error.code : '';
   return `The receiver could not be reached${code === '' ? '' : ` (${code})`}.`;
 }

@@ -2,14 +2,14 @@ import { createHmac, randomBytes } from 'node:crypto';
 
 const prefix = 'whsec_';
 const newSecretBytes = 32;
-/** Lengths of a key that the Standard Webhooks scheme allows, in bytes. */
+/** Key lengths that Standard Webhooks allows, in bytes. */
 const minBytes = 24;
 const maxBytes = 64;
 
-/** A new secret of a webhook: `whsec_` and base64. */
+/** Creates a random secret: `whsec_` and the key in base64. */
 export const createWebhookSecret = (): string => prefix + randomBytes(newSecretBytes).toString('base64');
 
-/** Whether a text is a secret as the Standard Webhooks scheme has them: `whsec_` and 24 to 64 bytes in base64. */
+/** Whether a string is a Standard Webhooks secret: `whsec_` and 24 to 64 bytes in base64. */
 export function isWebhookSecret(text: string): boolean {
   const encoded = text.slice(prefix.length);
   const key = keyOf(text);
@@ -22,9 +22,9 @@ export function isWebhookSecret(text: string): boolean {
 }
 
 /**
- * The headers that say who sent a message, by the scheme of Standard Webhooks.
- * @param id the same for every attempt to send the message.
- * @param now the time of this attempt, which receivers compare with their own.
+ * Returns the signature headers of a message, as Standard Webhooks defines them.
+ * @param id the same for every attempt to send the message
+ * @param now the time of this attempt; receivers reject messages that are too old
  */
 export function signedHeaders(secret: string, id: string, now: Date, body: string): Record<string, string> {
   const timestamp = String(Math.floor(now.getTime() / 1_000));

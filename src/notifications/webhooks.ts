@@ -4,7 +4,7 @@ import type { Connection, Pool } from '../journal/database.ts';
 import { testNotificationData, type NotificationType } from './notification.ts';
 import { sealWebhookSecret } from './webhook_secret.ts';
 
-/** A webhook as it may be shown: without its secret. */
+/** A webhook without its secret. */
 export interface Webhook extends WebhookFields {
   readonly id: string;
   readonly created_at: string;
@@ -15,11 +15,11 @@ export interface Webhook extends WebhookFields {
   } | null;
 }
 
-/** What its owner writes. */
+/** The fields that the owner sets. */
 export interface WebhookFields {
   readonly url: string;
   readonly events: readonly NotificationType[];
-  /** The one export that it is told of; null for all of the project. */
+  /** The export whose events it receives; null for all exports of the project. */
   readonly batch_export: string | null;
   readonly enabled: boolean;
 }
@@ -38,10 +38,10 @@ function webhookOf(row: WebhookRow): Webhook {
   return { ...fields, last_delivery: at === null ? null : { at, status, detail: detail ?? '' } };
 }
 
-/** Of one project: each is told within the transaction that a run ends in, which must not take long. */
+/** Webhooks per project. The transaction that ends a run creates a delivery for each of them and must stay short. */
 export const maxWebhooks = 100;
 
-/** Stores a new webhook of a project, its secret sealed; undefined when the project has as many as it may have. */
+/** Stores a webhook with its secret encrypted; returns undefined when the project already has `maxWebhooks`. */
 export async function createWebhook(
   pool: Pool,
   keyRing: KeyRing,
@@ -59,7 +59,7 @@ export async function createWebhook(
   return rows[0] && webhookOf(rows[0]);
 }
 
-/** A webhook of the project. */
+/** Returns a webhook of the project. */
 export async function findWebhook(
   database: Pool | Connection,
   teamId: number,
@@ -72,7 +72,7 @@ export async function findWebhook(
   return rows[0] && webhookOf(rows[0]);
 }
 
-/** A page of the project's webhooks, newest first. */
+/** Returns a page of the project's webhooks, newest first. */
 export async function listWebhooks(
   pool: Pool,
   teamId: number,
@@ -90,8 +90,8 @@ export async function listWebhooks(
 }
 
 /**
- * Changes members that are given; the others stay.
- * @param secret one to sign with from now on, or undefined to keep it.
+ * Updates the given fields of a webhook; returns undefined when it does not exist.
+ * @param secret the new signing secret; undefined keeps the current one
  */
 export async function updateWebhook(
   pool: Pool,
@@ -120,7 +120,7 @@ export async function updateWebhook(
   return rows[0] && webhookOf(rows[0]);
 }
 
-/** Removes a webhook and ends what is still on its way to it. @returns whether it was there. */
+/** Deletes a webhook and its pending deliveries. @returns whether the webhook existed */
 export async function deleteWebhook(pool: Pool, teamId: number, id: string): Promise<boolean> {
   const { rowCount } = await pool.query('delete from exportd.webhooks where team_id = $1 and id = $2', [
     teamId,
@@ -129,7 +129,7 @@ export async function deleteWebhook(pool: Pool, teamId: number, id: string): Pro
   return rowCount === 1;
 }
 
-/** Stores a test of a webhook, to be delivered once. @returns the id of the delivery. */
+/** Stores a webhook test, which is delivered once. @returns the id of the delivery */
 export async function storeWebhookTest(pool: Pool, teamId: number, webhookId: string): Promise<string> {
   const [notificationId, deliveryId] = [randomUUID(), randomUUID()];
   await pool.query(
@@ -142,7 +142,7 @@ export async function storeWebhookTest(pool: Pool, teamId: number, webhookId: st
   return deliveryId;
 }
 
-/** Removes a test that was delivered, or that nobody waits for any more. */
+/** Deletes a webhook test after its delivery, or when no request waits for it any more. */
 export async function deleteWebhookTest(pool: Pool, deliveryId: string): Promise<void> {
   await pool.query(
     `delete from exportd.notifications where type = 'test'

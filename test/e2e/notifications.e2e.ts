@@ -33,7 +33,7 @@ describe('an export whose bucket does not exist', () => {
     const made = await stack.call('POST', '/webhooks/', { url: receiver.url, secret });
     expect(made.status).toBe(201);
     let refusals = 1;
-    receiver.answer = () => (refusals-- > 0 ? 500 : 202);
+    receiver.respond = () => (refusals-- > 0 ? 500 : 202);
     const id = await stack.createExport({ interval: 'every 1 minutes' }, { bucket_name: 'there-is-none' });
     await oweMinutes(stack, id, 6);
     const renamed = await stack.call('PATCH', `/batch_exports/${id}/`, { name: 'Owed' });
@@ -76,7 +76,7 @@ describe('an export whose bucket does not exist', () => {
     const lines = await linesOf(id, 'Webhook');
     expect(lines.filter((line) => line.includes('could not be notified: the run of'))).toHaveLength(1);
     expect(lines.filter((line) => / was notified: the run of .* failed\.$/.test(line))).toHaveLength(3);
-    expect(lines.filter((line) => line.includes('Paused the batch export'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('was paused after'))).toHaveLength(1);
     expect(lines.filter((line) => line.includes('recovered with'))).toHaveLength(1);
     expect(await linesOf(id, 'has%20paused%20itself%3A')).toEqual([
       expect.stringMatching(/last 3 scheduled runs Failed\. Latest error: NoSuchBucket: .*unpause/),
@@ -96,7 +96,7 @@ describe('an export whose bucket does not exist', () => {
   });
 
   it('can have its webhook tested by a worker', async () => {
-    receiver.answer = () => 202;
+    receiver.respond = () => 202;
     const made = await stack.call('POST', '/webhooks/', { url: `${receiver.url}/tested`, secret });
     const tested = await stack.call('POST', `/webhooks/${String(made.body.id)}/test/`);
     expect([tested.status, tested.body]).toEqual([

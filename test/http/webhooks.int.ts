@@ -168,7 +168,7 @@ describe('the test of a webhook', () => {
     const tested = await api.call('POST', `webhooks/${created.id}/test/`);
     expect([tested.status, tested.body]).toEqual([
       200,
-      { delivered: true, status: 204, detail: 'The receiver answered 204.' },
+      { delivered: true, status: 204, detail: 'The receiver responded with 204.' },
     ]);
     expect(receiver.received).toHaveLength(before + 1);
     const sent = receiver.received.at(-1);
@@ -191,14 +191,14 @@ describe('the test of a webhook', () => {
     expect(shown.body.last_delivery).toEqual({
       at: expect.any(String),
       status: 204,
-      detail: 'The receiver answered 204.',
+      detail: 'The receiver responded with 204.',
     });
     expect((await stored()).join()).not.toContain('"test"');
   });
 
   it.each([
-    ['another status', 500, '/hook', 500, 'The receiver answered 500.'],
-    ['word that the receiver is gone', 410, '/hook', 410, 'The receiver answered 410.'],
+    ['another status', 500, '/hook', 500, 'The receiver responded with 500.'],
+    ['word that the receiver is gone', 410, '/hook', 410, 'The receiver responded with 410.'],
     ['a redirect, which is not followed', 302, '/hook', 302, 'redirects are not followed'],
   ])(
     'says that it was not delivered after %s, and disables nothing',
@@ -223,7 +223,7 @@ describe('the test of a webhook', () => {
       const path = `webhooks/${String(created.body.id)}/`;
       const before = receiver.received.length;
       const { body } = await shortTimeout.call('POST', `${path}test/`);
-      const detail = expect.stringContaining('did not answer within 4 s');
+      const detail = expect.stringContaining('did not respond within 4 s');
       expect(body).toEqual({ delivered: false, status: null, detail });
       expect(receiver.received).toHaveLength(before + 1);
       expect((await shortTimeout.call('GET', path)).body.enabled).toBe(true);

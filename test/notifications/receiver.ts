@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { startWebServer } from '../destination/s3/web_server.ts';
 
-/** A message as a receiver of webhooks got it. */
+/** A message that a receiver got. */
 export interface Message {
   /** The header `webhook-id`. */
   readonly id: string;
@@ -18,19 +18,19 @@ export interface Message {
 export interface Receiver {
   readonly url: string;
   readonly messages: readonly Message[];
-  /** What it answers; null keeps the sender waiting. */
-  answer: (message: Message) => number | null;
-  /** Breaks the connections of those that wait. */
-  letGo(): void;
+  /** Returns the status to respond with; null keeps the sender waiting. */
+  respond: (message: Message) => number | null;
+  /** Closes the connections of the senders that wait. */
+  disconnect(): void;
   close(): Promise<void>;
 }
 
-/** Starts a receiver that takes everything, until it is told otherwise. */
+/** Starts a receiver that responds with 200 until `respond` is replaced. */
 export async function startReceiver(secret: string): Promise<Receiver> {
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const messages: Message[] = [];
   const waiting = new Set<ServerResponse>();
-  const state: Pick<Receiver, 'answer'> = { answer: () => 200 };
+  const state: Pick<Receiver, 'respond'> = { respond: () => 200 };
   const server = await startWebServer(({ headers, body, path }, response) => {
     const id = String(headers['webhook-id']);
     const signature = createHmac('sha256', key)
@@ -40,20 +40,20 @@ export async function startReceiver(secret: string): Promise<Receiver> {
     const signed = headers['webhook-signature'] === `v1,${signature}` && parsed.id === id;
     const message = { ...parsed, id, path, signed };
     messages.push(message);
-    const status = state.answer(message);
+    const status = state.respond(message);
     if (status === null) waiting.add(response);
     else response.writeHead(status).end();
   });
   return {
     url: server.endpoint,
     messages,
-    get answer() {
-      return state.answer;
+    get respond() {
+      return state.respond;
     },
-    set answer(answer) {
-      state.answer = answer;
+    set respond(respond) {
+      state.respond = respond;
     },
-    letGo: () => {
+    disconnect: () => {
       for (const response of waiting) response.destroy();
       waiting.clear();
     },

@@ -23,9 +23,9 @@ const send = (url: string, allowPrivate: boolean) =>
   );
 const port = () => new URL(receiver.endpoint).port;
 
-describe('a receiver inside', () => {
+describe('a receiver in the private network', () => {
   it.each(['127.0.0.1', 'localhost', '[::1]', '169.254.169.254', '[::ffff:10.0.0.1]'])(
-    'is refused as %s',
+    'is not allowed as %s',
     async (host) => {
       expect(await send(`http://${host}:${port()}/`, false)).toEqual({
         delivered: false,
@@ -36,11 +36,11 @@ describe('a receiver inside', () => {
     },
   );
 
-  it('is refused at the moment of connecting when a public name leads there', async () => {
+  it('is not allowed at connect time when a public name resolves to it', async () => {
     jest.spyOn(dns, 'lookup').mockImplementation(((_name: string, options: unknown, callback: unknown) => {
-      const answer = callback as (error: null, found: unknown, family?: number) => void;
-      if ((options as { all?: boolean }).all === true) answer(null, [{ address: '127.0.0.1', family: 4 }]);
-      else answer(null, '127.0.0.1', 4);
+      const respond = callback as (error: null, found: unknown, family?: number) => void;
+      if ((options as { all?: boolean }).all === true) respond(null, [{ address: '127.0.0.1', family: 4 }]);
+      else respond(null, '127.0.0.1', 4);
     }) as typeof dns.lookup);
     const url = `http://hooks.example.com:${port()}/`;
     expect(await send(url, false)).toMatchObject({
@@ -53,8 +53,8 @@ describe('a receiver inside', () => {
   });
 });
 
-describe('a receiver that answers with a flood', () => {
-  it('has delivered, and is not listened to', async () => {
+describe('a receiver with a huge response', () => {
+  it('counts as delivered, and the response is discarded', async () => {
     expect(await send(`${receiver.endpoint}/floods`, true)).toMatchObject({ delivered: true, status: 200 });
   });
 });

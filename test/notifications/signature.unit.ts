@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { createWebhookSecret, isWebhookSecret, signedHeaders } from '../../src/notifications/signature.ts';
 
 describe('a signature', () => {
-  it('is the one of the example of the Standard Webhooks scheme', () => {
-    // From the test vectors of the scheme's reference libraries.
+  it('matches the example of Standard Webhooks', () => {
+    // From the test vectors of the Standard Webhooks reference libraries.
     expect(
       signedHeaders(
         'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
@@ -20,13 +20,13 @@ describe('a signature', () => {
 });
 
 describe('a secret', () => {
-  it('is made as it is accepted, and never twice', () => {
+  it('is valid and unique', () => {
     const [one, other] = [createWebhookSecret(), createWebhookSecret()];
     expect([isWebhookSecret(one), isWebhookSecret(other), one === other]).toEqual([true, true, false]);
   });
 
   it.each(['', 'whsec_', 'whsec_c2hvcnQ=', `whsec_${'a'.repeat(200)}`, `whsec_${'!'.repeat(40)}`])(
-    'is not %j',
+    'is invalid as %j',
     (text) => {
       expect(isWebhookSecret(text)).toBe(false);
     },

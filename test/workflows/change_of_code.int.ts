@@ -10,7 +10,7 @@ let stack: ControlStack;
 let changed: { code: string };
 beforeAll(async () => {
   // Of a workflow that the SDK cannot even fail, five tasks have to run out of it.
-  stack = await createControlStack({ EXPORTD_WORKFLOW_TASK_TIMEOUT_MS: '3000' });
+  stack = await createControlStack({ EXPORTD_WORKFLOW_TASK_TIMEOUT: '3s' });
   changed = await bundleWorkflows(join(import.meta.dirname, 'changed/index.ts'));
   await stack.startWorker();
 });
@@ -39,11 +39,11 @@ describe('a new version whose workflows cannot go on with the histories of the o
   it('has them fail and begin again from the journal: no command is lost and nothing runs twice', async () => {
     let settled = false;
     let exports = 0;
-    stack.behaviour.lookAtBarrier = () =>
+    stack.behaviour.checkBarrier = () =>
       Promise.resolve({
-        state: settled ? { phase: 'open' } : { phase: 'transactions', holders: ['3/4'] },
+        state: settled ? { phase: 'open' } : { phase: 'transactions', blockers: ['3/4'] },
         wait_ms: 50,
-        held_by: [],
+        blocked_by: [],
       });
     stack.behaviour.whileExporting = () => {
       exports += 1;
@@ -120,6 +120,6 @@ describe('a new version whose workflows cannot go on with the histories of the o
     ]);
     const name = await stack.pool.query('select name, paused from exportd.batch_exports where id = $1', [id]);
     expect(name.rows).toEqual([{ name: 'While no worker ran', paused: false }]);
-    expect(await runEvents(id)).toMatchObject({ RunStarted: 5, RunCompleted: 5 });
+    expect(await runEvents(id)).toMatchObject({ RunCreated: 5, RunCompleted: 5 });
   });
 });

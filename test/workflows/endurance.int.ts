@@ -22,8 +22,8 @@ afterAll(() => stack.close());
 
 describe('a schedule', () => {
   it('leaves a run that was terminated before its export began to the reconciler', async () => {
-    stack.behaviour.lookAtBarrier = () =>
-      Promise.resolve({ state: { phase: 'transactions', holders: ['3/4'] }, wait_ms: 200, held_by: [] });
+    stack.behaviour.checkBarrier = () =>
+      Promise.resolve({ state: { phase: 'transactions', blockers: ['3/4'] }, wait_ms: 200, blocked_by: [] });
     const id = await stack.createExport();
     await stack.command(id, 'backfill', lastHours(1));
     const run = await stack.runIn(id, 'Starting');
@@ -51,8 +51,8 @@ describe('a schedule', () => {
 
   it('that is started by hand for what is no id ends at once', async () => {
     const handle = await stack.client.workflow.start('batchExportSchedule', {
-      workflowId: `by-hand-${stack.settings.EXPORTD_TASK_QUEUE}`,
-      taskQueue: `${stack.settings.EXPORTD_TASK_QUEUE}-control`,
+      workflowId: `by-hand-${stack.settings.EXPORTD_TASK_QUEUE_PREFIX}`,
+      taskQueue: `${stack.settings.EXPORTD_TASK_QUEUE_PREFIX}-control`,
       args: [{ batch_export_id: 'nonsense' }],
     });
     await expect(handle.result()).rejects.toThrow();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DestinationFault } from '../../src/destination/destination.ts';
+import { DestinationError } from '../../src/destination/destination.ts';
 import { maintenanceWorkflowId } from '../../src/contract/workflow_ids.ts';
 import { workflowTypes } from '../../src/contract/workflow_types.ts';
 import { until } from '../setup/until.ts';
@@ -8,9 +8,9 @@ import { createControlStack, lastHours, type ControlStack } from '../temporal/co
 let stack: ControlStack;
 beforeAll(async () => {
   stack = await createControlStack({
-    EXPORTD_UPKEEP_INTERVAL_MS: '100',
-    EXPORTD_SWEEP_AFTER_MS: '0',
-    EXPORTD_GRACE_MS: '0',
+    EXPORTD_MAINTENANCE_INTERVAL: '100ms',
+    EXPORTD_ORPHAN_RETENTION: '0s',
+    EXPORTD_OLD_GENERATION_RETENTION: '0s',
     EXPORTD_CONTINUE_AS_NEW_COMMANDS: '10',
     EXPORTD_EXPORT_SLOTS: '1',
   });
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => stack.close());
 
 const handle = () =>
-  stack.client.workflow.getHandle(maintenanceWorkflowId(stack.settings.EXPORTD_TASK_QUEUE));
+  stack.client.workflow.getHandle(maintenanceWorkflowId(stack.settings.EXPORTD_TASK_QUEUE_PREFIX));
 const execution = async () => (await handle().describe()).raw.workflowExecutionInfo;
 const details = async () => String(await handle().query('__temporal_workflow_metadata').then(detailsOf));
 const detailsOf = (metadata: unknown): unknown =>
@@ -65,7 +65,7 @@ describe('the upkeep workflow', () => {
       calls.push(id);
       if (!poison.has(id)) return false;
       await hanging;
-      throw new DestinationFault('S3Unreachable', 'The S3 server did not answer.', { transient: true });
+      throw new DestinationError('S3Unreachable', 'The S3 server did not answer.', { transient: true });
     };
     poison.add(await untidyExport());
     const [id = ''] = poison;
@@ -106,7 +106,7 @@ describe('the upkeep workflow', () => {
       asked.add(id);
       return Promise.resolve(false);
     };
-    const { EXPORTD_TASK_QUEUE: queue } = stack.settings;
+    const { EXPORTD_TASK_QUEUE_PREFIX: queue } = stack.settings;
     await stack.client.workflow.start(workflowTypes.maintenance, {
       workflowId: maintenanceWorkflowId(queue),
       workflowIdConflictPolicy: 'TERMINATE_EXISTING',

@@ -21,7 +21,7 @@ beforeAll(async () => {
   await stack.startWorker();
 });
 beforeEach(() => {
-  receiver.answer = () => 200;
+  receiver.respond = () => 200;
   stack.behaviour.whileExporting = () => Promise.resolve();
 });
 afterAll(async () => {
@@ -100,7 +100,7 @@ describe('the delivery of a notification', () => {
     expect(await (await one.handle()).result()).toEqual({
       delivered: true,
       status: 200,
-      detail: 'The receiver answered 200.',
+      detail: 'The receiver responded with 200.',
     });
     // After the upkeep, and each project in its turn.
     const { raw } = await (await one.handle()).describe();
@@ -113,7 +113,7 @@ describe('the delivery of a notification', () => {
         level: 'INFO',
         message: expect.stringMatching(
           new RegExp(
-            `^Webhook ${one.webhook.id} \\(http://127\\.0\\.0\\.1:\\d+\\) was told that the run of .* Failed\\.$`,
+            `^Webhook ${one.webhook.id} \\(http://127\\.0\\.0\\.1:\\d+\\) was notified: the run of .* failed\\.$`,
           ),
         ),
         run_id: run?.id,
@@ -130,7 +130,7 @@ describe('the delivery of a notification', () => {
   it('is tried again under the same id until the receiver takes it', async () => {
     const one = await watchedExport();
     let refusals = 2;
-    receiver.answer = () => (refusals-- > 0 ? 503 : 200);
+    receiver.respond = () => (refusals-- > 0 ? 503 : 200);
     fail();
     await one.run(1);
     const messages = await one.told(3);
@@ -138,15 +138,15 @@ describe('the delivery of a notification', () => {
     expect(messages.every(({ signed }) => signed)).toBe(true);
     await (await one.handle()).result();
     expect((await one.lines()).map(({ level, message }) => [level, message])).toEqual([
-      ['WARNING', expect.stringMatching(/could not be told .* answered 503\. It is tried again\.$/)],
-      ['INFO', expect.stringContaining('was told that')],
+      ['WARNING', expect.stringMatching(/could not be notified: .* responded with 503\. Retrying\.$/)],
+      ['INFO', expect.stringContaining('was notified:')],
     ]);
     expect(await one.deliveries()).toMatchObject([{ status: 'delivered', attempts: 3 }]);
   });
 
   it('disables a webhook whose receiver is gone for good', async () => {
     const one = await watchedExport();
-    receiver.answer = () => 410;
+    receiver.respond = () => 410;
     fail();
     await one.run(1);
     await one.told(1);
@@ -157,20 +157,20 @@ describe('the delivery of a notification', () => {
     });
     expect((await one.lines())[0]).toMatchObject({
       level: 'ERROR',
-      message: expect.stringContaining('The webhook was disabled.'),
+      message: expect.stringContaining('The webhook has been disabled.'),
     });
     expect(await one.deliveries()).toMatchObject([{ status: 'failed' }]);
   });
 
   it('goes on after Temporal forgot it, and tells nothing twice that was taken', async () => {
     const one = await watchedExport();
-    receiver.answer = () => 500;
+    receiver.respond = () => 500;
     fail();
     await one.run(1);
     await one.told(1);
     const lost = await one.handle();
     await lost.terminate('as if it had never been');
-    receiver.answer = () => 200;
+    receiver.respond = () => 200;
     await until(async () => {
       await stack.reconcile();
       return (await one.deliveries())[0]?.status === 'delivered';
@@ -184,7 +184,7 @@ describe('the delivery of a notification', () => {
   });
 
   it('ends with its webhook, and with its export', async () => {
-    receiver.answer = () => 500;
+    receiver.respond = () => 500;
     fail();
     const [one, other] = [await watchedExport(), await watchedExport()];
     for (const each of [one, other]) {
@@ -209,7 +209,7 @@ describe('the delivery of a notification', () => {
 
   it('keeps no run waiting while a receiver hangs', async () => {
     const one = await watchedExport();
-    receiver.answer = () => null;
+    receiver.respond = () => null;
     fail();
     await one.run(1);
     await one.told(1);
@@ -218,8 +218,8 @@ describe('the delivery of a notification', () => {
     await one.run(1);
     await stack.runIn(one.id, 'Completed');
     expect((await one.deliveries())[0]?.status).toBe('pending');
-    receiver.answer = () => 200;
-    receiver.letGo();
+    receiver.respond = () => 200;
+    receiver.disconnect();
     await until(async () => (await one.deliveries())[0]?.status === 'delivered', 'the delivery');
     expect(one.messages().length).toBeGreaterThan(began);
   });

@@ -17,8 +17,8 @@ let stack: ControlStack;
 let usual: Behaviour;
 beforeAll(async () => {
   stack = await createControlStack({
-    EXPORTD_RETRY_INITIAL_MS: '1000',
-    EXPORTD_SETTLE_MAX_MS: '500',
+    EXPORTD_RUN_RETRY_INITIAL: '1s',
+    EXPORTD_SETTLE_TIMEOUT: '500ms',
   });
   usual = { ...stack.behaviour };
   await stack.startWorker();
@@ -81,10 +81,10 @@ describe('the run workflow', () => {
 
   it('waits for open transactions, and says who held it when it gives up', async () => {
     const states: BarrierState[] = [];
-    const held: BarrierState = { phase: 'transactions', holders: ['3/4'] };
-    stack.behaviour.lookAtBarrier = (_, state) => {
+    const held: BarrierState = { phase: 'transactions', blockers: ['3/4'] };
+    stack.behaviour.checkBarrier = (_, state) => {
       states.push(state);
-      return Promise.resolve({ state: held, wait_ms: 50, held_by: ['a session of "etl"'] });
+      return Promise.resolve({ state: held, wait_ms: 50, blocked_by: ['a session of "etl"'] });
     };
     const id = await exportWithRun();
     await stack.runIn(id, 'Completed');
