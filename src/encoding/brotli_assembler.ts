@@ -2,61 +2,61 @@ import { finished } from 'node:stream/promises';
 import { constants, createBrotliCompress } from 'node:zlib';
 import type { EncodedBlock, FileAssembly } from './encoder.ts';
 
-/** Bytes in which compressed data comes out. */
+/** Chunk size of the compressed output in bytes. */
 const chunkSize = 256 * 1024;
 
 /**
- * Makes one brotli stream of the text of a file: readers take the first of several streams for all there is. The stream
- * cannot be gone on with in another process, so its parts have no state. Compresses in a thread of libuv's pool.
- * @param head the text in front of the first row
+ * Compresses a file as one brotli stream, because readers stop after the first of several streams. Another process
+ * cannot continue the stream, so its parts have no state. Compression runs in a thread of libuv's pool.
+ * @param fileHeader the text before the first row
  */
-export function assembleBrotli(head: Buffer): FileAssembly {
+export function assembleBrotli(fileHeader: Buffer): FileAssembly {
   const stream = createBrotliCompress({
     chunkSize,
     params: {
       [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
-      // The thread is one, and quality 5 takes it nearly twice as long for a file that is 4 % smaller.
+      // There is one thread, and quality 5 takes nearly twice as long for files that are 4 % smaller.
       [constants.BROTLI_PARAM_QUALITY]: 4,
       [constants.BROTLI_PARAM_LGWIN]: 20,
     },
   });
-  let pieces: Buffer[] = [];
-  let begun = false;
-  stream.on('data', (piece: Buffer) => pieces.push(piece));
-  // Whoever waits is told of it; without a listener an error would end the process.
+  let chunks: Buffer[] = [];
+  let started = false;
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  // Reported to the caller of `append`. Without a listener an error would end the process.
   stream.on('error', () => undefined);
-  // A write that is under way is not told when the stream is destroyed, or told that all is well.
+  // The callback of a pending write is not called, or reports success, when the stream is destroyed.
   const destroyed = Promise.withResolvers<never>();
   destroyed.promise.catch(() => undefined);
-  stream.once('close', () => destroyed.reject(stream.errored ?? new Error('The file was given up.')));
+  stream.once('close', () => destroyed.reject(stream.errored ?? new Error('The file was abandoned.')));
 
-  /** Resolves when the compressor has taken all of it, so that no more than a block ever waits. */
+  /** Resolves when the compressor has consumed the text, so that at most one block is pending. */
   const write = async (text: Buffer): Promise<void> => {
     const taken = Promise.withResolvers<undefined>();
     stream.write(text, (error) => (error ? taken.reject(error) : taken.resolve(undefined)));
     await Promise.race([taken.promise, destroyed.promise]);
     if (stream.destroyed) await destroyed.promise;
   };
-  const begin = async (): Promise<void> => {
-    if (begun) return;
-    begun = true;
-    await write(head);
+  const start = async (): Promise<void> => {
+    if (started) return;
+    started = true;
+    await write(fileHeader);
   };
   const take = (): Buffer => {
-    const taken = Buffer.concat(pieces);
-    pieces = [];
+    const taken = Buffer.concat(chunks);
+    chunks = [];
     return taken;
   };
 
   return {
     async append(block: EncodedBlock) {
-      await begin();
+      await start();
       await write(block.bytes);
       return take();
     },
     takeState: () => null,
     async finish() {
-      await begin();
+      await start();
       stream.end();
       await finished(stream);
       return take();

@@ -1,7 +1,10 @@
-/** The polynomial of CRC-32, bits reversed. */
+/** The CRC-32 polynomial in reversed bit order. */
 const polynomial = 0xedb8_8320;
 
-/** The product of two polynomials modulo that of CRC-32, in its reversed order of bits: the highest bit stands for 1. */
+/**
+ * The product of two polynomials modulo the CRC-32 polynomial, in reversed bit order: the highest bit is the
+ * coefficient of 1.
+ */
 function multiply(left: number, right: number): number {
   let product = 0;
   let factor = right;
@@ -12,16 +15,16 @@ function multiply(left: number, right: number): number {
   return product >>> 0;
 }
 
-/** x to the power of 2^n, for n from 0 to 31, after which the powers repeat. */
+/** x^(2^n) for n from 0 to 31, after which the powers repeat. */
 const powers: number[] = [0x4000_0000];
 while (powers.length < 32) powers.push(multiply(powers.at(-1) ?? 0, powers.at(-1) ?? 0));
 
 /**
- * The CRC-32 of two texts laid end to end, from the CRC-32 of each and the length of the second in bytes: what lets
- * blocks be compressed in several threads and still make one gzip member.
+ * The CRC-32 of two concatenated byte strings, from their CRC-32s and the length of the second in bytes. It allows
+ * compressing blocks in several threads and joining them to one gzip member.
  */
 export function combineCrc32(first: number, second: number, secondLength: number): number {
-  // Appending n bytes multiplies the first remainder by x^(8n); the bits of n choose the powers, from x^(2^3) on.
+  // Appending n bytes multiplies the first remainder by x^(8n). The bits of n select the powers, from x^(2^3).
   let shift = 0x8000_0000;
   let rest = secondLength;
   for (let power = 3; rest > 0; power += 1) {

@@ -13,9 +13,9 @@ import type { TextFormat } from './text_format.ts';
 const comma = Buffer.from(',');
 const lineFeed = Buffer.from('\n');
 
-/** CSV (RFC 4180) with a line of names, LF after each row: nothing for null, `""` for an empty text. */
+/** CSV (RFC 4180) with a header line and LF after each row. Null is nothing, an empty string is `""`. */
 export const csv: TextFormat = {
-  head(columns) {
+  header(columns) {
     const line = createGrowingBuffer(1_024);
     for (const [index, { name }] of columns.entries()) {
       const text = Buffer.from(name);

@@ -1,4 +1,4 @@
-import { dayLength, timestampLength, writeDay, writeTimestamp } from '../source/timestamp.ts';
+import { dayLength, timestampLength, writeDate, writeTimestamp } from '../source/timestamp.ts';
 import { appendBytes, reserve, type GrowingBuffer } from './growing_buffer.ts';
 import { appendFinite, isLineBreak, jsonTextAt, uuidLength, writeUuid } from './text_values.ts';
 import type { AppendValue } from './text_format.ts';
@@ -6,21 +6,21 @@ import type { AppendValue } from './text_format.ts';
 const quote = 0x22;
 const space = 0x20;
 const tab = 0x09;
-/** Up to this many bytes it is cheaper to make too much room than to count quotes. */
+/** Up to this size in bytes, reserving twice the size is cheaper than counting quotes. */
 const smallValue = 64 * 1024;
 
-/** 1 for the bytes because of which a value has to stand in quotes. */
+/** 1 for bytes that require quotes. */
 const needsQuotes = new Uint8Array(256);
 for (const character of '",\r\n') needsQuotes[character.charCodeAt(0)] = 1;
 
-/** Appends UTF-8 text, in quotes where it needs them: an empty one too, since nothing at all is null. */
+/** Appends UTF-8 text, quoted if necessary. An empty string is quoted, because null is written as nothing. */
 export const appendText: AppendValue = (target, block, start, end) => {
   if (isPlain(block, start, end)) appendBytes(target, block, start, end);
   else appendQuoted(target, block, start, end, false);
   return true;
 };
 
-/** Appends JSON as text, without its line breaks, which only lay it out. */
+/** Appends JSON as text, without line breaks between tokens. */
 export const appendJson: AppendValue = (target, block, start, end) => {
   const from = jsonTextAt(block, start);
   if (isPlain(block, from, end)) appendBytes(target, block, from, end);
@@ -28,7 +28,7 @@ export const appendJson: AppendValue = (target, block, start, end) => {
   return true;
 };
 
-/** Whether a text is read back without quotes. Some readers drop white space around a value that has none. */
+/** Whether a text can be written without quotes. Some readers trim unquoted values. */
 function isPlain(source: Buffer, start: number, end: number): boolean {
   if (start === end) return false;
   for (let at = start; at < end; at += 1) if (needsQuotes[source[at] ?? 0] === 1) return false;
@@ -73,7 +73,7 @@ export const appendUuid: AppendValue = (target, block, start) => {
   return true;
 };
 
-/** Appends a binary timestamp; there is no text for the infinities and the years outside 0001 to 9999. */
+/** Appends a binary timestamp. Returns false for infinities and years outside 0001 to 9999. */
 export const appendTimestamp: AppendValue = (target, block, start) => {
   reserve(target, timestampLength);
   if (!writeTimestamp(target.bytes, target.length, block, start)) return false;
@@ -81,14 +81,14 @@ export const appendTimestamp: AppendValue = (target, block, start) => {
   return true;
 };
 
-/** Appends a binary date; there is no text for the infinities and the years outside 0001 to 9999. */
+/** Appends a binary date. Returns false for infinities and years outside 0001 to 9999. */
 export const appendDate: AppendValue = (target, block, start) => {
   reserve(target, dayLength);
-  if (!writeDay(target.bytes, target.length, block.readInt32BE(start))) return false;
+  if (!writeDate(target.bytes, target.length, block.readInt32BE(start))) return false;
   target.length += dayLength;
   return true;
 };
 
-/** Appends a number; `Infinity`, `-Infinity` and `NaN` are written as PostgreSQL has them. */
+/** Appends a number. `Infinity`, `-Infinity` and `NaN` are written as PostgreSQL prints them. */
 export const appendDouble: AppendValue = (target, block, start) =>
   appendFinite(target, block.readDoubleBE(start));

@@ -2,35 +2,35 @@ import type { RowBlock } from '../source/source.ts';
 import type { MemoryReservation } from './memory_budget.ts';
 import type { EncodedBlock, FileEncoder } from './encoder.ts';
 
-/** An encoded block, and the end of its time in memory. */
-export interface EncodedInMemory {
+/** An encoded block whose memory is reserved. */
+export interface ReservedBlock {
   readonly block: EncodedBlock;
-  /** To be called when nothing needs the block's bytes any more: it makes room for further rows. */
+  /** Releases the reservation. Call it when the block's bytes are no longer needed. */
   readonly release: () => void;
 }
 
-/** What encoding a stretch works with. */
-export interface EncodingWork {
+/** Dependencies for encoding a key range. */
+export interface EncodingContext {
   readonly encoder: Pick<FileEncoder, 'encode'>;
-  /** The account that the blocks' bytes were taken from. */
+  /** The reservation that holds the bytes of the blocks. */
   readonly memory: MemoryReservation;
-  /** How many blocks are in the threads or wait for their turn to be given out. */
+  /** Maximum number of blocks that are being encoded or waiting to be consumed. */
   readonly blocksInFlight: number;
 }
 
 /**
- * Encodes blocks in the pool's threads and gives them out in the rows' order. It goes on in the background while the
- * caller works, until so many blocks are under way: then it takes no further ones. When the caller stops, the blocks are
- * asked to end too, and what was under way has ended before this does.
+ * Encodes blocks in the encoder threads and yields them in row order. Encoding runs in the background while the
+ * caller processes blocks, until `blocksInFlight` blocks are pending. When the caller stops, this also ends `blocks`,
+ * and waits for pending blocks.
  */
 export async function* encodeBlocks(
   blocks: AsyncGenerator<RowBlock>,
-  { encoder, memory, blocksInFlight }: EncodingWork,
-): AsyncGenerator<EncodedInMemory> {
-  const underWay: Promise<EncodedBlock>[] = [];
+  { encoder, memory, blocksInFlight }: EncodingContext,
+): AsyncGenerator<ReservedBlock> {
+  const pending: Promise<EncodedBlock>[] = [];
   const state = { stopped: false, ended: false };
   let changed = Promise.withResolvers<undefined>();
-  const tellChange = (): void => {
+  const notifyChange = (): void => {
     changed.resolve(undefined);
     changed = Promise.withResolvers();
   };
@@ -46,41 +46,41 @@ export async function* encodeBlocks(
     }
   };
 
-  const takeBlocks = async (): Promise<void> => {
+  const startEncoding = async (): Promise<void> => {
     for await (const rows of blocks) {
       const block = encode(rows);
-      // Its turn to be awaited may never come when an earlier one fails.
+      // It may never be awaited, when an earlier block fails.
       block.catch(() => undefined);
-      underWay.push(block);
-      tellChange();
-      while (underWay.length >= blocksInFlight && !state.stopped) await changed.promise;
+      pending.push(block);
+      notifyChange();
+      while (pending.length >= blocksInFlight && !state.stopped) await changed.promise;
       if (state.stopped) return;
     }
   };
 
-  const taking = takeBlocks().finally(() => {
+  const started = startEncoding().finally(() => {
     state.ended = true;
-    tellChange();
+    notifyChange();
   });
-  taking.catch(() => undefined);
+  started.catch(() => undefined);
   try {
     for (;;) {
-      const first = underWay[0];
+      const first = pending[0];
       if (first) {
         const block = await first;
-        void underWay.shift();
-        tellChange();
+        void pending.shift();
+        notifyChange();
         const { length } = block.bytes;
         yield { block, release: () => memory.releaseEncoded(length) };
       } else if (state.ended) {
-        await taking;
+        await started;
         return;
       } else await changed.promise;
     }
   } finally {
     state.stopped = true;
-    tellChange();
+    notifyChange();
     await blocks.return(undefined);
-    await Promise.allSettled([taking, ...underWay]);
+    await Promise.allSettled([started, ...pending]);
   }
 }

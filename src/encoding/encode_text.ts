@@ -7,46 +7,46 @@ import { releaseMemory } from './release_memory.ts';
 import type { Rows } from './rows.ts';
 import { textFormats, type TextOptions } from './text_encoder.ts';
 import { appendRows } from './text_rows.ts';
-import { stateOfText } from './text_state.ts';
+import { textStateOf } from './text_state.ts';
 
 const initialSize = 4 * 1024 * 1024;
-/** Beyond this the memory for a block's text is given back after the block. */
-const keptSize = 16 * 1024 * 1024;
+/** A larger buffer is released after the block. */
+const maxRetainedSize = 16 * 1024 * 1024;
 
 let text = createGrowingBuffer(initialSize);
 
 /**
- * Encodes a block as text and compresses it, but for brotli, which compresses a file as a whole.
- * @returns null when a value is not UTF-8, which is quickly told of a whole text, but not of which value
- * @throws MalformedBlock, and what `onBadValue` throws
+ * Encodes a block as text and compresses it, except for brotli, which compresses whole files.
+ * @returns null when a value is not UTF-8: checking the whole text is fast, but does not find the value
+ * @throws MalformedBlock, and errors of `onUnrepresentable`
  */
 export function encodeText(
   { file_format, compression }: TextOptions,
   rows: Rows,
-  onBadValue: (bad: UnrepresentableValue) => void,
+  onUnrepresentable: (bad: UnrepresentableValue) => void,
 ): Omit<EncodingResult, 'rejected'> | null {
   text.length = 0;
   try {
-    const appended = appendRows(text, rows, textFormats[file_format], onBadValue);
+    const appended = appendRows(text, rows, textFormats[file_format], onUnrepresentable);
     const written = text.bytes.subarray(0, text.length);
     if (!isUtf8(written)) return null;
     const bytes = compressed(compression, written);
-    const state = compression === 'brotli' ? null : stateOfText(written);
+    const state = compression === 'brotli' ? null : textStateOf(written);
     return { bytes, rows: appended, state };
   } finally {
-    if (text.bytes.length > keptSize) {
+    if (text.bytes.length > maxRetainedSize) {
       releaseMemory(text.bytes);
       text = createGrowingBuffer(initialSize);
     }
   }
 }
 
-/** In memory of its own, which can be handed to another thread; that of the text is kept for the next block. */
+/** Returns a buffer that can be transferred to another thread. The text buffer is reused for the next block. */
 function compressed(compression: TextOptions['compression'], written: Buffer): Uint8Array<ArrayBuffer> {
   if (compression === null || compression === 'brotli') return new Uint8Array(written);
   const bytes = concatenableCompression(compression).compress(written);
-  const own = new Uint8Array(bytes);
-  // zlib gives out the beginning of the memory that it wrote into.
+  const copy = new Uint8Array(bytes);
+  // zlib returns the start of its output buffer.
   releaseMemory(new Uint8Array(bytes.buffer));
-  return own;
+  return copy;
 }

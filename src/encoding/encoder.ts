@@ -10,82 +10,82 @@ export type TextCompression = (typeof textCompressions)[number];
 export const parquetCompressions = ['zstd', 'snappy', 'gzip', 'brotli', 'lz4'] as const;
 export type ParquetCompression = (typeof parquetCompressions)[number];
 
-/** What a destination asks of the encoding. */
+/** Encoding options of a destination. */
 export type EncodingOptions = (
   | { readonly file_format: 'JSONLines' | 'CSV'; readonly compression: TextCompression | null }
   | { readonly file_format: 'Parquet'; readonly compression: ParquetCompression | null }
 ) & {
-  /** What becomes of a row that the format cannot hold: it ends the export, or it is left out and reported. */
+  /** What happens to a row that the format cannot represent: the export fails, or the row is rejected and reported. */
   readonly on_bad_row: 'fail' | 'reject';
 };
 
 /**
- * What the end of a file has to know of a stretch of it: plain JSON, since it is journalled with the part that holds
- * the stretch. The states of a file's parts, in their order, say all that is needed to go on with the file.
+ * What the end of a file needs to know about a part of it. It is plain JSON because it is journaled with the part.
+ * The states of all parts, in order, are sufficient to resume the file.
  */
 export type EncoderState = JsonValue;
 
-/** A row that the format cannot hold. */
+/** A row that the format cannot represent. */
 export interface RejectedRow {
   /** The row's uuid (events) or distinct_id (persons). */
   readonly id: string;
   readonly column: string;
-  /** What is wrong with the value, as the end of a sentence. */
+  /** The problem with the value, as the end of a sentence. */
   readonly reason: string;
-  /** The whole row as a line of JSON without a line break: times without a text as PostgreSQL prints them. */
+  /** The row as one line of JSON. Times outside the years 0001 to 9999 are written as PostgreSQL prints them. */
   readonly row: string;
 }
 
-/** A block of rows in the file's format, so that blocks laid end to end can make a file. */
+/** Encoded rows. Concatenated blocks make a file. */
 export interface EncodedBlock {
   readonly bytes: Buffer;
-  /** Rows in `bytes`; the rejected ones are not among them. */
+  /** Rows in `bytes`, without the rejected ones. */
   readonly rows: number;
   readonly rejected: readonly RejectedRow[];
-  /** Keys of the block's first and last row, whether encoded or rejected. */
+  /** Keys of the first and last row of the block, including rejected rows. */
   readonly first: SortKey;
   readonly last: SortKey;
   readonly state: EncoderState;
 }
 
-/** Joins the blocks of one file, in order. Not for two callers at once. */
+/** Joins the blocks of one file in order. Calls must not overlap. */
 export interface FileAssembly {
-  /** The bytes by which this block makes the file longer, the file's head in front of the first. */
+  /** Returns the bytes that this block adds to the file, preceded by the file header for the first block. */
   append(block: EncodedBlock): Promise<Buffer>;
-  /** The state of what was appended since the last call, or since the beginning. */
+  /** Returns the state of everything appended since the last call, or since the start. */
   takeState(): EncoderState;
-  /** The bytes that end the file. */
+  /** Returns the bytes that end the file. */
   finish(): Promise<Buffer>;
-  /** Gives up what it holds; safe after `finish` too. */
+  /** Releases its resources. Safe after `finish`. */
   close(): void;
 }
 
-/** Makes files of one shape out of blocks of rows. */
+/** Encodes files of one format, compression and set of columns. */
 export interface FileEncoder {
-  /** Name and version, e.g. `jsonlines+gzip/1`; a file begun by one encoder is never continued by another. */
+  /** Name and version, e.g. `jsonlines+gzip/1`. A file is never continued by an encoder with another identity. */
   readonly identity: string;
-  /** `jsonl`, `jsonl.gz`: what follows the dot in the object's key. */
+  /** Extension of the object key without the first dot: `jsonl`, `jsonl.gz`. */
   readonly extension: string;
   /** Media type of the object. */
   readonly contentType: string;
-  /** Whether a file can be gone on with behind parts of another attempt; else it starts anew. */
+  /** Whether a file can be resumed after parts of another attempt; otherwise it is started again. */
   readonly resumable: boolean;
-  /** How many bytes of rows a block best has. */
+  /** Recommended block size in bytes of rows. */
   readonly blockBytes: number;
   /**
-   * Encodes a block in a worker thread; several calls may be under way. The block's memory goes to the thread:
-   * `block.block` is not to be used afterwards, nor anything that shares its memory.
-   * @throws UnencodableRow (in ./row_not_encodable.ts) names the row and the column; no retry cures it
-   * @throws EncoderThreadLost (in ./encoder_threads.ts) when the thread died; the rows have to be read again
+   * Encodes a block in a worker thread. Calls may overlap. The block's buffer is transferred to the thread: do not
+   * use `block.block`, or anything that shares its memory, afterwards.
+   * @throws UnencodableRow (in ./unencodable_row.ts) with row and column; permanent
+   * @throws EncoderThreadExited (in ./encoder_threads.ts) when the thread died; read the rows again
    */
   encode(block: RowBlock): Promise<EncodedBlock>;
-  /** Begins a file, or goes on with one behind parts that have these states. */
+  /** Starts a file, or resumes one after parts with these states. */
   assemble(resumed: readonly EncoderState[]): FileAssembly;
 }
 
 /** The encoder threads of a process, shared by all its runs. */
 export interface EncoderPool {
-  /** An encoder for files with these columns; blocks may have hidden ones beside them. */
+  /** Creates an encoder for files with these columns. Blocks may have additional hidden columns. */
   fileEncoder(options: EncodingOptions, columns: readonly ExportedColumn[]): FileEncoder;
   close(): Promise<void>;
 }

@@ -3,9 +3,9 @@ import { startEncoderThreads } from './encoder_threads.ts';
 import { parquetEncoder } from './parquet_encoder.ts';
 import { textEncoder } from './text_encoder.ts';
 
-/** Starts the encoder threads of a process (each when it is first needed). */
+/** Creates the encoder pool of a process. Each thread starts when it is first needed. */
 export function createEncoderPool({ threads }: { threads: number }): EncoderPool {
-  const running = startEncoderThreads(threads);
+  const encoderThreads = startEncoderThreads(threads);
   return {
     fileEncoder(options, columns) {
       return {
@@ -13,7 +13,7 @@ export function createEncoderPool({ threads }: { threads: number }): EncoderPool
           ? parquetEncoder(options, columns)
           : textEncoder(options, columns)),
         async encode({ columns: read, block, rows, first, last }) {
-          const encoded = await running.run({ options, columns: read, block, rows });
+          const encoded = await encoderThreads.run({ options, columns: read, block, rows });
           return {
             bytes: Buffer.from(encoded.bytes.buffer),
             rows: encoded.rows,
@@ -25,6 +25,6 @@ export function createEncoderPool({ threads }: { threads: number }): EncoderPool
         },
       };
     },
-    close: () => running.close(),
+    close: () => encoderThreads.close(),
   };
 }

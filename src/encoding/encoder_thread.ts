@@ -1,22 +1,22 @@
 import { parentPort } from 'node:worker_threads';
 import { encodeBlock } from './encode_block.ts';
-import type { EncodingAnswer, EncodingTask } from './encoding_task.ts';
+import type { EncodingReply, EncodingTask } from './encoding_task.ts';
 import { releaseMemory } from './release_memory.ts';
 import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
 
 /**
- * The program of an encoder thread: takes tasks one after another and answers each. Node runs it from this source also
- * where the rest of the process was translated (Jest). What is wrong with a block is an answer; any other error, such as
- * memory that cannot be had, ends the thread, and its memory with it.
+ * The program of an encoder thread: processes tasks one by one and replies to each. Node runs this file from source,
+ * even where the rest of the process was transpiled (Jest). Problems with a block are replies. Any other error, such
+ * as a failed allocation, ends the thread and frees its memory.
  */
-function answerTo(task: EncodingTask): EncodingAnswer {
+function replyTo(task: EncodingTask): EncodingReply {
   try {
     return { id: task.id, outcome: 'encoded', ...encodeBlock(task) };
   } catch (error) {
     if (error instanceof UnencodableRow)
       return {
         id: task.id,
-        outcome: 'refused',
+        outcome: 'unencodable',
         row: error.row,
         column: error.column,
         reason: error.reason,
@@ -27,7 +27,7 @@ function answerTo(task: EncodingTask): EncodingAnswer {
 }
 
 parentPort?.on('message', (task: EncodingTask) => {
-  const answer = answerTo(task);
+  const reply = replyTo(task);
   releaseMemory(new Uint8Array(task.block.buffer));
-  parentPort?.postMessage(answer, answer.outcome === 'encoded' ? [answer.bytes.buffer] : []);
+  parentPort?.postMessage(reply, reply.outcome === 'encoded' ? [reply.bytes.buffer] : []);
 });

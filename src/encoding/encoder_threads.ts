@@ -1,10 +1,13 @@
 import { isMarkedAsUntransferable, Worker } from 'node:worker_threads';
-import type { EncodingAnswer, EncodingResult, EncodingTask } from './encoding_task.ts';
+import type { EncodingReply, EncodingResult, EncodingTask } from './encoding_task.ts';
 import { MalformedBlock, UnencodableRow } from './unencodable_row.ts';
 
-/** The thread that worked on a block died, or the pool was closed. The block is gone; it can be read and encoded again. */
-export class EncoderThreadLost extends Error {
-  override readonly name = 'EncoderThreadLost';
+/**
+ * The thread that encoded a block exited, or the pool was closed. The block is lost, but can be read and encoded
+ * again.
+ */
+export class EncoderThreadExited extends Error {
+  override readonly name = 'EncoderThreadExited';
 }
 
 /** Threads that encode blocks. */
@@ -13,8 +16,8 @@ export interface EncoderThreads {
   close(): Promise<void>;
 }
 
-/** Blocks at a thread: the one it works on, and the next, so that it never waits for one. */
-const tasksAtThread = 2;
+/** The block that a thread is encoding, and the next one, so that it never waits. */
+const maxTasksPerThread = 2;
 
 interface WaitingTask {
   readonly task: EncodingTask;
@@ -29,7 +32,10 @@ interface Thread {
 
 const encoderProgram = new URL('./encoder_thread.ts', import.meta.url);
 
-/** Starts a thread when there is work that no idle thread can take, up to `count`; one that dies is replaced likewise. */
+/**
+ * Starts up to `count` threads, each when there is work and no idle thread. A thread that exits is replaced the same
+ * way.
+ */
 export function startEncoderThreads(count: number, program: URL = encoderProgram): EncoderThreads {
   const threads = new Set<Thread>();
   const waiting: WaitingTask[] = [];
@@ -40,38 +46,38 @@ export function startEncoderThreads(count: number, program: URL = encoderProgram
     const worker = new Worker(program, { name: 'encoder' });
     const thread: Thread = { worker, tasks: new Map() };
     let cause = 'it was stopped';
-    worker.on('message', (answer: EncodingAnswer) => {
-      const done = thread.tasks.get(answer.id);
-      thread.tasks.delete(answer.id);
-      if (answer.outcome === 'encoded') done?.resolve(answer);
-      else done?.reject(errorOf(answer));
-      handOut();
+    worker.on('message', (reply: EncodingReply) => {
+      const pending = thread.tasks.get(reply.id);
+      thread.tasks.delete(reply.id);
+      if (reply.outcome === 'encoded') pending?.resolve(reply);
+      else pending?.reject(errorOf(reply));
+      dispatch();
     });
     worker.on('error', (error) => (cause = messageOf(error)));
     worker.on('exit', () => {
       threads.delete(thread);
       for (const { reject } of thread.tasks.values())
-        reject(new EncoderThreadLost(`An encoder thread ended: ${cause}.`));
-      handOut();
+        reject(new EncoderThreadExited(`An encoder thread exited: ${cause}.`));
+      dispatch();
     });
     threads.add(thread);
     return thread;
   }
 
-  function handOut(): void {
+  function dispatch(): void {
     while (waiting.length > 0 && !closed) {
-      const idlest = [...threads].sort((one, other) => one.tasks.size - other.tasks.size)[0];
-      const thread = threads.size < count && idlest?.tasks.size !== 0 ? start() : idlest;
-      if (!thread || thread.tasks.size >= tasksAtThread) return;
+      const leastBusy = [...threads].sort((one, other) => one.tasks.size - other.tasks.size)[0];
+      const thread = threads.size < count && leastBusy?.tasks.size !== 0 ? start() : leastBusy;
+      if (!thread || thread.tasks.size >= maxTasksPerThread) return;
       const next = waiting.shift();
       if (!next) return;
       thread.tasks.set(next.task.id, next);
       const { buffer } = next.task.block;
-      const movable = buffer instanceof ArrayBuffer && !isMarkedAsUntransferable(buffer);
+      const isTransferable = buffer instanceof ArrayBuffer && !isMarkedAsUntransferable(buffer);
       try {
-        thread.worker.postMessage(next.task, movable ? [buffer] : []);
+        thread.worker.postMessage(next.task, isTransferable ? [buffer] : []);
       } catch (error) {
-        // Memory that was handed over before.
+        // The buffer was transferred before.
         thread.tasks.delete(next.task.id);
         next.reject(error instanceof Error ? error : new Error(String(error)));
       }
@@ -82,28 +88,28 @@ export function startEncoderThreads(count: number, program: URL = encoderProgram
     run: (task) =>
       new Promise((resolve, reject) => {
         if (closed) {
-          reject(new EncoderThreadLost('The encoder threads have been closed.'));
+          reject(new EncoderThreadExited('The encoder threads have been closed.'));
           return;
         }
         lastId += 1;
         waiting.push({ task: { ...task, id: lastId }, resolve, reject });
-        handOut();
+        dispatch();
       }),
     async close() {
       closed = true;
       for (const { reject } of waiting.splice(0))
-        reject(new EncoderThreadLost('The encoder threads have been closed.'));
+        reject(new EncoderThreadExited('The encoder threads have been closed.'));
       await Promise.all([...threads].map(({ worker }) => worker.terminate()));
     },
   };
 }
 
-const errorOf = (answer: Exclude<EncodingAnswer, { outcome: 'encoded' }>): Error =>
-  answer.outcome === 'refused'
-    ? new UnencodableRow(answer.row, answer.column, answer.reason)
-    : new MalformedBlock(answer.message);
+const errorOf = (reply: Exclude<EncodingReply, { outcome: 'encoded' }>): Error =>
+  reply.outcome === 'unencodable'
+    ? new UnencodableRow(reply.row, reply.column, reply.reason)
+    : new MalformedBlock(reply.message);
 
-/** An error of another thread arrives as an object that only looks like one. */
+/** An error from another thread is not an instance of Error. */
 const messageOf = (thrown: unknown): string =>
   typeof thrown === 'object' && thrown !== null && 'message' in thrown
     ? String(thrown.message)

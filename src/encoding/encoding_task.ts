@@ -1,7 +1,7 @@
 import type { ExportedColumn } from '../source/source.ts';
 import type { EncoderState, EncodingOptions, RejectedRow } from './encoder.ts';
 
-/** What a thread is asked to do: encode a block of rows (see `RowBlock`). */
+/** A task of a thread: encode a block of rows (see `RowBlock`). */
 export interface EncodingTask {
   readonly id: number;
   readonly options: EncodingOptions;
@@ -10,7 +10,7 @@ export interface EncodingTask {
   readonly rows: number;
 }
 
-/** A block as a thread encoded it. */
+/** A block that a thread encoded. */
 export interface EncodingResult {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Rows in `bytes`. */
@@ -19,12 +19,15 @@ export interface EncodingResult {
   readonly state: EncoderState;
 }
 
-/** What a thread answers: the encoded block, the row that ends the export, or what is wrong with the block. */
-export type EncodingAnswer =
+/**
+ * The reply of a thread: the encoded block, the row that the format cannot represent, or what is wrong with the
+ * block.
+ */
+export type EncodingReply =
   | ({ readonly id: number; readonly outcome: 'encoded' } & EncodingResult)
   | {
       readonly id: number;
-      readonly outcome: 'refused';
+      readonly outcome: 'unencodable';
       readonly row: string;
       readonly column: string;
       readonly reason: string;

@@ -1,4 +1,4 @@
-/** Memory that text is written into; it grows as needed and is kept from block to block. */
+/** A buffer that grows as needed and is reused from block to block. */
 export interface GrowingBuffer {
   bytes: Buffer;
   /** The same memory as `bytes`. */
@@ -6,29 +6,29 @@ export interface GrowingBuffer {
   length: number;
 }
 
-/** Makes one that holds so many bytes before it has to grow. */
+/** Creates a buffer with an initial capacity in bytes. */
 export function createGrowingBuffer(size: number): GrowingBuffer {
   const bytes = Buffer.allocUnsafeSlow(size);
   return { bytes, view: new DataView(bytes.buffer), length: 0 };
 }
 
-/** Memory is doubled up to this many bytes; beyond, it grows by what is needed and a little more. */
-const mostDoubled = 8 * 1024 * 1024;
+/** The capacity is doubled up to this size in bytes. Larger buffers grow to what is needed plus an eighth. */
+const maxDoubledSize = 8 * 1024 * 1024;
 
-/** Makes room for so many bytes after `length`. */
+/** Ensures capacity for `size` more bytes. */
 export function reserve(buffer: GrowingBuffer, size: number): void {
   const needed = buffer.length + size;
   if (needed <= buffer.bytes.length) return;
-  // A single large value is not to take twice its size.
+  // A single large value must not take twice its size.
   const larger = Buffer.allocUnsafeSlow(
-    Math.ceil(Math.max(needed * 1.125, Math.min(needed, mostDoubled) * 2)),
+    Math.ceil(Math.max(needed * 1.125, Math.min(needed, maxDoubledSize) * 2)),
   );
   buffer.bytes.copy(larger, 0, 0, buffer.length);
   buffer.bytes = larger;
   buffer.view = new DataView(larger.buffer);
 }
 
-/** Below this many bytes a loop is faster than a call into Node. */
+/** Below this size in bytes, a loop is faster than a call into Node. */
 const shortCopy = 48;
 
 /** Appends the bytes `[start, end)` of `source`. */
@@ -41,13 +41,13 @@ export function appendBytes(target: GrowingBuffer, source: Buffer, start: number
   target.length += end - start;
 }
 
-/** Bytes that are appended again and again, four at a time, the last ones with zeros behind them. */
+/** Bytes that are appended often, as 32-bit words. The last word is padded with zeros. */
 export interface FixedBytes {
   readonly words: Int32Array;
   readonly length: number;
 }
 
-/** Makes ready what is appended again and again. */
+/** Prepares bytes that are appended often. */
 export function fixedBytes(bytes: Buffer): FixedBytes {
   const padded = Buffer.alloc(Math.ceil(bytes.length / 4) * 4);
   bytes.copy(padded);
@@ -55,7 +55,7 @@ export function fixedBytes(bytes: Buffer): FixedBytes {
   return { words, length: bytes.length };
 }
 
-/** Appends such bytes, word by word. */
+/** Appends prepared bytes word by word. */
 export function appendFixed(target: GrowingBuffer, { words, length }: FixedBytes): void {
   reserve(target, words.length * 4);
   const { view } = target;

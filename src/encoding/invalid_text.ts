@@ -3,14 +3,16 @@ import type { UnrepresentableValue } from './unrepresentable_value.ts';
 import type { Rows } from './rows.ts';
 
 /**
- * The rows without those that hold a text that is not UTF-8, which would make the whole file unreadable. PostgreSQL keeps
- * such texts out of databases in UTF8, but damaged storage gives out what it holds.
- *
- * A block that is not whole is left to the encoders, which say what is wrong with it.
- * @param onBadValue takes note of a row that is left out, or throws
+ * Removes rows with text that is not UTF-8, which would make the whole file unreadable. PostgreSQL rejects such text
+ * in UTF8 databases, but damaged storage can return it.
+ * Incomplete blocks are returned unchanged; the encoders report them.
+ * @param onUnrepresentable receives each removed row, or throws
  */
-export function withoutInvalidText(given: Rows, onBadValue: (bad: UnrepresentableValue) => void): Rows {
-  const { block, rows, columns } = given;
+export function withoutInvalidText(
+  input: Rows,
+  onUnrepresentable: (bad: UnrepresentableValue) => void,
+): Rows {
+  const { block, rows, columns } = input;
   const view = new DataView(block.buffer, block.byteOffset, block.length);
   const fields = columns.map(({ name, type }) => ({ name, isText: type === 'text' || type === 'json' }));
   const kept: Buffer[] = [];
@@ -21,24 +23,24 @@ export function withoutInvalidText(given: Rows, onBadValue: (bad: Unrepresentabl
     at += 2;
     let badColumn: string | undefined;
     for (const { name, isText } of fields) {
-      if (at + 4 > block.length) return given;
+      if (at + 4 > block.length) return input;
       const length = view.getInt32(at);
       const start = at + 4;
       at = start + Math.max(0, length);
-      if (at > block.length) return given;
+      if (at > block.length) return input;
       if (isText && !isAscii(view, start, at) && !isUtf8(block.subarray(start, at))) badColumn ??= name;
     }
     if (badColumn === undefined) continue;
-    onBadValue({ rowAt, column: badColumn, reason: 'holds bytes that are not UTF-8' });
+    onUnrepresentable({ rowAt, column: badColumn, reason: 'contains bytes that are not UTF-8' });
     kept.push(block.subarray(keptUntil, rowAt));
     keptUntil = at;
     left -= 1;
   }
-  if (left === rows) return given;
+  if (left === rows) return input;
   return { block: Buffer.concat([...kept, block.subarray(keptUntil)]), rows: left, columns };
 }
 
-/** Nearly all texts are, and this is far quicker than a call into Node for each. */
+/** Nearly all texts are ASCII, and this check is much faster than a call into Node. */
 function isAscii(view: DataView, start: number, end: number): boolean {
   let bits = 0;
   let at = start;

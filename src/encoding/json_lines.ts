@@ -2,9 +2,9 @@ import { appendDate, appendDouble, appendText, appendTimestamp, appendUuid } fro
 import { appendBigint, appendBoolean, appendInteger, appendJson } from './text_values.ts';
 import type { TextFormat } from './text_format.ts';
 
-/** JSON lines: one object for each row, its members in the order of the columns, LF after each. */
+/** JSON lines: one object per row with its fields in column order, LF after each row. */
 export const jsonLines: TextFormat = {
-  head: () => Buffer.alloc(0),
+  header: () => Buffer.alloc(0),
   prefixes: (columns) =>
     columns.map(({ name }, index) => Buffer.from(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`)),
   nullText: Buffer.from('null'),

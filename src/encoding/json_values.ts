@@ -1,17 +1,15 @@
-import { dayLength, timestampLength, writeDay, writeTimestamp } from '../source/timestamp.ts';
+import { dayLength, timestampLength, writeDate, writeTimestamp } from '../source/timestamp.ts';
 import { appendBytes, reserve, type GrowingBuffer } from './growing_buffer.ts';
 import { appendFinite, hexDigits, uuidLength, writeUuid } from './text_values.ts';
 import type { AppendValue } from './text_format.ts';
 
-// The Parquet encoder knows it from here.
-
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** How many bytes each byte of a text takes in JSON: 1, 2 for `\n` and its like, 6 for `\u00XX`. */
+/** The size of each byte of a text in JSON: 1; 2 for escapes like `\n`; 6 for `\u00XX`. */
 const escapedSize = new Uint8Array(256).fill(1);
 escapedSize.fill(6, 0, 0x20);
-/** The letter after the backslash, for the bytes that have one. */
+/** The letter after the backslash, for bytes with a short escape. */
 const escapeLetter = new Uint8Array(256);
 for (const [byte, letter] of [
   [0x08, 'b'],
@@ -26,7 +24,7 @@ for (const [byte, letter] of [
   escapeLetter[byte] = letter.charCodeAt(0);
 }
 
-/** Appends UTF-8 text as a JSON string. Only what JSON demands is escaped. */
+/** Appends UTF-8 text as a JSON string, with the minimum of escapes. */
 export const appendText: AppendValue = (target, block, start, end) => {
   let size = 0;
   for (let at = start; at < end; at += 1) size += escapedSize[block[at] ?? 0] ?? 1;
@@ -73,7 +71,7 @@ export const appendUuid: AppendValue = (target, block, start) => {
   return true;
 };
 
-/** Appends a binary timestamp; there is no text for the infinities and the years outside 0001 to 9999. */
+/** Appends a binary timestamp. Returns false for infinities and years outside 0001 to 9999. */
 export const appendTimestamp: AppendValue = (target, block, start) => {
   reserve(target, timestampLength + 2);
   const { bytes, length } = target;
@@ -84,11 +82,11 @@ export const appendTimestamp: AppendValue = (target, block, start) => {
   return true;
 };
 
-/** Appends a binary date; there is no text for the infinities and the years outside 0001 to 9999. */
+/** Appends a binary date. Returns false for infinities and years outside 0001 to 9999. */
 export const appendDate: AppendValue = (target, block, start) => {
   reserve(target, dayLength + 2);
   const { bytes, length } = target;
-  if (!writeDay(bytes, length + 1, block.readInt32BE(start))) return false;
+  if (!writeDate(bytes, length + 1, block.readInt32BE(start))) return false;
   bytes[length] = quote;
   bytes[length + 1 + dayLength] = quote;
   target.length = length + dayLength + 2;
@@ -97,7 +95,7 @@ export const appendDate: AppendValue = (target, block, start) => {
 
 const nullText = Buffer.from('null');
 
-/** JSON has no infinities and nothing for what is no number: null stands for them, as JSON.stringify has it. */
+/** Appends a number. Infinities and NaN become null, as in JSON.stringify. */
 export const appendDouble: AppendValue = (target, block, start) => {
   const value = block.readDoubleBE(start);
   if (Number.isFinite(value)) return appendFinite(target, value);

@@ -1,27 +1,27 @@
 /**
- * The memory that one stretch of rows takes on its way through the process: as rows between reading and encoding, then
- * as encoded bytes until they have been sent.
+ * The memory reserved for one key range: rows between reading and encoding, then encoded bytes until they have been
+ * sent.
  */
 export interface MemoryReservation {
   /**
-   * Takes memory for rows that are about to be read. Waits for room behind others that came before, but not while the
-   * account holds no rows at all: what it gathers for a part leaves only when more rows come, so waiting could be for
-   * ever.
+   * Reserves memory for rows that are about to be read. Waits for room behind earlier requests, unless this
+   * reservation holds no rows: the bytes it has collected for a part are only sent when more rows arrive, so waiting
+   * could deadlock.
    * @throws the signal's reason when it is aborted
    */
   reserveRows(bytes: number, signal: AbortSignal): Promise<void>;
-  /** Rows are gone, or fewer than were expected. A negative number: they turned out to be more. */
+  /** Releases rows that are gone or were fewer than reserved. A negative number reserves more without waiting. */
   releaseRows(bytes: number): void;
-  /** Counts encoded bytes, room or not: they are there already. */
+  /** Reserves encoded bytes without waiting, because they exist already. */
   reserveEncoded(bytes: number): void;
   releaseEncoded(bytes: number): void;
-  /** Whether the process holds more than its budget, so that what can leave should leave first. */
+  /** Whether the process exceeds its budget, so that buffered data should be sent first. */
   isOverBudget(): boolean;
-  /** Gives everything back; the account cannot be used any more. */
+  /** Releases everything. The reservation cannot be used afterwards. */
   close(): void;
 }
 
-/** The memory for rows and encoded bytes of all the runs of a process. */
+/** The memory budget for rows and encoded bytes of all runs of a process. */
 export interface MemoryBudget {
   openReservation(): MemoryReservation;
 }
@@ -32,65 +32,69 @@ interface ReservationState {
   closed: boolean;
 }
 
-interface Waiting {
-  readonly account: ReservationState;
+interface PendingRequest {
+  readonly reservation: ReservationState;
   readonly bytes: number;
   readonly grant: () => void;
 }
 
-/** A budget of so many bytes. It is a goal and not a wall: every account may always hold some rows. */
+/** Creates a budget of `limit` bytes. The limit is soft: every reservation may always hold some rows. */
 export function createMemoryBudget(limit: number): MemoryBudget {
   let held = 0;
-  let waiting: Waiting[] = [];
+  let waiting: PendingRequest[] = [];
 
-  /** Serves who waits, in order of arrival; who holds no rows is not kept by those in front. */
+  /** Grants pending requests in order of arrival. A reservation without rows does not wait for earlier requests. */
   const serve = (): void => {
     let blocked = false;
-    const left: Waiting[] = [];
+    const left: PendingRequest[] = [];
     for (const request of waiting) {
-      const { account, bytes, grant } = request;
+      const { reservation, bytes, grant } = request;
       blocked ||= held + bytes > limit;
-      if (blocked && account.rows > 0) left.push(request);
+      if (blocked && reservation.rows > 0) left.push(request);
       else {
-        change(account, 'rows', bytes);
+        change(reservation, 'rows', bytes);
         grant();
       }
     }
     waiting = left;
   };
 
-  const change = (account: ReservationState, what: 'rows' | 'encoded', bytes: number): void => {
-    if (account.closed) return;
-    account[what] += bytes;
+  const change = (reservation: ReservationState, kind: 'rows' | 'encoded', bytes: number): void => {
+    if (reservation.closed) return;
+    reservation[kind] += bytes;
     held += bytes;
   };
 
   return {
     openReservation() {
-      const account: ReservationState = { rows: 0, encoded: 0, closed: false };
-      const give = (what: 'rows' | 'encoded', bytes: number): void => {
-        change(account, what, -bytes);
+      const reservation: ReservationState = { rows: 0, encoded: 0, closed: false };
+      const release = (kind: 'rows' | 'encoded', bytes: number): void => {
+        change(reservation, kind, -bytes);
         serve();
       };
       return {
-        reserveRows: (bytes, signal) => room(account, bytes, signal),
-        releaseRows: (bytes) => give('rows', bytes),
-        reserveEncoded: (bytes) => change(account, 'encoded', bytes),
-        releaseEncoded: (bytes) => give('encoded', bytes),
+        reserveRows: (bytes, signal) => waitForRoom(reservation, bytes, signal),
+        releaseRows: (bytes) => release('rows', bytes),
+        reserveEncoded: (bytes) => change(reservation, 'encoded', bytes),
+        releaseEncoded: (bytes) => release('encoded', bytes),
         isOverBudget: () => held > limit,
         close: () => {
-          give('rows', account.rows);
-          give('encoded', account.encoded);
-          account.closed = true;
+          release('rows', reservation.rows);
+          release('encoded', reservation.encoded);
+          reservation.closed = true;
         },
       };
     },
   };
 
-  async function room(account: ReservationState, bytes: number, signal: AbortSignal): Promise<void> {
+  async function waitForRoom(
+    reservation: ReservationState,
+    bytes: number,
+    signal: AbortSignal,
+  ): Promise<void> {
     signal.throwIfAborted();
     const granted = Promise.withResolvers<undefined>();
-    const request = { account, bytes, grant: () => granted.resolve(undefined) };
+    const request = { account: reservation, bytes, grant: () => granted.resolve(undefined) };
     const abort = (): void => {
       waiting = waiting.filter((one) => one !== request);
       granted.reject(signal.reason);

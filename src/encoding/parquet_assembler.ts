@@ -2,34 +2,34 @@ import type { JsonValue } from '../domain/json_value.ts';
 import type { ExportedColumn } from '../source/source.ts';
 import type { EncodedBlock, EncoderState, FileAssembly, ParquetCompression } from './encoder.ts';
 import { parquetFooter, parquetHeader } from './parquet/file.ts';
-import { rowGroupOf, type RowGroup } from './parquet/row_group_state.ts';
+import { parseRowGroup, type RowGroup } from './parquet/row_group_state.ts';
 
 /**
- * Joins row groups and writes the footer behind them. The state of a part is the list of its row groups, so that whoever
- * goes on with the file can describe them all.
+ * Joins row groups and writes the footer. The state of a part is the list of its row groups, so that another attempt
+ * can write the footer.
  */
 export function assembleParquet(
   columns: readonly ExportedColumn[],
   compression: ParquetCompression | null,
   resumed: readonly EncoderState[],
 ): FileAssembly {
-  const rowGroups = resumed.flatMap(rowGroupsOf);
-  let begun = resumed.length > 0;
+  const rowGroups = resumed.flatMap(parseRowGroups);
+  let started = resumed.length > 0;
   let taken = rowGroups.length;
 
-  /** What stands in front of everything, once. */
-  const begin = (): Buffer[] => {
-    if (begun) return [];
-    begun = true;
+  /** The file header, before the first block only. */
+  const start = (): Buffer[] => {
+    if (started) return [];
+    started = true;
     return [parquetHeader()];
   };
 
   return {
     append(block: EncodedBlock) {
-      const rowGroup = rowGroupOf(block.state);
-      // All its rows may have been rejected.
+      const rowGroup = parseRowGroup(block.state);
+      // A block may consist of rejected rows only.
       if (rowGroup.rows > 0) rowGroups.push(rowGroup);
-      return Promise.resolve(Buffer.concat([...begin(), block.bytes]));
+      return Promise.resolve(Buffer.concat([...start(), block.bytes]));
     },
     takeState() {
       const state: readonly JsonValue[] = rowGroups.slice(taken);
@@ -37,13 +37,13 @@ export function assembleParquet(
       return state;
     },
     finish: () =>
-      Promise.resolve(Buffer.concat([...begin(), parquetFooter(columns, compression, rowGroups)])),
+      Promise.resolve(Buffer.concat([...start(), parquetFooter(columns, compression, rowGroups)])),
     close: () => undefined,
   };
 }
 
-/** The row groups of a part. @throws TypeError when the state is not theirs, which this assembly never gave */
-function rowGroupsOf(state: EncoderState): RowGroup[] {
-  if (!Array.isArray(state)) throw new TypeError('The state of a part is not that of Parquet row groups.');
-  return state.map((rowGroup: JsonValue) => rowGroupOf(rowGroup));
+/** Parses the row groups of a part. @throws TypeError when the state is not a list of row groups */
+function parseRowGroups(state: EncoderState): RowGroup[] {
+  if (!Array.isArray(state)) throw new TypeError('The state of a part is not a list of Parquet row groups.');
+  return state.map((rowGroup: JsonValue) => parseRowGroup(rowGroup));
 }

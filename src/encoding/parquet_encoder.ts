@@ -5,10 +5,10 @@ import { assembleParquet } from './parquet_assembler.ts';
 
 export type ParquetOptions = Extract<EncodingOptions, { file_format: 'Parquet' }>;
 
-/** Bytes of rows in a block, which becomes a row group. */
+/** Block size in bytes of rows. A block becomes a row group. */
 const blockBytes = 8 * 1024 * 1024;
 
-/** What is to be known of Parquet files, but for how a block is encoded. */
+/** The encoder of Parquet files, without the encoding of blocks, which runs in threads. */
 export const parquetEncoder = (
   { compression }: ParquetOptions,
   columns: readonly ExportedColumn[],

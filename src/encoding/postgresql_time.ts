@@ -1,13 +1,13 @@
 const microsecondsPerDay = 86_400_000_000n;
 const millisecondsPerDay = 86_400_000;
-/** After so many days the Gregorian calendar repeats, 400 years later. */
+/** The Gregorian calendar repeats after 400 years. */
 const daysPerCycle = 146_097n;
 const infinity = 2n ** 63n - 1n;
 const millisecondsTo2000 = Date.UTC(2000, 0, 1);
 
 /**
- * A binary timestamp (microseconds since 2000-01-01 UTC, int64) as PostgreSQL prints it in UTC, whatever it is:
- * `infinity`, `10000-01-01 00:00:00+00`, `0001-12-31 00:00:00.5+00 BC`.
+ * Formats any binary timestamp (microseconds since 2000-01-01 UTC, int64) as PostgreSQL prints it in UTC: `infinity`,
+ * `10000-01-01 00:00:00+00`, `0001-12-31 00:00:00.5+00 BC`.
  */
 export function postgresqlTimeText(block: Buffer, at: number): string {
   const time = block.readBigInt64BE(at);
@@ -15,7 +15,7 @@ export function postgresqlTimeText(block: Buffer, at: number): string {
   if (time === -infinity - 1n) return '-infinity';
   const day = floorDivide(time, microsecondsPerDay);
   const cycle = floorDivide(day, daysPerCycle);
-  // The same day of the calendar within the 400 years from 2000 on, where a Date can tell it.
+  // The same calendar day within the 400 years from 2000, which a Date can represent.
   const date = new Date(millisecondsTo2000 + Number(day - cycle * daysPerCycle) * millisecondsPerDay);
   const year = date.getUTCFullYear() + Number(cycle) * 400;
   const yearText = String(year > 0 ? year : 1 - year).padStart(4, '0');

@@ -5,11 +5,11 @@ import { createGrowingBuffer } from './growing_buffer.ts';
 import { jsonLines } from './json_lines.ts';
 import { appendText } from './json_values.ts';
 import { postgresqlTimeText } from './postgresql_time.ts';
-import { rowName, type Rows } from './rows.ts';
+import { rowIdOf, type Rows } from './rows.ts';
 import type { AppendValue, TextFormat } from './text_format.ts';
 import { appendRows } from './text_rows.ts';
 
-/** A date in JSON's usual text, or what stands for the infinities and years that have none. */
+/** Appends a date as in JSON lines; for infinities and years outside 0001 to 9999, a description. */
 const appendAnyDate: AppendValue = (target, block, start, end) => {
   if (jsonLines.append.date(target, block, start, end)) return true;
   const days = block.readInt32BE(start);
@@ -19,20 +19,20 @@ const appendAnyDate: AppendValue = (target, block, start, end) => {
   return appendText(target, text, 0, text.length);
 };
 
-/** A time in JSON's usual text, or as PostgreSQL prints it where there is none. */
+/** Appends a time as in JSON lines, or as PostgreSQL prints it outside the years 0001 to 9999. */
 const appendAnyTime: AppendValue = (target, block, start, end) => {
   if (jsonLines.append.timestamp(target, block, start, end)) return true;
   const text = Buffer.from(postgresqlTimeText(block, start));
   return appendText(target, text, 0, text.length);
 };
 
-/** JSON lines that hold every row. */
-const anyRow: TextFormat = {
+/** JSON lines that can represent every row. */
+const lenientJsonLines: TextFormat = {
   ...jsonLines,
   append: { ...jsonLines.append, timestamp: appendAnyTime, date: appendAnyDate },
 };
 
-/** What is told of a row that the format cannot hold. Bytes that are not UTF-8 become U+FFFD. */
+/** Describes a row that the format cannot represent. Bytes that are not UTF-8 become U+FFFD. */
 export function rejectedRow(
   rows: Pick<Rows, 'block' | 'columns'>,
   { rowAt, column, reason }: UnrepresentableValue,
@@ -41,7 +41,7 @@ export function rejectedRow(
   const { start, end } = fieldOf(block, rowAt, columns.length - 1);
   const tuple = block.subarray(rowAt, Math.max(start, end));
   const line = createGrowingBuffer(tuple.length + 1_024);
-  appendRows(line, { block: tuple, rows: 1, columns }, anyRow, () => undefined);
+  appendRows(line, { block: tuple, rows: 1, columns }, lenientJsonLines, () => undefined);
   const row = line.bytes.toString('utf8', 0, line.length - 1);
-  return { id: rowName(rows, rowAt), column, reason, row };
+  return { id: rowIdOf(rows, rowAt), column, reason, row };
 }

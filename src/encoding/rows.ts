@@ -1,17 +1,17 @@
 import { fieldOf, uuidText } from '../source/sort_key.ts';
 import type { ExportedColumn } from '../source/source.ts';
 
-/** Rows of a block (see `RowBlock`), back to back. */
+/** Consecutive rows of a block (see `RowBlock`). */
 export interface Rows {
   readonly block: Buffer;
   readonly rows: number;
   readonly columns: readonly ExportedColumn[];
 }
 
-/** What people know a row by, whose tuple begins at `rowAt`: its uuid, or its distinct_id where it has none. */
-export function rowName({ block, columns }: Pick<Rows, 'block' | 'columns'>, rowAt: number): string {
+/** The id of the row whose tuple starts at `rowAt`: its uuid, or its distinct_id. */
+export function rowIdOf({ block, columns }: Pick<Rows, 'block' | 'columns'>, rowAt: number): string {
   const names = ['uuid', 'distinct_id'];
-  // A column that is shown may be called as it likes.
+  // A column that a query selects can have any name.
   const isKey = columns.some(({ hidden }) => hidden)
     ? ({ hidden }: ExportedColumn) => hidden === true
     : () => true;

@@ -1,47 +1,44 @@
 import type { EncodedBlock, EncoderState, FileAssembly } from './encoder.ts';
 import type { ConcatenableCompression } from './concatenable_compression.ts';
-import { emptyText, joinTexts, stateOfText, textStateOf, type TextState } from './text_state.ts';
+import { emptyText, joinTexts, textStateOf, parseTextState, type TextState } from './text_state.ts';
 
-/**
- * Joins blocks of a text that were compressed one by one.
- * @param head the text in front of the first row
- */
+/** Joins blocks of text that were compressed separately. @param fileHeader the text before the first row */
 export function assembleText(
   compression: ConcatenableCompression,
-  head: Buffer,
+  fileHeader: Buffer,
   resumed: readonly EncoderState[],
 ): FileAssembly {
-  let whole = resumed.map(textStateOf).reduce(joinTexts, emptyText);
-  let untaken = emptyText;
-  let begun = resumed.length > 0;
+  let whole = resumed.map(parseTextState).reduce(joinTexts, emptyText);
+  let pending = emptyText;
+  let started = resumed.length > 0;
 
   const add = (state: TextState): void => {
     whole = joinTexts(whole, state);
-    untaken = joinTexts(untaken, state);
+    pending = joinTexts(pending, state);
   };
-  /** What stands in front of everything, once. */
-  const begin = (): Buffer[] => {
-    if (begun) return [];
-    begun = true;
-    add(stateOfText(head));
-    return [compression.opening, ...(head.length > 0 ? [compression.compress(head)] : [])];
+  /** The compressed file header, before the first block only. */
+  const start = (): Buffer[] => {
+    if (started) return [];
+    started = true;
+    add(textStateOf(fileHeader));
+    return [compression.header, ...(fileHeader.length > 0 ? [compression.compress(fileHeader)] : [])];
   };
 
   return {
     append(block: EncodedBlock) {
-      const opening = begin();
-      add(textStateOf(block.state));
-      return Promise.resolve(joined([...opening, block.bytes]));
+      const header = start();
+      add(parseTextState(block.state));
+      return Promise.resolve(concatenated([...header, block.bytes]));
     },
     takeState() {
-      const taken = { ...untaken };
-      untaken = emptyText;
+      const taken = { ...pending };
+      pending = emptyText;
       return taken;
     },
-    finish: () => Promise.resolve(joined([...begin(), compression.closing(whole)])),
+    finish: () => Promise.resolve(concatenated([...start(), compression.trailer(whole)])),
     close: () => undefined,
   };
 }
 
-const joined = (pieces: readonly Buffer[]): Buffer =>
-  pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
+const concatenated = (chunks: readonly Buffer[]): Buffer =>
+  chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);

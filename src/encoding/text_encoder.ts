@@ -9,16 +9,16 @@ import { assembleText } from './text_assembler.ts';
 
 export type TextOptions = Exclude<EncodingOptions, { file_format: 'Parquet' }>;
 
-/** Bytes of rows in a block of text: so small that two threads never wait long for work. */
+/** Block size in bytes of rows, small enough to keep two threads busy. */
 const blockBytes = 2 * 1024 * 1024;
 
-/** How rows are written in each format of text. */
+/** The text formats by name. */
 export const textFormats: Readonly<Record<TextOptions['file_format'], TextFormat>> = {
   JSONLines: jsonLines,
   CSV: csv,
 };
 
-/** What the files are called. */
+/** Extensions and media types. */
 const names: Readonly<Record<TextOptions['file_format'], { extension: string; contentType: string }>> = {
   JSONLines: { extension: 'jsonl', contentType: 'application/jsonl' },
   CSV: { extension: 'csv', contentType: 'text/csv; charset=utf-8; header=present' },
@@ -30,12 +30,12 @@ const compressedNames: Readonly<Record<TextCompression, { extension: string; con
   brotli: { extension: 'br', contentType: 'application/x-brotli' },
 };
 
-/** What is to be known of files of text, but for how a block is encoded. */
+/** The encoder of text files, without the encoding of blocks, which runs in threads. */
 export function textEncoder(
   { file_format, compression }: TextOptions,
   columns: readonly ExportedColumn[],
 ): Omit<FileEncoder, 'encode'> {
-  const head = textFormats[file_format].head(columns);
+  const header = textFormats[file_format].header(columns);
   const format = file_format.toLowerCase();
   const { extension, contentType } = names[file_format];
   if (compression === null)
@@ -45,7 +45,7 @@ export function textEncoder(
       contentType,
       resumable: true,
       blockBytes,
-      assemble: (resumed) => assembleText(concatenableCompression(null), head, resumed),
+      assemble: (resumed) => assembleText(concatenableCompression(null), header, resumed),
     };
   const compressed = {
     identity: `${format}+${compression}/1`,
@@ -54,10 +54,10 @@ export function textEncoder(
     blockBytes,
   };
   if (compression === 'brotli')
-    return { ...compressed, resumable: false, assemble: () => assembleBrotli(head) };
+    return { ...compressed, resumable: false, assemble: () => assembleBrotli(header) };
   return {
     ...compressed,
     resumable: true,
-    assemble: (resumed) => assembleText(concatenableCompression(compression), head, resumed),
+    assemble: (resumed) => assembleText(concatenableCompression(compression), header, resumed),
   };
 }

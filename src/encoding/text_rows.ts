@@ -5,7 +5,7 @@ import { MalformedBlock } from './unencodable_row.ts';
 import type { Rows } from './rows.ts';
 import type { TextFormat } from './text_format.ts';
 
-/** How many bytes a value has in the block, for the types that always have as many; -1 for the others. */
+/** Size of a value in bytes for types of fixed size; -1 for others. */
 const sizes: Readonly<Record<ColumnType, number>> = {
   uuid: 16,
   timestamp: 8,
@@ -20,22 +20,22 @@ const sizes: Readonly<Record<ColumnType, number>> = {
 
 /**
  * Appends the rows of a block (see `RowBlock`) to `target`.
- * @param onBadValue takes note of a row that the format cannot hold, which is then left out, or throws
- * @returns the number of rows appended
- * @throws MalformedBlock, and what `onBadValue` throws
+ * @param onUnrepresentable receives a row that the format cannot represent, which is then left out; or throws
+ * @returns the number of appended rows
+ * @throws MalformedBlock, and errors of `onUnrepresentable`
  */
 export function appendRows(
   target: GrowingBuffer,
   { block, rows, columns }: Rows,
   format: TextFormat,
-  onBadValue: (bad: UnrepresentableValue) => void,
+  onUnrepresentable: (bad: UnrepresentableValue) => void,
 ): number {
   const view = new DataView(block.buffer, block.byteOffset, block.length);
-  const shown = fileColumns(columns);
-  const prefixes = format.prefixes(shown);
-  const members = columns.map((column) => ({
+  const visible = fileColumns(columns);
+  const prefixes = format.prefixes(visible);
+  const fields = columns.map((column) => ({
     name: column.name,
-    prefix: fixedBytes(prefixes[shown.indexOf(column)] ?? Buffer.alloc(0)),
+    prefix: fixedBytes(prefixes[visible.indexOf(column)] ?? Buffer.alloc(0)),
     size: sizes[column.type],
     append: column.hidden ? null : format.append[column.type],
   }));
@@ -47,18 +47,16 @@ export function appendRows(
   while (at < block.length) {
     const rowAt = at;
     const textAt = target.length;
-    if (at + 2 > block.length || view.getInt16(at) !== members.length)
-      throw new MalformedBlock(
-        `Row ${tuples} of a block has not the ${members.length} fields of its columns.`,
-      );
+    if (at + 2 > block.length || view.getInt16(at) !== fields.length)
+      throw new MalformedBlock(`Row ${tuples} of a block does not have ${fields.length} fields.`);
     at += 2;
     let badColumn: string | undefined;
-    for (const { name, prefix, size, append } of members) {
+    for (const { name, prefix, size, append } of fields) {
       const length = at + 4 > block.length ? Number.NaN : view.getInt32(at);
       const start = at + 4;
       at = start + Math.max(0, length);
       if (!(at <= block.length) || (length >= 0 && size >= 0 && length !== size))
-        throw new MalformedBlock(`Row ${tuples} of a block ends within its column ${name}.`);
+        throw new MalformedBlock(`Row ${tuples} of a block ends within column ${name}.`);
       if (append === null) continue;
       appendFixed(target, prefix);
       if (length < 0) appendFixed(target, nullText);
@@ -70,13 +68,13 @@ export function appendRows(
       appended += 1;
     } else {
       target.length = textAt;
-      onBadValue({
+      onUnrepresentable({
         rowAt,
         column: badColumn,
-        reason: 'holds a time that is infinite or outside the years 0001 to 9999',
+        reason: 'contains a time that is infinite or outside the years 0001 to 9999',
       });
     }
   }
-  if (tuples !== rows) throw new MalformedBlock(`A block holds ${tuples} rows where ${rows} were announced.`);
+  if (tuples !== rows) throw new MalformedBlock(`A block has ${tuples} rows, expected ${rows}.`);
   return appended;
 }

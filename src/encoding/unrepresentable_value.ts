@@ -1,8 +1,8 @@
-/** A value that the file's format cannot hold. */
+/** A value that the file format cannot represent. */
 export interface UnrepresentableValue {
-  /** Where the row's tuple begins in the block. */
+  /** The offset of the row's tuple in the block. */
   readonly rowAt: number;
   readonly column: string;
-  /** What is wrong with the value, as the end of a sentence. */
+  /** The problem with the value, as the end of a sentence. */
   readonly reason: string;
 }

@@ -21,7 +21,7 @@ const ownErrors: Readonly<Record<string, { readonly permanent: boolean }>> = {
   ConfigVersionNotFound: { permanent: true },
   DestinationTestNotFound: { permanent: true },
   SecretUnreadable: { permanent: true },
-  EncoderThreadLost: { permanent: false },
+  EncoderThreadExited: { permanent: false },
   UnencodableRow: { permanent: true },
   TooManyRejectedRows: { permanent: true },
   MissingSortKey: { permanent: true },

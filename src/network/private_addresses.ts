@@ -6,14 +6,14 @@ const addresses = (networks: readonly (readonly [string, number])[], version: 'i
   return list;
 };
 
-/** Networks of version 4 that are not the internet. */
+/** IPv4 networks that are not public. */
 const private4 = addresses(
   [
     ['0.0.0.0', 8],
     ['10.0.0.0', 8],
     ['100.64.0.0', 10],
     ['127.0.0.0', 8],
-    // Of Azure, which answers its virtual machines there.
+    // Azure's platform address for virtual machines.
     ['168.63.129.16', 32],
     ['169.254.0.0', 16],
     ['172.16.0.0', 12],
@@ -29,7 +29,7 @@ const private4 = addresses(
   ],
   'ipv4',
 );
-/** The part of version 6 that is the internet; addresses that carry one of version 4 inside lie outside, but for two. */
+/** The public IPv6 addresses. Ranges with embedded IPv4 addresses are outside, except two. */
 const public6 = addresses([['2000::', 3]], 'ipv6');
 const private6 = addresses(
   [
@@ -44,19 +44,19 @@ const private6 = addresses(
 const loopback = addresses([['127.0.0.0', 8]], 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
-/** Which addresses that are not of the internet exportd sends to: all, none, or those of the machine that it runs on. */
+/** Which private addresses exportd may connect to: all, none, or loopback addresses only. */
 export type AllowedPrivate = boolean | 'loopback';
 
-/** Whether exportd sends nothing to an address; a name is none, and is looked up. */
-export const isRefusedAddress = (address: string, allowed: AllowedPrivate): boolean =>
+/** Whether exportd does not connect to an address. Host names are never blocked here, but resolved first. */
+export const isBlockedAddress = (address: string, allowed: AllowedPrivate): boolean =>
   allowed !== true && isPrivateAddress(address) && !(allowed === 'loopback' && isLoopbackAddress(address));
 
 function isLoopbackAddress(address: string): boolean {
-  // One of version 4 inside of one of version 6 is found too.
+  // BlockList also checks IPv4 addresses embedded in IPv6 ones.
   return loopback.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
 }
 
-/** Whether an address belongs to the machine itself or to a network that is not the internet. */
+/** Whether an address is not public. */
 function isPrivateAddress(address: string): boolean {
   if (isIPv4(address)) return private4.check(address, 'ipv4');
   const [plain = ''] = address.split('%');

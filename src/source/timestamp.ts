@@ -37,7 +37,7 @@ export function writeTimestamp(target: Uint8Array, at: number, source: Buffer, f
   }
   if (day !== writtenDay) {
     if (day < firstDay || day > lastDay) return false;
-    writeDate(day);
+    writeCalendarDate(day);
     writtenDay = day;
   }
   target.set(writtenDate, at);
@@ -60,10 +60,10 @@ export function writeTimestamp(target: Uint8Array, at: number, source: Buffer, f
  * Formats a binary date (days since 2000-01-01) as `2026-11-01`.
  * @returns false for infinities and years outside 0001 to 9999; the target is then undefined
  */
-export function writeDay(target: Uint8Array, at: number, day: number): boolean {
+export function writeDate(target: Uint8Array, at: number, day: number): boolean {
   if (day < firstDay || day > lastDay) return false;
   if (day !== writtenDay) {
-    writeDate(day);
+    writeCalendarDate(day);
     writtenDay = day;
   }
   target.set(writtenDate.subarray(0, dayLength), at);
@@ -83,7 +83,7 @@ function twoDigits(target: Uint8Array, at: number, value: number): void {
 }
 
 /** Proleptic Gregorian calendar, with years that start in March so that the leap day is the last day of a year. */
-function writeDate(day: number): void {
+function writeCalendarDate(day: number): void {
   const shifted = day + daysToEpoch;
   const era = Math.floor(shifted / daysPerEra);
   const dayOfEra = shifted - era * daysPerEra;

@@ -38,7 +38,7 @@ describe('a brotli file', () => {
     // By then the compressor works on it.
     await setImmediate();
     file.close();
-    await expect(appending).rejects.toThrow('The file was given up.');
+    await expect(appending).rejects.toThrow('The file was abandoned.');
     await expect(file.append(blockOf(Buffer.from('late')))).rejects.toThrow();
     await expect(file.finish()).rejects.toThrow();
   });

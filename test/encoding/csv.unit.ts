@@ -74,7 +74,7 @@ describe('CSV', () => {
 
   it('begins with the names of the columns', () => {
     const columns = ['plain', 'with "quotes"', 'a,b'].map((name) => ({ name, type: 'text' as const }));
-    expect(csv.head(columns).toString()).toBe('plain,"with ""quotes""","a,b"\n');
+    expect(csv.header(columns).toString()).toBe('plain,"with ""quotes""","a,b"\n');
   });
 
   it('leaves out a row with a time that has no text', () => {

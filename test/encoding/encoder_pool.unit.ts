@@ -1,7 +1,7 @@
 import { inflateRawSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
-import { EncoderThreadLost, startEncoderThreads } from '../../src/encoding/encoder_threads.ts';
+import { EncoderThreadExited, startEncoderThreads } from '../../src/encoding/encoder_threads.ts';
 import type { EncodingOptions, FileEncoder } from '../../src/encoding/encoder.ts';
 import type { RowBlock } from '../../src/source/source.ts';
 import { columnsOf, copyBlock } from './copy_block.ts';
@@ -76,7 +76,7 @@ describe('the encoder pool', () => {
   it('goes on with another thread after an error that no block is to blame for', async () => {
     const columns = [{ name: 'c0', type: 'unknown' as 'text' }];
     const unknown = pool.fileEncoder(jsonLines, columns);
-    await expect(unknown.encode({ ...blockOf('a'), columns })).rejects.toThrow(EncoderThreadLost);
+    await expect(unknown.encode({ ...blockOf('a'), columns })).rejects.toThrow(EncoderThreadExited);
     await expect(encoderOf(jsonLines).encode(blockOf('b'))).resolves.toMatchObject({ rows: 1 });
   });
 
@@ -86,8 +86,8 @@ describe('the encoder pool', () => {
     const encoded = Promise.allSettled([1, 2, 3, 4].map((number) => encoder.encode(blockOf(String(number)))));
     await closing.close();
     for (const outcome of await encoded)
-      expect(outcome).toMatchObject({ status: 'rejected', reason: { name: 'EncoderThreadLost' } });
-    await expect(encoder.encode(blockOf('late'))).rejects.toThrow(EncoderThreadLost);
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { name: 'EncoderThreadExited' } });
+    await expect(encoder.encode(blockOf('late'))).rejects.toThrow(EncoderThreadExited);
   });
 });
 
@@ -113,10 +113,10 @@ describe('an encoder thread that dies', () => {
       );
     // A thread has the block that it works on and the next one.
     expect(await Promise.all([0, 2, 1, 2, 2, 2].map(encode))).toEqual([
-      'EncoderThreadLost: An encoder thread ended: out of luck.',
-      'EncoderThreadLost: An encoder thread ended: out of luck.',
-      'EncoderThreadLost: An encoder thread ended: it was stopped.',
-      'EncoderThreadLost: An encoder thread ended: it was stopped.',
+      'EncoderThreadExited: An encoder thread exited: out of luck.',
+      'EncoderThreadExited: An encoder thread exited: out of luck.',
+      'EncoderThreadExited: An encoder thread exited: it was stopped.',
+      'EncoderThreadExited: An encoder thread exited: it was stopped.',
       'encoded',
       'encoded',
     ]);

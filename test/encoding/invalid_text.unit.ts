@@ -64,7 +64,7 @@ describe('rows with text that is not UTF-8', () => {
         {
           id: 'bob',
           column: 'event',
-          reason: 'holds bytes that are not UTF-8',
+          reason: 'contains bytes that are not UTF-8',
           row: '{"distinct_id":"bob","event":"a\ufffdb"}',
         },
       ],
@@ -72,7 +72,7 @@ describe('rows with text that is not UTF-8', () => {
     expect(encoded.bytes.includes(broken)).toBe(false);
     const failing = pool.fileEncoder({ file_format, compression: null, on_bad_row: 'fail' }, columns);
     await expect(failing.encode(block())).rejects.toThrow(
-      'The row bob cannot be exported: its column event holds bytes that are not UTF-8.',
+      'Row bob cannot be exported: column event contains bytes that are not UTF-8.',
     );
   });
 });

@@ -65,9 +65,9 @@ async function encode(
 }
 
 const formats = [
-  ['JSONLines', outOfText, 'holds a time that is infinite or outside the years 0001 to 9999'],
-  ['CSV', outOfText, 'holds a time that is infinite or outside the years 0001 to 9999'],
-  ['Parquet', infinite, 'holds a time that is infinite or after the year 294246'],
+  ['JSONLines', outOfText, 'contains a time that is infinite or outside the years 0001 to 9999'],
+  ['CSV', outOfText, 'contains a time that is infinite or outside the years 0001 to 9999'],
+  ['Parquet', infinite, 'contains a time that is infinite or after the year 294246'],
 ] as const;
 
 describe.each(formats)('%s', (file_format, badTimes, reason) => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createMemoryBudget, type MemoryReservation } from '../../src/encoding/memory_budget.ts';
-import { encodeBlocks, type EncodedInMemory } from '../../src/encoding/encode_blocks.ts';
+import { encodeBlocks, type ReservedBlock } from '../../src/encoding/encode_blocks.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { everyRow } from '../../src/source/row_selection.ts';
 import type { RowRange, Source } from '../../src/source/source.ts';
@@ -88,7 +88,7 @@ describe('a consumer that is slow', () => {
       const blocks = source.blocks(range, wholeRange, options);
       return { memory, encoded: encodeBlocks(blocks, { encoder, memory, blocksInFlight }), rows: 0 };
     });
-    const held: EncodedInMemory[] = [];
+    const held: ReservedBlock[] = [];
     let reading = stretches;
     while (reading.length > 0) {
       for (const stretch of reading) {

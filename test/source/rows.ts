@@ -2,7 +2,7 @@ import { readSettings, type Settings } from '../../src/config/settings.ts';
 import type { SortKey } from '../../src/domain/run.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { fieldOf, uuidText } from '../../src/source/sort_key.ts';
-import { dayLength, timestampText, writeDay } from '../../src/source/timestamp.ts';
+import { dayLength, timestampText, writeDate } from '../../src/source/timestamp.ts';
 import type { ColumnType, KeyBounds, RowBlock, RowRange, Source } from '../../src/source/source.ts';
 
 /** A source with the given settings, durations in milliseconds and sizes in bytes. It has no settle delay by default. */
@@ -69,7 +69,7 @@ function valueOf(block: Buffer, type: ColumnType, start: number, end: number): u
       return block.readDoubleBE(start);
     case 'date': {
       const text = Buffer.alloc(dayLength);
-      return writeDay(text, 0, block.readInt32BE(start)) ? text.toString('latin1') : undefined;
+      return writeDate(text, 0, block.readInt32BE(start)) ? text.toString('latin1') : undefined;
     }
     case 'boolean':
       return block[start] === 1;

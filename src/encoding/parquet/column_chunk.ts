@@ -9,37 +9,37 @@ import type { ColumnChunk } from './row_group_state.ts';
 
 const initialBytes = 64 * 1024;
 
-/** Memory of a column, kept from block to block. */
+/** Buffers of a column, reused from block to block. */
 export interface ColumnMemory {
-  /** The page that is being filled. */
+  /** The current page. */
   readonly page: GrowingBuffer;
-  /** The pages that are done. */
+  /** The finished pages. */
   readonly output: GrowingBuffer;
   dictionary?: DictionaryMemory;
 }
 
-/** Memory for one column, used for one row group after the other. */
+/** Creates the buffers of one column, reused for one row group after the other. */
 export const createColumnMemory = (): ColumnMemory => ({
   page: createGrowingBuffer(initialBytes),
   output: createGrowingBuffer(initialBytes),
 });
 
-/** A column's pages and what the footer has to say of them. */
+/** The pages of a column, and its metadata for the footer. */
 export interface EncodedColumn {
-  /** It lies in the column's memory. */
+  /** A view of the column's buffer. */
   readonly bytes: Buffer;
   readonly chunk: ColumnChunk;
 }
 
-/** Encodes one column of a row group: with a dictionary where that pays, else plain. */
+/** Encodes one column of a row group, with a dictionary where that saves space. */
 export interface ColumnEncoder {
-  /** Takes in what has been noted of the column since the last call. */
-  take(): void;
-  /** Ends the column, which has so many rows. */
+  /** Encodes the values that were indexed since the last call. */
+  encodePending(): void;
+  /** Ends a column of `rows` rows. */
   finish(rows: number): EncodedColumn;
 }
 
-/** Begins a column. What it holds lies in `memory`. */
+/** Starts a column, which uses the buffers of `memory`. */
 export function createColumnEncoder(values: ColumnValues, codec: Codec, memory: ColumnMemory): ColumnEncoder {
   const { type } = values.column;
   const writer = createPageWriter(codec, memory.output);
@@ -49,10 +49,10 @@ export function createColumnEncoder(values: ColumnValues, codec: Codec, memory: 
       ? createDictionary(values, (memory.dictionary ??= createDictionaryMemory()))
       : undefined;
   return {
-    take() {
-      // Without its dictionary the column begins anew: its first values are still in the block.
-      if (dictionary && !dictionary.take(values.count)) dictionary = undefined;
-      if (!dictionary) plain.take(values.count - (values.count % 8));
+    encodePending() {
+      // Without a dictionary the column starts again: its first values are still in the block.
+      if (dictionary && !dictionary.addUntil(values.count)) dictionary = undefined;
+      if (!dictionary) plain.writeUntil(values.count - (values.count % 8));
     },
     finish(rows) {
       const { range } = plain;

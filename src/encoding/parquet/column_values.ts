@@ -1,18 +1,18 @@
 import type { ExportedColumn } from '../../source/source.ts';
 
-/** The values of one column of a block, still where they lie in the block. They are noted batch by batch. */
+/** The values of one column of a block, referenced by position. They are indexed in batches. */
 export interface ColumnValues {
   readonly column: ExportedColumn;
   readonly block: Buffer;
   /** The same memory as `block`. */
   readonly view: DataView;
-  /** Where the length (int32) of each value stands in the block, its bytes behind it. Nulls have no entry. */
+  /** The offset of each value's length (int32) in the block; the bytes follow. Nulls have no entry. */
   readonly positions: Int32Array;
-  /** How many of `positions` are noted. */
+  /** The number of entries in `positions`. */
   count: number;
   /** For each row 1, or 0 for null. */
   readonly present: Uint8Array;
 }
 
-/** The first byte of a binary jsonb value, with which no JSON text begins. */
+/** The first byte of a binary jsonb value. No JSON text starts with it. */
 export const jsonbVersion = 1;

@@ -4,16 +4,16 @@ import { snappyCompress } from 'hyparquet-writer/src/snappy.js';
 import { compressSync as lz4CompressSync } from 'lz4-napi';
 import type { ParquetCompression } from '../encoder.ts';
 
-/** How pages are compressed, and what Parquet calls it. */
+/** A compression of pages, and its name in Parquet. */
 export interface Codec {
   readonly name: CompressionCodec;
-  /** The compressed bytes; they may be the page's own. */
+  /** Returns the compressed bytes, possibly the page itself. */
   readonly compress: (page: Buffer) => Uint8Array;
-  /** Whether the compressed bytes have memory to themselves, which may be given back as soon as they were copied. */
+  /** Whether the compressed bytes have a separate buffer, which can be released after they were copied. */
   readonly hasOwnMemory: boolean;
 }
 
-/** Memory for all that comes of a page, so that zlib makes one piece of it; what is not written to costs nothing. */
+/** A chunk size that holds the whole output, so that zlib returns it in one chunk. Unused memory costs nothing. */
 const chunkSizeFor = (page: Buffer): number => page.length + 64 * 1024;
 
 const codecs: Record<ParquetCompression, Codec> = {
@@ -41,12 +41,12 @@ const codecs: Record<ParquetCompression, Codec> = {
         params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_SIZE_HINT]: page.length },
       }),
   },
-  // The library puts the length of the page in front, which Parquet keeps in the page's header.
+  // The library prepends the length of the page, which Parquet stores in the page header.
   lz4: { name: 'LZ4_RAW', hasOwnMemory: false, compress: (page) => lz4CompressSync(page).subarray(4) },
 };
 
 const uncompressed: Codec = { name: 'UNCOMPRESSED', hasOwnMemory: false, compress: (page) => page };
 
-/** How the pages of a file with this compression are made. */
+/** The codec of a compression. */
 export const codecOf = (compression: ParquetCompression | null): Codec =>
   compression === null ? uncompressed : codecs[compression];

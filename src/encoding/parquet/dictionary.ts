@@ -2,60 +2,60 @@ import { createGrowingBuffer, type GrowingBuffer } from '../growing_buffer.ts';
 import { appendBytes } from '../growing_buffer.ts';
 import { jsonbVersion, type ColumnValues } from './column_values.ts';
 
-/** More different values than this, or more bytes of them, are no dictionary any more. */
-const mostEntries = 16_000;
-const mostBytes = 1024 * 1024;
-/** After so many values there must not be more different ones than this, else the rest is not tried either. */
+/** A column with more distinct values, or more bytes of them, gets no dictionary. */
+const maxEntries = 16_000;
+const maxBytes = 1024 * 1024;
+/** If the first `sampleSize` values have more distinct values than this, the rest is not tried. */
 const sampleSize = 4_096;
-const mostEntriesInSample = 1_500;
+const maxEntriesInSample = 1_500;
 const slots = 1 << 15;
 
-/** Memory of a dictionary, kept from column to column. */
+/** Buffers of a dictionary, reused from column to column. */
 export interface DictionaryMemory {
-  /** The values in the encoding PLAIN; it never grows. */
+  /** The distinct values in PLAIN encoding. It never grows. */
   readonly plain: GrowingBuffer;
   /** The same memory as `plain`. */
   readonly plainView: DataView;
-  /** Where each entry's bytes end in `plain`, and their hash. */
+  /** The end of each entry in `plain`, and its hash. */
   readonly ends: Int32Array;
   readonly hashes: Int32Array;
-  /** Open addressing: the number of the entry plus 1, or 0 where there is none. */
+  /** Open addressing: the index of the entry plus 1; 0 is empty. */
   readonly table: Uint16Array;
-  /** For each value of the column the number of its entry. */
+  /** The index of the entry of each value of the column. */
   ids: Int32Array;
 }
 
-/** Memory for the dictionary of one column, used for one row group after the other. */
+/** Creates the buffers of one column's dictionary, reused for one row group after the other. */
 export function createDictionaryMemory(): DictionaryMemory {
-  const plain = createGrowingBuffer(mostBytes);
+  const plain = createGrowingBuffer(maxBytes);
   return {
     plain,
     plainView: new DataView(plain.bytes.buffer, plain.bytes.byteOffset, plain.bytes.length),
-    ends: new Int32Array(mostEntries),
-    hashes: new Int32Array(mostEntries),
+    ends: new Int32Array(maxEntries),
+    hashes: new Int32Array(maxEntries),
     table: new Uint16Array(slots),
     ids: new Int32Array(0),
   };
 }
 
 /**
- * A column's different values, and which of them each of its values is. Whether it pays depends on the values alone, so
- * that the same rows make the same bytes.
+ * The distinct values of a column, and for each value the index of its entry. Whether a dictionary is used depends on
+ * the values only, so that the same rows make the same bytes.
  */
 export interface Dictionary {
   readonly entries: number;
   /**
-   * Looks up the values that were not yet, up to the value `until`.
-   * @returns false when the column has too many different ones; the dictionary is then of no more use
+   * Adds the values up to index `until` that were not added yet.
+   * @returns false when the column has too many distinct values; the dictionary is then unusable
    */
-  take(until: number): boolean;
-  /** The entries in the encoding PLAIN. */
+  addUntil(until: number): boolean;
+  /** The entries in PLAIN encoding. */
   plain(): Buffer;
-  /** For each value taken the number of its entry. */
+  /** The index of the entry of each added value. */
   ids(): Int32Array;
 }
 
-/** Begins the dictionary of a column of texts, JSON or uuids. It lies in `memory`. */
+/** Starts the dictionary of a column of strings, JSON or uuids, which uses the buffers of `memory`. */
 export function createDictionary(values: ColumnValues, memory: DictionaryMemory): Dictionary {
   const { column, positions } = values;
   const prefix = column.type === 'uuid' ? 0 : 4;
@@ -63,30 +63,30 @@ export function createDictionary(values: ColumnValues, memory: DictionaryMemory)
   if (memory.ids.length < positions.length) memory.ids = new Int32Array(positions.length);
   memory.table.fill(0);
   memory.plain.length = 0;
-  let taken = 0;
+  let added = 0;
   let entries = 0;
   return {
     get entries() {
       return entries;
     },
-    take(until) {
+    addUntil(until) {
       const sampleEnd = Math.min(until, sampleSize);
-      if (taken < sampleEnd) {
-        entries = lookUp(values, memory, taken, sampleEnd, entries, prefix, json);
-        if (entries < 0 || (sampleEnd === sampleSize && entries > mostEntriesInSample)) return false;
-        taken = sampleEnd;
+      if (added < sampleEnd) {
+        entries = addValues(values, memory, added, sampleEnd, entries, prefix, json);
+        if (entries < 0 || (sampleEnd === sampleSize && entries > maxEntriesInSample)) return false;
+        added = sampleEnd;
       }
-      entries = lookUp(values, memory, taken, until, entries, prefix, json);
-      taken = until;
+      entries = addValues(values, memory, added, until, entries, prefix, json);
+      added = until;
       return entries >= 0;
     },
     plain: () => memory.plain.bytes.subarray(0, memory.plain.length),
-    ids: () => memory.ids.subarray(0, taken),
+    ids: () => memory.ids.subarray(0, added),
   };
 }
 
-/** Looks up the values from `from` to `until`. @returns the number of entries then, or -1 when there are too many */
-function lookUp(
+/** Adds the values from `from` to `until`. @returns the number of entries, or -1 when there are too many */
+function addValues(
   { block, view, positions }: ColumnValues,
   memory: DictionaryMemory,
   from: number,
@@ -103,7 +103,7 @@ function lookUp(
     let start = position + 4;
     if (json && start < end && block[start] === jsonbVersion) start += 1;
     const length = end - start;
-    if (length > mostBytes) return -1;
+    if (length > maxBytes) return -1;
     const hash = hashOf(view, start, end);
     let slot = hash & (slots - 1);
     let entry = table[slot] ?? 0;
@@ -115,7 +115,7 @@ function lookUp(
       entry = table[slot] ?? 0;
     }
     if (entry === 0) {
-      if (entries === mostEntries || plain.length + prefix + length > mostBytes) return -1;
+      if (entries === maxEntries || plain.length + prefix + length > maxBytes) return -1;
       if (prefix > 0) plain.length = plain.bytes.writeInt32LE(length, plain.length);
       appendBytes(plain, block, start, end);
       ends[entries] = plain.length;
@@ -129,7 +129,7 @@ function lookUp(
   return entries;
 }
 
-/** A hash of bytes, four at a time. */
+/** Hashes bytes, four at a time. */
 function hashOf(view: DataView, start: number, end: number): number {
   let hash = end - start;
   let at = start;

@@ -4,15 +4,15 @@ import type { Dictionary } from './dictionary.ts';
 import {
   definitionLevels,
   pageBytes,
-  rowsWith,
+  endOfRowsWith,
   writeDataPage,
   writeDictionaryPage,
   type PageWriter,
 } from './page_writer.ts';
 
 /**
- * Writes a column as its dictionary and the numbers of its values' entries. `present` tells the rows with a value.
- * @returns the bytes of the dictionary's page
+ * Writes a column as a dictionary page and data pages of entry indexes. `present` is 1 for rows with a value.
+ * @returns the size of the dictionary page in bytes
  */
 export function writeDictionaryPages(
   writer: PageWriter,
@@ -27,8 +27,9 @@ export function writeDictionaryPages(
   let row = 0;
   for (let value = 0; value < ids.length; value += valuesInPage) {
     const nextValue = Math.min(ids.length, value + valuesInPage);
-    // The last page takes the nulls at the end too.
-    const nextRow = nextValue === ids.length ? present.length : rowsWith(present, row, nextValue - value);
+    // The last page includes trailing nulls.
+    const nextRow =
+      nextValue === ids.length ? present.length : endOfRowsWith(present, row, nextValue - value);
     const page = new ByteWriter(64 * 1024);
     page.appendBytes(definitionLevels(present.subarray(row, nextRow)));
     page.appendUint8(bitWidth);

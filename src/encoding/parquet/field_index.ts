@@ -4,7 +4,7 @@ import { MalformedBlock } from '../unencodable_row.ts';
 import type { ColumnValues } from './column_values.ts';
 import { fitsDate, fitsTimestamp } from './timestamp.ts';
 
-/** How many bytes a value has in the block, for the types that always have as many. */
+/** Size of a value in bytes, for types of fixed size. */
 const fixedSizes: Partial<Record<ColumnType, number>> = {
   uuid: 16,
   timestamp: 8,
@@ -17,33 +17,36 @@ const fixedSizes: Partial<Record<ColumnType, number>> = {
 
 const [timestamp, date] = [1, 2];
 
-/** Memory of an index, kept from block to block. */
+/** Buffers of an index, reused from block to block. */
 export interface IndexMemory {
   positions: Int32Array;
   present: Uint8Array;
 }
 
-/** A block of rows seen as columns, as far as it has been walked. */
+/** A column-wise index of a block, built incrementally. */
 export interface FieldIndex {
-  /** Rows that every column has a value or a null for; the bad ones are left out. */
+  /** Indexed rows, without those that Parquet cannot represent. */
   rows: number;
   readonly columns: readonly ColumnValues[];
   /**
-   * Walks on over about so many bytes of the block and notes where each column's values lie. Bad values are found here,
-   * before anything of their row was written.
-   * @returns whether there was anything left
+   * Indexes about `bytes` more bytes of the block. Unrepresentable values are found here, before anything of their
+   * row was written.
+   * @returns whether any rows were left
    * @throws MalformedBlock
    */
   advance(bytes: number): boolean;
 }
 
-/** Begins to walk a block of so many rows. The index lies in `memory`, so that there can be only one at a time. */
+/**
+ * Starts the index of a block of `rows` rows. It uses the buffers of `memory`, so there can be only one index at a
+ * time.
+ */
 export function createFieldIndex(
   block: Buffer,
   rows: number,
   columns: readonly ExportedColumn[],
   memory: IndexMemory,
-  onBadValue: (bad: UnrepresentableValue) => void,
+  onUnrepresentable: (bad: UnrepresentableValue) => void,
 ): FieldIndex {
   const size = rows * columns.length;
   if (memory.positions.length < size) memory.positions = new Int32Array(size);
@@ -54,18 +57,19 @@ export function createFieldIndex(
   const isTime = Uint8Array.from(columns, ({ type, hidden }) =>
     hidden ? 0 : type === 'timestamp' ? timestamp : type === 'date' ? date : 0,
   );
-  /** The end of each column's positions; a column has room for as many as there are rows. */
+  /** The end of each column's positions. Each column has space for all rows. */
   const ends = Int32Array.from(columns, (_, index) => index * rows);
   let tuples = 0;
   let at = 0;
 
-  /** Notes the tuple at `at` as row `row` and passes it. @returns the index of a column with a bad value, or -1 */
-  const passTuple = (row: number): number => {
-    if (tuples === rows) throw new MalformedBlock(`A block holds more than its ${rows} rows.`);
+  /**
+   * Indexes the tuple at `at` as row `row` and advances.
+   * @returns the index of a column with an unrepresentable value, or -1
+   */
+  const indexTuple = (row: number): number => {
+    if (tuples === rows) throw new MalformedBlock(`A block has more than the expected ${rows} rows.`);
     if (at + 2 > block.length || view.getInt16(at) !== columns.length)
-      throw new MalformedBlock(
-        `Row ${tuples} of a block has not the ${columns.length} fields of its columns.`,
-      );
+      throw new MalformedBlock(`Row ${tuples} of a block does not have ${columns.length} fields.`);
     tuples += 1;
     let bad = -1;
     let from = at + 2;
@@ -74,10 +78,8 @@ export function createFieldIndex(
       const end = from + 4 + Math.max(0, length);
       const fixed = sizes[index] ?? -1;
       if (end > block.length || (length >= 0 && fixed >= 0 && length !== fixed))
-        throw new MalformedBlock(
-          `Row ${tuples - 1} of a block ends within its column ${columns[index]?.name}.`,
-        );
-      // The position of a null is overwritten by the next value's.
+        throw new MalformedBlock(`Row ${tuples - 1} of a block ends within column ${columns[index]?.name}.`);
+      // The position of a null is overwritten by the next value.
       const next = ends[index] ?? 0;
       positions[next] = from;
       const isPresent = length >= 0 ? 1 : 0;
@@ -94,7 +96,7 @@ export function createFieldIndex(
     return bad;
   };
 
-  const forgetRow = (row: number): void => {
+  const removeRow = (row: number): void => {
     for (let index = 0; index < sizes.length; index += 1)
       ends[index] = (ends[index] ?? 0) - (present[index * rows + row] ?? 0);
   };
@@ -111,24 +113,24 @@ export function createFieldIndex(
     })),
     advance(bytes) {
       const until = Math.min(block.length, at + bytes);
-      const begun = at;
+      const start = at;
       while (at < until) {
         const rowAt = at;
-        const bad = passTuple(this.rows);
+        const bad = indexTuple(this.rows);
         if (bad < 0) this.rows += 1;
         else {
-          forgetRow(this.rows);
-          onBadValue({
+          removeRow(this.rows);
+          onUnrepresentable({
             rowAt,
             column: columns[bad]?.name ?? '',
-            reason: 'holds a time that is infinite or after the year 294246',
+            reason: 'contains a time that is infinite or after the year 294246',
           });
         }
       }
       this.columns.forEach((values, index) => (values.count = (ends[index] ?? 0) - index * rows));
       if (at === block.length && tuples !== rows)
-        throw new MalformedBlock(`A block holds ${tuples} rows where its page says ${rows}.`);
-      return at > begun;
+        throw new MalformedBlock(`A block has ${tuples} rows, expected ${rows}.`);
+      return at > start;
     },
   };
 }

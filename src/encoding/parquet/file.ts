@@ -9,16 +9,16 @@ import type { ColumnChunk, RowGroup } from './row_group_state.ts';
 
 const magic = Buffer.from('PAR1');
 
-/** What files of this shape are known by. The number changes with the bytes that the same rows make. */
+/** The identity of the encoder. The version changes when the same rows make other bytes. */
 export const parquetIdentity = (compression: ParquetCompression | null): string =>
   compression === null ? 'parquet/1' : `parquet+${compression}/1`;
 
-/** The bytes in front of the first row group. */
+/** The bytes before the first row group. */
 export const parquetHeader = (): Buffer => Buffer.from(magic);
 
 /**
- * The bytes behind the last row group. They are made of what was kept of the row groups alone, which lie end to end in
- * this order behind the header; so another process can end a file.
+ * The bytes after the last row group. They depend only on the metadata of the row groups, which follow the header in
+ * this order. So another process can finish a file.
  */
 export function parquetFooter(
   columns: readonly ExportedColumn[],
@@ -33,7 +33,7 @@ export function parquetFooter(
     let uncompressed = 0;
     const described = columns.map((column, index) => {
       const chunk = chunks[index];
-      if (!chunk) throw new TypeError(`A row group of a Parquet file has no column ${column.name}.`);
+      if (!chunk) throw new TypeError(`A row group has no column ${column.name}.`);
       const meta_data = columnMetadata(column, chunk, compression, rows, at);
       at += chunk.compressed;
       uncompressed += chunk.uncompressed;
@@ -54,7 +54,7 @@ export function parquetFooter(
     num_rows: row_groups.reduce((sum, { num_rows }) => sum + num_rows, 0n),
     row_groups,
     created_by: 'exportd',
-    // The writer measures this itself.
+    // Set by the writer.
     metadata_length: 0,
   });
   return Buffer.concat([writer.getBytes(), magic]);

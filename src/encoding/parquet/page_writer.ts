@@ -6,25 +6,25 @@ import { reserve, type GrowingBuffer } from '../growing_buffer.ts';
 import { releaseMemory } from '../release_memory.ts';
 import type { Codec } from './compression.ts';
 
-/** Bytes of values after which a data page ends; the value that reaches it is still in it. */
+/** Size of a data page in bytes of values. The value that reaches it is still included. */
 export const pageBytes = 1024 * 1024;
 
-/** The pages of one column, compressed one by one. */
+/** Writes the pages of one column, each compressed separately. */
 export interface PageWriter {
   readonly codec: Codec;
   /** Headers and compressed pages in order. */
   readonly output: GrowingBuffer;
-  /** Bytes of headers and pages before compression. */
+  /** Size of headers and uncompressed pages in bytes. */
   uncompressed: number;
 }
 
-/** Begins the pages of a column; what `output` held is overwritten. */
+/** Starts the pages of a column. `output` is overwritten. */
 export function createPageWriter(codec: Codec, output: GrowingBuffer): PageWriter {
   output.length = 0;
   return { codec, output, uncompressed: 0 };
 }
 
-/** Adds a data page: definition levels, then `values` values in the encoding. Nulls count as values here. */
+/** Adds a data page: definition levels, then `values` values in the encoding. Nulls are included in `values`. */
 export function writeDataPage(
   writer: PageWriter,
   page: Buffer,
@@ -42,7 +42,7 @@ export function writeDataPage(
   });
 }
 
-/** Adds the dictionary's page, which has to be the first. */
+/** Adds the dictionary page, which must be the first. */
 export function writeDictionaryPage(writer: PageWriter, page: Buffer, entries: number): void {
   writePage(writer, page, {
     type: 'DICTIONARY_PAGE',
@@ -71,7 +71,7 @@ function writePage(
   if (writer.codec.hasOwnMemory) releaseMemory(new Uint8Array(compressed.buffer));
 }
 
-/** The definition levels of rows (1 for a value, 0 for null) as a data page begins with them. */
+/** The definition levels of rows (1 for a value, 0 for null), in the form that starts a data page. */
 export function definitionLevels(present: Uint8Array): Uint8Array {
   const runs = new ByteWriter();
   writeRleBitPackedHybrid(runs, present, 1);
@@ -81,11 +81,11 @@ export function definitionLevels(present: Uint8Array): Uint8Array {
   return levels.getBytes();
 }
 
-/** An upper bound of the bytes of `definitionLevels`: eight rows take at most the header and the value of a run. */
+/** Maximum size of `definitionLevels` in bytes: eight rows take at most the header and the value of a run. */
 export const definitionLevelsBound = (rows: number): number => 16 + 2 * Math.ceil(rows / 8);
 
-/** The end of the rows from `row` on that hold so many values. */
-export function rowsWith(present: Uint8Array, row: number, values: number): number {
+/** The end of the rows, starting at `row`, that contain `values` values. */
+export function endOfRowsWith(present: Uint8Array, row: number, values: number): number {
   let end = row;
   for (let left = values; left > 0; end += 1) left -= present[end] ?? 0;
   return end;

@@ -6,17 +6,17 @@ import { epochDays, epochShift } from './timestamp.ts';
 const epochShiftLow = epochShift % 0x1_0000_0000;
 const epochShiftHigh = Math.floor(epochShift / 0x1_0000_0000);
 
-/** The smallest and the largest of a column's whole numbers; exact only within the safe integers. */
+/** The minimum and maximum of an integer column. Exact only for safe integers. */
 export interface NumberRange {
   min: number;
   max: number;
 }
 
 /**
- * Appends values in the encoding PLAIN, from the value `from` (an index into `positions`) on to the value `until`, or until
- * the page has at least `limit` bytes. Booleans have to come in eights but for the last. `range` is widened for the
- * columns of numbers and times.
- * @returns the index of the first value that is not in the page
+ * Appends values in PLAIN encoding, from index `from` of `positions` up to `until`, or until the page has at least
+ * `limit` bytes. Booleans must be appended in multiples of eight, except at the end. `range` is updated for columns
+ * of numbers and times.
+ * @returns the index of the first value that was not appended
  */
 export function appendPlain(
   page: GrowingBuffer,
@@ -48,7 +48,7 @@ export function appendPlain(
   }
 }
 
-/** Each value behind its length, without the version of a jsonb. */
+/** Length and bytes of each value, without the version byte of jsonb. */
 function appendByteArrays(
   page: GrowingBuffer,
   { block, view, positions }: ColumnValues,
@@ -98,7 +98,7 @@ function appendUuids(
   return end;
 }
 
-/** int64 as two halves: this loop makes no BigInt. */
+/** Writes an int64 as two halves, to avoid BigInt. */
 function appendLongs(
   page: GrowingBuffer,
   { view, positions }: ColumnValues,
@@ -172,7 +172,7 @@ function appendDoubles(
   return end;
 }
 
-/** Eight to a byte, the first in the lowest bit. */
+/** Eight booleans per byte, the first in the lowest bit. */
 function appendBooleans(
   page: GrowingBuffer,
   { block, positions }: ColumnValues,
@@ -191,7 +191,7 @@ function appendBooleans(
   return end;
 }
 
-/** The end of the values of `size` bytes that fit in the page, for which room is made. */
+/** The end of the values of `size` bytes that fit in the page. Reserves their space. */
 function lastFitting(page: GrowingBuffer, from: number, until: number, limit: number, size: number): number {
   const end = Math.min(until, from + Math.ceil((limit - page.length) / size));
   reserve(page, Math.ceil((end - from) * size));

@@ -4,23 +4,23 @@ import {
   definitionLevels,
   definitionLevelsBound,
   pageBytes,
-  rowsWith,
+  endOfRowsWith,
   writeDataPage,
   type PageWriter,
 } from './page_writer.ts';
 import { appendPlain, type NumberRange } from './plain.ts';
 
-/** A column's pages in the encoding PLAIN. */
+/** The pages of a column in PLAIN encoding. */
 export interface PlainPages {
-  /** The smallest and the largest value so far. */
+  /** The minimum and maximum so far. */
   readonly range: NumberRange;
-  /** Writes the values that are not written yet, up to the value `until`; a page is compressed as soon as it is full. */
-  take(until: number): void;
-  /** Writes what is left. */
+  /** Writes the remaining values up to index `until`. A page is compressed as soon as it is full. */
+  writeUntil(until: number): void;
+  /** Writes the remaining values. */
   finish(rows: number): void;
 }
 
-/** Begins the pages of a column. The page that is being filled lies in `page`. */
+/** Starts the pages of a column. `page` holds the current page. */
 export function createPlainPages(values: ColumnValues, writer: PageWriter, page: GrowingBuffer): PlainPages {
   const range: NumberRange = { min: Infinity, max: -Infinity };
   let value = 0;
@@ -28,8 +28,8 @@ export function createPlainPages(values: ColumnValues, writer: PageWriter, page:
   let pageRow = 0;
   let valuesAt = 0;
 
-  // Levels stand in front of the values, but their size is only known when the page has ended.
-  const beginPage = (): void => {
+  // The levels precede the values, but their size is known only at the end of the page.
+  const startPage = (): void => {
     pageValue = value;
     valuesAt = definitionLevelsBound(values.present.length - pageRow);
     page.length = 0;
@@ -43,21 +43,21 @@ export function createPlainPages(values: ColumnValues, writer: PageWriter, page:
     page.bytes.set(levels, from);
     writeDataPage(writer, page.bytes.subarray(from, page.length), untilRow - pageRow, 'PLAIN');
     pageRow = untilRow;
-    beginPage();
+    startPage();
   };
 
-  beginPage();
+  startPage();
   return {
     range,
-    take(until) {
+    writeUntil(until) {
       while (value < until) {
         value = appendPlain(page, values, value, until, valuesAt + pageBytes, range);
         if (page.length >= valuesAt + pageBytes)
-          endPage(rowsWith(values.present, pageRow, value - pageValue));
+          endPage(endOfRowsWith(values.present, pageRow, value - pageValue));
       }
     },
     finish(rows) {
-      this.take(values.count);
+      this.writeUntil(values.count);
       if (pageRow < rows) endPage(rows);
     },
   };

@@ -11,11 +11,11 @@ import { codecOf } from './compression.ts';
 import { createFieldIndex, type IndexMemory } from './field_index.ts';
 import type { RowGroup } from './row_group_state.ts';
 
-/** So many bytes of rows stay in the processor's cache while all their columns are taken in. */
+/** Batch size in bytes of rows: small enough to stay in the CPU cache while all columns are encoded. */
 const batchBytes = 512 * 1024;
-/** Beyond this much memory for pages, or for the index, all is given back after the block. */
-const keptPageBytes = 64 * 1024 * 1024;
-const keptFields = 4 * 1024 * 1024;
+/** Larger buffers are released after the block. */
+const maxRetainedPageBytes = 64 * 1024 * 1024;
+const maxRetainedFields = 4 * 1024 * 1024;
 
 interface Memory {
   readonly index: IndexMemory;
@@ -29,19 +29,19 @@ const createMemory = (): Memory => ({
 
 let memory = createMemory();
 
-/** Rows as Parquet has them, and what has to be kept of them until the footer is written. */
+/** An encoded row group, and its metadata for the footer. */
 export interface EncodedRowGroup {
-  /** The row group's bytes, in memory of their own; none when it has no rows. */
+  /** The bytes in a separate buffer; empty without rows. */
   readonly bytes: Buffer<ArrayBuffer>;
   readonly rowGroup: RowGroup;
 }
 
 /**
- * Encodes a block of rows (see `RowBlock`) as one row group: every column OPTIONAL, data pages of about 1 MiB, or as large
- * as a larger value needs. The same block always makes the same bytes. Besides the block there are in memory the compressed
- * pages, and of each column one page and a dictionary of at most 1 MiB.
- * @param onBadValue takes note of a row that Parquet cannot hold (its time is infinite or after the year 294246), which is
- * then left out; or throws, and ends the encoding
+ * Encodes a block of rows (see `RowBlock`) as one row group. Every column is OPTIONAL. Data pages have about 1 MiB,
+ * or more for a larger value. The same block always makes the same bytes. In addition to the block, memory holds the
+ * compressed pages, and for each column one page and a dictionary of at most 1 MiB.
+ * @param onUnrepresentable receives a row that Parquet cannot represent (its time is infinite or after the year
+ * 294246), which is then left out; or throws
  * @throws MalformedBlock
  */
 export function encodeRowGroup(
@@ -49,19 +49,19 @@ export function encodeRowGroup(
   rows: number,
   columns: readonly ExportedColumn[],
   compression: ParquetCompression | null,
-  onBadValue: (bad: UnrepresentableValue) => void,
+  onUnrepresentable: (bad: UnrepresentableValue) => void,
 ): EncodedRowGroup {
   try {
-    const index = createFieldIndex(block, rows, columns, memory.index, onBadValue);
+    const index = createFieldIndex(block, rows, columns, memory.index, onUnrepresentable);
     const codec = codecOf(compression);
-    const shown = index.columns.filter(({ column }) => column.hidden !== true);
-    const encoders = shown.map((values, position) =>
+    const visible = index.columns.filter(({ column }) => column.hidden !== true);
+    const encoders = visible.map((values, position) =>
       createColumnEncoder(values, codec, (memory.columns[position] ??= createColumnMemory())),
     );
-    while (index.advance(batchBytes)) for (const encoder of encoders) encoder.take();
+    while (index.advance(batchBytes)) for (const encoder of encoders) encoder.encodePending();
     const encoded = index.rows === 0 ? [] : encoders.map((encoder) => encoder.finish(index.rows));
     return {
-      bytes: joined(encoded),
+      bytes: concatenated(encoded),
       rowGroup: { rows: index.rows, columns: encoded.map(({ chunk }) => chunk) },
     };
   } finally {
@@ -69,11 +69,12 @@ export function encodeRowGroup(
       (sum, { page, output }) => sum + page.bytes.length + output.bytes.length,
       0,
     );
-    if (pages > keptPageBytes || memory.index.positions.length > keptFields) memory = createMemory();
+    if (pages > maxRetainedPageBytes || memory.index.positions.length > maxRetainedFields)
+      memory = createMemory();
   }
 }
 
-function joined(columns: readonly EncodedColumn[]): Buffer<ArrayBuffer> {
+function concatenated(columns: readonly EncodedColumn[]): Buffer<ArrayBuffer> {
   const length = columns.reduce((sum, { bytes }) => sum + bytes.length, 0);
   const joint = Buffer.allocUnsafeSlow(length);
   let at = 0;

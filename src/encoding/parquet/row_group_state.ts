@@ -1,32 +1,32 @@
 import type { JsonValue } from '../../domain/json_value.ts';
 
-/** What the footer has to say of the values of one column in a row group. Plain JSON, as short as can be. */
+/** Metadata of one column chunk for the footer. Plain JSON, kept short because it is journaled. */
 export type ColumnChunk = {
-  /** Bytes of its pages with their headers, as they are in the file. */
+  /** Size of the pages with headers in the file, in bytes. */
   readonly compressed: number;
-  /** The same before compression. */
+  /** The same size before compression. */
   readonly uncompressed: number;
   readonly nulls: number;
-  /** Bytes of the dictionary's page, the first of the chunk; absent where values are written plain. */
+  /** Size of the dictionary page in bytes, the first page of the chunk; absent without a dictionary. */
   readonly dictionary?: number;
-  /** The smallest and the largest value, for columns of numbers and times, where a JSON number can hold both. */
+  /** Minimum and maximum of columns of numbers and times, if both are safe integers. */
   readonly min?: number;
   readonly max?: number;
 };
 
 /**
- * All that the footer needs to know of a row group. The chunks lie end to end in the order of the columns, so that their
- * places follow from their sizes.
+ * Metadata of a row group for the footer. The chunks follow each other in column order, so their offsets follow from
+ * their sizes.
  */
 export type RowGroup = {
   readonly rows: number;
   readonly columns: readonly ColumnChunk[];
 };
 
-/** A journalled value as a row group. @throws TypeError when it is none, which this encoder never made */
-export function rowGroupOf(value: JsonValue): RowGroup {
+/** Parses a journaled row group. @throws TypeError when it is not one */
+export function parseRowGroup(value: JsonValue): RowGroup {
   if (isRowGroup(value)) return value;
-  throw new TypeError('The state of a part is not that of a Parquet row group.');
+  throw new TypeError('The state of a part is not a Parquet row group.');
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>

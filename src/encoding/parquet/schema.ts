@@ -1,7 +1,7 @@
 import type { SchemaElement } from 'hyparquet';
 import type { ColumnType, ExportedColumn } from '../../source/source.ts';
 
-/** The older `converted_type` stands beside the logical type where there is one, for readers that know only that. */
+/** `converted_type` is included for readers that do not know logical types. */
 const elements: Record<ColumnType, Omit<SchemaElement, 'name'>> = {
   uuid: { type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16, logical_type: { type: 'UUID' } },
   text: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
@@ -18,7 +18,7 @@ const elements: Record<ColumnType, Omit<SchemaElement, 'name'>> = {
   boolean: { type: 'BOOLEAN' },
 };
 
-/** A column as Parquet's schema has it. Every column may hold null. */
+/** The schema element of a column. Every column is nullable. */
 export const schemaElementOf = ({ name, type }: ExportedColumn): SchemaElement => ({
   ...elements[type],
   name,

@@ -44,7 +44,7 @@ describe('a time that Parquet cannot hold', () => {
       });
     const rowAt = copyBlock(rows.slice(0, 1)).length;
     expect(refused).toThrow(
-      `The row at ${rowAt} cannot be exported: its column created_at holds a time that is infinite or after the year 294246.`,
+      `Row at ${rowAt} cannot be exported: column created_at contains a time that is infinite or after the year 294246.`,
     );
   });
 
