@@ -287,7 +287,7 @@ const queries = {
 };
 
 /** Every setting in the order of the README, by the heading that it has there. */
-export const settingGroups = {
+export const settingGroups: Readonly<Record<string, Readonly<Record<string, z.ZodType>>>> = {
   Servers: servers,
   Process: process,
   Security: security,

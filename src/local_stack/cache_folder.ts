@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** A folder of what can be made again, kept from clone to clone in the user's cache: built servers, compiled programs. */
+/** A folder in the user's cache, shared by all clones: built servers or compiled programs. */
 export const cacheFolder = (name: 'servers' | 'compiled'): string =>
   join(process.env.EXPORTD_CACHE_DIR ?? join(homedir(), '.cache', 'exportd'), name);

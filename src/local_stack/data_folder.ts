@@ -2,35 +2,35 @@ import { mkdirSync, renameSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LaunchError } from './launch_error.ts';
 
-/** Where one stack keeps everything: the servers' data, what it chose (ports, secrets), logs and process ids. */
+/** The folder of one stack: the servers' data, its ports and secrets, logs and process ids. */
 export interface DataFolder {
   readonly path: string;
-  /** The path of something inside. */
+  /** Path of a file or folder in it. */
   inside(...names: string[]): string;
 }
 
-/** Replaces a file in one step, so that nobody reads half of it. */
+/** Replaces a file with a rename: readers see the old or the new content, never a part. */
 export function writeFileAtomically(file: string, content: string, mode = 0o644): void {
   const draft = `${file}.${String(process.pid)}.new`;
   writeFileSync(draft, content, { mode });
   renameSync(draft, file);
 }
 
-/** The demo's data and the servers' logs of what they write. */
-const leastFreeBytes = 512 * 1024 * 1024;
+/** Space for the demo data and the servers' write-ahead logs. */
+const minFreeBytes = 512 * 1024 * 1024;
 
 const diskFull = (path: string): LaunchError =>
   new LaunchError(
-    `The disk that holds ${path} is full: free about 1 GB, or set EXPORTD_DATA_DIR to a folder on another disk.`,
+    `The disk of ${path} is full: free about 1 GB, or set EXPORTD_DATA_DIR to a folder on another disk.`,
   );
 
-/** Whether what a program printed says that the disk is full; then the sentence for it. */
+/** The error for a full disk if the output of a program reports one, otherwise undefined. */
 export const asDiskFull = (output: string, path: string): LaunchError | undefined =>
   /no space left on device|disk is full|ENOSPC/i.test(output) ? diskFull(path) : undefined;
 
 /**
- * Makes the folder where it is missing, and proves that it can be written.
- * @throws LaunchError when it cannot.
+ * Creates the folder if it is missing.
+ * @throws LaunchError when it is not writable or its disk is almost full.
  */
 export function openDataFolder(path: string): DataFolder {
   const inside = (...names: string[]) => join(path, ...names);
@@ -40,13 +40,13 @@ export function openDataFolder(path: string): DataFolder {
   } catch (error) {
     throw asLaunchError(error, path) ?? error;
   }
-  // Here it can be said in a sentence; later it would be the odd failure of one server or another.
+  // Checked here for a clear message: later, any of the servers would fail in its own way.
   const { bavail, bsize } = statfsSync(path);
-  if (bavail * bsize < leastFreeBytes) throw diskFull(path);
+  if (bavail * bsize < minFreeBytes) throw diskFull(path);
   return { path, inside };
 }
 
-/** Puts an error of the file system that a person can cure into a sentence; undefined for any other error. */
+/** The message for a file system error that the user can fix; undefined for any other error. */
 export function asLaunchError(error: unknown, path: string): LaunchError | undefined {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ENOSPC':
@@ -59,7 +59,7 @@ export function asLaunchError(error: unknown, path: string): LaunchError | undef
     case 'EEXIST':
     case 'ENOENT':
       return new LaunchError(
-        `The data folder ${path} cannot be written: change its owner or rights, or set EXPORTD_DATA_DIR to another folder.`,
+        `The data folder ${path} is not writable: change its owner or permissions, or set EXPORTD_DATA_DIR to another folder.`,
       );
     default:
       return undefined;

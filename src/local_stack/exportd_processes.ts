@@ -1,30 +1,30 @@
 import { join } from 'node:path';
 import { cacheFolder } from './cache_folder.ts';
-import type { Child, Children, Program } from './children.ts';
+import type { Child, ChildProcesses, ProgramSpec } from './child_processes.ts';
 import { LaunchError } from './launch_error.ts';
-import { lastLines } from './children.ts';
-import { untilReady } from './ready.ts';
+import { lastLines } from './child_processes.ts';
+import { waitUntilReady } from './wait_until_ready.ts';
 import type { StackEnvironment } from './stack_file.ts';
 
-/** exportd's own processes, as anybody could start them by hand. */
+/** The processes of exportd itself: `exportd server` and `exportd worker`. */
 export interface ExportdProcesses {
   readonly server: Child;
   readonly worker: Child;
 }
 
 export interface ExportdOptions {
-  /** Options of Node for the worker, e.g. to profile it. */
+  /** Node options of the worker, for example to profile it. */
   readonly workerNodeOptions?: readonly string[];
-  /** A file with the workflows, so that the worker need not bundle them, nor one that takes its place. */
+  /** Workflow bundle for the worker and its replacements, which otherwise bundle the workflows at each start. */
   readonly workflowBundle?: string;
 }
 
 const main = join(import.meta.dirname, '../cli/main.ts');
 
 /**
- * What a process cannot set for itself. The C library gives memory back (by itself it keeps heaps for every thread, with
- * blocks of many sizes in them): about 100 MB less at a worker's peak. Compiled programs are kept, which saves a start
- * the translation from TypeScript: 15 to 30 MB and a second.
+ * Variables that must be set before the process starts. The first two make the C library return memory instead of
+ * keeping fragmented heaps per thread: about 100 MB less at a worker's peak. The compile cache saves each start the
+ * translation from TypeScript: 15 to 30 MB and a second.
  */
 const processSettings = () => ({
   MALLOC_ARENA_MAX: '2',
@@ -36,7 +36,7 @@ const program = (
   name: 'server' | 'worker',
   environment: StackEnvironment,
   nodeOptions: readonly string[] = [],
-): Program => ({
+): ProgramSpec => ({
   name,
   command: process.execPath,
   args: [...nodeOptions, main, name],
@@ -44,18 +44,18 @@ const program = (
   stopSignal: 'SIGTERM',
 });
 
-/** Whether this server is ready, and not another one that took its port. */
-async function answersReady(baseUrl: string, { pid }: Child): Promise<boolean> {
-  const answer = await fetch(`${baseUrl}/readyz`, { signal: AbortSignal.timeout(5_000) });
-  return answer.ok && ((await answer.json()) as { pid?: number }).pid === pid;
+/** Whether this server is ready, and not another one on the same port. */
+async function isServerReady(baseUrl: string, { pid }: Child): Promise<boolean> {
+  const response = await fetch(`${baseUrl}/readyz`, { signal: AbortSignal.timeout(5_000) });
+  return response.ok && ((await response.json()) as { pid?: number }).pid === pid;
 }
 
 /**
- * Starts server and worker and waits until the server says that all work.
- * @throws LaunchError when one of them ends, or they are not ready in time.
+ * Starts the server and the worker, and waits until the server reports that it is ready.
+ * @throws LaunchError when one of them exits, or the server is not ready in time.
  */
 export async function startExportd(
-  children: Children,
+  children: ChildProcesses,
   environment: StackEnvironment,
   baseUrl: string,
   { workerNodeOptions, workflowBundle }: ExportdOptions = {},
@@ -63,13 +63,13 @@ export async function startExportd(
   const bundled = workflowBundle === undefined ? {} : { EXPORTD_WORKFLOW_BUNDLE: workflowBundle };
   const worker = children.start(program('worker', { ...bundled, ...environment }, workerNodeOptions));
   const server = children.start(program('server', environment));
-  const workerEnds = worker.exited.then((how) => {
+  const workerExit = worker.exited.then((how) => {
     throw new LaunchError(
-      `The worker ${how} before it was ready. The end of ${worker.logFile}:\n${lastLines(worker.logFile)}`,
+      `The worker ${how} before it was ready. Last lines of ${worker.logFile}:\n${lastLines(worker.logFile)}`,
     );
   });
-  await Promise.race([untilReady(server, () => answersReady(baseUrl, server), 90_000), workerEnds]);
-  // Once ready, the supervisor sees to its end.
-  workerEnds.catch(() => undefined);
+  await Promise.race([waitUntilReady(server, () => isServerReady(baseUrl, server), 90_000), workerExit]);
+  // From now on the supervisor handles the exit of the worker.
+  workerExit.catch(() => undefined);
   return { server, worker };
 }

@@ -1,28 +1,28 @@
 import { linkSync, rmSync, writeFileSync } from 'node:fs';
 import { identify, isRunning, readIdentity, type ProcessIdentity } from './process_identity.ts';
 
-/** The lock is held by another process that still runs. */
+/** Another running process holds the lock. */
 export class LockHeld extends Error {
   override readonly name = 'LockHeld';
   readonly holder: ProcessIdentity;
   constructor(holder: ProcessIdentity) {
-    super(`The lock is held by process ${holder.pid}.`);
+    super(`Process ${holder.pid} holds the lock.`);
     this.holder = holder;
   }
 }
 
 /**
- * Takes a lock for this process. A lock whose holder has ended, however it ended, counts as free.
- * @returns releases the lock.
+ * Acquires a lock for this process. A lock whose holder no longer runs is free.
+ * @returns Releases the lock.
  * @throws LockHeld
  */
-export function takeLock(file: string): () => void {
+export function acquireLock(file: string): () => void {
   const own = identify(process.pid);
-  if (own === undefined) throw new Error('This process cannot be found in the process table.');
+  if (own === undefined) throw new Error('This process is missing in the process table.');
   const draft = `${file}.${String(process.pid)}`;
   writeFileSync(draft, JSON.stringify(own));
   try {
-    // A link appears with its content at once; a file that is opened and then written could be read empty.
+    // A link appears together with its content. A file that is opened and then written could be read while it is empty.
     for (;;) {
       try {
         linkSync(draft, file);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { writeFileAtomically } from './data_folder.ts';
 
-/** Whether this process could listen on a port of the loopback address now. */
+/** Whether this process can listen on a port of the loopback address. */
 export const isPortFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const probe = createServer();
@@ -10,7 +10,7 @@ export const isPortFree = (port: number): Promise<boolean> =>
     probe.listen({ port, host: '127.0.0.1', exclusive: true }, () => probe.close(() => resolve(true)));
   });
 
-/** Below the ports that systems hand to outgoing connections, so that none of these takes a port between two starts. */
+/** Below the ephemeral ports: no outgoing connection can occupy a port between two starts. */
 const range = { first: 15_000, last: 32_000 };
 
 async function findPort(taken: ReadonlySet<number>): Promise<number> {
@@ -29,22 +29,21 @@ function readPorts(file: string): Record<string, unknown> {
 }
 
 /**
- * Ports for servers, the same ones at every start: those kept in the file, and a new one where none is kept or
- * somebody else has taken it meanwhile.
+ * Assigns each server the port that the file stores, or a new one if there is none or another program uses it.
  */
-export async function keepPorts<Name extends string>(
+export async function assignPorts<Name extends string>(
   file: string,
   names: readonly Name[],
 ): Promise<Record<Name, number>> {
-  const kept = readPorts(file);
-  const chosen = new Map<Name, number>();
+  const saved = readPorts(file);
+  const assigned = new Map<Name, number>();
   for (const name of names) {
-    const port = kept[name];
-    const taken = new Set(chosen.values());
+    const port = saved[name];
+    const taken = new Set(assigned.values());
     const usable = typeof port === 'number' && !taken.has(port) && (await isPortFree(port));
-    chosen.set(name, usable ? port : await findPort(taken));
+    assigned.set(name, usable ? port : await findPort(taken));
   }
-  const ports = Object.fromEntries(chosen) as Record<Name, number>;
-  writeFileAtomically(file, JSON.stringify({ ...kept, ...ports }));
+  const ports = Object.fromEntries(assigned) as Record<Name, number>;
+  writeFileAtomically(file, JSON.stringify({ ...saved, ...ports }));
   return ports;
 }

@@ -1,18 +1,18 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** A process, told apart from a later one that got the same id. */
+/** Identifies a process, also after its id was reused. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When it began, in a form that only serves to be compared. */
+  /** Its start time, in a form that can only be compared. */
   readonly started: string;
 }
 
-/** From /proc: boot and clock ticks since the boot; a process that has ended and waits for its parent is gone. */
+/** Boot id and clock ticks since the boot, from /proc; undefined for a zombie. */
 function startedOnLinux(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
-    // The name in brackets may hold spaces and brackets itself: the fields are counted after the last one.
+    // The name in parentheses may contain spaces and parentheses: the other fields follow the last one.
     const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (state === 'Z' || state === 'X') return undefined;
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -34,22 +34,22 @@ function startedElsewhere(pid: number): string | undefined {
   }
 }
 
-/** Identifies a running process. @returns undefined when there is none of that id. */
+/** The identity of a running process; undefined when there is none with that id. */
 export function identify(pid: number): ProcessIdentity | undefined {
   const started = process.platform === 'linux' ? startedOnLinux(pid) : startedElsewhere(pid);
   return started === undefined ? undefined : { pid, started };
 }
 
-/** Whether exactly this process still runs. */
+/** Whether exactly this process is running. */
 export const isRunning = (identity: ProcessIdentity): boolean =>
   identify(identity.pid)?.started === identity.started;
 
-/** Reads an identity that was kept in a file. @returns undefined when there is none or it cannot be understood. */
+/** Reads an identity from a file; undefined when it is missing or invalid. */
 export function readIdentity(file: string): ProcessIdentity | undefined {
   try {
-    const kept = JSON.parse(readFileSync(file, 'utf8')) as Partial<ProcessIdentity>;
-    if (typeof kept.pid !== 'number' || typeof kept.started !== 'string') return undefined;
-    return { pid: kept.pid, started: kept.started };
+    const saved = JSON.parse(readFileSync(file, 'utf8')) as Partial<ProcessIdentity>;
+    if (typeof saved.pid !== 'number' || typeof saved.started !== 'string') return undefined;
+    return { pid: saved.pid, started: saved.started };
   } catch {
     return undefined;
   }

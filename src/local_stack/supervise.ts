@@ -1,51 +1,51 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Child, Children } from './children.ts';
+import type { Child, ChildProcesses } from './child_processes.ts';
 import type { Report } from './report.ts';
 
-/** How a process is kept up; delays are in milliseconds and double from the first to the longest. */
+/** How a process is restarted. The delay doubles from the initial to the maximum one. */
 export interface SupervisionOptions {
-  /** Told about each new process in place of one that ended. */
+  /** Called with each new process. */
   readonly onRestart?: (child: Child) => void;
-  /** Told when a process has ended too often in too short a time; without it the supervisor never gives up. */
-  readonly onGiveUp?: (child: Child, how: string) => void;
-  readonly firstDelayMs?: number;
-  readonly longestDelayMs?: number;
+  /** Called when a process keeps exiting soon after its start. Without it the process is restarted indefinitely. */
+  readonly onCrashLoop?: (child: Child, how: string) => void;
+  readonly initialDelayMs?: number;
+  readonly maxDelayMs?: number;
 }
 
-/** A process that ran this long counts as healthy: its next end starts the count anew. */
+/** An exit after this time is not a rapid one and resets their count. */
 const healthyMs = 20_000;
-const endsBeforeGivingUp = 6;
+const maxRapidExits = 6;
 
 /**
- * Starts a process again whenever it ends, after a delay that doubles, until all are being stopped.
- * @returns resolves when it supervises no longer.
+ * Restarts a process whenever it exits, with a growing delay, until the stack is stopped.
+ * @returns Resolves when the supervision ends.
  */
 export async function supervise(
-  children: Children,
+  children: ChildProcesses,
   first: Child,
   report: Report,
   options: SupervisionOptions = {},
 ): Promise<void> {
-  const { firstDelayMs = 200, longestDelayMs = 10_000 } = options;
+  const { initialDelayMs = 200, maxDelayMs = 10_000 } = options;
   let child = first;
-  let ends = 0;
+  let rapidExits = 0;
   for (;;) {
-    const begin = performance.now();
+    const startedAt = performance.now();
     const how = await child.exited;
     if (children.stopping) return;
-    ends = performance.now() - begin > healthyMs ? 1 : ends + 1;
-    if (options.onGiveUp && ends >= endsBeforeGivingUp) {
-      options.onGiveUp(child, how);
+    rapidExits = performance.now() - startedAt > healthyMs ? 1 : rapidExits + 1;
+    if (options.onCrashLoop && rapidExits >= maxRapidExits) {
+      options.onCrashLoop(child, how);
       return;
     }
-    report(`${child.program.name} ${how}: starting it again`);
-    await delay(Math.min(firstDelayMs * 2 ** (ends - 1), longestDelayMs));
+    report(`${child.program.name} ${how}: restarting it`);
+    await delay(Math.min(initialDelayMs * 2 ** (rapidExits - 1), maxDelayMs));
     await child.program.beforeRestart?.();
-    // It may have changed meanwhile, which the type checker does not see.
+    // A function call, because the type checker assumes that the property has not changed.
     if (isStopping(children)) return;
     child = children.start(child.program);
     options.onRestart?.(child);
   }
 }
 
-const isStopping = (children: Children): boolean => children.stopping;
+const isStopping = (children: ChildProcesses): boolean => children.stopping;

@@ -2,72 +2,78 @@ import { readSettings, type Settings } from '../config/settings.ts';
 import { migrateControl } from '../migrate/migrate_control.ts';
 import { migrateSource } from '../migrate/migrate_source.ts';
 import { writeWorkflowBundle } from '../temporal/worker/bundle.ts';
-import { createChildren, endRecordedProcesses, type Child, type Children } from './child_processes.ts';
+import {
+  createChildProcesses,
+  stopRecordedProcesses,
+  type Child,
+  type ChildProcesses,
+} from './child_processes.ts';
 import { asLaunchError, openDataFolder, type DataFolder } from './data_folder.ts';
 import { ensureUser } from './demo/accounts.ts';
 import { demoBucket, demoSeed, prepareDemo, runDemo } from './demo/demo.ts';
 import { removeDemoFile, writeDemoFile, type DemoFile } from './demo/demo_file.ts';
 import { ensureBucket } from './demo/demo_bucket.ts';
-import { startTrickle, type Trickle } from './demo/event_generator.ts';
+import { startEventGenerator, type EventGenerator } from './demo/event_generator.ts';
 import { startExportd } from './exportd_processes.ts';
 import { LaunchError } from './launch_error.ts';
-import { LockHeld, takeLock } from './lock.ts';
-import { isPortFree, keepPorts } from './ports.ts';
+import { LockHeld, acquireLock } from './lock.ts';
+import { isPortFree, assignPorts } from './ports.ts';
 import { createReport, type Report } from './report.ts';
-import { keepSecrets } from './secrets.ts';
+import { loadOrCreateSecrets } from './secrets.ts';
 import { startServers } from './servers/start_servers.ts';
 import { baseUrl, stackEnvironment } from './stack_environment.ts';
 import { dataFolderPath, writeStack } from './stack_file.ts';
-import { listenForStop } from './shutdown_signals.ts';
+import { listenForShutdown } from './shutdown_signals.ts';
 import { supervise } from './supervise.ts';
 
 export interface UpOptions {
-  /** Whether a project with data and an export is made to show what exportd does. */
+  /** Whether to create a project with data and an export. */
   readonly demo: boolean;
 }
 
 function lockFolder(folder: DataFolder): () => void {
   try {
-    return takeLock(folder.inside('lock'));
+    return acquireLock(folder.inside('lock'));
   } catch (error) {
     if (error instanceof LockHeld)
       throw new LaunchError(
-        `A stack already runs from ${folder.path} (process ${error.holder.pid}): stop it first, or set EXPORTD_DATA_DIR to another folder.`,
+        `A stack is already running in ${folder.path} (process ${error.holder.pid}): stop it first, or set EXPORTD_DATA_DIR to another folder.`,
       );
     throw error;
   }
 }
 
-/** The port of the HTTP interface: the set one, or with 0 one that the folder keeps. */
+/** The port of the HTTP API: EXPORTD_PORT, or if that is 0 the port saved in the folder. */
 async function chooseHttpPort(folder: DataFolder, settings: Settings): Promise<number> {
   const port = settings.EXPORTD_PORT;
-  if (port === 0) return (await keepPorts(folder.inside('ports.json'), ['http'])).http;
+  if (port === 0) return (await assignPorts(folder.inside('ports.json'), ['http'])).http;
   if (await isPortFree(port)) return port;
   throw new LaunchError(
-    `Port ${port} is in use by another program: stop that program, or choose another port, for example EXPORTD_PORT=${port + 1} npm start.`,
+    `Port ${port} is in use by another program: stop it, or choose another port, for example EXPORTD_PORT=${port + 1} npm start.`,
   );
 }
 
-/** What a running stack is made of, as far as it has come. */
+/** A stack that is starting or running. */
 interface Stack {
   readonly folder: DataFolder;
-  readonly children: Children;
+  readonly children: ChildProcesses;
   readonly settings: Settings;
   readonly report: Report;
-  readonly onGiveUp: (child: Child, how: string) => void;
+  readonly onCrashLoop: (child: Child, how: string) => void;
   started: boolean;
-  trickle?: Trickle;
+  eventGenerator?: EventGenerator;
   demoFile?: DemoFile;
 }
 
-async function bringUp(stack: Stack, demo: boolean): Promise<void> {
-  const { folder, children, settings, report, onGiveUp } = stack;
-  const ended = await endRecordedProcesses(folder);
-  if (ended.length > 0) report(`Ended what a killed start had left running: ${ended.join(', ')}`);
+async function startStack(stack: Stack, demo: boolean): Promise<void> {
+  const { folder, children, settings, report, onCrashLoop } = stack;
+  const stopped = await stopRecordedProcesses(folder);
+  if (stopped.length > 0)
+    report(`Stopped processes of an earlier start that was killed: ${stopped.join(', ')}`);
   const httpPort = await chooseHttpPort(folder, settings);
   stack.started = true;
-  report(`Starting the servers, with their data in ${folder.path}`);
-  const watch = (child: Child) => void supervise(children, child, report, { onGiveUp });
+  report(`Starting the servers, with data in ${folder.path}`);
+  const watch = (child: Child) => void supervise(children, child, report, { onCrashLoop });
   const servers = await startServers(
     folder,
     children,
@@ -77,7 +83,7 @@ async function bringUp(stack: Stack, demo: boolean): Promise<void> {
   const migrated = servers.postgresql.then(async (databaseUrl) => {
     const applied = await migrateControl(databaseUrl);
     if (demo || !process.env.DATABASE_URL) applied.push(...(await migrateSource(databaseUrl)));
-    report(applied.length > 0 ? `Migrated: ${applied.join(', ')}` : 'The database is up to date');
+    report(applied.length > 0 ? `Applied migrations: ${applied.join(', ')}` : 'The database is up to date');
     return databaseUrl;
   });
   const prepared = migrated.then((databaseUrl) =>
@@ -87,16 +93,16 @@ async function bringUp(stack: Stack, demo: boolean): Promise<void> {
     demo ? ensureBucket(store, demoBucket) : undefined,
   );
   const workflowBundle = folder.inside('workflows.js');
-  const parts = Promise.all([migrated, servers.temporal, writeWorkflowBundle(workflowBundle)]);
-  const exportd = parts.then(async ([databaseUrl, temporal]) => {
-    const keys = keepSecrets(folder).encryptionKeys;
+  const dependencies = Promise.all([migrated, servers.temporal, writeWorkflowBundle(workflowBundle)]);
+  const exportd = dependencies.then(async ([databaseUrl, temporal]) => {
+    const keys = loadOrCreateSecrets(folder).encryptionKeys;
     const environment = stackEnvironment({ databaseUrl, temporal, httpPort }, keys, demo);
     writeStack(folder, environment);
-    report('Starting server and worker');
+    report('Starting the exportd server and worker');
     const processes = await startExportd(children, environment, baseUrl(settings, httpPort), {
       workflowBundle,
     });
-    report(`exportd answers on ${baseUrl(settings, httpPort)}`);
+    report(`exportd is ready on ${baseUrl(settings, httpPort)}`);
     return processes;
   });
   const [databaseUrl, temporal, objectStore, accounts, processes] = await Promise.all([
@@ -117,11 +123,11 @@ async function bringUp(stack: Stack, demo: boolean): Promise<void> {
   });
   if (accounts === undefined) {
     process.stdout.write(
-      `\n  HTTP interface  ${baseUrl(settings, httpPort)}\n  Temporal UI     ${temporal.ui ?? '-'}\n\nCtrl-C stops everything.\n`,
+      `\n  HTTP API        ${baseUrl(settings, httpPort)}\n  Temporal UI     ${temporal.ui ?? '-'}\n\nPress Ctrl-C to stop.\n`,
     );
     return;
   }
-  stack.trickle = startTrickle(databaseUrl, accounts.projectId, demoSeed, report);
+  stack.eventGenerator = startEventGenerator(databaseUrl, accounts.projectId, demoSeed, report);
   const demoStack = {
     folder,
     baseUrl: baseUrl(settings, httpPort),
@@ -134,35 +140,34 @@ async function bringUp(stack: Stack, demo: boolean): Promise<void> {
 }
 
 /**
- * Runs the whole stack on this machine until a person stops it. Everything that was started is ended, also when the
- * start fails halfway.
- * @throws LaunchError that says what to do. @throws SettingsError
+ * Runs the whole stack on this machine until the user stops it. Stops all processes, also when the start fails.
+ * @throws LaunchError, SettingsError
  */
 export async function up({ demo }: UpOptions): Promise<void> {
   const report = createReport();
-  // A bad setting is told before anything is started; the database's address is not known yet.
-  const settings = readSettings({ ...process.env, DATABASE_URL: process.env.DATABASE_URL ?? 'none yet' });
+  // Reports invalid settings before anything starts. The URL of the database is not known yet.
+  const settings = readSettings({ ...process.env, DATABASE_URL: process.env.DATABASE_URL ?? 'unknown' });
   const folder = openDataFolder(dataFolderPath());
   const unlock = lockFolder(folder);
-  const children = createChildren(folder);
+  const children = createChildProcesses(folder);
   process.once('exit', () => children.killAll());
-  const stop = listenForStop(() => process.exit(130));
+  const shutdown = listenForShutdown(() => process.exit(130));
   removeDemoFile(folder);
-  let giveUp: (child: Child, how: string) => void = () => undefined;
-  const gaveUp = new Promise<never>((_, reject) => {
-    giveUp = ({ program, logFile }, how) =>
-      reject(new LaunchError(`${program.name} ${how} again and again: see ${logFile}`));
+  let rejectCrashLoop: (child: Child, how: string) => void = () => undefined;
+  const crashLoop = new Promise<never>((_, reject) => {
+    rejectCrashLoop = ({ program, logFile }, how) =>
+      reject(new LaunchError(`${program.name} ${how} repeatedly: see ${logFile}`));
   });
-  const stack: Stack = { folder, children, settings, report, onGiveUp: giveUp, started: false };
+  const stack: Stack = { folder, children, settings, report, onCrashLoop: rejectCrashLoop, started: false };
   try {
-    const running = bringUp(stack, demo).then(() => stop.first);
-    await Promise.race([running, stop.first, gaveUp]);
+    const running = startStack(stack, demo).then(() => shutdown.first);
+    await Promise.race([running, shutdown.first, crashLoop]);
   } catch (error) {
     throw asLaunchError(error, folder.path) ?? error;
   } finally {
     if (stack.started) report('Stopping');
     removeDemoFile(folder);
-    await stack.trickle?.stop();
+    await stack.eventGenerator?.stop();
     await children.stopAll();
     unlock();
     if (stack.started) report('Stopped');

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { z } from 'zod';
 import { readSettings, SettingsError } from '../../src/config/settings.ts';
 import { settingGroups, settingsSchema } from '../../src/config/setting_groups.ts';
 import { withSettingsTable } from '../../src/config/settings_table.ts';
@@ -58,7 +57,7 @@ describe('settings', () => {
 
   it('reject a missing DATABASE_URL and unknown names', () => {
     expect(() => readSettings({})).toThrow(new SettingsError('DATABASE_URL is missing.'));
-    expect(() => read({ EXPORTD_SETTLE_MS: '1' })).toThrow('Unknown setting EXPORTD_SETTLE_MS.');
+    expect(() => read({ EXPORTD_SETTLE_DELAY: '1ms' })).toThrow('Unknown setting EXPORTD_SETTLE_DELAY.');
   });
 
   it('ignore empty variables', () => {
@@ -78,9 +77,7 @@ describe('settings', () => {
 });
 
 describe('the README of the settings', () => {
-  const settings: [string, z.ZodType][] = Object.values(settingGroups).flatMap((group) =>
-    Object.entries(group),
-  );
+  const settings = Object.values(settingGroups).flatMap((group) => Object.entries(group));
 
   it('describes every setting', () => {
     expect(settings.map(([name]) => name)).toEqual(Object.keys(settingsSchema.shape));

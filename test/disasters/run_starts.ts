@@ -1,16 +1,16 @@
 import type { Pool } from '../../src/journal/database.ts';
 
-/** How often a run of an interval was opened. */
+/** How many runs an interval has. */
 export interface IntervalStarts {
   readonly start: string;
   readonly started: number;
 }
 
-/** What the journal says of each interval of an export that was run at all, oldest first. */
+/** The intervals of an export that have runs in the journal, oldest first. */
 export async function startsPerInterval(pool: Pool, batchExportId: string): Promise<IntervalStarts[]> {
   const { rows } = await pool.query<IntervalStarts>(
     `select data->>'data_interval_start' as start, count(*)::int as started from exportd.journal_events
-     where event_type = 'RunStarted' and data->>'batch_export_id' = $1
+     where event_type = 'RunCreated' and data->>'batch_export_id' = $1
      group by data->>'data_interval_start', data->>'data_interval_end' order by 1`,
     [batchExportId],
   );

@@ -14,7 +14,7 @@ import { startOwnTemporal, type OwnTemporal } from './temporal_server.ts';
 const hours = 24;
 const rowsPerHour = 40;
 
-describe('when the database of Temporal is thrown away', () => {
+describe('after the database of Temporal was deleted', () => {
   let temporal: OwnTemporal;
   let proxy: S3Proxy;
   let stack: Stack;
@@ -48,48 +48,49 @@ describe('when the database of Temporal is thrown away', () => {
     expect(findings).toEqual([]);
   };
 
-  it('schedules, a backfill and commands that wait go on, nothing is lost and nothing runs twice', async () => {
+  it('schedules, a backfill and pending commands continue, nothing is lost and nothing runs twice', async () => {
     const idle = await stack.createExport();
     const halfway = await stack.createExport({}, { prefix: 'halfway' });
     const isFile = ({ operation, key }: ProxiedRequest) =>
       operation === 'PutObject' && key.startsWith('halfway/');
     const exporting = holdRequests(proxy, 'a file of the backfill', {
       when: 'before',
-      // Each run puts two objects, so that about five are through by then.
+      // Each run puts two objects, so about five runs have completed by then.
       matches: (request) =>
         isFile(request) && proxy.requests.filter((one) => isFile(one) && one.ended).length >= 16,
     });
-    const asked = await stack.call('POST', `/batch_exports/${halfway}/backfill/`, {
+    const accepted = await stack.call('POST', `/batch_exports/${halfway}/backfill/`, {
       start_at: hourAgo(hours).toISOString(),
       end_at: hourAgo(0).toISOString(),
     });
-    expect(asked.status).toBe(200);
+    expect(accepted.status).toBe(200);
     await until(
       async () => exporting.held.length >= 2 && (await completed(halfway)) >= 4,
       'half the backfill',
     );
 
     const live = await stack.createExport({ interval: 'every 1 minutes' });
-    // The workflow of this one never sees its signal: it is lost with the database.
+    // The workflow of this export never receives its signal, which is lost with the database.
     const [worker] = stack.workers;
     worker?.pause();
     const pause = await stack.call('POST', `/batch_exports/${idle}/pause/`);
     expect(pause.status).toBe(202);
     await temporal.kill();
-    temporal.loseDatabase();
+    temporal.deleteDatabase();
     worker?.resume();
-    const answered = await stack.call('POST', `/batch_exports/${idle}/backfill/`, {
+    const response = await stack.call('POST', `/batch_exports/${idle}/backfill/`, {
       start_at: hourAgo(2).toISOString(),
       end_at: hourAgo(1).toISOString(),
     });
-    // The worker may have had a task of that schedule in hand, and a step decides every command that waits.
-    expect([200, 503]).toContain(answered.status);
+    // The worker may have held a workflow task of that schedule, which decides every pending command.
+    expect([200, 503]).toContain(response.status);
     expect(await completed(halfway)).toBeLessThan(hours);
     await temporal.start();
     const backAt = Date.now();
-    // So that no minute has to end first; in the midst of an hour, or the rows would be of the backfill's last one.
-    const owes = Date.now() - hourAgo(0).getTime() > 3 * 60_000 && (await stack.runs(live)).length === 0;
-    if (owes) await oweMinutes(stack, live, 2);
+    // Saves waiting for the end of a minute. Only in the middle of an hour: otherwise the rows would belong to the backfill.
+    const addsDueMinutes =
+      Date.now() - hourAgo(0).getTime() > 3 * 60_000 && (await stack.runs(live)).length === 0;
+    if (addsDueMinutes) await oweMinutes(stack, live, 2);
     exporting.release();
 
     await until(async () => (await completed(halfway)) === hours, 'the whole backfill');
@@ -99,21 +100,21 @@ describe('when the database of Temporal is thrown away', () => {
         (await stack.runs(live)).some(
           ({ status, created_at }) => status === 'Completed' && Date.parse(created_at) > backAt,
         ),
-      'the schedule goes on',
+      'the schedule continues',
     );
     await until(
       async () => (await stack.call('GET', `/batch_exports/${idle}/`)).body.paused === true,
-      'the pause that waited',
+      'the pending pause',
     );
-    const expected = answered.status === 200 ? ['Completed'] : [];
-    await until(async () => (await statuses(idle)).join() === expected.join(), 'what was answered is so');
+    const expected = response.status === 200 ? ['Completed'] : [];
+    await until(async () => (await statuses(idle)).join() === expected.join(), 'the runs match the response');
     for (const id of [live, halfway]) {
       await lossless(id);
       const starts = await startsPerInterval(stack.pool, id);
       expect(starts.filter(({ started }) => started !== 1)).toEqual([]);
       expect(new Set(await statuses(id))).not.toContain('Terminated');
     }
-    // The same processes all the time: they found the new server by themselves.
+    // The same processes: they reconnected to the new server.
     expect(stack.workers).toHaveLength(1);
     expect(() => process.kill(worker?.pid ?? 0, 0)).not.toThrow();
   });

@@ -1,33 +1,33 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { createChildren, type Child } from '../../src/local_stack/children.ts';
+import { createChildProcesses, type Child } from '../../src/local_stack/child_processes.ts';
 import { openDataFolder } from '../../src/local_stack/data_folder.ts';
-import { takeLock } from '../../src/local_stack/lock.ts';
-import { keepPorts } from '../../src/local_stack/ports.ts';
-import { untilReady } from '../../src/local_stack/ready.ts';
-import { temporalAnswers, temporalProgram } from '../../src/local_stack/servers/temporal.ts';
+import { acquireLock } from '../../src/local_stack/lock.ts';
+import { assignPorts } from '../../src/local_stack/ports.ts';
+import { waitUntilReady } from '../../src/local_stack/wait_until_ready.ts';
+import { isTemporalReady, temporalProgram } from '../../src/local_stack/servers/temporal.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
 
-/** A Temporal server of a test's own, with its database in a file. */
+/** A dedicated Temporal server of a test, with its database in a file. */
 export interface OwnTemporal {
   readonly address: string;
-  /** Ends it as a crash of its machine would. */
+  /** Kills it, as a crash of its machine would. */
   kill(): Promise<void>;
-  /** Removes its database. */
-  loseDatabase(): void;
-  /** Starts it at the same address with what its database holds, and waits until it answers. */
+  /** Deletes its database. */
+  deleteDatabase(): void;
+  /** Starts it at the same address with the same database file, and waits until it is ready. */
   start(): Promise<void>;
-  /** Ends it and removes its folder. */
+  /** Stops it and deletes its folder. */
   close(): Promise<void>;
 }
 
-/** Starts the server, in a folder beside that of the run of Jest, so that a later run ends what a killed one leaves. */
+/** Starts the server in a folder beside that of the Jest run: a later run stops the processes of a killed one. */
 export async function startOwnTemporal(): Promise<OwnTemporal> {
   const folder = openDataFolder(`${fromSetUp('EXPORTD_TEST_FOLDER')}-${randomUUID()}`);
-  const unlock = takeLock(folder.inside('lock'));
-  const children = createChildren(folder);
-  const ports = await keepPorts(folder.inside('ports.json'), [
+  const unlock = acquireLock(folder.inside('lock'));
+  const children = createChildProcesses(folder);
+  const ports = await assignPorts(folder.inside('ports.json'), [
     'temporal',
     'temporalUi',
     'temporalHttp',
@@ -36,7 +36,7 @@ export async function startOwnTemporal(): Promise<OwnTemporal> {
   let child: Child | undefined;
   const start = async () => {
     child = children.start(program);
-    await untilReady(child, () => temporalAnswers(ports));
+    await waitUntilReady(child, () => isTemporalReady(ports));
   };
   await start();
   return {
@@ -47,7 +47,7 @@ export async function startOwnTemporal(): Promise<OwnTemporal> {
       process.kill(child.pid, 'SIGKILL');
       await child.exited;
     },
-    loseDatabase: () => {
+    deleteDatabase: () => {
       for (const suffix of ['', '-wal', '-shm'])
         rmSync(folder.inside(`temporal.db${suffix}`), { force: true });
     },

@@ -2,19 +2,19 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { scheduleWorkflowId } from '../../src/contract/workflow_ids.ts';
-import { createBehind } from '../isolation/behind.ts';
+import { createLaggingExport } from '../isolation/lagging_export.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
 import { until } from '../setup/until.ts';
-import { createControlStack, type ControlStack } from '../temporal/control_stack.ts';
+import { createControlStack, type ControlStack } from '../temporal/control_plane_harness.ts';
 import { startsPerInterval } from './run_starts.ts';
 
-const maximumAtOnce = 2;
+const maxConcurrentRuns = 2;
 let stack: ControlStack;
 beforeAll(async () => {
   stack = await createControlStack({
-    EXPORTD_MAX_CONCURRENT_RUNS: String(maximumAtOnce),
-    // An export here waits for the next one to begin, without a heartbeat.
-    EXPORTD_HEARTBEAT_TIMEOUT_MS: '60000',
+    EXPORTD_MAX_CONCURRENT_RUNS: String(maxConcurrentRuns),
+    // An export waits here for the next one to start, without a heartbeat.
+    EXPORTD_HEARTBEAT_TIMEOUT: '60s',
   });
 });
 afterAll(() => stack.close());
@@ -22,18 +22,21 @@ afterAll(() => stack.close());
 const run = promisify(execFile);
 
 describe('after all workers were down for several intervals', () => {
-  it('each of them is run, oldest first and no more at once than allowed', async () => {
-    const { id, owed } = await createBehind(stack, 5);
-    let open = 0;
-    let most = 0;
+  it('each runs, oldest first, within the concurrency limit', async () => {
+    const { id, due } = await createLaggingExport(stack, 5);
+    let active = 0;
+    let maxActive = 0;
     const order: string[] = [];
     stack.behaviour.whileExporting = async (runId) => {
-      open += 1;
-      most = Math.max(most, open);
-      const shown = (await stack.runsOf(id)).find((one) => one.id === runId);
-      order.push(new Date(shown?.data_interval_start ?? 0).toISOString());
-      await until(() => open === maximumAtOnce || order.length >= owed.length, 'a second one beside it');
-      open -= 1;
+      active += 1;
+      maxActive = Math.max(maxActive, active);
+      const current = (await stack.runsOf(id)).find((one) => one.id === runId);
+      order.push(new Date(current?.data_interval_start ?? 0).toISOString());
+      await until(
+        () => active === maxConcurrentRuns || order.length >= due.length,
+        'a second concurrent run',
+      );
+      active -= 1;
     };
     await stack.reconcile();
     await stack.startWorker();
@@ -43,25 +46,27 @@ describe('after all workers were down for several intervals', () => {
         .map(({ data_interval_start }) => new Date(data_interval_start).toISOString());
     await until(async () => {
       const done = await completed();
-      return owed.every((start) => done.includes(start));
+      return due.every((start) => done.includes(start));
     }, 'every missed interval');
-    expect(most).toBeLessThanOrEqual(maximumAtOnce);
-    // In the journal strictly so; two that run side by side may begin their exports in either order.
-    const opened = (await stack.runsOf(id)).map((one) => new Date(one.data_interval_start).toISOString());
-    expect(opened).toEqual(opened.toSorted());
-    expect(opened.slice(0, owed.length)).toEqual(owed);
+    expect(maxActive).toBeLessThanOrEqual(maxConcurrentRuns);
+    // Only the journal has a strict order: concurrent runs may start their exports in either order.
+    const intervalStarts = (await stack.runsOf(id)).map((one) =>
+      new Date(one.data_interval_start).toISOString(),
+    );
+    expect(intervalStarts).toEqual(intervalStarts.toSorted());
+    expect(intervalStarts.slice(0, due.length)).toEqual(due);
     const starts = await startsPerInterval(stack.pool, id);
     expect(starts.filter(({ started }) => started !== 1)).toEqual([]);
     await stack.command(id, 'delete');
   });
 });
 
-describe('a schedule that is reset to its first task, after a hundred signals', () => {
-  it('doubles no event, starts no run twice and loses no command', async () => {
+describe('a schedule that is reset to its first task after a hundred signals', () => {
+  it('duplicates no event, starts no run twice and loses no command', async () => {
     await stack.stopWorker();
     await stack.startWorker();
     stack.behaviour.whileExporting = () => Promise.resolve();
-    const { id } = await createBehind(stack, 3);
+    const { id } = await createLaggingExport(stack, 3);
     await stack.reconcile();
     const handle = stack.client.workflow.getHandle(scheduleWorkflowId(id));
     for (let signal = 0; signal < 50; signal += 1) {
@@ -91,7 +96,7 @@ describe('a schedule that is reset to its first task, after a hundred signals', 
     await decided(101);
     expect((await commands()).slice(0, 100)).toEqual(before.commands);
     const after = await journalOf(id);
-    // What the reset brought: the pause, and perhaps intervals that became due meanwhile.
+    // The pause after the reset, and perhaps intervals that became due.
     expect(after.slice(0, before.events.length)).toEqual(before.events);
     expect(after.slice(before.events.length).filter((type) => type === 'BatchExportUnpaused')).toEqual([]);
     expect(after.slice(before.events.length).filter((type) => type === 'BatchExportPaused')).toHaveLength(1);

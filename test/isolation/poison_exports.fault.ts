@@ -4,17 +4,17 @@ import { hourAgo } from '../setup/hours.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
 import { verified } from '../e2e/verified.ts';
 import { until } from '../setup/until.ts';
-import { startSilentServer, type SilentServer } from './silent_server.ts';
+import { startBlackholeServer, type BlackholeServer } from './blackhole_server.ts';
 
 const slots = 2;
 const hours = 3;
 const goodExports = 5;
 
-describe('beside exports that make trouble', () => {
+describe('beside exports that fail or hang', () => {
   let stack: Stack;
-  let silent: SilentServer;
+  let blackhole: BlackholeServer;
   beforeAll(async () => {
-    silent = await startSilentServer();
+    blackhole = await startBlackholeServer();
     stack = await startStack('poison-exports', {
       EXPORTD_EXPORT_SLOTS: String(slots),
       EXPORTD_SLOT_YIELD_AFTER: '500ms',
@@ -24,7 +24,7 @@ describe('beside exports that make trouble', () => {
   });
   afterAll(async () => {
     await stack.stop();
-    await silent.close();
+    await blackhole.close();
   });
 
   const backfill = async (id: string, from: number) => {
@@ -40,13 +40,13 @@ describe('beside exports that make trouble', () => {
     return seen.length === hours && seen.every((one) => one === status);
   };
 
-  it('whose buckets hang, more of them at once than there are slots, the others complete', async () => {
+  it('with more hanging buckets than slots, the others complete', async () => {
     const poison = [
-      await stack.createExport({}, { endpoint_url: silent.endpoint }),
-      await stack.createExport({}, { endpoint_url: silent.endpoint }),
+      await stack.createExport({}, { endpoint_url: blackhole.endpoint }),
+      await stack.createExport({}, { endpoint_url: blackhole.endpoint }),
     ];
     for (const id of poison) await backfill(id, hours);
-    await until(() => silent.taken() >= slots, 'every slot is taken by one that hangs');
+    await until(() => blackhole.accepted() >= slots, 'every slot has a hanging export');
     const good: string[] = [];
     for (let count = 0; count < goodExports; count += 1) good.push(await stack.createExport());
     for (const id of good) await backfill(id, hours);
@@ -56,7 +56,7 @@ describe('beside exports that make trouble', () => {
     for (const id of poison) await stack.call('DELETE', `/batch_exports/${id}/`);
   });
 
-  it('that have a great many intervals to export, the others complete', async () => {
+  it('with a huge backfill, the others complete', async () => {
     const huge = await stack.createExport();
     await backfill(huge, 600);
     await until(async () => (await statuses(huge)).includes('Completed'), 'the huge backfill is under way');

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ensureDemoDashboards } from '../../src/local_stack/demo/dashboards.ts';
 import { createProject, createUser } from '../../src/http/accounts.ts';
-import { listDashboards } from '../../src/http/reading/dashboards.ts';
+import { listDashboards } from '../../src/http/read_models/dashboards.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 
 let database: TestDatabase;
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-it('gives the demo project dashboards once: deleted ones do not come back', async () => {
+it('creates the dashboards of the demo once: deleted ones are not created again', async () => {
   const { pool } = database;
   const user = await createUser(pool, { email: 'demo@example.com' });
   const project = await createProject(pool, { name: 'Demo' });
@@ -20,11 +20,11 @@ it('gives the demo project dashboards once: deleted ones do not come back', asyn
     const { results } = await listDashboards(pool, viewer, { limit: 10, offset: 0 });
     return results.map(({ name, restriction_level }) => [name, restriction_level]);
   };
-  const made = [
+  const created = [
     ['Product overview', 21],
     ['Weekly report', 37],
   ];
-  expect([await start(), await start()]).toEqual([made, made]);
+  expect([await start(), await start()]).toEqual([created, created]);
   await pool.query('update exportd.dashboards set deleted = true');
   expect(await start()).toEqual([]);
 });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
-import { revenue } from '../../src/local_stack/demo/instructions.ts';
+import { revenueQuery } from '../../src/local_stack/demo/instructions.ts';
 import { seedDemo } from '../../src/local_stack/demo/seed.ts';
 import { ensureDemoTables } from '../../src/local_stack/demo/tables.ts';
-import { startTrickle } from '../../src/local_stack/demo/trickle.ts';
+import { startEventGenerator } from '../../src/local_stack/demo/event_generator.ts';
 import { createProject } from '../../src/http/accounts.ts';
 import { readQueryProject } from '../../src/queries/project.ts';
 import { readSourceSchema } from '../../src/queries/source_schema.ts';
@@ -13,26 +13,27 @@ import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
 
 const anchor = new Date('2026-11-01T10:20:30Z');
-const quiet = () => undefined;
+const ignoreReport = () => undefined;
 
 describe('the demo data', () => {
   let database: TestDatabase;
-  const ask = async (statement: string) =>
+  const query = async (statement: string) =>
     (await database.pool.query<Record<string, number | boolean | string>>(statement)).rows[0];
 
   beforeAll(async () => {
     database = await createTestDatabase();
-    await seedDemo(database.url, { teamId: 1, seed: 5, anchor }, quiet);
-    for (const teamId of [2, 4]) await seedDemo(database.url, { teamId, seed: 5, anchor, hours: 3 }, quiet);
+    await seedDemo(database.url, { teamId: 1, seed: 5, anchor }, ignoreReport);
+    for (const teamId of [2, 4])
+      await seedDemo(database.url, { teamId, seed: 5, anchor, hours: 3 }, ignoreReport);
   });
   afterAll(() => database.drop());
 
-  it('are the same for the same seed and time', async () => {
+  it('is the same for the same seed and time', async () => {
     const different = (relation: string, columns: string) => `(
       select count(*) from ((select ${columns} from ${relation} where team_id = 2)
         except (select ${columns} from ${relation} where team_id = 4)) as missing)`;
     expect(
-      await ask(`select
+      await query(`select
         (select count(*) from events where team_id = 2) = (select count(*) from events where team_id = 4) as as_many,
         ${different('events', 'uuid, event, distinct_id, person_id, properties, timestamp, inserted_at')} as events,
         ${different('persons', 'id, properties, updated_at, version')} as persons,
@@ -41,50 +42,55 @@ describe('the demo data', () => {
     ).toEqual({ as_many: true, events: 0, persons: 0, replays: 0, groups: 0 });
   });
 
-  it('fill every hour, arrive in time but for a few, and none comes from the future', async () => {
-    const rows = await ask(`select count(*) as events, count(distinct uuid) as ids,
+  it('fills every hour, has few late events and none from the future', async () => {
+    const rows = await query(`select count(*) as events, count(distinct uuid) as ids,
         avg((inserted_at > timestamp + interval '1 hour')::int)::float8 as late,
         bool_and(inserted_at <= '${anchor.toISOString()}' and timestamp <= inserted_at) as past,
         (select min(rows) from (
           select count(*) as rows from events where team_id = 1 and inserted_at < '2026-11-01T10:00Z'
-          group by date_trunc('hour', inserted_at)) as hours) as least,
+          group by date_trunc('hour', inserted_at)) as hours) as min_rows,
         (select count(*) from (
           select from events where team_id = 1 and inserted_at < '2026-11-01T10:00Z'
           group by date_trunc('hour', inserted_at)) as hours) as hours
       from events where team_id = 1`);
     expect(rows).toMatchObject({ past: true, hours: 48, ids: rows?.events });
     expect(rows?.events).toBeGreaterThan(200_000);
-    expect(rows?.least).toBeGreaterThan(2_000);
+    expect(rows?.min_rows).toBeGreaterThan(2_000);
     expect(rows?.late).toBeCloseTo(0.02, 2);
   });
 
-  it('belong together: persons with several distinct ids, sessions that were recorded, organisations', async () => {
+  it('is consistent: persons have distinct ids, replays have events, groups have members', async () => {
     expect(
-      await ask(`select
+      await query(`select
         (select count(*) from persons where team_id = 1) as persons,
         (select min(ids) from (select count(*) as ids from person_distinct_ids where team_id = 1 group by person_id) as each) as ids,
         (select count(*) from session_replay_events where team_id = 1) as replays,
         (select count(*) from session_replay_events as replay where team_id = 1 and not exists (
-          select from events where team_id = 1 and properties->>'$session_id' = replay.session_id)) as unseen,
+          select from events where team_id = 1 and properties->>'$session_id' = replay.session_id)) as replays_without_events,
         (select count(*) from events where team_id = 1 and not exists (
           select from person_distinct_ids as known where known.team_id = 1
-            and known.distinct_id = events.distinct_id and known.person_id = events.person_id)) as strangers,
+            and known.distinct_id = events.distinct_id and known.person_id = events.person_id)) as events_of_unknown_persons,
         (select count(distinct group_properties->>'name') from groups where team_id = 1) as organisations,
         (select count(*) from groups where team_id = 1 and not exists (
-          select from events where team_id = 1 and properties->>'$group_0' = group_key)) as idle,
+          select from events where team_id = 1 and properties->>'$group_0' = group_key)) as organisations_without_events,
         (select count(*) from events where team_id = 1 and not exists (
           select from groups where team_id = 1 and group_key = properties->>'$group_0')
-          and properties ? '$group_0') as homeless,
+          and properties ? '$group_0') as events_of_unknown_organisations,
         (select max(organisations) from (
           select count(distinct properties->>'$group_0') as organisations from events where team_id = 1
-          group by person_id) as each) as of_one`),
+          group by person_id) as each) as max_organisations`),
     ).toEqual({
-      ...{ persons: 20_000, ids: 2, replays: 2_000, unseen: 0, strangers: 0 },
-      ...{ organisations: 50, idle: 0, homeless: 0, of_one: 1 },
+      ...{ persons: 20_000, ids: 2, replays: 2_000, replays_without_events: 0, events_of_unknown_persons: 0 },
+      ...{
+        organisations: 50,
+        organisations_without_events: 0,
+        events_of_unknown_organisations: 0,
+        max_organisations: 1,
+      },
     });
   });
 
-  it('have charges beside them, which the query that the demo shows reads', async () => {
+  it('includes charges that match the revenue in the query of the instructions', async () => {
     const { pool } = database;
     const project = await createProject(pool, { name: 'Demo' });
     expect(project.id).toBe(1);
@@ -95,7 +101,7 @@ describe('the demo data', () => {
       relationsOf(readSettings({ DATABASE_URL: database.url })),
       settings,
     );
-    const rows = await rowsOf(pool, revenue, {
+    const rows = await rowsOf(pool, revenueQuery, {
       teamId: project.id,
       timezone: 'UTC',
       weekStartDay: 'sunday',
@@ -109,15 +115,15 @@ describe('the demo data', () => {
     }
   });
 
-  it('go on arriving', async () => {
-    const trickle = startTrickle(database.url, 3, 5, quiet);
+  it('keeps arriving', async () => {
+    const eventGenerator = startEventGenerator(database.url, 3, 5, ignoreReport);
     await until(async () => {
       const { rows } = await database.pool.query<{ events: number; ids: number; seconds: number }>(
         `select count(*) as events, count(distinct uuid) as ids,
            count(distinct date_trunc('second', inserted_at)) as seconds from events where team_id = 3`,
       );
       return rows[0] !== undefined && rows[0].seconds >= 2 && rows[0].events === rows[0].ids;
-    }, 'events of two seconds, each with an id of its own');
-    await trickle.stop();
+    }, 'events of two seconds with unique ids');
+    await eventGenerator.stop();
   });
 });

@@ -1,14 +1,14 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, expect, it } from '@jest/globals';
-import { createChildren } from '../../src/local_stack/children.ts';
+import { createChildProcesses } from '../../src/local_stack/child_processes.ts';
 import { startExportd } from '../../src/local_stack/exportd_processes.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { temporaryFolder } from './data_folder.ts';
 
-const children = createChildren(temporaryFolder());
-// As another stack's server, that took the port after it was seen to be free, answers.
+const children = createChildProcesses(temporaryFolder());
+// Responds like the server of another stack, which took the port after it was found free.
 const other = createServer((_request, response) => {
   response.setHeader('content-type', 'application/json');
   response.end(JSON.stringify({ status: 'ok', database: 'ok', temporal: 'ok', pid: process.pid }));
@@ -22,7 +22,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-it('is not ready when another server answers at its port', async () => {
+it('is not ready when another server uses its port', async () => {
   database = await createTestDatabase();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const port = (other.address() as AddressInfo).port;
@@ -37,5 +37,5 @@ it('is not ready when another server answers at its port', async () => {
     },
     `http://127.0.0.1:${port}`,
   );
-  await expect(started).rejects.toThrow(`Port ${port} of 127.0.0.1 is in use`);
+  await expect(started).rejects.toThrow(`Port ${port} on 127.0.0.1 is in use`);
 });

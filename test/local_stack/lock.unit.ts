@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { LockHeld, takeLock } from '../../src/local_stack/lock.ts';
+import { LockHeld, acquireLock } from '../../src/local_stack/lock.ts';
 import { identify } from '../../src/local_stack/process_identity.ts';
 import { temporaryFolder } from './data_folder.ts';
 
@@ -10,29 +10,29 @@ describe('the lock of a data folder', () => {
 
   it('is held by one process until it is released', () => {
     const file = folder.inside('held');
-    const release = takeLock(file);
-    expect(() => takeLock(file)).toThrow(LockHeld);
+    const release = acquireLock(file);
+    expect(() => acquireLock(file)).toThrow(LockHeld);
     release();
     expect(existsSync(file)).toBe(false);
-    expect(() => takeLock(file)).not.toThrow();
+    expect(() => acquireLock(file)).not.toThrow();
   });
 
-  it('is free when its holder has ended without a word', () => {
-    const file = folder.inside('ended');
+  it('is free when its holder was killed', () => {
+    const file = folder.inside('killed');
     const { pid } = spawnSync('true');
     writeFileSync(file, JSON.stringify({ pid, started: 'once' }));
-    expect(() => takeLock(file)).not.toThrow();
+    expect(() => acquireLock(file)).not.toThrow();
   });
 
-  it('is free when the id of its holder belongs to a later process', () => {
+  it('is free when a later process has the id of its holder', () => {
     const file = folder.inside('reused');
     writeFileSync(file, JSON.stringify({ ...identify(process.pid), started: 'at another time' }));
-    expect(() => takeLock(file)).not.toThrow();
+    expect(() => acquireLock(file)).not.toThrow();
   });
 
-  it('is free when half of it was written', () => {
-    const file = folder.inside('torn');
+  it('is free when its file is incomplete', () => {
+    const file = folder.inside('incomplete');
     writeFileSync(file, '{"pid": 1');
-    expect(() => takeLock(file)).not.toThrow();
+    expect(() => acquireLock(file)).not.toThrow();
   });
 });

@@ -1,27 +1,27 @@
 import { createServer } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
-import { keepPorts } from '../../src/local_stack/ports.ts';
+import { assignPorts } from '../../src/local_stack/ports.ts';
 import { temporaryFolder } from './data_folder.ts';
 
 describe('ports', () => {
   const folder = temporaryFolder();
   const file = folder.inside('ports.json');
 
-  it('stay the same from start to start, beside those of others', async () => {
-    const first = await keepPorts(file, ['one', 'two']);
+  it('stay the same between starts', async () => {
+    const first = await assignPorts(file, ['one', 'two']);
     expect(first.one).not.toBe(first.two);
-    await keepPorts(file, ['three']);
-    await expect(keepPorts(file, ['one', 'two'])).resolves.toEqual(first);
+    await assignPorts(file, ['three']);
+    await expect(assignPorts(file, ['one', 'two'])).resolves.toEqual(first);
   });
 
-  it('are chosen anew where somebody else has taken one', async () => {
-    const first = await keepPorts(file, ['one', 'two']);
-    const intruder = createServer();
-    await new Promise<void>((resolve) => intruder.listen(first.one, '127.0.0.1', resolve));
-    const second = await keepPorts(file, ['one', 'two']);
-    await new Promise((resolve) => intruder.close(resolve));
+  it('are replaced when another program uses them', async () => {
+    const first = await assignPorts(file, ['one', 'two']);
+    const otherProgram = createServer();
+    await new Promise<void>((resolve) => otherProgram.listen(first.one, '127.0.0.1', resolve));
+    const second = await assignPorts(file, ['one', 'two']);
+    await new Promise((resolve) => otherProgram.close(resolve));
     expect(second.one).not.toBe(first.one);
     expect(second.two).toBe(first.two);
-    await expect(keepPorts(file, ['one', 'two'])).resolves.toEqual(second);
+    await expect(assignPorts(file, ['one', 'two'])).resolves.toEqual(second);
   });
 });

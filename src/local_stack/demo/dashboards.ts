@@ -10,13 +10,13 @@ const dashboards = [
   },
   {
     name: 'Weekly report',
-    description: 'Only its collaborators may edit this one',
+    description: 'Only collaborators can edit this dashboard',
     tags: ['demo', 'weekly'],
     restriction_level: 37,
   },
 ] as const;
 
-/** Makes the demo's dashboards where the project has had none: those that somebody deleted do not come back. */
+/** Creates the demo dashboards unless the project ever had any: deleted ones are not created again. */
 export async function ensureDemoDashboards(pool: Pool, userId: number, projectId: number): Promise<void> {
   const { rowCount } = await pool.query('select from exportd.dashboards where team_id = $1 limit 1', [
     projectId,

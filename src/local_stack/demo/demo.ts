@@ -4,40 +4,40 @@ import type { ObjectStore, TemporalServer } from '../servers/start_servers.ts';
 import type { DemoAccounts } from './accounts.ts';
 import { ensureDemoAccounts, withPool } from './accounts.ts';
 import { createApiClient } from './api_client.ts';
-import { keepDemoState, readDemoState, writeDemoFile, type DemoFile } from './demo_file.ts';
+import { saveDemoState, readDemoState, writeDemoFile, type DemoFile } from './demo_file.ts';
 import { demoInstructions } from './instructions.ts';
-import { filesOf } from './objects.ts';
+import { readManifestFiles } from './demo_bucket.ts';
 import { seedDemo } from './seed.ts';
 import { ensureDemoTables } from './tables.ts';
-import { ensureBackfill, ensureExport, untilFirstCompleted } from './tour.ts';
+import { ensureBackfill, ensureExport, waitForCompletedRun } from './walkthrough.ts';
 
-/** The bucket that the demo's exports write to. */
+/** The bucket that the demo exports to. */
 export const demoBucket = 'exportd-demo';
-/** Any number; the demo data of all who start at the same time are the same. */
+/** An arbitrary number. The demo data depends only on it and the start time. */
 export const demoSeed = 20_261;
 
-/** Makes the demo's accounts and, at the first start, its data. */
+/** Creates the accounts of the demo and, at the first start, its data. */
 export async function prepareDemo(
   databaseUrl: string,
   folder: DataFolder,
   report: Report,
 ): Promise<DemoAccounts> {
   const accounts = await ensureDemoAccounts(databaseUrl, folder);
-  const kept = readDemoState(folder);
-  if (kept.anchor === undefined || kept.project_id !== accounts.projectId) {
-    report('Demo data: writing events, persons, groups and replays of 48 hours');
+  const saved = readDemoState(folder);
+  if (saved.anchor === undefined || saved.project_id !== accounts.projectId) {
+    report('Writing demo data: 48 hours of events, persons, groups and session replays');
     const anchor = new Date();
     await seedDemo(databaseUrl, { teamId: accounts.projectId, seed: demoSeed, anchor }, report);
-    keepDemoState(folder, { project_id: accounts.projectId, anchor: anchor.toISOString() });
+    saveDemoState(folder, { project_id: accounts.projectId, anchor: anchor.toISOString() });
   }
-  if (kept.tables_of !== accounts.projectId) {
+  if (saved.tables_project_id !== accounts.projectId) {
     await withPool(databaseUrl, (pool) => ensureDemoTables(pool, accounts.projectId));
-    keepDemoState(folder, { tables_of: accounts.projectId });
+    saveDemoState(folder, { tables_project_id: accounts.projectId });
   }
   return accounts;
 }
 
-/** A running stack, as the demo needs to know it. */
+/** Properties of a running stack that the demo uses. */
 export interface DemoStack {
   readonly folder: DataFolder;
   readonly baseUrl: string;
@@ -47,18 +47,22 @@ export interface DemoStack {
   readonly workerPid: () => number;
 }
 
-/** Shows what exportd does: an export, a backfill, a Completed run; then says where everything is. */
+/** Creates an export, starts a backfill, waits for a completed run and prints instructions. */
 export async function runDemo(stack: DemoStack, accounts: DemoAccounts, report: Report): Promise<DemoFile> {
   const { folder, objectStore, temporal } = stack;
   const client = createApiClient(stack.baseUrl, accounts.projectId, accounts.apiKey);
   const id = await ensureExport(client, folder, objectStore, demoBucket, report);
   await ensureBackfill(client, folder, id, report);
-  const completed = await untilFirstCompleted(client, id, report);
+  const completed = await waitForCompletedRun(client, id, report);
   if (completed?.manifest_key) {
-    report(`Its manifest: s3://${demoBucket}/${completed.manifest_key}`);
-    for (const { key, rows, bytes } of await filesOf(objectStore, demoBucket, completed.manifest_key))
+    report(`Manifest: s3://${demoBucket}/${completed.manifest_key}`);
+    for (const { key, rows, bytes } of await readManifestFiles(
+      objectStore,
+      demoBucket,
+      completed.manifest_key,
+    ))
       report(
-        `  names s3://${demoBucket}/${key}: ${rows.toLocaleString('en')} rows, ${bytes.toLocaleString('en')} bytes`,
+        `  file s3://${demoBucket}/${key}: ${rows.toLocaleString('en')} rows, ${bytes.toLocaleString('en')} bytes`,
       );
   }
   const demo: DemoFile = {
@@ -77,7 +81,7 @@ export async function runDemo(stack: DemoStack, accounts: DemoAccounts, report: 
     worker_pid: stack.workerPid(),
   };
   writeDemoFile(folder, demo);
-  report('Everything answers');
+  report('Everything is ready');
   process.stdout.write(demoInstructions(folder, demo));
   return demo;
 }

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { writeFileAtomically, type DataFolder } from '../data_folder.ts';
 
-/** What `.exportd/demo.json` tells whoever wants to use the demo. It exists while everything answers. */
+/** Content of `.exportd/demo.json`: addresses and keys of the demo. The file exists while the stack is ready. */
 export interface DemoFile {
   readonly base_url: string;
   readonly project_id: number;
@@ -18,34 +18,32 @@ export interface DemoFile {
   readonly worker_pid: number;
 }
 
-/** What the demo remembers between starts, so that no step is done twice. */
+/** What the demo has done in earlier starts. */
 export interface DemoState {
   readonly project_id?: number;
   readonly key_id?: string;
   readonly api_key?: string;
-  /** When the data were seeded. */
+  /** Time of the newest row of the data. */
   readonly anchor?: string;
-  /** The project that has the tables beside its events. */
-  readonly tables_of?: number;
+  /** The project that has the warehouse table. */
+  readonly tables_project_id?: number;
   readonly batch_export_id?: string;
   readonly backfilled?: boolean;
 }
 
 const ownerOnly = 0o600;
 
-/** Where the demo's addresses and keys are written down. */
+/** Path of the file with the addresses and keys. */
 export const demoFilePath = (folder: DataFolder): string => folder.inside('demo.json');
 
-/** Writes them down, once everything answers. */
 export const writeDemoFile = (folder: DataFolder, demo: DemoFile): void =>
   writeFileAtomically(demoFilePath(folder), `${JSON.stringify(demo, null, 2)}\n`, ownerOnly);
 
-/** Nothing answers any more, or not yet. */
 export const removeDemoFile = (folder: DataFolder): void => rmSync(demoFilePath(folder), { force: true });
 
 const statePath = (folder: DataFolder): string => folder.inside('demo-state.json');
 
-/** The state that the last start left; empty at the first. */
+/** The state of the last start; empty at the first. */
 export function readDemoState(folder: DataFolder): DemoState {
   try {
     return JSON.parse(readFileSync(statePath(folder), 'utf8')) as DemoState;
@@ -54,8 +52,8 @@ export function readDemoState(folder: DataFolder): DemoState {
   }
 }
 
-/** Adds to the state. @returns the whole. */
-export function keepDemoState(folder: DataFolder, more: DemoState): DemoState {
+/** Adds to the state. @returns The whole state. */
+export function saveDemoState(folder: DataFolder, more: DemoState): DemoState {
   const state = { ...readDemoState(folder), ...more };
   writeFileAtomically(statePath(folder), JSON.stringify(state, null, 2), ownerOnly);
   return state;

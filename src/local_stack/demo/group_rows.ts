@@ -1,43 +1,49 @@
-import { jsonNumber, jsonObject, jsonString } from './json_text.ts';
+import { jsonNumber, jsonObject, jsonString } from './json_sql.ts';
 import { changedAt, companies, country, plan } from './person_rows.ts';
-import { sqlText, type Dice } from './random.ts';
+import { sqlLiteral, type SeededRandom } from './seeded_random.ts';
 
-/** How many organisations the demo's project has, its groups of type 0. */
+/** Number of organisations, which are groups of type 0. */
 export const organisationCount = 50;
 
-/** By what events name the organisation with that number. */
+/** The group key of the organisation with that number. */
 export const organisationKey = (organisation: string): string =>
   `'org-' || lpad((${organisation})::text, 2, '0')`;
 
-/** The number of the organisation that a person belongs to; null for two in five. */
-export const personOrganisation = (dice: Dice, person: string): string =>
-  `case when ${dice.below(person, 'member', 5)} < 3 then ${dice.below(person, 'organisation', organisationCount)} end`;
+/** The number of a person's organisation; null for two in five. */
+export const personOrganisation = (random: SeededRandom, person: string): string =>
+  `case when ${random.integerBelow(person, 'member', 5)} < 3 then ${random.integerBelow(person, 'organisation', organisationCount)} end`;
 
-/** With the companies they make a name for each organisation. */
+/** Second part of the names of organisations; the first is a company. */
 const branches = ['Labs', 'Group', 'Media', 'Systems', 'Foods', 'Logistics', 'Studios'];
 
-/** The text of a list whose turn it is; each comes `times` times in a row. */
-const inTurn = (texts: readonly string[], times: number): string =>
-  `(array[${texts.map(sqlText).join(', ')}])[1 + organisation / ${String(times)} % ${String(texts.length)}]`;
+/** Repeats a list of texts over the organisations, each text `times` times in a row. */
+const cycle = (texts: readonly string[], times: number): string =>
+  `(array[${texts.map(sqlLiteral).join(', ')}])[1 + organisation / ${String(times)} % ${String(texts.length)}]`;
 
-/** An organisation's properties as JSON text, of a row of numbers `organisation`. */
-const organisationProperties = (dice: Dice): string =>
+/** SQL for the properties of the row `organisation`, as JSON text. */
+const organisationProperties = (random: SeededRandom): string =>
   jsonObject({
-    name: jsonString(`${inTurn(companies, 1)} || ' ' || ${inTurn(branches, companies.length)}`),
-    plan: jsonString(plan(dice, 'organisation')),
-    seats: jsonNumber(`5 + ${dice.below('organisation', 'organisation seats', 500)}`),
-    industry: dice.oneOfJson('organisation', 'industry', ['software', 'retail', 'health', 'energy', 'media']),
-    country: jsonString(country(dice, 'organisation')),
+    name: jsonString(`${cycle(companies, 1)} || ' ' || ${cycle(branches, companies.length)}`),
+    plan: jsonString(plan(random, 'organisation')),
+    seats: jsonNumber(`5 + ${random.integerBelow('organisation', 'organisation seats', 500)}`),
+    industry: random.oneOfJson('organisation', 'industry', [
+      'software',
+      'retail',
+      'health',
+      'energy',
+      'media',
+    ]),
+    country: jsonString(country(random, 'organisation')),
   });
 
 /**
  * A statement that inserts the organisations.
- * @param from earliest time of a change, as SQL. @param to latest time of a change, as SQL.
+ * @param from SQL for the earliest time of a change. @param to SQL for the latest.
  */
-export function insertGroups(dice: Dice, teamId: number, from: string, to: string): string {
-  const changed = changedAt(dice, 'organisation', 'organisation changed', from, to);
+export function insertGroups(random: SeededRandom, teamId: number, from: string, to: string): string {
+  const changed = changedAt(random, 'organisation', 'organisation changed', from, to);
   return `insert into public.groups (team_id, group_type_index, group_key, group_properties, created_at, updated_at)
-    select ${String(teamId)}, 0, ${organisationKey('organisation')}, (${organisationProperties(dice)})::jsonb,
-      ${changed} - interval '1 day' * ${dice.below('organisation', 'founded', 900)}, ${changed}
+    select ${String(teamId)}, 0, ${organisationKey('organisation')}, (${organisationProperties(random)})::jsonb,
+      ${changed} - interval '1 day' * ${random.integerBelow('organisation', 'founded', 900)}, ${changed}
     from generate_series(0, ${String(organisationCount - 1)}) as organisation`;
 }

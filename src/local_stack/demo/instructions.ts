@@ -1,18 +1,18 @@
 import type { DataFolder } from '../data_folder.ts';
 import { demoFilePath, type DemoFile } from './demo_file.ts';
 
-/** What the demo's events say that was paid, beside what the table of charges says. */
-export const revenue =
+/** Compares the revenue in the events with the charges in the warehouse table. */
+export const revenueQuery =
   'select c.currency, count() as charges, sum(c.amount) as charged, sum(e.properties.revenue) as tracked from stripe.charges as c join events as e on e.uuid = c.event_uuid group by c.currency order by charged desc';
 
-/** What a person can do with the demo next. */
+/** What to try next. */
 export function demoInstructions(folder: DataFolder, demo: DemoFile): string {
   const project = `${demo.base_url}/api/environments/${String(demo.project_id)}`;
   return `
-  HTTP interface  ${demo.base_url}
-  Temporal UI     ${demo.temporal_ui ?? '(of your own Temporal)'}
+  HTTP API        ${demo.base_url}
+  Temporal UI     ${demo.temporal_ui ?? '(see your Temporal server)'}
   S3              ${demo.s3_endpoint}, bucket ${demo.bucket}
-  Keys and ids    ${demoFilePath(folder)}
+  Keys and IDs    ${demoFilePath(folder)}
   Logs            ${folder.inside('logs')}
 
 Try, in another terminal:
@@ -25,8 +25,8 @@ Try, in another terminal:
   curl -H "Authorization: Bearer $KEY" -X POST $EXPORT/pause/
   curl -H "Authorization: Bearer $KEY" -X POST $EXPORT/unpause/
   curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" ${project}/query/ \\
-    -d '{"query": {"kind": "DialectQuery", "query": "${revenue}"}}'
+    -d '{"query": {"kind": "DialectQuery", "query": "${revenueQuery}"}}'
 
-Ctrl-C stops everything; npm start goes on where it stopped.
+Press Ctrl-C to stop. npm start continues with the same data.
 `;
 }

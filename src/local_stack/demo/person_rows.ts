@@ -1,18 +1,18 @@
-import { jsonNumber, jsonObject, jsonString } from './json_text.ts';
-import type { Dice } from './random.ts';
+import { jsonNumber, jsonObject, jsonString } from './json_sql.ts';
+import type { SeededRandom } from './seeded_random.ts';
 
-/** How many persons the demo's project has. */
+/** Number of persons. */
 export const personCount = 20_000;
 
-/** UUID of the person with that number. */
-export const personId = (dice: Dice, person: string): string => dice.uuid(person, 'person');
+/** SQL for the UUID of the person with that number. */
+export const personId = (random: SeededRandom, person: string): string => random.uuid(person, 'person');
 
-/** What a person is called once signed in. */
+/** The distinct id of a person who is signed in. */
 export const knownDistinctId = (person: string): string => `'user-' || lpad((${person})::text, 6, '0')`;
 
-/** What a person's browser is called; each has up to three. */
-export const deviceDistinctId = (dice: Dice, person: string, device: string): string =>
-  `(${dice.uuid(`(${person}) * 4 + (${device})`, 'device')})::text`;
+/** The distinct id of a browser; a person has up to three. */
+export const deviceDistinctId = (random: SeededRandom, person: string, device: string): string =>
+  `(${random.uuid(`(${person}) * 4 + (${device})`, 'device')})::text`;
 
 const firstNames = [
   'Ada',
@@ -51,60 +51,65 @@ export const companies = [
   'Tyrell',
 ];
 
-/** A person's properties as JSON text, of a row of numbers `person`. */
-function personProperties(dice: Dice): string {
-  const first = dice.oneOf('person', 'first name', firstNames);
-  const last = dice.oneOf('person', 'last name', lastNames);
+/** SQL for the properties of the row `person`, as JSON text. */
+function personProperties(random: SeededRandom): string {
+  const first = random.oneOf('person', 'first name', firstNames);
+  const last = random.oneOf('person', 'last name', lastNames);
   return jsonObject({
     email: jsonString(`'user-' || person || '@example.com'`),
     name: jsonString(`${first} || ' ' || ${last}`),
-    plan: jsonString(plan(dice, 'person')),
+    plan: jsonString(plan(random, 'person')),
     company: jsonObject({
-      name: dice.oneOfJson('person', 'company', companies),
-      seats: jsonNumber(`1 + ${dice.below('person', 'seats', 250)}`),
+      name: random.oneOfJson('person', 'company', companies),
+      seats: jsonNumber(`1 + ${random.integerBelow('person', 'seats', 250)}`),
     }),
-    tags: dice.oneOfJson('person', 'tags', [
+    tags: random.oneOfJson('person', 'tags', [
       [],
       ['beta'],
       ['newsletter'],
       ['beta', 'newsletter', 'champion'],
     ]),
-    country: jsonString(country(dice, 'person')),
-    lifetime_value: jsonNumber(`${dice.below('person', 'value', 500_000)} / 100.0`),
-    signed_up_days_ago: jsonNumber(dice.below('person', 'signed up', 900)),
+    country: jsonString(country(random, 'person')),
+    lifetime_value: jsonNumber(`${random.integerBelow('person', 'value', 500_000)} / 100.0`),
+    signed_up_days_ago: jsonNumber(random.integerBelow('person', 'signed up', 900)),
   });
 }
 
-/** What the person pays for; events show the same. */
-export const plan = (dice: Dice, person: string): string =>
-  dice.oneOf(person, 'plan', ['free', 'free', 'free', 'starter', 'team', 'enterprise']);
+/** The plan of a person, also in their events. */
+export const plan = (random: SeededRandom, person: string): string =>
+  random.oneOf(person, 'plan', ['free', 'free', 'free', 'starter', 'team', 'enterprise']);
 
-/** Where the person is; events show the same. */
-export const country = (dice: Dice, person: string): string =>
-  dice.oneOf(person, 'country', ['US', 'US', 'US', 'DE', 'GB', 'FR', 'BR', 'IN', 'JP', 'PL']);
+/** The country of a person, also in their events. */
+export const country = (random: SeededRandom, person: string): string =>
+  random.oneOf(person, 'country', ['US', 'US', 'US', 'DE', 'GB', 'FR', 'BR', 'IN', 'JP', 'PL']);
 
-/** When a row was changed last, between the two times. */
-export const changedAt = (dice: Dice, row: string, purpose: string, from: string, to: string): string =>
-  `${from} + (${to} - ${from}) * ${dice.fraction(row, purpose)}::float8`;
+/** SQL for the time of a row's last change, between two times. */
+export const changedAt = (
+  random: SeededRandom,
+  row: string,
+  purpose: string,
+  from: string,
+  to: string,
+): string => `${from} + (${to} - ${from}) * ${random.fraction(row, purpose)}::float8`;
 
 /**
- * Statements that insert the persons and their distinct ids: a known one and one to three browsers each.
- * @param from earliest time of a change, as SQL. @param to latest time of a change, as SQL.
+ * Statements that insert the persons and their distinct ids: one for the signed-in person and one to three browsers.
+ * @param from SQL for the earliest time of a change. @param to SQL for the latest.
  */
-export function insertPersons(dice: Dice, teamId: number, from: string, to: string): string[] {
+export function insertPersons(random: SeededRandom, teamId: number, from: string, to: string): string[] {
   const team = String(teamId);
   const persons = `generate_series(0, ${String(personCount - 1)}) as person`;
-  const changed = changedAt(dice, 'person', 'changed', from, to);
+  const changed = changedAt(random, 'person', 'changed', from, to);
   return [
     `insert into public.persons (team_id, id, properties, created_at, updated_at, version, is_deleted)
-     select ${team}, ${personId(dice, 'person')}, (${personProperties(dice)})::jsonb,
-       ${changed} - interval '1 day' * ${dice.below('person', 'signed up', 900)}, ${changed},
-       ${dice.below('person', 'version', 12)}, ${dice.below('person', 'deleted', 200)} = 0
+     select ${team}, ${personId(random, 'person')}, (${personProperties(random)})::jsonb,
+       ${changed} - interval '1 day' * ${random.integerBelow('person', 'signed up', 900)}, ${changed},
+       ${random.integerBelow('person', 'version', 12)}, ${random.integerBelow('person', 'deleted', 200)} = 0
      from ${persons}`,
     `insert into public.person_distinct_ids (team_id, distinct_id, person_id, version, updated_at, is_deleted)
-     select ${team}, case device when 0 then ${knownDistinctId('person')} else ${deviceDistinctId(dice, 'person', 'device')} end,
-       ${personId(dice, 'person')}, ${dice.below('person * 4 + device', 'mapping version', 3)},
-       ${changedAt(dice, 'person * 4 + device', 'mapped', from, to)}, false
-     from ${persons}, generate_series(0, 1 + ${dice.below('person', 'devices', 3)}) as device`,
+     select ${team}, case device when 0 then ${knownDistinctId('person')} else ${deviceDistinctId(random, 'person', 'device')} end,
+       ${personId(random, 'person')}, ${random.integerBelow('person * 4 + device', 'mapping version', 3)},
+       ${changedAt(random, 'person * 4 + device', 'mapped', from, to)}, false
+     from ${persons}, generate_series(0, 1 + ${random.integerBelow('person', 'devices', 3)}) as device`,
   ];
 }

@@ -1,25 +1,25 @@
 import pg from 'pg';
 import type { Report } from '../report.ts';
-import { insertEvents, longestSession, sessionDistinctId, sessionId, sessionPerson } from './event_rows.ts';
+import { insertEvents, maxSessionEvents, sessionDistinctId, sessionId, sessionPerson } from './event_rows.ts';
 import { insertGroups } from './group_rows.ts';
 import { insertPersons } from './person_rows.ts';
-import { createDice, type Dice } from './random.ts';
+import { createSeededRandom, type SeededRandom } from './seeded_random.ts';
 
-/** Sessions of the demo are known by this; the source's barrier must not take them for exportd's own. */
+/** Identifies connections of the demo, because the barrier of the source ignores only exportd's own. */
 export const demoApplicationName = 'exportd-demo';
 
-/** What the demo data follow from: the same seed and anchor give the same rows. */
+/** Determines the demo data: the same seed and anchor give the same rows. */
 export interface Seed {
   readonly teamId: number;
   readonly seed: number;
-  /** The newest row's time. */
+  /** Time of the newest row. */
   readonly anchor: Date;
-  /** How many whole hours before the anchor's hour the data begin; 48 when it is not said. */
+  /** How many whole hours before the hour of the anchor the data starts; 48 by default. */
   readonly hours?: number;
 }
 
 const hoursOf = ({ hours = 48 }: Seed): number => hours;
-/** Most sessions that an hour may have; a session's number is its hour's times this, plus its place in it. */
+/** No hour has more sessions. The number of a session is the number of its hour times this, plus its position. */
 const sessionsPerHour = 10_000;
 const replayCount = 2_000;
 
@@ -32,52 +32,52 @@ function firstHour(seed: Seed): Date {
   return hour;
 }
 
-/** Sessions of some hours: few at night, about twice as many in the afternoon. */
-function sessions(dice: Dice, seed: Seed, hourCondition: string): string {
-  const begin = literal(firstHour(seed));
-  const perHour = `540 + 320 * (1 + sin((extract(hour from hour_begin at time zone 'UTC') - 9) * pi() / 12)) / 2`;
-  return `select session, 2 + ${dice.below('session', 'length', longestSession - 2)} as length,
-      hour_begin + interval '1 hour' * ${dice.fraction('session', 'begin')}::float8 as begin_at
+/** SQL for the sessions of some hours: few at night, about twice as many in the afternoon. */
+function sessions(random: SeededRandom, seed: Seed, hourCondition: string): string {
+  const firstHourStart = literal(firstHour(seed));
+  const perHour = `540 + 320 * (1 + sin((extract(hour from hour_start at time zone 'UTC') - 9) * pi() / 12)) / 2`;
+  return `select session, 2 + ${random.integerBelow('session', 'length', maxSessionEvents - 2)} as length,
+      hour_start + interval '1 hour' * ${random.fraction('session', 'begin')}::float8 as started_at
     from (
-      select hour::bigint * ${String(sessionsPerHour)} + number as session, hour_begin
+      select hour::bigint * ${String(sessionsPerHour)} + number as session, hour_start
       from generate_series(0, ${String(hoursOf(seed))}) as hour,
-        lateral (select ${begin} + interval '1 hour' * hour as hour_begin) as begins,
+        lateral (select ${firstHourStart} + interval '1 hour' * hour as hour_start) as starts,
         lateral generate_series(0, (${perHour})::int - 1) as number
       where ${hourCondition}
     ) as numbered`;
 }
 
-/** The events of some hours, each with its time and the time it arrived: one in fifty comes hours late. */
-function occurrences(dice: Dice, seed: Seed, hourCondition: string): string {
-  const number = `session * ${String(longestSession)} + place`;
+/** SQL for the events of some hours, with time and arrival time. One in fifty arrives hours late. */
+function occurrences(random: SeededRandom, seed: Seed, hourCondition: string): string {
+  const number = `session * ${String(maxSessionEvents)} + position`;
   const anchor = literal(seed.anchor);
-  const late = `at + interval '1 hour' * (1 + 5 * ${dice.fraction(number, 'lateness')})::float8`;
-  return `select session, place, length, at,
-      case when ${dice.below(number, 'late', 1_000)} < 22 and ${late} <= ${anchor} then ${late}
-        else at + interval '1 second' * (0.2 + 4 * ${dice.fraction(number, 'delay')})::float8 end as inserted_at
+  const late = `at + interval '1 hour' * (1 + 5 * ${random.fraction(number, 'lateness')})::float8`;
+  return `select session, position, length, at,
+      case when ${random.integerBelow(number, 'late', 1_000)} < 22 and ${late} <= ${anchor} then ${late}
+        else at + interval '1 second' * (0.2 + 4 * ${random.fraction(number, 'delay')})::float8 end as inserted_at
     from (
-      select session, place, length, begin_at + interval '1 second' *
-          (place * (5 + ${dice.below('session', 'pace', 35)}) + 4 * ${dice.fraction(number, 'pause')})::float8 as at
-      from (${sessions(dice, seed, hourCondition)}) as sessions, lateral generate_series(0, length - 1) as place
+      select session, position, length, started_at + interval '1 second' *
+          (position * (5 + ${random.integerBelow('session', 'pace', 35)}) + 4 * ${random.fraction(number, 'pause')})::float8 as at
+      from (${sessions(random, seed, hourCondition)}) as sessions, lateral generate_series(0, length - 1) as position
     ) as timed
     where at <= ${anchor} - interval '5 seconds'`;
 }
 
-function insertReplays(dice: Dice, seed: Seed): string {
-  const draw = (purpose: string, sides: number) => dice.below('session', purpose, sides);
-  const person = sessionPerson(dice, 'session');
+function insertReplays(random: SeededRandom, seed: Seed): string {
+  const draw = (purpose: string, limit: number) => random.integerBelow('session', purpose, limit);
+  const person = sessionPerson(random, 'session');
   return `insert into public.session_replay_events (team_id, session_id, distinct_id, min_first_timestamp,
       max_last_timestamp, first_url, click_count, keypress_count, mouse_activity_count, active_milliseconds,
       console_log_count, console_warn_count, console_error_count, size)
-    select ${String(seed.teamId)}, ${sessionId(dice, 'session')}, ${sessionDistinctId(dice, 'session', person)}, begin_at,
-      begin_at + interval '1 second' * length * (5 + ${draw('pace', 35)}), 'https://example.com/',
+    select ${String(seed.teamId)}, ${sessionId(random, 'session')}, ${sessionDistinctId(random, 'session', person)}, started_at,
+      started_at + interval '1 second' * length * (5 + ${draw('pace', 35)}), 'https://example.com/',
       ${draw('clicks', 60)}, ${draw('keys', 200)}, 50 + ${draw('moves', 900)}, length * (1000 + ${draw('active', 9000)}),
       ${draw('logs', 30)}, ${draw('warnings', 8)}, ${draw('errors', 3)}, 20000 + ${draw('size', 900_000)}
-    from (${sessions(dice, seed, `hour < ${String(hoursOf(seed))}`)}) as sessions
-    order by ${dice.roll('session', 'recorded')} limit ${String(replayCount)}`;
+    from (${sessions(random, seed, `hour < ${String(hoursOf(seed))}`)}) as sessions
+    order by ${random.integer('session', 'recorded')} limit ${String(replayCount)}`;
 }
 
-/** Runs statements one after the other in one transaction. */
+/** Runs statements in one transaction. */
 async function execute(databaseUrl: string, statements: readonly string[]): Promise<void> {
   const client = new pg.Client({
     connectionString: databaseUrl,
@@ -95,11 +95,11 @@ async function execute(databaseUrl: string, statements: readonly string[]): Prom
 }
 
 /**
- * Fills the source's relations with the demo project's rows. What an interrupted earlier attempt left is removed.
- * Two sessions share the events, hour by hour, since one cannot use two cores for an insert.
+ * Inserts the rows of the demo project. Deletes the rows of an earlier, interrupted attempt first.
+ * Two connections insert alternate hours, because an insert uses only one core.
  */
 export async function seedDemo(databaseUrl: string, seed: Seed, report: Report): Promise<void> {
-  const dice = createDice(seed.seed);
+  const random = createSeededRandom(seed.seed);
   const team = String(seed.teamId);
   const relations = ['events', 'persons', 'person_distinct_ids', 'session_replay_events', 'groups'];
   await execute(
@@ -107,19 +107,19 @@ export async function seedDemo(databaseUrl: string, seed: Seed, report: Report):
     relations.map((relation) => `delete from public.${relation} where team_id = ${team}`),
   );
   const insert = (hourCondition: string) =>
-    insertEvents(dice, seed.teamId, occurrences(dice, seed, hourCondition));
+    insertEvents(random, seed.teamId, occurrences(random, seed, hourCondition));
   const [from, to] = [literal(firstHour(seed)), literal(seed.anchor)];
   await Promise.all([
-    execute(databaseUrl, [insert('hour % 2 = 0'), insertReplays(dice, seed)]),
+    execute(databaseUrl, [insert('hour % 2 = 0'), insertReplays(random, seed)]),
     execute(databaseUrl, [
-      ...insertPersons(dice, seed.teamId, from, to),
-      insertGroups(dice, seed.teamId, from, to),
+      ...insertPersons(random, seed.teamId, from, to),
+      insertGroups(random, seed.teamId, from, to),
       insert('hour % 2 = 1'),
     ]),
   ]);
   await execute(databaseUrl, [`analyze ${relations.map((relation) => `public.${relation}`).join(', ')}`]);
   report(
-    `Demo data: ${(await countEvents(databaseUrl, seed.teamId)).toLocaleString('en')} events of ${hoursOf(seed)} hours`,
+    `Demo data: ${(await countEvents(databaseUrl, seed.teamId)).toLocaleString('en')} events in ${hoursOf(seed)} hours`,
   );
 }
 

@@ -2,11 +2,11 @@ import type { Pool } from '../../journal/database.ts';
 import { defineProperty } from '../../queries/property_definitions.ts';
 import { addWarehouseTable, listWarehouseTables } from '../../queries/warehouse_tables.ts';
 
-/** In a schema of its own, so that nothing of whoever owns the database is in the way. */
+/** In a separate schema, to avoid conflicts with tables of the user. */
 const relation = { schema: 'exportd_demo', name: 'stripe_charges', team_column: 'team_id' } as const;
 const fullName = `${relation.schema}.${relation.name}`;
 
-/** The charges that the demo's purchases led to: some were refused, and a few were in another currency. */
+/** A charge for each purchase; some failed. */
 const charges = `
   insert into ${fullName} (team_id, id, event_uuid, distinct_id, amount, currency, status, created)
   select team_id, 'ch_' || translate(uuid::text, '-', ''), uuid, distinct_id, (properties->>'revenue')::numeric,
@@ -14,7 +14,7 @@ const charges = `
     case when hashtext(uuid::text) % 20 = 0 then 'failed' else 'succeeded' end, timestamp + interval '2 seconds'
   from public.events where team_id = $1 and event = 'purchase'`;
 
-/** Gives the demo project a table beside its events, and says which of its properties are numbers. */
+/** Adds a warehouse table and numeric property definitions to the demo project. */
 export async function ensureDemoTables(pool: Pool, projectId: number): Promise<void> {
   await pool.query(`create schema if not exists ${relation.schema};
     create table if not exists ${fullName} (team_id integer not null, id text not null, event_uuid uuid not null,

@@ -5,52 +5,52 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { cacheFolder } from '../cache_folder.ts';
 import { asDiskFull, asLaunchError } from '../data_folder.ts';
 import { LaunchError } from '../launch_error.ts';
-import { LockHeld, takeLock } from '../lock.ts';
+import { LockHeld, acquireLock } from '../lock.ts';
 import { reportWhile, type Report } from '../report.ts';
 import { findOnPath, isExecutable } from './executable.ts';
 
-/** A server that is built once from the Go module proxy where the machine has none. */
+/** A server that is built from its Go module unless it is on PATH. */
 export interface BuildableServer {
-  /** Name of the program. */
+  /** Name of its executable. */
   readonly name: string;
-  /** What a person calls it. */
+  /** Name in messages. */
   readonly title: string;
   readonly module: string;
   readonly version: string;
-  /** What the build takes on two cores. */
-  readonly minutes: number;
-  /** The variable that names a running server instead. */
-  readonly variable: string;
+  /** Approximate duration of the build on two cores. */
+  readonly buildMinutes: number;
+  /** Environment variable with the address of a running server, which is used instead. */
+  readonly addressVariable: string;
 }
 
-const oldestGo = { major: 1, minor: 24 };
+const minGoVersion = { major: 1, minor: 24 };
 
 function findGo(server: BuildableServer): string {
   const go = findOnPath('go');
-  const remedy = `install Go ${String(oldestGo.major)}.${String(oldestGo.minor)} or newer (https://go.dev/dl), put a "${server.name}" program on PATH, or set ${server.variable} to a running server.`;
-  if (go === undefined) throw new LaunchError(`${server.title} is missing and has to be built: ${remedy}`);
+  const fix = `install Go ${String(minGoVersion.major)}.${String(minGoVersion.minor)} or newer (https://go.dev/dl), put a "${server.name}" program on PATH, or set ${server.addressVariable} to a running server.`;
+  if (go === undefined) throw new LaunchError(`${server.title} is missing and must be built: ${fix}`);
   const version = execFileSync(go, ['env', 'GOVERSION'], { encoding: 'utf8' }).trim();
   const [, major, minor] = /^go(\d+)\.(\d+)/.exec(version)?.map(Number) ?? [];
   if (
     major !== undefined &&
     minor !== undefined &&
-    (major < oldestGo.major || (major === oldestGo.major && minor < oldestGo.minor))
+    (major < minGoVersion.major || (major === minGoVersion.major && minor < minGoVersion.minor))
   )
-    throw new LaunchError(`${server.title} is missing, and ${version} is too old to build it: ${remedy}`);
+    throw new LaunchError(`${server.title} is missing, and ${version} is too old to build it: ${fix}`);
   return go;
 }
 
-/** Runs `go install` into a folder. @throws LaunchError with the end of what it printed. */
+/** Runs `go install` into a folder. @throws LaunchError with the last lines of its output. */
 async function install(server: BuildableServer, go: string, folder: string): Promise<void> {
   const build = spawn(go, ['install', `${server.module}@${server.version}`], {
     env: { ...process.env, GOBIN: folder },
     stdio: ['ignore', 'ignore', 'pipe'],
     detached: true,
   });
-  const endBuild = () => {
+  const killBuild = () => {
     if (build.pid !== undefined && build.exitCode === null) process.kill(-build.pid, 'SIGKILL');
   };
-  process.once('exit', endBuild);
+  process.once('exit', killBuild);
   try {
     let output = '';
     build.stderr.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-2_000)));
@@ -62,56 +62,56 @@ async function install(server: BuildableServer, go: string, folder: string): Pro
     throw (
       asDiskFull(output, folder) ??
       new LaunchError(
-        `${server.title} could not be built by "go install ${server.module}@${server.version}":\n${output.trim()}`,
+        `Building ${server.title} with "go install ${server.module}@${server.version}" failed:\n${output.trim()}`,
       )
     );
   } finally {
-    process.off('exit', endBuild);
+    process.off('exit', killBuild);
   }
 }
 
-/** Builds a server into its folder. Whoever calls this holds the folder's lock. */
+/** Builds a server into its folder. The caller holds the lock of the folder. */
 async function build(server: BuildableServer, folder: string, report: Report): Promise<void> {
   const go = findGo(server);
-  // What a build that was killed has left, or a folder without its program.
+  // Files of a killed build, or a folder without its executable.
   for (const name of readdirSync(dirname(folder)))
     if (name === basename(folder) || name.startsWith(`${basename(folder)}.build-`))
       rmSync(join(dirname(folder), name), { recursive: true, force: true });
   const draft = mkdtempSync(`${folder}.build-`);
-  const title = `Building ${server.title} ${server.version} once, about ${server.minutes} min on two cores`;
+  const title = `Building ${server.title} ${server.version} (once per machine, about ${server.buildMinutes} min on two cores)`;
   report(title);
-  const endReports = reportWhile(report, title, 15);
+  const stopReports = reportWhile(report, title, 15);
   try {
     await install(server, go, draft);
-    // Only a whole build gets the name that is looked for.
+    // Only a complete build gets the final name.
     renameSync(draft, folder);
   } finally {
-    endReports();
+    stopReports();
     rmSync(draft, { recursive: true, force: true });
   }
 }
 
 /**
- * Finds a server's program: on PATH, in the cache, or by building it. Starts that run at the same time build it once.
- * @throws LaunchError when there is no way to get it.
+ * Finds the executable of a server on PATH or in the cache, or builds it. Concurrent starts build it once.
+ * @throws LaunchError when it cannot be built.
  */
 export async function findServer(server: BuildableServer, report: Report): Promise<string> {
   const onPath = findOnPath(server.name);
   if (onPath !== undefined) return onPath;
   const folder = join(cacheFolder('servers'), `${server.name}-${server.version}`);
   const program = join(folder, server.name);
-  let waiting = false;
+  let isWaiting = false;
   while (!isExecutable(program)) {
     let release: (() => void) | undefined;
     try {
       mkdirSync(cacheFolder('servers'), { recursive: true });
-      release = takeLock(`${folder}.lock`);
+      release = acquireLock(`${folder}.lock`);
       if (isExecutable(program)) break;
       await build(server, folder, report);
     } catch (error) {
       if (!(error instanceof LockHeld)) throw asLaunchError(error, cacheFolder('servers')) ?? error;
-      if (!waiting) report(`Another start (process ${error.holder.pid}) builds ${server.title}: waiting`);
-      waiting = true;
+      if (!isWaiting) report(`Waiting for process ${error.holder.pid}, which is building ${server.title}`);
+      isWaiting = true;
       await delay(500);
     } finally {
       release?.();

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Whether a file is there that this process may run. */
+/** Whether a file exists and this process may execute it. */
 export function isExecutable(file: string): boolean {
   try {
     accessSync(file, constants.X_OK);
@@ -11,7 +11,7 @@ export function isExecutable(file: string): boolean {
   }
 }
 
-/** The first program of that name on PATH. */
+/** Path of the first executable with that name on PATH. */
 export const findOnPath = (name: string): string | undefined =>
   (process.env.PATH ?? '')
     .split(delimiter)

@@ -1,27 +1,27 @@
 import { mkdirSync } from 'node:fs';
-import type { Program } from '../children.ts';
+import type { ProgramSpec } from '../child_processes.ts';
 import type { DataFolder } from '../data_folder.ts';
 import type { Secrets } from '../secrets.ts';
 import type { BuildableServer } from './built_server.ts';
 
-/** An S3 server that keeps objects as files. */
+/** An S3 server that stores objects as files. */
 export const objectStoreServer: BuildableServer = {
   name: 'versitygw',
   title: 'the S3 server versitygw',
   module: 'github.com/versity/versitygw/cmd/versitygw',
   version: 'v1.8.0',
-  minutes: 3,
-  variable: 'S3_ENDPOINT',
+  buildMinutes: 3,
+  addressVariable: 'S3_ENDPOINT',
 };
 
-/** The region that clients name to the S3 server. */
+/** Region of the S3 server. */
 export const objectStoreRegion = 'us-east-1';
 const healthPath = '/-/health';
 
 /**
  * How to run the S3 server on the loopback address.
- * @param attributes where it keeps what it knows of an object: in the file system's extended attributes, or in files
- *   beside, for file systems that have none.
+ * @param attributes Where it stores the metadata of objects: in extended attributes, or in separate files if the file
+ *   system has none.
  */
 export function objectStoreProgram(
   command: string,
@@ -29,10 +29,10 @@ export function objectStoreProgram(
   port: number,
   secrets: Pick<Secrets, 's3AccessKeyId' | 's3SecretAccessKey'>,
   attributes: 'extended' | 'files',
-): Program {
+): ProgramSpec {
   const objects = folder.inside('s3');
-  const besides = folder.inside('s3-attributes');
-  for (const path of attributes === 'extended' ? [objects] : [objects, besides])
+  const attributesFolder = folder.inside('s3-attributes');
+  for (const path of attributes === 'extended' ? [objects] : [objects, attributesFolder])
     mkdirSync(path, { recursive: true });
   return {
     name: 's3',
@@ -40,7 +40,7 @@ export function objectStoreProgram(
     args: [
       ...['--port', `127.0.0.1:${String(port)}`, '--region', objectStoreRegion, '--health', healthPath],
       ...['--quiet', '--keep-alive', 'posix'],
-      ...(attributes === 'files' ? ['--sidecar', besides] : []),
+      ...(attributes === 'files' ? ['--sidecar', attributesFolder] : []),
       objects,
     ],
     env: {
@@ -52,8 +52,8 @@ export function objectStoreProgram(
   };
 }
 
-/** Whether the S3 server answers. */
-export async function objectStoreAnswers(endpoint: string): Promise<boolean> {
-  const answer = await fetch(endpoint + healthPath, { signal: AbortSignal.timeout(2_000) });
-  return answer.ok;
+/** Whether the S3 server is ready. */
+export async function isObjectStoreReady(endpoint: string): Promise<boolean> {
+  const response = await fetch(endpoint + healthPath, { signal: AbortSignal.timeout(2_000) });
+  return response.ok;
 }

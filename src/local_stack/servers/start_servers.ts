@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Child, Children, Program } from '../children.ts';
+import type { Child, ChildProcesses, ProgramSpec } from '../child_processes.ts';
 import type { DataFolder } from '../data_folder.ts';
-import { keepPorts } from '../ports.ts';
-import { untilReady } from '../ready.ts';
+import { assignPorts } from '../ports.ts';
+import { waitUntilReady } from '../wait_until_ready.ts';
 import type { Report } from '../report.ts';
-import { keepSecrets } from '../secrets.ts';
+import { loadOrCreateSecrets } from '../secrets.ts';
 import { findServer } from './built_server.ts';
 import {
-  objectStoreAnswers,
+  isObjectStoreReady,
   objectStoreProgram,
   objectStoreRegion,
   objectStoreServer,
 } from './object_store.ts';
-import { postgresqlAnswers, postgresqlProgram, postgresqlUrl } from './postgresql.ts';
-import { temporalAnswers, temporalProgram, temporalServer } from './temporal.ts';
+import { isPostgresqlReady, postgresqlProgram, postgresqlUrl } from './postgresql.ts';
+import { isTemporalReady, temporalProgram, temporalServer } from './temporal.ts';
 
-/** Where an S3 server is and how to sign in. */
+/** Address and credentials of an S3 server. */
 export interface ObjectStore {
   readonly endpoint: string;
   readonly region: string;
@@ -23,15 +23,15 @@ export interface ObjectStore {
   readonly secretAccessKey: string;
 }
 
-/** Where Temporal is. */
+/** Address of a Temporal server. */
 export interface TemporalServer {
   readonly address: string;
   readonly namespace: string;
-  /** Address of its UI; undefined when nobody knows one. */
+  /** URL of its UI, if known. */
   readonly ui?: string;
 }
 
-/** The three servers, each of which starts on its own and answers when its promise resolves. */
+/** The three servers. Each starts independently and is ready when its promise resolves. */
 export interface Servers {
   readonly postgresql: Promise<string>;
   readonly temporal: Promise<TemporalServer>;
@@ -39,33 +39,33 @@ export interface Servers {
 }
 
 export interface ServerOptions {
-  /** Whether data outlive a crash of the machine. Without it they are faster, and Temporal keeps its state in memory. */
+  /** Whether data survives a crash of the machine. If not, servers are faster and Temporal keeps its state in memory. */
   readonly durable: boolean;
-  /** Whether servers that the environment names (`DATABASE_URL` and so on) are used instead of starting some. */
+  /** Whether to use the servers that the environment names (`DATABASE_URL` and so on) instead of starting them. */
   readonly useEnvironment: boolean;
-  /** Told about each process that was started, to supervise it. */
+  /** Called with each started process, to supervise it. */
   readonly onStarted?: (child: Child) => void;
 }
 
 /**
- * Starts PostgreSQL, Temporal and an S3 server, or takes those that the environment names.
- * Programs that have to be built first are built one after the other, since each build uses every core.
+ * Starts PostgreSQL, Temporal and an S3 server, or uses those that the environment names. Builds missing servers one
+ * after the other, because each build uses every core.
  */
 export async function startServers(
   folder: DataFolder,
-  children: Children,
+  children: ChildProcesses,
   options: ServerOptions,
   report: Report,
 ): Promise<Servers> {
   const { durable } = options;
   const environment = options.useEnvironment ? process.env : {};
   const names = ['postgresql', 'temporal', 'temporalUi', 'temporalHttp', 's3'] as const;
-  const ports = await keepPorts(folder.inside('ports.json'), names);
-  const secrets = keepSecrets(folder);
+  const ports = await assignPorts(folder.inside('ports.json'), names);
+  const secrets = loadOrCreateSecrets(folder);
 
-  const begin = async (program: Program, answers: () => Promise<boolean>) => {
+  const startProgram = async (program: ProgramSpec, isReady: () => Promise<boolean>) => {
     const child = children.start(program);
-    await untilReady(child, answers);
+    await waitUntilReady(child, isReady);
     options.onStarted?.(child);
   };
 
@@ -74,7 +74,7 @@ export async function startServers(
     if (given) return given;
     const { postgresqlPassword: password } = secrets;
     const program = await postgresqlProgram(folder, ports.postgresql, password, durable);
-    await begin(program, () => postgresqlAnswers(ports.postgresql, password));
+    await startProgram(program, () => isPostgresqlReady(ports.postgresql, password));
     report(`PostgreSQL listens on 127.0.0.1:${ports.postgresql}`);
     return postgresqlUrl(ports.postgresql, password);
   };
@@ -85,7 +85,7 @@ export async function startServers(
       const ui = environment.TEMPORAL_UI_URL;
       return { address: environment.TEMPORAL_ADDRESS ?? '', namespace, ...(ui && { ui }) };
     }
-    await begin(temporalProgram(command, folder, ports, durable), () => temporalAnswers(ports));
+    await startProgram(temporalProgram(command, folder, ports, durable), () => isTemporalReady(ports));
     report(`Temporal listens on 127.0.0.1:${ports.temporal}`);
     const ui = `http://127.0.0.1:${String(ports.temporalUi)}`;
     return { address: `127.0.0.1:${ports.temporal}`, namespace: 'default', ...(durable && { ui }) };
@@ -101,8 +101,8 @@ export async function startServers(
       };
     const endpoint = `http://127.0.0.1:${String(ports.s3)}`;
     const start = (attributes: 'extended' | 'files') =>
-      begin(objectStoreProgram(command, folder, ports.s3, secrets, attributes), () =>
-        objectStoreAnswers(endpoint),
+      startProgram(objectStoreProgram(command, folder, ports.s3, secrets, attributes), () =>
+        isObjectStoreReady(endpoint),
       );
     await start('extended').catch(async (error: unknown) => {
       if (!String(error).includes('xattrs are not supported')) throw error;
@@ -120,7 +120,7 @@ export async function startServers(
   const objectStoreCommand = temporalCommand.then(() => find(environment.S3_ENDPOINT, objectStoreServer));
   const temporal = temporalCommand.then(startTemporal);
   const objectStore = objectStoreCommand.then(startObjectStore);
-  // Whoever waits for one of them must not be ended by the failure of another that it does not wait for yet.
+  // A caller that awaits one of them must not crash on the unhandled rejection of another.
   for (const server of [postgresql, temporal, objectStore]) server.catch(() => delay(0));
   return { postgresql, temporal, objectStore };
 }

@@ -1,5 +1,5 @@
 import { createReport } from '../report.ts';
-import { listenForStop } from '../stop_requests.ts';
+import { listenForShutdown } from '../shutdown_signals.ts';
 import { allChecks, runChecks, type Check } from './checks.ts';
 import { runJest } from './jest.ts';
 import { stopPrograms } from './programs.ts';
@@ -29,7 +29,7 @@ function planOf([first, ...others]: readonly string[]): Plan {
 
 /** Runs the checks beside the tests. The last line says how many passed, in the form that CI reads. */
 async function main(): Promise<void> {
-  void listenForStop(() => process.exit(130)).first.then(() => {
+  void listenForShutdown(() => process.exit(130)).first.then(() => {
     stopPrograms();
     process.exitCode = 130;
   });

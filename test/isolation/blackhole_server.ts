@@ -1,21 +1,21 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 
-/** A server that takes every connection and all that is sent to it, and never answers. */
-export interface SilentServer {
+/** A server that accepts connections and data, and never responds. */
+export interface BlackholeServer {
   readonly endpoint: string;
-  /** How many connections it has taken. */
-  readonly taken: () => number;
-  /** Breaks all connections and takes no more. */
+  /** Number of accepted connections. */
+  readonly accepted: () => number;
+  /** Closes all connections and the server. */
   close(): Promise<void>;
 }
 
-/** Starts one on a free port of the loopback address. */
-export async function startSilentServer(): Promise<SilentServer> {
+/** Starts the server on a free port of the loopback address. */
+export async function startBlackholeServer(): Promise<BlackholeServer> {
   const sockets = new Set<Socket>();
-  let taken = 0;
+  let accepted = 0;
   const server = createServer((socket) => {
-    taken += 1;
+    accepted += 1;
     sockets.add(socket);
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
     socket.resume();
@@ -26,7 +26,7 @@ export async function startSilentServer(): Promise<SilentServer> {
   if (typeof address !== 'object' || address === null) throw new Error('The server has no address.');
   return {
     endpoint: `http://127.0.0.1:${String(address.port)}`,
-    taken: () => taken,
+    accepted: () => accepted,
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
       for (const socket of sockets) socket.destroy();

@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
 import { until } from '../setup/until.ts';
-import { createControlStack, lastHours, type ControlStack } from '../temporal/control_stack.ts';
-import { createBehind } from './behind.ts';
+import { createControlStack, lastHours, type ControlStack } from '../temporal/control_plane_harness.ts';
+import { createLaggingExport } from './lagging_export.ts';
 
 let stack: ControlStack;
 beforeAll(async () => {
   stack = await createControlStack({
     EXPORTD_EXPORT_SLOTS: '1',
     EXPORTD_BACKFILL_CONCURRENCY: '8',
-    EXPORTD_HEARTBEAT_TIMEOUT_MS: '60000',
+    EXPORTD_HEARTBEAT_TIMEOUT: '60s',
   });
   await stack.startWorker();
 });
 afterAll(() => stack.close());
 
-it('a scheduled run comes before those of a backfill that have waited for longer', async () => {
+it('a scheduled run has priority over runs of a backfill that have waited longer', async () => {
   const order: string[] = [];
   const { promise: released, resolve: release } = Promise.withResolvers<undefined>();
   const backlog = await stack.createExport();
-  /** How many runs have handed their export to Temporal, which keeps it for a worker. */
+  /** How many runs have a pending export activity in Temporal. */
   const waiting = async (id: string) => {
     const pending = await Promise.all(
       (await stack.runsOf(id)).map(async (run) => {
@@ -37,17 +37,17 @@ it('a scheduled run comes before those of a backfill that have waited for longer
     );
     order.push(rows[0]?.batch_export_id ?? '');
     await released;
-    // Temporal has told a worker's queue of what it keeps a moment after it has noted it: each export takes some of its answers.
-    for (let answers = 0; answers < 20; answers += 1) await waiting(backlog);
+    // A pending activity reaches its task queue a moment after Temporal reports it. Some requests fill that time.
+    for (let requests = 0; requests < 20; requests += 1) await waiting(backlog);
   };
   await stack.command(backlog, 'backfill', lastHours(8));
   await until(async () => order.length === 1 && (await waiting(backlog)) === 8, 'the backlog');
-  const { id } = await createBehind(stack, 1);
+  const { id } = await createLaggingExport(stack, 1);
   await stack.reconcile();
-  await until(async () => (await waiting(id)) >= 1, 'the scheduled run waits behind it');
+  await until(async () => (await waiting(id)) >= 1, 'the scheduled run is pending behind it');
   release(undefined);
   await until(() => order.length >= 9, 'all of them');
   expect(order).toContain(id);
-  // Some more of the backlog may have been handed out already, but not half of it.
+  // The worker may already have fetched some of the backlog, but not half of it.
   expect(order.indexOf(id)).toBeLessThanOrEqual(3);
 });

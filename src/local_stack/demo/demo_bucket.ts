@@ -11,7 +11,7 @@ const clientOf = ({ endpoint, region, accessKeyId, secretAccessKey }: ObjectStor
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
 
-/** Makes the demo's bucket, unless an earlier start has. */
+/** Creates a bucket if it is missing. */
 export async function ensureBucket(objectStore: ObjectStore, bucket: string): Promise<void> {
   const client = clientOf(objectStore);
   try {
@@ -29,16 +29,16 @@ interface ManifestFile {
   readonly bytes: number;
 }
 
-/** The files that a manifest names. */
-export async function filesOf(
+/** The files that a manifest references. */
+export async function readManifestFiles(
   objectStore: ObjectStore,
   bucket: string,
   manifestKey: string,
 ): Promise<readonly ManifestFile[]> {
   const client = clientOf(objectStore);
   try {
-    const answer = await client.send(new GetObjectCommand({ Bucket: bucket, Key: manifestKey }));
-    const manifest = JSON.parse((await answer.Body?.transformToString()) ?? '{}') as {
+    const response = await client.send(new GetObjectCommand({ Bucket: bucket, Key: manifestKey }));
+    const manifest = JSON.parse((await response.Body?.transformToString()) ?? '{}') as {
       files?: ManifestFile[];
     };
     return manifest.files ?? [];

@@ -1,34 +1,31 @@
 import { randomUUID } from 'node:crypto';
 import type { BatchExportDefinition } from '../../src/domain/batch_export.ts';
 import { intervalContaining } from '../../src/domain/intervals.ts';
-import { appendExportBehind } from '../decisions/behind.ts';
+import { appendLaggingExport } from '../decisions/lagging_export.ts';
 import { definition } from '../decisions/commander.ts';
-import type { ControlStack } from '../temporal/control_stack.ts';
+import type { ControlStack } from '../temporal/control_plane_harness.ts';
 
 const minute = 60_000;
 
-/**
- * An export as its journal stands after so many minutes in which no worker ran: one interval of a minute is owed for
- * each of them.
- */
-export async function createBehind(
+/** Creates an export with the journal of one whose workers were down for some minutes: an interval is due for each. */
+export async function createLaggingExport(
   { pool, journal }: Pick<ControlStack, 'pool' | 'journal'>,
   minutes: number,
-): Promise<{ id: string; owed: string[] }> {
+): Promise<{ id: string; due: string[] }> {
   const id = randomUUID();
   const { rows } = await pool.query<{ now: Date }>('select clock_timestamp() as now');
   const now = new Date(rows[0]?.now ?? 0).getTime();
   const minutely = definition as BatchExportDefinition;
-  const pieces = [{ ...minutely, effective_from: null }];
-  const { start } = intervalContaining(pieces, new Date(now - minutes * minute));
-  await appendExportBehind(journal, id, {
+  const revisions = [{ ...minutely, effective_from: null }];
+  const { start } = intervalContaining(revisions, new Date(now - minutes * minute));
+  await appendLaggingExport(journal, id, {
     team_id: 1,
     definition: minutely,
     scheduled_until: start,
     paused: false,
   });
-  const owed = Array.from({ length: minutes }, (_, index) =>
+  const due = Array.from({ length: minutes }, (_, index) =>
     new Date(new Date(start).getTime() + index * minute).toISOString(),
   );
-  return { id, owed };
+  return { id, due };
 }

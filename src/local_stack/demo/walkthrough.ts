@@ -4,10 +4,10 @@ import { LaunchError } from '../launch_error.ts';
 import type { Report } from '../report.ts';
 import type { ObjectStore } from '../servers/start_servers.ts';
 import type { ApiClient } from './api_client.ts';
-import { keepDemoState, readDemoState } from './demo_file.ts';
+import { saveDemoState, readDemoState } from './demo_file.ts';
 
-/** What the tour reads of a run. */
-export interface ShownRun {
+/** The fields of a run that the demo reads. */
+export interface DemoRun {
   readonly id: string;
   readonly status: string;
   readonly records_completed: number;
@@ -18,10 +18,10 @@ export interface ShownRun {
 }
 
 const hourMs = 3_600_000;
-const hoursBackfilled = 3;
-const over = new Set(['Completed', 'Failed', 'Cancelled', 'Terminated']);
+const backfilledHours = 3;
+const terminalStatuses = new Set(['Completed', 'Failed', 'Cancelled', 'Terminated']);
 
-/** The demo's export: the one of an earlier start, or a new one. @returns its id. */
+/** Creates the export of the demo unless it exists. @returns Its id. */
 export async function ensureExport(
   client: ApiClient,
   folder: DataFolder,
@@ -29,8 +29,8 @@ export async function ensureExport(
   bucket: string,
   report: Report,
 ): Promise<string> {
-  const kept = readDemoState(folder).batch_export_id;
-  if (kept !== undefined && (await client.request('GET', `${kept}/`)) !== undefined) return kept;
+  const saved = readDemoState(folder).batch_export_id;
+  if (saved !== undefined && (await client.request('GET', `${saved}/`)) !== undefined) return saved;
   const created = await client.request<{ id: string }>('POST', '', {
     name: 'Demo: events by the hour',
     model: 'events',
@@ -49,13 +49,13 @@ export async function ensureExport(
       },
     },
   });
-  if (created === undefined) throw new LaunchError('exportd does not know the demo project.');
-  keepDemoState(folder, { batch_export_id: created.id, backfilled: false });
-  report('Created an hourly export of events, JSON lines with gzip');
+  if (created === undefined) throw new LaunchError('exportd does not find the demo project.');
+  saveDemoState(folder, { batch_export_id: created.id, backfilled: false });
+  report('Created an hourly export of events to JSONLines files with gzip');
   return created.id;
 }
 
-/** Backfills the last whole hours, once for each export. */
+/** Backfills the last whole hours, once per export. */
 export async function ensureBackfill(
   client: ApiClient,
   folder: DataFolder,
@@ -65,44 +65,44 @@ export async function ensureBackfill(
   if (readDemoState(folder).backfilled === true) return;
   const end = Math.floor(Date.now() / hourMs) * hourMs;
   await client.request('POST', `${id}/backfill/`, {
-    start_at: new Date(end - hoursBackfilled * hourMs).toISOString(),
+    start_at: new Date(end - backfilledHours * hourMs).toISOString(),
     end_at: new Date(end).toISOString(),
   });
-  keepDemoState(folder, { backfilled: true });
-  report(`Backfilling its last ${hoursBackfilled} whole hours`);
+  saveDemoState(folder, { backfilled: true });
+  report(`Started a backfill of the last ${backfilledHours} whole hours`);
 }
 
 const clock = (time: string): string => time.slice(11, 16);
 
-const describeRun = (run: ShownRun): string =>
+const describeRun = (run: DemoRun): string =>
   `Run ${clock(run.data_interval_start)}–${clock(run.data_interval_end)} ${run.status}` +
   (run.records_completed > 0 ? `, ${run.records_completed.toLocaleString('en')} rows` : '') +
   (run.latest_error === null ? '' : `: ${run.latest_error}`);
 
 /**
- * Shows how runs come on until one is Completed.
- * @returns that run; undefined when every run has ended otherwise, or none is Completed in time.
+ * Reports the status of each run until one is Completed.
+ * @returns That run, or undefined when all runs failed or none completed in time.
  */
-export async function untilFirstCompleted(
+export async function waitForCompletedRun(
   client: ApiClient,
   id: string,
   report: Report,
-  patienceMs = 120_000,
-): Promise<ShownRun | undefined> {
-  const shown = new Map<string, string>();
-  const deadline = performance.now() + patienceMs;
+  timeoutMs = 120_000,
+): Promise<DemoRun | undefined> {
+  const reportedStatuses = new Map<string, string>();
+  const deadline = performance.now() + timeoutMs;
   while (performance.now() < deadline) {
-    const page = await client.request<{ results: ShownRun[] }>('GET', `${id}/runs/?limit=10`);
+    const page = await client.request<{ results: DemoRun[] }>('GET', `${id}/runs/?limit=10`);
     const runs = page?.results ?? [];
     for (const run of runs.toReversed()) {
-      if (shown.get(run.id) !== run.status) report(describeRun(run));
-      shown.set(run.id, run.status);
+      if (reportedStatuses.get(run.id) !== run.status) report(describeRun(run));
+      reportedStatuses.set(run.id, run.status);
     }
     const completed = runs.find(({ status }) => status === 'Completed');
     if (completed) return completed;
-    if (runs.length >= hoursBackfilled && runs.every(({ status }) => over.has(status))) break;
+    if (runs.length >= backfilledHours && runs.every(({ status }) => terminalStatuses.has(status))) break;
     await delay(150);
   }
-  report('No run is Completed yet: see the logs of the export, and the log files');
+  report('No run has completed yet: see the logs of the export and the log files');
   return undefined;
 }

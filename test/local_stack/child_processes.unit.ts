@@ -1,39 +1,43 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { createChildren, endRecordedProcesses, type Program } from '../../src/local_stack/children.ts';
+import {
+  createChildProcesses,
+  stopRecordedProcesses,
+  type ProgramSpec,
+} from '../../src/local_stack/child_processes.ts';
 import { LaunchError } from '../../src/local_stack/launch_error.ts';
 import { identify, isRunning } from '../../src/local_stack/process_identity.ts';
-import { untilReady } from '../../src/local_stack/ready.ts';
+import { waitUntilReady } from '../../src/local_stack/wait_until_ready.ts';
 import { supervise } from '../../src/local_stack/supervise.ts';
 import { until } from '../setup/until.ts';
 import { temporaryFolder } from './data_folder.ts';
 
-const shell = (name: Program['name'], script: string): Program => ({
+const shell = (name: ProgramSpec['name'], script: string): ProgramSpec => ({
   name,
   command: '/bin/sh',
   args: ['-c', script],
   stopSignal: 'SIGTERM',
 });
-const lasting = (name: Program['name']) => shell(name, 'exec sleep 1000');
-const quiet = () => undefined;
+const lasting = (name: ProgramSpec['name']) => shell(name, 'exec sleep 1000');
+const ignoreReport = () => undefined;
 
 describe('the processes of a stack', () => {
   const folder = temporaryFolder();
-  const children = createChildren(folder);
+  const children = createChildProcesses(folder);
   afterAll(() => children.killAll());
   const recorded = () => readdirSync(folder.inside('processes'));
 
-  it('are started again when they die, until all are stopped, those that use others first', async () => {
+  it('are restarted when they die and stopped in order, each before the servers that it uses', async () => {
     const order: string[] = [];
     const worker = children.start(lasting('worker'));
     const database = children.start(lasting('postgresql'));
     let current = worker;
-    const supervised = supervise(children, worker, quiet, {
-      firstDelayMs: 1,
+    const supervised = supervise(children, worker, ignoreReport, {
+      initialDelayMs: 1,
       onRestart: (child) => (current = child),
     });
     process.kill(worker.pid, 'SIGKILL');
-    await until(() => current !== worker, 'the worker was started again');
+    await until(() => current !== worker, 'the worker was restarted');
     expect(recorded().sort()).toEqual(['postgresql.json', 'worker.json']);
     void current.exited.then(() => order.push('worker'));
     void database.exited.then(() => order.push('postgresql'));
@@ -45,45 +49,47 @@ describe('the processes of a stack', () => {
   });
 });
 
-describe('a process that cannot be kept up', () => {
+describe('a process that keeps failing', () => {
   const folder = temporaryFolder();
-  const children = createChildren(folder);
+  const children = createChildProcesses(folder);
 
-  it('is given up after some ends in a short time', async () => {
+  it('is not restarted again after several rapid exits', async () => {
     const failing = shell('s3', 'echo again >> starts; exit 3');
     const how = await new Promise((resolve) => {
-      void supervise(children, children.start(failing), quiet, {
-        firstDelayMs: 1,
-        longestDelayMs: 2,
-        onGiveUp: (_, ending) => resolve(ending),
+      void supervise(children, children.start(failing), ignoreReport, {
+        initialDelayMs: 1,
+        maxDelayMs: 2,
+        onCrashLoop: (_, exit) => resolve(exit),
       });
     });
-    expect(how).toBe('ended with code 3');
+    expect(how).toBe('exited with code 3');
     expect(readFileSync(folder.inside('starts'), 'utf8').trim().split('\n').length).toBeLessThan(10);
   });
 
-  it('says how it ended and what it wrote last when it never gets ready', async () => {
+  it('reports its exit code and last output when it exits before it is ready', async () => {
     const failing = children.start(shell('temporal', 'echo no luck; exit 4'));
-    const waiting = untilReady(failing, () => Promise.resolve(false));
+    const waiting = waitUntilReady(failing, () => Promise.resolve(false));
     await expect(waiting).rejects.toThrow(LaunchError);
-    await expect(waiting).rejects.toThrow(/temporal ended with code 4 .*no luck/s);
+    await expect(waiting).rejects.toThrow(/temporal exited with code 4 .*no luck/s);
   });
 
-  it('says so when there is no such program', async () => {
+  it('reports a missing program', async () => {
     const missing = children.start({ ...lasting('temporal'), command: '/no/such/program' });
-    await expect(untilReady(missing, () => Promise.resolve(false))).rejects.toThrow(/could not be started/);
+    await expect(waitUntilReady(missing, () => Promise.resolve(false))).rejects.toThrow(
+      /could not be started/,
+    );
   });
 });
 
-describe('what a killed start has left running', () => {
+describe('processes of a killed start', () => {
   const folder = temporaryFolder();
   const otherFolder = temporaryFolder();
 
-  it('is ended by the next one, and nothing else is', async () => {
-    const orphan = createChildren(folder).start(lasting('server'));
-    const bystander = createChildren(otherFolder).start(lasting('server'));
+  it('are stopped by the next start, other processes are not', async () => {
+    const orphan = createChildProcesses(folder).start(lasting('server'));
+    const bystander = createChildProcesses(otherFolder).start(lasting('server'));
     const identities = [orphan, bystander].map(({ pid }) => identify(pid));
-    await expect(endRecordedProcesses(folder)).resolves.toEqual(['server']);
+    await expect(stopRecordedProcesses(folder)).resolves.toEqual(['server']);
     expect(identities.map((identity) => identity !== undefined && isRunning(identity))).toEqual([
       false,
       true,
