@@ -20,7 +20,7 @@ export interface BackfillActivityDependencies extends StartDeliveriesDependencie
 /** The result of a backfill's step. */
 export interface BackfillStepOutcome extends Pick<
   BackfillStep,
-  'ended' | 'status' | 'runs_created' | 'total'
+  'ended' | 'status' | 'runs_created' | 'total_runs'
 > {
   /** Runs that wait for another run of their interval to close. */
   readonly blocked_runs: number;
@@ -38,11 +38,11 @@ export function createBackfillActivities(dependencies: BackfillActivityDependenc
       /** Records the runs that ended, creates the next ones and starts their executions. */
       advanceBackfill: async (input: { backfill_id: string }): Promise<BackfillStepOutcome> => {
         const step = await advanceBackfill(journal, policies, input.backfill_id);
-        const { ended, status, runs_created, total } = step;
+        const { ended, status, runs_created, total_runs } = step;
         if (step.has_new_deliveries) await startDeliveries(dependencies, step.batch_export_id);
         const blocked_runs = await runs.startAll(step.start_runs);
         const continue_after = settings.EXPORTD_CONTINUE_AS_NEW_COMMANDS;
-        return { ended, status, runs_created, total, blocked_runs, continue_after };
+        return { ended, status, runs_created, total_runs, blocked_runs, continue_after };
       },
     },
     logger,

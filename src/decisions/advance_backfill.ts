@@ -17,8 +17,8 @@ import {
 import { findActiveRun, createRun } from './create_run.ts';
 import type { Policies } from './policies.ts';
 import { pauseFailingBackfill } from './auto_pause.ts';
-import { countDueRetries, freeSlots } from './run_slots.ts';
-import { startableRuns, type StartableRun } from './startable_runs.ts';
+import { countDueRetries, countFreeSlots } from './run_slots.ts';
+import { readStartableRuns, type StartableRun } from './startable_runs.ts';
 
 /** A backfill's stream, locked until the transaction ends. */
 export type LockedBackfill = LockedStream<BackfillState, BackfillEvent>;
@@ -31,9 +31,9 @@ export interface BackfillStep {
   readonly ended: boolean;
   readonly status: BackfillState['status'];
   readonly start_runs: readonly StartableRun[];
-  /** How many of `total` intervals have a run, for the summary in the Temporal UI. */
+  /** How many of `total_runs` intervals have a run, for the summary in the Temporal UI. */
   readonly runs_created: number;
-  readonly total: number;
+  readonly total_runs: number;
   /** Whether the step created notifications. */
   readonly has_new_deliveries: boolean;
 }
@@ -52,7 +52,7 @@ export async function advanceBackfill(
         ended: true,
         status: 'Absent',
         runs_created: 0,
-        total: 0,
+        total_runs: 0,
         has_new_deliveries: false,
       };
     const batchExport = await transaction.lock(batchExportDecider, batchExportId);
@@ -67,11 +67,11 @@ export async function advanceBackfill(
       ended: state.status === 'Completed' || state.status === 'Cancelled' || state.status === 'Absent',
       status: state.status,
       runs_created: state.status === 'Absent' ? 0 : state.runs_created,
-      total: state.status === 'Absent' ? 0 : state.spec.total_runs,
+      total_runs: state.status === 'Absent' ? 0 : state.spec.total_runs,
       has_new_deliveries: hasNewDeliveries,
     };
   });
-  return { ...step, start_runs: await startableRuns(journal.pool, { backfill_id: backfillId }) };
+  return { ...step, start_runs: await readStartableRuns(journal.pool, { backfill_id: backfillId }) };
 }
 
 /**
@@ -89,7 +89,11 @@ export async function createBackfillRuns(
   const { connection, now } = transaction;
   const owner = { batch_export_id: batchExportId, backfill_id: backfill.id };
   const dueRetryCount = batchExport.paused ? 0 : await countDueRetries(connection, backfill.id, now);
-  for (let slots = (await freeSlots(connection, policies, owner)) - dueRetryCount; slots > 0; slots -= 1) {
+  for (
+    let slots = (await countFreeSlots(connection, policies, owner)) - dueRetryCount;
+    slots > 0;
+    slots -= 1
+  ) {
     const interval = nextBackfillInterval(backfill.state());
     if (!interval) return;
     const activeRunId = await findActiveRun(connection, batchExportId, interval);

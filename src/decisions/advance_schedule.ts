@@ -2,7 +2,7 @@ import type { ReceivedSignal } from '../contract/signals.ts';
 import { batchExportDecider, type BatchExportEvent, type BatchExportState } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { decideNextInterval } from '../domain/next_interval.ts';
-import { pendingCommands } from '../journal/commands.ts';
+import { readPendingCommandIds } from '../journal/commands.ts';
 import {
   deterministicId,
   type Journal,
@@ -13,13 +13,18 @@ import { applyCommand } from './apply_command.ts';
 import { createDueRetries } from './due_retries.ts';
 import { findActiveRun, createRun } from './create_run.ts';
 import type { Policies } from './policies.ts';
-import { freeSlots } from './run_slots.ts';
+import { countFreeSlots } from './run_slots.ts';
 import { pauseFailingExport } from './auto_pause.ts';
 import { storeManualSignal } from './manual_signals.ts';
-import { unstartedBackfills, startableRun, startableRuns, type StartableRun } from './startable_runs.ts';
+import {
+  readUnstartedBackfills,
+  readStartableRun,
+  readStartableRuns,
+  type StartableRun,
+} from './startable_runs.ts';
 
 /** What a schedule workflow does next. */
-export interface ScheduleStepResult {
+export interface ScheduleStep {
   /** `absent` before the create command is decided and if it is rejected; `deleted` is final. */
   readonly status: 'live' | 'absent' | 'deleted';
   /** Milliseconds until the next step without a signal; null if only a signal changes anything. */
@@ -47,28 +52,30 @@ export async function advanceSchedule(
   batchExportId: string,
   signals: readonly ReceivedSignal[],
   maxCommands = Infinity,
-): Promise<ScheduleStepResult> {
+): Promise<ScheduleStep> {
   for (const signal of signals) await storeManualSignal(journal, batchExportId, signal);
   const cancelled: string[] = [];
   const backfills: string[] = [];
   const errors: unknown[] = [];
-  const pending = await pendingCommands(journal.pool, batchExportId);
+  const pending = await readPendingCommandIds(journal.pool, batchExportId);
   for (const commandId of pending.slice(0, maxCommands)) {
-    const effect = await applyCommand(journal, policies, batchExportId, commandId, (error) =>
+    const createEffect = await applyCommand(journal, policies, batchExportId, commandId, (error) =>
       errors.push(error),
     );
-    cancelled.push(...(effect?.cancel_runs ?? []));
-    backfills.push(...(effect?.wake_backfills ?? []));
+    cancelled.push(...(createEffect?.cancel_runs ?? []));
+    backfills.push(...(createEffect?.wake_backfills ?? []));
   }
   const dueRuns = await journal.transaction((transaction) =>
     createDueRuns(transaction, policies, batchExportId),
   );
-  const cancelRuns = await Promise.all(cancelled.map((id) => startableRun(journal.pool, id)));
+  const cancelRuns = await Promise.all(cancelled.map((id) => readStartableRun(journal.pool, id)));
   return {
     ...dueRuns,
-    start_runs: await startableRuns(journal.pool, { batch_export_id: batchExportId }),
+    start_runs: await readStartableRuns(journal.pool, { batch_export_id: batchExportId }),
     cancel_runs: cancelRuns.filter((run) => run !== undefined),
-    wake_backfills: [...new Set([...backfills, ...(await unstartedBackfills(journal.pool, batchExportId))])],
+    wake_backfills: [
+      ...new Set([...backfills, ...(await readUnstartedBackfills(journal.pool, batchExportId))]),
+    ],
     has_more: pending.length > maxCommands,
     errors,
   };
@@ -77,7 +84,7 @@ export async function advanceSchedule(
 /** The cause under which an export's stream holds what the schedule decided for an interval or a skipped range. */
 const scheduledCause = ({ start, end }: DataInterval): string => `interval:${start}/${end}`;
 
-type DueRuns = Pick<ScheduleStepResult, 'status' | 'wake_in_ms' | 'summary' | 'has_new_deliveries'>;
+type DueRuns = Pick<ScheduleStep, 'status' | 'wake_in_ms' | 'summary' | 'has_new_deliveries'>;
 
 async function createDueRuns(
   transaction: JournalTransaction,
@@ -121,7 +128,7 @@ async function scheduleDueIntervals(
   stream: LockedStream<BatchExportState, BatchExportEvent>,
 ): Promise<Date | null> {
   const schedule = { batch_export_id: stream.id, backfill_id: null };
-  let slots = await freeSlots(transaction.connection, policies, schedule);
+  let slots = await countFreeSlots(transaction.connection, policies, schedule);
   for (;;) {
     const state = stream.state();
     if (state.status !== 'live') return null;

@@ -1,6 +1,6 @@
 import type { LiveBatchExport } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import { activeRunStatuses, runDecider, type RunInheritance } from '../domain/run.ts';
+import { activeRunStatuses, runDecider, type InheritedProgress } from '../domain/run.ts';
 import { progressForRetry } from '../domain/run_continuation.ts';
 import type { Connection } from '../journal/database.ts';
 import type { JournalTransaction } from '../journal/journal.ts';
@@ -33,7 +33,7 @@ export async function createRun(
     readonly retry_of_run_id?: string;
   },
 ): Promise<void> {
-  const inherited = await inheritanceOf(transaction, live, run.retry_of_run_id);
+  const inherited = await findInheritedProgress(transaction, live, run.retry_of_run_id);
   const stream = await transaction.lock(runDecider, run.id);
   await stream.append('created', [
     {
@@ -54,13 +54,13 @@ export async function createRun(
   ]);
 }
 
-async function inheritanceOf(
+async function findInheritedProgress(
   transaction: JournalTransaction,
   { definition }: LiveBatchExport,
-  formerRunId: string | undefined,
-): Promise<RunInheritance | undefined> {
-  if (formerRunId === undefined) return undefined;
-  const former = await transaction.lock(runDecider, formerRunId);
-  const progress = progressForRetry(former.state(), definition);
-  return progress && { run_id: formerRunId, progress };
+  failedRunId: string | undefined,
+): Promise<InheritedProgress | undefined> {
+  if (failedRunId === undefined) return undefined;
+  const failedRun = await transaction.lock(runDecider, failedRunId);
+  const progress = progressForRetry(failedRun.state(), definition);
+  return progress && { run_id: failedRunId, progress };
 }

@@ -4,7 +4,7 @@ import type { Connection } from '../journal/database.ts';
 import { deterministicId, type JournalTransaction } from '../journal/journal.ts';
 import { createRun } from './create_run.ts';
 import type { Policies } from './policies.ts';
-import { freeSlots } from './run_slots.ts';
+import { countFreeSlots } from './run_slots.ts';
 
 interface FailedRun {
   readonly id: string;
@@ -32,7 +32,7 @@ export async function createDueRetries(
   // Cached per owner.
   const slots = new Map<string | null, number>();
   for (const run of await dueRetries(connection, batchExportId, now, maxSlots)) {
-    const free = slots.get(run.backfill_id) ?? (await freeSlots(connection, policies, run));
+    const free = slots.get(run.backfill_id) ?? (await countFreeSlots(connection, policies, run));
     slots.set(run.backfill_id, free - 1);
     if (free <= 0) continue;
     await createRun(transaction, live, {

@@ -8,7 +8,7 @@ import type { Policies } from './policies.ts';
  * Finds exports whose schedule could have created a run for longer than `toleranceMs` but has not: the execution that
  * should have signalled a free slot was terminated. Takes two statements, regardless of the number of exports.
  */
-export async function overdueExports(
+export async function findOverdueExports(
   pool: Pool,
   policies: Policies,
   toleranceMs: number,

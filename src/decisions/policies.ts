@@ -31,7 +31,7 @@ export interface Policies {
 }
 
 /** Derives the policies from the settings. */
-export function policiesOf(settings: Settings): Policies {
+export function createPolicies(settings: Settings): Policies {
   return {
     maxConcurrentRuns: settings.EXPORTD_MAX_CONCURRENT_RUNS,
     backfillConcurrency: settings.EXPORTD_BACKFILL_CONCURRENCY,

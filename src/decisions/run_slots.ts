@@ -12,7 +12,7 @@ export interface SlotOwner {
  * The number of free slots of a schedule or a backfill. Automatic retries take a slot, and so do the runs of others that
  * a backfill waits for. The caller holds the export's lock.
  */
-export async function freeSlots(
+export async function countFreeSlots(
   connection: Connection,
   policies: Policies,
   { batch_export_id, backfill_id }: SlotOwner,

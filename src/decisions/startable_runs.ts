@@ -22,7 +22,7 @@ const columns = `run.id as run_id, run.batch_export_id, export.name as batch_exp
  * Reads the runs that were created and not started. They are read from the read model, not returned by the step that
  * created them: if the result of that step is lost, the next step still starts them. Starting a run twice is harmless.
  */
-export async function startableRuns(
+export async function readStartableRuns(
   pool: Pool,
   of: { readonly batch_export_id: string } | { readonly backfill_id: string },
 ): Promise<StartableRun[]> {
@@ -46,7 +46,7 @@ export async function startableRuns(
  * Reads the backfills of an export that may have no workflow yet, for the same reason: none of their runs has started.
  * After 5 minutes the reconciler has started them, so older ones are left out.
  */
-export async function unstartedBackfills(pool: Pool, batchExportId: string): Promise<string[]> {
+export async function readUnstartedBackfills(pool: Pool, batchExportId: string): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
     `select id from exportd.backfills backfill where batch_export_id = $1 and finished_at is null
      and created_at > clock_timestamp() - interval '5 minutes' and not exists (
@@ -58,7 +58,7 @@ export async function unstartedBackfills(pool: Pool, batchExportId: string): Pro
 }
 
 /** Reads one run, whatever its status. */
-export async function startableRun(pool: Pool, runId: string): Promise<StartableRun | undefined> {
+export async function readStartableRun(pool: Pool, runId: string): Promise<StartableRun | undefined> {
   const { rows } = await pool.query<StartableRun>(
     `select ${columns} from exportd.batch_export_runs run
      join exportd.batch_exports export on export.id = run.batch_export_id where run.id = $1`,

@@ -16,8 +16,8 @@ export function wholeIntervals(
   endedBy: Date,
 ): DataInterval | undefined {
   const { start } = intervalContaining(revisions, range.start);
-  const touched = intervalContaining(revisions, new Date(range.end.getTime() - 1)).end;
-  return rangeOf(start, earlier(touched, intervalContaining(revisions, endedBy).start));
+  const lastEnd = intervalContaining(revisions, new Date(range.end.getTime() - 1)).end;
+  return nonEmptyRange(start, earlier(lastEnd, intervalContaining(revisions, endedBy).start));
 }
 
 /**
@@ -33,7 +33,7 @@ export function withinBounds(
   const first =
     bounds.start_at && intervalContaining(revisions, new Date(Date.parse(bounds.start_at) - 1)).start;
   const last = bounds.end_at && intervalContaining(revisions, new Date(bounds.end_at)).start;
-  return rangeOf(first ? later(start, first) : start, last ? earlier(end, last) : end);
+  return nonEmptyRange(first ? later(start, first) : start, last ? earlier(end, last) : end);
 }
 
 /**
@@ -76,5 +76,5 @@ function countBetween(definition: ScheduleDefinition, from: Date, stop: Date, ma
 const earlier = (one: string, other: string): string => (new Date(one) < new Date(other) ? one : other);
 const later = (one: string, other: string): string => (new Date(one) < new Date(other) ? other : one);
 
-const rangeOf = (start: string, end: string): DataInterval | undefined =>
+const nonEmptyRange = (start: string, end: string): DataInterval | undefined =>
   new Date(start) < new Date(end) ? { start, end } : undefined;

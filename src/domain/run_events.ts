@@ -1,10 +1,10 @@
-import type { RangeStep, RunInheritance, RunSpec } from './run_state.ts';
+import type { RangeStep, InheritedProgress, RunSpec } from './run_state.ts';
 import type { RunMaintenanceEvent } from './maintenance_events.ts';
 import type { CompletedFile, ExportedFile, PlannedPart, SortKey } from './exported_files.ts';
 
 /** The events of a run. */
 export type RunEvent =
-  | { type: 'RunCreated'; data: RunSpec & { inherited?: RunInheritance } }
+  | { type: 'RunCreated'; data: RunSpec & { inherited?: InheritedProgress } }
   /** `split_keys` split a large interval into ranges that are exported in parallel; empty if it is not split. */
   | {
       type: 'RunCounted';

@@ -1,6 +1,6 @@
 import type { Recorded } from './event.ts';
 import type { RunEvent } from './run_events.ts';
-import type { ExistingRun, RunInheritance, RunState, RunSpec } from './run_state.ts';
+import type { ExistingRun, InheritedProgress, RunState, RunSpec } from './run_state.ts';
 import type { ExportRange, OpenUpload, SortKey } from './exported_files.ts';
 
 /** Folds one event into a run's state. */
@@ -83,7 +83,7 @@ export function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
   }
 }
 
-const createdState = ({ inherited, ...spec }: RunSpec & { inherited?: RunInheritance }): ExistingRun => ({
+const createdState = ({ inherited, ...spec }: RunSpec & { inherited?: InheritedProgress }): ExistingRun => ({
   status: 'Starting',
   spec,
   records_total_count: null,

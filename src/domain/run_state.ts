@@ -56,7 +56,7 @@ export type RunProgress = Pick<
 >;
 
 /** The progress that a run resumes from, and the run that made it. */
-export interface RunInheritance {
+export interface InheritedProgress {
   readonly run_id: string;
   readonly progress: RunProgress;
 }

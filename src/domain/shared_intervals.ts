@@ -15,11 +15,11 @@ export const canShareIntervals = (
   revisions: readonly ScheduleRevision[],
   others: readonly ScheduleRevision[],
 ): boolean =>
-  revisions.some((_, index) => others.some((_other, at) => overlap(revisions, index, others, at))) ||
-  coincide(bridgesOf(revisions), others) ||
-  coincide(bridgesOf(others), revisions);
+  revisions.some((_, index) => others.some((_other, at) => revisionsOverlap(revisions, index, others, at))) ||
+  shareAnyInterval(bridgesOf(revisions), others) ||
+  shareAnyInterval(bridgesOf(others), revisions);
 
-function overlap(
+function revisionsOverlap(
   revisions: readonly ScheduleRevision[],
   index: number,
   others: readonly ScheduleRevision[],
@@ -49,7 +49,10 @@ const bridgesOf = (revisions: readonly ScheduleRevision[]): DataInterval[] =>
     ];
   });
 
-const coincide = (intervals: readonly DataInterval[], revisions: readonly ScheduleRevision[]): boolean =>
+const shareAnyInterval = (
+  intervals: readonly DataInterval[],
+  revisions: readonly ScheduleRevision[],
+): boolean =>
   intervals.some(({ start, end }) => {
     const other = intervalContaining(revisions, new Date(start));
     return other.start === start && other.end === end;

@@ -106,7 +106,7 @@ export async function readCommand(pool: Pool | Connection, id: string): Promise<
 }
 
 /** Returns the ids of the export's pending commands, in the order they were stored. */
-export async function pendingCommands(pool: Pool, batchExportId: string): Promise<string[]> {
+export async function readPendingCommandIds(pool: Pool, batchExportId: string): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
     `select id from exportd.commands where batch_export_id = $1 and status = 'pending' order by position`,
     [batchExportId],
@@ -166,7 +166,7 @@ const timestampBounds = {
 };
 
 /** A time in the body of a command: ISO 8601 with an offset. */
-export const timestamp = z.iso
+export const timestampSchema = z.iso
   .datetime({
     offset: true,
     error: 'Must be an ISO 8601 time with an offset, such as 2026-11-01T10:00:00Z.',
@@ -178,9 +178,9 @@ export const timestamp = z.iso
 
 /** The bodies of the commands that can be sent as manual signals. Unknown fields are ignored, as over HTTP. */
 export const commandBodySchemas = {
-  pause: z.object({ last_paused_at: timestamp.nullish() }),
+  pause: z.object({ last_paused_at: timestampSchema.nullish() }),
   unpause: z.object({ backfill: z.boolean().optional() }),
-  backfill: z.object({ start_at: timestamp, end_at: timestamp }),
+  backfill: z.object({ start_at: timestampSchema, end_at: timestampSchema }),
   retry: z.object({ run_id: z.uuid() }),
   delete: z.object({}),
 } as const;

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { readSettings } from '../../src/config/settings.ts';
-import { policiesOf, type Policies } from '../../src/decisions/policies.ts';
-import { advanceSchedule, type ScheduleStepResult } from '../../src/decisions/advance_schedule.ts';
+import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
+import { advanceSchedule, type ScheduleStep } from '../../src/decisions/advance_schedule.ts';
 import { readCommand, storeCommand, type Command, type CommandName } from '../../src/journal/commands.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import { minuteAgo, minutesBefore } from '../setup/minutes.ts';
 
 /** Policies with every wait as short as it gets. */
 export const quickPolicies = (more: Record<string, string> = {}): Policies =>
-  policiesOf(
+  createPolicies(
     readSettings({
       DATABASE_URL: 'unused',
       EXPORTD_JITTER_LONG: '0s',
@@ -34,7 +34,7 @@ export const definition = {
 
 /** Stores commands and takes the schedule's step, as the facade and the workflow do between them. */
 export function createCommander(journal: Journal, policies: Policies, batchExportId: string = randomUUID()) {
-  const step = (): Promise<ScheduleStepResult> => advanceSchedule(journal, policies, batchExportId, []);
+  const step = (): Promise<ScheduleStep> => advanceSchedule(journal, policies, batchExportId, []);
   const store = async (name: CommandName, body: Record<string, unknown> = {}): Promise<string> => {
     const command = await storeCommand(journal.pool, {
       id: randomUUID(),
@@ -51,7 +51,7 @@ export function createCommander(journal: Journal, policies: Policies, batchExpor
   const command = async (
     name: CommandName,
     body: Record<string, unknown> = {},
-  ): Promise<{ command: Command; step: ScheduleStepResult }> => {
+  ): Promise<{ command: Command; step: ScheduleStep }> => {
     const id = await store(name, body);
     const taken = await step();
     const decided = await readCommand(journal.pool, id);

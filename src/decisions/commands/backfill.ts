@@ -12,7 +12,7 @@ import { createBackfillRuns } from '../advance_backfill.ts';
 import { cancelRetries } from '../due_retries.ts';
 import { findActiveRun } from '../create_run.ts';
 import { cancelRuns } from '../run_outcomes.ts';
-import { effect, type CommandContext, type CommandEffect } from './context.ts';
+import { createEffect, type CommandContext, type CommandEffect } from './context.ts';
 
 /** First key of the advisory lock on a project's backfills; the second is the project's id. */
 const projectBackfillsLock = 5_140_518;
@@ -112,7 +112,7 @@ async function createBackfill(
   await createBackfillRuns(transaction, live, batchExport.id, backfill, policies);
   const state = backfill.state();
   const runId = state.status === 'Absent' ? undefined : state.active[0];
-  return effect(true, {
+  return createEffect(true, {
     outcome: {
       backfill_id: request.backfill_id,
       ...(retryOf !== null && runId !== undefined ? { run_id: runId } : {}),
@@ -162,5 +162,5 @@ export async function applyBackfillControl(
       ? await cancelRuns(transaction, { backfill_id: body.backfill_id }, cause, 'The backfill was cancelled.')
       : [];
   if (command === 'cancel' && events.length > 0) await cancelRetries(transaction, body.backfill_id, cause);
-  return effect(events.length > 0, { wake_backfills: [body.backfill_id], cancel_runs: cancelled });
+  return createEffect(events.length > 0, { wake_backfills: [body.backfill_id], cancel_runs: cancelled });
 }

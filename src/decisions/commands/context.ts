@@ -25,7 +25,7 @@ export interface CommandEffect {
 }
 
 /** Creates an effect; without `more`, one that is limited to the database. */
-export const effect = (applied: boolean, more: Partial<CommandEffect> = {}): CommandEffect => ({
+export const createEffect = (applied: boolean, more: Partial<CommandEffect> = {}): CommandEffect => ({
   applied,
   outcome: {},
   wake_backfills: [],

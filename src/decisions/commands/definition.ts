@@ -10,7 +10,7 @@ import { decideUpdate } from '../../domain/batch_export_update.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { checkDestination, affectsDestination } from '../destination_rules.ts';
 import { backfillLimits, startBackfill } from './backfill.ts';
-import { effect, type CommandContext, type CommandEffect } from './context.ts';
+import { createEffect, type CommandContext, type CommandEffect } from './context.ts';
 
 /** Creates the export and checks its destination. */
 export async function applyCreate(
@@ -21,7 +21,7 @@ export async function applyCreate(
   await batchExport.append(cause, decideCreate(batchExport.state(), { ...body, now: transaction.now }));
   const created = batchExport.state();
   if (created.status === 'live') await checkDestination(transaction.connection, batchExport.id, created);
-  return effect(true);
+  return createEffect(true);
 }
 
 /** Changes the definition. `paused` in the body pauses or unpauses like the dedicated commands. */
@@ -58,7 +58,7 @@ async function applyPausedField(
   context: CommandContext,
   paused: boolean | undefined,
 ): Promise<CommandEffect> {
-  if (paused === undefined) return effect(false);
+  if (paused === undefined) return createEffect(false);
   return paused ? applyPause(context, {}) : applyUnpause(context, {});
 }
 
@@ -69,7 +69,7 @@ export async function applyPause(
 ): Promise<CommandEffect> {
   const events = decidePause(context.batchExport.state(), { last_paused_at: body.last_paused_at ?? null });
   await context.batchExport.append(context.cause, events);
-  return effect(events.length > 0);
+  return createEffect(events.length > 0);
 }
 
 /** Unpauses the export. `backfill: true` also backfills the intervals that were missed during the pause. */
@@ -82,7 +82,7 @@ export async function applyUnpause(
   const events = decideUnpause(batchExport.state(), { now: transaction.now, backfill_id: backfillId });
   await batchExport.append(cause, events);
   const requested = events.find((event) => event.type === 'BackfillRequested');
-  if (!requested) return effect(events.length > 0);
+  if (!requested) return createEffect(events.length > 0);
   const request = { ...requested.data, ...backfillLimits(context) };
   const range = requireBackfillRange(requireLive(batchExport.state()), request, 'backfill');
   return startBackfill(context, requested.data, range);

@@ -4,14 +4,14 @@ import { CommandRejected } from '../../domain/errors.ts';
 import { decideCancel, runDecider } from '../../domain/run.ts';
 import { dropNotifications } from '../notifications.ts';
 import { cancelRuns } from '../run_outcomes.ts';
-import { effect, type CommandContext, type CommandEffect } from './context.ts';
+import { createEffect, type CommandContext, type CommandEffect } from './context.ts';
 
 /** Deletes the export and cancels its backfills and active runs. Published objects stay in the bucket. */
 export async function applyDelete(context: CommandContext): Promise<CommandEffect> {
   const { transaction, batchExport, cause } = context;
   const events = decideDelete(batchExport.state());
   await batchExport.append(cause, events);
-  if (events.length === 0) return effect(false);
+  if (events.length === 0) return createEffect(false);
   const { rows } = await transaction.connection.query<{ id: string }>(
     'select id from exportd.backfills where batch_export_id = $1 and finished_at is null order by id',
     [batchExport.id],
@@ -24,7 +24,7 @@ export async function applyDelete(context: CommandContext): Promise<CommandEffec
   const cancelled = await cancelRuns(transaction, { batch_export_id: batchExport.id }, cause, reason);
   // After locking the runs: a completing run resolves incidents while it holds its own lock.
   await dropNotifications(transaction.connection, batchExport.id);
-  return effect(true, { wake_backfills: rows.map(({ id }) => id), cancel_runs: cancelled });
+  return createEffect(true, { wake_backfills: rows.map(({ id }) => id), cancel_runs: cancelled });
 }
 
 /** Cancels one run. */
@@ -43,7 +43,7 @@ export async function applyCancelRun(
     'select backfill_id from exportd.backfill_runs where run_id = $1 and status is null order by backfill_id',
     [body.run_id],
   );
-  return effect(true, {
+  return createEffect(true, {
     cancel_runs: [body.run_id],
     wake_backfills: rows.map(({ backfill_id }) => backfill_id),
   });

@@ -4,7 +4,7 @@ import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
 
 /** SQL condition: the run of a row of backfill_runs is not yet counted in the backfill's row. */
-export const isNotCounted = `(status is null or status in ('FailedRetryable', 'TimedOut'))`;
+export const isUncounted = `(status is null or status in ('FailedRetryable', 'TimedOut'))`;
 
 /**
  * One row per backfill, and one per run that it created or waits for. A run with a final status is counted in the
@@ -46,7 +46,7 @@ export const backfillsProjection: Projection = {
       primary key (backfill_id, run_id)
     );
     -- The runs that are not counted in the backfill's row.
-    create index backfill_runs_open on exportd.backfill_runs (backfill_id) where ${isNotCounted};
+    create index backfill_runs_open on exportd.backfill_runs (backfill_id) where ${isUncounted};
     create index backfill_runs_waiting on exportd.backfill_runs (run_id) where status is null`,
   apply: async (connection, event) => {
     if (event.stream_type === 'backfill') await fold(connection, event);

@@ -1,5 +1,5 @@
 import type { DataInterval } from '../../domain/intervals.ts';
-import { activeRunStatuses, filesOf, type RunEvent, type RunInheritance } from '../../domain/run.ts';
+import { activeRunStatuses, filesOf, type RunEvent, type InheritedProgress } from '../../domain/run.ts';
 import type { Connection } from '../../journal/database.ts';
 import type { StoredEvent } from '../../journal/stored_event.ts';
 import type { Projection } from '../projection.ts';
@@ -201,7 +201,7 @@ async function insert(
 async function inherit(
   connection: Connection,
   id: string,
-  { run_id, progress }: RunInheritance,
+  { run_id, progress }: InheritedProgress,
 ): Promise<void> {
   const { records_total_count, generation } = progress;
   const files = filesOf(progress);
