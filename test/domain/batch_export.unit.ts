@@ -43,18 +43,18 @@ const scheduled = (start: string, end: string): BatchExportEvent => ({
   data: { run_id: `run of ${iso(start)}`, start: iso(start), end: iso(end) },
 });
 const next =
-  (now: string, slotFree = true) =>
+  (now: string, hasFreeSlot = true) =>
   (state: BatchExportState) =>
     decideNextInterval(state, {
       now: at(now),
       jitterMs: () => 0,
-      hasFreeSlot: slotFree,
+      hasFreeSlot: hasFreeSlot,
       runIdOf: (interval) => `run of ${interval.start}`,
     });
 const nextEvents =
-  (now: string, slotFree = true) =>
+  (now: string, hasFreeSlot = true) =>
   (state: BatchExportState) =>
-    next(now, slotFree)(state).events;
+    next(now, hasFreeSlot)(state).events;
 
 describe('a batch export', () => {
   it('starts its schedule with the interval that contains its creation', () => {
@@ -66,10 +66,10 @@ describe('a batch export', () => {
   it('is not created twice', () => {
     given(batchExportDecider, [created])
       .when((state) => decideCreate(state, { team_id: 1, definition, paused: false, now: at('10:20:00') }))
-      .thenRefused('conflict');
+      .thenRejected('conflict');
   });
 
-  it('schedules an interval once it has ended and no sooner', () => {
+  it('schedules an interval once it has ended and no earlier', () => {
     const live = given(batchExportDecider, [created]);
     live.when(nextEvents('10:59:59')).then([]);
     live.when(nextEvents('11:00:00')).then([scheduled('10:00:00', '11:00:00')]);
@@ -86,7 +86,7 @@ describe('a batch export', () => {
       .then([scheduled('11:00:00', '12:00:00')]);
   });
 
-  it('opens nothing while paused', () => {
+  it('schedules nothing while paused', () => {
     given(batchExportDecider, [created, paused('10:30:00')])
       .when(nextEvents('15:00:00'))
       .then([]);
@@ -98,7 +98,7 @@ describe('a batch export', () => {
       .then([]);
   });
 
-  it('goes on with the interval that contains now, and says what it left out', () => {
+  it('continues with the interval that contains now, and records the skipped ones', () => {
     const unpaused: BatchExportEvent[] = [
       { type: 'BatchExportUnpaused', data: {} },
       {
@@ -129,7 +129,7 @@ describe('a batch export', () => {
       .then([{ type: 'BatchExportUnpaused', data: {} }]);
   });
 
-  it('backfills what was missed when that is asked for', () => {
+  it('backfills the missed intervals on request', () => {
     given(batchExportDecider, [created, paused('10:30:00')])
       .when((state) => decideUnpause(state, { now: at('12:10:00'), backfill_id: 'b' }))
       .then([
@@ -145,17 +145,17 @@ describe('a batch export', () => {
       ]);
   });
 
-  it('counts an interval whose end is start_at or end_at in, and skips those outside', () => {
-    const bounded = (members: Partial<BatchExportDefinition>): BatchExportEvent => ({
+  it('includes an interval that ends at start_at or end_at, and skips those outside', () => {
+    const bounded = (fields: Partial<BatchExportDefinition>): BatchExportEvent => ({
       ...created,
-      data: { ...created.data, definition: { ...definition, ...members } },
+      data: { ...created.data, definition: { ...definition, ...fields } },
     });
     const skipped = (reason: 'before start_at' | 'after end_at'): BatchExportEvent => ({
       type: 'IntervalsSkipped',
       data: { start: iso('10:00:00'), end: iso('11:00:00'), reason },
     });
-    const expectNext = (members: Partial<BatchExportDefinition>, event: BatchExportEvent) => {
-      given(batchExportDecider, [bounded(members)])
+    const expectNext = (fields: Partial<BatchExportDefinition>, event: BatchExportEvent) => {
+      given(batchExportDecider, [bounded(fields)])
         .when(nextEvents('11:00:00'))
         .then([event]);
     };
@@ -192,13 +192,13 @@ describe('a batch export', () => {
       ]);
   });
 
-  it('makes no event of an update that changes nothing', () => {
+  it('records no event for an update that changes nothing', () => {
     given(batchExportDecider, [created])
       .when((state) => decideUpdate(state, { changes: { name: 'Hourly events' }, now: at('10:30:00') }))
       .then([]);
   });
 
-  it('refuses a backfill that is empty or reaches into the future', () => {
+  it('rejects a backfill that is empty or ends in the future', () => {
     const live = given(batchExportDecider, [created]);
     const request = (start: string, end: string) => (state: BatchExportState) =>
       decideBackfill(state, {
@@ -208,8 +208,8 @@ describe('a batch export', () => {
         now: at('12:00:00'),
         maxIntervals: 10,
       });
-    live.when(request('11:00:00', '11:00:00')).thenRefused('invalid_input', /start_at/);
-    live.when(request('11:00:00', '12:00:01')).thenRefused('invalid_input', /future/);
+    live.when(request('11:00:00', '11:00:00')).thenRejected('invalid_input', /start_at/);
+    live.when(request('11:00:00', '12:00:01')).thenRejected('invalid_input', /future/);
   });
 
   it('names the active run when a retry has to wait', () => {
@@ -218,13 +218,13 @@ describe('a batch export', () => {
       .when((state) =>
         decideRetry(state, { backfill_id: 'b', run_id: 'r', interval, active_run_id: 'the-active-run' }),
       )
-      .thenRefused('conflict', /the-active-run/);
+      .thenRejected('conflict', /the-active-run/);
   });
 
-  it('is gone after a delete, and a second delete is a no-op', () => {
+  it('does not exist after a delete, and a second delete is a no-op', () => {
     const deleted = given(batchExportDecider, [created, { type: 'BatchExportDeleted', data: {} }]);
     deleted.when(decideDelete).then([]);
-    deleted.when((state) => decidePause(state, { last_paused_at: null })).thenRefused('not_found');
+    deleted.when((state) => decidePause(state, { last_paused_at: null })).thenRejected('not_found');
     deleted.when(nextEvents('15:00:00')).then([]);
   });
 });

@@ -1,10 +1,10 @@
 import { expect } from '@jest/globals';
 import type { Decider, DomainEvent, Recorded } from '../../src/domain/event.ts';
 
-/** When the events of a specification were recorded, unless one says otherwise. */
+/** The default `recorded_at` of the events in a specification. */
 export const recordedAt = '2026-11-01T10:20:00.000Z';
 
-/** Reads like a sentence: given what happened, when this is asked, then that happens. */
+/** Specifies a decision: given past events, when deciding, then these events (or this rejection). */
 export function given<State, Event extends DomainEvent>(
   decider: Decider<State, Event>,
   events: readonly (NoInfer<Event> | Recorded<NoInfer<Event>>)[],
@@ -19,7 +19,7 @@ export function given<State, Event extends DomainEvent>(
       then: (expected: readonly Event[]) => {
         expect(decide(state)).toEqual(expected);
       },
-      thenRefused: (code: string, detail?: RegExp) => {
+      thenRejected: (code: string, detail?: RegExp) => {
         expect(() => decide(state)).toThrow(
           expect.objectContaining({
             name: 'CommandRejected',

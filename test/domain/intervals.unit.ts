@@ -10,28 +10,29 @@ import {
   type ScheduleRevision,
 } from '../../src/domain/intervals.ts';
 import { countIntervals, wholeIntervals } from '../../src/domain/interval_ranges.ts';
-import { intervalsOf } from './list_intervals.ts';
-import { instantOfHistory, timeZone } from './zones.ts';
+import { listIntervals } from './list_intervals.ts';
+import { anyInstant, anyTimeZone } from './zones.ts';
+import { randomCases } from '../setup/effort.ts';
 
-const revision = (interval: string, members: Partial<ScheduleRevision> = {}): ScheduleRevision => ({
+const revision = (interval: string, fields: Partial<ScheduleRevision> = {}): ScheduleRevision => ({
   interval,
   timezone: 'UTC',
   offset_hour: 0,
   offset_day: 0,
   effective_from: null,
-  ...members,
+  ...fields,
 });
 const anyRevision = fc
   .record({
     interval: fc.constantFrom('hour', 'day', 'week', 'month', 'every 5 minutes', 'every 15 minutes'),
-    timezone: timeZone,
+    timezone: anyTimeZone,
     offset_hour: fc.integer({ min: 0, max: 23 }),
     offset_day: fc.integer({ min: 0, max: 27 }),
   })
-  .map(({ interval, ...members }) =>
+  .map(({ interval, ...fields }) =>
     revision(interval, {
-      ...members,
-      offset_day: interval === 'week' ? members.offset_day % 7 : members.offset_day,
+      ...fields,
+      offset_day: interval === 'week' ? fields.offset_day % 7 : fields.offset_day,
     }),
   );
 const hours = ({ start, end }: { start: string; end: string }) =>
@@ -39,13 +40,13 @@ const hours = ({ start, end }: { start: string; end: string }) =>
 
 describe('interval names', () => {
   it.each(['hour', 'day', 'week', 'month', 'every 1 minutes', 'every 5 minutes', 'every 60 minutes'])(
-    'knows %s',
+    'accepts %s',
     (name) => {
       expect(parseInterval(name)).toBeDefined();
     },
   );
   it.each(['', 'hours', 'every 7 minutes', 'every 0 minutes', 'every 61 minutes', 'every 5 minutes '])(
-    'refuses "%s"',
+    'rejects "%s"',
     (name) => {
       expect(parseInterval(name)).toBeUndefined();
     },
@@ -53,7 +54,7 @@ describe('interval names', () => {
 });
 
 describe('boundaries', () => {
-  it('makes days of 23 and 25 hours where DST begins and ends', () => {
+  it('has days of 23 and 25 hours when DST starts and ends', () => {
     const daily = [revision('day', { timezone: 'US/Eastern' })];
     expect(hours(intervalContaining(daily, new Date('2024-03-10T12:00:00Z')))).toBe(23);
     expect(hours(intervalContaining(daily, new Date('2024-11-03T12:00:00Z')))).toBe(25);
@@ -79,7 +80,7 @@ describe('boundaries', () => {
     );
   });
 
-  it('uses the definition that was in force', () => {
+  it('uses the revision that was in force', () => {
     const revisions = [revision('hour'), revision('day', { effective_from: '2026-11-01T10:00:00.000Z' })];
     expect(intervalContaining(revisions, new Date('2026-11-01T09:30:00Z'))).toEqual({
       start: '2026-11-01T09:00:00.000Z',
@@ -91,7 +92,7 @@ describe('boundaries', () => {
     });
   });
 
-  it('bounds the whole intervals that touch a range and have ended', () => {
+  it('returns the bounds of the ended intervals that overlap a range', () => {
     const bounds = (start: string, end: string) =>
       wholeIntervals(
         [revision('hour')],
@@ -106,9 +107,9 @@ describe('boundaries', () => {
     expect(bounds('11:10:00', '11:20:00')).toBeUndefined();
   });
 
-  it('tiles time for any definition: what contains an instant follows from what contains the one before', () => {
+  it('tiles time for any definition: each interval starts at the end of the previous one', () => {
     fc.assert(
-      fc.property(anyRevision, instantOfHistory, (one, instant) => {
+      fc.property(anyRevision, anyInstant, (one, instant) => {
         const current = intervalContaining([one], instant);
         const following = intervalFrom([one], new Date(current.end));
         expect(new Date(current.start) <= instant && instant < new Date(current.end)).toBe(true);
@@ -116,29 +117,29 @@ describe('boundaries', () => {
         expect(intervalContaining([one], new Date(Date.parse(current.end) - 1))).toEqual(current);
         expect(intervalContaining([one], new Date(Date.parse(current.start)))).toEqual(current);
       }),
-      { numRuns: 1_000 },
+      { numRuns: randomCases(1_000) },
     );
   });
 
-  it('counts intervals as walking through them does, over changes of the definition too', () => {
+  it('counts as many intervals as listing them, across revisions too', () => {
     fc.assert(
-      fc.property(anyRevision, anyRevision, instantOfHistory, (first, second, instant) => {
+      fc.property(anyRevision, anyRevision, anyInstant, (first, second, instant) => {
         const current = intervalContaining([first], instant);
         const revisions = [first, { ...second, effective_from: current.end }];
         const after = intervalFrom(revisions, new Date(current.end));
         const range = { start: current.start, end: intervalFrom(revisions, new Date(after.end)).end };
-        expect(countIntervals(revisions, range)).toBe(intervalsOf(revisions, range).length);
+        expect(countIntervals(revisions, range)).toBe(listIntervals(revisions, range).length);
         expect(countIntervals(revisions, range)).toBe(3);
       }),
     );
   });
 
-  it('counts a year of minutes at once, and gives up on what is longer than a limit', () => {
+  it('computes a year of minutes, and stops counting above the limit', () => {
     const year = { start: '2025-01-01T00:00:00.000Z', end: '2026-01-01T00:00:00.000Z' };
     expect(countIntervals([revision('every 1 minutes')], year)).toBe(525_600);
     expect(countIntervals([revision('day')], year)).toBe(365);
-    const ages = { start: '0001-01-01T00:00:00.000Z', end: year.end };
-    expect(countIntervals([revision('day')], ages, 100_000)).toBeGreaterThan(100_000);
+    const longRange = { start: '0001-01-01T00:00:00.000Z', end: year.end };
+    expect(countIntervals([revision('day')], longRange, 100_000)).toBeGreaterThan(100_000);
   });
 
   it.each([
@@ -147,7 +148,7 @@ describe('boundaries', () => {
   ])('agree in both directions around %s', (_, timezone, offset_hour, from, to) => {
     const daily = [revision('day', { timezone, offset_hour })];
     const { start } = intervalContaining(daily, new Date(from));
-    const days = intervalsOf(daily, { start, end: new Date(to).toISOString() });
+    const days = listIntervals(daily, { start, end: new Date(to).toISOString() });
     for (const day of days)
       expect(intervalContaining(daily, new Date(new Date(day.end).getTime() - 1))).toEqual(day);
   });
@@ -158,7 +159,7 @@ describe('boundaries', () => {
     });
     const daily = revision('day', { timezone: 'Europe/Berlin', offset_hour: 2 });
 
-    it.each(['2026-07-01', '2026-12-01'])('is the first of the two, asked on %s', (today) => {
+    it.each(['2026-07-01', '2026-12-01'])('is the first of the two, if today is %s', (today) => {
       jest.useFakeTimers({ now: new Date(today) });
       expect(previousBoundary(daily, new Date('2026-10-25T12:00:00Z')).toISOString()).toBe(
         '2026-10-25T00:00:00.000Z',
@@ -168,14 +169,14 @@ describe('boundaries', () => {
       );
     });
 
-    it('does not depend on the day on which it is asked, in any zone', () => {
+    it('does not depend on the current date, in any zone', () => {
       fc.assert(
-        fc.property(anyRevision, instantOfHistory, instantOfHistory, (one, instant, today) => {
+        fc.property(anyRevision, anyInstant, anyInstant, (one, instant, today) => {
           const boundaries = [previousBoundary(one, instant), nextBoundary(one, instant)];
           jest.useFakeTimers({ now: today });
           expect([previousBoundary(one, instant), nextBoundary(one, instant)]).toEqual(boundaries);
         }),
-        { numRuns: 300 },
+        { numRuns: randomCases(300) },
       );
     });
   });
@@ -192,12 +193,12 @@ describe('time zones', () => {
     'EST5EDT',
     'Etc/GMT+5',
     'Asia/Calcutta',
-  ])('%s is one', (name) => {
+  ])('%s is valid', (name) => {
     expect(isTimeZone(name)).toBe(true);
   });
 
   it.each(['+05:00', '-0500', '+05', 'CST', 'IST', 'Mars/Base', '', 'Europe/Berlin; drop'])(
-    '%s is none',
+    '%s is invalid',
     (name) => {
       expect(isTimeZone(name)).toBe(false);
     },

@@ -1,7 +1,7 @@
 import { intervalFrom, type DataInterval, type ScheduleRevision } from '../../src/domain/intervals.ts';
 
-/** The intervals between two boundaries, walked through one by one. */
-export function intervalsOf(
+/** Lists the intervals between two boundaries one by one. */
+export function listIntervals(
   revisions: readonly ScheduleRevision[],
   { start, end }: DataInterval,
 ): DataInterval[] {

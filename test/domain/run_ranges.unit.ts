@@ -57,53 +57,53 @@ const uploadOf = (range: number, file: number): RunEvent => ({
     file,
     key: `${range}.${file}`,
     upload_id: `u${range}.${file}`,
-    upload_token: 'm',
+    upload_token: 'token',
     encoder: 'test/1',
   },
 });
 
-const opened = (events: readonly RunEvent[]): ExistingRun => {
+const runAfter = (events: readonly RunEvent[]): ExistingRun => {
   const { state } = given(runDecider, [started, counted, reserved(1), ...events]);
-  if (state.status === 'Absent') throw new Error('The run was opened.');
+  if (state.status === 'Absent') throw new Error('The run should exist.');
   return state;
 };
 
-describe('a run that is cut', () => {
-  it('has a range before, between and behind the cuts', () => {
-    expect(opened([]).ranges.map(({ after, until }) => [after, until])).toEqual([
+describe('a run of a split interval', () => {
+  it('has ranges before, between and after the split keys', () => {
+    expect(runAfter([]).ranges.map(({ after, until }) => [after, until])).toEqual([
       [null, keyAt(1)],
       [keyAt(1), keyAt(2)],
       [keyAt(2), null],
     ]);
   });
 
-  it('keeps an attempt at one range apart from those at others', () => {
-    const began = opened([
+  it('counts attempts of each range separately', () => {
+    const earlier = runAfter([
       { type: 'RunExportStarted', data: { range: 1 } },
       { type: 'RunAttemptStarted', data: { range: 0 } },
     ]);
-    const first = attemptOf(began, 1);
-    const later = opened([
+    const first = attemptOf(earlier, 1);
+    const later = runAfter([
       { type: 'RunExportStarted', data: { range: 1 } },
       { type: 'RunAttemptStarted', data: { range: 0 } },
       { type: 'RunAttemptStarted', data: { range: 0 } },
     ]);
     expect(requireAttempt(later, first).range).toBe(later.ranges[1]);
-    expect(() => requireAttempt(later, attemptOf(began, 0))).toThrow('Another attempt');
+    expect(() => requireAttempt(later, attemptOf(earlier, 0))).toThrow('Another attempt');
   });
 
-  it('has its files in key order, whichever range is finished first', () => {
-    const run = opened([uploadOf(2, 0), uploadOf(0, 0), fileOf(2, 3), fileOf(0, 0), fileOf(1, 1)]);
+  it('returns its files in key order, whichever range finishes first', () => {
+    const run = runAfter([uploadOf(2, 0), uploadOf(0, 0), fileOf(2, 3), fileOf(0, 0), fileOf(1, 1)]);
     expect(filesOf(run).map(({ key }) => key)).toEqual(['0.0', '1.1', '2.3']);
   });
 
-  it('never gives a number to two files of a range', () => {
-    const run = opened([uploadOf(1, 0), uploadOf(1, 1)]);
+  it('never reuses the number of a file within a range', () => {
+    const run = runAfter([uploadOf(1, 0), uploadOf(1, 1)]);
     expect(run.ranges.map(({ next_file }) => next_file)).toEqual([0, 2, 0]);
   });
 
-  it('forgets files, not attempts and cuts, with the next generation', () => {
-    const run = opened([
+  it('drops files but keeps attempts and split keys with the next generation', () => {
+    const run = runAfter([
       { type: 'RunExportStarted', data: { range: 1 } },
       uploadOf(1, 0),
       fileOf(1, 1),
@@ -122,17 +122,17 @@ describe('a run that is cut', () => {
     });
   });
 
-  it('hands everything over to the run that continues it', () => {
-    const run = opened([uploadOf(1, 0), fileOf(1, 1), uploadOf(2, 0)]);
+  it('passes its progress to the run that continues it', () => {
+    const run = runAfter([uploadOf(1, 0), fileOf(1, 1), uploadOf(2, 0)]);
     const { created: event } = decideContinuation(run, { run_id: 'a', next_run_id: 'b', cursor: 'c' });
     const next = given(runDecider, [event]).state;
     expect(next).toMatchObject({ status: 'Starting', ranges: run.ranges, records_total_count: 30 });
   });
 
-  it('is gone on with by an automatic retry once it has sent anything', () => {
+  it('is resumed by an automatic retry once it has an upload or a file', () => {
     const definition = { model: 'events', config_version: 1 } as const;
-    expect(progressForRetry(opened([]), definition)).toBeUndefined();
-    const run = opened([uploadOf(2, 0)]);
+    expect(progressForRetry(runAfter([]), definition)).toBeUndefined();
+    const run = runAfter([uploadOf(2, 0)]);
     expect(progressForRetry(run, definition)).toMatchObject({
       ranges: run.ranges,
       records_total_count: null,

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import type { BatchExportDefinition } from '../../src/domain/batch_export.ts';
 import { supportsOffsets } from '../../src/domain/definition_rules.ts';
-import { openSchedule, plainDefinition, type Schedule } from './scheduled_export.ts';
-import { instantOfHistory, timeZone } from './zones.ts';
+import { createSchedule, defaultDefinition, type Schedule } from './scheduled_export.ts';
+import { anyInstant, anyTimeZone } from './zones.ts';
 
-/** One thing that happens to an export. */
-interface Happening {
-  readonly words: string;
+/** An action on a simulated schedule. */
+interface ScheduleAction {
+  readonly label: string;
   readonly run: (schedule: Schedule) => void;
 }
 
@@ -22,16 +22,17 @@ const interval = fc.constantFrom(
   'every 60 minutes',
 );
 
-/** An interval with offsets that it may have. */
-const cut: fc.Arbitrary<Pick<BatchExportDefinition, 'interval' | 'offset_hour' | 'offset_day'>> = fc
-  .tuple(interval, fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 27 }))
-  .map(([name, hour, day]) => ({
-    interval: name,
-    offset_hour: supportsOffsets(name) ? hour : 0,
-    offset_day: name === 'week' ? day % 7 : name === 'month' ? day : 0,
-  }));
+/** An interval with valid offsets. */
+const scheduleFields: fc.Arbitrary<Pick<BatchExportDefinition, 'interval' | 'offset_hour' | 'offset_day'>> =
+  fc
+    .tuple(interval, fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 27 }))
+    .map(([name, hour, day]) => ({
+      interval: name,
+      offset_hour: supportsOffsets(name) ? hour : 0,
+      offset_day: name === 'week' ? day % 7 : name === 'month' ? day : 0,
+    }));
 
-/** Days from where the export's clock stands; undefined takes a bound away. */
+/** Days relative to the export's clock; null removes the bound. */
 const daysAway = fc.option(fc.double({ min: -40, max: 60, noNaN: true }));
 const dayMs = 24 * 60 * 60_000;
 const boundAt = (schedule: Schedule, days: number | null): string | null =>
@@ -42,8 +43,8 @@ const lengths = fc.oneof(
   { weight: 1, arbitrary: fc.double({ min: 0, max: 40, noNaN: true }) },
 );
 
-/** A person asks; what is refused changes nothing. */
-function ask(schedule: Schedule, command: (schedule: Schedule) => void): void {
+/** Applies a command. A rejected command changes nothing. */
+function unlessRejected(schedule: Schedule, command: (schedule: Schedule) => void): void {
   try {
     command(schedule);
   } catch (error) {
@@ -51,60 +52,63 @@ function ask(schedule: Schedule, command: (schedule: Schedule) => void): void {
   }
 }
 
-const happening: fc.Arbitrary<Happening> = fc.oneof(
-  lengths.map((count) => ({ words: `${count} lengths pass`, run: (one: Schedule) => one.pass(count) })),
-  fc.constant({ words: 'a boundary comes', run: (one: Schedule) => one.passToBoundary() }),
-  fc.constant({ words: 'the schedule looks', run: (one: Schedule) => one.step() }),
+const action: fc.Arbitrary<ScheduleAction> = fc.oneof(
+  lengths.map((count) => ({
+    label: `${count} interval lengths pass`,
+    run: (one: Schedule) => one.pass(count),
+  })),
+  fc.constant({ label: 'time passes to the next boundary', run: (one: Schedule) => one.passToBoundary() }),
+  fc.constant({ label: 'the schedule takes a step', run: (one: Schedule) => one.step() }),
   fc.integer({ min: 1, max: 3 }).map((count) => ({
-    words: `${count} runs end`,
+    label: `${count} runs end`,
     run: (one: Schedule) => {
       one.endRuns(count);
       one.step();
     },
   })),
-  fc.constant({ words: 'pause', run: (one: Schedule) => one.pause() }),
+  fc.constant({ label: 'pause', run: (one: Schedule) => one.pause() }),
   fc.boolean().map((backfill) => ({
-    words: `unpause ${backfill ? 'with' : 'without'} backfill`,
-    run: (one: Schedule) => ask(one, () => one.unpause(backfill)),
+    label: `unpause ${backfill ? 'with' : 'without'} backfill`,
+    run: (one: Schedule) => unlessRejected(one, () => one.unpause(backfill)),
   })),
-  cut.map((changes) => ({
-    words: `update to ${JSON.stringify(changes)}`,
-    run: (one: Schedule) => ask(one, () => one.update(changes)),
+  scheduleFields.map((changes) => ({
+    label: `update to ${JSON.stringify(changes)}`,
+    run: (one: Schedule) => unlessRejected(one, () => one.update(changes)),
   })),
-  timeZone.map((timezone) => ({
-    words: `update to ${timezone}`,
+  anyTimeZone.map((timezone) => ({
+    label: `update to ${timezone}`,
     run: (one: Schedule) => one.update({ timezone }),
   })),
   fc.tuple(daysAway, daysAway).map(([start, end]) => ({
-    words: `bounds ${String(start)} and ${String(end)} days away`,
+    label: `bounds ${String(start)} and ${String(end)} days away`,
     run: (one: Schedule) =>
-      ask(one, () => one.update({ start_at: boundAt(one, start), end_at: boundAt(one, end) })),
+      unlessRejected(one, () => one.update({ start_at: boundAt(one, start), end_at: boundAt(one, end) })),
   })),
   fc.tuple(lengths, lengths).map(([before, long]) => ({
-    words: `backfill of ${long} lengths, ${before} lengths ago`,
+    label: `backfill of ${long} lengths, ${before} lengths ago`,
     run: (one: Schedule) =>
-      ask(one, () => one.backfill({ start_at: one.ago(before + long), end_at: one.ago(before) })),
+      unlessRejected(one, () => one.backfill({ start_at: one.ago(before + long), end_at: one.ago(before) })),
   })),
   fc.constant({
-    words: 'backfills go on',
+    label: 'backfills take a step',
     run: (one: Schedule) => {
       for (const backfill of one.backfills) one.stepBackfill(backfill);
     },
   }),
 );
 
-/** An export of any definition, made at any time, to which anything happens. */
+/** A schedule with any definition, created at any time, and a sequence of actions on it. */
 export const anySchedule: fc.Arbitrary<{
-  readonly open: () => Schedule;
-  readonly happenings: readonly Happening[];
+  readonly createSchedule: () => Schedule;
+  readonly actions: readonly ScheduleAction[];
 }> = fc.record({
-  open: fc.tuple(instantOfHistory, cut, timeZone).map(([created, members, timezone]) =>
-    Object.assign(() => openSchedule(created, { ...plainDefinition, ...members, timezone }), {
-      [fc.toStringMethod]: () => `${created.toISOString()} ${JSON.stringify(members)} ${timezone}`,
+  createSchedule: fc.tuple(anyInstant, scheduleFields, anyTimeZone).map(([created, fields, timezone]) =>
+    Object.assign(() => createSchedule(created, { ...defaultDefinition, ...fields, timezone }), {
+      [fc.toStringMethod]: () => `${created.toISOString()} ${JSON.stringify(fields)} ${timezone}`,
     }),
   ),
-  happenings: fc.array(
-    happening.map((one) => Object.assign(one, { [fc.toStringMethod]: () => one.words })),
+  actions: fc.array(
+    action.map((one) => Object.assign(one, { [fc.toStringMethod]: () => one.label })),
     { maxLength: 20 },
   ),
 });

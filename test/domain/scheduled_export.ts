@@ -19,8 +19,8 @@ import { decideUpdate } from '../../src/domain/batch_export_update.ts';
 import { intervalContaining, nominalLengthMs, type DataInterval } from '../../src/domain/intervals.ts';
 import { decideNextInterval } from '../../src/domain/next_interval.ts';
 
-/** A definition that nothing was changed in. */
-export const plainDefinition: BatchExportDefinition = {
+/** The definition that tests start from. */
+export const defaultDefinition: BatchExportDefinition = {
   name: 'Events',
   model: 'events',
   destination_type: 'S3',
@@ -35,21 +35,21 @@ export const plainDefinition: BatchExportDefinition = {
 };
 
 const concurrency = 3;
-const mostIntervals = 20_000;
+const maxIntervals = 20_000;
 
-/** A backfill under way: what it covers and which runs it opened. */
-interface OpenBackfill {
+/** A backfill with its range and the intervals it created runs for. */
+interface SimulatedBackfill {
   state: BackfillState;
-  readonly opened: DataInterval[];
+  readonly intervals: DataInterval[];
   readonly range: DataInterval & { readonly intervals: number };
 }
 
-/** An export whose clock is moved by hand, and all that was decided for it. Nothing but the pure deciders. */
-export function openSchedule(created: Date, definition: BatchExportDefinition): Schedule {
+/** Simulates the schedule of an export with a controlled clock, using only the pure deciders. */
+export function createSchedule(created: Date, definition: BatchExportDefinition): Schedule {
   const state = batchExportDecider.initialState;
   const command = { team_id: 1, definition, paused: false, now: created };
   const [event] = decideCreate(state, command);
-  if (!event) throw new Error('Creating an export is no event.');
+  if (!event) throw new Error('Creating an export returned no event.');
   return scheduleAt(
     created,
     batchExportDecider.evolve(state, { ...event, recorded_at: created.toISOString() }),
@@ -57,19 +57,19 @@ export function openSchedule(created: Date, definition: BatchExportDefinition): 
   );
 }
 
-function scheduleAt(start: Date, initial: BatchExportState, formerly: readonly DataInterval[]) {
+function scheduleAt(start: Date, initial: BatchExportState, alreadyScheduled: readonly DataInterval[]) {
   let now = start;
   let state = initial;
   let active: string[] = [];
-  const scheduled = [...formerly];
+  const scheduled = [...alreadyScheduled];
   const skipped: DataInterval[] = [];
-  const backfills: OpenBackfill[] = [];
+  const backfills: SimulatedBackfill[] = [];
 
   const live = () => {
     if (state.status !== 'live') throw new Error('The export is not live.');
     return state;
   };
-  const take = (events: readonly BatchExportEvent[]): void => {
+  const apply = (events: readonly BatchExportEvent[]): void => {
     for (const event of events) {
       state = batchExportDecider.evolve(state, { ...event, recorded_at: now.toISOString() });
       if (event.type === 'IntervalScheduled')
@@ -77,17 +77,17 @@ function scheduleAt(start: Date, initial: BatchExportState, formerly: readonly D
       if (event.type === 'IntervalsSkipped') skipped.push({ start: event.data.start, end: event.data.end });
       if (event.type === 'BackfillRequested') startBackfill(event.data);
     }
-    if (scheduled.length + skipped.length > mostIntervals)
-      throw new Error('The schedule decides the same again and again.');
+    if (scheduled.length + skipped.length > maxIntervals)
+      throw new Error('The schedule repeats the same decision.');
   };
 
-  const takeBackfill = (backfill: OpenBackfill, events: readonly BackfillEvent[]): void => {
+  const applyToBackfill = (backfill: SimulatedBackfill, events: readonly BackfillEvent[]): void => {
     for (const event of events)
       backfill.state = backfillDecider.evolve(backfill.state, { ...event, recorded_at: now.toISOString() });
   };
   function startBackfill(request: { readonly start_at: string; readonly end_at: string }): void {
-    const range = requireBackfillRange(live(), { ...request, now, maxIntervals: mostIntervals });
-    const backfill: OpenBackfill = { state: backfillDecider.initialState, opened: [], range };
+    const range = requireBackfillRange(live(), { ...request, now, maxIntervals: maxIntervals });
+    const backfill: SimulatedBackfill = { state: backfillDecider.initialState, intervals: [], range };
     const spec = {
       batch_export_id: 'export',
       team_id: 1,
@@ -98,26 +98,26 @@ function scheduleAt(start: Date, initial: BatchExportState, formerly: readonly D
       revisions: live().revisions,
       retry_of_run_id: null,
     };
-    takeBackfill(backfill, [{ type: 'BackfillStarted', data: spec }]);
+    applyToBackfill(backfill, [{ type: 'BackfillStarted', data: spec }]);
     backfills.push(backfill);
   }
-  /** Opens a backfill's next run and lets it end; false when it has none left. */
-  const stepBackfill = (backfill: OpenBackfill): boolean => {
+  /** Creates a backfill's next run and completes it; false if there is none left. */
+  const stepBackfill = (backfill: SimulatedBackfill): boolean => {
     const interval = nextBackfillInterval(backfill.state);
     if (!interval) {
-      takeBackfill(backfill, decideCompletion(backfill.state));
+      applyToBackfill(backfill, decideCompletion(backfill.state));
       return false;
     }
-    backfill.opened.push(interval);
+    backfill.intervals.push(interval);
     const data = { run_id: interval.start, own: true, ...interval };
-    takeBackfill(backfill, [
+    applyToBackfill(backfill, [
       { type: 'BackfillRunCreated', data },
       { type: 'BackfillRunEnded', data: { run_id: interval.start, status: 'Completed' } },
     ]);
     return true;
   };
 
-  /** Decides what is due, as far as runs are free. */
+  /** Decides about due intervals, within the free slots. */
   const step = (): void => {
     for (;;) {
       const { events } = decideNextInterval(state, {
@@ -132,12 +132,12 @@ function scheduleAt(start: Date, initial: BatchExportState, formerly: readonly D
         if (active.length >= concurrency) throw new Error('More runs are active than there are slots.');
         active.push(event.data.run_id);
       }
-      take(events);
+      apply(events);
     }
   };
 
   return {
-    /** Intervals with a run, and skipped ranges, each in the order of the decisions. */
+    /** Intervals with a run, and skipped ranges, in the order of the decisions. */
     scheduled,
     skipped,
     backfills,
@@ -146,18 +146,18 @@ function scheduleAt(start: Date, initial: BatchExportState, formerly: readonly D
     live,
     step,
     stepBackfill,
-    /** So many lengths of the interval go by. */
+    /** Advances the clock by a number of interval lengths. */
     pass: (lengths: number) => {
       now = new Date(now.getTime() + Math.floor(lengths * nominalLengthMs(live().definition.interval)));
     },
     passTo: (time: Date) => {
       now = time;
     },
-    /** The clock comes to stand exactly at the end of the interval that contains it. */
+    /** Advances the clock to the end of the current interval. */
     passToBoundary: () => {
       now = new Date(intervalContaining(live().revisions, now).end);
     },
-    /** ISO 8601 time so many lengths of the interval before now. */
+    /** ISO 8601 time a number of interval lengths before now. */
     ago: (lengths: number) =>
       new Date(
         now.getTime() - Math.floor(lengths * nominalLengthMs(live().definition.interval)),
@@ -165,7 +165,7 @@ function scheduleAt(start: Date, initial: BatchExportState, formerly: readonly D
     endRuns: (count: number) => {
       active = active.slice(count);
     },
-    /** Downtime is over: every run ends, until nothing is due any more. */
+    /** Ends all runs and decides again until nothing is due. */
     catchUp: () => {
       for (let decided = -1; decided !== scheduled.length;) {
         decided = scheduled.length;
@@ -174,13 +174,13 @@ function scheduleAt(start: Date, initial: BatchExportState, formerly: readonly D
       }
     },
     pause: () => {
-      take(decidePause(state, { last_paused_at: null }));
+      apply(decidePause(state, { last_paused_at: null }));
     },
     unpause: (backfill: boolean) => {
-      take(decideUnpause(state, { now, backfill_id: backfill ? 'backfill' : null }));
+      apply(decideUnpause(state, { now, backfill_id: backfill ? 'backfill' : null }));
     },
     update: (changes: Partial<BatchExportDefinition>) => {
-      take(decideUpdate(state, { changes, now }));
+      apply(decideUpdate(state, { changes, now }));
     },
     backfill: startBackfill,
   };
@@ -188,6 +188,6 @@ function scheduleAt(start: Date, initial: BatchExportState, formerly: readonly D
 
 export type Schedule = ReturnType<typeof scheduleAt>;
 
-/** One like it, to which other things can happen. */
+/** Returns an independent copy. */
 export const copyOf = (schedule: Schedule): Schedule =>
   scheduleAt(schedule.now(), schedule.live(), schedule.scheduled);

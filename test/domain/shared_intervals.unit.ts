@@ -15,22 +15,22 @@ const late = '2026-11-01T23:00:00.000Z';
 describe('two schedules', () => {
   it.each([
     ['of different lengths', [revision('hour')], [revision('day')], false],
-    ['of one length by two names', [revision('hour')], [revision('every 60 minutes')], true],
-    ['that had one length once', [revision('hour'), revision('day', noon)], [revision('hour')], true],
+    ['of one length with two names', [revision('hour')], [revision('every 60 minutes')], true],
+    ['that once had the same length', [revision('hour'), revision('day', noon)], [revision('hour')], true],
     [
-      'of one length one after the other',
+      'of the same length at different times',
       [revision('hour'), revision('day', noon)],
       [revision('day'), revision('hour', noon)],
       false,
     ],
     [
-      'of which one bridges by an interval of the other',
+      'with a bridging interval that equals one of the other',
       [revision('every 5 minutes'), revision('day', late)],
       [revision('hour')],
       true,
     ],
     [
-      'of which one bridges by another interval',
+      'with a bridging interval that differs',
       [revision('every 5 minutes'), revision('day', noon)],
       [revision('hour')],
       false,

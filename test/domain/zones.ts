@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
-/** Zones that are hard on calendars: half and quarter hours, DST of 30 minutes or at midnight, days that never were. */
-const hardZones = [
+/** Zones with unusual rules: half-hour and quarter-hour offsets, DST of 30 minutes or at midnight, skipped days. */
+const unusualZones = [
   'America/Havana',
   'America/Nuuk',
   'America/St_Johns',
@@ -27,14 +27,14 @@ const hardZones = [
   'US/Eastern',
 ] as const;
 
-/** Any time zone that the runtime knows, the hard ones more often. */
-export const timeZone: fc.Arbitrary<string> = fc.oneof(
-  { weight: 2, arbitrary: fc.constantFrom<string>(...hardZones) },
+/** Any time zone of the runtime; unusual ones more often. */
+export const anyTimeZone: fc.Arbitrary<string> = fc.oneof(
+  { weight: 2, arbitrary: fc.constantFrom<string>(...unusualZones) },
   { weight: 1, arbitrary: fc.constantFrom<string>('UTC', ...Intl.supportedValuesOf('timeZone')) },
 );
 
-/** Instants when a zone changed its offset by a lot, or at an hour where a day may begin. */
-const turns = [
+/** Instants of large offset changes, and of changes at an hour at which a day can start. */
+const transitions = [
   '1993-08-21T12:00:00Z',
   '1994-12-31T10:00:00Z',
   '2011-12-30T10:00:00Z',
@@ -47,10 +47,10 @@ const turns = [
 
 const dayMs = 24 * 60 * 60_000;
 
-/** Any instant of a few decades, those near a change of an offset more often; whole milliseconds. */
-export const instantOfHistory: fc.Arbitrary<Date> = fc.oneof(
+/** Any instant between 1990 and 2040; instants near an offset change more often. */
+export const anyInstant: fc.Arbitrary<Date> = fc.oneof(
   fc.date({ min: new Date('1990-01-01'), max: new Date('2040-01-01'), noInvalidDate: true }),
   fc
-    .tuple(fc.constantFrom(...turns), fc.integer({ min: -3 * dayMs, max: 3 * dayMs }))
-    .map(([turn, away]) => new Date(turn + away)),
+    .tuple(fc.constantFrom(...transitions), fc.integer({ min: -3 * dayMs, max: 3 * dayMs }))
+    .map(([transition, away]) => new Date(transition + away)),
 );

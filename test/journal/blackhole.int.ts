@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPool, type Pool } from '../../src/journal/database.ts';
-import { createJournal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { isDatabaseUnavailable } from '../../src/journal/database_errors.ts';
 import { createAdvisoryLock } from '../../src/temporal/reconcilers/advisory_lock.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
-import { openSilentProxy, type SilentProxy } from './blackhole_proxy.ts';
+import { openBlackholeProxy, type BlackholeProxy } from './blackhole_proxy.ts';
 
 let database: TestDatabase;
-let proxy: SilentProxy;
+let proxy: BlackholeProxy;
 let pool: Pool;
 beforeAll(async () => {
   database = await createTestDatabase();
-  proxy = await openSilentProxy(database.url);
+  proxy = await openBlackholeProxy(database.url);
   pool = createPool(proxy.url, { max: 2, statementTimeoutMs: 1_000 });
 });
 afterAll(async () => {
@@ -27,53 +27,53 @@ const errorOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-/** On a busy machine PostgreSQL may be as silent as the proxy for once: what it does not answer in time is asked again. */
-const untilAnswered = async <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
-  const { answer } = await until(
+/** Retries: on a busy machine PostgreSQL itself may exceed the timeout once. */
+const retryWhileUnavailable = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+  const { answer: value } = await until(
     () =>
       work().then(
-        (answer) => ({ answer }),
+        (value) => ({ answer: value }),
         (error: unknown) => {
           if (!isDatabaseUnavailable(error)) throw error;
           return undefined;
         },
       ),
-    'an answer',
+    'a result',
   );
-  return answer;
+  return value;
 };
 
-describe('a connection that goes silent without a reset', () => {
-  it('fails a statement, which may be repeated on another', async () => {
-    await untilAnswered(() => pool.query('select 1'));
-    proxy.silence();
+describe('a connection into a network black hole', () => {
+  it('fails its statement, which succeeds on another connection', async () => {
+    await retryWhileUnavailable(() => pool.query('select 1'));
+    proxy.dropTraffic();
     expect(isDatabaseUnavailable(await errorOf(pool.query('select 1')))).toBe(true);
-    const { rows } = await untilAnswered(() => pool.query('select 1 as one'));
+    const { rows } = await retryWhileUnavailable(() => pool.query('select 1 as one'));
     expect(rows).toEqual([{ one: 1 }]);
   });
 
-  it('fails a transaction in its midst, and is dropped', async () => {
-    const journal = createJournal(pool);
+  it('fails its transaction, and the pool drops it', async () => {
+    const journal = openJournal(pool);
     const transaction = journal.transaction(async ({ connection }) => {
-      proxy.silence();
+      proxy.dropTraffic();
       await connection.query('select 1');
     });
     expect(isDatabaseUnavailable(await errorOf(transaction))).toBe(true);
-    await until(() => pool.totalCount === 0, 'no connection is left');
+    await until(() => pool.totalCount === 0, 'the connection is dropped');
     const again = () => journal.transaction(() => Promise.resolve('done'));
-    expect(await untilAnswered(again)).toBe('done');
+    expect(await retryWhileUnavailable(again)).toBe('done');
   });
 
-  it('loses its lock, which is had again once PostgreSQL has noticed', async () => {
+  it('loses its lock, which can be acquired again once PostgreSQL detects the loss', async () => {
     const lock = createAdvisoryLock(pool, 8_151_617);
-    const hold = () => untilAnswered(() => lock.tryAcquire());
-    await until(hold, 'the lock');
-    proxy.silence();
-    expect(await hold()).toBe(false);
+    const tryAcquire = () => retryWhileUnavailable(() => lock.tryAcquire());
+    await until(tryAcquire, 'the lock');
+    proxy.dropTraffic();
+    expect(await tryAcquire()).toBe(false);
     await database.pool.query(
       `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = 8151617`,
     );
-    await until(hold, 'the lock again');
+    await until(tryAcquire, 'the lock again');
     lock.release();
   });
 });

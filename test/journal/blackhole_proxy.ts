@@ -1,27 +1,27 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A way to PostgreSQL on which connections can go silent: nobody resets them, and no byte arrives any more. */
-export interface SilentProxy {
-  /** The database's address by this way. */
+/** A proxy to PostgreSQL that can simulate a network black hole: no byte arrives, and no connection is reset. */
+export interface BlackholeProxy {
+  /** The URL of the database through the proxy. */
   readonly url: string;
-  /** Makes the connections that are open now silent for ever; later ones work. */
-  silence(): void;
-  /** Breaks all connections and takes no more. */
+  /** Drops all further traffic of the open connections. New connections work. */
+  dropTraffic(): void;
+  /** Closes all connections and stops listening. */
   close(): Promise<void>;
 }
 
-/** Opens one to a database on a free port of the loopback address. */
-export async function openSilentProxy(databaseUrl: string): Promise<SilentProxy> {
+/** Opens a proxy to a database on a free port of 127.0.0.1. */
+export async function openBlackholeProxy(databaseUrl: string): Promise<BlackholeProxy> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
-  const keep = (socket: Socket): Socket => {
+  const track = (socket: Socket): Socket => {
     sockets.add(socket);
     return socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
   };
   const server = createServer((client) => {
-    const upstream = keep(connect(Number(target.port), target.hostname));
-    keep(client).pipe(upstream).pipe(client);
+    const upstream = track(connect(Number(target.port), target.hostname));
+    track(client).pipe(upstream).pipe(client);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -32,7 +32,7 @@ export async function openSilentProxy(databaseUrl: string): Promise<SilentProxy>
   url.port = String(address.port);
   return {
     url: url.href,
-    silence: () => {
+    dropTraffic: () => {
       for (const socket of sockets) socket.unpipe().pause();
     },
     close: async () => {

@@ -16,13 +16,13 @@ const errorOf = (statement: string, pool = database.pool): Promise<unknown> =>
   );
 
 describe('a database', () => {
-  it('is unavailable when nobody listens at its address', async () => {
+  it('is unavailable when nothing listens at its address', async () => {
     const nowhere = createPool('postgresql://postgres@127.0.0.1:1/nowhere', { max: 1 });
     expect(isDatabaseUnavailable(await errorOf('select 1', nowhere))).toBe(true);
     await nowhere.end();
   });
 
-  it('is unavailable when it ends the session', async () => {
+  it('is unavailable when it terminates the session', async () => {
     expect(isDatabaseUnavailable(await errorOf('select pg_terminate_backend(pg_backend_pid())'))).toBe(true);
   });
 
@@ -30,7 +30,7 @@ describe('a database', () => {
     'select * from missing',
     'select 1 / 0',
     'select pg_cancel_backend(pg_backend_pid()), pg_sleep(9)',
-  ])('is there when it refuses a statement: %s', async (statement) => {
+  ])('is available when a statement fails: %s', async (statement) => {
     expect(isDatabaseUnavailable(await errorOf(statement))).toBe(false);
   });
 });

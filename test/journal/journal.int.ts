@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
 import type { Pool } from '../../src/journal/database.ts';
-import { CauseMismatch, createJournal, readState, type Journal } from '../../src/journal/journal.ts';
+import { CauseMismatch, readState, type Journal } from '../../src/journal/journal.ts';
+import { openJournal } from '../../src/projections/open_journal.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { readStream } from './read_stream.ts';
 
@@ -13,7 +14,7 @@ let journal: Journal;
 beforeAll(async () => {
   database = await createTestDatabase();
   pool = database.pool;
-  journal = createJournal(pool);
+  journal = openJournal(pool);
 });
 afterAll(() => database.drop());
 
@@ -48,7 +49,7 @@ const append = (id: string, cause: string, events: BatchExportEvent[]) =>
   });
 
 describe('the journal', () => {
-  it('writes the state of a stream once in a transaction, which has one view of it', async () => {
+  it('writes the state of a stream once per transaction', async () => {
     const id = randomUUID();
     const writes = await journal.transaction(async (transaction) => {
       const query = jest.spyOn(transaction.connection, 'query');
@@ -70,7 +71,7 @@ describe('the journal', () => {
     expect(rows).toEqual([{ version: 4 }]);
   });
 
-  it('returns what is stored when a cause is appended again', async () => {
+  it('returns the stored events when a cause is appended again', async () => {
     const id = randomUUID();
     const first = await append(id, 'command:1', [created]);
     const again = await append(id, 'command:1', [created]);
@@ -78,13 +79,13 @@ describe('the journal', () => {
     expect(await readStream(pool, 'batch_export', id)).toHaveLength(1);
   });
 
-  it('refuses another event under the same cause', async () => {
+  it('rejects another event with the same cause', async () => {
     const id = randomUUID();
     await append(id, 'command:1', [created]);
     await expect(append(id, 'command:1', [paused])).rejects.toThrow(CauseMismatch);
   });
 
-  it('gives a stream one writer at a time and no gap in its versions', async () => {
+  it('serializes the writers of a stream, without gaps in its versions', async () => {
     const id = randomUUID();
     await append(id, 'created', [created]);
     const toggles = Array.from({ length: 20 }, (_, index) =>
@@ -95,7 +96,7 @@ describe('the journal', () => {
     expect(versions).toEqual(Array.from({ length: 21 }, (_, index) => index + 1));
   });
 
-  it('keeps neither events nor read models of a transaction that fails', async () => {
+  it('rolls back events and read models of a failed transaction', async () => {
     const id = randomUUID();
     const failing = journal.transaction(async (transaction) => {
       const stream = await transaction.lock(batchExportDecider, id);
@@ -112,7 +113,7 @@ describe('the journal', () => {
     ['update', "update exportd.journal_events set cause = 'other'"],
     ['delete', 'delete from exportd.journal_events'],
     ['truncate', 'truncate exportd.journal_events'],
-  ])('lets the database refuse %s', async (_, statement) => {
+  ])('makes the database reject %s', async (_, statement) => {
     await append(randomUUID(), 'created', [created]);
     await expect(pool.query(statement)).rejects.toThrow(/append-only/);
   });

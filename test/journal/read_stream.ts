@@ -2,7 +2,7 @@ import type { Pool } from '../../src/journal/database.ts';
 import { eventColumns } from '../../src/journal/read_events.ts';
 import type { StoredEvent } from '../../src/journal/stored_event.ts';
 
-/** One stream, oldest event first. */
+/** Reads one stream, oldest event first. */
 export async function readStream(pool: Pool, streamType: string, id: string): Promise<StoredEvent[]> {
   const { rows } = await pool.query<StoredEvent>(
     `select ${eventColumns} from exportd.journal_events
