@@ -3,12 +3,12 @@ import type { Pool } from '../journal/database.ts';
 import { hashOfKey, isScope, newApiKey, scopes, type Scope } from './api_keys.ts';
 import { defaultAccess, type RestrictionLevel } from './dashboards/access_levels.ts';
 
-/** A user, a project or a key that cannot be made as asked; the message says why. */
+/** Invalid input for a user, project or API key; the message names the value at fault. */
 export class InvalidAccount extends Error {
   override readonly name = 'InvalidAccount';
 }
 
-/** A user as the interface shows one. */
+/** A user as returned by the API. */
 export interface User {
   readonly id: number;
   readonly uuid: string;
@@ -21,10 +21,10 @@ export interface User {
   readonly role_at_organization: string;
 }
 
-/** The days that a project's weeks may begin with. */
+/** The days on which a project's weeks can start. */
 export const weekStartDays = ['sunday', 'monday'] as const;
 
-/** A project: the owner of all that its id, the `team_id`, stands in. */
+/** A project. Its id is the `team_id` of everything that it owns. */
 export interface Project {
   readonly id: number;
   readonly name: string;
@@ -32,7 +32,7 @@ export interface Project {
   readonly week_start_day: (typeof weekStartDays)[number];
 }
 
-/** A key as it is listed: never the key itself. */
+/** An API key as listed, without the key itself. */
 export interface ApiKey {
   readonly id: string;
   readonly user_id: number;
@@ -42,13 +42,13 @@ export interface ApiKey {
   readonly revoked_at: string | null;
 }
 
-/** The columns of a user as it is answered. */
+/** The columns of a `User`. */
 export const userColumns = `id, uuid, distinct_id, first_name, last_name, email, is_email_verified, mascot_config,
   role_at_organization`;
 const projectColumns = 'id, name, timezone, week_start_day';
 const keyColumns = 'id, user_id, project_id, scopes, created_at, revoked_at';
 
-/** Makes a user. @throws InvalidAccount when the e-mail address is not one, or is taken. */
+/** Creates a user. @throws InvalidAccount when the e-mail address is malformed or already used. */
 export async function createUser(
   pool: Pool,
   given: { readonly email: string } & Partial<Omit<User, 'id' | 'uuid' | 'email'>>,
@@ -72,15 +72,17 @@ export async function createUser(
   );
   const [user] = rows;
   if (!user)
-    throw new InvalidAccount(`There is a user with the e-mail address or distinct id of ${given.email}.`);
+    throw new InvalidAccount(
+      `A user with the e-mail address or distinct id of ${given.email} already exists.`,
+    );
   return user;
 }
 
-/** Every user, in the order they were made. */
+/** All users, oldest first. */
 export const listUsers = async (pool: Pool): Promise<User[]> =>
   (await pool.query<User>(`select ${userColumns} from exportd.users order by id`)).rows;
 
-/** Makes a project. @throws InvalidAccount when the time zone is unknown or the id is taken. */
+/** Creates a project. @throws InvalidAccount when the time zone is unknown or the id is already used. */
 export async function createProject(
   pool: Pool,
   given: {
@@ -89,13 +91,14 @@ export async function createProject(
     readonly timezone?: string | undefined;
     readonly week_start_day?: Project['week_start_day'] | undefined;
     readonly test_account_filters?: readonly unknown[] | undefined;
-    /** The least strict level that its dashboards may have. */
+    /** The lowest restriction level of its dashboards. */
     readonly dashboard_restriction_level?: RestrictionLevel | undefined;
   },
 ): Promise<Project> {
   const timezone = given.timezone ?? 'UTC';
-  if (!isTimeZone(timezone)) throw new InvalidAccount(`There is no time zone "${timezone}".`);
-  // An id that was given by hand may lie ahead of the sequence, which would stumble over it: free ids are looked for.
+  if (!isTimeZone(timezone))
+    throw new InvalidAccount(`Unknown time zone "${timezone}". Use an IANA name such as Europe/Berlin.`);
+  // Explicit ids may be ahead of a sequence, so the next id is the highest one plus 1.
   const { rows } = await pool.query<Project>(
     `insert into exportd.projects (id, name, timezone, week_start_day, test_account_filters,
        dashboard_restriction_level)
@@ -112,11 +115,11 @@ export async function createProject(
   );
   const [project] = rows;
   if (project) return project;
-  if (given.id !== undefined) throw new InvalidAccount(`There is a project ${given.id} already.`);
+  if (given.id !== undefined) throw new InvalidAccount(`Project ${given.id} already exists.`);
   return createProject(pool, given);
 }
 
-/** Every project, in the order of their ids. */
+/** All projects, by id. */
 export const listProjects = async (pool: Pool): Promise<Project[]> =>
   (await pool.query<Project>(`select ${projectColumns} from exportd.projects order by id`)).rows;
 
@@ -130,7 +133,7 @@ export const findProjects = async (pool: Pool, ids: readonly number[]): Promise<
   ).rows;
 
 /**
- * Makes a personal key of a user for one project. `key` is shown here and never again: only its hash is stored.
+ * Creates a personal API key of a user for one project. `key` cannot be read again: only its hash is stored.
  * @throws InvalidAccount when a scope, the user or the project does not exist.
  */
 export async function createKey(
@@ -139,8 +142,8 @@ export async function createKey(
 ): Promise<{ id: string; key: string }> {
   const unknown = given.scopes.find((scope) => !isScope(scope));
   if (unknown !== undefined)
-    throw new InvalidAccount(`There is no scope "${unknown}". Scopes are: ${scopes.join(', ')}.`);
-  if (given.scopes.length === 0) throw new InvalidAccount('A key needs at least one scope.');
+    throw new InvalidAccount(`Unknown scope "${unknown}". Valid scopes: ${scopes.join(', ')}.`);
+  if (given.scopes.length === 0) throw new InvalidAccount('An API key needs at least one scope.');
   const key = newApiKey();
   const { rows } = await pool.query<{ id: string }>(
     `insert into exportd.api_keys (user_id, project_id, key_hash, scopes)
@@ -150,15 +153,15 @@ export async function createKey(
   );
   const [stored] = rows;
   if (!stored)
-    throw new InvalidAccount(`There is no user ${given.user_id} or no project ${given.project_id}.`);
+    throw new InvalidAccount(`User ${given.user_id} or project ${given.project_id} does not exist.`);
   return { id: stored.id, key };
 }
 
-/** Every key, revoked ones included, without the keys themselves. */
+/** All API keys, oldest first, revoked ones included. */
 export const listKeys = async (pool: Pool): Promise<ApiKey[]> =>
   (await pool.query<ApiKey>(`select ${keyColumns} from exportd.api_keys order by created_at, id`)).rows;
 
-/** Revokes a key for ever; false when there is none with this id that is in force. */
+/** Revokes an API key. @returns false when no active key has this id. */
 export async function revokeKey(pool: Pool, id: string): Promise<boolean> {
   const { rowCount } = await pool.query(
     'update exportd.api_keys set revoked_at = clock_timestamp() where id::text = $1 and revoked_at is null',

@@ -3,7 +3,7 @@ import { ApiError } from './api_error.ts';
 
 const methods: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-/** Collects the routes of an app as they are registered. */
+/** Collects the methods of each route as routes are registered. */
 export function collectRoutes(app: FastifyInstance): ReadonlyMap<string, ReadonlySet<string>> {
   const routes = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method }) => {
@@ -15,7 +15,7 @@ export function collectRoutes(app: FastifyInstance): ReadonlyMap<string, Readonl
   return routes;
 }
 
-/** Answers 405 and the methods there are on every path that has been registered. Call it after all routes. */
+/** Responds 405 with the header `Allow` to other methods of the registered paths. Call it after all routes are added. */
 export function rejectOtherMethods(
   app: FastifyInstance,
   routes: ReadonlyMap<string, ReadonlySet<string>>,
@@ -26,12 +26,17 @@ export function rejectOtherMethods(
       method: methods.filter((method) => !known.has(method)),
       url,
       schema: { hide: true },
-      // Before the body is read: what it holds does not matter.
+      // Runs before the body is parsed, so an invalid body does not hide the 405.
       onRequest: (request, _reply, done) => {
         done(
-          new ApiError(405, 'method_not_allowed', `Method "${request.method}" not allowed.`, {
-            headers: { allow },
-          }),
+          new ApiError(
+            405,
+            'method_not_allowed',
+            `Method ${request.method} is not allowed. Allowed methods: ${allow}.`,
+            {
+              headers: { allow },
+            },
+          ),
         );
       },
       handler: () => undefined,

@@ -1,9 +1,9 @@
-/** The body of every answer that is not a success. */
+/** The body of every error response. */
 export interface ErrorBody {
   readonly type: string;
   readonly code: string;
   readonly detail: string;
-  /** Path of the member at fault, joined by `__`, or null. */
+  /** Path of the invalid field, joined by `__`, or null. */
   readonly attr: string | null;
 }
 
@@ -21,7 +21,7 @@ const typesByStatus: Readonly<Record<number, string>> = {
   503: 'unavailable',
 };
 
-/** An answer other than success, with the text that the caller may read. */
+/** An error response; the message is its `detail`. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly statusCode: number;
@@ -42,7 +42,7 @@ export class ApiError extends Error {
     this.headers = options.headers ?? {};
   }
 
-  /** The answer's body. */
+  /** The body of the response. */
   body(): ErrorBody {
     return {
       type: typesByStatus[this.statusCode] ?? 'error',
@@ -53,9 +53,9 @@ export class ApiError extends Error {
   }
 }
 
-/** Nothing is there, or nothing that this key may know of. */
+/** Also used for what the key may not see. */
 export const notFound = (): ApiError => new ApiError(404, 'not_found', 'Not found.');
 
-/** A body or a parameter that cannot be accepted. */
+/** An invalid body or parameter; `attr` names it. */
 export const invalid = (detail: string, attr: string | null): ApiError =>
   new ApiError(400, 'invalid_input', detail, { attr });

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** What a key may be allowed to do. Write does not imply read. */
+/** The scopes that a key can have. Write does not imply read. */
 export const scopes = [
   'batch_export:read',
   'batch_export:write',
@@ -10,14 +10,13 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
-/** Marks a string as a key of exportd, so that a scanner for leaked secrets can find it. */
+/** Lets secret scanners recognize a key of exportd. */
 const keyPrefix = 'exk_';
 
-/** A new personal API key: 32 random bytes that nobody can guess. */
+/** Generates a personal API key from 32 random bytes. */
 export const newApiKey = (): string => keyPrefix + randomBytes(32).toString('base64url');
 
-/** What is stored of a key. A plain hash is enough, since the key is as random as any salt. */
+/** The hash that is stored of a key. A plain SHA-256 is enough because keys are random. */
 export const hashOfKey = (key: string): Buffer => createHash('sha256').update(key).digest();
 
-/** True when the text names a scope. */
 export const isScope = (text: string): text is Scope => (scopes as readonly string[]).includes(text);

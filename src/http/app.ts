@@ -40,12 +40,12 @@ import { batchExportActionRoutes } from './routes/batch_export_actions.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 import { createRunLink } from './run_link.ts';
 
-/** What the HTTP facade is built from. */
+/** What the HTTP API is built from. */
 export interface HttpDependencies {
   readonly settings: Settings;
-  /** Needs one connection more than requests that are answered at once: outcomes are listened for on it. */
+  /** Needs one connection more than concurrent requests use, to listen for command outcomes. */
   readonly pool: Pool;
-  /** Read only; for dry runs. */
+  /** Read-only; for dry runs. */
   readonly source: DryRunService['source'];
   readonly signaller: ScheduleSignaller;
   readonly destinationTests: DestinationTestClient;
@@ -54,7 +54,7 @@ export interface HttpDependencies {
   readonly queries: QueryService;
   readonly keyRing: KeyRing;
   readonly logger: Logger;
-  /** How many workers poll the schedules' task queue; rejects when Temporal cannot be reached. */
+  /** The number of workers that poll the schedules' task queue; rejects when Temporal cannot be reached. */
   readonly countPollers: () => Promise<number>;
   readonly metrics: Registry;
 }
@@ -74,18 +74,18 @@ const resources = [
   queryRoutes,
 ];
 
-/** Builds the application without listening. Closing it ends what it opened itself, not what it was given. */
+/** Builds the application without listening. Closing it leaves `dependencies` open. */
 export async function createApp(dependencies: HttpDependencies): Promise<HttpApp> {
   const { settings, pool, logger } = dependencies;
   const loggerInstance: FastifyBaseLogger = logger;
   const app: HttpApp = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true }),
-    // Ids of queries are the clients' own, and percent signs make them longer.
+    // Query ids are chosen by clients, and percent encoding lengthens them.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 2_000 },
     bodyLimit: settings.EXPORTD_HTTP_MAX_BODY_SIZE,
     return503OnClosing: true,
-    // Of requests whose address cannot even be decoded, which reach neither a route nor the error handler.
+    // Requests with an undecodable URL reach neither a route nor the error handler.
     frameworkErrors: (error, request, reply) => {
       void sendError(error, request, reply);
     },
@@ -103,7 +103,11 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   await app.register(fastifySwagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'exportd', version: '1', description: 'Batch exports of events and persons.' },
+      info: {
+        title: 'exportd',
+        version: '1',
+        description: 'Batch exports of events and persons to object storage, dashboards and queries.',
+      },
       components: { securitySchemes: { personalApiKey: { type: 'http', scheme: 'bearer' } } },
       security: [{ personalApiKey: [] }],
     },
@@ -113,7 +117,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
 
   const outcomes = createCommandOutcomes(pool, { pollMs: settings.EXPORTD_COMMAND_POLL_INTERVAL, logger });
   app.addHook('onClose', () => outcomes.close());
-  // Closing waits for answers, and people may run queries for longer than a process has to shut down.
+  // Closing waits for pending responses, and queries can run longer than the shutdown timeout.
   app.addHook('preClose', (done) => {
     dependencies.queries.running.interrupt();
     done();

@@ -4,7 +4,7 @@ import type { Pool } from '../journal/database.ts';
 import { ApiError, notFound } from './api_error.ts';
 import { hashOfKey, type Scope } from './api_keys.ts';
 
-/** Who asks: the owner of the key and the one project it is for. */
+/** The owner of the API key, and the project and scopes that it grants. */
 export interface Caller {
   readonly user_id: number;
   readonly project_id: number;
@@ -13,16 +13,16 @@ export interface Caller {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set on every route that needs a key, before its handler runs. */
+    /** Set before the handler of every route that requires a key. */
     caller: Caller | null;
   }
   interface FastifyContextConfig {
-    /** What the key must allow; a route without one takes any valid key. */
+    /** The required scope; without one, the route accepts any valid key. */
     scope?: Scope;
   }
 }
 
-/** The caller of a route that needs a key. */
+/** The caller of a route that requires a key. */
 export function callerOf(request: FastifyRequest): Caller {
   if (!request.caller) throw new Error('This route was registered without authentication.');
   return request.caller;
@@ -32,8 +32,8 @@ const unauthenticated = (code: string, detail: string): ApiError =>
   new ApiError(401, code, detail, { headers: { 'www-authenticate': 'Bearer' } });
 
 /**
- * Checks the key of a request, then its project, then its scope. Another project's path answers like one that does not
- * exist, whatever the key may do, so that nothing can be learnt of other projects.
+ * Checks the key of a request, then its project, then its scope. Paths of other projects respond 404, so a key reveals
+ * nothing about them.
  * @throws ApiError 401, 404 or 403.
  */
 export async function authenticate(pool: Pool, request: FastifyRequest): Promise<void> {
@@ -42,7 +42,7 @@ export async function authenticate(pool: Pool, request: FastifyRequest): Promise
   if (project_id !== undefined && project_id !== String(caller.project_id)) throw notFound();
   const { scope } = request.routeOptions.config;
   if (scope !== undefined && !caller.scopes.includes(scope))
-    throw new ApiError(403, 'permission_denied', `API key missing required scope '${scope}'.`);
+    throw new ApiError(403, 'permission_denied', `The API key lacks the required scope '${scope}'.`);
   request.caller = caller;
 }
 
@@ -51,7 +51,7 @@ function bearerKey(request: FastifyRequest): string {
   if (key === undefined)
     throw unauthenticated(
       'not_authenticated',
-      'Authentication credentials were not provided: send the header "Authorization: Bearer <personal API key>".',
+      'No API key was sent. Send the header "Authorization: Bearer <personal API key>".',
     );
   return key;
 }
@@ -64,6 +64,6 @@ async function callerOfKey(pool: Pool, key: string): Promise<Caller> {
   );
   const [found] = rows;
   if (!found || !timingSafeEqual(found.key_hash, hash))
-    throw unauthenticated('authentication_failed', 'The personal API key is not valid.');
+    throw unauthenticated('authentication_failed', 'The personal API key is unknown or revoked.');
   return { user_id: found.user_id, project_id: found.project_id, scopes: found.scopes };
 }

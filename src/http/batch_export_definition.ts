@@ -2,10 +2,10 @@ import type { BatchExportDefinition } from '../domain/batch_export.ts';
 import { supportsOffsets, requireConsistent } from '../domain/definition_rules.ts';
 import type { UpdateBody } from './schemas/batch_export.ts';
 
-/** The members of a definition that a body writes directly; the destination has versions of its own. */
+/** The fields of a definition that a body sets directly; destination configs are stored in versions instead. */
 export type WritableDefinition = Omit<BatchExportDefinition, 'destination_type' | 'config_version'>;
 
-/** What a member is when nobody wrote it, and what null resets it to. */
+/** The value of a field that is omitted on creation or reset with null. */
 export const defaultDefinition: Omit<WritableDefinition, 'name'> = {
   model: 'events',
   interval: 'hour',
@@ -17,19 +17,19 @@ export const defaultDefinition: Omit<WritableDefinition, 'name'> = {
   dialect_query: null,
 };
 
-/** Times are stored as they are answered, so that an answer sent back changes nothing. */
+/** Formats a time as responses do, so that sending a response back changes nothing. */
 export const toUtc = (time: string): string => new Date(time).toISOString();
 
 /**
- * The definition that a body makes of another one: absent keeps, null resets to the default, and an offset that the
- * new interval has no use for is reset with it.
- * @throws CommandRejected when the members do not fit each other.
+ * Applies a body to a definition. An omitted field keeps its value, null resets it to its default, and a new interval
+ * resets the offsets that do not apply to it.
+ * @throws CommandRejected when the fields are inconsistent.
  */
 export function definitionFrom(base: WritableDefinition, body: UpdateBody): WritableDefinition {
   const interval = body.interval ?? base.interval;
   const intervalChanges = interval !== base.interval;
   const keptHour = intervalChanges && !supportsOffsets(interval) ? 0 : base.offset_hour;
-  // A day of the week is no day of the month.
+  // A day of the week is not a day of the month.
   const keptDay = intervalChanges ? 0 : base.offset_day;
   const wanted: WritableDefinition = {
     name: body.name ?? base.name,
@@ -52,6 +52,6 @@ const orDefault = <Value>(given: Value | null | undefined, kept: Value, fallback
 const timeOr = (given: string | null | undefined, kept: string | null): string | null =>
   given === undefined ? kept : given === null ? null : toUtc(given);
 
-/** A query without text is none. */
+/** An empty query means no query. */
 const textOr = (given: string | null | undefined, kept: string | null): string | null =>
   given === undefined ? kept : given === '' ? null : given;

@@ -3,20 +3,20 @@ import type { FastifyInstance } from 'fastify';
 import { ApiError, invalid } from './api_error.ts';
 import { attrOf } from './validation_error.ts';
 
-/** Levels of a body; far more than any schema has, and far less than what exhausts the stack of a walk through it. */
+/** More levels than any schema has, and few enough to walk recursively without exhausting the stack. */
 const maxBodyDepth = 64;
 
 /**
- * Reads bodies: JSON, or nothing. An empty body is fine with any content type, since clients send
- * `Content-Type: application/json` with requests that carry none.
+ * Parses JSON bodies. An empty body is accepted with any content type, since clients send
+ * `Content-Type: application/json` with requests that have no body.
  */
 export function addBodyParsers(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
-    // Decoding would put another character in the place of what is none, and keep that.
+    // Decoding would silently store replacement characters.
     if (!isUtf8(bytes)) {
-      done(new ApiError(400, 'parse_error', 'JSON parse error - the body is not UTF-8.'));
+      done(new ApiError(400, 'parse_error', 'JSON parse error: the body is not valid UTF-8.'));
       return;
     }
     const text = bytes.toString();
@@ -25,20 +25,27 @@ export function addBodyParsers(app: FastifyInstance): void {
       return;
     }
     const parsed = (error: Error | null, body?: unknown) => {
-      if (error) done(new ApiError(400, 'parse_error', `JSON parse error - ${error.message}`));
+      if (error) done(new ApiError(400, 'parse_error', `JSON parse error: ${error.message}`));
       else done(null, body);
     };
     void parseJson(request, text, parsed);
   });
   app.addContentTypeParser<string>('*', { parseAs: 'string' }, (_request, text, done) => {
     if (text === '') done(null, undefined);
-    else done(new ApiError(415, 'unsupported_media_type', 'Send the body as application/json.'));
+    else
+      done(
+        new ApiError(
+          415,
+          'unsupported_media_type',
+          'Unsupported content type. Send the body as application/json.',
+        ),
+      );
   });
   app.addHook('preValidation', (request, _reply, done) => {
-    // A body that is left out is the empty object to the schemas of bodies.
+    // Body schemas treat a missing body as an empty object.
     if (request.body === undefined && request.routeOptions.schema?.body !== undefined) request.body = {};
     if (isDeeperThan(request.body, maxBodyDepth)) {
-      done(invalid(`A body may nest at most ${maxBodyDepth} levels.`, null));
+      done(invalid(`The body is nested too deeply: at most ${maxBodyDepth} levels are allowed.`, null));
       return;
     }
     for (const part of [request.body, request.query, request.params]) {
@@ -57,7 +64,7 @@ const isDeeperThan = (value: unknown, levels: number): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1)));
 
-/** Path of the first text that PostgreSQL could not store, or undefined. */
+/** Path of the first string that PostgreSQL cannot store, or undefined. */
 function pathToUnstorableString(value: unknown): string[] | undefined {
   if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? [] : undefined;
   if (typeof value !== 'object' || value === null) return undefined;

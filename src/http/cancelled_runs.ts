@@ -1,7 +1,7 @@
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
-/** A run that a command ended, in the terms by which its execution is found. */
+/** A cancelled run, with what identifies its workflow execution. */
 export interface CancelledRun {
   readonly run_id: string;
   readonly batch_export_id: string;
@@ -9,19 +9,19 @@ export interface CancelledRun {
   readonly data_interval_end: string;
 }
 
-/** Knows which runs are still at work. */
+/** Observes the workflow executions of runs. */
 export interface RunExecutions {
   /**
-   * Waits until the execution of the run has ended, for `timeoutMs` at most; false when it has not. Rejects when
-   * Temporal cannot be reached.
+   * Waits at most `timeoutMs` until the execution of the run is closed.
+   * @returns false when it is still open. Rejects when Temporal cannot be reached.
    */
   waitUntilClosed(run: CancelledRun, timeoutMs: number): Promise<boolean>;
 }
 
 /**
- * Waits until the runs that a command cancelled have let go of the bucket and the source, for `timeoutMs` at most: in
- * the journal a run is Cancelled at once, but the worker that exports it hears of it with its next heartbeat.
- * @returns false when one of them may still be at work.
+ * Waits at most `timeoutMs` until the executions of the runs that a command cancelled are closed. The journal records a
+ * run as Cancelled immediately; the worker that exports it learns of it with its next heartbeat and may write until then.
+ * @returns false when an execution may still be open.
  */
 export async function waitForCancelledRuns(
   deps: { readonly pool: Pool; readonly executions: RunExecutions; readonly logger: Logger },
@@ -33,7 +33,7 @@ export async function waitForCancelledRuns(
     deps.executions.waitUntilClosed(run, timeoutMs).catch((error: unknown) => {
       deps.logger.warn(
         { err: error, run_id: run.run_id },
-        'it is not known whether a cancelled run has ended',
+        'Could not read whether the execution of a cancelled run is closed.',
       );
       return false;
     }),
@@ -41,7 +41,7 @@ export async function waitForCancelledRuns(
   return (await Promise.all(closed)).every(Boolean);
 }
 
-/** Every run of the command's export that was cancelled since the command was stored: those it cancelled are among them. */
+/** The runs of the command's export cancelled since the command was stored, which include those that it cancelled. */
 async function runsCancelledSince(pool: Pool, commandId: string): Promise<CancelledRun[]> {
   const { rows } = await pool.query<CancelledRun>(
     `select run.id as run_id, run.batch_export_id, run.data_interval_start, run.data_interval_end

@@ -3,22 +3,22 @@ import { outcomeChannel, readCommand, type Command } from '../journal/commands.t
 import type { Connection, Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
-/** Tells when commands have been decided. */
+/** Waits for the outcomes of commands. */
 export interface CommandOutcomes {
   /**
-   * The command once it is not pending any more, or undefined when `timeoutMs` have passed or `signal` aborts.
-   * Listens from the call on, so call it before asking for the decision.
+   * Resolves with the command once it is no longer pending, or with undefined after `timeoutMs` or when `signal` aborts.
+   * Listens from the call on: call it before signalling the schedule.
    */
   waitUntilDecided(id: string, timeoutMs: number, signal: AbortSignal): Promise<Command | undefined>;
   close(): Promise<void>;
 }
 
-/** How long to wait before listening again on a new connection, when one was lost or could not be had. */
+/** Delay before reconnecting after the listening connection was lost or could not be opened. */
 const relistenMs = 1_000;
 
 /**
- * Listens for outcomes on one connection of the pool, which it holds until it is closed. Notifications that are lost
- * with a connection are made up for by polling.
+ * Listens for outcomes on one connection of the pool, which it holds until it is closed. Polling covers notifications
+ * that are lost with a connection.
  */
 export function createCommandOutcomes(
   pool: Pool,
@@ -41,7 +41,10 @@ export function createCommandOutcomes(
   const listen = async (): Promise<void> => {
     while (!closing.signal.aborted) {
       await listenOnce().catch((error: unknown) => {
-        options.logger.warn({ err: error }, 'listening for outcomes failed; polling until it works again');
+        options.logger.warn(
+          { err: error },
+          'Could not listen for command outcomes. Polling until the connection is back.',
+        );
       });
       await sleep(relistenMs, undefined, { signal: closing.signal }).catch(() => undefined);
     }
@@ -78,7 +81,7 @@ export function createCommandOutcomes(
   };
 }
 
-/** Resolves when the channel names the id. */
+/** `promise` resolves with the next notification of the id. */
 function subscribe(waiters: Map<string, Set<() => void>>, id: string) {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const wake = () => resolve(undefined);
@@ -103,7 +106,7 @@ async function listenUntilLost(
   connection.once('error', reject);
   connection.once('end', onClosing);
   closing.addEventListener('abort', onClosing);
-  // Attached at once: the connection may break while LISTEN is under way.
+  // Handled right away: the connection can break during LISTEN.
   lost.catch(() => undefined);
   try {
     await connection.query(`listen ${outcomeChannel}`);

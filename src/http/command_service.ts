@@ -18,7 +18,7 @@ import { waitForCancelledRuns, type RunExecutions } from './cancelled_runs.ts';
 import type { CommandOutcomes } from './command_outcomes.ts';
 import { rejectionError } from './error_handler.ts';
 
-/** Tells an export's schedule workflow that a command waits for it, and starts the workflow when it is not there. */
+/** Signals an export's schedule workflow that a command is pending, and starts the workflow if it is not running. */
 export interface ScheduleSignaller {
   /** Rejects when Temporal cannot be reached. */
   signal(command: {
@@ -28,47 +28,47 @@ export interface ScheduleSignaller {
   }): Promise<void>;
 }
 
-/** What a request asks for. */
+/** A command that a request submits. */
 export interface CommandSubmission {
   readonly name: CommandName;
   readonly caller: Caller;
   /** The header `Idempotency-Key`, or undefined. */
   readonly idempotencyKey: string | undefined;
-  /** What makes two requests the same: ids of the path and the body as it was sent. */
+  /** What two requests with the same key must have in common: the ids of the path and the body as sent. */
   readonly request: unknown;
   /**
-   * Checks the request against what is there and names the command's export and body. Runs in the transaction that
-   * stores the command, and not at all when an earlier request had the same key.
+   * Checks the request against the current state, and returns the command's export and body. Runs in the transaction
+   * that stores the command; skipped when an earlier request had the same key.
    */
   readonly prepare: (
     connection: Connection,
   ) => Promise<{ readonly batch_export_id: string; readonly body: Record<string, unknown> }>;
 }
 
-/** What became of an order: decided, or accepted and still to be decided. */
+/** The result of a submission: decided, or stored and still pending. */
 export type SubmissionResult = DecidedSubmission | { readonly decided: false };
 
-/** The outcome of an order. */
+/** The outcome of a decided command. */
 export interface DecidedSubmission {
   readonly decided: true;
   readonly batch_export_id: string;
   readonly outcome: CommandOutcome;
-  /** Whether the runs that it cancelled have let go of the bucket and the source; true when it cancelled none. */
+  /** Whether the executions of the runs that it cancelled are closed; true when it cancelled none. */
   readonly executionsClosed: boolean;
 }
 
-/** Takes orders to the exports' schedules. */
+/** Submits commands to the exports' schedules. */
 export interface CommandService {
-  /** @throws ApiError when the order is refused, or when Temporal cannot be reached (it is not carried out then). */
+  /** @throws ApiError when the command is rejected, or when Temporal cannot be reached (the command is then withdrawn). */
   submit(submission: CommandSubmission): Promise<SubmissionResult>;
 }
 
 const maxKeyLength = 255;
 
-/** Commands that end runs: they are answered when those have let go of the bucket and the source. */
+/** Their responses wait until the executions of the cancelled runs are closed. */
 const commandsThatCancelRuns: ReadonlySet<CommandName> = new Set(['cancelRun', 'cancelBackfill', 'delete']);
 
-/** Opens the desk: checks, stores, signals, and waits for the outcome. */
+/** Creates the service, which checks and stores a command, signals its schedule and waits for the outcome. */
 export function createCommandService(deps: {
   readonly pool: Pool;
   readonly signaller: ScheduleSignaller;
@@ -91,7 +91,7 @@ export function createCommandService(deps: {
     return { decided: true, ...decidedOutcome, executionsClosed };
   };
 
-  /** The decided command, or undefined when it was taken and is not decided yet. */
+  /** Resolves with the decided command, or undefined when it is still pending after the timeout. */
   const signalAndWait = async (command: Command): Promise<Command | undefined> => {
     const { id, batch_export_id, name } = command;
     const stop = new AbortController();
@@ -99,7 +99,7 @@ export function createCommandService(deps: {
     const signalled = deps.signaller.signal({ id, batch_export_id, name }).then(
       () => true,
       (error: unknown) => {
-        deps.logger.warn({ err: error, command_id: id }, 'a command could not be signalled');
+        deps.logger.warn({ err: error, command_id: id }, 'Could not signal the schedule of a command.');
         return false;
       },
     );
@@ -107,13 +107,13 @@ export function createCommandService(deps: {
     try {
       const decided = await Promise.race([outcome, failed]);
       if (decided) return decided;
-      // The time is up, or the signal failed: one that has been under way all the time counts as failed.
+      // The timeout has passed or the signal failed; a pending signal is treated as failed.
       const sent = await Promise.race([signalled, sleep(0, false)]);
       if (sent || !(await withdrawCommand(deps.pool, id))) return await readIfDecided(deps.pool, id);
       throw new ApiError(
         503,
         'temporal_unreachable',
-        'The scheduler cannot be reached. Nothing was changed; try again later.',
+        'Temporal cannot be reached. Nothing was changed. Retry in a few seconds.',
         { headers: { 'retry-after': '5' } },
       );
     } finally {
@@ -127,7 +127,7 @@ export function createCommandService(deps: {
 const renewWithdrawn = async (pool: Pool, withdrawn: Command): Promise<Command> =>
   (await requeueWithdrawnCommand(pool, withdrawn.id)) ?? (await readCommand(pool, withdrawn.id)) ?? withdrawn;
 
-/** Reads the command a last time: it may have been decided since it was last looked at. */
+/** Reads the command a last time, since it may have been decided after the last poll. */
 async function readIfDecided(pool: Pool, id: string): Promise<Command | undefined> {
   const command = await readCommand(pool, id);
   return command?.status === 'pending' ? undefined : command;
@@ -137,16 +137,20 @@ function outcomeOf(command: Command): Pick<DecidedSubmission, 'batch_export_id' 
   const outcome = command.outcome ?? {};
   if (command.status === 'rejected') throw rejectionError(outcome);
   if (command.status === 'withdrawn')
-    throw new ApiError(503, 'withdrawn', 'The command was taken back before it was carried out.');
+    throw new ApiError(
+      503,
+      'withdrawn',
+      'The command was withdrawn before it was applied. Retry the request.',
+    );
   return { batch_export_id: command.batch_export_id, outcome };
 }
 
-/** Thrown to roll back what was prepared when another request with the same key was faster. */
+/** Rolls back the transaction when a concurrent request with the same key stored its command first. */
 class ConcurrentSubmission extends Error {
   override readonly name = 'StoredMeanwhile';
   readonly command: Command;
   constructor(command: Command) {
-    super('Another request with the same Idempotency-Key was stored meanwhile.');
+    super('A concurrent request with the same Idempotency-Key was stored first.');
     this.command = command;
   }
 }
@@ -154,7 +158,7 @@ class ConcurrentSubmission extends Error {
 async function storeOnce(pool: Pool, submission: CommandSubmission): Promise<Command> {
   const key = submission.idempotencyKey ?? null;
   if (key !== null && (key === '' || key.length > maxKeyLength))
-    throw invalid(`An Idempotency-Key has 1 to ${maxKeyLength} characters.`, null);
+    throw invalid(`Idempotency-Key must have 1 to ${maxKeyLength} characters, but has ${key.length}.`, null);
   const fingerprint = fingerprintOf(submission);
   const earlier =
     key === null ? undefined : await findCommandByIdempotencyKey(pool, submission.caller.project_id, key);
@@ -182,7 +186,7 @@ async function storeOnce(pool: Pool, submission: CommandSubmission): Promise<Com
   }
 }
 
-/** Of the request as it was sent; a hash, since a body may hold secrets. */
+/** A hash of the request as sent, since a body can contain secrets. */
 const fingerprintOf = (submission: CommandSubmission): string =>
   createHash('sha256')
     .update(JSON.stringify([submission.name, submission.request]))
@@ -193,6 +197,6 @@ function requireSameRequest(command: Command, fingerprint: string): Command {
   throw new ApiError(
     409,
     'idempotency_key_reused',
-    'This Idempotency-Key was used before for another request.',
+    'This Idempotency-Key was already used for a different request. Use a new key.',
   );
 }

@@ -8,10 +8,10 @@ import type { BatchExportRow } from './read_models/batch_exports.ts';
 import type { UpdateBody } from './schemas/batch_export.ts';
 
 /**
- * The version of the export's config that an update leads to: the one in force when the body changes none of its
- * members and not the query of its rows (`rowQuery`, undefined where that stays), else a new one, merged.
- * @returns undefined when nothing changes.
- * @throws ApiError or CommandRejected when the destination is not acceptable.
+ * Stores a new version of the export's config when the body changes one of its fields or the row query (`rowQuery`,
+ * undefined when unchanged).
+ * @returns the new version, or undefined when nothing changes.
+ * @throws ApiError or CommandRejected when the destination is invalid.
  */
 export async function updatedConfigVersion(
   connection: Connection,
@@ -26,7 +26,7 @@ export async function updatedConfigVersion(
   rejectTypeChange(current, destination?.type);
   const config = destination?.config ?? {};
   if (!destination?.config && rowQuery === undefined) return undefined;
-  // An update that is still under way has a newer version: what it changed must survive this one.
+  // A pending update has a newer version, whose changes this one must keep.
   const base = Math.max(current.config_version, pendingVersion ?? 0);
   const differing = Object.entries(config).filter(
     ([field, value]) => !isDeepStrictEqual(value, current.config[field]),
@@ -40,7 +40,7 @@ export async function updatedConfigVersion(
   });
 }
 
-/** A destination keeps its type for good. @throws ApiError 400 */
+/** The type of a destination cannot change. @throws ApiError 400 */
 export function rejectTypeChange(current: BatchExportRow, type: string | undefined): void {
   if (type !== undefined && type !== current.destination_type)
     throw invalid(
@@ -50,8 +50,8 @@ export function rejectTypeChange(current: BatchExportRow, type: string | undefin
 }
 
 /**
- * The newest version named by an update of the export that has not been decided yet, or null. Holds off other updates
- * of this export until the transaction ends. Ask before reading the export: what is decided in between is seen there.
+ * The newest config version of the export's pending updates, or null. Blocks other updates of this export until the
+ * transaction ends. Call it before reading the export, so that an update decided in between is seen there.
  */
 export async function lockPendingConfigVersion(
   connection: Connection,

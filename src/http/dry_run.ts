@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { Settings } from '../config/settings.ts';
-import { storedSelection } from '../destination/row_selections.ts';
+import { selectionOfConfig } from '../destination/row_selections.ts';
 import { requireBackfillRange } from '../domain/backfill_request.ts';
 import { requireLive, type BatchExportState } from '../domain/batch_export.ts';
 import type { Pool } from '../journal/database.ts';
@@ -17,16 +17,15 @@ export interface DryRunService {
   readonly pool: Pool;
   readonly settings: Settings;
   readonly logger: Logger;
-  /** The source, read only and with connections of its own. */
+  /** The source, read-only, with a separate connection pool. */
   readonly source: Pick<Source, 'countRows'>;
 }
 
 const statementCancelled = '57014';
 
 /**
- * What a backfill would export: its whole intervals, and the rows that the source has of them now. Nothing is stored
- * and nothing starts.
- * @throws CommandRejected as the backfill itself would be; ApiError 404, 503
+ * Previews a backfill: its whole intervals, and the rows that the source has for them now. Stores and starts nothing.
+ * @throws CommandRejected where the backfill would be rejected; ApiError 404, 503.
  */
 export async function dryRun(
   service: DryRunService,
@@ -45,7 +44,7 @@ export async function dryRun(
     model: batchExport.model,
     team_id,
     interval: { start, end },
-    selection: storedSelection(batchExport),
+    selection: selectionOfConfig(batchExport),
   });
   return { dry_run: true, start_at: start, end_at: end, intervals, ...counted };
 }
@@ -74,11 +73,12 @@ async function countRows(
     if (signal.aborted || cancelled)
       return {
         rows: null,
-        detail: `The source has not counted the rows within ${timeoutMs / 1_000} seconds; ask for a shorter range.`,
+        detail: `The source did not count the rows within ${timeoutMs / 1_000} seconds. Request a shorter range.`,
       };
-    logger.warn({ err: error }, 'the source could not be asked for a dry run');
+    logger.warn({ err: error }, 'Could not count rows in the source for a dry run.');
     if (error instanceof RelationNotFound) throw unreachable(error.message);
-    if (isDatabaseUnavailable(error)) throw unreachable('The source cannot be reached now; try again later.');
+    if (isDatabaseUnavailable(error))
+      throw unreachable('The source database cannot be reached. Retry later.');
     throw error;
   }
 }

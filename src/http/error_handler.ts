@@ -13,7 +13,7 @@ import { QuerySchemaError } from '../queries/registry.ts';
 import { ApiError, notFound } from './api_error.ts';
 import { invalidRequest } from './validation_error.ts';
 
-/** Seconds after which a client may ask again when too much was asked for. */
+/** `Retry-After` of a command that exceeds a limit. */
 const retryAfterSeconds = 60;
 
 const statusOfRejection: Record<RejectionCode, number> = {
@@ -25,7 +25,7 @@ const statusOfRejection: Record<RejectionCode, number> = {
   internal_error: 500,
 };
 
-/** The answer to a refused command; a code that this version does not know is a bad request. */
+/** The error response to a rejected command. Unknown codes become 400. */
 export function rejectionError(rejection: {
   readonly code?: string | undefined;
   readonly detail?: string | undefined;
@@ -33,7 +33,7 @@ export function rejectionError(rejection: {
 }): ApiError {
   const code = rejection.code ?? 'invalid_input';
   const status = code in statusOfRejection ? statusOfRejection[code as RejectionCode] : 400;
-  return new ApiError(status, code, rejection.detail ?? 'The command was refused.', {
+  return new ApiError(status, code, rejection.detail ?? 'The command was rejected.', {
     attr: rejection.attr ?? null,
     headers: status === 429 ? { 'retry-after': String(retryAfterSeconds) } : {},
   });
@@ -41,7 +41,7 @@ export function rejectionError(rejection: {
 
 const retryLater = { headers: { 'retry-after': '5' } };
 
-/** Why a query has no answer. */
+/** Maps the errors of queries. */
 function queryError(error: Error, request: FastifyRequest): ApiError | undefined {
   if (error instanceof QueryError) return new ApiError(400, error.code, error.message, { attr: error.attr });
   if (error instanceof QuerySchemaError) {
@@ -63,13 +63,17 @@ function queryError(error: Error, request: FastifyRequest): ApiError | undefined
   return undefined;
 }
 
-/** What Fastify itself refuses, in words of ours. */
-function frameworkError(error: FastifyError): ApiError | undefined {
+/** Maps the errors that Fastify itself throws. */
+function frameworkError(error: FastifyError, bodyLimit: number | undefined): ApiError | undefined {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new ApiError(413, 'payload_too_large', 'The body of the request is too large.');
+      return new ApiError(413, 'payload_too_large', `The body exceeds the limit of ${bodyLimit} bytes.`);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new ApiError(415, 'unsupported_media_type', 'Send the body as application/json.');
+      return new ApiError(
+        415,
+        'unsupported_media_type',
+        'Unsupported content type. Send the body as application/json.',
+      );
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_PARAM_LENGTH':
     case 'FST_ERR_MAX_PARAM_LENGTH':
@@ -95,16 +99,21 @@ const toApiError = (error: FastifyError, request: FastifyRequest): ApiError | un
   const queryFailure = queryError(error, request);
   if (queryFailure) return queryFailure;
   if (isDatabaseUnavailable(error))
-    return new ApiError(503, 'unavailable', 'The database cannot be reached now; try again in a moment.', {
-      headers: { 'retry-after': '5' },
-    });
-  return frameworkError(error);
+    return new ApiError(
+      503,
+      'unavailable',
+      'The control database cannot be reached. Retry in a few seconds.',
+      {
+        headers: { 'retry-after': '5' },
+      },
+    );
+  return frameworkError(error, request.routeOptions.bodyLimit);
 };
 
-/** Answers with an error's own text where it has one for callers; anything else is a fault of ours, logged and hidden. */
+/** Sends an error response. Unexpected errors are logged, and their messages are not sent. */
 export function sendError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = toApiError(error, request);
-  if (!known) request.log.error({ err: error }, 'a request failed');
+  if (!known) request.log.error({ err: error }, 'Request failed.');
   const apiError = known ?? new ApiError(500, 'error', 'A server error occurred.');
   return reply
     .code(apiError.statusCode)

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import { invalid } from './api_error.ts';
 
-/** A page of a list as every list answers it. */
+/** A page of a list. */
 export interface ListPage<Item> {
   readonly count: number;
   readonly next: string | null;
@@ -13,18 +13,18 @@ export interface ListPage<Item> {
 type Addressed = Pick<FastifyRequest, 'protocol' | 'host' | 'url'>;
 type BaseUrl = Pick<Settings, 'EXPORTD_BASE_URL'>;
 
-/** The address of the service as the caller knows it, without a slash at the end. @throws ApiError 400 */
+/** The base URL of the service as the caller sees it, without a trailing slash. @throws ApiError 400 */
 function baseUrl(request: Addressed, settings: BaseUrl): string {
   const address = settings.EXPORTD_BASE_URL ?? `${request.protocol}://${request.host}`;
-  if (!URL.canParse(address)) throw invalid('The header Host is not usable.', null);
+  if (!URL.canParse(address)) throw invalid('The Host header is not a valid host name.', null);
   return new URL(address).href.replace(/\/+$/, '');
 }
 
-/** The address of something in the project of the request, under the root that the request used. */
+/** The URL of a path in the request's project, below the root (`projects` or `environments`) that the request used. */
 export const projectUrl = (request: Addressed, settings: BaseUrl, path: string): string =>
   baseUrl(request, settings) + request.url.split(/[/?]/).slice(0, 4).join('/') + path;
 
-/** The request's own address with other parameters; undefined leaves a parameter out. */
+/** The URL of the request with these query parameters replaced; undefined removes a parameter. */
 export function withParameters(
   request: Addressed,
   settings: BaseUrl,

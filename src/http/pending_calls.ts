@@ -1,12 +1,12 @@
-/** Calls under way that must end before what they use is closed. */
+/** Pending calls, which must settle before the connection that they use is closed. */
 export interface PendingCalls {
-  /** Makes a call and remembers it until it ends. */
+  /** Makes a call and tracks it until it settles. */
   track<Result>(call: () => Promise<Result>): Promise<Result>;
-  /** Resolves when none is under way any more. */
+  /** Resolves when no call is pending. */
   settled(): Promise<void>;
 }
 
-/** Keeps account of calls whose callers may have stopped waiting. */
+/** Tracks calls, also those whose callers stopped waiting. */
 export function createPendingCalls(): PendingCalls {
   const pending = new Set<Promise<unknown>>();
   return {

@@ -6,8 +6,8 @@ import { ApiError } from './api_error.ts';
 import { callerOf } from './authentication.ts';
 
 /**
- * Counts a request to the query endpoint and tells the caller how many are left. Comes right after the key was checked,
- * so that requests with nonsense in their bodies count as well.
+ * Counts a request to the query endpoint and sets the rate limit headers. Runs right after authentication, so requests
+ * with invalid bodies are counted too.
  * @throws ApiError 429
  */
 export async function rateLimitQueries(
@@ -29,7 +29,7 @@ export async function rateLimitQueries(
     throw new ApiError(
       429,
       'throttled',
-      `Request was throttled: a project has ${decision.limit} queries an hour. Expected available in ${decision.wait_seconds} seconds. For large volumes of data use batch exports.`,
+      `Rate limit exceeded: a project can run ${decision.limit} queries per hour. Retry in ${decision.wait_seconds} seconds. For large volumes of data, use a batch export.`,
       { headers: { 'retry-after': String(decision.wait_seconds) } },
     );
 }

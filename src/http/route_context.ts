@@ -13,7 +13,7 @@ import type { QueryService } from '../queries/query_service.ts';
 import type { RunLink } from './read_models/runs.ts';
 import type { WebhookTestService } from './test_webhook.ts';
 
-/** The application, with types of requests and answers from their schemas. */
+/** The application, with request and response types derived from their schemas. */
 export type HttpApp = FastifyInstance<
   Server,
   IncomingMessage,
@@ -22,7 +22,7 @@ export type HttpApp = FastifyInstance<
   ZodTypeProvider
 >;
 
-/** What the routes of a project work with. */
+/** What the routes of a project use. */
 export interface RouteContext extends DryRunService, DestinationTestService, WebhookTestService {
   readonly settings: Settings;
   readonly keyRing: KeyRing;
@@ -34,20 +34,20 @@ export interface RouteContext extends DryRunService, DestinationTestService, Web
 /** Adds routes below `/api/<root>/:project_id`. */
 export type ProjectRoutes = (app: HttpApp, context: RouteContext) => void;
 
-/** The project that the caller's key is for, which is also the one in the path. */
+/** The project of the caller's key, which is also the project in the path. */
 export const teamOf = (request: FastifyRequest): number => callerOf(request).project_id;
 
-/** What the answer says of a command that is carried out later. */
+/** The body of a 202 response to a command that is still pending. */
 export const acceptedDetail = {
-  detail: 'The request was accepted and will be carried out; ask again in a moment.',
+  detail: 'The request was accepted and is still being applied. Read the resource again in a few seconds.',
 };
 
-/** What the answer says when something ended whose runs may still be at work: `what` in the words of the interface. */
+/** The body of a 202 response when cancelled runs may still be writing; `what` says what was done. */
 export const stillStoppingDetail = (what: string) => ({
-  detail: `${what}; the worker that was exporting has not said yet that it let go, so what it was sending may still reach the bucket.`,
+  detail: `${what}; the worker that was exporting has not confirmed yet that it stopped, so its data can still reach the bucket.`,
 });
 
-/** Places an order in the name of the request's caller. */
+/** Submits a command for the caller of the request. */
 export function submitCommand(
   context: RouteContext,
   request: FastifyRequest,
@@ -64,11 +64,11 @@ export function submitCommand(
   });
 }
 
-/** Answers 200 without a body. */
+/** Sends 200 without a body. */
 export const sendEmpty = (reply: FastifyReply, location?: string): FastifyReply =>
   (location === undefined ? reply : reply.header('location', location)).code(200).send();
 
-/** The values of a parameter that may be repeated. @throws ApiError 400 that names the parameter. */
+/** Parses a parameter that can be repeated or comma-separated. @throws ApiError 400 that names the parameter. */
 export function parseChoices<Value extends string>(
   parameter: string,
   given: string | string[] | undefined,
@@ -80,10 +80,7 @@ export function parseChoices<Value extends string>(
     text.split(',').map((part) => {
       const value = allowed.find((choice) => choice === read(part.trim()));
       if (value === undefined)
-        throw invalid(
-          `"${part.trim()}" is not a valid choice. Choices are: ${allowed.join(', ')}.`,
-          parameter,
-        );
+        throw invalid(`"${part.trim()}" is invalid. Must be one of: ${allowed.join(', ')}.`, parameter);
       return value;
     }),
   );

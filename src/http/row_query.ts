@@ -7,9 +7,9 @@ import type { WritableDefinition } from './batch_export_definition.ts';
 type QueryFields = Pick<WritableDefinition, 'model' | 'dialect_query'>;
 
 /**
- * The query of a definition, with the columns that it chooses and the project's settings of now, by which its dates are
- * read for good; null where there is none.
- * @throws ApiError 400 that shows where in the query something is wrong.
+ * Compiles the query of a definition; null when it has none. The project's current time zone and week start are stored
+ * with it and interpret its dates from then on.
+ * @throws ApiError 400 with the position of the error in the query.
  */
 export async function rowQueryOf(
   connection: Connection,
@@ -22,7 +22,7 @@ export async function rowQueryOf(
     [teamId],
   );
   const [settings] = rows;
-  if (!settings) throw new Error(`There is no project ${teamId}.`);
+  if (!settings) throw new Error(`Project ${teamId} does not exist.`);
   try {
     return readRowQuery(model, { dialect_query, ...settings });
   } catch (error) {
@@ -32,8 +32,8 @@ export async function rowQueryOf(
 }
 
 /**
- * The query that an update leads to; undefined where it stays. An update of the export that is still to be decided may
- * change it too: then nothing can be said to stay.
+ * The query after an update; undefined when it is unchanged. A pending update of the export may change the query too, so
+ * with one the query is never treated as unchanged.
  * @throws ApiError 400
  */
 export async function updatedRowQuery(

@@ -2,7 +2,7 @@ import type { Settings } from '../config/settings.ts';
 import { runWorkflowId } from '../contract/workflow_ids.ts';
 import type { RunLink } from './read_models/runs.ts';
 
-/** Links to the Temporal UI: to the workflow of the run's interval, where every run of that interval is found. */
+/** Links runs to the Temporal UI: to the workflow id of the run's interval, which lists all runs of that interval. */
 export function createRunLink(settings: Pick<Settings, 'TEMPORAL_UI_URL' | 'TEMPORAL_NAMESPACE'>): RunLink {
   const { TEMPORAL_UI_URL, TEMPORAL_NAMESPACE } = settings;
   if (TEMPORAL_UI_URL === undefined) return () => null;

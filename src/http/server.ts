@@ -18,22 +18,22 @@ import { createScheduleSignaller } from '../temporal/clients/schedule_client.ts'
 import { createApp } from './app.ts';
 import { createPendingCalls } from './pending_calls.ts';
 
-/** Requests are answered with a few short statements each; one connection listens for outcomes. */
+/** A request needs a few short statements; one connection listens for command outcomes. */
 const databaseConnections = 20;
-/** Dry runs count in the source, few at a time and beside the exports. */
+/** Dry runs count rows in the source one at a time, so they hardly compete with exports. */
 const sourceConnections = 1;
-/** Longer than a request that waits for an outcome. */
+/** Longer than a request waits for a command outcome. */
 const shutdownTimeoutMs = 15_000;
 
-/** A server that answers. */
+/** A listening server. */
 export interface RunningServer {
-  /** The address that it answers at. */
+  /** The URL that it listens on. */
   readonly url: string;
   close(): Promise<void>;
 }
 
 /**
- * Starts the HTTP facade with all that it needs. Temporal may be down: commands answer 503 until it is back.
+ * Starts the HTTP server with all its dependencies. Starts without Temporal too: commands respond 503 until it is up.
  * @throws SettingsError when a setting is missing or the port is in use.
  */
 export async function startServer(settings: Settings, logger: Logger): Promise<RunningServer> {
@@ -58,7 +58,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const background = createQueryClient(temporal.client, settings);
   const calls = createPendingCalls();
   const release = async () => {
-    // A request of the client that outlives its connection would end the process; each ends by its own deadline.
+    // A Temporal call that outlives its connection would crash the process; each call has a deadline.
     await calls.settled();
     await temporal.close();
     await Promise.all([source.close(), querySource.close()]);
@@ -104,15 +104,15 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   }
 }
 
-/** Runs the facade until SIGTERM or SIGINT. Its log goes to standard error. */
+/** Runs the server until SIGTERM or SIGINT. Logs to standard error. */
 export async function runServer(settings: Settings): Promise<void> {
   const logger = createLogger('server', settings);
   const server = await startServer(settings, logger);
-  logger.info({ url: server.url }, 'The server answers.');
+  logger.info({ url: server.url }, 'Server is listening.');
   const ended = Promise.withResolvers<undefined>();
   closeWithGrace({ delay: shutdownTimeoutMs, logger: false }, async ({ err, signal }) => {
-    if (err) logger.fatal({ err }, 'The server met an error that nobody handled.');
-    else logger.info({ signal }, 'The server shuts down.');
+    if (err) logger.fatal({ err }, 'Uncaught error. Server is shutting down.');
+    else logger.info({ signal }, 'Server is shutting down.');
     await server.close();
     ended.resolve(undefined);
   });
@@ -123,12 +123,16 @@ function listenError(error: unknown, settings: Settings): SettingsError | undefi
   const { EXPORTD_HOST: host, EXPORTD_PORT: port } = settings;
   switch ((error as NodeJS.ErrnoException).code) {
     case 'EADDRINUSE':
-      return new SettingsError(`Port ${port} of ${host} is in use: set EXPORTD_PORT to another one.`);
+      return new SettingsError(`Port ${port} on ${host} is in use. Set EXPORTD_PORT to another port.`);
     case 'EACCES':
-      return new SettingsError(`Port ${port} may not be opened by this user: set EXPORTD_PORT above 1023.`);
+      return new SettingsError(
+        `This user may not listen on port ${port}. Set EXPORTD_PORT to a port above 1023.`,
+      );
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return new SettingsError(`This machine has no address ${host}: set EXPORTD_HOST to one that it has.`);
+      return new SettingsError(
+        `This machine has no address ${host}. Set EXPORTD_HOST to one of its addresses.`,
+      );
     default:
       return undefined;
   }

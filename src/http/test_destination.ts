@@ -1,4 +1,4 @@
-import { removeTest, storeTest } from '../destination/destination_tests.ts';
+import { deleteTest, storeTest } from '../destination/destination_tests.ts';
 import type { SealedConfig } from '../destination/sealed_config.ts';
 import type { TestStep } from '../destination/test_result.ts';
 import type { Pool } from '../journal/database.ts';
@@ -6,7 +6,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { DestinationTestClient, TestOutcome } from '../temporal/clients/destination_test_client.ts';
 import { ApiError } from './api_error.ts';
 
-/** What having a destination tested needs. */
+/** What testing a destination needs. */
 export interface DestinationTestService {
   readonly pool: Pool;
   readonly destinationTests: DestinationTestClient;
@@ -16,9 +16,9 @@ export interface DestinationTestService {
 const retryLater = { headers: { 'retry-after': '5' } };
 
 /**
- * Has a config tested by a worker, which alone opens its secrets. Nothing stays stored.
- * @param owner what its secrets were sealed for.
- * @throws ApiError 503 when Temporal cannot be reached, or no worker tested it in time.
+ * Tests a config on a worker, since only workers decrypt its secrets. Stores nothing permanently.
+ * @param owner the id that the secrets are sealed for.
+ * @throws ApiError 503 when Temporal cannot be reached, or no worker ran the test in time.
  */
 export async function testDestination(
   { pool, destinationTests, logger }: DestinationTestService,
@@ -28,17 +28,17 @@ export async function testDestination(
   const id = await storeTest(pool, owner, sealed);
   try {
     const outcome = await destinationTests.test(id).catch((error: unknown): TestOutcome => {
-      logger.warn({ err: error, test_id: id }, 'a test of a destination could not be started');
+      logger.warn({ err: error, test_id: id }, 'Could not start a destination test.');
       throw new ApiError(
         503,
         'temporal_unreachable',
-        'The scheduler cannot be reached. Nothing was tested; try again later.',
+        'Temporal cannot be reached. Nothing was tested. Retry in a few seconds.',
         retryLater,
       );
     });
     if (outcome.tested) return outcome.steps;
-    throw new ApiError(503, 'not_tested', `${outcome.reason} Try again later.`, retryLater);
+    throw new ApiError(503, 'not_tested', `${outcome.reason} Retry later.`, retryLater);
   } finally {
-    await removeTest(pool, id);
+    await deleteTest(pool, id);
   }
 }

@@ -5,7 +5,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { WebhookTestClient, WebhookTestOutcome } from '../temporal/clients/notification_client.ts';
 import { ApiError } from './api_error.ts';
 
-/** What having a webhook tested needs. */
+/** What testing a webhook needs. */
 export interface WebhookTestService {
   readonly pool: Pool;
   readonly webhookTests: WebhookTestClient;
@@ -15,8 +15,8 @@ export interface WebhookTestService {
 const retryLater = { headers: { 'retry-after': '5' } };
 
 /**
- * Has a test sent by a worker, which alone opens the webhook's secret. Nothing of it stays stored.
- * @throws ApiError 503 when Temporal cannot be reached, or no worker sent it in time.
+ * Sends a test message through a worker, since only workers decrypt the webhook's secret. Stores nothing permanently.
+ * @throws ApiError 503 when Temporal cannot be reached, or no worker sent the message in time.
  */
 export async function testWebhook(
   { pool, webhookTests, logger }: WebhookTestService,
@@ -26,16 +26,15 @@ export async function testWebhook(
   const deliveryId = await storeWebhookTest(pool, teamId, webhookId);
   try {
     const outcome = await webhookTests.test(deliveryId).catch((error: unknown): WebhookTestOutcome => {
-      logger.warn({ err: error, webhook_id: webhookId }, 'a test of a webhook could not be started');
+      logger.warn({ err: error, webhook_id: webhookId }, 'Could not start a webhook test.');
       throw new ApiError(
         503,
         'temporal_unreachable',
-        'The scheduler cannot be reached. Nothing was sent; try again later.',
+        'Temporal cannot be reached. Nothing was sent. Retry in a few seconds.',
         retryLater,
       );
     });
-    if (!outcome.tested)
-      throw new ApiError(503, 'not_tested', `${outcome.reason} Try again later.`, retryLater);
+    if (!outcome.tested) throw new ApiError(503, 'not_tested', `${outcome.reason} Retry later.`, retryLater);
     const { delivered, status, detail } = outcome;
     return { delivered, status, detail };
   } finally {

@@ -1,7 +1,7 @@
 import type { FastifySchemaValidationError } from 'fastify';
 import { ApiError } from './api_error.ts';
 
-/** The path of a member as `attr` shows it. */
+/** Formats the path of a field as `attr`, for example `destination__config__prefix`. */
 export const attrOf = (path: readonly (string | number)[]): string | null =>
   path.length === 0 ? null : path.join('__');
 
@@ -9,7 +9,7 @@ const quoted = (names: readonly string[]): string => names.map((name) => `'${nam
 
 const strings = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
 
-/** The value at a path of the body, undefined where there is none. */
+/** The value at a path of the body, or undefined. */
 const valueAt = (body: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>(
     (value, key) =>
@@ -19,11 +19,11 @@ const valueAt = (body: unknown, path: readonly string[]): unknown =>
     body,
   );
 
-/** What a schema says itself of a value that it refuses; zod's own sentences begin with these words. */
+/** The message that a schema defines itself; zod's default messages start with these words. */
 const customMessage = ({ message }: FastifySchemaValidationError): string | undefined =>
   /^(Invalid|Too small:|Too big:)( |$)/.test(message ?? '') ? undefined : message;
 
-/** How JSON calls what zod expects. */
+/** JSON's names for zod's types. */
 const typeNames: Readonly<Record<string, string>> = { int: 'whole number', record: 'object' };
 
 function describeType(expected: string): string {
@@ -31,35 +31,35 @@ function describeType(expected: string): string {
   return /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
 }
 
-/** What a number, the length of a text or the length of a list may be. */
+/** Describes the violated limit of a number, or of the length of a string or array. */
 function boundMessage({ params }: FastifySchemaValidationError): string {
   const { origin, minimum, maximum, inclusive } = params;
   const bound = String(minimum ?? maximum);
   const isMinimum = minimum !== undefined;
   const unit = origin === 'string' ? 'character' : origin === 'array' ? 'item' : undefined;
   if (unit !== undefined)
-    return `${isMinimum ? 'At least' : 'At most'} ${bound} ${unit}${bound === '1' ? '' : 's'}.`;
+    return `Must have at ${isMinimum ? 'least' : 'most'} ${bound} ${unit}${bound === '1' ? '' : 's'}.`;
   if (inclusive === false) return `Must be ${isMinimum ? 'greater' : 'less'} than ${bound}.`;
   return `Must be at ${isMinimum ? 'least' : 'most'} ${bound}.`;
 }
 
 /**
- * The 400 for a request that does not fit its schema: of the first thing that is wrong, in words that name the member
- * and never repeat a value.
+ * The 400 response for a request that does not match its schema. It describes the first issue and never repeats a
+ * value, which may be a secret.
  */
 export function invalidRequest(issues: readonly FastifySchemaValidationError[], body: unknown): ApiError {
   const [issue] = issues;
   const path = (issue?.instancePath ?? '').split('/').filter((part) => part !== '');
   const reject = (code: string, detail: string, attr: string | null = attrOf(path)) =>
     new ApiError(400, code, detail, { attr });
-  if (!issue) return reject('invalid_input', 'The request is not valid.');
-  // The keywords are the codes of zod's issues.
+  if (!issue) return reject('invalid_input', 'The request is invalid.');
+  // Keywords are the codes of zod's issues.
   switch (issue.keyword) {
     case 'unrecognized_keys': {
       const unknown = strings(issue.params.keys).sort();
       return reject(
         'invalid_input',
-        `Unknown field/s: ${quoted(unknown)}`,
+        `Unknown field${unknown.length === 1 ? '' : 's'} ${quoted(unknown)}.`,
         attrOf([...path, unknown[0] ?? '']),
       );
     }
@@ -83,10 +83,10 @@ export function invalidRequest(issues: readonly FastifySchemaValidationError[], 
       const value = valueAt(body, path);
       if (value === undefined && path.length > 0) return reject('required', 'This field is required.');
       const options = strings(issue.params.options);
-      const message = options.length > 0 ? `Must be one of: ${quoted(options)}.` : 'This field is not valid.';
+      const message = options.length > 0 ? `Must be one of: ${quoted(options)}.` : 'This field is invalid.';
       return reject('invalid_input', customMessage(issue) ?? message);
     }
     default:
-      return reject('invalid_input', issue.message ?? 'This field is not valid.');
+      return reject('invalid_input', issue.message ?? 'This field is invalid.');
   }
 }

@@ -2,24 +2,24 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { exportBody, openFacade, type Facade } from '../http/facade.ts';
+import { exportBody, openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
 import { exportd } from './command_line.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 let database: { DATABASE_URL: string };
 let service: { EXPORTD_BASE_URL: string; EXPORTD_API_KEY: string };
 beforeAll(async () => {
-  facade = await openFacade({ EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true' });
-  database = { DATABASE_URL: facade.database.url };
-  service = { EXPORTD_BASE_URL: await facade.listen(), EXPORTD_API_KEY: facade.key };
+  api = await openApiHarness({ EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true' });
+  database = { DATABASE_URL: api.database.url };
+  service = { EXPORTD_BASE_URL: await api.listen(), EXPORTD_API_KEY: api.key };
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
 /** The one JSON document that a command prints. */
-async function answerOf(environment: Record<string, string>, ...args: string[]): Promise<unknown> {
+async function jsonOutputOf(environment: Record<string, string>, ...args: string[]): Promise<unknown> {
   const { code, stdout, stderr } = await exportd(environment, ...args, '--json');
   expect([code, stderr]).toEqual([0, '']);
   return JSON.parse(stdout);
@@ -59,7 +59,7 @@ describe('exportd', () => {
   });
 
   it('makes a user, a project and a key that the service takes, until it is revoked', async () => {
-    const user = await answerOf(
+    const user = await jsonOutputOf(
       database,
       'user',
       'create',
@@ -70,7 +70,7 @@ describe('exportd', () => {
     );
     expect(user).toMatchObject({ id: expect.any(Number), email: 'grace@example.com', first_name: 'Grace' });
     const name = `Shop ${randomUUID()}`;
-    const project = await answerOf(
+    const project = await jsonOutputOf(
       database,
       ...['project', 'create', '--name', name, '--timezone', 'Europe/Berlin', '--week-start-day', 'monday'],
       ...['--test-account-filters', '[{"key": "email"}]'],
@@ -78,23 +78,31 @@ describe('exportd', () => {
     expect(project).toMatchObject({ name, timezone: 'Europe/Berlin', week_start_day: 'monday' });
     const { id } = project as { id: number };
     const scopes = 'batch_export:read,query:read';
-    const made = await answerOf(database, 'key', 'create', '--project', String(id), '--scopes', scopes);
-    const key = made as { id: string; key: string };
+    const created = await jsonOutputOf(
+      database,
+      'key',
+      'create',
+      '--project',
+      String(id),
+      '--scopes',
+      scopes,
+    );
+    const key = created as { id: string; key: string };
     expect(Object.keys(key)).toEqual(['id', 'key']);
     const list = () =>
-      facade.call('GET', `/api/projects/${id}/batch_exports/`, undefined, {
+      api.call('GET', `/api/projects/${id}/batch_exports/`, undefined, {
         authorization: `Bearer ${key.key}`,
       });
     expect((await list()).status).toBe(200);
-    const listed = JSON.stringify(await answerOf(database, 'key', 'list'));
+    const listed = JSON.stringify(await jsonOutputOf(database, 'key', 'list'));
     expect(listed).toContain(key.id);
     expect(listed).not.toContain(key.key);
-    expect(await answerOf(database, 'key', 'revoke', key.id)).toEqual({ id: key.id, revoked: true });
+    expect(await jsonOutputOf(database, 'key', 'revoke', key.id)).toEqual({ id: key.id, revoked: true });
     expect((await list()).status).toBe(401);
   });
 
   it('steers an export through the service', async () => {
-    const created = await answerOf(
+    const created = await jsonOutputOf(
       service,
       'export',
       'create',
@@ -102,25 +110,25 @@ describe('exportd', () => {
       JSON.stringify(exportBody({ name: 'By hand', end_at: minuteAgo(0).toISOString() })),
     );
     const { id } = created as { id: string };
-    await answerOf(service, 'export', 'pause', id);
-    expect(await answerOf(service, 'export', 'show', id)).toMatchObject({ id, paused: true });
-    const shown = await exportd(service, 'export', 'show', id);
-    expect(shown.stdout).toMatch(/^Behind: 0 intervals, 0 s\. Newest completed interval: none\.$/m);
+    await jsonOutputOf(service, 'export', 'pause', id);
+    expect(await jsonOutputOf(service, 'export', 'show', id)).toMatchObject({ id, paused: true });
+    const current = await exportd(service, 'export', 'show', id);
+    expect(current.stdout).toMatch(/^Behind: 0 intervals, 0 s\. Newest completed interval: none\.$/m);
     const range = ['--start-at', '2026-11-01T10:00:30Z', '--end-at', '2026-11-01T10:02:00Z'];
     const dry = await exportd(service, 'export', 'backfill', id, ...range, '--dry-run');
     expect(dry.stdout).toMatch(/^2026-11-01T10:00:00.000Z +2026-11-01T10:02:00.000Z +2 +0$/m);
-    const updated = await answerOf(service, 'export', 'update', id, '{"name": "Renamed"}');
+    const updated = await jsonOutputOf(service, 'export', 'update', id, '{"name": "Renamed"}');
     expect(updated).toMatchObject({ name: 'Renamed', paused: true });
     const lines = await exportd(service, 'export', 'list');
     expect(lines.stdout).toMatch(new RegExp(`^${id} +Renamed +events +every 1 minutes +true$`, 'm'));
-    expect(await answerOf(service, 'export', 'delete', id)).toEqual({ accepted: false, location: null });
+    expect(await jsonOutputOf(service, 'export', 'delete', id)).toEqual({ accepted: false, location: null });
   });
 
   it('makes a webhook, shows its secret once, and tests it', async () => {
     const url = 'http://127.0.0.1:1/hook';
-    const made = await answerOf(service, 'webhook', 'create', '--url', url, '--events', 'run.failed');
-    expect(made).toMatchObject({ url, events: ['run.failed'], secret: expect.stringMatching(/^whsec_/) });
-    const { id, secret } = made as { id: string; secret: string };
+    const created = await jsonOutputOf(service, 'webhook', 'create', '--url', url, '--events', 'run.failed');
+    expect(created).toMatchObject({ url, events: ['run.failed'], secret: expect.stringMatching(/^whsec_/) });
+    const { id, secret } = created as { id: string; secret: string };
     const lines = await exportd(service, 'webhook', 'list');
     expect(lines.stdout).toMatch(new RegExp(`^${id} +${url} +all +true +run.failed +-$`, 'm'));
     expect(lines.stdout).not.toContain(secret);
@@ -129,12 +137,12 @@ describe('exportd', () => {
       1,
       'Not delivered. The receiver could not be reached (ECONNREFUSED).\n',
     ]);
-    expect(await answerOf(service, 'webhook', 'delete', id)).toEqual({ id, deleted: true });
+    expect(await jsonOutputOf(service, 'webhook', 'delete', id)).toEqual({ id, deleted: true });
   });
 
   it('folds the journal again and finds nothing to migrate', async () => {
-    expect(await answerOf(database, 'rebuild')).toEqual({ events: expect.any(Number) });
-    expect(await answerOf(database, 'migrate')).toEqual({ applied: [] });
+    expect(await jsonOutputOf(database, 'rebuild')).toEqual({ events: expect.any(Number) });
+    expect(await jsonOutputOf(database, 'migrate')).toEqual({ applied: [] });
   });
 
   it.each([
@@ -197,12 +205,9 @@ describe('exportd', () => {
   });
 
   it('passes on what the service and the database refuse', async () => {
-    const gone = await exportd(service, 'export', 'show', randomUUID());
-    expect([gone.code, gone.stderr]).toEqual([1, 'exportd: Not found.\n']);
+    const missing = await exportd(service, 'export', 'show', randomUUID());
+    expect([missing.code, missing.stderr]).toEqual([1, 'exportd: Not found.\n']);
     const scope = await exportd(database, 'key', 'create', '--project', '1', '--scopes', 'everything');
-    expect([scope.code, scope.stderr]).toEqual([
-      1,
-      expect.stringContaining('There is no scope "everything".'),
-    ]);
+    expect([scope.code, scope.stderr]).toEqual([1, expect.stringContaining('Unknown scope "everything".')]);
   });
 });

@@ -8,8 +8,8 @@ import { openApiHarness, type ApiHarness } from './api_harness.ts';
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 /**
- * Every operation below a project, with the scope it needs and what it answers without a body: 400 for what the body
- * lacks, 409 while the run to retry is active.
+ * Every operation below a project, with its required scope and its status without a body: 400 for missing fields, 409
+ * for the retry of an active run.
  */
 const operations: readonly [Method, string, 'batch_export:read' | 'batch_export:write', number][] = [
   ['GET', 'batch_exports', 'batch_export:read', 200],
@@ -63,7 +63,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** What the ids of a path stand for. */
+/** The ids in a path. */
 interface Resources {
   readonly id: string;
   readonly run: string;
@@ -76,7 +76,7 @@ const urlOf = (root: string, path: string, suffix: string, resources: Resources)
     .replace(':run', resources.run)
     .replace(':backfill', resources.backfill);
 
-/** An export with a backfill and its runs. */
+/** Creates an export with a backfill and its runs. */
 async function createResources(): Promise<Resources> {
   const id = await api.createExport();
   const range = { start_at: minutesAgo(3), end_at: minutesAgo(1) };
@@ -89,7 +89,7 @@ describe.each(operations)('%s %s', (method, path, scope, expected) => {
   const cases = roots.flatMap((root) => suffixes.map((suffix) => [root, suffix] as const));
 
   it.each(cases)(
-    'asks for a key of the project with the scope under /api/%s, ending "%s"',
+    'requires a key of the project with the scope, below /api/%s with suffix "%s"',
     async (root, suffix) => {
       const url = urlOf(root, path, suffix, resources);
       const request = (authorization: string) => api.call(method, url, undefined, { authorization });
@@ -114,7 +114,7 @@ describe.each(operations)('%s %s', (method, path, scope, expected) => {
         ['unknown', 401, 'authentication_error', 'authentication_failed', null],
         ['revoked', 401, 'authentication_error', 'authentication_failed', null],
         ['narrow', 403, 'permission', 'permission_denied', null],
-        // A key is for one project: every other answers as if it did not exist.
+        // A key grants one project; other projects are not found.
         ['other', 404, 'not_found', 'not_found', null],
       ]);
       expect(rejections.none.headers['www-authenticate']).toBe('Bearer');
@@ -122,14 +122,14 @@ describe.each(operations)('%s %s', (method, path, scope, expected) => {
     },
   );
 
-  it.each(cases)('is there under /api/%s, ending "%s", for the right key', async (root, suffix) => {
+  it.each(cases)('accepts a valid key below /api/%s with suffix "%s"', async (root, suffix) => {
     const { status } = await api.call(method, urlOf(root, path, suffix, await createResources()));
     expect(status).toBe(expected);
   });
 });
 
-describe('an object of another project', () => {
-  it('is not found through a key of this one, whatever is asked of it', async () => {
+describe('a resource of another project', () => {
+  it('is not found with a key of this project', async () => {
     const url = `/api/projects/${api.otherProjectId}/batch_exports/${resources.id}`;
     const authorization = `Bearer ${otherKey}`;
     expect((await api.call('GET', url, undefined, { authorization })).status).toBe(404);
@@ -140,7 +140,7 @@ describe('an object of another project', () => {
 });
 
 describe('GET /api/projects', () => {
-  it.each(suffixes)('lists the project of any valid key, ending "%s"', async (suffix) => {
+  it.each(suffixes)('lists the project of any valid key, with suffix "%s"', async (suffix) => {
     const { key } = await api.newKey(api.projectId, ['query:read']);
     const response = await api.call('GET', `/api/projects${suffix}`, undefined, {
       authorization: `Bearer ${key}`,
@@ -160,13 +160,13 @@ describe('GET /api/projects', () => {
 
 describe('paths', () => {
   it.each([
-    ['a project that is no decimal number', '/api/projects/0x1/batch_exports'],
+    ['a project that is not a decimal number', '/api/projects/0x1/batch_exports'],
     ['a project with leading zeros', '/api/projects/01/batch_exports'],
-    ['an export id that is no UUID', 'batch_exports/1'],
-    ['a run id that is no UUID', `batch_exports/${randomUUID()}/runs/1`],
-    ['a path that is nowhere', 'batch_export'],
-    ['a path that is nowhere in the whole service', '/nothing'],
-  ])('answer 404 to %s', async (_, path) => {
+    ['an export id that is not a UUID', 'batch_exports/1'],
+    ['a run id that is not a UUID', `batch_exports/${randomUUID()}/runs/1`],
+    ['an unknown path in a project', 'batch_export'],
+    ['an unknown path', '/nothing'],
+  ])('respond 404 to %s', async (_, path) => {
     const { status, body } = await api.call('GET', path);
     expect([status, body.type]).toEqual([404, 'not_found']);
   });
@@ -176,7 +176,7 @@ describe('paths', () => {
     ['PATCH', 'batch_exports/x/pause/', 'POST'],
     ['POST', '/api/projects/', 'GET, HEAD'],
     ['DELETE', '/healthz', 'GET, HEAD'],
-  ] as const)('answer 405 to %s %s and name what is allowed', async (method, path, allow) => {
+  ] as const)('respond 405 to %s %s with the allowed methods', async (method, path, allow) => {
     const { status, headers, body } = await api.call(method, path);
     expect([status, headers.allow, body.code]).toEqual([405, allow, 'method_not_allowed']);
   });

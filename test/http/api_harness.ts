@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
-import { policiesOf } from '../../src/decisions/policies.ts';
+import { createPolicies } from '../../src/decisions/policies.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { createApp } from '../../src/http/app.ts';
@@ -24,7 +24,7 @@ import { minuteAgo } from '../setup/minutes.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE' | 'HEAD';
 
-/** An answer, its JSON body parsed, or undefined when there is none. */
+/** A response; `body` is its parsed JSON object, or empty. */
 export interface ApiResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
@@ -32,10 +32,13 @@ export interface ApiResponse {
   readonly body: Record<string, unknown>;
 }
 
-/** What a stand-in for Temporal does with a signal; elsewhere: nothing, since the test takes the step. */
-export type SignalMode = 'decide' | 'elsewhere' | 'silent' | 'unreachable';
+/**
+ * What the fake of Temporal does with a signal. `decide`: decides the command. `deferred`: nothing, since the test decides
+ * it. `silent`: nothing, and requests time out soon. `unreachable`: rejects.
+ */
+export type SignalMode = 'decide' | 'deferred' | 'silent' | 'unreachable';
 
-/** The facade on a database of its own. Signals are decided at once, by the real decisions and without Temporal. */
+/** The HTTP API on a separate database. Signalled commands are decided immediately, without Temporal. */
 export interface ApiHarness {
   readonly database: TestDatabase;
   readonly journal: Journal;
@@ -45,26 +48,26 @@ export interface ApiHarness {
   /** A key with every scope. */
   readonly key: string;
   mode: SignalMode;
-  /** Whether executions of cancelled runs end. */
+  /** Whether the executions of cancelled runs close. */
   executionsClose: boolean;
-  /** Takes the step that a schedule workflow would take. */
-  step(batchExportId: string): Promise<void>;
+  /** Advances a schedule as its workflow would. */
+  advanceSchedule(batchExportId: string): Promise<void>;
   newKey(projectId: number, keyScopes?: readonly string[]): Promise<{ id: string; key: string }>;
-  /** Sends a request; `path` below the project when it does not begin with `/`. */
+  /** Sends a request. A path without a leading `/` is relative to the project. */
   call(
     method: Method,
     path: string,
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
   ): Promise<ApiResponse>;
-  /** Creates an export and answers its id. Of a minute that ends while a test runs, no run comes. */
+  /** Creates an export and returns its id. It ends now, so minutes that end during the test have no runs. */
   createExport(more?: Readonly<Record<string, unknown>>): Promise<string>;
-  /** Listens on a free port of the loopback address, and answers the address. */
+  /** Listens on a free port of the loopback address and returns the URL. */
   listen(): Promise<string>;
   close(): Promise<void>;
 }
 
-/** Secrets that no answer may hold. */
+/** Secrets that no response may contain. */
 export const plantedSecrets = {
   aws_access_key_id: `AKIA${randomBytes(8).toString('hex')}`,
   aws_secret_access_key: `secret/${randomBytes(16).toString('hex')}+`,
@@ -87,7 +90,7 @@ export const exportBody = (more: Readonly<Record<string, unknown>> = {}) => ({
   ...more,
 });
 
-/** Opens the facade; settings are waits as short as they get, and what is given. */
+/** Starts the API with short waits; `more` overrides settings. */
 export async function openApiHarness(more: Readonly<Record<string, string>> = {}): Promise<ApiHarness> {
   const database = await createTestDatabase();
   const { pool } = database;
@@ -102,7 +105,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
   });
   const journal = openJournal(pool);
   const step = async (batchExportId: string) => {
-    await advanceSchedule(journal, policiesOf(settings), batchExportId, []);
+    await advanceSchedule(journal, createPolicies(settings), batchExportId, []);
   };
   const user = await createUser(pool, { email: 'ada@example.com', first_name: 'Ada' });
   const project = await createProject(pool, { name: 'Shop' });
@@ -168,10 +171,10 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     await created.ready();
     return created;
   };
-  // What is decided is waited for in patience, however busy the machine is; what nobody decides need not be.
+  // Decided commands get a long timeout, for busy machines; commands that are never decided need not wait.
   const app = await createTestApp({ ...settings, EXPORTD_COMMAND_TIMEOUT: 60_000 });
   let shortWaitApp: ReturnType<typeof createTestApp> | undefined;
-  const waitsForDecision: readonly SignalMode[] = ['decide', 'elsewhere'];
+  const waitsForDecision: readonly SignalMode[] = ['decide', 'deferred'];
   const appFor = (mode: SignalMode) =>
     waitsForDecision.includes(mode) ? app : (shortWaitApp ??= createTestApp(settings));
 
@@ -211,13 +214,13 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     set executionsClose(close) {
       state.executionsClose = close;
     },
-    step,
+    advanceSchedule: step,
     newKey,
     call,
     createExport: async (fields) => {
       const asked = exportBody({ end_at: minuteAgo(0).toISOString(), ...fields });
       const { status, body, text } = await call('POST', 'batch_exports/', asked);
-      if (status !== 201) throw new Error(`Creating an export answered ${status}: ${text}`);
+      if (status !== 201) throw new Error(`Creating an export failed with status ${status}: ${text}`);
       return String(body.id);
     },
     listen: () => app.listen({ host: '127.0.0.1', port: 0 }),

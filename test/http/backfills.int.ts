@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** An export and a backfill of so many of its intervals, with every run opened. */
+/** Creates an export and a backfill of `minutes` of its intervals, with all runs created. */
 async function startBackfill(minutes: number) {
   const id = await api.createExport();
   const range = { start_at: minuteAgo(minutes + 1), end_at: minuteAgo(1) };
@@ -31,7 +31,7 @@ async function startBackfill(minutes: number) {
   return { id, path, progress, active };
 }
 
-/** Ends a run; a retry of it is due so many milliseconds later, unless that is none. */
+/** Ends a run. Its retry is due after `retryMs`; without that, it has none. */
 async function end(runId: string | undefined, status: RunOutcome, retryMs?: number): Promise<void> {
   const more =
     retryMs === undefined
@@ -41,8 +41,8 @@ async function end(runId: string | undefined, status: RunOutcome, retryMs?: numb
 }
 
 async function complete(runId: string | undefined): Promise<void> {
-  const steps = createRunRecorder(api.journal);
-  const runs = createSimulatedRuns(api.journal, steps, {
+  const recorder = createRunRecorder(api.journal);
+  const runs = createSimulatedRuns(api.journal, recorder, {
     command: () => Promise.reject(new Error('No command is needed.')),
   });
   const id = runId ?? '';
@@ -50,7 +50,7 @@ async function complete(runId: string | undefined): Promise<void> {
 }
 
 describe('the progress of a backfill', () => {
-  it('tells what became of its runs, in the list as well', async () => {
+  it('has the outcomes of its runs, in the list too', async () => {
     const { id, path, progress, active } = await startBackfill(8);
     const [completed, ...others] = await active();
     await complete(completed);
@@ -76,7 +76,7 @@ describe('the progress of a backfill', () => {
     const { body } = await api.call('GET', `batch_exports/${id}/backfills/`);
     const backfillId = path.split('/').at(-1) ?? '';
     expect(body.results).toMatchObject([{ id: backfillId, progress: expected }]);
-    // Once the backfill has noted its ended runs they are counted in its row, which says the same.
+    // The same once the backfill has recorded its ended runs, which are then counted in its row.
     const before = await progress();
     await advanceBackfill(api.journal, quickPolicies(), backfillId);
     expect(await progress()).toEqual(before);
@@ -89,11 +89,11 @@ describe('the progress of a backfill', () => {
     expect(await progress()).toEqual(before);
   });
 
-  it('counts a run that was retried by itself as the last retry ended, and no retry of a person', async () => {
+  it('counts a run by the outcome of its last automatic retry, and ignores manual retries', async () => {
     const { id, progress, active } = await startBackfill(2);
     const [first, second] = await active();
     await end(first, 'FailedRetryable', 0);
-    await api.step(id);
+    await api.advanceSchedule(id);
     const [, retry] = await active();
     expect(await progress()).toMatchObject({ finished_runs: 1, failed_runs: 0, retrying_runs: 1 });
     await complete(retry);

@@ -18,7 +18,7 @@ afterAll(() => api.close());
 const config = (response: ApiResponse) =>
   (response.body.destination as { config: Record<string, unknown> }).config;
 
-/** Every member of a config that may be shown and need not be given. */
+/** The optional public fields of a config. */
 const defaultConfig = {
   role_arn: null,
   external_id: null,
@@ -44,9 +44,9 @@ async function storedSecrets(id: string) {
 }
 
 describe('a batch export', () => {
-  it('is created with every documented member, its defaults, and no secret', async () => {
+  it('is created with every documented field, its defaults and no secret', async () => {
     const body = () => exportBody({ name: 'Defaults', interval: undefined, model: undefined });
-    // Or an hour that ends before the answer adds to its lag.
+    // An hour that ended before the response would add to its lag.
     const { seen: created } = await withinOneMinute(async () => {
       const response = await api.call('POST', 'batch_exports/', body());
       expect(response.status).toBe(201);
@@ -86,7 +86,7 @@ describe('a batch export', () => {
     });
   });
 
-  it('never answers a secret, wherever an export is shown, refused or listed', async () => {
+  it('never returns a secret when read, rejected or listed', async () => {
     const id = await api.createExport();
     const secret = {
       destination: { config: { aws_secret_access_key: plantedSecrets.aws_secret_access_key } },
@@ -110,7 +110,7 @@ describe('a batch export', () => {
     );
   });
 
-  it('changes nothing when the answer of a GET is sent back', async () => {
+  it('does not change when the response of a GET is sent back', async () => {
     const id = await api.createExport({ end_at: '2030-01-01T00:00:00+02:00' });
     await api.call('POST', `batch_exports/${id}/pause`, { last_paused_at: '2026-01-01T00:00:00.123456Z' });
     const before = await api.call('GET', `batch_exports/${id}`);
@@ -130,7 +130,7 @@ describe('a batch export', () => {
     expect(await storedSecrets(id)).toHaveLength(1);
   });
 
-  it('is shown with the members of its config that its version was stored without', async () => {
+  it('has the defaults of config fields that its stored version lacks', async () => {
     const id = await api.createExport();
     await api.database.pool.query(
       `update exportd.destination_configs set config = config - array['filters', 'on_bad_row', 'role_arn']
@@ -144,7 +144,7 @@ describe('a batch export', () => {
     expect(await storedSecrets(id)).toHaveLength(1);
   });
 
-  it('takes regular expressions that are none in JavaScript', async () => {
+  it('accepts PostgreSQL regular expressions that are invalid in JavaScript', async () => {
     const filters = [{ type: 'event', key: 'plan', operator: 'regex', value: ['(?i)^pro', '[[:<:]]team'] }];
     const id = await api.createExport();
     const patched = await api.call('PATCH', `batch_exports/${id}`, {
@@ -153,7 +153,7 @@ describe('a batch export', () => {
     expect([patched.status, config(patched).filters]).toEqual([200, filters]);
   });
 
-  it('cannot keep a compression that a new file format does not have', async () => {
+  it('cannot keep a compression that a new file format does not support', async () => {
     const id = await api.createExport();
     const patch = (members: object) =>
       api.call('PATCH', `batch_exports/${id}`, { destination: { config: members } });
@@ -174,7 +174,7 @@ describe('a batch export', () => {
     expect([both.status, config(both).compression]).toEqual([200, null]);
   });
 
-  it('is refused where another one writes the same keys, which is named within its project alone', async () => {
+  it('is rejected when another export writes the same keys, named only within its project', async () => {
     const body = exportBody();
     const first = await api.call('POST', 'batch_exports/', body);
     const second = await api.call('POST', 'batch_exports/', body);
@@ -196,7 +196,7 @@ describe('a batch export', () => {
     ]);
   });
 
-  it('keeps its secrets and the rest of its config when a PATCH changes one member', async () => {
+  it('keeps its secrets and the rest of its config when a PATCH changes one field', async () => {
     const id = await api.createExport();
     const before = await api.call('GET', `batch_exports/${id}`);
     const patched = await api.call('PATCH', `batch_exports/${id}`, {
@@ -210,13 +210,13 @@ describe('a batch export', () => {
     expect(second).toEqual({ version: 2, secrets: first?.secrets });
   });
 
-  it('keeps what an update that is still under way changed when another one follows', async () => {
+  it('keeps the changes of a pending update when another update follows', async () => {
     const id = await api.createExport();
     const patch = (members: object) =>
       api.call('PATCH', `batch_exports/${id}`, { destination: { config: members } });
-    api.mode = 'elsewhere';
+    api.mode = 'deferred';
     const pending = patch({ prefix: 'first' });
-    // Once its command is stored it is under way.
+    // The update is pending once its command is stored.
     await until(async () => {
       const { rows } = await api.database.pool.query(
         `select from exportd.commands where batch_export_id = $1 and name = 'update'`,
@@ -230,7 +230,7 @@ describe('a batch export', () => {
     expect(config(second)).toMatchObject({ prefix: 'first', region: 'eu-central-1' });
   });
 
-  it('follows absent, null and values that depend on each other', async () => {
+  it('keeps omitted fields, resets null fields and resets dependent fields', async () => {
     const id = await api.createExport({
       interval: 'week',
       timezone: 'Europe/Berlin',
@@ -249,7 +249,7 @@ describe('a batch export', () => {
       offset_day: 1,
       model: 'persons',
     });
-    // A day of the week means nothing to a day, and no offset means anything to an hour; the zone stays.
+    // A daily export has no day offset, an hourly export no offset; the time zone stays.
     expect(await patch({ interval: 'day' })).toMatchObject({ offset_hour: 3, offset_day: 0 });
     expect(await patch({ interval: 'hour' })).toMatchObject({ offset_hour: 0, timezone: 'Europe/Berlin' });
     expect(
@@ -257,7 +257,7 @@ describe('a batch export', () => {
     ).toMatchObject({ timezone: 'UTC', start_at: null, model: 'events', interval: 'hour' });
   });
 
-  it('is paused and unpaused by PATCH as by the endpoints', async () => {
+  it('is paused and unpaused by PATCH as by the actions', async () => {
     const id = await api.createExport();
     const paused = await api.call('PATCH', `batch_exports/${id}`, { paused: true });
     expect(paused.body).toMatchObject({ paused: true, last_paused_at: expect.any(String) });
@@ -268,7 +268,7 @@ describe('a batch export', () => {
     expect(unpaused.body.paused).toBe(false);
   });
 
-  it('is gone after DELETE, with everything below it', async () => {
+  it('is not found after DELETE, nor is anything below it', async () => {
     const id = await api.createExport();
     const deleted = await api.call('DELETE', `batch_exports/${id}/`);
     expect([deleted.status, deleted.text]).toEqual([204, '']);
@@ -280,7 +280,7 @@ describe('a batch export', () => {
 });
 
 describe('the list of batch exports', () => {
-  it('is paged, newest first, with absolute addresses', async () => {
+  it('is paged, newest first, with absolute URLs', async () => {
     const other = await openApiHarness({ EXPORTD_BASE_URL: 'https://exports.example.com/' });
     try {
       const names = ['one', 'two', 'three'];

@@ -26,7 +26,7 @@ async function commandsOf(id: string): Promise<string[]> {
 }
 
 describe('a command', () => {
-  it('answers as documented, and the next GET shows what it did', async () => {
+  it('responds as documented, and the next GET has its effect', async () => {
     const id = await api.createExport();
     const backfill = await api.call('POST', `batch_exports/${id}/backfill/`, range());
     expect([backfill.status, backfill.text]).toEqual([200, '']);
@@ -62,7 +62,7 @@ describe('a command', () => {
     expect(next.body.id).not.toBe(run?.id);
   });
 
-  it('of a backfill pauses, goes on, and ends with its runs', async () => {
+  it('pauses, unpauses and cancels a backfill with its runs', async () => {
     const id = await api.createExport();
     const created = await api.call('POST', `batch_exports/${id}/backfills/`, range());
     const path = `batch_exports/${id}/backfills/${String(created.body.id)}`;
@@ -79,7 +79,7 @@ describe('a command', () => {
     expect(body).toMatchObject({ count: 0, results: [] });
   });
 
-  it('that ends runs is 202 while one of them may still be at work, and says what has been done', async () => {
+  it('that cancels runs is 202 while their executions may be open, and describes what was done', async () => {
     const id = await api.createExport();
     const backfill = async () => {
       const { body } = await api.call('POST', `batch_exports/${id}/backfills/`, range());
@@ -102,7 +102,7 @@ describe('a command', () => {
     expect((await api.call('GET', `batch_exports/${id}`)).status).toBe(404);
   });
 
-  it('beyond the limit of backfills is 429 and says when to come back', async () => {
+  it('beyond the limit of backfills is 429 with Retry-After', async () => {
     const id = await api.createExport();
     const responses = [];
     for (let index = 0; index < 7; index += 1)
@@ -116,41 +116,41 @@ describe('a command', () => {
     expect(Number(rejected?.headers['retry-after'])).toBeGreaterThan(0);
   });
 
-  it('that nobody decides in time is 202, and carried out later', async () => {
+  it('that is not decided in time is 202 and applied later', async () => {
     const id = await api.createExport();
     api.mode = 'silent';
     const accepted = await api.call('POST', `batch_exports/${id}/pause`);
     expect([accepted.status, accepted.body]).toEqual([202, { detail: expect.any(String) }]);
     expect((await api.call('GET', `batch_exports/${id}`)).body.paused).toBe(false);
-    await api.step(id);
+    await api.advanceSchedule(id);
     expect((await api.call('GET', `batch_exports/${id}`)).body.paused).toBe(true);
   });
 
-  it('is answered as soon as another process decides it', async () => {
+  it('gets its response as soon as another process decides it', async () => {
     const id = await api.createExport();
-    api.mode = 'elsewhere';
+    api.mode = 'deferred';
     const response = api.call('POST', `batch_exports/${id}/pause`);
     await until(async () => (await commandsOf(id)).includes('pause pending'), 'the command is stored');
-    await api.step(id);
+    await api.advanceSchedule(id);
     expect((await response).status).toBe(200);
   });
 
-  it('is taken back with 503 when Temporal cannot be reached, and is never carried out', async () => {
+  it('is withdrawn with 503 when Temporal cannot be reached, and never applied', async () => {
     const id = await api.createExport();
     api.mode = 'unreachable';
     const rejected = await api.call('POST', `batch_exports/${id}/pause`);
     expect([rejected.status, rejected.body.type]).toEqual([503, 'unavailable']);
     expect(rejected.headers['retry-after']).toBeDefined();
-    await api.step(id);
+    await api.advanceSchedule(id);
     expect((await api.call('GET', `batch_exports/${id}`)).body.paused).toBe(false);
     expect(await commandsOf(id)).toEqual(['create applied', 'pause withdrawn']);
   });
 });
 
 describe('an Idempotency-Key', () => {
-  it('makes a repeated request answer again without doing anything again', async () => {
+  it('repeats the response of a repeated request without applying it again', async () => {
     const headers = { 'idempotency-key': randomUUID() };
-    // Or an interval that ends between the answers adds to its lag.
+    // An interval that ends between the responses would add to its lag.
     const body = exportBody({ end_at: minuteAgo(0).toISOString() });
     const first = await api.call('POST', 'batch_exports/', body, headers);
     const again = await api.call('POST', 'batch_exports/', body, headers);
@@ -166,7 +166,7 @@ describe('an Idempotency-Key', () => {
     expect(deletions.map(({ status }) => status)).toEqual([204, 204]);
   });
 
-  it('is refused for another body, another path, and when it is too long', async () => {
+  it('is rejected for another body or path, and when it is too long', async () => {
     const id = await api.createExport();
     const once = { 'idempotency-key': `once ${randomUUID()}` };
     expect((await api.call('POST', `batch_exports/${id}/pause`, {}, once)).status).toBe(200);
@@ -187,7 +187,7 @@ describe('an Idempotency-Key', () => {
     expect(long.status).toBe(400);
   });
 
-  it('lets a request that was taken back be made again', async () => {
+  it('allows a withdrawn request to be repeated', async () => {
     const id = await api.createExport();
     const headers = { 'idempotency-key': randomUUID() };
     api.mode = 'unreachable';
@@ -197,7 +197,7 @@ describe('an Idempotency-Key', () => {
     expect(await commandsOf(id)).toEqual(['create applied', 'pause applied']);
   });
 
-  it('of two requests at once lets one through', async () => {
+  it('applies one of several concurrent requests', async () => {
     const headers = { 'idempotency-key': randomUUID() };
     const body = exportBody();
     const responses = await Promise.all(

@@ -28,14 +28,14 @@ const isListed = async (user: DashboardUser, path: string): Promise<boolean> => 
   return (body.results as { id: number }[]).some(({ id }) => path === `dashboards/${id}`);
 };
 
-/** Levels by the members that give them to a user who did not make the dashboard. */
+/** The fields of a dashboard, and the resulting access of a user who did not create it. */
 const levels: readonly [string, Readonly<Record<string, unknown>>, boolean, AccessLevel, number][] = [
-  // how, the members, whether grace is named and as what, what she may do, in numbers
+  // title, fields, whether Grace is a collaborator, her access level, her privilege level
   ['by default', {}, false, 'editor', 37],
   ['by a default of none', { default_access_level: 'none' }, false, 'none', 21],
   ['by a default of viewer', { default_access_level: 'viewer' }, false, 'viewer', 21],
   ['by a default of manager', { default_access_level: 'manager' }, false, 'manager', 37],
-  ['as a restricted dashboard has it', { restriction_level: 37 }, false, 'viewer', 21],
+  ['by default on a restricted dashboard', { restriction_level: 37 }, false, 'viewer', 21],
   [
     'by a default of manager on a restricted dashboard',
     { restriction_level: 37, default_access_level: 'manager' },
@@ -62,10 +62,10 @@ const changed = { status: 200 };
 const notFound = { status: 404, body: { detail: 'Not found.' } };
 const denied = (held: AccessLevel, needed: AccessLevel, attr: string | null) => ({
   status: 403,
-  body: { attr, detail: expect.stringMatching(`'${held}'.*needs '${needed}'`) },
+  body: { attr, detail: expect.stringMatching(`'${held}'.*requires '${needed}'`) },
 });
 
-/** What who holds a level is answered: to a change of the dashboard, and to one of a member for managers alone. */
+/** The responses by access level: to an edit, and to a change of a field that requires a manager. */
 const expectedResponses: Readonly<
   Record<AccessLevel, { edited: object; managed: (field: string) => object }>
 > = {
@@ -78,14 +78,14 @@ const expectedResponses: Readonly<
   manager: { edited: changed, managed: () => changed },
 };
 
-describe.each(levels)('a user, %s,', (_, fields, isCollaborator, level, privilege) => {
+describe.each(levels)('a user with access %s', (_, fields, isCollaborator, level, privilege) => {
   const createDashboard = () => create({ ...fields, ...(isCollaborator ? forGrace(level) : {}) });
   const canView = level !== 'none';
   const canEdit = level === 'editor' || level === 'manager';
   const canManage = level === 'manager';
   const rejectedStatus = canView ? 403 : 404;
 
-  it('sees what they may see, and what they may do', async () => {
+  it('sees the dashboard and their own access as permitted', async () => {
     const path = await createDashboard();
     expect(await isListed(grace, path)).toBe(canView);
     const { status, body } = await grace.call('GET', path);
@@ -98,7 +98,7 @@ describe.each(levels)('a user, %s,', (_, fields, isCollaborator, level, privileg
     expect([theirs.user_access_level, theirs.effective_privilege_level]).toEqual(['manager', 37]);
   });
 
-  it('changes what they may change', async () => {
+  it('edits as permitted', async () => {
     const path = await createDashboard();
     const renamed = await grace.call('PATCH', path, { name: 'Renamed', pinned: true });
     expect(renamed).toMatchObject(expectedResponses[level].edited);
@@ -110,7 +110,7 @@ describe.each(levels)('a user, %s,', (_, fields, isCollaborator, level, privileg
     ['restriction_level', (now: unknown) => (now === 37 ? 21 : 37)],
     ['default_access_level', (now: unknown) => (now === 'viewer' ? 'editor' : 'viewer')],
     ['access_controls', () => []],
-  ] as const)('changes %s as a manager alone', async (field, another) => {
+  ] as const)('changes %s only as a manager', async (field, another) => {
     const path = await createDashboard();
     const { body: before } = await creator.call('GET', path);
     const wanted =
@@ -120,13 +120,13 @@ describe.each(levels)('a user, %s,', (_, fields, isCollaborator, level, privileg
     const response = await grace.call('PATCH', path, { name: 'With more', [field]: wanted });
     expect(response).toMatchObject(expectedResponses[level].managed(field));
     const { body: after } = await creator.call('GET', path);
-    // All or nothing: what an editor might have changed did not change either.
+    // All or nothing: fields that an editor may change did not change either.
     expect(canManage ? { ...after, name: 'Subject' } : after).toMatchObject(
       canManage ? { [field]: wanted } : before,
     );
   });
 
-  it('deletes and restores what they may change', async () => {
+  it('deletes and restores as permitted', async () => {
     const path = await createDashboard();
     expect((await grace.call('DELETE', path)).status).toBe(canEdit ? 204 : rejectedStatus);
     expect((await creator.call('GET', path)).status).toBe(canEdit ? 404 : 200);
@@ -136,8 +136,8 @@ describe.each(levels)('a user, %s,', (_, fields, isCollaborator, level, privileg
   });
 });
 
-describe('what a dashboard says of access', () => {
-  it('may be sent back by an editor, who changes nothing by it', async () => {
+describe('the access settings of a dashboard', () => {
+  it('can be sent back unchanged by an editor', async () => {
     const path = await create({ ...forGrace('editor'), restriction_level: 37 });
     const { body } = await grace.call('GET', path);
     expect(body.access_controls).toEqual([{ user: grace.uuid, access_level: 'editor' }]);
@@ -145,7 +145,7 @@ describe('what a dashboard says of access', () => {
     expect(status).toBe(200);
   });
 
-  it('names users by id or uuid, once each, and never the creator as less than a manager', async () => {
+  it('lists users by id or UUID, once each, and the creator only as a manager', async () => {
     const path = await create({});
     const patch = (...access_controls: { user: unknown; access_level: string }[]) =>
       creator.call('PATCH', path, { access_controls });
@@ -165,7 +165,7 @@ describe('what a dashboard says of access', () => {
     expect([demoted.status, demoted.body.attr]).toEqual([400, 'access_controls__0__user']);
   });
 
-  it('may take the access of the manager who changes it', async () => {
+  it('can remove the access of the manager who changes them', async () => {
     const path = await create({ ...forGrace('manager'), default_access_level: 'none' });
     const left = await grace.call('PATCH', path, { access_controls: [] });
     expect([left.status, left.body.user_access_level]).toEqual([200, 'none']);
@@ -173,8 +173,8 @@ describe('what a dashboard says of access', () => {
   });
 });
 
-describe('a change that waits for another', () => {
-  it('is judged by what that one left', async () => {
+describe('a change that waits for a concurrent change', () => {
+  it('is checked against the result of that change', async () => {
     const path = await create(forGrace('editor'));
     const id = Number(path.split('/')[1]);
     const { pool } = api.database;
@@ -199,30 +199,32 @@ describe('a change that waits for another', () => {
   });
 });
 
-describe('a project that restricts its dashboards', () => {
-  it('is stricter than they are', async () => {
+describe('a project with a stricter restriction level', () => {
+  it('overrides the level of its dashboards', async () => {
     const { pool } = api.database;
     const project = await createProject(pool, { name: 'Strict', dashboard_restriction_level: 37 });
     const owner = await createDashboardUser(api, 'owner', { projectId: project.id });
-    const field = await createDashboardUser(api, 'member', { projectId: project.id });
+    const projectMember = await createDashboardUser(api, 'member', { projectId: project.id });
     const below = `/api/projects/${project.id}/dashboards`;
     const { body } = await owner.call('POST', below, { name: 'Open?', restriction_level: 21 });
     expect(body).toMatchObject({ restriction_level: 21, effective_restriction_level: 37 });
     const path = `${below}/${String(body.id)}`;
-    const seen = await field.call('GET', path);
+    const seen = await projectMember.call('GET', path);
     expect(seen.body).toMatchObject({ user_access_level: 'viewer', effective_privilege_level: 21 });
-    const refused = await field.call('PATCH', path, { name: 'x' });
-    expect([refused.status, refused.body.detail]).toEqual([
+    const rejected = await projectMember.call('PATCH', path, { name: 'x' });
+    expect([rejected.status, rejected.body.detail]).toEqual([
       403,
       expect.stringMatching(/restriction level 37/),
     ]);
-    await owner.call('PATCH', path, { access_controls: [{ user: field.id, access_level: 'editor' }] });
-    expect((await field.call('PATCH', path, { name: 'Invited' })).status).toBe(200);
+    await owner.call('PATCH', path, {
+      access_controls: [{ user: projectMember.id, access_level: 'editor' }],
+    });
+    expect((await projectMember.call('PATCH', path, { name: 'Invited' })).status).toBe(200);
   });
 });
 
 describe('the scopes of a key', () => {
-  it('let it read or write dashboards, neither implying the other', async () => {
+  it('allow reading or writing dashboards, neither implying the other', async () => {
     const path = await create({});
     const reader = await createDashboardUser(api, 'reader', { scopes: ['dashboard:read'] });
     const writer = await createDashboardUser(api, 'writer', { scopes: ['dashboard:write'] });
@@ -233,9 +235,9 @@ describe('the scopes of a key', () => {
       ['PATCH', path, { name: 'Renamed' }, false],
       ['DELETE', path, undefined, false],
     ] as const) {
-      const refused = await (mayRead ? writer : reader).call(method, where, body);
+      const rejected = await (mayRead ? writer : reader).call(method, where, body);
       const scope = mayRead ? 'dashboard:read' : 'dashboard:write';
-      expect([refused.status, refused.body]).toMatchObject([
+      expect([rejected.status, rejected.body]).toMatchObject([
         403,
         { type: 'permission', detail: expect.stringContaining(`'${scope}'`) },
       ]);
@@ -245,7 +247,7 @@ describe('the scopes of a key', () => {
     expect([nobody.status, nobody.body.type]).toEqual([401, 'authentication_error']);
   });
 
-  it('are checked for queries by check_auth_for_async, which answers nothing', async () => {
+  it('are checked for queries by check_auth_for_async, which responds without a body', async () => {
     const { pool } = api.database;
     const user = await createUser(pool, { email: 'query@example.com' });
     const keyFor = async (scopes: string[], project_id = api.projectId) =>

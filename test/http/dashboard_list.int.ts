@@ -27,7 +27,7 @@ describe('the list of dashboards', () => {
       await lister.call('POST', `/api/projects/${api.otherProjectId}/dashboards`, { name, pinned });
   });
 
-  it('shows pinned ones first, then by name in any case, then by id', async () => {
+  it('has pinned dashboards first, then by name ignoring case, then by id', async () => {
     const { status, body } = await at('');
     expect([status, body]).toMatchObject([200, { count: 5, next: null, previous: null }]);
     expect(Object.keys(body)).toEqual(['count', 'next', 'previous', 'results']);
@@ -42,7 +42,7 @@ describe('the list of dashboards', () => {
     ['?limit=5', ['Eta', 'Zeta', 'Alpha', 'alpha', 'beta'], null, null],
     ['?offset=4', ['beta'], null, '?limit=100'],
     ['?limit=3&offset=9', [], null, '?limit=3&offset=6'],
-  ])('is paged to the letter: %s', async (query, names, next, previous) => {
+  ])('is paged with exact links: %s', async (query, names, next, previous) => {
     const response = await at(query);
     const link = (part: string | null) => (part === null ? null : root() + part);
     expect(response.body).toMatchObject({ count: 5, next: link(next), previous: link(previous) });
@@ -56,12 +56,12 @@ describe('the list of dashboards', () => {
     ['limit=1.5', 'limit'],
     ['offset=-1', 'offset'],
     ['offset=x', 'offset'],
-  ])('refuses %s', async (query, attr) => {
+  ])('rejects %s', async (query, attr) => {
     const { status, body } = await at(`?${query}`);
     expect([status, body]).toMatchObject([400, { type: 'validation_error', attr }]);
   });
 
-  it('takes a limit of 1000, and is the same under both roots with and without a slash', async () => {
+  it('accepts a limit of 1000, and is the same below both roots with and without a trailing slash', async () => {
     const responses = [];
     for (const project of ['environments', 'projects'])
       for (const suffix of ['', '/'])
@@ -72,9 +72,9 @@ describe('the list of dashboards', () => {
     expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
   });
 
-  it('holds nothing of another project, where nothing can be reached either', async () => {
-    const id = await createDashboard(api, { name: 'Of the shop alone' });
-    expect(namesIn(await at('?limit=1000'))).not.toContain('Of the shop alone');
+  it('has no dashboard of another project, and gives no access to one', async () => {
+    const id = await createDashboard(api, { name: 'Only in the shop' });
+    expect(namesIn(await at('?limit=1000'))).not.toContain('Only in the shop');
     for (const [method, body] of [
       ['GET', undefined],
       ['PATCH', { name: 'Taken over' }],
@@ -85,6 +85,6 @@ describe('the list of dashboards', () => {
       expect((await lister.call(method, below, body)).status).toBe(404);
       expect((await lister.call(method, `dashboards/${id}`, body)).status).toBe(404);
     }
-    expect((await api.call('GET', `dashboards/${id}`)).body.name).toBe('Of the shop alone');
+    expect((await api.call('GET', `dashboards/${id}`)).body.name).toBe('Only in the shop');
   });
 });

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import type { ApiResponse, ApiHarness } from './api_harness.ts';
 
-/** Creates a dashboard of the facade's project and answers its id. */
+/** Creates a dashboard in the project of the harness and returns its id. */
 export async function createDashboard(
   api: ApiHarness,
   fields: Readonly<Record<string, unknown>>,
@@ -11,6 +11,6 @@ export async function createDashboard(
   return body.id as number;
 }
 
-/** The names in a list of dashboards, in its order. */
+/** The names of listed dashboards, in order. */
 export const namesIn = ({ body }: ApiResponse): string[] =>
   (body.results as { name: string }[]).map(({ name }) => name);

@@ -4,15 +4,15 @@ import type { ApiResponse, ApiHarness } from './api_harness.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
-/** Somebody with a key of their own. */
+/** A user with an API key. */
 export interface DashboardUser {
   readonly id: number;
   readonly uuid: string;
-  /** Sends a request with this user's key; `path` below the project when it does not begin with `/`. */
+  /** Sends a request with this user's key. A path without a leading `/` is relative to the project. */
   call(method: Method, path: string, body?: unknown): Promise<ApiResponse>;
 }
 
-/** Makes a user with a key for the project, or for another one. */
+/** Creates a user with a key for the project of the harness or another one. */
 export async function createDashboardUser(
   api: ApiHarness,
   name: string,

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-const create = (members: Readonly<Record<string, unknown>>): Promise<number> => createDashboard(api, members);
+const create = (fields: Readonly<Record<string, unknown>>): Promise<number> => createDashboard(api, fields);
 
 const ada = () => ({
   id: api.userId,
@@ -24,14 +24,14 @@ const ada = () => ({
 });
 
 describe('a dashboard', () => {
-  it('has every member of the interface, in a list and alone', async () => {
+  it('has every documented field, in a list and alone', async () => {
     const created = await api.call('POST', 'dashboards/', { name: 'Every member' });
     const { id } = created.body;
     expect(created.status).toBe(201);
     expect(created.headers.location).toBe(
       `http://localhost/api/environments/${api.projectId}/dashboards/${String(id)}/`,
     );
-    const members = {
+    const fields = {
       id: expect.any(Number),
       name: 'Every member',
       description: '',
@@ -48,14 +48,14 @@ describe('a dashboard', () => {
       user_access_level: 'manager',
     };
     const list = await api.call('GET', 'dashboards');
-    expect((list.body.results as { id: number }[]).find((one) => one.id === id)).toStrictEqual(members);
-    const detail = { ...members, default_access_level: 'editor', access_controls: [] };
+    expect((list.body.results as { id: number }[]).find((one) => one.id === id)).toStrictEqual(fields);
+    const detail = { ...fields, default_access_level: 'editor', access_controls: [] };
     expect(created.body).toStrictEqual(detail);
     const alone = await api.call('GET', `dashboards/${String(id)}/`);
     expect([alone.status, alone.body]).toStrictEqual([200, detail]);
   });
 
-  it('is changed member by member: absent keeps, null resets', async () => {
+  it('is updated by field: omitted keeps, null resets', async () => {
     const id = await create({
       name: 'Sales',
       description: 'of shoes',
@@ -98,7 +98,7 @@ describe('a dashboard', () => {
     expect((await api.call('GET', path)).body).toEqual(reset.body);
   });
 
-  it('can be sent back as it was answered, which changes nothing', async () => {
+  it('does not change when a response is sent back', async () => {
     const id = await create({ name: 'Sent back', tags: ['a'], restriction_level: 37 });
     const { body } = await api.call('GET', `dashboards/${id}`);
     const again = await api.call('PATCH', `dashboards/${id}`, body);
@@ -108,7 +108,7 @@ describe('a dashboard', () => {
     expect(copy.body.id).not.toBe(id);
   });
 
-  it('has no creator any more when its user is gone', async () => {
+  it('has no creator once its user is deleted', async () => {
     const { pool } = api.database;
     const grace = await createDashboardUser(api, 'gone');
     const { body } = await grace.call('POST', 'dashboards', { name: 'An orphan' });
@@ -118,7 +118,7 @@ describe('a dashboard', () => {
     expect(orphan.body).toMatchObject({ created_by: null, user_access_level: 'editor' });
   });
 
-  it('is gone when it was deleted, until it is restored', async () => {
+  it('is not found when deleted, until it is restored', async () => {
     const id = await create({ name: 'Ephemeral' });
     const path = `dashboards/${id}`;
     const gone = await api.call('DELETE', path);
@@ -141,67 +141,67 @@ describe('a dashboard', () => {
   });
 });
 
-type Refused = readonly [string, Readonly<Record<string, unknown>>, string | null, RegExp];
-const refused: readonly Refused[] = [
+type InvalidRequest = readonly [string, Readonly<Record<string, unknown>>, string | null, RegExp];
+const invalidRequests: readonly InvalidRequest[] = [
   ['a name that is blank', { name: ' ' }, 'name', /blank/],
   ['a name that is null', { name: null }, 'name', /may not be null/],
   ['a name that is too long', { name: 'x'.repeat(401) }, 'name', /400/],
-  ['a description that is no text', { description: 5 }, 'description', /string/],
-  ['pinned that is no boolean', { pinned: 'yes' }, 'pinned', /boolean/],
-  ['tags that are no list', { tags: 'a,b' }, 'tags', /array/],
-  ['a tag that is no text', { tags: ['a', 1] }, 'tags__1', /string/],
+  ['a description that is not a string', { description: 5 }, 'description', /string/],
+  ['a pinned that is not a boolean', { pinned: 'yes' }, 'pinned', /boolean/],
+  ['tags that are not an array', { tags: 'a,b' }, 'tags', /array/],
+  ['a tag that is not a string', { tags: ['a', 1] }, 'tags__1', /string/],
   ['a tag that is blank', { tags: [' '] }, 'tags__0', /blank/],
-  ['a level of restriction that is none', { restriction_level: 22 }, 'restriction_level', /21.*37/],
-  ['a default level that is none', { default_access_level: 'owner' }, 'default_access_level', /'viewer'/],
-  ['collaborators that are no list', { access_controls: {} }, 'access_controls', /array/],
+  ['an unknown restriction level', { restriction_level: 22 }, 'restriction_level', /21.*37/],
+  ['an unknown default access level', { default_access_level: 'owner' }, 'default_access_level', /'viewer'/],
+  ['collaborators that are not an array', { access_controls: {} }, 'access_controls', /array/],
   [
-    'a collaborator without a level',
+    'a collaborator without an access level',
     { access_controls: [{ user: 1 }] },
     'access_controls__0__access_level',
     /one of/,
   ],
   [
-    'a collaborator who is no id',
+    'a collaborator that is not an id',
     { access_controls: [{ user: 'ada', access_level: 'viewer' }] },
     'access_controls__0__user',
-    /uuid/,
+    /UUID/,
   ],
   [
-    'a collaborator who is nobody',
+    'an unknown collaborator',
     { access_controls: [{ user: 2_147_483_647, access_level: 'viewer' }] },
     'access_controls__0__user',
-    /no such user/,
+    /No user has this id/,
   ],
   [
-    'an unknown member of a collaborator',
+    'an unknown field of a collaborator',
     { access_controls: [{ user: 1, access_level: 'viewer', colour: 'red' }] },
     'access_controls__0__colour',
     /Unknown.*'colour'/,
   ],
-  ['an unknown member', { filters: {} }, 'filters', /Unknown.*'filters'/],
+  ['an unknown field', { filters: {} }, 'filters', /Unknown.*'filters'/],
 ];
 
 describe('a request', () => {
-  it.each(refused)('is refused for %s', async (_, members, attr, words) => {
+  it.each(invalidRequests)('is rejected for %s', async (_, fields, attr, words) => {
     const id = await create({ name: 'Unchanged' });
     const before = await api.call('GET', `dashboards/${id}`);
-    for (const answer of [
-      await api.call('POST', 'dashboards', { name: 'Refused', ...members }),
-      await api.call('PATCH', `dashboards/${id}`, members),
+    for (const response of [
+      await api.call('POST', 'dashboards', { name: 'Rejected', ...fields }),
+      await api.call('PATCH', `dashboards/${id}`, fields),
     ]) {
-      expect([answer.status, answer.body]).toMatchObject([400, { type: 'validation_error', attr }]);
-      expect(answer.body.detail).toMatch(words);
+      expect([response.status, response.body]).toMatchObject([400, { type: 'validation_error', attr }]);
+      expect(response.body.detail).toMatch(words);
     }
     expect((await api.call('GET', `dashboards/${id}`)).body).toEqual(before.body);
-    expect(namesIn(await api.call('GET', 'dashboards?limit=1000'))).not.toContain('Refused');
+    expect(namesIn(await api.call('GET', 'dashboards?limit=1000'))).not.toContain('Rejected');
   });
 
-  it('that creates needs a name', async () => {
+  it('that creates a dashboard needs a name', async () => {
     const { status, body } = await api.call('POST', 'dashboards', {});
     expect([status, body]).toMatchObject([400, { code: 'required', attr: 'name' }]);
   });
 
-  it.each(['0', '01', '1e1', 'x', '2147483648', '99999999999'])('for the id %s finds nothing', async (id) => {
+  it.each(['0', '01', '1e1', 'x', '2147483648', '99999999999'])('for the id %s is 404', async (id) => {
     const statuses = [
       await api.call('GET', `dashboards/${id}`),
       await api.call('PATCH', `dashboards/${id}`, {}),
@@ -212,7 +212,7 @@ describe('a request', () => {
 });
 
 describe('OpenAPI', () => {
-  it('has the operations, and every member of a dashboard with its type', async () => {
+  it('describes the operations and the type of every field of a dashboard', async () => {
     const { text } = await api.call('GET', '/api/schema');
     const { paths, components } = JSON.parse(text) as {
       paths: Record<string, Record<string, { parameters: { name: string; schema: object }[] }>>;

@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 const destination = (more: object = {}) => ({ type: 'S3', config: configOf(bucket, more) });
-/** A destination that nothing is to be asked of. */
+/** A destination that no request may be sent to. */
 const unreachable = (more: object = {}) => ({
   type: 'S3',
   config: { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports', ...more },
@@ -49,8 +49,8 @@ async function storedRows(): Promise<string> {
   return rows.map(({ row }) => row).join('\n');
 }
 
-describe('the test of a destination that no export has yet', () => {
-  it('answers every step, and stores nothing', async () => {
+describe('the test of the destination of a new export', () => {
+  it('returns every step and stores nothing', async () => {
     const before = await storedRows();
     const response = await api.call('POST', 'batch_exports/test/', { destination: destination() });
     expect(response.status).toBe(200);
@@ -65,7 +65,7 @@ describe('the test of a destination that no export has yet', () => {
     expect((await api.call('GET', 'batch_exports/')).body.count).toBe(0);
   });
 
-  it('is also there below /api/projects', async () => {
+  it('exists below /api/projects too', async () => {
     const path = `/api/projects/${api.projectId}/batch_exports/test/`;
     const response = await api.call('POST', path, {
       name: 'New',
@@ -75,7 +75,7 @@ describe('the test of a destination that no export has yet', () => {
     expect(statuses(response)).toEqual(passed);
   });
 
-  it('says which step failed and why, and repeats no secret', async () => {
+  it('returns the failed step and its reason without secrets', async () => {
     const response = await api.call('POST', 'batch_exports/test/', {
       destination: destination(plantedSecrets),
     });
@@ -101,14 +101,14 @@ describe('the test of a destination that no export has yet', () => {
     ],
     [{}, 'destination'],
     [{ destination: unreachable(), colour: 1 }, 'colour'],
-  ])('refuses %j for %s before anything is asked of a server', async (body, attr) => {
+  ])('rejects %j for %s before any request to the server', async (body, attr) => {
     const response = await api.call('POST', 'batch_exports/test/', body);
     expect([response.status, response.body.attr]).toEqual([400, attr]);
   });
 });
 
 describe("the test of an export's destination", () => {
-  it('uses the stored config with its secrets, and what is given in place of its members', async () => {
+  it('uses the stored config with its secrets and the changes of the body', async () => {
     const prefix = randomUUID();
     const id = await api.createExport({ destination: destination({ prefix }) });
     expect(statuses(await api.call('POST', `batch_exports/${id}/test/`))).toEqual(passed);
@@ -134,7 +134,7 @@ describe("the test of an export's destination", () => {
     expect(statuses(await api.call('POST', `batch_exports/${id}/test/`, {}))).toEqual(passed);
   });
 
-  it('refuses another type, and a config that could not be stored', async () => {
+  it('rejects another type and an invalid config', async () => {
     const id = await api.createExport();
     const path = `batch_exports/${id}/test/`;
     const type = await api.call('POST', path, { destination: { type: 'BigQuery' } });
@@ -143,7 +143,7 @@ describe("the test of an export's destination", () => {
     expect([config.status, config.body.attr]).toEqual([400, 'destination__config__region']);
   });
 
-  it('needs the right to write, and an export of the project', async () => {
+  it('requires the write scope and an export of the project', async () => {
     const id = await api.createExport();
     const { key } = await api.newKey(api.projectId, ['batch_export:read']);
     for (const path of ['batch_exports/test/', `batch_exports/${id}/test/`]) {
@@ -163,11 +163,11 @@ describe("the test of an export's destination", () => {
   });
 });
 
-describe('a test that cannot be carried out', () => {
+describe('a test that cannot run', () => {
   it.each([
-    ['unreachable', 'temporal_unreachable', 'scheduler cannot be reached'],
+    ['unreachable', 'temporal_unreachable', 'Temporal cannot be reached'],
     ['silent', 'not_tested', 'No worker'],
-  ] as const)('is 503 while Temporal is %s, and its config is removed', async (mode, code, words) => {
+  ] as const)('is 503 while Temporal is %s, and its config is deleted', async (mode, code, words) => {
     api.mode = mode;
     const response = await api.call('POST', 'batch_exports/test/', { destination: destination() });
     expect([response.status, response.body.type, response.body.code]).toEqual([503, 'unavailable', code]);
@@ -177,7 +177,7 @@ describe('a test that cannot be carried out', () => {
     expect(rows).toHaveLength(0);
   });
 
-  it('leaves a config behind for an hour at most', async () => {
+  it('leaves a stored config for at most an hour', async () => {
     await api.database.pool.query(
       `insert into exportd.destination_tests (id, owner_id, destination_type, config, secrets, created_at)
        select gen_random_uuid(), gen_random_uuid(), 'S3', '{}', '{}', clock_timestamp() - age

@@ -18,7 +18,7 @@ const versionsOf = async (id: string): Promise<number> =>
   ).rows[0]?.version ?? 0;
 
 describe('the query of a batch export', () => {
-  it('is answered with the columns that it chooses', async () => {
+  it('is returned with the columns that it selects', async () => {
     const dialect_query = `select uuid, properties.$browser as browser, toFloat(properties.price) * 2 as "twice",
       toDate(timestamp) day, upper(event), person.properties from events where event != '$pageview'`;
     const { status, body } = await create(dialect_query.replace(' day', ' as day'));
@@ -39,7 +39,7 @@ describe('the query of a batch export', () => {
         },
       },
     ]);
-    // An answer that is sent back changes nothing.
+    // Sending the response back changes nothing.
     const path = `batch_exports/${String(body.id)}/`;
     const again = await api.call('PATCH', path, body);
     expect([again.status, again.body.schema, await versionsOf(String(body.id))]).toEqual([
@@ -49,7 +49,7 @@ describe('the query of a batch export', () => {
     ]);
   });
 
-  it('is changed and taken away, each time for the runs that are opened from then on', async () => {
+  it('is changed and removed in new versions, for the runs created from then on', async () => {
     const id = await api.createExport();
     const path = `batch_exports/${id}/`;
     const patch = async (body: object) => {
@@ -69,7 +69,7 @@ describe('the query of a batch export', () => {
       3,
     ]);
     expect(await patch({ name: 'Another' })).toEqual([200, ['distinct_id'], 3]);
-    // The same text has to fit another model.
+    // The query must be valid for a new model.
     expect((await patch({ model: 'persons' }))[0]).toBe(400);
     expect(await patch({ model: 'persons', dialect_query: 'select distinct_id, id from persons' })).toEqual([
       200,
@@ -86,7 +86,7 @@ describe('the query of a batch export', () => {
     expect(dryRun.status).toBe(200);
   });
 
-  it('counts in a dry run what it leaves', async () => {
+  it('filters the rows that a dry run counts', async () => {
     await api.database.pool.query(
       `insert into public.events (team_id, uuid, event, distinct_id, timestamp, inserted_at)
        select $1, gen_random_uuid(), case when n < 4 then 'bought' else 'seen' end, 'd', t, t
@@ -133,7 +133,7 @@ describe('a query that cannot be exported', () => {
     ['select {x} from events', /Unresolved placeholder/],
     ['select pg_sleep(1) from events', /Unsupported function/],
     ['select 1; drop table events', /line 1/],
-    ['select properties.n + 1 from events', /Numbers are needed on both sides/],
+    ['select properties.n + 1 from events', /Operator \+ requires numbers/],
     [`select '\\0' as nothing from events`, /U\+0000|line 1/],
     ['select 1', /FROM is missing/],
     ['select number from numbers(5)', /A table function is not supported|line 1/],
@@ -143,11 +143,11 @@ describe('a query that cannot be exported', () => {
     expect(body.detail).toMatch(message);
   });
 
-  it('of persons names their columns', async () => {
+  it('of persons is described by their columns', async () => {
     const { body } = await create('select event from persons', 'persons');
     expect(body.detail).toMatch(/Unable to resolve field: event/);
     expect((await create('select pdi.distinct_id from persons', 'persons')).body.detail).toMatch(
-      /distinct_id is a column/,
+      /has the column distinct_id/,
     );
   });
 });

@@ -7,7 +7,7 @@ afterEach(() => api.close());
 
 const paths = ['backfill', 'backfills'];
 
-/** One event in the middle of each of the given minutes before now. */
+/** Inserts one event in the middle of each of the given minutes before now. */
 const insertEvents = (minutes: readonly number[], event: string, teamId = api.projectId) =>
   api.database.pool.query(
     `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
@@ -29,7 +29,7 @@ async function createPaused(
 }
 
 describe('a dry run of a backfill', () => {
-  it('answers the whole intervals and how many rows the export would take, and starts nothing', async () => {
+  it('returns the whole intervals and the number of rows, and starts nothing', async () => {
     api = await openApiHarness();
     await insertEvents([5, 4, 4, 3], '$pageview');
     await insertEvents([4], '$autocapture');
@@ -62,7 +62,7 @@ describe('a dry run of a backfill', () => {
     );
   });
 
-  it('counts persons where those are exported', async () => {
+  it('counts persons for an export of persons', async () => {
     api = await openApiHarness();
     const id = await createPaused({}, { model: 'persons' });
     await api.database.pool.query(
@@ -76,7 +76,7 @@ describe('a dry run of a backfill', () => {
     expect((await api.call('POST', `batch_exports/${id}/backfill`, body)).body).toMatchObject({ rows: 2 });
   });
 
-  it('is refused as the backfill would be', async () => {
+  it('is rejected as the backfill would be', async () => {
     api = await openApiHarness({ EXPORTD_MAX_BACKFILL_INTERVALS: '50' });
     const minutely = await createPaused();
     const monthly = await createPaused({}, { interval: 'month' });
@@ -99,7 +99,7 @@ describe('a dry run of a backfill', () => {
       }
   });
 
-  it('answers without rows when the source takes too long to count them', async () => {
+  it('returns no rows when the source takes too long to count them', async () => {
     api = await openApiHarness({ EXPORTD_DRY_RUN_TIMEOUT: '300ms' });
     const id = await createPaused();
     const connection = await api.database.pool.connect();
@@ -123,7 +123,7 @@ describe('a dry run of a backfill', () => {
   it.each([
     ['cannot be reached', { SOURCE_DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }, 'reached'],
     ['lacks the relation', { EXPORTD_EVENTS_RELATION: 'public.missing' }, 'missing'],
-  ])('says so when the source %s', async (_, settings, word) => {
+  ])('is 503 when the source %s', async (_, settings, word) => {
     api = await openApiHarness(settings);
     const id = await createPaused();
     const body = { start_at: minuteAgo(5), end_at: minuteAgo(2), dry_run: true };

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** Pretends that the pause was recorded at another time: the journal's clock cannot be turned back. */
+/** Changes when the pause was recorded, since the journal's clock cannot be set back. */
 const pauseWasRecorded = (id: string, at: Date) =>
   api.database.pool.query(
     `update exportd.stream_states set state = jsonb_set(state, '{paused_recorded_at}', to_jsonb($2::text))
@@ -18,7 +18,7 @@ const pauseWasRecorded = (id: string, at: Date) =>
     [id, at.toISOString()],
   );
 
-/** An export of every day, made when the one that goes on began, twelve hours ago, and paused for so many minutes. */
+/** Creates a daily export whose current interval started twelve hours ago, paused for `minutes`. */
 async function createPausedFor(minutes: number): Promise<{ id: string; dayStart: string }> {
   const dayStart = hourAgo(12);
   const id = await createLaggingExport(api, dayStart, {
@@ -39,7 +39,7 @@ async function eventsOf(id: string, type: string): Promise<Record<string, unknow
 }
 
 describe('a change of interval', () => {
-  it('in the request that ends a pause bridges from the interval that was going on', async () => {
+  it('in the request that unpauses bridges from the interval that was current', async () => {
     const { id, dayStart } = await createPausedFor(10);
     const before = currentMinute();
     const response = await api.call('PATCH', `batch_exports/${id}`, {
@@ -48,13 +48,13 @@ describe('a change of interval', () => {
     });
     expect([response.status, response.body.paused]).toEqual([200, false]);
     expect(await eventsOf(id, 'IntervalsSkipped')).toEqual([]);
-    await api.step(id);
+    await api.advanceSchedule(id);
     const [bridge] = await eventsOf(id, 'IntervalScheduled');
     expect(bridge).toMatchObject({ start: dayStart });
     expect([before, currentMinute()].map((minute) => minute.toISOString())).toContain(bridge?.end);
   });
 
-  it('during a pause is made up for in the boundaries of both definitions', async () => {
+  it('during a pause is backfilled along the boundaries of both definitions', async () => {
     const { id, dayStart } = await createPausedFor(10);
     const changed = await api.call('PATCH', `batch_exports/${id}`, { interval: 'every 1 minutes' });
     expect(changed.status).toBe(200);
@@ -71,21 +71,21 @@ describe('a change of interval', () => {
     expect(Date.parse(first?.data_interval_end ?? '')).toBeGreaterThan(minuteAgo(3).getTime());
   });
 
-  it('to shorter ones does not make an update that is still to be decided fit no longer', async () => {
+  it('to a shorter one does not invalidate a pending update', async () => {
     const id = await api.createExport({ interval: 'month', offset_day: 0, paused: true });
     api.mode = 'silent';
     const later = await api.call('PATCH', `batch_exports/${id}`, { offset_day: 27 });
     const last = await api.call('PATCH', `batch_exports/${id}`, { interval: 'week' });
     expect([later.status, last.status]).toEqual([202, 202]);
     api.mode = 'decide';
-    await api.step(id);
+    await api.advanceSchedule(id);
     const { body } = await api.call('GET', `batch_exports/${id}`);
     expect(['week', 0]).toEqual([body.interval, body.offset_day]);
   });
 });
 
-describe('the end of a pause that was too long to be made up for', () => {
-  it('is refused by the member that asks for it, and goes without it', async () => {
+describe('unpausing after a pause that is too long to backfill', () => {
+  it('is rejected with the field backfill, and accepted without it', async () => {
     const id = await createLaggingExport(api, minuteAgo(60), { paused: true });
     await pauseWasRecorded(id, minuteAgo(55));
     const rejected = await api.call('POST', `batch_exports/${id}/unpause`, { backfill: true });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
-import { policiesOf } from '../../src/decisions/policies.ts';
+import { createPolicies } from '../../src/decisions/policies.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { rebuild } from '../../src/projections/rebuild.ts';
@@ -29,29 +29,29 @@ afterAll(() => api.close());
 const lagOf = async (id: string): Promise<Lag> =>
   (await api.call('GET', `batch_exports/${id}`)).body.lag as Lag;
 
-/** The export's lag, and how many minutes have ended since the given one. */
+/** The export's lag, and the number of minutes that ended since `start`. */
 async function lagSince(id: string, start: Date): Promise<{ lag: Lag; ended: number }> {
   const { seen: observed, minute } = await withinOneMinute(() => lagOf(id));
   return { lag: observed, ended: (minute.getTime() - start.getTime()) / 60_000 };
 }
 
-/** Its runs, the oldest interval first. */
+/** The runs of an export, oldest interval first. */
 async function runsOf(id: string): Promise<Run[]> {
   const { body } = await api.call('GET', `batch_exports/${id}/runs/?ordering=data_interval_start&limit=1000`);
   return body.results as Run[];
 }
 
 async function complete({ id }: Run): Promise<void> {
-  const steps = createRunRecorder(api.journal);
-  await steps.recordCount(id, { records_total_count: 0, settled: true, split_keys: [] });
-  const { generation } = await steps.reserveGeneration(id);
-  await steps.finishExport(id, generation, { source_rows: 0, encoder: 'none' });
-  await steps.startPublish(id, generation);
-  await steps.complete(id, generation, 'manifest');
+  const recorder = createRunRecorder(api.journal);
+  await recorder.recordCount(id, { records_total_count: 0, settled: true, split_keys: [] });
+  const { generation } = await recorder.reserveGeneration(id);
+  await recorder.finishExport(id, generation, { source_rows: 0, encoder: 'none' });
+  await recorder.startPublish(id, generation);
+  await recorder.complete(id, generation, 'manifest');
 }
 
 const end = (run: Run, status: RunOutcome, settings: Record<string, string> = {}) =>
-  endRun(api.journal, policiesOf(readSettings({ DATABASE_URL: 'unused', ...settings })), run.id, {
+  endRun(api.journal, createPolicies(readSettings({ DATABASE_URL: 'unused', ...settings })), run.id, {
     status,
     latest_error: 'Test: it was ended.',
   });
@@ -64,21 +64,21 @@ const gapOf = (run: Run | undefined, status: string) => ({
 });
 
 describe('the lag of an export', () => {
-  it('counts intervals that have ended, opened or not, until they have a Completed run', async () => {
+  it('counts ended intervals, with or without a run, until they have a Completed run', async () => {
     const start = minuteAgo(5);
     const id = await createLaggingExport(api, start);
-    const down = await lagSince(id, start);
-    expect(down.lag).toEqual({
-      intervals: down.ended,
-      seconds: down.ended * 60,
+    const beforeRuns = await lagSince(id, start);
+    expect(beforeRuns.lag).toEqual({
+      intervals: beforeRuns.ended,
+      seconds: beforeRuns.ended * 60,
       last_completed_interval_end: null,
       gaps: [],
     });
 
-    await api.step(id);
+    await api.advanceSchedule(id);
     const [first, second] = await runsOf(id);
-    const opened = await lagSince(id, start);
-    expect(opened.lag.intervals).toBe(opened.ended);
+    const withRuns = await lagSince(id, start);
+    expect(withRuns.lag.intervals).toBe(withRuns.ended);
 
     if (first) await complete(first);
     if (second) await end(second, 'Failed');
@@ -91,15 +91,15 @@ describe('the lag of an export', () => {
     });
   });
 
-  it('leaves out what start_at and end_at leave out, before and after it was decided', async () => {
+  it('excludes what start_at and end_at exclude, before and after the schedule handled it', async () => {
     const bounds = { start_at: minuteAgo(6).toISOString(), end_at: minuteAgo(3).toISOString() };
     const id = await createLaggingExport(api, minuteAgo(9), bounds);
     expect(await lagOf(id)).toMatchObject({ intervals: 4, seconds: 240 });
-    await api.step(id);
+    await api.advanceSchedule(id);
     expect(await lagOf(id)).toMatchObject({ intervals: 4, seconds: 240 });
   });
 
-  it('keeps what ended before a pause, and less what a backfill completes meanwhile', async () => {
+  it('keeps intervals that ended before a pause, minus those that a backfill completes', async () => {
     const id = await createLaggingExport(api, minuteAgo(4), { paused: true });
     const before = (await lagOf(id)).intervals;
     expect(before).toBeGreaterThanOrEqual(4);
@@ -111,9 +111,9 @@ describe('the lag of an export', () => {
     expect(await lagOf(id)).toMatchObject({ intervals: before - 1, seconds: (before - 1) * 60 });
   });
 
-  it('counts an interval for which the schedule relies on the run of a backfill', async () => {
+  it('counts an interval for which the schedule adopts the run of a backfill', async () => {
     const start = minuteAgo(2);
-    // What ends between the pause and its end is left out.
+    // Intervals that end during the pause are excluded.
     const { seen: observed } = await withinOneMinute(async () => {
       const id = await createLaggingExport(api, start, { paused: true });
       await api.call('POST', `batch_exports/${id}/backfill`, { start_at: start, end_at: minuteAgo(1) });
@@ -122,13 +122,13 @@ describe('the lag of an export', () => {
       return { id, joined };
     });
     const { id, joined } = observed;
-    await api.step(id);
+    await api.advanceSchedule(id);
     if (joined) await end(joined, 'Failed');
     const { lag, ended } = await lagSince(id, start);
     expect(lag).toMatchObject({ intervals: ended, gaps: [gapOf(joined, 'Failed')] });
   });
 
-  it('is counted at once however many intervals were missed', async () => {
+  it('is counted quickly for any number of missed intervals', async () => {
     const year = 365 * 24 * 60;
     const start = minuteAgo(year);
     const id = await createLaggingExport(api, start);
@@ -136,7 +136,7 @@ describe('the lag of an export', () => {
     expect(lag).toMatchObject({ intervals: ended, seconds: ended * 60 });
   });
 
-  it('and all else that an export shows is the same after the projections were folded again', async () => {
+  it('and every other field are the same after a rebuild of the projections', async () => {
     const responses = () => api.call('GET', 'batch_exports/?limit=1000').then(({ text }) => text);
     const { seen: observed } = await withinOneMinute(async () => {
       const before = await responses();
@@ -155,10 +155,10 @@ describe('the gaps of an export', () => {
     ['FailedRetryable', { EXPORTD_RUN_RETRY_LIMIT: '0' }],
     ['TimedOut', { EXPORTD_RUN_RETRY_LIMIT: '0' }],
   ] as const)(
-    'name an interval whose run ended %s for good, until it is retried',
+    'include an interval whose run is %s without another automatic retry, until it is retried',
     async (status, settings) => {
       const id = await createLaggingExport(api, minuteAgo(1));
-      await api.step(id);
+      await api.advanceSchedule(id);
       const [run] = await runsOf(id);
       if (run) await end(run, status, settings);
       expect((await lagOf(id)).gaps).toEqual([gapOf(run, status)]);
@@ -172,10 +172,10 @@ describe('the gaps of an export', () => {
   );
 
   it.each(['FailedRetryable', 'TimedOut'] as const)(
-    'do not name an interval that is retried after %s',
+    'exclude an interval with an automatic retry after %s',
     async (status) => {
       const id = await createLaggingExport(api, minuteAgo(1));
-      await api.step(id);
+      await api.advanceSchedule(id);
       const [run] = await runsOf(id);
       if (run) await end(run, status);
       const lag = await lagOf(id);

@@ -4,7 +4,7 @@ import { appendLaggingExport } from '../decisions/lagging_export.ts';
 import { definition } from '../decisions/commander.ts';
 import type { ApiHarness } from './api_harness.ts';
 
-/** Makes an export, of every minute unless more is said, whose schedule has decided nothing since. Answers its id. */
+/** Creates an export, every minute by default, whose schedule has handled nothing since `since`. Returns its id. */
 export async function createLaggingExport(
   api: ApiHarness,
   since: Date,
@@ -19,7 +19,7 @@ export async function createLaggingExport(
      from exportd.destination_configs stored where batch_export_id = $1`,
     [like, id],
   );
-  // It would write the same keys.
+  // It writes the same keys as the new export.
   await api.call('DELETE', `batch_exports/${like}`);
   await appendLaggingExport(api.journal, id, {
     team_id: api.projectId,

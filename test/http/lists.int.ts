@@ -22,7 +22,7 @@ let id: string;
 beforeAll(async () => {
   api = await openApiHarness({ EXPORTD_BACKFILL_CONCURRENCY: '100' });
   id = await api.createExport();
-  // Two backfills, the older intervals last, so that the order of making is not that of the intervals.
+  // Two backfills, the older intervals last, so that runs are not created in the order of their intervals.
   await api.call('POST', `batch_exports/${id}/backfill`, {
     start_at: minutesAgo(5),
     end_at: minutesAgo(1),
@@ -57,7 +57,7 @@ describe('the runs of an export', () => {
     ['-created_at', (run: Run) => run.created_at, -1],
     ['data_interval_start', (run: Run) => run.data_interval_start, 1],
     ['-data_interval_start', (run: Run) => run.data_interval_start, -1],
-  ] as const)('are walked through by cursors, forth and back, ordered by %s', async (ordering, key, sign) => {
+  ] as const)('are paged by cursors, forwards and backwards, ordered by %s', async (ordering, key, sign) => {
     const pages = await walk(`ordering=${ordering}`);
     const runs = pages.flatMap(({ results }) => results);
     expect(pages.length).toBeGreaterThan(2);
@@ -74,7 +74,7 @@ describe('the runs of an export', () => {
     expect(back).toEqual(pages.slice(0, -1).map(({ results }) => results));
   });
 
-  it('are filtered by status and by when they were made', async () => {
+  it('are filtered by status and creation time', async () => {
     const all = await page<Run>(`batch_exports/${id}/runs/`);
     const [newest, ...older] = all.results;
     await api.call('POST', `batch_exports/${id}/runs/${newest?.id ?? ''}/cancel/`);
@@ -88,7 +88,7 @@ describe('the runs of an export', () => {
     expect((await page<Run>(`batch_exports/${id}/runs/?after=${at}`)).results).toEqual([]);
   });
 
-  it('show the ten newest in the export', async () => {
+  it('include the ten newest in the export', async () => {
     const all = await page<Run>(`batch_exports/${id}/runs/`);
     const { body } = await api.call('GET', `batch_exports/${id}`);
     expect(body.latest_runs).toEqual(all.results.slice(0, 10));
@@ -98,7 +98,7 @@ describe('the runs of an export', () => {
 });
 
 describe('the log of an export', () => {
-  it('is newest first, paged, and found by level, text, run and time', async () => {
+  it('is newest first, paged, and filtered by level, text, run and time', async () => {
     const run = (await page<Run>(`batch_exports/${id}/runs/?limit=1`)).results[0]?.id ?? null;
     const line = { team_id: api.projectId, batch_export_id: id };
     const { pool } = api.database;
@@ -128,8 +128,8 @@ describe('the log of an export', () => {
 });
 
 describe('a rebuild of the read models', () => {
-  it('leaves every answer the same to the byte', async () => {
-    // Or an interval that ends between the answers adds to its lag.
+  it('leaves every response identical', async () => {
+    // An interval that ends between the responses would add to its lag.
     await api.call('POST', `batch_exports/${id}/pause`);
     const { results } = await page<Run>(`batch_exports/${id}/runs/`);
     const { results: backfills } = await page<{ id: string }>(`batch_exports/${id}/backfills/`);

@@ -54,7 +54,7 @@ async function post(server: RunningServer, path: string, body: unknown): Promise
 }
 
 describe('the server', () => {
-  it('lives, and is not ready while no worker polls', async () => {
+  it('is live, and not ready while no worker polls', async () => {
     const server = await start();
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
     const ready = await fetch(`${server.url}/readyz`);
@@ -69,7 +69,7 @@ describe('the server', () => {
     ]);
   });
 
-  it('starts without Temporal and takes back what it cannot tell it', async () => {
+  it('starts without Temporal and withdraws commands that it cannot signal', async () => {
     const server = await start({
       TEMPORAL_ADDRESS: '127.0.0.1:1',
       EXPORTD_TEMPORAL_REQUEST_TIMEOUT: '1s',
@@ -82,10 +82,10 @@ describe('the server', () => {
     expect(rows).toEqual([{ status: 'withdrawn' }]);
   });
 
-  it('says which port is in use', async () => {
+  it('names the port that is in use', async () => {
     const { port } = new URL((await start()).url);
     const second = start({ EXPORTD_PORT: port });
     await expect(second).rejects.toThrow(SettingsError);
-    await expect(second).rejects.toThrow(`Port ${port} of 127.0.0.1 is in use: set EXPORTD_PORT`);
+    await expect(second).rejects.toThrow(`Port ${port} on 127.0.0.1 is in use. Set EXPORTD_PORT`);
   });
 });

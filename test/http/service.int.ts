@@ -11,7 +11,7 @@ afterAll(() => api.close());
 const open = { authorization: '' };
 
 describe('the service', () => {
-  it('describes itself in OpenAPI, every path under both roots and every status with its label', async () => {
+  it('describes every path below both roots and every status label in OpenAPI', async () => {
     const { status, text } = await api.call('GET', '/api/schema', undefined, open);
     expect(status).toBe(200);
     const { paths, components } = JSON.parse(text) as {
@@ -25,7 +25,7 @@ describe('the service', () => {
     expect(components.schemas.BatchExportRunStatus?.['x-enum-labels']).toEqual(runStatusLabels);
   });
 
-  it('says that it lives, that it is ready, and what it measured', async () => {
+  it('reports liveness, readiness and metrics', async () => {
     expect((await api.call('GET', '/healthz', undefined, open)).status).toBe(200);
     expect((await api.call('GET', '/readyz', undefined, open)).body).toEqual({
       status: 'ok',
@@ -40,7 +40,7 @@ describe('the service', () => {
     );
   });
 
-  it('hides what went wrong inside it', async () => {
+  it('hides internal errors', async () => {
     await api.database.pool.query('alter table exportd.log_lines rename column message to moved');
     const id = await api.createExport();
     const { status, body } = await api.call('GET', `batch_exports/${id}/logs`);

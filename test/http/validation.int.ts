@@ -19,7 +19,7 @@ const pattern = (operator: string, value: unknown) => ({
 });
 
 type Method = 'POST' | 'PATCH';
-/** What is sent where, the member at fault, and words that the answer holds. */
+/** Method, path, body, the invalid field, and a pattern of the detail. */
 const invalidRequests: readonly [Method, string, unknown, string | null, RegExp][] = [
   ['POST', 'batch_exports', {}, 'name', /required/],
   ['POST', 'batch_exports', exportBody({ name: '  ' }), 'name', /blank/],
@@ -75,7 +75,7 @@ const invalidRequests: readonly [Method, string, unknown, string | null, RegExp]
     'destination__config__filters',
     /regular expression .*parentheses/,
   ],
-  // JavaScript would take it, and what stands before it matches everything.
+  // JavaScript would accept it, and the pattern before it matches everything.
   [
     'POST',
     'batch_exports',
@@ -204,7 +204,7 @@ describe('a request that is not valid', () => {
     expect([status, body.type, body.attr]).toEqual([400, 'validation_error', attr]);
   });
 
-  it('is 413 when it is too large and 415 when it is no JSON', async () => {
+  it('is 413 when it is too large and 415 when it is not JSON', async () => {
     const large = await api.call('PATCH', `batch_exports/${id}`, { name: 'x'.repeat(2 ** 20) });
     expect([large.status, large.body.type]).toEqual([413, 'payload_too_large']);
     const headers = { 'content-type': 'text/plain' };
@@ -212,7 +212,7 @@ describe('a request that is not valid', () => {
     expect([plain.status, plain.body.type]).toEqual([415, 'unsupported_media_type']);
   });
 
-  it('is 400 when its body nests without end', async () => {
+  it('is 400 when its body is nested too deeply', async () => {
     const body = `{"name":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
     const headers = { 'content-type': 'application/json' };
     const response = await api.call('PATCH', `batch_exports/${id}`, body, headers);
@@ -227,13 +227,13 @@ describe('a request that is not valid', () => {
     expect(response.body.detail).toMatch(/UTF-8/);
   });
 
-  it('is 404 in our words when its address cannot be decoded', async () => {
+  it('is 404 when its URL cannot be decoded', async () => {
     const { status, body } = await api.call('GET', 'batch_exports/%E0%A4');
     expect([status, body.type]).toEqual([404, 'not_found']);
   });
 
   it.each(['application/json', 'application/x-www-form-urlencoded'])(
-    'is none when its body is empty, though it is called %s',
+    'is valid with an empty body of type %s',
     async (type) => {
       const { status } = await api.call('POST', `batch_exports/${id}/pause`, '', { 'content-type': type });
       expect(status).toBe(200);

@@ -30,20 +30,20 @@ function validationError(value: object) {
   return [attr, detail, code];
 }
 
-describe('what a schema refuses is said in the same plain words', () => {
+describe('messages of validation errors', () => {
   it.each([
     [{ limit: 0 }, 'limit', 'Must be at least 1.'],
     [{ limit: 1001 }, 'limit', 'Must be at most 1000.'],
     [{ limit: 1.5 }, 'limit', 'This field must be a whole number.'],
     [{ ratio: 0 }, 'ratio', 'Must be greater than 0.'],
     [{ ratio: 1 }, 'ratio', 'Must be less than 1.'],
-    [{ name: 'a' }, 'name', 'At least 2 characters.'],
-    [{ name: 'abcd' }, 'name', 'At most 3 characters.'],
-    [{ list: [] }, 'list', 'At least 1 item.'],
-    [{ list: ['a', 'b', 'c'] }, 'list', 'At most 2 items.'],
+    [{ name: 'a' }, 'name', 'Must have at least 2 characters.'],
+    [{ name: 'abcd' }, 'name', 'Must have at most 3 characters.'],
+    [{ list: [] }, 'list', 'Must have at least 1 item.'],
+    [{ list: ['a', 'b', 'c'] }, 'list', 'Must have at most 2 items.'],
     [{ record: [] }, 'record', 'This field must be an object.'],
     [{ series: [{ kind: 'Node' }] }, 'series__0__kind', "Must be one of: 'EventsNode', 'ActionsNode'."],
-    [{ either: {} }, 'either', 'This field is not valid.'],
+    [{ either: {} }, 'either', 'This field is invalid.'],
     [{ own: 'ab' }, 'own', 'One letter is enough.'],
   ])('%j', (value, attr, detail) => {
     expect(validationError(value)).toEqual([attr, detail, 'invalid_input']);
@@ -52,7 +52,7 @@ describe('what a schema refuses is said in the same plain words', () => {
   it.each([
     [{ series: [{}] }, 'series__0__kind'],
     [{ pairs: [{}] }, 'pairs__0__key'],
-  ])('%j lacks a member', (value, attr) => {
+  ])('%j lacks a required field', (value, attr) => {
     expect(validationError(value)).toEqual([attr, 'This field is required.', 'required']);
   });
 });

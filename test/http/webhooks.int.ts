@@ -36,7 +36,7 @@ const create = async (more: object = {}) => {
   expect([created.status, created.text]).toEqual([201, expect.stringContaining('"secret"')]);
   return { ...created, id: String(created.body.id), secret: String(created.body.secret) };
 };
-/** Everything that the database holds of webhooks and deliveries. */
+/** All stored rows of webhooks and deliveries. */
 const stored = async () =>
   (
     await api.database.pool.query<{ row: string }>(
@@ -46,7 +46,7 @@ const stored = async () =>
   ).rows.map(({ row }) => row);
 
 describe('a webhook', () => {
-  it('is told of everything in the project unless it asks for less, and shows its secret once', async () => {
+  it('gets all notifications of the project by default, and returns its secret once', async () => {
     const created = await create();
     const { secret, ...shown } = created.body;
     expect(shown).toEqual({
@@ -68,7 +68,7 @@ describe('a webhook', () => {
     for (const text of [listed.text, got.text, ...(await stored())]) expect(text).not.toContain(secretText);
   });
 
-  it('is changed member by member, and may be sent back as it was answered', async () => {
+  it('is updated by field, and does not change when a response is sent back', async () => {
     const batchExport = await api.createExport();
     const secret = `whsec_${randomBytes(24).toString('base64')}`;
     const created = await create({ secret, batch_export: batchExport, events: ['run.failed'] });
@@ -102,12 +102,12 @@ describe('a webhook', () => {
     [{ secret: 'whsec_c2hvcnQ=' }, 'secret'],
     [{ secret: randomBytes(32).toString('base64') }, 'secret'],
     [{ colour: 'blue' }, 'colour'],
-  ])('is refused with %j', async (fields, attr) => {
+  ])('is rejected with %j', async (fields, attr) => {
     const rejected = await api.call('POST', 'webhooks/', { url: 'https://example.com/', ...fields });
     expect([rejected.status, rejected.body.attr]).toEqual([400, attr]);
   });
 
-  it('is nobody else’s, and needs the scopes of batch exports', async () => {
+  it('belongs to one project and requires the scopes of batch exports', async () => {
     const { id } = await create();
     const other = { authorization: `Bearer ${(await api.newKey(api.otherProjectId)).key}` };
     const theirs = `/api/environments/${api.otherProjectId}/webhooks/${id}/`;
@@ -129,7 +129,7 @@ describe('a webhook', () => {
       expect((await api.call('POST', path, { url: 'https://example.com/' }, reader)).status).toBe(403);
   });
 
-  it('is one of a hundred at most', async () => {
+  it('is limited to 100 in a project', async () => {
     const { key } = await api.newKey(api.otherProjectId);
     await api.database.pool.query(
       `insert into exportd.webhooks (id, team_id, url, events, secret)
@@ -146,7 +146,7 @@ describe('a webhook', () => {
     expect([rejected.status, rejected.body.detail]).toEqual([400, 'A project has at most 100 webhooks.']);
   });
 
-  it('is removed with the one export that it is for', async () => {
+  it('is deleted with the export that it is limited to', async () => {
     const id = await api.createExport();
     const [own, all] = [await create({ batch_export: id }), await create()];
     expect((await api.call('DELETE', `batch_exports/${id}/`)).status).toBe(204);
@@ -162,7 +162,7 @@ describe('a webhook', () => {
 });
 
 describe('the test of a webhook', () => {
-  it('sends a signed message once, and shows in its last delivery', async () => {
+  it('sends a signed message once and updates last_delivery', async () => {
     const created = await create({ enabled: false });
     const before = receiver.received.length;
     const tested = await api.call('POST', `webhooks/${created.id}/test/`);
@@ -197,23 +197,20 @@ describe('the test of a webhook', () => {
   });
 
   it.each([
-    ['another status', 500, '/hook', 500, 'The receiver responded with 500.'],
-    ['word that the receiver is gone', 410, '/hook', 410, 'The receiver responded with 410.'],
+    ['status 500', 500, '/hook', 500, 'The receiver responded with 500.'],
+    ['status 410 (gone)', 410, '/hook', 410, 'The receiver responded with 410.'],
     ['a redirect, which is not followed', 302, '/hook', 302, 'redirects are not followed'],
-  ])(
-    'says that it was not delivered after %s, and disables nothing',
-    async (_, code, path, status, words) => {
-      responseStatus = code;
-      const { id } = await create({ url: `${receiver.endpoint}${path}` });
-      const before = receiver.received.length;
-      const tested = await api.call('POST', `webhooks/${id}/test/`);
-      expect(tested.body).toEqual({ delivered: false, status, detail: expect.stringContaining(words) });
-      expect(receiver.received).toHaveLength(before + 1);
-      expect((await api.call('GET', `webhooks/${id}/`)).body.enabled).toBe(true);
-    },
-  );
+  ])('is not delivered after %s, and does not disable the webhook', async (_, code, path, status, words) => {
+    responseStatus = code;
+    const { id } = await create({ url: `${receiver.endpoint}${path}` });
+    const before = receiver.received.length;
+    const tested = await api.call('POST', `webhooks/${id}/test/`);
+    expect(tested.body).toEqual({ delivered: false, status, detail: expect.stringContaining(words) });
+    expect(receiver.received).toHaveLength(before + 1);
+    expect((await api.call('GET', `webhooks/${id}/`)).body.enabled).toBe(true);
+  });
 
-  it('says that it was not delivered after silence, and disables nothing', async () => {
+  it('is not delivered after a timeout, and does not disable the webhook', async () => {
     const shortTimeout = await openApiHarness({
       EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
       EXPORTD_WEBHOOK_TIMEOUT: '4s',
@@ -232,7 +229,7 @@ describe('the test of a webhook', () => {
     }
   });
 
-  it('says that it was not delivered where nobody listens', async () => {
+  it('is not delivered when the connection is refused', async () => {
     const { id } = await create({ url: 'http://127.0.0.1:1/' });
     const { body } = await api.call('POST', `webhooks/${id}/test/`);
     expect(body).toEqual({ delivered: false, status: null, detail: expect.stringContaining('ECONNREFUSED') });
@@ -241,7 +238,7 @@ describe('the test of a webhook', () => {
   it.each([
     ['unreachable', 'temporal_unreachable'],
     ['silent', 'not_tested'],
-  ] as const)('is 503 while Temporal is %s, and nothing stays stored', async (mode, code) => {
+  ] as const)('is 503 while Temporal is %s, and leaves nothing stored', async (mode, code) => {
     const { id } = await create();
     api.mode = mode;
     const tested = await api.call('POST', `webhooks/${id}/test/`);

@@ -3,7 +3,7 @@ import { invalid } from '../api_error.ts';
 import type { AccessControlBody } from '../schemas/dashboard.ts';
 import type { AccessLevel } from './access_levels.ts';
 
-/** What one user may do with a dashboard. */
+/** A user with an access level on a dashboard. */
 export interface Collaborator {
   readonly user_id: number;
   readonly user: string;
@@ -11,9 +11,8 @@ export interface Collaborator {
 }
 
 /**
- * The collaborators that a body names by id or uuid, in the order of their ids. The creator, who is a manager always,
- * is left out.
- * @throws ApiError 400 that names the entry: of nobody, of a user named twice, or of less for the creator.
+ * Finds the users that a body lists by id or uuid, sorted by id. Omits the creator, who is always a manager.
+ * @throws ApiError 400 that names the entry, when its user is unknown, listed twice, or the creator at a lower level.
  */
 export async function resolveCollaborators(
   connection: Connection,
@@ -31,10 +30,10 @@ export async function resolveCollaborators(
     const attr = `access_controls__${index}__user`;
     const wanted = typeof entry.user === 'string' ? entry.user.toLowerCase() : entry.user;
     const user = rows.find(({ id, uuid }) => id === wanted || uuid === wanted);
-    if (!user) throw invalid('There is no such user.', attr);
-    if (found.has(user.id)) throw invalid('This user is named twice.', attr);
+    if (!user) throw invalid('No user has this id or uuid.', attr);
+    if (found.has(user.id)) throw invalid('This user is listed twice.', attr);
     if (user.id === creatorId && entry.access_level !== 'manager')
-      throw invalid('The creator of a dashboard is always a manager of it.', attr);
+      throw invalid('The creator of a dashboard is always a manager.', attr);
     found.set(user.id, { user_id: user.id, user: user.uuid, access_level: entry.access_level });
   });
   return [...found.values()]
@@ -42,7 +41,7 @@ export async function resolveCollaborators(
     .sort((one, other) => one.user_id - other.user_id);
 }
 
-/** Makes these the only collaborators of a dashboard. */
+/** Replaces the collaborators of a dashboard. */
 export async function storeCollaborators(
   connection: Connection,
   dashboardId: number,

@@ -6,8 +6,8 @@ import { resolveCollaborators, storeCollaborators } from './collaborators.ts';
 import { newDefinition } from './dashboard_definition.ts';
 
 /**
- * Makes a dashboard of the creator's. @returns its id.
- * @throws InvalidAccount when there is no such user or project, ApiError 400 for collaborators that cannot be.
+ * Creates a dashboard. @returns its id.
+ * @throws InvalidAccount when the user or project does not exist; ApiError 400 for invalid collaborators.
  */
 export const createDashboard = (pool: Pool, creator: Viewer, body: CreateDashboardBody): Promise<number> =>
   inTransaction(pool, async (connection) => {
@@ -30,7 +30,7 @@ export const createDashboard = (pool: Pool, creator: Viewer, body: CreateDashboa
     );
     const [stored] = rows;
     if (!stored)
-      throw new InvalidAccount(`There is no user ${creator.user_id} or no project ${creator.project_id}.`);
+      throw new InvalidAccount(`User ${creator.user_id} or project ${creator.project_id} does not exist.`);
     const collaborators = await resolveCollaborators(connection, body.access_controls ?? [], creator.user_id);
     await storeCollaborators(connection, stored.id, collaborators);
     return stored.id;

@@ -1,7 +1,7 @@
 import type { CreateDashboardBody, UpdateDashboardBody } from '../schemas/dashboard.ts';
 import { defaultAccess, type AccessLevel, type RestrictionLevel } from './access_levels.ts';
 
-/** The members of a dashboard that people write, but for its collaborators. */
+/** The writable fields of a dashboard, without its collaborators. */
 export interface DashboardDefinition {
   readonly name: string;
   readonly description: string;
@@ -11,7 +11,7 @@ export interface DashboardDefinition {
   readonly default_access_level: AccessLevel;
 }
 
-/** What a member is when nobody wrote it, and what null resets it to. */
+/** The value of a field that is omitted on creation or reset with null. */
 const defaultDefinition: Omit<DashboardDefinition, 'name'> = {
   description: '',
   pinned: false,
@@ -19,11 +19,11 @@ const defaultDefinition: Omit<DashboardDefinition, 'name'> = {
   ...defaultAccess,
 };
 
-/** A dashboard as a body describes a new one. */
+/** The definition of a new dashboard. */
 export const newDefinition = (body: CreateDashboardBody): DashboardDefinition =>
   definitionFrom({ ...defaultDefinition, name: body.name }, body);
 
-/** The definition that a body makes of another one: absent keeps, null resets to the default. */
+/** Applies a body to a definition. An omitted field keeps its value; null resets it to its default. */
 export const definitionFrom = (
   base: DashboardDefinition,
   body: CreateDashboardBody | UpdateDashboardBody,
@@ -47,6 +47,6 @@ export const definitionFrom = (
 const orDefault = <Value>(given: Value | null | undefined, kept: Value, fallback: Value): Value =>
   given === undefined ? kept : (given ?? fallback);
 
-/** Tags that differ only in case or blanks around them are one, as people who look for them expect. */
+/** Trims, lower-cases, deduplicates and sorts tags, so that a tag has one spelling. */
 const normalizeTags = (tags: readonly string[]): string[] =>
   [...new Set(tags.map((tag) => tag.trim().toLowerCase()))].sort();

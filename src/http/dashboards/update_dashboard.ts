@@ -7,10 +7,10 @@ import { resolveCollaborators, storeCollaborators, type Collaborator } from './c
 import { definitionFrom } from './dashboard_definition.ts';
 
 /**
- * Changes a dashboard in the name of a user. A deleted one is found only to be restored, by `deleted: false`.
- * Members that say what is so already are no change, so that whoever may edit can send an answer back.
- * @returns the dashboard as this user sees it then.
- * @throws ApiError 404, 403 for users who may not, 400 for collaborators that cannot be.
+ * Updates a dashboard on behalf of a user. A deleted dashboard is found only with `deleted: false`, which restores it.
+ * Fields that repeat the current value are not changes, so an editor can send a response back.
+ * @returns the dashboard as this user now sees it.
+ * @throws ApiError 404; 403 when the user may not make the change; 400 for invalid collaborators.
  */
 export const updateDashboard = (
   pool: Pool,
@@ -48,21 +48,21 @@ export const updateDashboard = (
     return readDashboard(connection, viewer, id);
   });
 
-/** Deletes a dashboard in the name of a user; its row stays. @throws ApiError 404, 403 for users who may not. */
+/** Deletes a dashboard on behalf of a user, keeping its row. @throws ApiError 404; 403 when the user may not edit it. */
 export const deleteDashboard = (pool: Pool, viewer: Viewer, id: number): Promise<void> =>
   inTransaction(pool, async (connection) => {
     await lockForEdit(connection, viewer, id, { includeDeleted: false });
     await connection.query('update exportd.dashboards set deleted = true where id = $1', [id]);
   });
 
-/** The dashboard, with the right to edit it checked; nobody else changes it, or the right, until the transaction ends. */
+/** Reads the dashboard and checks that the user may edit it. Locks both against changes until the transaction ends. */
 async function lockForEdit(
   connection: Connection,
   viewer: Viewer,
   id: number,
   { includeDeleted }: { readonly includeDeleted: boolean },
 ): Promise<DashboardDetailResponse> {
-  // A statement of its own: what is read after the lock was got is what its last holder left.
+  // A separate statement, so that the next one reads what the previous lock holder committed.
   await connection.query('select from exportd.dashboards where id = $1 and team_id = $2 for update', [
     id,
     viewer.project_id,

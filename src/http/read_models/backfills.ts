@@ -1,6 +1,6 @@
 import type { BackfillStatus } from '../../domain/backfill.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
-import { isNotCounted } from '../../projections/backfills/index.ts';
+import { isUncounted } from '../../projections/backfills/index.ts';
 import type { BackfillResponse } from '../schemas/backfill.ts';
 
 interface BackfillRow {
@@ -23,9 +23,9 @@ interface BackfillRow {
   readonly records_total_count: number;
 }
 
-// What became of a run that automatic retries followed is what became of the last of them; they are of the same backfill,
-// or of the schedule like the run, while a retry that a person asked for is a backfill of its own. The backfill's row has
-// counted the runs that ended for good: however many there were, only the others are looked at.
+// The outcome of a run with automatic retries is that of the last retry. Automatic retries belong to the run's backfill
+// or, like the run, to the schedule; a retry that a user requests is a separate backfill. The backfill's row already
+// counts the runs that ended for good, so only the others are read, however many runs there are.
 const selection = `
   select backfill.id, backfill.batch_export_id, backfill.team_id, backfill.start_at, backfill.end_at, backfill.status,
     backfill.total_runs, backfill.retry_of_run_id, backfill.created_at, backfill.finished_at, backfill.last_updated_at,
@@ -43,7 +43,7 @@ const selection = `
       count(*) filter (where outcome.status = 'Cancelled') as cancelled_runs,
       coalesce(sum(outcome.records_completed), 0)::bigint as records_completed,
       coalesce(sum(outcome.records_total_count), 0)::bigint as records_total_count
-    from (select * from exportd.backfill_runs where ${isNotCounted}) opened
+    from (select * from exportd.backfill_runs where ${isUncounted}) opened
     join exportd.batch_export_runs run on run.id = opened.run_id
     left join lateral (
       select * from exportd.batch_export_runs retry
@@ -82,7 +82,7 @@ const toBackfillResponse = (row: BackfillRow): BackfillResponse => ({
   },
 });
 
-/** One backfill of an export. */
+/** Finds a backfill of an export. */
 export async function findBackfill(
   database: Pool | Connection,
   batchExportId: string,

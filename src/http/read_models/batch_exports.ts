@@ -7,7 +7,7 @@ import type { BatchExportResponse } from '../schemas/batch_export.ts';
 import { readLags } from './lag.ts';
 import { latestRuns, toRunResponse, type RunLink } from './runs.ts';
 
-/** A live export as its read model holds it, with the members of its config that may be shown. */
+/** A live export as stored in the read model, with the public fields of its config. */
 export interface BatchExportRow extends BatchExportDefinition {
   readonly id: string;
   readonly team_id: number;
@@ -44,7 +44,7 @@ export async function requireBatchExport(
   return withDefaults(found);
 }
 
-/** With every member of the config that may be shown: versions that were stored before a member was known lack it. */
+/** Adds the defaults of config fields that the stored version lacks. */
 const withDefaults = (row: BatchExportRow): BatchExportRow => ({
   ...row,
   config: { ...destinationTypeOf(row.destination_type).defaultFields, ...row.config },
@@ -67,7 +67,7 @@ export async function listBatchExports(
   return { count: counted.rows[0]?.count ?? 0, rows: rows.map(withDefaults) };
 }
 
-/** Exports in the terms of the interface, each with its newest runs and its lag. */
+/** Converts exports to responses, each with its newest runs and its lag. */
 export async function toBatchExportResponses(
   pool: Pool,
   rows: readonly BatchExportRow[],
@@ -77,7 +77,7 @@ export async function toBatchExportResponses(
   const [runs, lags] = await Promise.all([latestRuns(pool, ids, maxLatestRuns), readLags(pool, rows)]);
   return rows.flatMap((row) => {
     const lag = lags.get(row.id);
-    // It was deleted just now.
+    // It was deleted since it was read.
     if (!lag) return [];
     return {
       id: row.id,
@@ -105,7 +105,7 @@ export async function toBatchExportResponses(
   });
 }
 
-/** The columns that a query chooses, as they are resolved. */
+/** The columns that a query selects, as resolved. */
 const schemaOf = ({ fields, printed }: RowQuery): BatchExportResponse['schema'] => ({
   fields: fields.map(({ name, type, expression }) => ({ alias: name, expression, type })),
   dialect_query: printed,

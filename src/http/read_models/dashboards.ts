@@ -4,12 +4,12 @@ import { notFound } from '../api_error.ts';
 import type { Caller } from '../authentication.ts';
 import type { DashboardResponse, DashboardDetailResponse } from '../schemas/dashboard.ts';
 
-/** Who looks at the dashboards of which project. */
+/** A user who reads the dashboards of a project. */
 export type Viewer = Pick<Caller, 'project_id' | 'user_id'>;
 
 /**
- * Every dashboard of the project $1 with what the user $2 may do with it; `access.level` and `effective.restriction` are
- * worked out here and nowhere else.
+ * The dashboards of project $1 with the access of user $2. `access.level` and `effective.restriction` are computed only
+ * here.
  */
 const dashboardsWithAccess = `
   from exportd.dashboards dashboard
@@ -45,7 +45,7 @@ const listOrder = 'dashboard.pinned desc, lower(dashboard.name), dashboard.id';
 
 const visibleDashboards = `${dashboardsWithAccess} and not dashboard.deleted and access.level <> 'none'`;
 
-/** A page of the live dashboards that the viewer may see: pinned ones first, then by name in any case. */
+/** A page of the live dashboards that the viewer may see: pinned ones first, then by name, ignoring case. */
 export async function listDashboards(
   pool: Pool,
   viewer: Viewer,
@@ -63,7 +63,7 @@ export async function listDashboards(
   return { count: counted.rows[0]?.count ?? 0, results: rows };
 }
 
-/** A dashboard of the project, whatever the viewer may do with it, deleted or not. @throws ApiError 404 */
+/** A dashboard of the project, also when deleted or not visible to the viewer. @throws ApiError 404 */
 export async function readDashboard(
   database: Pool | Connection,
   viewer: Viewer,
@@ -89,13 +89,13 @@ export async function requireDashboard(
   return found;
 }
 
-/** A dashboard as it is stored, in nobody's eyes. */
+/** A dashboard as stored, without the access of a particular user. */
 export type StoredDashboard = { readonly project_id: number } & Omit<
   DashboardDetailResponse,
   'effective_restriction_level' | 'effective_privilege_level' | 'user_access_level'
 >;
 
-/** Every live dashboard of a project, or of all of them, for whoever runs the service. */
+/** All live dashboards of a project, or of every project, for the operator. */
 export const listStoredDashboards = async (
   pool: Pool,
   projectId: number | undefined,

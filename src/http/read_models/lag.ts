@@ -5,13 +5,13 @@ import { dueRanges } from '../../domain/due_ranges.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { LagResponse } from '../schemas/lag.ts';
 
-/** The most gaps that an export shows; the newest. */
+/** The number of gaps in a response; the newest are kept. */
 const maxGaps = 100;
 
-/** What the schedule of an export has still to open. */
+/** The ended intervals of an export for which the schedule has not created runs yet. */
 interface IntervalsWithoutRun {
   readonly id: string;
-  /** Up to here the schedule has decided. */
+  /** The schedule has handled the intervals before this time. */
   readonly scheduled_until: string;
   readonly ranges: readonly DataInterval[];
   readonly intervals: number;
@@ -19,10 +19,10 @@ interface IntervalsWithoutRun {
 
 interface IntervalsWithRun {
   readonly id: string;
-  /** Opened by the schedule, without a Completed run. */
+  /** Intervals with a run of the schedule and without a Completed run. */
   readonly intervals: number;
   readonly seconds: number;
-  /** Completed by a backfill before the schedule came to them. */
+  /** Intervals that a backfill completed before the schedule reached them. */
   readonly completed_ahead: number;
   readonly completed_ahead_seconds: number;
   readonly last_completed_interval_end: string | null;
@@ -30,9 +30,9 @@ interface IntervalsWithRun {
 }
 
 /**
- * How far each live export is behind, by id. Two statements, however many exports and intervals there are: what was not
- * opened yet is counted from the schedule's state and the database's clock. Ends of intervals are all that the clock
- * decides, so two answers about the same facts differ only when an interval has ended between them.
+ * The lag of each live export, by id. Needs two statements for any number of exports and intervals: intervals without
+ * runs are counted from the schedule's state and the database's clock. Without new events, the lag changes only when an
+ * interval ends.
  */
 export async function readLags(
   pool: Pool,
@@ -76,7 +76,7 @@ async function readIntervalsWithoutRun(pool: Pool, ids: readonly string[]): Prom
   });
 }
 
-/** Runs that the schedule opened since the others were read are left to those. */
+/** Ignores runs that the schedule created after `withoutRun` was read, since their intervals are counted there. */
 async function readIntervalsWithRun(
   pool: Pool,
   withoutRun: readonly IntervalsWithoutRun[],
@@ -108,10 +108,10 @@ async function readIntervalsWithRun(
        select count(*) as intervals, ${totalSeconds} as seconds
        from (
          select distinct run.data_interval_start, run.data_interval_end
-         from unnest($3::uuid[], $4::timestamptz[], $5::timestamptz[]) as owed (id, range_start, range_end)
-         join exportd.batch_export_runs run on run.batch_export_id = owed.id and run.status = 'Completed'
-           and run.data_interval_start >= owed.range_start and run.data_interval_end <= owed.range_end
-         where owed.id = export.id
+         from unnest($3::uuid[], $4::timestamptz[], $5::timestamptz[]) as due (id, range_start, range_end)
+         join exportd.batch_export_runs run on run.batch_export_id = due.id and run.status = 'Completed'
+           and run.data_interval_start >= due.range_start and run.data_interval_end <= due.range_end
+         where due.id = export.id
        ) as completed_interval
      ) ahead
      left join lateral (

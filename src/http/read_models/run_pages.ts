@@ -4,18 +4,18 @@ import { invalid } from '../api_error.ts';
 import type { RunsQuery } from '../schemas/run.ts';
 import { runColumns, type RunRow } from './runs.ts';
 
-/** Where a page begins: after this row, in the list's order or (for the page before) against it. */
+/** Where a page starts: after this row in the list's order, or before it when `backwards`. */
 interface RunCursor {
   readonly position: number;
   readonly start: string;
   readonly backwards: boolean;
 }
 
-/** A page of runs, and the cursors of those beside it; null where there is none. */
+/** A page of runs. */
 export interface RunPage {
   readonly count: number;
   readonly rows: RunRow[];
-  /** Cursors of the pages beside this one, or null. */
+  /** Cursors of the adjacent pages, or null. */
   readonly next: string | null;
   readonly previous: string | null;
 }
@@ -37,12 +37,15 @@ function decodeCursor(text: string): RunCursor {
         return { position: Number(position), start: new Date(start).toISOString(), backwards };
     }
   } catch {
-    // Not one of ours: refused below like any other text.
+    // Not a cursor of this API; rejected below.
   }
-  throw invalid('Invalid cursor.', 'cursor');
+  throw invalid(
+    'Invalid cursor. Follow the `next` and `previous` URLs of a page instead of building one.',
+    'cursor',
+  );
 }
 
-/** One page of an export's runs by keyset, so that runs which begin meanwhile shift nothing. */
+/** Reads a page of an export's runs with keyset pagination, so that new runs do not shift later pages. */
 export async function readRunPage(
   pool: Pool,
   batchExportId: string,
@@ -54,7 +57,7 @@ export async function readRunPage(
   const cursor = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
   const backwards = cursor?.backwards ?? false;
   const descending = query.ordering.startsWith('-') !== backwards;
-  // `created_at` is ordered by the opening event's place in the journal, which has no ties.
+  // `created_at` sorts by the position of the RunCreated event in the journal, which has no ties.
   const keys = query.ordering.endsWith('created_at') ? ['position'] : ['data_interval_start', 'position'];
   const conditions = ['batch_export_id = $1'];
   const values: unknown[] = [batchExportId];
@@ -63,7 +66,7 @@ export async function readRunPage(
     conditions.push(condition(`$${values.length}`));
   };
   if (query.statuses) where((parameter) => `status = any(${parameter})`, query.statuses);
-  // Answers show milliseconds: what is shown as the same time is neither after nor before it.
+  // Responses have milliseconds: a run whose `created_at` reads the same is neither after nor before it.
   if (query.after)
     where((parameter) => `created_at >= ${parameter}::timestamptz + interval '1 millisecond'`, query.after);
   if (query.before) where((parameter) => `created_at < ${parameter}`, query.before);

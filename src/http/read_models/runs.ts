@@ -2,10 +2,10 @@ import type { RunStatus } from '../../domain/run.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
 import type { RunResponse } from '../schemas/run.ts';
 
-/** Makes the link to a run's workflow in the Temporal UI, or null where there is none. */
+/** Returns the URL of a run's workflow in the Temporal UI; null when no UI is configured. */
 export type RunLink = (run: RunRow) => string | null;
 
-/** A run as its read model holds it. */
+/** A run as stored in the read model. */
 export interface RunRow {
   readonly id: string;
   readonly position: number;
@@ -27,12 +27,12 @@ export interface RunRow {
   readonly backfill_id: string | null;
 }
 
-/** The columns of a RunRow. */
+/** The columns of a `RunRow`. */
 export const runColumns = `id, position, batch_export_id, status, records_completed, records_total_count, latest_error,
   data_interval_start, data_interval_end, cursor, created_at, finished_at, last_updated_at, bytes, files, generation,
   manifest_key, backfill_id`;
 
-/** A run in the terms of the interface. */
+/** Converts a run to a response. */
 export const toRunResponse = (run: RunRow, linkOf: RunLink): RunResponse => ({
   id: run.id,
   status: run.status,
@@ -54,7 +54,7 @@ export const toRunResponse = (run: RunRow, linkOf: RunLink): RunResponse => ({
   temporal_ui: linkOf(run),
 });
 
-/** One run of an export. */
+/** Finds a run of an export. */
 export async function findRun(
   database: Pool | Connection,
   batchExportId: string,
@@ -67,7 +67,7 @@ export async function findRun(
   return rows[0];
 }
 
-/** The newest runs of each of some exports, newest first. */
+/** The newest runs of each export, newest first. */
 export async function latestRuns(
   pool: Pool,
   batchExportIds: readonly string[],

@@ -73,6 +73,8 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
       ...write,
       schema: {
         summary: 'Create backfill',
+        description:
+          'Exports the whole intervals that overlap the range. With `dry_run: true`, previews that without starting it.',
         params: backfillsPath,
         body: createBackfillBody,
         response: { 200: dryRunSchema, 201: backfillSchema, ...commandResponses },

@@ -53,7 +53,8 @@ export const batchExportActionRoutes: ProjectRoutes = (app, context) => {
       ...write,
       schema: {
         summary: 'Backfill batch export',
-        description: 'Answers no body, or what would be exported when `dry_run` is true.',
+        description:
+          'Exports the whole intervals that overlap the range; `Location` is the URL of the backfill. With `dry_run: true`, returns a preview instead.',
         ...schema,
         response: { ...responses, 200: dryRunSchema.optional() },
         body: backfillBody,

@@ -30,7 +30,7 @@ import { commandResponses, errorResponses, listQuery, noContent, pageOf } from '
 const read = { config: { scope: 'batch_export:read' } } as const;
 const write = { config: { scope: 'batch_export:write' } } as const;
 
-/** One export as it is now. @throws ApiError 404 */
+/** The current state of an export. @throws ApiError 404 */
 async function readResponse(context: RouteContext, teamId: number, id: string): Promise<BatchExportResponse> {
   const row = await requireBatchExport(context.pool, teamId, id);
   const [response] = await toBatchExportResponses(context.pool, [row], context.runLink);
@@ -144,7 +144,7 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
               ...(version === undefined ? {} : { config_version: version }),
             },
             ...(body.paused === undefined ? {} : { paused: body.paused ?? false }),
-            // Left out when nothing changes: writing it is an event of its own.
+            // Omitted when unchanged, since setting it appends an event.
             ...(lastPausedAt === undefined || lastPausedAt === current.last_paused_at
               ? {}
               : { last_paused_at: lastPausedAt }),
@@ -162,7 +162,7 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
       ...write,
       schema: {
         summary: 'Delete batch export',
-        description: 'Ends its backfills and runs. What lies in the bucket stays there.',
+        description: 'Cancels its backfills and runs. Exported files stay in the bucket.',
         params: batchExportPath,
         response: { 204: noContent, ...commandResponses },
       },

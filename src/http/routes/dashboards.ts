@@ -16,7 +16,7 @@ import {
 const read = { config: { scope: 'dashboard:read' } } as const;
 const write = { config: { scope: 'dashboard:write' } } as const;
 
-/** Create, list, retrieve, update and delete dashboards, as far as the key's user may. */
+/** Create, list, retrieve, update and delete dashboards with the permissions of the key's user. */
 export const dashboardRoutes: ProjectRoutes = (app, { pool, settings }) => {
   app.get(
     '/dashboards',
@@ -25,8 +25,8 @@ export const dashboardRoutes: ProjectRoutes = (app, { pool, settings }) => {
       schema: {
         summary: 'List dashboards',
         description:
-          'Those that the user of the key may see, pinned ones first, then by name in any case, then by id. ' +
-          'Deleted ones, and those at access level `none`, are neither listed nor counted.',
+          'The dashboards that the user of the key may see: pinned ones first, then by name (ignoring case), then by id. ' +
+          'Deleted dashboards and those with access level `none` are neither listed nor counted.',
         querystring: listQuery,
         response: { 200: pageOf(dashboardSchema), ...errorResponses },
       },
@@ -46,7 +46,7 @@ export const dashboardRoutes: ProjectRoutes = (app, { pool, settings }) => {
       ...write,
       schema: {
         summary: 'Create dashboard',
-        description: 'The user of the key becomes its creator, who is a manager of it always.',
+        description: 'The user of the key becomes the creator, who is always a manager.',
         body: createDashboardBody,
         response: { 201: dashboardDetailSchema, ...errorResponses },
       },
@@ -80,9 +80,9 @@ export const dashboardRoutes: ProjectRoutes = (app, { pool, settings }) => {
       schema: {
         summary: 'Update dashboard',
         description:
-          'Absent keeps, null resets to the default. Editors may change it; `restriction_level`, ' +
-          '`default_access_level` and `access_controls` only managers. `deleted: true` deletes it, `deleted: false` ' +
-          'restores one that was deleted.',
+          'Omitted fields keep their value; null resets a field to its default. Requires an editor; changing ' +
+          '`restriction_level`, `default_access_level` or `access_controls` requires a manager. `deleted: true` deletes ' +
+          'the dashboard, `deleted: false` restores it.',
         params: dashboardPath,
         body: updateDashboardBody,
         response: { 200: dashboardDetailSchema, ...errorResponses },
@@ -97,7 +97,7 @@ export const dashboardRoutes: ProjectRoutes = (app, { pool, settings }) => {
       ...write,
       schema: {
         summary: 'Delete dashboard',
-        description: 'Its row stays: an update with `deleted: false` restores it.',
+        description: 'An update with `deleted: false` restores it.',
         params: dashboardPath,
         response: { 204: noContent, ...errorResponses },
       },

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { readStoredConfig } from '../../destination/config_versions.ts';
-import { refuseInvalidPatterns } from '../../destination/filter_patterns.ts';
+import { rejectInvalidPatterns } from '../../destination/filter_patterns.ts';
 import { destinationTypeOf } from '../../destination/registry.ts';
-import { refuseSelectionForModel } from '../../destination/row_selection_fields.ts';
+import { rejectSelectionForModel } from '../../destination/row_selection_fields.ts';
 import { mergeSealed, sealConfig, type SealedConfig } from '../../destination/sealed_config.ts';
 import { teamOf, type ProjectRoutes } from '../route_context.ts';
 import { defaultDefinition } from '../batch_export_definition.ts';
@@ -23,11 +23,11 @@ const write = { config: { scope: 'batch_export:write' } } as const;
 const response = { 200: destinationTestSchema, ...errorResponses };
 
 async function checkSelection(pool: Pool, sealed: SealedConfig, model: Model): Promise<void> {
-  refuseSelectionForModel(destinationTypeOf(sealed.destination_type).selectionOf(sealed.config), model);
-  await refuseInvalidPatterns(pool, sealed);
+  rejectSelectionForModel(destinationTypeOf(sealed.destination_type).selectionOf(sealed.config), model);
+  await rejectInvalidPatterns(pool, sealed);
 }
 
-/** Try a destination step by step, before an export is created or changed. */
+/** Test a destination step by step before an export is created or changed. */
 export const destinationTestRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/batch_exports/test',
@@ -35,7 +35,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       ...write,
       schema: {
         summary: 'Test a destination',
-        description: 'Writes a small object under the prefix and removes it. Nothing is stored.',
+        description: 'Writes and deletes a small object below the prefix. The config is not saved.',
         body: newDestinationTestBody,
         response,
       },
@@ -56,7 +56,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       schema: {
         summary: 'Test the destination of a batch export',
         description:
-          'Tests the stored config, secrets included, or what the given members would make of it. Nothing is stored.',
+          'Tests the stored config including its secrets, with the changes of the body applied. The changes are not saved.',
         params: batchExportPath,
         body: destinationTestBody,
         response,

@@ -3,7 +3,7 @@ import { teamOf, type ProjectRoutes } from '../route_context.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { draftedSqlSchema, draftSqlQuery } from '../schemas/draft_sql.ts';
 
-/** Drafts queries of the dialect from plain English. */
+/** Draft queries in the SQL dialect from plain English. */
 export const draftSqlRoutes: ProjectRoutes = (app, { pool, settings, queries }) => {
   app.get(
     '/query/draft_sql',
@@ -12,7 +12,7 @@ export const draftSqlRoutes: ProjectRoutes = (app, { pool, settings, queries }) 
       schema: {
         summary: 'Retrieve draft SQL',
         description:
-          'A query of the dialect for what `prompt` says in plain English, such as "signups per week by country in the last 3 months". It compiles, and is not run. A prompt that is missing, has more than 400 characters or cannot be understood is 400 with the code `required`, `too_long` or `unclear`.',
+          'Drafts a query in the SQL dialect from `prompt` in plain English, such as "signups per week by country in the last 3 months". The query compiles and is not run. The response is 400 with the code `required`, `too_long` or `unclear` when the prompt is missing, longer than 400 characters or not understood.',
         querystring: draftSqlQuery,
         response: { 200: draftedSqlSchema, ...errorResponses },
       },

@@ -7,7 +7,7 @@ import { batchExportPath } from '../schemas/batch_export.ts';
 import { errorResponses, pageOf } from '../schemas/common.ts';
 import { logLineSchema, logsQuery } from '../schemas/log_line.ts';
 
-/** The log of a batch export. */
+/** Read the log of a batch export. */
 export const logRoutes: ProjectRoutes = (app, { pool, settings }) => {
   app.get(
     '/batch_exports/:id/logs',

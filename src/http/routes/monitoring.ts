@@ -2,28 +2,28 @@ import { Counter, Histogram, type Registry } from 'prom-client';
 import type { HttpApp } from '../route_context.ts';
 import type { Pool } from '../../journal/database.ts';
 
-/** What tells whether the service can do its work. */
+/** What the health checks and metrics use. */
 export interface HealthChecks {
   readonly pool: Pool;
-  /** How many workers poll the schedules' task queue; rejects when Temporal cannot be reached. */
+  /** The number of workers that poll the schedules' task queue; rejects when Temporal cannot be reached. */
   readonly countPollers: () => Promise<number>;
   readonly metrics: Registry;
 }
 
 /**
- * Liveness, readiness and metrics, for machines: no key is asked for. Readiness names the process, since what answers
- * at a port may be another server than the one that was started for it.
+ * Liveness, readiness and metrics, without authentication. Readiness returns the process id, since another server may be
+ * listening on the expected port.
  */
 export function monitoringRoutes(app: HttpApp, { pool, countPollers, metrics }: HealthChecks): void {
   const seconds = new Histogram({
     name: 'exportd_http_request_duration_seconds',
-    help: 'How long requests took, by route.',
+    help: 'Duration of requests by route.',
     labelNames: ['method', 'route', 'status'],
     registers: [metrics],
   });
   const failures = new Counter({
     name: 'exportd_http_server_errors_total',
-    help: 'Answers of 500 and above.',
+    help: 'Responses with status 500 and above.',
     labelNames: ['route', 'status'],
     registers: [metrics],
   });
@@ -56,7 +56,7 @@ export function monitoringRoutes(app: HttpApp, { pool, countPollers, metrics }: 
   );
 }
 
-/** `ok` or what is wrong, without addresses or credentials. */
+/** Returns `ok` or the problem, without addresses or credentials. */
 async function checkStatus(check: () => Promise<void>): Promise<string> {
   try {
     await check();

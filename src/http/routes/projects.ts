@@ -4,7 +4,7 @@ import { offsetPage } from '../paging.ts';
 import { errorResponses, listQuery, pageOf } from '../schemas/common.ts';
 import { projectSchema } from '../schemas/project.ts';
 
-/** The projects that a key can read: the one that it is for. */
+/** List the project of the caller's key. */
 export function projectRoutes(app: HttpApp, { pool, settings }: RouteContext): void {
   app.get(
     '/api/projects',

@@ -19,7 +19,7 @@ import {
 
 const read = { config: { scope: 'query:read' } } as const;
 
-/** `async: true` puts a query into the background, where `refresh` does not do so by itself. */
+/** `async: true` runs a query in the background when `refresh` does not. */
 function refreshOf({ refresh, async }: Pick<QueryBody, 'refresh' | 'async'>): RefreshMode {
   const wanted = refresh ?? 'blocking';
   return async === true && !wanted.endsWith('async') ? 'async' : wanted;
@@ -37,7 +37,7 @@ export const queryRoutes: ProjectRoutes = (app, context) => {
       schema: {
         summary: 'Create query',
         description:
-          'Answers with the results, or with `query_status` where they are calculated in the background. An answer has at most as many rows as the service allows, 10,000 by default: `hasMore` says that there are more, which batch exports can have. A project has 120 requests an hour by default: `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (seconds since 1970 when one more is free) count them; `Retry-After` of a 429 says how many seconds to wait.',
+          'Returns the results, or `query_status` when they are calculated in the background. Results are limited to 10,000 rows by default; `hasMore` is true when rows were cut, and batch exports have no such limit. A project can send 120 requests per hour by default. The headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (Unix time in seconds of the next free request) show the quota; a 429 has `Retry-After` in seconds.',
         body: queryBody,
         response: { 200: queryResponseSchema, ...errorResponses },
       },
@@ -62,7 +62,7 @@ export const queryRoutes: ProjectRoutes = (app, context) => {
       schema: {
         summary: 'Retrieve query',
         description:
-          'The status of a query with its answer once it is complete: of queries in the background, and of all to which the client gave an id.',
+          'Returns the status of a query, with its response once it is complete. Available for background queries and for queries with a `client_query_id`.',
         params: queryPath,
         querystring: statusQuery,
         response: { 200: retrievedQuerySchema, ...errorResponses },
@@ -82,7 +82,7 @@ export const queryRoutes: ProjectRoutes = (app, context) => {
       schema: {
         summary: 'Delete query',
         description:
-          'Cancels the query, in the background or not: its statement has ended in the database when this answers.',
+          'Cancels the query, in the background or not. Responds after its statement has ended in the database.',
         params: queryPath,
         response: { 204: noContent, ...errorResponses },
       },

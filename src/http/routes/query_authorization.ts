@@ -1,7 +1,7 @@
 import { sendEmpty, type ProjectRoutes } from '../route_context.ts';
 import { errorResponses, noContent } from '../schemas/common.ts';
 
-/** Tells clients whether a key may run queries, before they start one in the background. */
+/** Check whether a key may run queries, before starting one in the background. */
 export const queryAuthorizationRoutes: ProjectRoutes = (app) => {
   app.post(
     '/query/check_auth_for_async',
@@ -9,7 +9,8 @@ export const queryAuthorizationRoutes: ProjectRoutes = (app) => {
       config: { scope: 'query:read' },
       schema: {
         summary: 'Check auth for async',
-        description: '200 for a key that may run queries; no query is run, and none is counted.',
+        description:
+          'Returns 200 when the key may run queries. Runs no query and does not count against the rate limit.',
         response: { 200: noContent, ...errorResponses },
       },
     },

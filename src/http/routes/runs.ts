@@ -32,7 +32,7 @@ async function readResponse(context: RouteContext, teamId: number, path: RunPath
   return toRunResponse(run, context.runLink);
 }
 
-/** List and retrieve runs, retry and cancel one. */
+/** List, retrieve, retry and cancel runs. */
 export const runRoutes: ProjectRoutes = (app, context) => {
   const { settings, pool } = context;
 
@@ -82,7 +82,8 @@ export const runRoutes: ProjectRoutes = (app, context) => {
       ...write,
       schema: {
         summary: 'Retry batch export run',
-        description: "Opens one more run of this run's interval; `Location` names it.",
+        description:
+          "Creates another run of this run's interval. `Location` is the URL of the run, or of the backfill that will create it.",
         params: runPath,
         body: retryBody,
         response: { 200: noContent, ...commandResponses },
@@ -108,7 +109,7 @@ export const runRoutes: ProjectRoutes = (app, context) => {
       ...write,
       schema: {
         summary: 'Cancel batch export run',
-        description: 'Answers 200 when nothing more of the run reaches the bucket.',
+        description: 'Responds 200 once nothing more of the run can reach the bucket, else 202.',
         params: runPath,
         body: emptyBody,
         response: { 200: runSchema, ...commandResponses },

@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/settings.ts';
-import { outgoingUrlFault } from '../../network/outgoing_url.ts';
+import { outgoingUrlProblem } from '../../network/outgoing_url.ts';
 import { notificationTypes } from '../../notifications/notification.ts';
 import { createWebhookSecret } from '../../notifications/signature.ts';
 import {
@@ -36,27 +36,27 @@ const toWebhookResponse = ({ events, ...webhook }: Webhook): WebhookResponse => 
   events: [...events],
 });
 
-/** Says why a webhook cannot have a URL, to follow "The url is refused: "; null when it can. */
+/** Why a webhook cannot have this URL, to follow "Invalid url: "; null when it can. */
 const urlProblem = (url: string, { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowed }: Settings): string | null =>
-  outgoingUrlFault(url, allowed) ??
-  (url.includes('#') ? 'it must not hold a fragment, which is never sent' : null);
+  outgoingUrlProblem(url, allowed) ??
+  (url.includes('#') ? 'it must not have a fragment, which is never sent' : null);
 
-/** @throws ApiError 400 that names the member at fault. */
+/** @throws ApiError 400 that names the invalid field. */
 async function validateFields(
   { pool, settings }: RouteContext,
   teamId: number,
   { url, batch_export }: Partial<Pick<WebhookFields, 'url' | 'batch_export'>>,
 ): Promise<void> {
   const problem = url === undefined ? null : urlProblem(url, settings);
-  if (problem !== null) throw invalid(`The url is refused: ${problem}.`, 'url');
+  if (problem !== null) throw invalid(`Invalid url: ${problem}.`, 'url');
   if (batch_export === undefined || batch_export === null) return;
   await requireBatchExport(pool, teamId, batch_export).catch((error: unknown) => {
     if (!(error instanceof ApiError)) throw error;
-    throw invalid('There is no such batch export in this project.', 'batch_export');
+    throw invalid('No batch export in this project has this id.', 'batch_export');
   });
 }
 
-/** Create, list, retrieve, change, delete and test webhooks: who is told of what happens to batch exports. */
+/** Create, list, retrieve, update, delete and test webhooks, which receive notifications about batch exports. */
 export const webhookRoutes: ProjectRoutes = (app, context) => {
   const { settings, pool, keyRing } = context;
 
@@ -82,7 +82,7 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
       ...write,
       schema: {
         summary: 'Create webhook',
-        description: 'Messages are signed as Standard Webhooks says, with the secret of this answer.',
+        description: 'Messages are signed with the returned secret, as specified by Standard Webhooks.',
         body: createWebhookBody,
         response: { 201: createdWebhookSchema, ...errorResponses },
       },
@@ -157,7 +157,7 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
       ...write,
       schema: {
         summary: 'Delete webhook',
-        description: 'What is still on its way to it is not sent any more.',
+        description: 'Pending deliveries are dropped.',
         params: webhookPath,
         response: { 204: noContent, ...errorResponses },
       },
@@ -174,7 +174,7 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
       ...write,
       schema: {
         summary: 'Test webhook',
-        description: 'Sends it a message of the type `test` once, and answers what became of that.',
+        description: 'Sends one message of type `test`, without retries, and returns the result.',
         params: webhookPath,
         body: emptyBody,
         response: { 200: webhookTestSchema, ...errorResponses },

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { timestamp } from '../../journal/commands.ts';
+import { timestampSchema } from '../../journal/commands.ts';
 import { pathId, responseTimestamp } from './common.ts';
 
-/** A backfill as it is answered. */
+/** A backfill in a response. */
 export const backfillSchema = z
   .object({
     id: z.string(),
@@ -11,37 +11,42 @@ export const backfillSchema = z
     start_at: responseTimestamp,
     end_at: responseTimestamp,
     status: z.enum(['Running', 'Paused', 'Completed', 'Cancelled']),
-    retry_of_run_id: z.string().nullable().describe('The run that is retried, when it is the retry of one.'),
+    retry_of_run_id: z
+      .string()
+      .nullable()
+      .describe('The run that this backfill retries; null for other backfills.'),
     created_at: responseTimestamp,
     finished_at: responseTimestamp.nullable(),
     last_updated_at: responseTimestamp,
     progress: z.object({
       total_runs: z.number().int(),
-      finished_runs: z.number().int().describe('Completed, failed, cancelled and retrying ones together.'),
+      finished_runs: z.number().int().describe('Completed, failed, cancelled and retrying runs.'),
       completed_runs: z.number().int(),
       failed_runs: z
         .number()
         .int()
-        .describe('Failed, Terminated, or FailedRetryable or TimedOut without another automatic retry.'),
+        .describe(
+          'Runs that are Failed or Terminated, or FailedRetryable or TimedOut without another automatic retry.',
+        ),
       cancelled_runs: z.number().int(),
-      retrying_runs: z.number().int().describe('Those whose automatic retry is due later, or under way.'),
-      progress: z.number().describe('Part of the runs that have ended, from 0 to 1.'),
+      retrying_runs: z.number().int().describe('Runs whose automatic retry is pending or active.'),
+      progress: z.number().describe('Fraction of the runs that have ended, from 0 to 1.'),
       records_completed: z.number().int(),
-      records_total_count: z.number().int().describe('Of the runs that were opened so far.'),
+      records_total_count: z.number().int().describe('Total records of the runs created so far.'),
     }),
   })
   .meta({ id: 'BatchExportBackfill' });
 export type BackfillResponse = z.infer<typeof backfillSchema>;
 
-/** Whether a backfill is only asked about. */
+/** Requests a preview instead of a backfill. */
 export const dryRunField = z
   .boolean()
   .nullish()
-  .describe('Only answer what the backfill would export; nothing starts.');
+  .describe('Preview: return what the backfill would export without starting it.');
 
 export const createBackfillBody = z.strictObject({
-  start_at: timestamp,
-  end_at: timestamp,
+  start_at: timestampSchema,
+  end_at: timestampSchema,
   dry_run: dryRunField,
 });
 
@@ -56,13 +61,13 @@ export const dryRunSchema = z
       .number()
       .int()
       .nullable()
-      .describe('Rows that the source has of them now; null when counting took too long.'),
-    detail: z.string().nullable().describe('Why the rows were not counted; else null.'),
+      .describe('Rows that the source has for these intervals now; null when counting timed out.'),
+    detail: z.string().nullable().describe('Why the rows were not counted, or null.'),
   })
   .meta({ id: 'BatchExportDryRun' });
 export type DryRunResponse = z.infer<typeof dryRunSchema>;
 
-/** The path of what belongs to one batch export. */
+/** The path of a resource of a batch export. */
 export const backfillsPath = z.object({ project_id: z.string(), batch_export_id: pathId });
 
 /** The path of one backfill. */

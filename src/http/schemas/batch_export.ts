@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { models } from '../../domain/batch_export.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
-import { timestamp } from '../../journal/commands.ts';
+import { timestampSchema } from '../../journal/commands.ts';
 import { dryRunField } from './backfill.ts';
 import { pathId, readOnly, responseTimestamp } from './common.ts';
 import { lagSchema } from './lag.ts';
@@ -9,7 +9,7 @@ import { runSchema } from './run.ts';
 
 const model = z.enum(models);
 
-/** A batch export as it is answered. */
+/** A batch export in a response. */
 export const batchExportSchema = z
   .object({
     id: z.string(),
@@ -18,7 +18,7 @@ export const batchExportSchema = z
     model,
     destination: z.object({
       type: z.string(),
-      config: z.record(z.string(), z.unknown()).describe('Without its secrets, which are never answered.'),
+      config: z.record(z.string(), z.unknown()).describe('Secret fields are never returned.'),
     }),
     interval: z.string(),
     timezone: z.string(),
@@ -30,7 +30,7 @@ export const batchExportSchema = z
     last_paused_at: responseTimestamp.nullable(),
     start_at: responseTimestamp.nullable(),
     end_at: responseTimestamp.nullable(),
-    latest_runs: z.array(runSchema).describe('The 10 newest.'),
+    latest_runs: z.array(runSchema).describe('The 10 newest runs, newest first.'),
     dialect_query: z.string().nullable(),
     schema: z
       .object({
@@ -38,7 +38,9 @@ export const batchExportSchema = z
         dialect_query: z.string(),
       })
       .nullable()
-      .describe("The columns that `dialect_query` chooses; null where they are the model's own."),
+      .describe(
+        'The columns that `dialect_query` selects; null without a query, when files have the columns of the model.',
+      ),
     lag: lagSchema,
   })
   .meta({ id: 'BatchExport' });
@@ -46,7 +48,7 @@ export type BatchExportResponse = z.infer<typeof batchExportSchema>;
 
 const name = z
   .string()
-  .max(255, 'At most 255 characters.')
+  .max(255, 'Must have at most 255 characters.')
   .refine((text) => text.trim() !== '', 'This field may not be blank.');
 
 const interval = z
@@ -57,11 +59,7 @@ const interval = z
   );
 
 const offset = (max: number) =>
-  z
-    .number()
-    .int()
-    .min(0, 'Ensure this value is greater than or equal to 0.')
-    .max(max, `Ensure this value is less than or equal to ${max}.`);
+  z.number().int().min(0, 'Must be at least 0.').max(max, `Must be at most ${max}.`);
 
 const destination = z.strictObject({
   type: z.string().optional(),
@@ -70,18 +68,23 @@ const destination = z.strictObject({
 
 const schedule = {
   model: model.nullish(),
-  timezone: z.string().refine(isTimeZone, 'There is no such time zone.').nullish(),
+  timezone: z
+    .string()
+    .refine(isTimeZone, 'Unknown time zone. Use an IANA name such as Europe/Berlin.')
+    .nullish(),
   offset_hour: offset(23).nullish(),
   offset_day: offset(27).nullish(),
   paused: z.boolean().nullish(),
-  last_paused_at: timestamp.nullish(),
-  start_at: timestamp.nullish(),
-  end_at: timestamp.nullish(),
+  last_paused_at: timestampSchema.nullish(),
+  start_at: timestampSchema.nullish(),
+  end_at: timestampSchema.nullish(),
   dialect_query: z
     .string()
-    .max(65_536, 'At most 65,536 characters.')
+    .max(65_536, 'Must have at most 65,536 characters.')
     .nullish()
-    .describe('A SELECT over the model, which chooses the columns of the files.'),
+    .describe(
+      'A SELECT over the model that defines the columns and rows of the files. Null exports the model unchanged.',
+    ),
 };
 
 const readOnlyFields = {
@@ -102,7 +105,7 @@ const writable = {
   ...readOnlyFields,
 };
 
-/** The body of an update: absent keeps, null resets to the default. */
+/** The body of an update. An omitted field keeps its value; null resets it to its default. */
 export const updateBody = z.strictObject(writable).meta({ id: 'BatchExportUpdate' });
 export type UpdateBody = z.infer<typeof updateBody>;
 
@@ -117,17 +120,23 @@ export const createBody = z
   })
   .meta({ id: 'BatchExportCreate' });
 
-/** The documented body of pause; only `last_paused_at` means something. */
+/** The documented body of pause; only `last_paused_at` has an effect. */
 export const pauseBody = z.strictObject(writable);
 
-/** The documented body of unpause; `backfill` makes up for the intervals that ended while it was paused. */
-export const unpauseBody = z.strictObject({ ...writable, backfill: z.boolean().optional() });
+/** The documented body of unpause; only `backfill`, which fills the intervals missed while paused, has an effect. */
+export const unpauseBody = z.strictObject({
+  ...writable,
+  backfill: z
+    .boolean()
+    .optional()
+    .describe('Also backfill the intervals missed since the export was paused.'),
+});
 
-/** The documented body of backfill; the range is what means something. */
+/** The documented body of backfill; only the range and `dry_run` have an effect. */
 export const backfillBody = z.strictObject({
   ...writable,
-  start_at: timestamp,
-  end_at: timestamp,
+  start_at: timestampSchema,
+  end_at: timestampSchema,
   dry_run: dryRunField,
 });
 

@@ -1,31 +1,30 @@
 import { z } from 'zod';
 
-/** A time in an answer: ISO 8601, UTC, milliseconds. */
+/** A time in a response: ISO 8601 in UTC with milliseconds. */
 export const responseTimestamp = z.string().meta({ format: 'date-time' });
 
-/** An id in a path; what is no UUID names nothing. Lower case, as ids are made and compared. */
+/** An id in a path, lower-cased as stored. Other text than a UUID is 404. */
 export const pathId = z.guid().toLowerCase();
 
-/** A member that answers hold and requests may send back: accepted and ignored. */
+/** A field of responses that requests may send back: accepted and ignored. */
 export const readOnly = z.unknown().optional().meta({ readOnly: true });
 
 const errorBody = z
   .object({ type: z.string(), code: z.string(), detail: z.string(), attr: z.string().nullable() })
   .meta({ id: 'Error' });
 
-/** The answer to a command that was accepted and is carried out later. */
+/** The response to a command that was accepted and is still pending. */
 const acceptedBody = z.object({ detail: z.string() }).meta({ id: 'Accepted' });
 
-/** The answers that every operation may give besides its own. */
+/** The responses that every operation can return. */
 export const errorResponses = { '4xx': errorBody, '5xx': errorBody };
 
-/** Answers of operations that ask the export's schedule for something. */
+/** The responses of operations that submit a command to the export's schedule. */
 export const commandResponses = { 202: acceptedBody, ...errorResponses };
 
-/** No body. */
 export const noContent = z.undefined().describe('No body');
 
-/** A body that means nothing: empty, or an empty object. */
+/** No body, or an empty object. */
 export const emptyBody = z.strictObject({});
 
 /** A page of a list. */
@@ -37,7 +36,7 @@ export const pageOf = <Item extends z.ZodType>(item: Item) =>
     results: z.array(item),
   });
 
-/** How many items a page has. */
+/** The number of items on a page. */
 export const limitParameter = z.coerce
   .number('Must be a whole number from 1 to 1000.')
   .int()
@@ -45,7 +44,7 @@ export const limitParameter = z.coerce
   .max(1_000, 'Must be at most 1000.')
   .default(100);
 
-/** How many items lie before a page. */
+/** The number of items before a page. */
 export const offsetParameter = z.coerce
   .number('Must be a whole number.')
   .int()
@@ -53,8 +52,8 @@ export const offsetParameter = z.coerce
   .max(2_147_483_647)
   .default(0);
 
-/** The parameters of a list in pages. */
+/** The parameters of a paged list. */
 export const listQuery = z.object({ limit: limitParameter, offset: offsetParameter });
 
-/** A parameter that may be given several times, or once with commas. */
+/** A parameter that can be repeated or comma-separated. */
 export const repeatable = z.union([z.string(), z.array(z.string())]).optional();

@@ -32,7 +32,7 @@ const privilegeLevel = z.literal(privilegeLevels).meta({
 
 const accessLevel = z.enum(accessLevels).meta({ id: 'DashboardAccessLevel' });
 
-/** A dashboard as lists answer it. */
+/** A dashboard in a list. */
 export const dashboardSchema = z
   .object({
     id: z.number().int(),
@@ -40,46 +40,50 @@ export const dashboardSchema = z
     description: z.string(),
     pinned: z.boolean(),
     created_at: responseTimestamp,
-    created_by: userSchema.nullable().describe('Null once that user is gone.'),
+    created_by: userSchema.nullable().describe('Null when the user no longer exists.'),
     is_shared: z.boolean(),
     deleted: z.boolean(),
     creation_mode: z.enum(['default', 'template', 'duplicate']),
     tags: z.array(z.string()),
     restriction_level: restrictionLevel,
     effective_restriction_level: restrictionLevel.describe(
-      "The stricter of the dashboard's own level and its project's.",
+      "The stricter of the dashboard's level and its project's level.",
     ),
-    effective_privilege_level: privilegeLevel.describe('37 for those who may edit, else 21.'),
+    effective_privilege_level: privilegeLevel.describe(
+      '37 when the user of the key may edit the dashboard, else 21.',
+    ),
     user_access_level: accessLevel.describe(
-      'Of the user whose key is used. The creator is a manager; others have what `access_controls` says, else ' +
-        '`default_access_level`, which is at most `viewer` where only collaborators may edit.',
+      'The access level of the user of the key. The creator is a manager. Other users have their level in ' +
+        '`access_controls`, else `default_access_level`, which is at most `viewer` when only collaborators may edit.',
     ),
   })
   .meta({ id: 'Dashboard' });
 export type DashboardResponse = z.infer<typeof dashboardSchema>;
 
-/** A dashboard as it is answered alone: with who may do what. */
+/** A single dashboard, with its access settings. */
 export const dashboardDetailSchema = dashboardSchema
   .extend({
-    default_access_level: accessLevel.describe('Of users whom `access_controls` does not name.'),
+    default_access_level: accessLevel.describe(
+      'The access level of users that `access_controls` does not list.',
+    ),
     access_controls: z
-      .array(z.object({ user: z.string().describe('uuid of the user.'), access_level: accessLevel }))
-      .describe('Collaborators, without the creator.'),
+      .array(z.object({ user: z.string().describe('UUID of the user.'), access_level: accessLevel }))
+      .describe('The collaborators, without the creator.'),
   })
   .meta({ id: 'DashboardDetail' });
 export type DashboardDetailResponse = z.infer<typeof dashboardDetailSchema>;
 
 const name = z
   .string()
-  .max(400, 'At most 400 characters.')
+  .max(400, 'Must have at most 400 characters.')
   .refine((text) => text.trim() !== '', 'This field may not be blank.');
 
 const tag = z
   .string()
-  .max(255, 'At most 255 characters.')
+  .max(255, 'Must have at most 255 characters.')
   .refine((text) => text.trim() !== '', 'A tag may not be blank.');
 
-const invalidUserMessage = 'Must be the id or the uuid of a user.';
+const invalidUserMessage = 'Must be the id or UUID of a user.';
 
 const accessControl = z.strictObject({
   user: z
@@ -90,18 +94,18 @@ const accessControl = z.strictObject({
       ],
       invalidUserMessage,
     )
-    .describe('id or uuid of a user.'),
+    .describe('The id or UUID of a user.'),
   access_level: accessLevel,
 });
 export type AccessControlBody = z.infer<typeof accessControl>;
 
 const writable = {
-  description: z.string().max(10_000, 'At most 10000 characters.').nullish(),
+  description: z.string().max(10_000, 'Must have at most 10,000 characters.').nullish(),
   pinned: z.boolean().nullish(),
-  tags: z.array(tag).max(100, 'At most 100 tags.').nullish(),
+  tags: z.array(tag).max(100, 'Must have at most 100 tags.').nullish(),
   restriction_level: restrictionLevel.nullish(),
   default_access_level: accessLevel.nullish(),
-  access_controls: z.array(accessControl).max(1_000, 'At most 1000 collaborators.').nullish(),
+  access_controls: z.array(accessControl).max(1_000, 'Must have at most 1,000 collaborators.').nullish(),
 };
 
 const readOnlyFields = {
@@ -120,13 +124,13 @@ export const createDashboardBody = z
   .meta({ id: 'DashboardCreate' });
 export type CreateDashboardBody = z.infer<typeof createDashboardBody>;
 
-/** The body of an update: absent keeps, null resets to the default. */
+/** The body of an update. An omitted field keeps its value; null resets it to its default. */
 export const updateDashboardBody = z
   .strictObject({ name: name.optional(), ...writable, ...readOnlyFields, deleted: z.boolean().optional() })
   .meta({ id: 'DashboardUpdate' });
 export type UpdateDashboardBody = z.infer<typeof updateDashboardBody>;
 
-/** An id in a path; what is no id in decimal names nothing. */
+/** An id in a path. Other text than a positive decimal integer is 404. */
 const dashboardId = z
   .string()
   .regex(/^[1-9]\d{0,9}$/)

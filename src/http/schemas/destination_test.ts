@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { createBody, updateBody } from './batch_export.ts';
 
-/** The body of a test of a destination that no export has yet; of a new export's members only some mean something. */
+/** The body that tests the destination of a new export: a creation body, of which destination and model have an effect. */
 export const newDestinationTestBody = z
   .strictObject({ ...updateBody.shape, destination: createBody.shape.destination })
   .meta({ id: 'DestinationTestNew' });
 
-/** The body of a test of an export's destination: what would be changed of it. */
+/** The body that tests the destination of an existing export: an update body. */
 export const destinationTestBody = z.strictObject(updateBody.shape).meta({ id: 'DestinationTestOf' });
 
-/** What became of each step, in their order. */
+/** The result of each step, in order. */
 export const destinationTestSchema = z
   .object({
     steps: z.array(
@@ -19,8 +19,8 @@ export const destinationTestSchema = z
         result: z.object({
           status: z
             .enum(['Passed', 'Failed', 'Skipped'])
-            .describe('A step is skipped when one that it needs has failed.'),
-          message: z.string().nullable().describe('What is wrong, and what it means for exports.'),
+            .describe('A step is skipped when a step that it depends on failed.'),
+          message: z.string().nullable().describe('What is wrong and how it affects exports.'),
         }),
       }),
     ),

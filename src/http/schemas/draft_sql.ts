@@ -1,18 +1,15 @@
 import { z } from 'zod';
 
-/** What a draft is asked for with. */
+/** The parameters of a draft. */
 export const draftSqlQuery = z.object({
-  prompt: z
-    .string()
-    .optional()
-    .describe('What the query is to answer, in at most 400 characters of English.'),
+  prompt: z.string().optional().describe('A question in plain English, at most 400 characters.'),
   current_query: z
     .string()
     .optional()
-    .describe('The query that the prompt is about; one such as "only the last 7 days" changes it.'),
+    .describe('The query to change, for a prompt such as "only the last 7 days".'),
 });
 
 /** A drafted query. */
 export const draftedSqlSchema = z
-  .object({ sql: z.string().describe('A query of the dialect that compiles for the project.') })
+  .object({ sql: z.string().describe('A query in the SQL dialect that compiles for the project.') })
   .meta({ id: 'DraftedSql' });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { weekStartDays } from '../accounts.ts';
 
-/** A project as it is answered. */
+/** A project in a response. */
 export const projectSchema = z
   .object({
     id: z.number().int(),

@@ -3,35 +3,35 @@ import type { JsonValue } from '../../domain/json_value.ts';
 import { refreshNames } from '../../queries/refresh_modes.ts';
 import { responseTimestamp } from './common.ts';
 
-/** Names below `/query/` that are operations and cannot be ids. */
+/** Paths below `/query/` that cannot be ids. */
 const reservedIds = new Set(['check_auth_for_async', 'draft_sql', '.', '..']);
 
-/** An id that a client gives to its query. */
+/** An id that a client chooses for its query. */
 const clientQueryId = z
   .string()
   .min(1, 'This field may not be blank.')
   .max(200, 'Must be at most 200 characters.')
   .regex(/^\P{C}*$/u, 'Control characters are not allowed.')
-  .refine((id) => !reservedIds.has(id), 'This id is reserved; use another one.');
+  .refine((id) => !reservedIds.has(id), 'This id is reserved. Use another id.');
 
 const jsonValue: z.ZodType<JsonValue> = z.json();
 
-/** The body of a request to the query endpoint. What a query's own members are is for its kind to say. */
+/** The body of a request to the query endpoint. The kind of the query defines its other fields. */
 export const queryBody = z
   .strictObject({
     query: z
       .looseObject({ kind: z.string() })
-      .describe('The query to run: its `kind`, and the members of that kind.'),
+      .describe('The query to run: its `kind` and the fields of that kind.'),
     refresh: z
       .enum(refreshNames)
       .nullish()
       .describe(
-        'Whether a cached answer will do, and what happens where there is none fresh enough. `blocking` (the default) and `force_blocking` calculate while the caller waits; `async`, `lazy_async` and `force_async` in the background; `force_cache` never calculates.',
+        'Controls caching and whether the query runs in the background. `blocking` (the default) and `force_blocking` calculate synchronously; `async`, `lazy_async` and `force_async` calculate in the background; `force_cache` never calculates. The `force_` modes other than `force_cache` ignore cached results.',
       ),
-    async: z.boolean().nullish().describe('True stands for `refresh: async`.'),
+    async: z.boolean().nullish().describe('True is the same as `refresh: async`.'),
     client_query_id: clientQueryId
       .nullish()
-      .describe('Under this id the status of the query can be asked for, and the query be cancelled.'),
+      .describe('An id chosen by the client, to retrieve the status of the query or cancel it.'),
     filters_override: z
       .strictObject({
         date_from: z.string().nullish(),
@@ -39,7 +39,7 @@ export const queryBody = z
         properties: z.array(jsonValue).nullish(),
       })
       .nullish()
-      .describe('Dates that stand in the place of those of the query, and property filters beside its own.'),
+      .describe('Dates that replace those of the query, and property filters that are added to its own.'),
     variables_override: z
       .record(
         z.string(),
@@ -50,11 +50,11 @@ export const queryBody = z
             value: jsonValue.optional(),
             isNull: z.boolean().nullish(),
           },
-          'This must be an object such as {"value": "DE"}.',
+          'Must be an object such as {"value": "DE"}.',
         ),
       )
       .nullish()
-      .describe("Values of the query's variables, by a variable's id or code name."),
+      .describe("Values of the query's variables, keyed by the variable's id or code name."),
   })
   .meta({ id: 'QueryRequest' });
 export type QueryBody = z.infer<typeof queryBody>;
@@ -65,10 +65,10 @@ export const statusQuery = z.object({
   show_progress: z
     .enum(['true', 'false'])
     .optional()
-    .describe('Accepted for clients that send it; `query_progress` is there while a query runs in any case.'),
+    .describe('Accepted for compatibility; `query_progress` is always present while a query runs.'),
 });
 
-/** Where a query is. */
+/** The status of a query. */
 const queryStatusSchema = z
   .object({
     id: z.string(),
@@ -77,55 +77,53 @@ const queryStatusSchema = z
     insight_id: z.null(),
     dashboard_id: z.null(),
     labels: z.null(),
-    complete: z.boolean().describe('Whether it has ended, also with an error.'),
+    complete: z.boolean().describe('Whether the query has ended, successfully or not.'),
     error: z.boolean(),
     error_message: z.string().nullable(),
     results: z
       .looseObject({})
       .nullable()
-      .describe('The whole answer, once the query is complete, where its status is retrieved.'),
+      .describe('The whole response, once the query is complete. Set only when the query is retrieved.'),
     start_time: responseTimestamp,
-    pickup_time: responseTimestamp.nullable().describe('When it began to run.'),
+    pickup_time: responseTimestamp.nullable().describe('When the query started to run.'),
     end_time: responseTimestamp.nullable(),
-    expiration_time: responseTimestamp
-      .nullable()
-      .describe('Until when the status of a query that ended is kept.'),
-    task_id: z.string().nullable().describe('The id of its workflow.'),
+    expiration_time: responseTimestamp.nullable().describe('When the status of an ended query expires.'),
+    task_id: z.string().nullable().describe('The id of the workflow that runs the query.'),
     query_progress: z
       .object({
         bytes_read: z.number().int(),
         rows_read: z.number().int(),
         estimated_rows_total: z.number().nullable(),
-        time_elapsed: z.number().describe('Seconds since it began to run.'),
+        time_elapsed: z.number().describe('Seconds since the query started to run.'),
         active_cpu_time: z.number().nullable(),
       })
       .nullable()
-      .describe('While it runs.'),
+      .describe('Set while the query runs.'),
   })
   .meta({ id: 'QueryStatus' });
 
-/** What retrieving a query answers. */
+/** The response of retrieving a query. */
 export const retrievedQuerySchema = z
   .object({ query_status: queryStatusSchema })
   .meta({ id: 'QueryStatusResponse' });
 
 /**
- * What creating a query answers: the answer of the query; with a cache miss the cache's key and the status of what was
- * started; for `force_async` the status alone.
+ * The response of creating a query: the result of the query; on a cache miss the cache key and the status of the query
+ * that was started; for `force_async` only the status.
  */
 export const queryResponseSchema = z
   .looseObject({
     results: z
       .union([z.array(z.unknown()), z.looseObject({})])
       .optional()
-      .describe('Rows or series; one document where the kind of query has no rows.'),
+      .describe('Rows or series; one JSON value for query kinds without rows.'),
     columns: z.array(z.string()).nullish(),
     types: z.array(z.unknown()).nullish(),
-    hasMore: z.boolean().optional().describe('Whether there are more rows than the answer has.'),
+    hasMore: z.boolean().optional().describe('True when rows were cut.'),
     limit: z.number().int().nullish(),
     offset: z.number().int().nullish(),
-    dialect_query: z.string().nullish().describe('The query printed in the dialect.'),
-    notice: z.string().nullish().describe('What to know of the answer, such as where to get more rows.'),
+    dialect_query: z.string().nullish().describe('The query as text of the SQL dialect.'),
+    notice: z.string().nullish().describe('A hint about the result, such as how to get more rows.'),
     timezone: z.string().optional(),
     is_cached: z.boolean().optional(),
     cache_key: z.string().optional(),
@@ -133,6 +131,6 @@ export const queryResponseSchema = z
     next_allowed_client_refresh: responseTimestamp.optional(),
     query_status: queryStatusSchema
       .nullable()
-      .describe('The query in the background that computes the same, where there is one.'),
+      .describe('The background query that calculates the same result, if any.'),
   })
   .meta({ id: 'QueryResponse' });

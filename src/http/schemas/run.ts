@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { runStatusLabels, type RunStatus } from '../../domain/run.ts';
-import { timestamp } from '../../journal/commands.ts';
+import { timestampSchema } from '../../journal/commands.ts';
 import { limitParameter, pathId, readOnly, repeatable, responseTimestamp } from './common.ts';
 
 export const runStatuses = Object.keys(runStatusLabels) as RunStatus[];
@@ -11,7 +11,7 @@ const status = z.enum(runStatuses).meta({
   'x-enum-labels': runStatusLabels,
 });
 
-/** A run as it is answered. */
+/** A run in a response. */
 export const runSchema = z
   .object({
     id: z.string(),
@@ -26,15 +26,18 @@ export const runSchema = z
     last_updated_at: responseTimestamp,
     records_total_count: z.number().int().nullable(),
     batch_export: z.string(),
-    bytes: z.number().int().describe('Bytes of the finished objects and of the parts sent since.'),
+    bytes: z.number().int().describe('Bytes of the completed files and of the parts uploaded since.'),
     files: z.number().int(),
     generation: z
       .number()
       .int()
       .nullable()
-      .describe("Which writing of the interval's objects it is; from 1."),
+      .describe("Counts how often the interval's files were written, from 1; null before the export starts."),
     manifest_key: z.string().nullable(),
-    backfill_id: z.string().nullable().describe('The backfill or retry that opened the run.'),
+    backfill_id: z
+      .string()
+      .nullable()
+      .describe('The backfill or retry that created the run; null for runs of the schedule.'),
     temporal_ui: z.string().nullable().describe("Link to the run's workflow in the Temporal UI."),
   })
   .meta({ id: 'BatchExportRun' });
@@ -42,15 +45,15 @@ export type RunResponse = z.infer<typeof runSchema>;
 
 const wholeNumber = z.number().int().nullish();
 
-/** The documented body of a retry: the run's own members, of which none changes what is retried. */
+/** The documented body of a retry: the fields of a run, none of which has an effect. */
 export const retryBody = z.strictObject({
   status: z.enum(runStatuses).nullish(),
   records_completed: wholeNumber,
   latest_error: z.string().nullish(),
-  data_interval_start: timestamp.nullish(),
-  data_interval_end: timestamp.nullish(),
+  data_interval_start: timestampSchema.nullish(),
+  data_interval_end: timestampSchema.nullish(),
   cursor: z.string().nullish(),
-  finished_at: timestamp.nullish(),
+  finished_at: timestampSchema.nullish(),
   records_total_count: wholeNumber,
   id: readOnly,
   created_at: readOnly,
@@ -71,9 +74,9 @@ const runOrderings = ['created_at', '-created_at', 'data_interval_start', '-data
 export const runsQuery = z.object({
   limit: limitParameter,
   cursor: z.string().optional(),
-  status: repeatable.describe('One or more statuses.'),
-  after: timestamp.optional().describe('Only runs created after this time.'),
-  before: timestamp.optional().describe('Only runs created before this time.'),
+  status: repeatable.describe('One or more statuses, repeated or comma-separated.'),
+  after: timestampSchema.optional().describe('Only runs created after this time.'),
+  before: timestampSchema.optional().describe('Only runs created before this time.'),
   ordering: z.enum(runOrderings).default('-created_at'),
 });
 export type RunsQuery = z.infer<typeof runsQuery>;

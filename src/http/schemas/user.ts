@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A user as it is answered inside of what the user made. */
+/** A user, embedded in a resource that the user created. */
 export const userSchema = z
   .object({
     id: z.number().int(),

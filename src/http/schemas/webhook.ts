@@ -5,43 +5,46 @@ import { pathId, readOnly, responseTimestamp } from './common.ts';
 
 const events = z
   .array(z.enum(notificationTypes))
-  .min(1, 'Name at least one event, or leave `events` out for all.')
+  .min(1, 'List at least one event, or omit `events` to receive all.')
   .transform((given) => notificationTypes.filter((type) => given.includes(type)));
 
-const batchExport = z.guid('Must be the id of a batch export.').toLowerCase();
+const batchExport = z.guid('Must be the UUID of a batch export.').toLowerCase();
 
-/** Longer addresses are refused by many servers. */
+/** Many servers reject longer URLs. */
 const maxUrlLength = 2_000;
-const url = z.string().max(maxUrlLength, `At most ${maxUrlLength} characters.`);
+const url = z.string().max(maxUrlLength, `Must have at most ${maxUrlLength} characters.`);
 
 const secret = z
   .string()
   .refine(isWebhookSecret, 'Must be `whsec_` followed by 24 to 64 random bytes in base64.')
-  .describe('What messages are signed with; never answered but when the webhook is created.');
+  .describe('The key that signs messages. Returned only when the webhook is created.');
 
-/** A webhook as it is answered. */
+/** A webhook in a response. */
 export const webhookSchema = z
   .object({
     id: z.string(),
     url: z.string(),
     events: z.array(z.enum(notificationTypes)),
-    batch_export: z.string().nullable().describe('The one export that it is told of; null for all.'),
+    batch_export: z
+      .string()
+      .nullable()
+      .describe('Send only notifications of this batch export; null for all.'),
     enabled: z.boolean(),
     created_at: responseTimestamp,
     last_delivery: z
       .object({
         at: responseTimestamp,
-        status: z.number().int().nullable().describe('The status code that the receiver answered.'),
+        status: z.number().int().nullable().describe('The status code of the response; null without one.'),
         detail: z.string(),
       })
       .nullable()
-      .describe('The latest attempt to tell it something.'),
+      .describe('The latest delivery attempt.'),
   })
   .meta({ id: 'Webhook' });
 export type WebhookResponse = z.infer<typeof webhookSchema>;
 
 export const createdWebhookSchema = webhookSchema
-  .extend({ secret: z.string().describe('Shown this once: keep it.') })
+  .extend({ secret: z.string().describe('Returned only once: store it.') })
   .meta({ id: 'CreatedWebhook' });
 
 const readOnlyFields = { id: readOnly, created_at: readOnly, last_delivery: readOnly };
@@ -68,11 +71,11 @@ export const updateWebhookBody = z
   })
   .meta({ id: 'WebhookUpdate' });
 
-/** What became of the test of a webhook. */
+/** The result of a webhook test. */
 export const webhookTestSchema = z
   .object({
     delivered: z.boolean(),
-    status: z.number().int().nullable().describe('The status code that the receiver answered.'),
+    status: z.number().int().nullable().describe('The status code of the response; null without one.'),
     detail: z.string(),
   })
   .meta({ id: 'WebhookTest' });
