@@ -17,14 +17,14 @@ export type * from './ast_leaves.ts';
 
 export type Query = Select | SetOperation;
 
-/** Queries joined from left to right by one operator; INTERSECT binds tighter than the others. */
+/** Queries combined left to right by one operator. INTERSECT binds tighter than the others. */
 export type SetOperation = NodeOf<
   'set_operation',
   {
     operator: SetOperator;
     /** At least two. */
     operands: readonly Query[];
-    /** Of the whole, which only brackets round the last operand can say. */
+    /** Applies to the whole set operation. The text must put the last operand in parentheses. */
     orderBy: readonly OrderItem[];
     limit: Limit | null;
   }
@@ -35,7 +35,7 @@ export type Select = NodeOf<
   {
     ctes: readonly Cte[];
     distinct: boolean;
-    /** DISTINCT ON (…); empty without. */
+    /** Expressions of DISTINCT ON; empty without it. */
     distinctOn: readonly Expression[];
     columns: readonly Expression[];
     from: From | null;
@@ -57,7 +57,7 @@ export type Cte = QueryCte | ColumnCte;
 /** `WITH name AS (SELECT …)`. */
 export type QueryCte = NodeOf<'query_cte', { name: Name; query: Query }>;
 
-/** `WITH expression AS name`: a name for an expression wherever the query uses it. */
+/** `WITH expression AS name`: an alias for an expression throughout the query. */
 export type ColumnCte = NodeOf<'column_cte', { expression: Expression; name: Name }>;
 
 /** LEFT ARRAY JOIN keeps rows whose array is empty. */
@@ -66,9 +66,9 @@ export type ArrayJoin = NodeOf<'array_join', { left: boolean; items: readonly Ex
 export type GroupBy = NodeOf<
   'group_by',
   {
-    /** `all` has no items: they are those of SELECT. */
+    /** `all` has no items: the keys come from SELECT. */
     mode: 'plain' | 'all' | 'rollup' | 'cube' | 'grouping_sets';
-    /** Of grouping sets each item is a set. */
+    /** With grouping sets, each item is a set. */
     items: readonly (Expression | GroupingSet)[];
     withTotals: boolean;
   }
@@ -100,7 +100,7 @@ export type Limit = NodeOf<
   'limit',
   {
     count: Expression | null;
-    /** `LIMIT count PERCENT`: of all rows. */
+    /** `LIMIT count PERCENT`: `count` is a percentage of all rows. */
     percent: boolean;
     offset: Expression | null;
     withTies: boolean;
@@ -123,7 +123,7 @@ export type Join = NodeOf<
     strictness: 'any' | 'all' | 'asof' | 'semi' | 'anti' | null;
     left: From;
     right: From;
-    /** Null with a cross join only. */
+    /** Null only for a cross join. */
     constraint: OnConstraint | UsingConstraint | null;
   }
 >;
@@ -133,7 +133,7 @@ export type OnConstraint = NodeOf<'on', { condition: Expression }>;
 export type Window = NodeOf<
   'window',
   {
-    /** A named window that this one goes on from. */
+    /** The named window that this one extends. */
     base: Name | null;
     partitionBy: readonly Expression[];
     orderBy: readonly OrderItem[];
@@ -146,7 +146,7 @@ export type Frame = NodeOf<
   {
     unit: 'rows' | 'range' | 'groups';
     first: FrameBound;
-    /** Null where only the first bound was said: up to the current row. */
+    /** Null when only the first bound is given; the frame then ends at the current row. */
     last: FrameBound | null;
   }
 >;
@@ -155,7 +155,7 @@ export type FrameBound = NodeOf<
   'frame_bound',
   {
     direction: 'preceding' | 'current row' | 'following';
-    /** Null means unbounded, and with the current row nothing. */
+    /** Null means unbounded. Always null for the current row. */
     offset: Expression | null;
   }
 >;
@@ -164,14 +164,14 @@ export type Expression =
   Literal | Collection | Reference | Operation | KeywordExpression | Call | Alias | Subquery;
 
 export type Collection = Template | ArrayItems | Tuple | Dictionary;
-/** What names something that is there, or takes a part of a value. */
+/** Expressions that name something or access a part of a value. */
 export type Reference = Field | Member | Element | Index | Slice | Star | Columns | Placeholder;
 export type Operation =
   Unary | Arithmetic | Comparison | Logical | Nullish | IsNull | Between | Conditional | Lambda;
-/** What is written with words rather than with brackets and symbols. */
+/** Expressions written with keywords rather than operators. */
 export type KeywordExpression = Case | Cast | Interval | Extract | Trim;
 
-/** `f'a {b}'`: texts and expressions; never two texts side by side, nor an empty one. */
+/** `f'a {b}'`: strings and expressions. There are no empty strings and no two adjacent ones. */
 export type Template = NodeOf<'template', { parts: readonly Expression[] }>;
 
 export type ArrayItems = NodeOf<'array', { items: readonly Expression[] }>;
@@ -183,13 +183,13 @@ export type Dictionary = NodeOf<'dictionary', { entries: readonly DictionaryEntr
 
 export type DictionaryEntry = NodeOf<'entry', { key: Expression; value: Expression }>;
 
-/** `timestamp`, `e.person.properties.email`: at least one name; which part is what, resolving tells. */
+/** `timestamp`, `e.person.properties.email`: at least one name. The resolver decides what each name refers to. */
 export type Field = NodeOf<'field', { path: readonly Name[] }>;
 
-/** `x[1].name`, `f(x).name`, `x?.name`. A plain one of a field is part of the field's path. */
+/** `x[1].name`, `f(x).name`, `x?.name`. A plain `.name` after a field is part of the field's path. */
 export type Member = NodeOf<'member', { object: Expression; name: Name; nullish: boolean }>;
 
-/** `t.1`: an element of a tuple, from one. */
+/** `t.1`: an element of a tuple, counted from 1. */
 export type Element = NodeOf<'element', { object: Expression; position: NumberLiteral }>;
 
 /** `a[1]`, `properties['a b']`, `x?.[1]`. */
@@ -202,14 +202,14 @@ export type Slice = NodeOf<'slice', { object: Expression; from: Expression | nul
 export type Star = NodeOf<
   'star',
   {
-    /** Empty for a plain one. */
+    /** Empty for a plain `*`. */
     table: readonly Name[];
     exclude: readonly Name[];
     replace: readonly Alias[];
   }
 >;
 
-/** `COLUMNS('pattern')`, without items; `COLUMNS(a, b)` and `COLUMNS(*)`, without a pattern. */
+/** `COLUMNS('pattern')` has no items; `COLUMNS(a, b)` and `COLUMNS(*)` have no pattern. */
 export type Columns = NodeOf<'columns', { pattern: StringLiteral | null; items: readonly Expression[] }>;
 
 export type Unary = NodeOf<'unary', { operator: 'not' | '-'; operand: Expression }>;
@@ -224,7 +224,7 @@ export type Comparison = NodeOf<
   { operator: ComparisonOperator; left: Expression; right: Expression }
 >;
 
-/** Two or more operands joined by the same word. */
+/** Two or more operands combined by the same operator. */
 export type Logical = NodeOf<'logical', { operator: 'and' | 'or'; operands: readonly Expression[] }>;
 
 /** `a ?? b`. */
@@ -243,7 +243,7 @@ export type Conditional = NodeOf<
   { condition: Expression; then: Expression; otherwise: Expression }
 >;
 
-/** A null subject means that each WHEN is a condition, otherwise what it is compared with. */
+/** Without a subject each WHEN is a condition; with one it is a value that the subject is compared with. */
 export type Case = NodeOf<
   'case',
   { subject: Expression | null; branches: readonly CaseBranch[]; otherwise: Expression | null }
@@ -251,14 +251,14 @@ export type Case = NodeOf<
 
 export type CaseBranch = NodeOf<'branch', { when: Expression; then: Expression }>;
 
-/** CAST(x AS type) or `x::type`; `safe` is TRY_CAST, which gives null instead of an error. */
+/** CAST(x AS type) or `x::type`. `safe` is TRY_CAST, which returns null instead of failing. */
 export type Cast = NodeOf<'cast', { operand: Expression; type: TypeName; safe: boolean }>;
 
 export type Interval = NodeOf<'interval', { amount: Expression; unit: TimeUnit }>;
 
 export type Extract = NodeOf<'extract', { unit: TimeUnit; operand: Expression }>;
 
-/** TRIM(BOTH characters FROM operand); no characters mean white space. */
+/** TRIM(BOTH characters FROM operand). Null characters mean spaces. */
 export type Trim = NodeOf<
   'trim',
   { side: 'both' | 'leading' | 'trailing'; characters: Expression | null; operand: Expression }
@@ -270,7 +270,7 @@ export type Call = NodeOf<
   'call',
   {
     name: Name;
-    /** `quantile(0.9)(x)`: what stands in the first brackets of two; null with one pair. */
+    /** `quantile(0.9)(x)`: the arguments in the first of two pairs of parentheses; null with one pair. */
     parameters: readonly Expression[] | null;
     distinct: boolean;
     arguments: readonly Expression[];

@@ -3,15 +3,19 @@ import { parseExpression, parseQuery } from './parser/parse.ts';
 import { resolvePlaceholders, type PlaceholderValue, type JsonValue } from './resolve/placeholders.ts';
 import { QueryText } from './query_text.ts';
 
-/** Where nodes stand that no text was read for. */
+/** The span of nodes that do not come from a query text. */
 const noSpan = { start: 0, end: 0 };
 
-/** What stands for the `{name}`s of a template: expressions, or values, which never become part of any text. */
+/**
+ * Replacements for the `{name}` placeholders of a template: expressions or values. Values never become part of a
+ * text.
+ */
 export type TemplateValues = Readonly<Record<string, Expression | { readonly value: JsonValue }>>;
 
 /**
- * A SELECT from a text of exportd's own, such as `select count() from events where {condition}`, so that what insights
- * ask can be read as analysts would write it. @throws DialectError for a text that is none, or a part that is missing
+ * Builds a SELECT from a template in the code, such as `select count() from events where {condition}`. Insights use
+ * it so that their queries read like SQL.
+ * @throws DialectError if the template does not parse or a placeholder has no replacement
  */
 export function buildSelect(template: string, values: TemplateValues = {}): Select {
   const filled = resolvePlaceholders(parseQuery(template), placeholdersOf(values), new QueryText(template));
@@ -19,7 +23,7 @@ export function buildSelect(template: string, values: TemplateValues = {}): Sele
   return filled;
 }
 
-/** An expression from a text of exportd's own, such as `toFloat({value}) > {least}`. @throws DialectError */
+/** Builds an expression from a template in the code, such as `toFloat({value}) > {least}`. @throws DialectError */
 export function buildExpression(template: string, values: TemplateValues = {}): Expression {
   if (Object.keys(values).length === 0) return parseExpression(template);
   const [column] = buildSelect(`select ${template}`, values).columns;
@@ -35,18 +39,17 @@ const placeholdersOf = (values: TemplateValues): ReadonlyMap<string, Placeholder
     ]),
   );
 
-/** A field by its path: `buildField('person', 'properties', 'e.mail')` needs no quotes. */
+/** A field with this path: `buildField('person', 'properties', 'e.mail')` needs no quotes. */
 export const buildField = (...path: readonly [string, ...string[]]): Expression => ({
   kind: 'field',
   path: path.map((text) => ({ kind: 'name', text, ...noSpan })),
   ...noSpan,
 });
 
-/** A literal of a value. */
 export const buildLiteral = (value: JsonValue): Expression =>
   buildExpression('{value}', { value: { value } });
 
-/** A moment, written `2026-11-21T10:00:00`; without an offset it is one of the project's zone. */
+/** A timestamp literal such as `2026-11-21T10:00:00`. Without an offset it is in the project's time zone. */
 export const buildTimeLiteral = (text: string): Expression => ({
   kind: 'time',
   type: 'timestamp',
@@ -54,7 +57,6 @@ export const buildTimeLiteral = (text: string): Expression => ({
   ...noSpan,
 });
 
-/** An expression under a name. */
 export const buildAlias = (expression: Expression, name: string): Expression => ({
   kind: 'alias',
   expression,
@@ -62,7 +64,7 @@ export const buildAlias = (expression: Expression, name: string): Expression => 
   ...noSpan,
 });
 
-/** All or any of several conditions; those that are null are left out; null when none is left. */
+/** Combines conditions with AND or OR. Null conditions are skipped; the result is null if none is left. */
 export function combineConditions(
   operator: 'and' | 'or',
   conditions: readonly (Expression | null)[],
@@ -72,10 +74,7 @@ export function combineConditions(
   return rest.length === 0 ? first : { kind: 'logical', operator, operands: [first, ...rest], ...noSpan };
 }
 
-/**
- * A relation by its name: a table, or a query of WITH.
- * @param share above 0, of the ids of a table that are read; null for all of them
- */
+/** A table or a CTE by name. @param share the share of ids to read, above 0; null reads all */
 export const buildTable = (name: string, share: number | null = null): Table => ({
   kind: 'table',
   path: [{ kind: 'name', text: name, ...noSpan }],
@@ -97,7 +96,7 @@ const buildSample = (share: number): Sample => ({
   ...noSpan,
 });
 
-/** A query as a relation of FROM. */
+/** A subquery in FROM. */
 export const buildDerivedTable = (query: Query, alias: string): DerivedTable => ({
   kind: 'derived_table',
   query,
@@ -105,5 +104,5 @@ export const buildDerivedTable = (query: Query, alias: string): DerivedTable => 
   ...noSpan,
 });
 
-/** A SELECT that reads another relation. */
+/** The same SELECT with another FROM. */
 export const withFrom = (select: Select, from: From): Select => ({ ...select, from });

@@ -1,17 +1,17 @@
-// Nodes that hold no expression or query.
+// Nodes that contain no expression or query.
 
-/** Where a node stands in the text: offsets in UTF-16 code units of its first character and behind its last one. */
+/** The position of a node in the query text, in UTF-16 code units: the first one and the one after the last. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** A node of a kind with its members. */
+/** A node of a kind with its fields. */
 export type NodeOf<Kind extends string, Members = unknown> = Span & {
   readonly kind: Kind;
 } & Readonly<Members>;
 
-/** A name as it is meant, without quotes. */
+/** A name without its quotes. */
 export type Name = NodeOf<'name', { text: string }>;
 
 export type SetOperator =
@@ -20,7 +20,7 @@ export type SetOperator =
 export type Table = NodeOf<
   'table',
   {
-    /** `events`, or `warehouse.orders`: the parts between the dots. */
+    /** `events` or `warehouse.orders`: the parts between the dots. */
     path: readonly Name[];
     alias: Name | null;
     final: boolean;
@@ -38,7 +38,7 @@ export type Ratio = NodeOf<'ratio', { numerator: NumberLiteral; denominator: Num
 
 export type Literal = NumberLiteral | StringLiteral | BooleanLiteral | NullLiteral | TimeLiteral;
 
-/** Digits as they are written, lower case (`1`, `0.5`, `1e10`, `0xff`), or `inf` or `nan`; never a sign. */
+/** Digits as written, in lower case (`1`, `0.5`, `1e10`, `0xff`), or `inf` or `nan`. Never signed. */
 export type NumberLiteral = NodeOf<'number', { text: string }>;
 
 export type StringLiteral = NodeOf<'string', { value: string }>;
@@ -47,7 +47,7 @@ export type BooleanLiteral = NodeOf<'boolean', { value: boolean }>;
 
 export type NullLiteral = NodeOf<'null'>;
 
-/** DATE '2026-11-21' or TIMESTAMP '2026-11-21 10:00:00'; the text is not checked here. */
+/** DATE '2026-11-21' or TIMESTAMP '2026-11-21 10:00:00'. The parser does not check the text. */
 export type TimeLiteral = NodeOf<'time', { type: 'date' | 'timestamp'; text: string }>;
 
 export type ArithmeticOperator = '+' | '-' | '*' | '/' | '%' | '||';

@@ -25,7 +25,7 @@ import type {
   Window,
 } from './ast.ts';
 
-/** Any node of the tree. */
+/** Any AST node. */
 export type Node =
   | Name
   | Query

@@ -1,33 +1,33 @@
 import type { QueryText } from './query_text.ts';
 
-/** What is known of a fault beside its sentence. */
+/** Where a query is wrong and what to write instead. */
 export interface DialectErrorDetails {
-  /** Offset of the first code unit at fault. */
+  /** Offset of the first wrong code unit. */
   readonly start: number;
-  /** Offset behind the last one; at the end of the text both are the same. */
+  /** Offset after the last one. Equal to `start` at the end of the text. */
   readonly end: number;
-  /** What may have been meant, as a sentence. */
+  /** What to write instead, as a sentence. */
   readonly suggestion?: string | null;
 }
 
 /**
- * A query that the dialect does not accept. The message is a whole answer for the user: the sentence, the suggestion,
- * and the line with carets below what is at fault.
+ * A query that the dialect rejects. The message contains all a user needs: the summary, the suggestion, and the line
+ * with carets under the error.
  */
 export class DialectError extends Error {
   override readonly name = 'DialectError';
-  /** The sentence alone. */
+  /** The message without suggestion and excerpt. */
   readonly summary: string;
   readonly suggestion: string | null;
-  /** From one. */
+  /** From 1. */
   readonly line: number;
-  /** From one, in characters. */
+  /** From 1, in characters. */
   readonly column: number;
-  /** Offset in the text, in UTF-16 code units. */
+  /** Offset in the query text, in UTF-16 code units. */
   readonly offset: number;
-  /** Code units at fault; 0 at the end of the text. */
+  /** Number of wrong code units; 0 at the end of the text. */
   readonly length: number;
-  /** The line at fault and a line of carets. */
+  /** The wrong line and a line of carets. */
   readonly excerpt: string;
 
   constructor(queryText: QueryText, summary: string, details: DialectErrorDetails) {

@@ -10,7 +10,7 @@ const decimal = /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 const digits = /\d+/y;
 const symbol =
   /<=>|=~\*|!~\*|\?\.(?=[\p{ID_Start}_$`"[])|->|=~|!~|~\*|==|!=|<>|<=|>=|\|\||\?\?|::|:=|[()[\]{},.;:?+\-*/%=<>~]/uy;
-/** What looks like a character of SQL but is not, and what to write instead. */
+/** Characters that users expect to work, with what to write instead. */
 const unknownCharacterHints: Readonly<Record<string, string>> = {
   '#': 'Comments start with `--` or are enclosed in `/*` and `*/`.',
   '‘': 'Write strings in straight single quotes.',
@@ -24,10 +24,10 @@ const unknownCharacterHints: Readonly<Record<string, string>> = {
   '^': 'Use pow(x, y) for powers and bitXor(x, y) for bits.',
 };
 
-/** Braces open inside an expression of a template string; at 0 a closing brace goes back to its text. */
+/** Open braces inside an expression of a template string. At 0, a closing brace ends the expression. */
 type TemplateBraces = { open: number };
 
-/** Splits a query text into tokens; the last one is `end`, or `invalid` at the first fault. */
+/** Splits a query text into tokens. The last token is `end`, or `invalid` at the first lexical error. */
 export function tokenize(queryText: QueryText): readonly Token[] {
   return new Lexer(queryText).all();
 }
@@ -36,7 +36,7 @@ class Lexer {
   readonly #source: QueryText;
   readonly #text: string;
   readonly #tokens: Token[] = [];
-  /** Template strings whose expression is being read, the innermost last. */
+  /** Template strings whose expressions are being read, innermost last. */
   readonly #templates: TemplateBraces[] = [];
   #at = 0;
 
@@ -102,7 +102,7 @@ class Lexer {
     this.#tokens.push({ kind: quote === "'" ? 'string' : 'quoted_name', text: value, start, end });
   }
 
-  /** A point begins a number unless it stands directly behind something that has members: `t.1`, `f(x).1`. */
+  /** A dot starts a number unless it directly follows a value: `t.1`, `f(x).1`. */
   #beginsNumber(): boolean {
     if (!/[0-9]/.test(this.#text[this.#at + 1] ?? '')) return false;
     const previous = this.#tokens.at(-1);
@@ -128,7 +128,7 @@ class Lexer {
     this.#push('number', start);
   }
 
-  /** Reads the text of a template string up to an expression or to its end. */
+  /** Reads the text of a template string up to an expression or the closing quote. */
   #templateText(): void {
     const start = this.#at;
     const { value, end } = readQuoted(this.#source, start - 1, "'", '{');

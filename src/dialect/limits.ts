@@ -1,12 +1,12 @@
-/** How large a query may be, so that neither the parser nor whatever walks its tree can be exhausted. */
+/** Size limits that protect the parser and everything that recurses over the tree. */
 export interface ParseLimits {
-  /** Characters (UTF-16 code units) of the text. */
+  /** Length of the text, in UTF-16 code units. */
   readonly length: number;
-  /** Nodes of the tree. */
+  /** Number of nodes in the tree. */
   readonly nodes: number;
-  /** Height of the tree, and how deeply brackets, queries and operators may be nested. */
+  /** Height of the tree, and nesting depth of parentheses, queries and operators. */
   readonly depth: number;
 }
 
-/** The engine that analysts come from cuts at the same length and number of nodes by default. */
+/** ClickHouse has the same default limits for length and number of nodes. */
 export const defaultLimits: ParseLimits = { length: 262_144, nodes: 50_000, depth: 250 };

@@ -1,17 +1,17 @@
 /**
- * The name most like `name`, or null when none is near: at most one letter in three may differ, be missing, be too
- * many or be swapped with its neighbour. Upper and lower case are the same.
+ * The known name most similar to `name`, or null if none is close. At most one letter in three may differ, be
+ * missing, be extra or be swapped with its neighbor. Case is ignored.
  */
 export function nearestName(name: string, known: Iterable<string>): string | null {
   const lowerCaseName = name.toLowerCase();
-  // One name for a misspelt one is worth the work, but not for a text as long as a query.
+  // Bounds the work: very long names are never typos of known ones.
   if (lowerCaseName.length > 64) return null;
   let best: string | null = null;
   const maxDistance = Math.floor(lowerCaseName.length / 3);
   let bestDistance = maxDistance + 1;
   for (const candidate of known) {
     const isLonger = candidate.toLowerCase().startsWith(lowerCaseName);
-    // Of names equally near, one that goes on where the text stops was more likely being written.
+    // Among equally close names, prefer one that starts with the given text.
     const limit = isLonger ? bestDistance + 1 : bestDistance;
     const distance = editDistance(lowerCaseName, candidate.toLowerCase(), limit);
     if (distance >= limit || distance > maxDistance) continue;
@@ -21,7 +21,9 @@ export function nearestName(name: string, known: Iterable<string>): string | nul
   return best;
 }
 
-/** Edits between two texts, a swap of neighbours counted as one; at least `limit` stands for any that many. */
+/**
+ * Edit distance between two strings, where a swap of neighbors is one edit. `limit` stands for any larger distance.
+ */
 function editDistance(first: string, second: string, limit: number): number {
   if (Math.abs(first.length - second.length) >= limit) return limit;
   let beforeLast: number[] = [];

@@ -1,13 +1,13 @@
-/** A place in a query text as people count it: both from one; a column is one character as an editor counts it. */
+/** A position in a query text, both counted from 1. A column is one character, as in an editor. */
 export interface LineAndColumn {
   readonly line: number;
   readonly column: number;
 }
 
-/** The longest piece of a line that an excerpt shows, in characters. */
+/** In characters. */
 const maxExcerptWidth = 100;
 
-/** The text of a query and what errors need of it. */
+/** A query text with the line positions that errors need. */
 export class QueryText {
   readonly text: string;
   #lineStarts: number[] | undefined;
@@ -16,7 +16,7 @@ export class QueryText {
     this.text = text;
   }
 
-  /** The line and column of an offset in UTF-16 code units; an offset behind the end is the end. */
+  /** The line and column of an offset in UTF-16 code units. Offsets after the end count as the end. */
   lineAndColumnOf(offset: number): LineAndColumn {
     const starts = this.#starts();
     let low = 0;
@@ -30,7 +30,7 @@ export class QueryText {
     return { line: low + 1, column: codePointsOf(before).length + 1 };
   }
 
-  /** The line of an offset, cut to a readable width, and under it carets below `length` code units of it. */
+  /** The line at an offset, truncated to a readable width, and a line of carets under `length` code units. */
   excerptAt(offset: number, length: number): string {
     const { line } = this.lineAndColumnOf(offset);
     const start = this.#starts()[line - 1] ?? 0;
@@ -57,5 +57,5 @@ export class QueryText {
   }
 }
 
-/** A text by code points, so that a caret stands below the right one. */
+/** Splits into code points, so that carets line up. */
 const codePointsOf = (text: string): string[] => Array.from(text);

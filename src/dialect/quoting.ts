@@ -1,7 +1,7 @@
 import { DialectError } from './dialect_error.ts';
 import type { QueryText } from './query_text.ts';
 
-/** What a backslash and a letter stand for. Before any other character the backslash is text, as patterns need it. */
+/** Escape sequences. A backslash before any other character is literal, as regular expressions need it. */
 const escapes: Readonly<Record<string, string>> = {
   b: '\b',
   f: '\f',
@@ -24,9 +24,10 @@ const quotedTokenNames: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads what stands in quotes from the opening quote at `start`: a doubled quote is one, and so is one behind a
- * backslash. `stop`, where given, ends it too (the brace of a template string) unless a backslash stands before it.
- * `end` is behind the character that ended it.
+ * Reads a quoted token from the opening quote at `start`. A doubled or backslash-escaped quote is literal. An
+ * unescaped `stop` character (the brace of a template string) also ends it. `end` is the offset after the character
+ * that ended it.
+ * @throws DialectError if the quote is not closed
  */
 export function readQuoted(
   queryText: QueryText,
@@ -66,12 +67,12 @@ function firstLineEnd(text: string, start: number): number {
   return lineBreak === -1 ? text.length : start + lineBreak;
 }
 
-/** Writes a text in quotes so that {@link readQuoted} gives it back. */
+/** Quotes a string so that {@link readQuoted} reads it back. */
 export function writeQuoted(text: string, quote: string, stop?: string): string {
   return `${quote}${escapeQuoted(text, quote, stop)}${quote}`;
 }
 
-/** The part between the quotes. */
+/** Escapes a string for use between quotes. */
 export function escapeQuoted(text: string, quote: string, stop?: string): string {
   let escaped = '';
   for (const character of text) {

@@ -1,36 +1,36 @@
 import { arrayOf, scalar, type ScalarKind, type Type } from './types.ts';
 
-/** A relation of the source database: a table, or a view over what a user has. */
+/** A relation of the source database: a table or a view. */
 export interface SourceRelation {
-  /** Its name, quoted for SQL. */
+  /** Qualified name, quoted for SQL. */
   readonly relation: string;
-  /** Columns and their types as PostgreSQL names them. */
+  /** Columns by name, with their PostgreSQL types. */
   readonly columns: ReadonlyMap<string, string>;
 }
 
-/** A relation that a project registered as a table of its own. */
+/** A relation that a project registered as a warehouse table. */
 export interface WarehouseTable extends SourceRelation {
-  /** The column that holds the team; null where all rows are the project's. */
+  /** The column with the team id; null if all rows belong to the project. */
   readonly teamColumn: string | null;
 }
 
-/** What queries of one project may read. Relations that are null are refused by name. */
+/** The relations that queries of one project may read. Null relations do not exist in the source. */
 export interface Schema {
   readonly events: SourceRelation;
   readonly persons: SourceRelation;
   readonly personDistinctIds: SourceRelation;
   readonly sessionReplayEvents: SourceRelation | null;
   readonly groups: SourceRelation | null;
-  /** By the name that queries use, which may have dots. */
+  /** By the name used in queries, which may contain dots. */
   readonly warehouse: ReadonlyMap<string, WarehouseTable>;
-  /** Known types of properties; one without a definition is text. */
+  /** Declared property types. Properties without a declared type are strings. */
   readonly eventProperties: PropertyTypes;
   readonly personProperties: PropertyTypes;
 }
 
 export type PropertyTypes = ReadonlyMap<string, 'numeric' | 'boolean' | 'datetime'>;
 
-/** The dialect's type of a column of PostgreSQL; what has none is read as its text. */
+/** The dialect type of a PostgreSQL column. Unknown types are read as strings. */
 export function typeOfColumn(postgresType: string, nullable: boolean): Type {
   const base = postgresType.replace(/\(.*?\)/, '').toLowerCase();
   if (base.endsWith('[]')) {
@@ -59,7 +59,7 @@ const kindByPostgresType: Readonly<Record<string, ScalarKind>> = {
   'character varying': 'string',
 };
 
-/** Kinds whose JSON is what an array of the dialect holds. */
+/** Item kinds whose JSON form equals the dialect's array items. */
 const arrayItemKinds: ReadonlySet<ScalarKind> = new Set([
   'string',
   'integer',

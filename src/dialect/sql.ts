@@ -1,4 +1,4 @@
-/** The types of PostgreSQL that values are bound as. */
+/** PostgreSQL types of bound parameters. */
 export type BoundType =
   | 'text'
   | 'int4'
@@ -16,7 +16,7 @@ export type BoundType =
   | 'uuid[]'
   | 'timestamptz[]';
 
-/** A value that is sent beside the statement and never written into it. */
+/** A bound parameter; its value is never part of the statement text. */
 interface Parameter {
   readonly value: string;
   readonly type: BoundType;
@@ -24,10 +24,10 @@ interface Parameter {
 
 type Part = string | Parameter;
 
-/** A piece of a statement: exportd's own text, quoted names and bound values; never a user's text. */
+/** An SQL fragment made of code constants, quoted names and bound values. It never contains user text. */
 export class Sql {
   readonly parts: readonly Part[];
-  /** Characters, roughly. */
+  /** Approximate length in characters. */
   readonly size: number;
   #key: string | undefined;
 
@@ -45,7 +45,7 @@ export class Sql {
     this.size = size;
   }
 
-  /** Equal for pieces that are written alike and bind equal values. */
+  /** Equal for fragments with the same text and bound values. */
   get key(): string {
     this.#key ??= this.parts
       .map((part) => (typeof part === 'string' ? part : `\0${part.type}\0${part.value}\0`))
@@ -54,7 +54,7 @@ export class Sql {
   }
 }
 
-/** Writes a piece with others in it. */
+/** Tagged template that composes fragments. It accepts no strings, so user text cannot be injected. */
 export function sql(texts: TemplateStringsArray, ...fragments: readonly Sql[]): Sql {
   const parts: Part[] = [];
   texts.forEach((text, index) => {
@@ -65,7 +65,7 @@ export function sql(texts: TemplateStringsArray, ...fragments: readonly Sql[]): 
   return new Sql(parts);
 }
 
-/** `count(distinct …)` of all rows of a group, known as such since there is a quicker way to ask for it. */
+/** `count(distinct …)`, marked as such because grouped rows can compute it faster. */
 export class DistinctCount extends Sql {
   readonly counted: Sql;
 
@@ -75,13 +75,13 @@ export class DistinctCount extends Sql {
   }
 }
 
-/** A value, as text that PostgreSQL reads as `type`. */
+/** Binds a value, given in the text format of its PostgreSQL type. */
 export const bind = (value: string, type: BoundType): Sql => new Sql([{ value, type }]);
 
-/** Text that exportd itself wrote, such as the name of a function from a table in the code; never a user's. */
+/** Raw SQL from the code, such as a function name of a table. Never pass user text. */
 export const rawSql = (text: string): Sql => new Sql([text]);
 
-/** A name in quotes. */
+/** A quoted identifier. */
 export const identifier = (name: string): Sql => new Sql([`"${name.replaceAll('"', '""')}"`]);
 
 export function joinSql(fragments: readonly Sql[], separator: string): Sql {
@@ -95,7 +95,7 @@ export function joinSql(fragments: readonly Sql[], separator: string): Sql {
 
 export const commaList = (fragments: readonly Sql[]): Sql => joinSql(fragments, ', ');
 
-/** A statement and the values of its `$1`, `$2`, …; equal values share one, so that equal expressions stay equal. */
+/** Renders `$1`, `$2`, … and their values. Equal values share a parameter, so that equal expressions stay equal. */
 export function renderSql(fragment: Sql): { readonly text: string; readonly parameters: readonly string[] } {
   const numbers = new Map<string, number>();
   const parameters: string[] = [];

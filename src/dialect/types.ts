@@ -1,4 +1,4 @@
-/** Types without parts. */
+/** Types without elements. */
 export type ScalarKind =
   | 'string'
   | 'integer'
@@ -13,13 +13,14 @@ export type ScalarKind =
   | 'null';
 
 interface Nullability {
-  /** Whether a value may be missing. */
+  /** Whether a value may be null. */
   readonly nullable: boolean;
 }
 
 /**
- * The type of an expression. Arrays, tuples and maps are jsonb in PostgreSQL, the others its own scalar types. A time has
- * the `zone` that it is shown in where the query names one, as in toTimeZone(x, 'UTC'); without it, that of the project.
+ * The type of an expression. Arrays, tuples and maps are jsonb in PostgreSQL; the others are scalar types. `zone` is
+ * the time zone that a datetime is displayed in if the query names one, as in toTimeZone(x, 'UTC'); otherwise it is
+ * the project's.
  */
 export type Type =
   | ({ readonly kind: ScalarKind; readonly zone?: string } & Nullability)
@@ -34,7 +35,7 @@ export type Type =
 export type Kind = Type['kind'];
 
 export const scalar = (kind: ScalarKind, nullable = false): Type => ({ kind, nullable });
-/** A time that is shown in a zone, or in that of the project. */
+/** A datetime in a named time zone, or in the project's. */
 export const timeIn = (zone: string | undefined, nullable: boolean): Type =>
   zone === undefined ? scalar('datetime', nullable) : { kind: 'datetime', zone, nullable };
 export const zoneOf = (type: Type): string | undefined => ('zone' in type ? type.zone : undefined);
@@ -70,7 +71,7 @@ const scalarNames: Readonly<Record<ScalarKind, string>> = {
   null: 'Nothing',
 };
 
-/** The name of a type as analysts know it, such as `Nullable(String)` or `Array(Int64)`. */
+/** The ClickHouse name of a type, such as `Nullable(String)` or `Array(Int64)`. */
 export function nameOfType(type: Type, timezone: string | null = null): string {
   switch (type.kind) {
     case 'array':
@@ -93,7 +94,7 @@ const nameOf = (name: string | undefined): string => (name === undefined ? '' : 
 
 const numberRank: readonly Kind[] = ['integer', 'decimal', 'float'];
 
-/** The type that values of both can be turned into without a loss of meaning, or null where there is none. */
+/** The type that both types convert to without losing meaning, or null if there is none. */
 export function commonType(first: Type, second: Type): Type | null {
   const nullable = first.nullable || second.nullable;
   if (first.kind === 'null') return withNull(second);
@@ -137,7 +138,7 @@ function commonTuple(
   return withNull(tupleOf(items, first.names), nullable);
 }
 
-/** The common type of several, `null` without any. */
+/** The common type of several types; the `null` type for an empty list, null if there is none. */
 export function commonTypeOf(types: readonly Type[]): Type | null {
   let common: Type | null = scalar('null', true);
   for (const [index, type] of types.entries()) {

@@ -1,6 +1,6 @@
 import type { Node } from './ast_node.ts';
 
-/** The nodes right below one, in the order in which they are written. */
+/** The direct children of a node, in source order. */
 export function childrenOf(node: Node): readonly Node[] {
   const children: Node[] = [];
   for (const field of Object.values(node)) {
@@ -10,15 +10,15 @@ export function childrenOf(node: Node): readonly Node[] {
   return children;
 }
 
-/** What a walk does at each node. */
+/** Callbacks of a walk. */
 export interface Visitor {
-  /** Before the nodes below it; `false` leaves them out. */
+  /** Called before the children; return `false` to skip them. */
   readonly enter?: (node: Node, parents: readonly Node[]) => boolean | undefined;
-  /** After the nodes below it. */
+  /** Called after the children. */
   readonly leave?: (node: Node, parents: readonly Node[]) => void;
 }
 
-/** Visits every node from the top; `parents` are those above it, the root first. */
+/** Visits every node depth-first. `parents` are the ancestors, root first. */
 export function walk(root: Node, visitor: Visitor): void {
   const parents: Node[] = [];
   const visit = (node: Node): void => {
@@ -32,7 +32,7 @@ export function walk(root: Node, visitor: Visitor): void {
   visit(root);
 }
 
-/** Every node of a tree that a test holds for. */
+/** All nodes of a tree that match a predicate. */
 export function findNodes<Found extends Node>(
   root: Node,
   test: (node: Node) => node is Found,
@@ -48,8 +48,8 @@ export function findNodes<Found extends Node>(
 }
 
 /**
- * Makes a tree anew from the leaves up: `change` gets each node with its new children and gives what stands in its
- * place, which has to be of a kind that may stand there. Parts that do not change stay the same objects.
+ * Rebuilds a tree bottom-up. `change` receives each node with its new children and returns its replacement, whose
+ * kind must be allowed there. Unchanged subtrees keep their identity.
  */
 export function transform(root: Node, change: (node: Node) => Node): Node {
   return change(withChildren(root, (child) => transform(child, change)));

@@ -12,7 +12,7 @@ interface Arguments {
   readonly nulls: Call['nulls'];
 }
 
-/** What follows the name of a function: one or two pairs of brackets, FILTER and OVER. */
+/** The rest of a call after its name: one or two pairs of parentheses, FILTER and OVER. */
 export function call(cursor: Cursor, name: Name): Call {
   const first = parenthesizedArguments(cursor, name);
   const parameters = cursor.peekSymbol('(') ? parametersOf(cursor, first) : null;
@@ -74,7 +74,7 @@ function callArguments(cursor: Cursor, name: Name): readonly Expression[] {
     : read;
 }
 
-/** `exists(SELECT …)`: a query may stand in a call's own brackets. */
+/** `exists(SELECT …)`: a subquery may use the parentheses of the call. */
 function bareSubquery(cursor: Cursor): Subquery {
   const { start } = cursor.token;
   const query = cursor.grammar.query(cursor);

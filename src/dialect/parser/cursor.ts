@@ -8,27 +8,27 @@ import { nearestName } from '../nearest_name.ts';
 import { QueryText } from '../query_text.ts';
 import type { Token, TokenKind } from '../tokens.ts';
 
-/** The two rules that every other one may come back to; handed in, so that the files of the grammar need no cycle. */
+/** The two rules that all others recurse into. They are injected, so that grammar files do not import in a circle. */
 export interface Grammar {
   readonly expression: (cursor: Cursor) => Expression;
   readonly query: (cursor: Cursor) => Query;
 }
 
-/** Walks over the tokens of one text, builds nodes, and refuses what is too large. */
+/** Reads the tokens of one text, builds nodes and enforces the limits. */
 export class Cursor {
   readonly grammar: Grammar;
   readonly queryText: QueryText;
   readonly #limits: ParseLimits;
   readonly #tokens: readonly Token[];
-  /** Height of the tree below each node made so far. */
+  /** Height of the subtree of each node. */
   readonly #heights = new WeakMap<object, number>();
-  /** The last name taken as an alias without AS: often a misspelt keyword. */
+  /** The last name accepted as an alias without AS, which is often a misspelled keyword. */
   #bareAlias: Token | undefined;
   #at = 0;
   #depth = 0;
   #nodes = 0;
 
-  /** Throws a {@link DialectError} when the text is too long. */
+  /** @throws DialectError if the text is too long */
   constructor(text: string, grammar: Grammar, limits: ParseLimits) {
     this.grammar = grammar;
     this.queryText = new QueryText(text);
@@ -41,12 +41,12 @@ export class Cursor {
     this.#tokens = tokenize(this.queryText);
   }
 
-  /** The token that is read next. */
+  /** The next token. */
   get token(): Token {
     return this.peek(0);
   }
 
-  /** The token `ahead` places behind the next one; behind the last it stays the last. */
+  /** The token `ahead` positions after the next one; the last token repeats. */
   peek(ahead: number): Token {
     const token = this.#tokens[Math.min(this.#at + ahead, this.#tokens.length - 1)];
     if (token === undefined) throw new Error('A text has at least one token.');
@@ -54,7 +54,7 @@ export class Cursor {
     return token;
   }
 
-  /** The end of the token read last. */
+  /** The end offset of the previous token. */
   get previousEnd(): number {
     return this.#tokens[this.#at - 1]?.end ?? 0;
   }
@@ -65,7 +65,7 @@ export class Cursor {
     return token;
   }
 
-  /** Whether the next tokens are these words, in any case, unquoted. */
+  /** Whether the next tokens are these unquoted keywords, in any case. */
   peekKeywords(...words: readonly string[]): boolean {
     return words.every((word, ahead) => keywordOf(this.peek(ahead)) === word);
   }
@@ -81,7 +81,7 @@ export class Cursor {
     return this.token.kind === kind;
   }
 
-  /** Reads these words if they come next. */
+  /** Consumes these keywords if they come next. */
   acceptKeywords(...words: readonly string[]): boolean {
     if (!this.peekKeywords(...words)) return false;
     this.#at += words.length;
@@ -102,7 +102,7 @@ export class Cursor {
     if (!this.acceptSymbol(symbol)) throw this.unexpected(expected);
   }
 
-  /** `item, item, …`: at least one; a comma behind the last is accepted where `ends` says that the list is over. */
+  /** `item, item, …`: at least one. A trailing comma is accepted if `ends` recognizes the end of the list. */
   list<Item>(item: () => Item, ends: () => boolean = () => false): readonly Item[] {
     const items = [item()];
     while (this.acceptSymbol(',')) {
@@ -112,7 +112,7 @@ export class Cursor {
     return items;
   }
 
-  /** `( … )` with what stands between. */
+  /** `( … )` around a rule. */
   parenthesized<Inner>(inner: () => Inner): Inner {
     this.expectSymbol('(');
     const read = inner();
@@ -120,7 +120,7 @@ export class Cursor {
     return read;
   }
 
-  /** Runs a rule one level deeper; too many levels are refused. */
+  /** Runs a rule one nesting level deeper and enforces the depth limit. */
   nested<Result>(rule: () => Result): Result {
     this.#depth += 1;
     if (this.#depth > this.#limits.depth) throw this.#tooDeep(this.token);
@@ -129,7 +129,7 @@ export class Cursor {
     return result;
   }
 
-  /** Makes a node from `start` to the token read last. */
+  /** Creates a node that spans from `start` to the previous token. */
   node<Made extends Node>(start: number, fields: NodeFields<Made>): Made {
     const span: Span = { start, end: Math.max(start, this.previousEnd) };
     this.#nodes += 1;
@@ -145,7 +145,7 @@ export class Cursor {
     return node;
   }
 
-  /** Remembers that the token read last was taken as an alias. */
+  /** Records that the previous token was accepted as an alias. */
   recordBareAlias(): void {
     this.#bareAlias = this.#tokens[this.#at - 1];
   }
@@ -154,7 +154,7 @@ export class Cursor {
     return new DialectError(this.queryText, summary, { start: at.start, end: at.end, suggestion });
   }
 
-  /** The next token is not what the grammar has here. `words` are the keywords that may have been meant. */
+  /** The error for an unexpected next token. `words` are the keywords that may have been misspelled. */
   unexpected(expected: string, words: readonly string[] = clauseKeywords): DialectError {
     const { token } = this;
     const alias = this.#bareAlias;
@@ -177,15 +177,15 @@ export class Cursor {
   }
 }
 
-/** What a node has beside its place. */
+/** The fields of a node without its span. */
 export type NodeFields<Made extends Node> = Omit<Made, keyof Span>;
 
-/** The word of a token in upper case. */
+/** The keyword of a token in upper case; undefined for other tokens. */
 export function keywordOf(token: Token): string | undefined {
   return token.kind === 'word' ? token.upper : undefined;
 }
 
-/** A token as an error names it. */
+/** A token as it appears in error messages. */
 export function describeToken(token: Token): string {
   switch (token.kind) {
     case 'end':

@@ -15,10 +15,10 @@ import { type ComparisonStart, acceptComparison, acceptProduct, acceptSum } from
 import { postfixes } from './postfix.ts';
 import { primary } from './primary.ts';
 
-// One rule for each level, the loosest first, as the grammar that analysts know has them: `? :`, OR, AND, NOT, `??`,
-// comparisons, `+ - ||`, `* / %`, the sign, and what follows a value.
+// One rule for each precedence level, loosest first: `? :`, OR, AND, NOT, `??`, comparisons, `+ - ||`, `* / %`, the
+// sign, and postfixes.
 
-/** Any expression without a name behind it. */
+/** Any expression without an alias. */
 export function expression(cursor: Cursor): Expression {
   return cursor.nested(() => {
     const condition = disjunction(cursor);
@@ -85,7 +85,7 @@ function comparisonWith(cursor: Cursor, left: Expression, operator: ComparisonSt
   return cursor.node<Comparison>(start, { kind: 'comparison', operator, left, right: sum(cursor) });
 }
 
-/** IS [NOT] NULL and IS [NOT] DISTINCT FROM, behind IS. */
+/** IS [NOT] NULL and IS [NOT] DISTINCT FROM, after IS. */
 function isComparison(cursor: Cursor, operand: Expression): IsNull | Comparison {
   const { start } = operand;
   const negated = cursor.acceptKeywords('NOT');
@@ -114,7 +114,7 @@ function arithmetic(
   }
 }
 
-/** A value with its sign. A plus before a number says nothing, and NOT may stand before any value. */
+/** A value with its sign. A plus before a number is ignored, and NOT may precede any value. */
 function signed(cursor: Cursor): Expression {
   if (cursor.peekSymbol('-'))
     return cursor.nested(() => {

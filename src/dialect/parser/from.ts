@@ -20,7 +20,7 @@ import { peekParenthesizedQuery } from './parenthesized_query.ts';
 const expectedTable = 'a table, a subquery in parentheses or a table function';
 const expectedAlias = 'an alias for this table';
 
-/** What stands behind FROM: tables and what is joined to them, from left to right. */
+/** The FROM clause: tables and joins, left to right. */
 export function from(cursor: Cursor): From {
   return cursor.nested(() => {
     let left = joinOperand(cursor);
@@ -67,7 +67,7 @@ function joinOperand(cursor: Cursor): From {
   return table(cursor, start, path);
 }
 
-/** FINAL and SAMPLE may stand before or behind the alias. */
+/** FINAL and SAMPLE may come before or after the alias. */
 function table(cursor: Cursor, start: number, path: Table['path']): Table {
   const finalBefore = cursor.acceptKeywords('FINAL');
   const sampleBefore = optionalSample(cursor);
@@ -83,7 +83,7 @@ function tableArguments(cursor: Cursor): readonly Expression[] {
   );
 }
 
-/** A query or joined tables in brackets. */
+/** A subquery or joined tables in parentheses. */
 function parenthesizedFrom(cursor: Cursor): From {
   const { start } = cursor.token;
   if (!peekParenthesizedQuery(cursor)) return cursor.parenthesized(() => from(cursor));
@@ -101,7 +101,7 @@ function optionalSample(cursor: Cursor): Sample | null {
   return cursor.node<Sample>(start, { kind: 'sample', ratio: share, offset });
 }
 
-/** Throws at a SAMPLE of something else than a table. */
+/** @throws DialectError for SAMPLE of anything but a table */
 function rejectSample(cursor: Cursor): void {
   if (cursor.peekKeywords('SAMPLE'))
     throw cursor.error('Only a table can be sampled.', cursor.token, 'Write SAMPLE after the table name.');

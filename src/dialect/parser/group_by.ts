@@ -2,7 +2,7 @@ import type { Expression, GroupBy, GroupingSet } from '../ast.ts';
 import { item } from './aliases.ts';
 import type { Cursor } from './cursor.ts';
 
-/** GROUP BY with its modes, or null where it does not stand. */
+/** GROUP BY with its modes, or null if it is absent. */
 export function optionalGroupBy(cursor: Cursor): GroupBy | null {
   const { start } = cursor.token;
   if (!cursor.acceptKeywords('GROUP')) return null;

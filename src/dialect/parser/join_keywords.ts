@@ -1,7 +1,7 @@
 import type { Join } from '../ast.ts';
 import { type Cursor, keywordOf } from './cursor.ts';
 
-/** How two tables are joined. */
+/** Type and strictness of a join. */
 export type JoinKeywords = Pick<Join, 'type' | 'strictness'>;
 
 const typeWords = { INNER: 'inner', LEFT: 'left', RIGHT: 'right', FULL: 'full' } as const;
@@ -13,7 +13,7 @@ const isKeyOf = <Table extends object>(
   table: Table,
 ): word is keyof Table & string => word !== undefined && Object.hasOwn(table, word);
 
-/** Reads a comma or the words up to JOIN, if a join comes next. */
+/** Reads a comma or the keywords up to JOIN, if a join comes next. */
 export function acceptJoin(cursor: Cursor): JoinKeywords | undefined {
   if (cursor.acceptSymbol(',')) return { type: 'cross', strictness: null };
   const { token } = cursor;
@@ -21,7 +21,7 @@ export function acceptJoin(cursor: Cursor): JoinKeywords | undefined {
   if (first !== undefined && unsupportedJoins.includes(first))
     throw cursor.error(`${first} is not supported.`);
   if (cursor.acceptKeywords('CROSS', 'JOIN')) return { type: 'cross', strictness: null };
-  // LEFT ARRAY JOIN is a clause of its own.
+  // LEFT ARRAY JOIN is a separate clause.
   if (cursor.peekKeywords('LEFT', 'ARRAY') || cursor.peekKeywords('INNER', 'ARRAY')) return undefined;
   let type: JoinKeywords['type'] | undefined;
   let strictness: JoinKeywords['strictness'] = null;

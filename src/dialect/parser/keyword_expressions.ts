@@ -43,7 +43,7 @@ function caseBranch(cursor: Cursor): CaseBranch {
   return cursor.node<CaseBranch>(start, { kind: 'branch', when, then: expression(cursor) });
 }
 
-/** CAST(x AS type), TRY_CAST(x AS type), or the call `cast(x, 'type')`; undefined for a column of that name. */
+/** CAST(x AS type), TRY_CAST(x AS type), or the call `cast(x, 'type')`; undefined for a column named cast. */
 export function cast(cursor: Cursor): Cast | Call | undefined {
   const safe = cursor.peekKeywords('TRY_CAST');
   if ((!safe && !cursor.peekKeywords('CAST')) || !cursor.peekSymbol('(', 1)) return undefined;
@@ -74,7 +74,7 @@ function castCall(cursor: Cursor, name: Name, operand: Expression): Call {
   });
 }
 
-/** EXTRACT(unit FROM x); with other arguments it is a call, so undefined. */
+/** EXTRACT(unit FROM x); undefined for other arguments, which are a call. */
 export function extract(cursor: Cursor): Extract | undefined {
   if (!cursor.peekKeywords('EXTRACT') || !cursor.peekSymbol('(', 1)) return undefined;
   const following = cursor.peek(3);
@@ -91,7 +91,7 @@ export function extract(cursor: Cursor): Extract | undefined {
 const sides = { BOTH: 'both', LEADING: 'leading', TRAILING: 'trailing' } as const;
 const sideWords = ['BOTH', 'LEADING', 'TRAILING'] as const;
 
-/** TRIM(BOTH 'x' FROM y); with other arguments it is a call, so undefined. */
+/** TRIM(BOTH 'x' FROM y); undefined for other arguments, which are a call. */
 export function trim(cursor: Cursor): Trim | undefined {
   if (!cursor.peekKeywords('TRIM') || !cursor.peekSymbol('(', 1)) return undefined;
   const token = cursor.peek(2);
@@ -107,7 +107,7 @@ export function trim(cursor: Cursor): Trim | undefined {
   return cursor.node<Trim>(start, { kind: 'trim', side: sides[word], ...fields });
 }
 
-/** COLUMNS('pattern') or COLUMNS(a, b); undefined for a column of that name. */
+/** COLUMNS('pattern') or COLUMNS(a, b); undefined for a column named columns. */
 export function columns(cursor: Cursor): Columns | undefined {
   if (!cursor.peekKeywords('COLUMNS') || !cursor.peekSymbol('(', 1)) return undefined;
   const { start } = cursor.advance();
@@ -120,7 +120,7 @@ export function columns(cursor: Cursor): Columns | undefined {
   );
 }
 
-/** INTERVAL 1 DAY, INTERVAL '1 day'; undefined where `interval` is a name. */
+/** INTERVAL 1 DAY or INTERVAL '1 day'; undefined if `interval` is a name. */
 export function interval(cursor: Cursor, amountOf: (cursor: Cursor) => Expression): Interval | undefined {
   if (!cursor.peekKeywords('INTERVAL') || !peekIntervalAmount(cursor)) return undefined;
   const { start } = cursor.advance();
@@ -141,7 +141,7 @@ function peekIntervalAmount(cursor: Cursor): boolean {
   return token.text === '(' || token.text === '{';
 }
 
-/** `interval day` would be a column with an alias, `interval n day` is an amount. */
+/** `interval day` is a column with an alias; `interval n day` is an amount. */
 const isAmountWord = (cursor: Cursor): boolean => isUnit(cursor, 2) || cursor.peekSymbol(['(', '.', '['], 2);
 
 function isUnit(cursor: Cursor, ahead: number): boolean {

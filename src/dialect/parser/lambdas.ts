@@ -16,13 +16,13 @@ export function peekLambda(cursor: Cursor): boolean {
   return last !== undefined && cursor.peekSymbol(')', last + 1) && cursor.peekSymbol('->', last + 2);
 }
 
-/** Whether `x, y -> …` comes next, as a call's first argument may be written. */
+/** Whether `x, y -> …` comes next, which is allowed as the first argument of a call. */
 export function peekBareLambda(cursor: Cursor): boolean {
   const last = lastOfNames(cursor, 0);
   return last !== undefined && last > 0 && cursor.peekSymbol('->', last + 1);
 }
 
-/** Where the last of `x, y, z` stands, or undefined when no name comes first. */
+/** The position of the last name of `x, y, z`, or undefined if no name comes first. */
 function lastOfNames(cursor: Cursor, first: number): number | undefined {
   if (!isName(cursor, first)) return undefined;
   let last = first;

@@ -2,7 +2,7 @@ import type { Expression, Limit, LimitBy } from '../ast.ts';
 import { itemOrStar } from './aliases.ts';
 import type { Cursor } from './cursor.ts';
 
-/** The clauses LIMIT … BY, LIMIT and OFFSET that end a query. */
+/** The clauses that end a query: LIMIT … BY, LIMIT and OFFSET. */
 export interface LimitClauses {
   readonly limitBy: LimitBy | null;
   readonly limit: Limit | null;
@@ -15,7 +15,7 @@ interface Bounds {
   readonly withTies: boolean;
 }
 
-/** Reads `LIMIT n BY …` and `LIMIT n`, each at most once, in this order. */
+/** Reads `LIMIT n BY …` and `LIMIT n`, each at most once and in this order. */
 export function limitClauses(cursor: Cursor): LimitClauses {
   const { start } = cursor.token;
   if (!cursor.acceptKeywords('LIMIT')) return { limitBy: null, limit: offsetAlone(cursor) };
@@ -46,7 +46,7 @@ function offsetAlone(cursor: Cursor): Limit | null {
   return cursor.node<Limit>(start, { kind: 'limit', count: null, percent: false, offset, withTies: false });
 }
 
-/** Behind LIMIT. `LIMIT m, n` says the offset first. */
+/** The operands of LIMIT. `LIMIT m, n` gives the offset first. */
 function limitBounds(cursor: Cursor): Bounds {
   const first = cursor.grammar.expression(cursor);
   if (cursor.acceptSymbol(','))
@@ -73,7 +73,7 @@ function fractionAsPercent(bounds: Bounds): Bounds {
   if (percent || count.kind !== 'number') return bounds;
   const share = Number(count.text);
   if (!(share > 0 && share < 1)) return bounds;
-  // The point is moved in the text, since 0.07 * 100 is more than 7.
+  // Shift the exponent in the text, because 0.07 * 100 is more than 7.
   const [digits, exponent = '0'] = String(share).split('e');
   const text = String(Number(`${digits}e${Number(exponent) + 2}`));
   return { ...bounds, count: { ...count, text }, percent: true };

@@ -24,7 +24,7 @@ export function stringLiteral(cursor: Cursor): StringLiteral {
   return cursor.node<StringLiteral>(token.start, { kind: 'string', value: token.text });
 }
 
-/** NULL, TRUE, FALSE, INF and NAN, or undefined for any other word. */
+/** NULL, TRUE, FALSE, INF or NAN; undefined for any other word. */
 export function keywordLiteral(cursor: Cursor): Expression | undefined {
   const { start } = cursor.token;
   if (cursor.acceptKeywords('NULL')) return cursor.node<NullLiteral>(start, { kind: 'null' });
@@ -38,7 +38,7 @@ export function keywordLiteral(cursor: Cursor): Expression | undefined {
   return undefined;
 }
 
-/** DATE '…' and TIMESTAMP '…'; without a text these words are names. */
+/** DATE '…' and TIMESTAMP '…'. Without a string these words are names. */
 export function timeLiteral(cursor: Cursor): TimeLiteral | undefined {
   const { start } = cursor.token;
   const type = cursor.peekKeywords('DATE')
@@ -70,7 +70,7 @@ export function template(cursor: Cursor): Template {
   return cursor.node<Template>(start, { kind: 'template', parts });
 }
 
-/** Adds a text to the one before it, so that no two stand side by side. */
+/** Appends text to a preceding string, so that no two strings are adjacent. */
 function addText(cursor: Cursor, parts: Expression[], text: string, start: number): void {
   if (text === '') return;
   const last = parts.at(-1);
@@ -82,7 +82,7 @@ function addText(cursor: Cursor, parts: Expression[], text: string, start: numbe
   parts.push(cursor.node<StringLiteral>(last.start, { kind: 'string', value: last.value + text }));
 }
 
-/** `[a, b]`, with or without the word ARRAY before it. */
+/** `[a, b]` or `ARRAY[a, b]`. */
 export function array(cursor: Cursor): ArrayItems {
   const { start } = cursor.token;
   cursor.acceptKeywords('ARRAY');

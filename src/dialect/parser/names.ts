@@ -2,14 +2,14 @@ import type { Name } from '../ast.ts';
 import { commonNameKeywords, keywordsRequiringAs, reservedWords } from '../keywords.ts';
 import type { Cursor } from './cursor.ts';
 
-/** A name where nothing but a name can stand, behind AS or a point: any word. */
+/** A name where only a name is possible, after AS or a dot: any word. */
 export function anyName(cursor: Cursor, expected: string): Name {
   const { token } = cursor;
   if (token.kind !== 'word' && token.kind !== 'quoted_name') throw cursor.unexpected(expected, []);
   return readName(cursor);
 }
 
-/** A name that is not a word of the grammar, or stands in quotes. */
+/** A name that is not a reserved word, or is quoted. */
 export function plainName(cursor: Cursor, expected: string): Name {
   const { token } = cursor;
   if (token.kind === 'word' && reservedWords.has(token.upper))
@@ -30,7 +30,7 @@ export function readName(cursor: Cursor): Name {
   return cursor.node<Name>(token.start, { kind: 'name', text: token.text });
 }
 
-/** `AS name`, a name alone where none of the grammar's words can be meant, or nothing. */
+/** `AS name`, a bare name that cannot be a keyword, or null. */
 export function optionalAlias(cursor: Cursor, expected: string): Name | null {
   if (cursor.acceptKeywords('AS')) return aliasName(cursor, expected);
   const { token } = cursor;
@@ -42,7 +42,7 @@ export function optionalAlias(cursor: Cursor, expected: string): Name | null {
   return name;
 }
 
-/** The name behind AS, which may be a text too: `AS 'my column'`. */
+/** The name after AS, which may be a string: `AS 'my column'`. */
 export function aliasName(cursor: Cursor, expected: string): Name {
   const { token } = cursor;
   if (token.kind !== 'string') return anyName(cursor, expected);

@@ -19,10 +19,10 @@ const comparisonSymbols: Readonly<Record<string, ComparisonOperator>> = {
   '!~*': '!~*',
 };
 
-/** What joins two values at the level of comparisons; IS and BETWEEN are read by rules of their own. */
+/** Operators of the comparison level. IS and BETWEEN have separate rules. */
 export type ComparisonStart = ComparisonOperator | 'is' | 'between' | 'not between';
 
-/** Reads the operator of a comparison, if one comes next. */
+/** Reads a comparison operator, if one comes next. */
 export function acceptComparison(cursor: Cursor): ComparisonStart | undefined {
   const { token } = cursor;
   if (token.kind === 'symbol') {

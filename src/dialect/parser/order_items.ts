@@ -1,7 +1,7 @@
 import type { Expression, Fill, OrderItem } from '../ast.ts';
 import { type Cursor } from './cursor.ts';
 
-/** ORDER BY with its items, or an empty list where it does not stand. */
+/** The items of ORDER BY, or an empty list if it is absent. */
 export function optionalOrderBy(cursor: Cursor): readonly OrderItem[] {
   if (!cursor.acceptKeywords('ORDER')) return [];
   cursor.expectKeywords('BY');

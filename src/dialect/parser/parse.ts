@@ -10,9 +10,9 @@ import { selectItem } from './select.ts';
 const grammar: Grammar = { expression, query };
 
 /**
- * Parses one SELECT, or several joined by set operators, with at most one `;` behind it. Everything else is refused
- * with a {@link DialectError} that says where and, if it can, what was meant. It only reads: whether tables, fields
- * and functions exist is resolved later.
+ * Parses one SELECT or set operation with an optional trailing `;`. It does not check whether tables, fields and
+ * functions exist; the resolver does.
+ * @throws DialectError with the position and, if possible, a suggestion
  */
 export function parseQuery(text: string, limits: ParseLimits = defaultLimits): Query {
   return parseWhole(text, limits, (cursor) => {
@@ -28,12 +28,12 @@ export function parseQuery(text: string, limits: ParseLimits = defaultLimits): Q
   });
 }
 
-/** Parses a condition or a value, such as an entry of `where` or a breakdown. */
+/** Parses an expression, such as an entry of `where` or a breakdown. */
 export function parseExpression(text: string, limits: ParseLimits = defaultLimits): Expression {
   return parseWhole(text, limits, expression);
 }
 
-/** Parses an entry of `select`: an expression that may have a name, or a star. */
+/** Parses an entry of `select`: an expression with an optional alias, or a star. */
 export function parseSelectItem(text: string, limits: ParseLimits = defaultLimits): Expression {
   return parseWhole(text, limits, selectItem);
 }

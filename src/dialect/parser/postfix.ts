@@ -7,10 +7,10 @@ import { typeName } from './type_names.ts';
 
 const expectedMember = 'a property name after the dot';
 
-/** Parts of a name with points in it: more than any table has. */
+/** Maximum number of names in a path; no table has more. */
 const maxPathLength = 64;
 
-/** What may follow a value as often as one likes: `.name`, `.1`, `.*`, `[1]`, `[1:2]`, `?.name` and `::type`. */
+/** Applies any number of postfixes: `.name`, `.1`, `.*`, `[1]`, `[1:2]`, `?.name` and `::type`. */
 export function postfixes(cursor: Cursor, value: Expression): Expression {
   let object = value;
   for (;;) {
@@ -62,7 +62,7 @@ function afterDot(cursor: Cursor, object: Expression): Expression {
   return cursor.node<Member>(object.start, { kind: 'member', object, name, nullish: false });
 }
 
-/** An index or a slice, behind its opening bracket. */
+/** An index or a slice, after its opening bracket. */
 function indexOrSlice(cursor: Cursor, object: Expression, nullish: boolean): Expression {
   const from = cursor.peekSymbol(':') ? null : cursor.grammar.expression(cursor);
   if (!nullish && cursor.acceptSymbol(':')) {

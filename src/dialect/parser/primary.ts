@@ -19,7 +19,7 @@ import { caseExpression, cast, columns, extract, interval, trim } from './keywor
 
 const expectedValue = 'an expression';
 
-/** A value without the operators round it. `amountOf` reads the amount of an INTERVAL. */
+/** An operand without operators. `amountOf` reads the amount of an INTERVAL. */
 export function primary(cursor: Cursor, amountOf: (cursor: Cursor) => Expression): Expression {
   if (peekLambda(cursor)) return lambda(cursor);
   const { token } = cursor;
@@ -77,7 +77,7 @@ function keywordExpression(cursor: Cursor, amountOf: (cursor: Cursor) => Express
   );
 }
 
-/** A name with brackets behind it is a call, without them the beginning of a field. */
+/** A name followed by parentheses is a call, otherwise the start of a field. */
 function fieldOrCall(cursor: Cursor): Expression {
   const { token } = cursor;
   const isCall = cursor.peekSymbol('(', 1);
@@ -106,7 +106,7 @@ function keywordAsValue(cursor: Cursor): Error {
   );
 }
 
-/** A query, an expression or a tuple in brackets. */
+/** A subquery, an expression or a tuple in parentheses. */
 function parentheses(cursor: Cursor): Expression {
   const { start } = cursor.token;
   if (peekParenthesizedQuery(cursor)) {

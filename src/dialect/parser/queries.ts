@@ -5,13 +5,13 @@ import { optionalOrderBy } from './order_items.ts';
 import { rejectMisplacedClause } from './unsupported_clauses.ts';
 import { select } from './select.ts';
 
-/** A query of a set operation; in brackets it is a unit that no other operator goes on with. */
+/** An operand of a set operation. In parentheses it is a unit. */
 interface Operand {
   readonly query: Query;
   readonly parenthesized: boolean;
 }
 
-/** A SELECT, or several joined by UNION, EXCEPT and INTERSECT, of which the last binds tightest. */
+/** A SELECT, or several combined by UNION, EXCEPT and INTERSECT, which binds tightest. */
 export function query(cursor: Cursor): Query {
   return cursor.nested(() => {
     const { start } = cursor.token;
@@ -28,14 +28,17 @@ export function query(cursor: Cursor): Query {
 const peekTail = (cursor: Cursor): boolean =>
   cursor.peekKeywords('ORDER') || cursor.peekKeywords('LIMIT') || cursor.peekKeywords('OFFSET');
 
-/** ORDER BY and LIMIT of a whole set operation, whose last query stands in brackets. */
+/** ORDER BY and LIMIT of a set operation whose last operand is parenthesized. */
 function withTail(cursor: Cursor, { kind, operator, operands, start }: SetOperation): SetOperation {
   const orderBy = optionalOrderBy(cursor);
   const limit = optionalLimit(cursor);
   return cursor.node<SetOperation>(start, { kind, operator, operands, orderBy, limit });
 }
 
-/** Operands joined from left to right; neighbours with the same operator are one node. `bracketed` is of the last. */
+/**
+ * Operands combined left to right; adjacent equal operators share a node. `parenthesized` describes the last
+ * operand.
+ */
 function chain(
   cursor: Cursor,
   start: number,
@@ -89,7 +92,7 @@ function acceptIntersect(cursor: Cursor): SetOperator | undefined {
   return isAll(cursor, true) ? 'intersect all' : 'intersect distinct';
 }
 
-/** Without a word, EXCEPT and INTERSECT count equal rows, as they do for the engine that analysts know. */
+/** Without ALL or DISTINCT, EXCEPT and INTERSECT keep duplicates, as in ClickHouse. */
 function isAll(cursor: Cursor, otherwise: boolean): boolean {
   const all = cursor.acceptKeywords('ALL') || (!cursor.acceptKeywords('DISTINCT') && otherwise);
   if (cursor.peekKeywords('BY', 'NAME'))

@@ -10,7 +10,7 @@ import { rejectUnsupportedClause, rejectTop } from './unsupported_clauses.ts';
 import { star } from './stars.ts';
 import { optionalWindows } from './windows.ts';
 
-/** One SELECT with its clauses in their order. */
+/** One SELECT with its clauses in order. */
 export function select(cursor: Cursor): Select {
   const { start } = cursor.token;
   const ctes = optionalCtes(cursor);
@@ -106,7 +106,7 @@ function selectItems(cursor: Cursor): readonly Expression[] {
   );
 }
 
-/** A column of SELECT, whose name may stand behind it without AS. */
+/** A column of SELECT; AS is optional before its alias. */
 export function selectItem(cursor: Cursor): Expression {
   if (cursor.peekSymbol('*')) return star(cursor, cursor.token.start, []);
   const expression = cursor.grammar.expression(cursor);

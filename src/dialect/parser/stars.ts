@@ -2,7 +2,7 @@ import type { Alias, Name, Star } from '../ast.ts';
 import { aliasName, plainName } from './names.ts';
 import type { Cursor } from './cursor.ts';
 
-/** `*` with what it leaves out and replaces; `table` is what stands before it and its point. */
+/** `*` with its EXCLUDE and REPLACE lists. `table` is the path before it. */
 export function star(cursor: Cursor, start: number, table: readonly Name[]): Star {
   cursor.expectSymbol('*');
   const exclude = peekExclude(cursor) ? excluded(cursor) : [];
@@ -10,7 +10,7 @@ export function star(cursor: Cursor, start: number, table: readonly Name[]): Sta
   return cursor.node<Star>(start, { kind: 'star', table, exclude, replace });
 }
 
-/** EXCEPT may also join another query. */
+/** EXCEPT may also be a set operator. */
 function peekExclude(cursor: Cursor): boolean {
   if (!cursor.peekSymbol('(', 1)) return false;
   if (cursor.peekKeywords('EXCLUDE')) return true;

@@ -4,7 +4,7 @@ import { anyName } from './names.ts';
 
 const expectedType = 'the name of a type, such as String, Int64, Float64, DateTime or Array(String)';
 
-/** The type of a cast. `Int64[]` is `Array(Int64)`. */
+/** The type of a cast. `Int64[]` is read as `Array(Int64)`. */
 export function typeName(cursor: Cursor): TypeName {
   return cursor.nested(() => {
     const { start } = cursor.token;

@@ -6,7 +6,7 @@ interface UnsupportedClause {
   readonly suggestion?: string;
 }
 
-/** What other databases know at a place of a SELECT and the dialect does not. */
+/** Clauses of other databases that the dialect does not support, by position in a SELECT. */
 const unsupportedClauses: Readonly<Record<'cte' | 'end', readonly UnsupportedClause[]>> = {
   cte: [
     { words: ['MATERIALIZED'], summary: 'MATERIALIZED is not supported.', suggestion: 'Remove it.' },
@@ -34,20 +34,20 @@ const unsupportedClauses: Readonly<Record<'cte' | 'end', readonly UnsupportedCla
   ],
 };
 
-/** Throws when a clause comes next that other databases have here. */
+/** @throws DialectError if an unsupported clause comes next */
 export function rejectUnsupportedClause(cursor: Cursor, position: 'cte' | 'end'): void {
   const unsupported = unsupportedClauses[position].find(({ words }) => cursor.peekKeywords(...words));
   if (unsupported !== undefined)
     throw cursor.error(unsupported.summary, cursor.token, unsupported.suggestion ?? null);
 }
 
-/** Throws at `SELECT TOP 10 x`; without a number behind it `top` is a column. */
+/** @throws DialectError for `SELECT TOP 10 x`. Without a number `top` is a column. */
 export function rejectTop(cursor: Cursor): void {
   if (cursor.peekKeywords('TOP') && cursor.peek(1).kind === 'number')
     throw cursor.error('TOP is not supported.', cursor.token, 'Use LIMIT at the end of the query.');
 }
 
-/** The order in which the clauses of a SELECT stand. */
+/** The order of the clauses of a SELECT. */
 const clauseOrder = [
   'FROM',
   'PREWHERE',
@@ -61,7 +61,7 @@ const clauseOrder = [
   'OFFSET',
 ];
 
-/** Throws when the next token is a clause that stands behind one that it belongs before. */
+/** @throws DialectError if the next token is a clause that belongs earlier */
 export function rejectMisplacedClause(cursor: Cursor): void {
   const { token } = cursor;
   if (token.kind !== 'word') return;

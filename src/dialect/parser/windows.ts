@@ -3,12 +3,12 @@ import type { Cursor } from './cursor.ts';
 import { anyName, plainName } from './names.ts';
 import { optionalOrderBy } from './order_items.ts';
 
-/** `OVER name` or `OVER (…)`, behind the word OVER. */
+/** `OVER name` or `OVER (…)`, after OVER. */
 export function over(cursor: Cursor): Window | Name {
   return cursor.peekSymbol('(') ? window(cursor) : plainName(cursor, 'the name of a window or `(`');
 }
 
-/** `WINDOW name AS (…), …`, or an empty list where it does not stand. */
+/** `WINDOW name AS (…), …`, or an empty list if it is absent. */
 export function optionalWindows(cursor: Cursor): readonly NamedWindow[] {
   if (!cursor.acceptKeywords('WINDOW')) return [];
   return cursor.list(() => {

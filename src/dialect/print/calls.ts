@@ -4,7 +4,7 @@ import { printFunctionName, printName, quoteName } from './names.ts';
 import type { Printer } from './printer.ts';
 import { printWindow } from './windows.ts';
 
-/** A call with all that may follow it. */
+/** A call with its clauses. */
 export function printCall(printer: Printer, call: Call): string {
   const { parameters, distinct, orderBy, nulls, filter, over } = call;
   const first = parameters === null ? '' : `(${printArguments(printer, parameters)})`;
@@ -18,7 +18,7 @@ export function printCall(printer: Printer, call: Call): string {
   return `${functionName(call)}${first}(${inside})${behind.join('')}`;
 }
 
-/** `cast` with plain arguments is read as a call; with anything else its name needs quotes. */
+/** `cast` with plain arguments parses as a call; otherwise its name must be quoted. */
 function functionName(call: Call): string {
   if (!/^(try_)?cast$/i.test(call.name.text)) return printFunctionName(call.name);
   const isPlain =
@@ -30,7 +30,7 @@ function functionName(call: Call): string {
   return isPlain ? call.name.text : quoteName(call.name);
 }
 
-/** A lambda behind names would be read as one of several parameters: `a, x -> x`. */
+/** After other names, `a, x -> x` would parse as one lambda with two parameters. */
 function printArguments(printer: Printer, items: readonly Expression[]): string {
   return items
     .map((item, index) => {

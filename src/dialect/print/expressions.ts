@@ -6,7 +6,7 @@ import { printMemberName, printName, printPath } from './names.ts';
 import type { Printer } from './printer.ts';
 import { printCase, printDictionary, printInterval, printStar, printTemplate, printTrim } from './values.ts';
 
-/** An expression as text, in brackets where it is looser than its place. */
+/** Prints an expression, in parentheses if it binds looser than its context requires. */
 export function printExpression(printer: Printer, expression: Expression, minPrecedence: number): string {
   const text = printUnparenthesized(printer, expression);
   return precedenceOf(expression) < minPrecedence ? `(${text})` : text;
@@ -55,7 +55,7 @@ function printUnparenthesized(printer: Printer, node: Expression): string {
       return `COLUMNS(${node.pattern === null ? items(node.items) : writeQuoted(node.pattern.value, "'")})`;
     case 'unary':
       if (node.operator === 'not') return `NOT ${print(node.operand, precedence.not)}`;
-      // Two signs side by side would begin a comment.
+      // `--` would start a comment.
       return `-${print(node.operand, node.operand.kind === 'unary' ? precedence.value : precedence.sign)}`;
     case 'arithmetic': {
       const operatorPrecedence = isSum(node.operator) ? precedence.sum : precedence.product;
@@ -109,7 +109,7 @@ function printUnparenthesized(printer: Printer, node: Expression): string {
   }
 }
 
-/** What stands before a point or a bracket; a number would take the point for its own. */
+/** The object before a dot or bracket. A number would absorb the dot. */
 function printObject(printer: Printer, expression: Expression): string {
   const text = printer.expression(expression, precedence.value);
   return expression.kind === 'number' ? `(${text})` : text;

@@ -24,7 +24,7 @@ function printTable({ path, alias, final, sample }: Table): string {
   const [first, ...rest] = path;
   const name = [first === undefined ? '' : printTableName(first), ...rest.map(printMemberName)].join('.');
   const table = `${name}${printAlias(alias)}${final ? ' FINAL' : ''}${sample === null ? '' : printSample(sample)}`;
-  // In brackets, so that an OFFSET of the query behind it is not read as one of the sample.
+  // Parenthesized, so that a following OFFSET is not parsed as part of SAMPLE.
   return sample !== null && sample.offset === null ? `(${table})` : table;
 }
 

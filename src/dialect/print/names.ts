@@ -4,19 +4,19 @@ import { writeQuoted } from '../quoting.ts';
 
 const plain = /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u;
 
-/** Words at the beginning of a window that are not the name of another one. */
+/** Keywords at the start of a window, which cannot be the name of its base window. */
 const windowWords: ReadonlySet<string> = new Set(['PARTITION', 'ORDER', 'ROWS', 'RANGE', 'GROUPS']);
 
 const printed = (name: Name, keywords: ReadonlySet<string>): string =>
   plain.test(name.text) && !keywords.has(name.text.toUpperCase()) ? name.text : writeQuoted(name.text, '`');
 
-/** A name, in backticks where it is no plain word or a keyword. */
+/** A name, quoted with backticks if necessary. */
 export const printName = (name: Name): string => printed(name, reservedWords);
 
-/** The name of a table and what it is called: words that may follow it need quotes too. */
+/** The name or alias of a table, which must not be confused with the next clause. */
 export const printTableName = (name: Name): string => printed(name, keywordsRequiringAs);
 
-/** A name behind a point, where any word is a name. */
+/** A name after a dot, where any word is allowed. */
 export const printMemberName = (name: Name): string => printed(name, new Set());
 
 export const printWindowName = (name: Name): string => printed(name, windowWords);
@@ -27,14 +27,14 @@ export function printPath([first, ...rest]: readonly Name[]): string {
   return [printed(first, quotedAsFirstName), ...rest.map(printMemberName)].join('.');
 }
 
-/** Words whose brackets are not those of a call. */
+/** Keywords whose parentheses are not those of a call. */
 const specialCalls: ReadonlySet<string> = new Set([
   ...[...reservedWords].filter((word) => !operatorFunctions.has(word)),
   ...['COLUMNS', 'INTERVAL', 'ROLLUP', 'CUBE'],
 ]);
 
-/** The name of a function before its brackets. */
+/** The name of a function in a call. */
 export const printFunctionName = (name: Name): string => printed(name, specialCalls);
 
-/** Any name in backticks. */
+/** A name that is always quoted. */
 export const quoteName = (name: Name): string => writeQuoted(name.text, '`');

@@ -1,6 +1,6 @@
 import type { Expression } from '../ast.ts';
 
-/** How tightly an expression holds together: one that is looser than its place needs brackets. */
+/** Operator precedence, loosest first. An expression below the precedence of its context needs parentheses. */
 export const precedence = {
   item: 0,
   any: 1,

@@ -10,9 +10,9 @@ const printer: Printer = {
   orderItem: (item) => printOrderItem(printer, item),
 };
 
-/** A query as canonical text on one line; parsing that text gives an equal tree, but for the places. */
+/** Prints a query as canonical text on one line. Parsing it yields an equal tree, apart from spans. */
 export const printQuery = (query: Query): string => queryText(printer, query);
 
-/** An expression, with its name if it has one, as canonical text. */
+/** Prints an expression, with its alias if it has one, as canonical text. */
 export const printExpression = (expression: Expression): string =>
   printer.expression(expression, precedence.item);

@@ -1,8 +1,8 @@
 import type { Expression, OrderItem, Query } from '../ast.ts';
 
-/** The rules of printing that need each other; handed in, so that the files need no cycle. */
+/** The mutually recursive printing rules. They are injected, so that files do not import in a circle. */
 export interface Printer {
-  /** Brackets stand round an expression that is looser than `level`. */
+  /** Parenthesizes an expression of lower precedence than `precedence`. */
   readonly expression: (expression: Expression, precedence: number) => string;
   readonly query: (query: Query) => string;
   readonly orderItem: (item: OrderItem) => string;

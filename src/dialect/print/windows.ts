@@ -3,7 +3,7 @@ import { precedence } from './precedence.ts';
 import { printWindowName } from './names.ts';
 import type { Printer } from './printer.ts';
 
-/** A window in its brackets. */
+/** A window specification in parentheses. */
 export function printWindow(printer: Printer, { base, partitionBy, orderBy, frame }: Window): string {
   const parts: string[] = [];
   if (base !== null) parts.push(printWindowName(base));

@@ -3,13 +3,16 @@ import type { Node } from '../ast_node.ts';
 import { findNodes } from '../walk.ts';
 import type { Value } from './value.ts';
 
-/** Names that WITH gives to expressions. */
+/** Aliases that WITH gives to expressions. */
 interface WithExpressions {
   readonly expressions: ReadonlyMap<string, Expression>;
   readonly outer: WithExpressions | null;
 }
 
-/** What is looked at of a scope, of which all members are compared: a scope holds the statement, which holds these values. */
+/**
+ * The parts of a scope that determine what an expression means. Scopes are compared by all of these fields; the
+ * scope itself is not stored, because it holds the statement, which holds this cache.
+ */
 interface AliasScope {
   readonly aliases: ReadonlyMap<string, Expression>;
   readonly windows: ReadonlyMap<string, Window>;
@@ -24,14 +27,14 @@ interface CachedValue {
 }
 
 /**
- * What names of SELECT stand for, compiled once for each place where they mean the same: what reads a name that reads
- * another one would else be compiled as often as there are ways to get to it.
+ * Caches compiled aliases of SELECT, once for each scope in which they mean the same. Without it, an alias that
+ * reads other aliases would be compiled once for every path that leads to it.
  */
 export class AliasCache {
   readonly #known = new Map<Expression, CachedValue[]>();
   readonly #reached = new Map<Expression, ReadonlySet<Expression> | null>();
 
-  /** The value of a named expression in a scope in which it is being expanded; `compile` makes it. */
+  /** The value of an aliased expression in the scope where it is expanded; `compile` computes it on a miss. */
   getOrCompile(expression: Expression, scope: AliasScope, compile: () => Value): Value {
     if (!this.#isAlike(expression, scope)) return compile();
     const cached = this.#known.get(expression) ?? [];
@@ -42,7 +45,7 @@ export class AliasCache {
     return value;
   }
 
-  /** Whether it means the same whatever is being expanded around it. */
+  /** Whether the expression means the same regardless of which aliases are being expanded. */
   #isAlike(expression: Expression, scope: AliasScope): boolean {
     let reachable = this.#reached.get(expression);
     if (reachable === undefined) {
@@ -53,10 +56,10 @@ export class AliasCache {
   }
 }
 
-/** The named expressions that one reads, directly or by another one; null where names of WITH are among them. */
+/** The aliased expressions that an expression reads, directly or indirectly; null if it reads an alias of WITH. */
 function reachableAliases(expression: Expression, scope: AliasScope): ReadonlySet<Expression> | null {
   const reachable = new Set<Expression>();
-  // A named window is read wherever a call names one: that each expression may name any costs no more than a look.
+  // Any call may name a window, so all named windows count as read. This costs only an extra visit.
   const pending: Node[] = [expression, ...scope.windows.values()];
   for (let node = pending.pop(); node !== undefined; node = pending.pop())
     for (const { path } of findNodes(node, isField)) {
@@ -77,7 +80,7 @@ function isWithName(name: string, ctes: WithExpressions | null): boolean {
   return false;
 }
 
-/** Whether all names mean the same in both scopes, whatever is being expanded. */
+/** Whether all names mean the same in both scopes, ignoring which aliases are being expanded. */
 const isSameScope = (one: AliasScope, other: AliasScope): boolean =>
   one.windowSubquery === other.windowSubquery &&
   (Object.keys(other) as (keyof AliasScope)[]).every(

@@ -2,19 +2,19 @@ import { readableJson } from '../../sql/json_property.ts';
 import { typeOfColumn } from '../schema.ts';
 import { rawSql, sql, type Sql } from '../sql.ts';
 
-/** Types that are read as they are stored, so that indexes are used. */
+/** Types that are read unchanged, so that indexes are used. */
 const plainTypes: ReadonlySet<string> = new Set([
   ...['text', 'character varying', 'smallint', 'integer', 'bigint', 'double precision', 'numeric', 'boolean'],
   ...['date', 'timestamp with time zone', 'uuid', 'interval', 'jsonb'],
 ]);
 
-/** How a column of PostgreSQL becomes a value of the dialect's type; null where it is one already. */
+/** The SQL that converts a column to its dialect type; null if no conversion is needed. */
 export function readColumn(column: Sql, postgresType: string): Sql | null {
   if (plainTypes.has(postgresType)) return null;
-  // What PostgreSQL cannot read of it is replaced, so that no row makes a statement fail.
+  // Values that jsonb cannot represent are replaced, so that no row fails the statement.
   if (postgresType === 'json') return rawSql(readableJson(column.key));
   if (postgresType === 'timestamp without time zone') return sql`(${column} at time zone 'UTC')`;
-  // By its text, so that 0.1 is 0.1.
+  // Through text, so that 0.1 stays 0.1.
   if (postgresType === 'real') return sql`${column}::text::float8`;
   if (typeOfColumn(postgresType, true).kind === 'array') return sql`to_jsonb(${column})`;
   return sql`${column}::text`;

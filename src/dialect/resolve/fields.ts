@@ -6,7 +6,7 @@ import type { RelationField, NestedRow, UnsupportedField, Relation } from './rel
 import type { Scope } from './scope.ts';
 import type { Value } from './value.ts';
 
-/** What the beginning of a path names; `rest` are the parts behind it. */
+/** What the first names of a path refer to. `rest` holds the remaining names. */
 export type ResolvedName =
   | ResolvedField
   | ({ readonly rest: readonly Name[] } & (
@@ -22,8 +22,8 @@ interface ResolvedField {
 }
 
 /**
- * What a path such as `e.person.properties.email` begins with. A name inside an expression with a name means what the
- * other one means; a name that SELECT gives goes before a column.
+ * Resolves the start of a path such as `e.person.properties.email`. An alias of SELECT takes precedence over a
+ * column, except inside its own expression.
  * @throws DialectError
  */
 export function resolveField(field: Field, scope: Scope): ResolvedName {
@@ -52,7 +52,7 @@ export function resolveField(field: Field, scope: Scope): ResolvedName {
   throw unknownFieldError(field, first, scope);
 }
 
-/** What a name without a table means. @throws DialectError when several relations have it. */
+/** Resolves an unqualified name. @throws DialectError if several relations have it */
 function unqualifiedField(name: Name, scope: Scope): RelationField | undefined {
   const found = scope.relations.flatMap((relation) => {
     const relationField = relation.field(name.text);
@@ -68,7 +68,7 @@ function unqualifiedField(name: Name, scope: Scope): RelationField | undefined {
   return only?.relationField;
 }
 
-/** The row inside a row that the path before a star names, such as `person` or `e.person`. @throws DialectError */
+/** Resolves the nested row before a star, such as `person` or `e.person`. @throws DialectError */
 export function resolveRow(path: readonly Name[], scope: Scope): NestedRow | UnsupportedField | undefined {
   const [first, ...rest] = path;
   const qualified = qualifiedField(path, scope, false);
@@ -77,7 +77,7 @@ export function resolveRow(path: readonly Name[], scope: Scope): NestedRow | Uns
   return relationField?.kind === 'column' ? undefined : relationField;
 }
 
-/** `e.event`, also where a table has no other name; a name with dots takes as many parts. */
+/** Resolves `e.event`, also by table name. A table name with dots takes as many parts of the path. */
 function qualifiedField(path: readonly Name[], scope: Scope, isRequired: boolean): ResolvedField | undefined {
   for (const relation of scope.relations) {
     const parts = relation.name?.split('.').length ?? 0;
@@ -144,7 +144,7 @@ function unknownFieldError(field: Field, first: Name, scope: Scope): Error {
   return statement.error(`Unable to resolve field: ${name}`, first, hint);
 }
 
-/** For those who write texts as other languages do: `event = "purchase"`. */
+/** A hint for `event = "purchase"`, as other SQL dialects write strings. */
 const quoteHint = ({ path }: Field, { start, text }: Name, query: string): string | null =>
   path.length === 1 && query[start] === '"'
     ? `Write strings in single quotes: ${writeQuoted(text, "'")}.`

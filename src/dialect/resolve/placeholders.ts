@@ -6,29 +6,28 @@ import type { QueryText } from '../query_text.ts';
 import { transform, walk } from '../walk.ts';
 import { didYouMean } from './fields.ts';
 
-/** A value as JSON has it. */
 export type JsonValue =
   string | number | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
-/** What stands in the place of `{name}`: an expression of the dialect, a value, or nothing that could be known. */
+/** The replacement of a `{name}` placeholder. */
 export type PlaceholderValue =
   | { readonly kind: 'expression'; readonly expression: Expression }
   | { readonly kind: 'value'; readonly value: JsonValue }
-  /** A condition on the rows that the SELECT around it reads, which has to read one of the tables. */
+  /** A condition on the table that the enclosing SELECT reads; the SELECT must read one of the supported tables. */
   | { readonly kind: 'rows'; readonly conditionOf: (table: PlaceholderTable) => Expression }
-  /** The comparison that it stands in is true. */
+  /** The comparison that contains the placeholder becomes true. */
   | { readonly kind: 'unset' };
 
-/** A table that a SELECT reads, and its name there. */
+/** A table that a SELECT reads, with its name in the query. */
 export interface PlaceholderTable {
   readonly table: 'events' | 'sessions' | 'groups';
   readonly name: string;
 }
 
-/** By their paths: `filters`, `filters.dateRange.from`, `variables.country`, `name`. */
+/** Replacements by path: `filters`, `filters.dateRange.from`, `variables.country`, `name`. */
 export type Placeholders = ReadonlyMap<string, PlaceholderValue>;
 
-/** The query with its placeholders replaced. `{filters}` without filters is true. @throws DialectError */
+/** Replaces the placeholders of a query. Without filters, `{filters}` becomes true. @throws DialectError */
 export function resolvePlaceholders(query: Query, placeholders: Placeholders, queryText: QueryText): Query {
   const unset = new Set<Node>();
   const selects = enclosingSelects(query);
@@ -80,7 +79,7 @@ function unresolvedError(
   return new DialectError(queryText, summary, { start: node.start, end: node.end, suggestion });
 }
 
-/** The SELECT that each placeholder stands in, the innermost one. */
+/** The innermost SELECT around each placeholder. */
 function enclosingSelects(query: Query): ReadonlyMap<Node, Select> {
   const found = new Map<Node, Select>();
   walk(query, {
@@ -122,7 +121,7 @@ function tablesOf(from: From): readonly Table[] {
   return from.kind === 'table' ? [from] : [];
 }
 
-/** An expression of another text, all of it at the place of the placeholder. */
+/** Moves an expression of another text to the span of the placeholder. */
 function withSpan(expression: Expression, { start, end }: Span): Node {
   return transform(expression, (node) => ({ ...node, start, end }));
 }

@@ -6,7 +6,7 @@ interface ProjectedColumn {
   readonly column: Column;
 }
 
-/** The columns of an inner query: what the rest of the statement reads of the rows that it makes. */
+/** The columns of an inner query that the rest of the statement reads. */
 export class Projection {
   readonly alias: Sql;
   readonly #columns = new Map<string, ProjectedColumn>();
@@ -15,10 +15,10 @@ export class Projection {
     this.alias = alias;
   }
 
-  /** A column of the rows inside as one of the inner query; equal ones share one. */
+  /** Exposes a column of the inner rows. Equal columns share one. */
   readonly column = (column: Column): Column => this.columnOf(this.alias, column);
 
-  /** The same, where the inner query is read under another alias. */
+  /** The same for an inner query read under another alias. */
   columnOf(alias: Sql, column: Column): Column {
     const { key } = column.sql;
     const known = this.#columns.get(key) ?? { name: identifier(`p${this.#columns.size + 1}`), column };
@@ -26,7 +26,7 @@ export class Projection {
     return { ...column, sql: sql`${alias}.${known.name}` };
   }
 
-  /** In the order in which they were asked for. */
+  /** In the order of first use. */
   get columns(): readonly Column[] {
     return [...this.#columns.values()].map(({ column }) => column);
   }

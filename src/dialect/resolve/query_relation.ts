@@ -2,7 +2,7 @@ import { identifier, sql, type Sql } from '../sql.ts';
 import { type Type, withNull } from '../types.ts';
 import { type Column, column, type RelationField, type Relation } from './relation.ts';
 
-/** A query, or anything else with columns `c1`, `c2`, …, under an alias. */
+/** A relation over a query, or anything with columns `c1`, `c2`, …, under an alias. */
 export function queryRelation(
   name: string | null,
   from: Sql,
@@ -22,7 +22,10 @@ export function queryRelation(
   };
 }
 
-/** A query that sorts its rows. They are numbered when that is asked for, since PostgreSQL would forget their order. */
+/**
+ * A relation over a sorted query. Rows are numbered only if `ordinal` is used, because PostgreSQL does not keep the
+ * order of a subquery.
+ */
 export function sortedRelation(
   name: string | null,
   rows: Sql,
@@ -44,7 +47,7 @@ export function sortedRelation(
   };
 }
 
-/** A relation whose columns are read another way, those of the rows inside it too. */
+/** A relation with all columns mapped, including those of nested rows. */
 export function mappedRelation(relation: Relation, map: (column: Column) => Column): Relation {
   const mapped = (field: RelationField | undefined): RelationField | undefined => {
     if (field?.kind === 'column') return map(field);
@@ -61,10 +64,10 @@ export function mappedRelation(relation: Relation, map: (column: Column) => Colu
   };
 }
 
-/** A column on the side of an outer join that may have no row. */
+/** A column on the nullable side of an outer join. */
 export const optionalColumn = (one: Column): Column => ({ ...one, type: withNull(one.type) });
 
-/** A relation that says when one of its names is asked for. */
+/** A relation that calls `onRead` when one of its fields is used. */
 export const observedRelation = (relation: Relation, onRead: () => void): Relation => ({
   ...mappedRelation(relation, (one) => one),
   field: (name) => {

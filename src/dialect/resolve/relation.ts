@@ -2,62 +2,61 @@ import type { Sql } from '../sql.ts';
 import type { PropertyTypes } from '../schema.ts';
 import type { Type } from '../types.ts';
 
-/** What a name of a relation stands for. */
+/** What a name in a relation refers to. */
 export type RelationField = Column | NestedRow | UnsupportedField;
 
-/** A column. */
 export interface Column {
   readonly kind: 'column';
   readonly sql: Sql;
   readonly type: Type;
-  /** Types of what a JSON column holds. */
+  /** Declared types of the properties in a JSON column. */
   readonly properties?: PropertyTypes;
 }
 
-/** A row of another relation, such as `person`. */
+/** A nested row of another relation, such as `person`. */
 export interface NestedRow {
   readonly kind: 'nested';
   readonly fields: RelationFields;
 }
 
-/** A name that is known and cannot be used. */
+/** A known field that is not supported. */
 export interface UnsupportedField {
   readonly kind: 'unsupported';
   readonly summary: string;
   readonly suggestion: string | null;
 }
 
-/** What can be asked of a row. Asking for a column makes the relation read it. */
+/** The fields of a row. Reading a field makes the relation select its column. */
 export interface RelationFields {
   readonly field: (name: string) => RelationField | undefined;
   /** All names, for suggestions. */
   readonly names: () => readonly string[];
-  /** What `*` stands for. */
+  /** The fields of `*`. */
   readonly star: () => readonly string[];
 }
 
 /**
- * A way in which conditions on a relation's rows tell which rows have to be read for it, so that what is gathered from
- * many rows, as sessions are, is gathered for those alone that can appear.
+ * A target of predicate pushdown. Conditions on a relation's rows can restrict which rows are read for an
+ * aggregation inside it, such as sessions, to those that can appear in the result.
  */
 export interface PushdownTarget {
-  /** Conditions are worth something when this column is among those that they read. */
+  /** Conditions are pushed down only if at least one of them reads this column. */
   readonly column: Sql;
-  /** They may read these as well. */
+  /** Columns that the conditions may read as well. */
   readonly otherColumns: readonly Sql[];
-  /** Takes note of conditions on these columns that all rows fulfil. */
+  /** Adds conditions on these columns that hold for all rows of the query. */
   readonly pushDown: (conditions: readonly Sql[]) => void;
 }
 
-/** Something that stands in FROM. */
+/** A relation in FROM. */
 export interface Relation extends RelationFields {
-  /** What the query calls it; null for a query without a name. */
+  /** Its name in the query; null for an unnamed subquery. */
   readonly name: string | null;
-  /** Its SQL, once all names have been asked for: it reads those columns and no others. */
+  /** Its SQL. Call it after all fields are resolved: it reads only the columns used. */
   readonly from: () => Sql;
-  /** The number of a row, where the rows have an order: arrays of values are put together in it. */
+  /** The position of a row, if the rows have an order. Array aggregates preserve that order. */
   readonly ordinal?: () => Sql;
-  /** Asked for when all names have been asked for. */
+  /** Call it after all fields are resolved. */
   readonly pushdownTargets?: () => readonly PushdownTarget[];
 }
 

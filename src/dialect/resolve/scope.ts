@@ -15,7 +15,9 @@ interface GroupKey extends GroupColumn {
   readonly type: Type;
 }
 
-/** What a query groups by and which aggregates it needs: the columns of an inner query, which the rest refers to. */
+/**
+ * The keys and aggregates of a grouping query. They are columns of an inner query that the rest of the query reads.
+ */
 export class Grouping {
   readonly alias: Sql;
   readonly #withTotals: boolean;
@@ -34,19 +36,19 @@ export class Grouping {
     this.#keys.set(value.sql.key, { name, sql: value.sql, type });
   }
 
-  /** The key that an expression is equal to. */
+  /** The key that is equal to an expression. */
   keyOf(value: Value): { readonly sql: Sql; readonly type: Type } | undefined {
     if (this.#keys.size === 0) return undefined;
     const key = this.#keys.get(value.sql.key);
     return key === undefined ? undefined : { sql: sql`${this.alias}.${key.name}`, type: key.type };
   }
 
-  /** From one, in the order in which they were added. */
+  /** From 1, in the order of `addKey`. */
   positionOf(value: Value): number {
     return [...this.#keys.keys()].indexOf(value.sql.key) + 1;
   }
 
-  /** The column of an aggregate; equal ones share one. */
+  /** The column of an aggregate. Equal aggregates share one. */
   aggregate(call: Sql): Sql {
     let known = this.#aggregates.get(call.key);
     if (known === undefined) {
@@ -64,7 +66,7 @@ export class Grouping {
     return [...this.#keys.values()];
   }
 
-  /** Whether an aggregate may be over no rows. */
+  /** Whether an aggregate may run over no rows. */
   get mayBeEmpty(): boolean {
     return this.#keys.size === 0 || this.#withTotals;
   }
@@ -80,7 +82,7 @@ export class Grouping {
     return this.#keys.size + this.#aggregates.size > 0;
   }
 
-  /** What is counted, where nothing is asked of the groups but how many different values of one expression they have. */
+  /** The counted expression, if the only aggregate of the groups is a count of distinct values. */
   get distinctCount(): {
     readonly keys: readonly GroupColumn[];
     readonly value: Sql;
@@ -99,11 +101,11 @@ export class Grouping {
   }
 }
 
-/** Rows that are made of arrays and joined to those of FROM, in the order in which they were asked for. */
+/** Lateral joins that unnest arrays of the rows in FROM, in the order of first use. */
 export class LateralJoins {
   readonly #joins = new Map<string, { readonly alias: Sql; readonly join: Sql }>();
 
-  /** The alias of a join, whose SQL `make` writes; equal ones share one. */
+  /** The alias of a join, whose SQL `make` creates. Equal joins share one. */
   add(key: string, alias: () => Sql, make: (alias: Sql) => Sql): Sql {
     const known = this.#joins.get(key);
     if (known !== undefined) return known.alias;
@@ -117,7 +119,7 @@ export class LateralJoins {
   }
 }
 
-/** Names that WITH gives to queries and expressions; those further inside hide those outside. */
+/** The names of a WITH clause. Inner names shadow outer ones. */
 export interface CteScope {
   readonly queries: ReadonlyMap<string, NamedQuery>;
   readonly expressions: ReadonlyMap<string, Expression>;
@@ -126,37 +128,37 @@ export interface CteScope {
 
 export interface NamedQuery {
   readonly query: Query;
-  /** Where its own names are looked up. */
+  /** The scope in which its names are resolved. */
   readonly scope: CteScope | null;
 }
 
-/** Where an expression stands. */
+/** The clause or call that contains an expression. */
 export type ExpressionContext =
   'select' | 'aggregate' | 'WHERE' | 'GROUP BY' | 'JOIN' | 'ARRAY JOIN' | 'LIMIT' | 'lambda';
 
-/** What names mean at one place of a query. */
+/** What names mean at one point of a query. */
 export interface Scope {
   readonly statement: Statement;
   readonly context: ExpressionContext;
-  /** The aggregate whose argument this is. */
+  /** The aggregate whose argument is being compiled. */
   readonly enclosingAggregate: string | null;
   readonly relations: readonly Relation[];
-  /** Columns of USING, which are one column of both tables. */
+  /** USING columns, which belong to both tables. */
   readonly usingColumns: ReadonlyMap<string, Column>;
   readonly lateralJoins: LateralJoins;
-  /** Those of the queries around, which cannot be used: only for a better error. */
+  /** Relations of outer queries. They cannot be read; they only improve error messages. */
   readonly outerRelations: readonly Relation[];
   readonly aliases: ReadonlyMap<string, Expression>;
-  /** Columns that ARRAY JOIN made. */
+  /** Columns of ARRAY JOIN. */
   readonly arrayJoinColumns: ReadonlyMap<string, Value>;
   readonly ctes: CteScope | null;
   readonly lambdaParameters: ReadonlyMap<string, Value>;
-  /** How many lambdas are around. */
+  /** The number of enclosing lambdas. */
   readonly lambdaDepth: number;
-  /** Expressions with a name that are being expanded, in which that name means something else. */
+  /** Aliases that are being expanded; inside them their names refer to columns. */
   readonly expandingAliases: readonly Expression[];
   readonly grouping: Grouping | null;
   readonly windows: ReadonlyMap<string, Window>;
-  /** Set where window functions are columns of an inner query. */
+  /** Set if window functions are columns of an inner query. */
   readonly windowSubquery?: WindowSubquery | undefined;
 }

@@ -7,18 +7,18 @@ import { bind, identifier, type Sql } from '../sql.ts';
 import { type Type, zoneOf } from '../types.ts';
 import { AliasCache } from './alias_cache.ts';
 
-/** Whose query it is and what it may read. */
+/** The project of a query and what the query may read. */
 export interface Project {
   readonly teamId: number;
-  /** IANA name; dates and times are those of this zone. */
+  /** IANA name. Dates and times are in this zone. */
   readonly timezone: string;
   readonly weekStartDay: 'sunday' | 'monday';
-  /** ISO 8601: what `now()` says, the same all over a query. */
+  /** ISO 8601. The value of `now()` throughout the query. */
   readonly now: string;
   readonly schema: Schema;
 }
 
-/** The longest piece of SQL, in characters: names that stand for long expressions can multiply. */
+/** Maximum length of an SQL fragment in characters. Nested aliases can multiply. */
 const maxFragmentLength = 1_000_000;
 
 interface NamedColumn {
@@ -26,11 +26,11 @@ interface NamedColumn {
   readonly type: Type;
 }
 
-/** A query with a name, as it stands at the beginning of the statement. */
+/** A CTE at the start of the statement. */
 export interface CommonTable {
   readonly name: Sql;
   readonly columns: readonly NamedColumn[];
-  /** How many tables it joins. */
+  /** The number of tables that it joins. */
   readonly tableCount: number;
 }
 
@@ -41,18 +41,18 @@ interface CompiledSubquery {
   readonly tableCount: number;
 }
 
-/** How often a name may be replaced by what it stands for. */
+/** Maximum number of alias expansions in a statement. */
 const maxAliasExpansions = 20_000;
 
-/** What all parts of one statement share. */
+/** State shared by all parts of one statement. */
 export class Statement {
   readonly project: Project;
   readonly queryText: QueryText;
-  /** Queries with a name, hoisted to the beginning; a later one may use an earlier. */
+  /** CTEs, hoisted to the start of the statement; each may use earlier ones. */
   readonly commonTables: { readonly name: Sql; readonly query: Sql }[] = [];
-  /** Those that were compiled, by their trees. */
+  /** Compiled CTEs by their trees. */
   readonly compiledCtes = new Map<Query, CommonTable>();
-  /** Queries in expressions that were compiled, by the names that WITH gives them and by their texts. */
+  /** Compiled subqueries of expressions, by CTE scope and canonical text. */
   readonly subqueries = new Map<object | null, Map<string, CompiledSubquery>>();
   readonly aliasCache = new AliasCache();
   #expansions = 0;
@@ -71,7 +71,7 @@ export class Statement {
     return bind(this.project.timezone, 'text');
   }
 
-  /** The zone that a time is shown in. */
+  /** The time zone of a type, or the project's. */
   zoneOf(type: Type): Sql {
     return bind(zoneOf(type) ?? this.project.timezone, 'text');
   }
@@ -80,7 +80,7 @@ export class Statement {
     return bind(this.project.now, 'timestamptz');
   }
 
-  /** A name for a relation that no other one of the statement has. */
+  /** A relation alias that is unique in the statement. */
   uniqueName(base: string): Sql {
     const plain = base
       .replaceAll(/[^a-z0-9_]/gi, '_')
@@ -91,7 +91,7 @@ export class Statement {
     return identifier(count === 1 ? plain : `${plain}__${count}`);
   }
 
-  /** Puts a query at the beginning of the statement, where it is made once however often it is read. */
+  /** Adds a CTE to the statement, which is computed once however often it is read. */
   commonTable(base: string, query: Sql): Sql {
     const name = this.uniqueName(base);
     this.commonTables.push({ name, query });
@@ -103,7 +103,7 @@ export class Statement {
     return new DialectError(this.queryText, summaryWithPeriod, { start: at.start, end: at.end, suggestion });
   }
 
-  /** @throws DialectError where names stand for one another too often. */
+  /** @throws DialectError if aliases are expanded too often */
   countExpansion(at: Node): void {
     this.#expansions += 1;
     if (this.#expansions > maxAliasExpansions)
@@ -114,7 +114,7 @@ export class Statement {
       );
   }
 
-  /** @throws DialectError where a piece has become too long. */
+  /** @throws DialectError if a fragment is too long */
   checkSize(fragment: Sql, at: Node): void {
     if (fragment.size > maxFragmentLength)
       throw this.error(

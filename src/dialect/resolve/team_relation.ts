@@ -3,18 +3,18 @@ import { commaList, identifier, rawSql, sql, type Sql } from '../sql.ts';
 import { readColumn } from './column_reading.ts';
 import type { Statement } from './statement.ts';
 
-/** How the rows of a relation are told to be the project's. */
+/** The conditions that restrict a relation to the rows of a project. */
 export interface RowFilter {
-  /** The column that holds the team; null where all rows are the project's. */
+  /** The column with the team id; null if all rows belong to the project. */
   readonly teamColumn: string | null;
-  /** Further conditions on the relation's own columns; null for none. */
+  /** More conditions on the relation's columns; null entries are skipped. */
   readonly conditions?: readonly (Sql | null)[];
 }
 
 /**
- * The rows of one relation of the source that a project may see: the one place where the team filter is applied, and
- * the only one that writes the name of a relation into a statement. It reads the columns that were asked for, and
- * PostgreSQL flattens it, so that indexes beginning with the team are used.
+ * The rows of one source relation that a project may read. This is the only place that applies the team filter and
+ * the only one that names a source relation in a statement. It selects only the columns used. PostgreSQL flattens
+ * the subquery, so indexes that start with the team are used.
  */
 export class TeamRelation {
   readonly alias: Sql;
@@ -35,19 +35,19 @@ export class TeamRelation {
     this.#filter = filter;
   }
 
-  /** A column, which the relation reads from now on. */
+  /** Adds a column to the selected ones. */
   column(name: string): Sql {
     const quoted = identifier(name);
     this.#columns.set(name, quoted);
     return sql`${this.alias}.${quoted}`;
   }
 
-  /** What stands in FROM, with its alias. */
+  /** The item in FROM, with its alias. */
   from(): Sql {
     return sql`(${this.query([...this.#columns].map(([name, quoted]) => this.#read(name, quoted)))}) as ${this.alias}`;
   }
 
-  /** A query over the project's rows; columns are named without an alias. */
+  /** A query over the project's rows. Column names have no alias prefix. */
   query(selected: readonly Sql[]): Sql {
     const { teamColumn, conditions: further = [] } = this.#filter;
     const conditions = [

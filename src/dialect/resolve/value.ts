@@ -3,38 +3,38 @@ import type { PropertyTypes } from '../schema.ts';
 import type { Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 
-/** What a literal holds, known when the query is compiled. */
+/** The value of a literal, known at compile time. */
 export type Constant = string | number | bigint | boolean | null;
 
-/** What has to be known of an expression beside its value, handed up from its parts. */
+/** Traits of an expression besides its value, collected from its parts. */
 export interface ExpressionTraits {
-  /** An aggregate function is in it. */
+  /** An aggregate function in it. */
   readonly aggregate: Node | null;
-  /** A window function is in it. */
+  /** A window function in it. */
   readonly window: Node | null;
-  /** A column of a row in it, outside of aggregates and of what the query groups by. */
+  /** A row's column in it, outside aggregates and GROUP BY keys. */
   readonly column: Node | null;
 }
 
 export const noTraits: ExpressionTraits = { aggregate: null, window: null, column: null };
 
-/** The text of a JSON document's part, which a further step goes on from. */
+/** A path into a JSON value that was read as text. Further steps extend it. */
 export interface JsonPath {
   readonly root: Sql;
   readonly keys: readonly Sql[];
 }
 
-/** An expression, compiled. */
+/** A compiled expression. */
 export interface Value {
   readonly sql: Sql;
   readonly type: Type;
   readonly traits: ExpressionTraits;
-  /** Of a literal. */
+  /** Set for literals. */
   readonly constant?: Constant;
   readonly json?: JsonPath;
-  /** Types of what a column of JSON holds. */
+  /** Declared types of the properties in a JSON column. */
   readonly properties?: PropertyTypes;
-  /** The items of a tuple or an array that is written out. */
+  /** The items of a tuple or array literal. */
   readonly items?: readonly Value[];
 }
 
@@ -50,7 +50,7 @@ export function mergeTraits(values: readonly { readonly traits: ExpressionTraits
   return merged;
 }
 
-/** A value made of others. */
+/** A value computed from others. */
 export const derive = (
   sql: Sql,
   type: Type,

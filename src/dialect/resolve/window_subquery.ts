@@ -1,8 +1,8 @@
 import { identifier, sql, type Sql } from '../sql.ts';
 
 /**
- * What an inner query gives as columns: window functions and all that is made without them. PostgreSQL has window
- * functions in the list of a SELECT alone, while here they may stand inside of any function.
+ * An inner query that computes window functions and everything that does not depend on them. PostgreSQL allows
+ * window functions only at the top of a select list; the dialect allows them inside any function.
  */
 export class WindowSubquery {
   readonly alias: Sql;
@@ -12,7 +12,7 @@ export class WindowSubquery {
     this.alias = alias;
   }
 
-  /** The column of a piece; equal ones share one. */
+  /** The column of a fragment. Equal fragments share one. */
   column(fragment: Sql): Sql {
     let known = this.#columns.get(fragment.key);
     if (known === undefined) {

@@ -24,12 +24,12 @@ const fields: FieldDefinitions = {
   inserted_at: { column: 'inserted_at', kind: 'datetime', hidden: true },
 };
 
-/** Columns by which the events of a query tell its sessions, beside the timestamp. */
+/** Event columns that restrict the sessions of a query, besides the timestamp. */
 const pushdownColumns = ['event', 'distinct_id', 'person_id'].map(identifier);
 
 const groupFields = ['0', '1', '2', '3', '4'].map((type) => `group_${type}`);
 
-/** Events, with their person, their session and their groups. */
+/** Events with their person, session and groups. */
 export class EventsRelation implements Relation {
   readonly name: string | null;
   readonly #statement: Statement;
@@ -37,7 +37,7 @@ export class EventsRelation implements Relation {
   readonly #joins = new LazyJoins();
   #sessions: SessionsRelation | null = null;
 
-  /** @param sample what cuts the events to a sample. */
+  /** @param sample the condition of SAMPLE */
   constructor(statement: Statement, name: string | null, sample: Sql | null) {
     this.name = name;
     this.#statement = statement;
@@ -66,7 +66,7 @@ export class EventsRelation implements Relation {
   readonly star = (): readonly string[] => starOf(fields);
   readonly from = (): Sql => this.#joins.joinTo(this.#relation.from());
 
-  /** Of the sessions, those that the query's own events belong to. */
+  /** Restricts the sessions to those of the query's own events. */
   readonly pushdownTargets = (): readonly PushdownTarget[] => {
     const sessions = this.#sessions;
     if (sessions === null) return [];
@@ -85,7 +85,7 @@ export class EventsRelation implements Relation {
     return sql`(${this.#relation.column('properties')} ->> ${bind(name, 'text')})`;
   }
 
-  /** The properties that the event carries, where it does, else those of the person as it is now. */
+  /** The person, with the properties stored on the event if it has them, else the current ones. */
   #person(): RelationField {
     const current = personOf(this.#relation.column('person_id'), () => this.#persons());
     const { schema } = this.#statement.project;
@@ -135,7 +135,7 @@ export class EventsRelation implements Relation {
     });
   }
 
-  /** The group whose key the event's property of that name, with a `$`, holds. */
+  /** The group whose key is the event's property of that name with a `$`. */
   #group(name: string): RelationField {
     const { groups } = this.#statement.project.schema;
     if (groups === null)

@@ -3,18 +3,18 @@ import type { TeamRelation } from '../team_relation.ts';
 import type { PropertyTypes } from '../../schema.ts';
 import type { ScalarKind } from '../../types.ts';
 
-/** A column of a relation under the name that queries use. */
+/** A column of a relation with its name in queries. */
 export interface FieldDefinition {
   readonly column: string;
   readonly kind: ScalarKind;
   readonly nullable?: boolean;
-  /** Not a part of `*`. */
+  /** Not part of `*`. */
   readonly hidden?: boolean;
 }
 
 export type FieldDefinitions = Readonly<Record<string, FieldDefinition>>;
 
-/** The field of a name, read from its relation. */
+/** The field with a name, read from its relation. */
 export function fieldOf(
   relation: TeamRelation,
   definitions: FieldDefinitions,

@@ -14,13 +14,19 @@ const fields: FieldDefinitions = {
   team_id: { column: 'team_id', kind: 'integer', hidden: true },
 };
 
-/** The groups of a project, of all five types or of one: one row each, as the relation's key (team, type, key) says. */
+/**
+ * The groups of a project, of all five types or of one. The relation's key (team, type, key) guarantees one row
+ * each.
+ */
 export class GroupsRelation implements Relation {
   readonly name: string | null;
   readonly #relation: TeamRelation;
   readonly #optional: boolean;
 
-  /** @param joinedType the index of the one type that is joined to rows, which may have no such group. */
+  /**
+   * @param joinedType the index of the group type that is joined to rows, which may have no such group; null for all
+   * types
+   */
   constructor(
     statement: Statement,
     source: SourceRelation,

@@ -1,11 +1,11 @@
 import { joinSql, sql, type Sql } from '../../sql.ts';
 
-/** Relations that are joined to another one when something of them is asked for, each once. */
+/** Relations that are joined to another one on first use, each once. */
 export class LazyJoins {
   readonly #joins = new Map<string, { readonly from: () => Sql; readonly condition: Sql }>();
   readonly #made = new Map<string, unknown>();
 
-  /** The relation of a key, made and joined at the first call. */
+  /** The relation of a key, created and joined on the first call. */
   getOrJoin<Joined extends { readonly from: () => Sql }>(
     key: string,
     make: () => { readonly relation: Joined; readonly condition: Sql },
@@ -18,7 +18,7 @@ export class LazyJoins {
     return relation;
   }
 
-  /** A relation with what was joined to it. */
+  /** A relation with its joins. */
   joinTo(main: Sql): Sql {
     if (this.#joins.size === 0) return main;
     const joins = [...this.#joins.values()].map(

@@ -1,4 +1,4 @@
-/** The dialect's own tables. */
+/** The built-in tables. */
 export const builtInTables = [
   'events',
   'persons',
@@ -8,7 +8,7 @@ export const builtInTables = [
   'groups',
 ] as const;
 
-/** Tables that analysts know and that are not kept here, or not by every source, and what to do instead. */
+/** Tables that exist in ClickHouse installations but not here, or not in every source, with what to use instead. */
 export const unsupportedTables: Readonly<Record<string, string>> = {
   groups: 'The source has no relation public.groups; group keys are in events, for example $group_0.',
   session_replay_events: 'The source has no relation public.session_replay_events.',
@@ -22,6 +22,6 @@ export const unsupportedTables: Readonly<Record<string, string>> = {
   heatmaps: 'Heatmaps are not stored.',
 };
 
-/** Whether a name is one of the dialect's own, so that no other table may have it. */
+/** Whether a name is reserved for the dialect, so that no warehouse table may use it. */
 export const isDialectTable = (name: string): boolean =>
   builtInTables.some((own) => own === name) || Object.hasOwn(unsupportedTables, name);

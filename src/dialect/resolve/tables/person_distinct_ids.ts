@@ -13,14 +13,14 @@ const fields: FieldDefinitions = {
   version: { column: 'version', kind: 'integer', hidden: true },
 };
 
-/** Which person a distinct id belongs to; deleted mappings are left out. */
+/** The person of each distinct id, without deleted mappings. */
 export class PersonDistinctIdsRelation implements Relation {
   readonly name: string | null;
   readonly #statement: Statement;
   readonly #relation: TeamRelation;
   readonly #joins = new LazyJoins();
 
-  /** @param sample what cuts the distinct ids to a sample. */
+  /** @param sample the condition of SAMPLE */
   constructor(statement: Statement, name: string | null, sample: Sql | null = null) {
     this.name = name;
     this.#statement = statement;

@@ -12,13 +12,13 @@ const fields: FieldDefinitions = {
   version: { column: 'version', kind: 'integer', hidden: true },
 };
 
-/** The persons of a project that are not deleted: one row each, as the relation's key (team, id) says. */
+/** The persons of a project, without deleted ones. The relation's key (team, id) guarantees one row each. */
 export class PersonsRelation implements Relation {
   readonly name: string | null;
   readonly #statement: Statement;
   readonly #relation: TeamRelation;
 
-  /** @param sample what cuts the persons to a sample. */
+  /** @param sample the condition of SAMPLE */
   constructor(statement: Statement, name: string | null, sample: Sql | null = null) {
     this.name = name;
     this.#statement = statement;
@@ -47,11 +47,11 @@ export class PersonsRelation implements Relation {
   }
 }
 
-/** `person` of a row that knows its person's id: what is asked of it is read from persons. */
+/** The nested row `person` of a row with a person id. Fields other than the id are read from persons. */
 export function personOf(id: Sql, persons: () => PersonsRelation): RelationFields {
   const names = () => starOf(fields);
   const person: RelationFields = {
-    // A person that is gone has an id and nothing else.
+    // A deleted person has only an id.
     field: (name) => {
       if (name === 'id') return column(id, { kind: 'uuid', nullable: true });
       const field = persons().field(name);

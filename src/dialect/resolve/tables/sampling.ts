@@ -5,8 +5,8 @@ import type { Statement } from '../statement.ts';
 import { sessionId } from './sessions.ts';
 
 /**
- * What the rows of a table are sampled by, as its own relation has it: of one distinct id, person or session, a sample
- * has all rows or none, and tables that are sampled by distinct ids have the same ones.
+ * The sampling key of each table. A sample has all rows of a key or none. Tables sampled by distinct id contain the
+ * same ids.
  */
 const sampleKeys: ReadonlyMap<string, Sql> = new Map([
   ['events', identifier('distinct_id')],
@@ -16,11 +16,11 @@ const sampleKeys: ReadonlyMap<string, Sql> = new Map([
   ['session_replay_events', identifier('distinct_id')],
 ]);
 
-/** hashtextextended() gives whole numbers from the least one on, so many different ones. */
+/** hashtextextended() returns 64-bit integers from this one up. */
 const minHash = -(2n ** 63n);
 const hashCount = 2n ** 64n;
 
-/** The condition by which a table's own relation is cut to its SAMPLE; null for all rows. @throws DialectError */
+/** The condition of a table's SAMPLE; null for all rows. @throws DialectError */
 export function samplingCondition(statement: Statement, { path, sample }: Table): Sql | null {
   if (sample === null) return null;
   const id = sampleKeys.get(path.map(({ text }) => text).join('.'));
@@ -34,7 +34,7 @@ export function samplingCondition(statement: Statement, { path, sample }: Table)
   return bounds.length === 0 ? null : joinSql(bounds, ' and ');
 }
 
-/** The refusal of a SAMPLE of something that has no ids to be sampled by. */
+/** The error for SAMPLE of a table without a sampling key. */
 export const unsupportedSampleError = (statement: Statement, sample: Sample): DialectError =>
   statement.error(
     'This table cannot be sampled.',
@@ -42,7 +42,7 @@ export const unsupportedSampleError = (statement: Statement, sample: Sample): Di
     `SAMPLE is supported for ${[...sampleKeys.keys()].join(', ')}.`,
   );
 
-/** The first hash of a sample and the one behind its last, which may be none any more. */
+/** The hash range of a sample: `to` is exclusive and may lie beyond the last hash. */
 function hashRange(
   statement: Statement,
   { ratio, offset }: Sample,
@@ -67,7 +67,7 @@ function hashRange(
   return { from: hashAt(offsetShare), to: hashAt(sumOf(offsetShare, share)) };
 }
 
-/** Exact, so that samples at different offsets neither overlap nor leave hashes out. */
+/** Exact, so that samples at adjacent offsets neither overlap nor leave a gap. */
 interface Fraction {
   readonly numerator: bigint;
   readonly denominator: bigint;
@@ -81,7 +81,7 @@ const sumOf = (one: Fraction, other: Fraction): Fraction => ({
   denominator: one.denominator * other.denominator,
 });
 
-/** The first hash behind a share of all hashes. */
+/** The first hash after a share of all hashes. */
 const hashAt = ({ numerator, denominator }: Fraction): bigint =>
   minHash + (hashCount * numerator) / denominator;
 

@@ -28,14 +28,14 @@ const fields: FieldDefinitions = {
   team_id: { column: 'team_id', kind: 'integer', hidden: true },
 };
 
-/** Recorded sessions, with the person that the distinct id belongs to. */
+/** Session recordings, with the person of the distinct id. */
 export class SessionReplayEventsRelation implements Relation {
   readonly name: string | null;
   readonly #statement: Statement;
   readonly #relation: TeamRelation;
   readonly #joins = new LazyJoins();
 
-  /** @param sample what cuts the recordings to a sample. */
+  /** @param sample the condition of SAMPLE */
   constructor(statement: Statement, source: SourceRelation, name: string | null, sample: Sql | null) {
     this.name = name;
     this.#statement = statement;

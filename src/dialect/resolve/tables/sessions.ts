@@ -12,11 +12,11 @@ interface SessionField {
 const timestamp = rawSql('"timestamp"');
 const event = rawSql('"event"');
 const property = (name: string): Sql => sql`("properties" ->> ${bind(name, 'text')})`;
-/** The session that an event belongs to. */
+/** The session id of an event. */
 export const sessionId = property('$session_id');
 const countOf = (name: string): Sql => sql`count(*) filter (where ${event} = ${bind(name, 'text')})`;
 
-/** The first or last value of a session that is there. */
+/** The first or last non-null value of a session. */
 const firstOrLast = (value: Sql, direction: 'asc' | 'desc'): SessionField => ({
   aggregate: sql`(array_agg(${value} order by ${timestamp} ${rawSql(direction)}) filter (where ${value} is not null))[1]`,
   type: scalar('string', true),
@@ -65,7 +65,7 @@ const fields: ReadonlyMap<string, SessionField> = new Map<string, SessionField>(
   ],
 ]);
 
-/** Sessions as the events tell them: those of a project that carry the same `$session_id`. */
+/** Sessions, aggregated from the project's events with the same `$session_id`. */
 export class SessionsRelation implements Relation {
   readonly name: string | null;
   readonly #relation: TeamRelation;
@@ -74,8 +74,8 @@ export class SessionsRelation implements Relation {
   readonly #optional: boolean;
 
   /**
-   * @param optional whether it is joined to rows that may have no session.
-   * @param sample what cuts the events of sessions to those of a sample of sessions.
+   * @param optional whether it is joined to rows that may have no session
+   * @param sample the condition of SAMPLE on the events
    */
   constructor(
     statement: Statement,
@@ -115,7 +115,7 @@ export class SessionsRelation implements Relation {
     return sql`(${query}${joinSql(this.#known, '')} group by ${sessionId}) as ${this.#relation.alias}`;
   };
 
-  /** A session that begins or ends at some time has an event of that time. */
+  /** A session that starts or ends at some time has an event at that time. */
   readonly pushdownTargets = (): readonly PushdownTarget[] =>
     ['$start_timestamp', '$end_timestamp'].map((name) => {
       const time = sql`${timestamp} as ${identifier(name)}`;
@@ -126,7 +126,7 @@ export class SessionsRelation implements Relation {
       };
     });
 
-  /** Leaves out sessions without an event for which these conditions hold, which read `columns` under an alias. */
+  /** Keeps only sessions with an event that satisfies these conditions, which read `columns` under an alias. */
   pushDown(alias: Sql, columns: readonly Sql[], conditions: readonly Sql[]): void {
     const events = this.#relation.query([sql`${sessionId} as session_id`, ...columns]);
     const all = joinSql(conditions, ' and ');

@@ -20,7 +20,7 @@ export const tableNames = (statement: Statement): readonly string[] => [
   ...statement.project.schema.warehouse.keys(),
 ];
 
-/** The relation of a table's name. @throws DialectError */
+/** The relation of a table. @throws DialectError */
 export function tableRelation(statement: Statement, table: Table): Relation {
   const path = table.path.map(({ text }) => text).join('.');
   const name = table.alias?.text ?? path;

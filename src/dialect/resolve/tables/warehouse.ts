@@ -4,7 +4,7 @@ import { column, type Relation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 import { TeamRelation } from '../team_relation.ts';
 
-/** A table that the project registered, with the columns that it has. */
+/** A warehouse table that the project registered. */
 export class WarehouseRelation implements Relation {
   readonly name: string | null;
   readonly #table: WarehouseTable;
@@ -24,7 +24,7 @@ export class WarehouseRelation implements Relation {
   };
 
   readonly names = (): readonly string[] => [...this.#table.columns.keys()];
-  /** As of the other tables, the project is no part of it. */
+  /** Without the team column, as for the other tables. */
   readonly star = (): readonly string[] => this.names().filter((name) => name !== this.#table.teamColumn);
   readonly from = (): Sql => this.#relation.from();
 }
