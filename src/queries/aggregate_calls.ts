@@ -5,7 +5,7 @@ import { walk } from '../dialect/walk.ts';
 const isAggregate = ({ name, over }: Call): boolean =>
   over === null && findFunction(name.text)?.definition.kind === 'aggregate';
 
-/** Whether an expression computes something of many rows; what subqueries compute is theirs. */
+/** Whether an expression contains an aggregate of its own SELECT. Aggregates inside subqueries belong to those. */
 export function hasAggregate(expression: Expression): boolean {
   let found = false;
   walk(expression, {
@@ -17,10 +17,12 @@ export function hasAggregate(expression: Expression): boolean {
   return found;
 }
 
-/** Whether it is the same for all rows, such as `1`, which in GROUP BY would mean a column's place. */
+/**
+ * Whether an expression is the same for all rows. A constant such as `1` in GROUP BY would mean a column's position.
+ */
 export const isConstant = ({ kind }: Expression): boolean =>
   kind === 'number' || kind === 'string' || kind === 'boolean' || kind === 'null' || kind === 'time';
 
-/** An expression without the name that it has. */
+/** An expression without its alias. */
 export const withoutName = (expression: Expression): Expression =>
   expression.kind === 'alias' ? expression.expression : expression;

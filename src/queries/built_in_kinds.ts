@@ -6,7 +6,10 @@ import { funnelsQueryKind } from './funnels_query/index.ts';
 import { bindQueryKind, createQueryKinds, type QueryKinds } from './registry.ts';
 import { trendsQueryKind } from './trends_query/index.ts';
 
-/** Every kind of query that exportd answers: a new one is a folder beside this file and a line here. @throws InvalidRelationName */
+/**
+ * The query kinds of exportd. To add one, create a folder beside this file and add a line here.
+ * @throws InvalidRelationName
+ */
 export const builtInQueryKinds = (settings: RelationSettings): QueryKinds => {
   const relations = relationsOf(settings);
   return createQueryKinds([

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import type { JsonValue } from '../domain/json_value.ts';
 import type { QueryProject } from './query_kind.ts';
 
-/** Increased when an answer of the same query changes its shape or meaning. */
+/** Increase when the output of a query changes its shape or meaning. */
 const version = 1;
 
 /**
- * The name of a query's answer in the cache: the same for queries of a project that can only have the same answer,
- * whoever asks and however the JSON is written.
+ * The cache key of a query. Two queries of a project share a key only if they must have the same output; the caller and
+ * the formatting of the JSON do not matter.
  */
 export function cacheKeyOf(query: {
   readonly kind: string;
@@ -31,7 +31,7 @@ export function cacheKeyOf(query: {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Members of a query that are null or only label it mean the same as none. */
+/** Drops fields that are null, and `tags`, which only labels a query. */
 function withoutNulls(query: unknown): unknown {
   if (!isObject(query)) return query;
   const fields = Object.entries(query).filter(
@@ -40,7 +40,7 @@ function withoutNulls(query: unknown): unknown {
   return Object.fromEntries(fields);
 }
 
-/** JSON with the members of every object in one order. */
+/** JSON with sorted object keys. */
 const canonicalJson = (value: unknown): string =>
   JSON.stringify(value, (_name, inner: unknown) =>
     isObject(inner)

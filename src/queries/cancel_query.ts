@@ -3,9 +3,9 @@ import type { QueryService } from './query_service.ts';
 import { finishQuery, hasEnded, readStatus, requestCancel } from './statuses.ts';
 
 /**
- * Cancels a query, whichever process runs it, and waits until its statement has ended in PostgreSQL. One that has ended
- * stays as it is.
- * @returns false when there is no such query.
+ * Cancels a query in whichever process runs it and waits until its statement has ended in PostgreSQL. A query that has
+ * ended is left unchanged.
+ * @returns false if no such query exists.
  */
 export async function cancelQuery(service: QueryService, teamId: number, id: string): Promise<boolean> {
   const { pool, settings, background, logger } = service;
@@ -16,7 +16,7 @@ export async function cancelQuery(service: QueryService, teamId: number, id: str
   await requestCancel(pool, found.execution_id, ttlMs);
   if (found.query_async)
     await background.cancel(found).catch((error: unknown) => {
-      logger.warn({ err: error, query_id: id }, 'the workflow of a cancelled query could not be told');
+      logger.warn({ err: error, query_id: id }, 'Could not cancel the workflow of a cancelled query.');
     });
   for (
     const deadline = performance.now() + settings.EXPORTD_QUERY_CANCEL_TIMEOUT;

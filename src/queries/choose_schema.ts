@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * One of two schemas, told apart by a look at the value: what is wrong then names the member at fault, as that of a
- * union would not.
+ * Parses with one of two schemas, chosen by a predicate. Unlike those of a union, the issues then name the field at
+ * fault.
  */
 export const chooseSchema = <First, Second>(
   isFirst: (value: unknown) => boolean,

@@ -9,37 +9,37 @@ import { readRows } from './read_rows.ts';
 import { valueFormatter } from './value_formatter.ts';
 import { readSourceSchema } from './source_schema.ts';
 
-/** What one statement of the dialect gave. */
+/** The result of one dialect statement. */
 export interface DialectRows {
   readonly statement: CompiledStatement;
-  /** As JSON shows them, at most as many as `statement.limit` says. */
+  /** Formatted for JSON, at most `statement.limit` rows. */
   readonly rows: readonly (readonly unknown[])[];
-  /** The row of WITH TOTALS, or none. */
+  /** The row of WITH TOTALS, if any. */
   readonly totals: readonly (readonly unknown[])[];
-  /** Whether there are more. */
+  /** Whether rows beyond the limit exist. */
   readonly hasMore: boolean;
 }
 
 export interface ReadOptions {
   readonly placeholders?: Placeholders;
-  /** LIMIT where there is none and the most there may be; `row_limit` of the context for both when it is not given. */
+  /** The default and the maximum LIMIT; both are the context's `row_limit` by default. */
   readonly rows?: RowLimits;
-  /** The member of the request that a refusal names; null for a query of exportd's own. */
+  /** The path that errors name; null for exportd's own queries. */
   readonly attr?: string | null;
 }
 
-/** Runs queries of the dialect, as text or as a tree, for one answer. */
+/** Compiles and runs dialect queries, given as text or as an AST, for one request. */
 export interface DialectReader {
   readonly schema: Schema;
   /** @throws QueryError `dialect_error` */
   compile(query: string | Query, options?: ReadOptions): CompiledStatement;
-  /** Compiles and runs; several statements run one after another. @throws QueryError */
+  /** Compiles and runs a query. Statements run one after another. @throws QueryError */
   read(query: string | Query, options?: ReadOptions): Promise<DialectRows>;
 }
 
 const asText = { getTypeParser: () => (text: string) => text };
 
-/** Opens the source for the queries of one answer. @throws RelationNotFound */
+/** Reads the source's schema for the queries of one request. @throws RelationNotFound */
 export async function openDialectReader(context: QueryContext, relations: Relations): Promise<DialectReader> {
   const { connection, project, now, row_limit } = context;
   const schema = await readSourceSchema(connection, relations, project);

@@ -4,15 +4,15 @@ const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** How old an answer may be, in milliseconds, by the interval of its query. */
+/** Maximum ages of a cached result in milliseconds, by the query's interval. */
 export interface AgeLimits {
-  /** For who asks for very fresh results: blocking, async. */
+  /** For `blocking` and `async`. */
   readonly very_fresh: number;
-  /** For who is content with somewhat fresh ones: lazy_async. */
+  /** For `lazy_async`. */
   readonly somewhat_fresh: number;
 }
 
-/** The limits that analysts know, `none` for queries without an interval. */
+/** The limits of PostHog-compatible clients; `none` is for queries without an interval. */
 const ageLimits: Readonly<Record<NonNullable<QueryInterval> | 'none', AgeLimits>> = {
   minute: { very_fresh: 5 * minute, somewhat_fresh: 15 * minute },
   hour: { very_fresh: hour, somewhat_fresh: 2 * hour },
@@ -22,19 +22,19 @@ const ageLimits: Readonly<Record<NonNullable<QueryInterval> | 'none', AgeLimits>
   none: { very_fresh: 6 * hour, somewhat_fresh: 12 * hour },
 };
 
-/** A range counts as over for good when it ended this long before its answer was computed. */
+/** A date range is closed if it ended this long before its result was computed. */
 const closedForMs = 10_000;
 
-/** Whether an answer that was computed then is still fresh enough now. */
+/** Whether a result computed at `computedAt` is still fresh enough. Results of closed ranges stay fresh. */
 export function isFresh(
   computedAt: Date,
   { interval, date_to }: Pick<QueryFreshness, 'interval' | 'date_to'>,
   now: Date,
-  wanted: keyof AgeLimits,
+  limit: keyof AgeLimits,
 ): boolean {
   if (date_to !== null && date_to.getTime() < computedAt.getTime() - closedForMs) return true;
-  return now.getTime() - computedAt.getTime() < ageLimits[interval ?? 'none'][wanted];
+  return now.getTime() - computedAt.getTime() < ageLimits[interval ?? 'none'][limit];
 }
 
-/** How long a client should wait before it asks for a refresh, where the kind says nothing else. */
+/** How long clients should wait before they request a refresh, unless the kind sets it. */
 export const defaultNextRefreshMs = minute;

@@ -12,7 +12,7 @@ import { findRunningQuery, recordCacheHit } from './statuses.ts';
 type QueryResponse = Record<string, unknown>;
 
 /**
- * Answers a request: from the cache, by running the query, or with the status of a query that was started.
+ * Handles a request: returns a cached result, runs the query, or starts it and returns its status.
  * @throws QueryError, QuerySchemaError, QueryIdInUse, BackgroundUnavailable, QueryInterrupted
  */
 export async function handleQuery(service: QueryService, request: QueryRequest): Promise<QueryResponse> {
@@ -56,7 +56,7 @@ function isAccepted(
   return isFresh(computed_at, parsed.freshness(project, now), now, accepts);
 }
 
-/** A cached answer that is good enough; a client that gave an id finds it under that id as well. */
+/** The response from the cache. If the client gave an id, the result is recorded under it as well. */
 async function respondFromCache(
   service: QueryService,
   { client_query_id: id }: QueryRequest,
@@ -70,7 +70,7 @@ async function respondFromCache(
   return response;
 }
 
-/** Undefined when the answer has been deleted meanwhile. */
+/** Undefined if the result has been deleted in the meantime. */
 async function loadCached(
   { pool }: QueryService,
   { project }: PreparedQuery,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Members that every kind of query accepts, since clients send them, and that no answer depends on. */
+/** Fields that every query kind accepts because clients send them; no result depends on them. */
 export const ignoredFields = {
   response: z.unknown().optional(),
   name: z.string().nullish(),
@@ -9,5 +9,5 @@ export const ignoredFields = {
   version: z.number().nullish(),
 };
 
-/** Their names, for cache forms. */
+/** Their names, which the cache key leaves out. */
 export const ignoredFieldNames: ReadonlySet<string> = new Set(Object.keys(ignoredFields));

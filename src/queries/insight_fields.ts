@@ -6,7 +6,7 @@ import { propertyFiltersSchema, type PropertyFilters } from './filters/schema.ts
 import type { FiltersOverride } from './query_kind.ts';
 import { samplingFactorSchema } from './sampling.ts';
 
-/** Members that say over which events and intervals an insight is computed. */
+/** The fields of an insight that select its events and intervals. */
 export const insightFields = {
   interval: z
     .enum(['minute', 'hour', 'day', 'week', 'month'])
@@ -19,13 +19,13 @@ export const insightFields = {
     .nullish()
     .transform((filtered) => filtered ?? false),
   samplingFactor: samplingFactorSchema,
-  /** Only changes how an answer looks. */
+  /** Affects presentation only. */
   dataColorTheme: z.number().nullish(),
 };
 
 /**
- * An insight with a dashboard's dates in the place of its own and the dashboard's property filters beside its own.
- * @throws QueryError that names the member of the filters
+ * An insight with a dashboard's filters: the dates replace its own, the property filters are added to its own.
+ * @throws QueryError with the path of the invalid filter
  */
 export const overriddenInsight = <
   Query extends {

@@ -3,29 +3,33 @@ import { buildSelect } from '../dialect/ast_builders.ts';
 import type { DialectReader, ReadOptions } from './dialect_reader.ts';
 import { QueryError } from './query_errors.ts';
 
-/** A condition and the member of the request that it is written in. */
+/** A condition and the path of its field in the request. */
 export interface RequestedCondition {
   readonly condition: Expression;
   readonly attr: string;
 }
 
-/** A SELECT that was put together of the items of a request's lists, and those items. */
+/** A SELECT built from the items of a request's lists, together with those items. */
 export interface SelectWithItems {
   readonly select: Select;
-  /** Of each entry of `select` the columns, and what they are grouped by where rows are. */
+  /** The columns of each entry of `select`, and its GROUP BY keys in a grouped query. */
   readonly entries: readonly {
     readonly columns: readonly Expression[];
     readonly keys: readonly Expression[];
   }[];
-  /** About single rows. */
+  /** Conditions for WHERE. */
   readonly conditions: readonly RequestedCondition[];
-  /** About the rows that others are put together in. */
+  /** Conditions for HAVING. */
   readonly groupConditions: readonly RequestedCondition[];
-  /** How many of the items of ORDER BY the request names; they come first. */
+  /** How many ORDER BY items come from the request; they come first. */
   readonly ordered: number;
 }
 
-/** Runs a SELECT; a refusal of the dialect names the first item that is refused also without those behind it. @throws QueryError */
+/**
+ * Runs a SELECT. If the dialect rejects it, compiles its items one after another so that the error names the first item
+ * that fails.
+ * @throws QueryError
+ */
 export async function readWithItemErrors(
   reader: DialectReader,
   items: SelectWithItems,

@@ -3,7 +3,10 @@ import { DialectError } from '../dialect/dialect_error.ts';
 import { parseExpression, parseOrderItem, parseSelectItem } from '../dialect/parser/parse.ts';
 import { QueryError } from './query_errors.ts';
 
-/** Refusals of the dialect name the member of the request that they are about. @throws QueryError `dialect_error` */
+/**
+ * Turns a DialectError of `read` into a QueryError with the path of the field in the request.
+ * @throws QueryError `dialect_error`
+ */
 export function withFieldPath<Result>(attr: string | null, read: () => Result): Result {
   try {
     return read();
@@ -17,14 +20,14 @@ export function withFieldPath<Result>(attr: string | null, read: () => Result): 
   }
 }
 
-/** A condition or a value that a member of a request holds as text. @throws QueryError `dialect_error` */
+/** Parses an expression in a field of the request. @throws QueryError `dialect_error` */
 export const parseExpressionAt = (text: string, attr: string): Expression =>
   withFieldPath(attr, () => parseExpression(text));
 
-/** An expression that may have a name. @throws QueryError `dialect_error` */
+/** Parses an expression that may have an alias. @throws QueryError `dialect_error` */
 export const parseSelectItemAt = (text: string, attr: string): Expression =>
   withFieldPath(attr, () => parseSelectItem(text));
 
-/** What rows are sorted by. @throws QueryError `dialect_error` */
+/** Parses an item of ORDER BY. @throws QueryError `dialect_error` */
 export const parseOrderItemAt = (text: string, attr: string): OrderItem =>
   withFieldPath(attr, () => parseOrderItem(text));

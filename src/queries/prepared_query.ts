@@ -10,7 +10,7 @@ import { resolveVariables, type VariableOverride } from './resolve_variables.ts'
 import type { QueryJob } from './statuses.ts';
 import { listVariables } from './variables.ts';
 
-/** A request to the query endpoint, checked as far as its own members go. */
+/** A validated request to the query endpoint; `query` itself is not parsed yet. */
 export interface QueryRequest {
   readonly team_id: number;
   readonly query: Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ export interface QueryRequest {
   readonly variables_override: Readonly<Record<string, VariableOverride>>;
 }
 
-/** A request with all that its answer depends on. */
+/** A parsed query with everything its result depends on. */
 export interface PreparedQuery {
   readonly parsed: ParsedQuery;
   readonly variables: Readonly<Record<string, JsonValue>>;
@@ -29,7 +29,10 @@ export interface PreparedQuery {
   readonly cache_key: string;
 }
 
-/** Parses a request's query, lays the overrides over it and names its answer. @throws QueryError, QuerySchemaError */
+/**
+ * Parses the query of a request, applies the overrides and computes the cache key.
+ * @throws QueryError, QuerySchemaError
+ */
 export async function prepareQuery(
   {
     pool,
@@ -57,7 +60,7 @@ export async function prepareQuery(
   return { parsed, variables, project, now, cache_key };
 }
 
-/** What a query is run from, as it is stored. */
+/** The job that is stored for a query. */
 export const jobOf = ({ parsed, variables, project, cache_key }: PreparedQuery): QueryJob => ({
   team_id: project.team_id,
   kind: parsed.kind,

@@ -1,7 +1,7 @@
 import type { Pool } from '../journal/database.ts';
 import type { QueryProject } from './query_kind.ts';
 
-/** A project's settings for queries and the database's time, of which all of one request is told the same. */
+/** Reads a project's query settings and the database's time, which is `now` for the whole request. */
 export async function readQueryProject(
   pool: Pool,
   teamId: number,
@@ -17,7 +17,7 @@ export async function readQueryProject(
     [teamId],
   );
   const [found] = rows;
-  if (!found) throw new Error(`There is no project ${teamId}.`);
+  if (!found) throw new Error(`Project ${teamId} does not exist.`);
   const { now, ...settings } = found;
   return { project: { team_id: teamId, ...settings }, now: new Date(now) };
 }

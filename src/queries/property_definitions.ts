@@ -6,7 +6,10 @@ export type PropertyScope = (typeof propertyScopes)[number];
 export const propertyTypes = ['numeric', 'boolean', 'datetime'] as const;
 export type PropertyType = (typeof propertyTypes)[number];
 
-/** What a property of a project's events or persons holds; queries then read it as that, and what is not as null. */
+/**
+ * The type of a property of a project's events or persons. Queries read the property as that type, and unconvertible
+ * values as null.
+ */
 export interface PropertyDefinition {
   readonly team_id: number;
   readonly scope: PropertyScope;
@@ -16,7 +19,7 @@ export interface PropertyDefinition {
   readonly last_updated_at: string;
 }
 
-/** A property that cannot be defined as asked; the message says why. */
+/** A property definition that cannot be stored or removed. The message explains why. */
 export class InvalidProperty extends Error {
   override readonly name = 'InvalidProperty';
 }
@@ -25,13 +28,13 @@ const columns = 'team_id, scope, name, type, created_at, last_updated_at';
 const foreignKeyViolation = '23503';
 const maxNameLength = 400;
 
-/** Defines a property, or gives one another type. @throws InvalidProperty */
+/** Defines a property or changes its type. @throws InvalidProperty */
 export async function defineProperty(
   pool: Pool,
   { team_id, scope, name, type }: Pick<PropertyDefinition, 'team_id' | 'scope' | 'name' | 'type'>,
 ): Promise<PropertyDefinition> {
   if (name === '' || name.length > maxNameLength || name.includes('\0'))
-    throw new InvalidProperty(`The name of a property has from 1 to ${maxNameLength} characters.`);
+    throw new InvalidProperty(`A property name must have 1 to ${maxNameLength} characters.`);
   try {
     const { rows } = await pool.query<PropertyDefinition>(
       `insert into exportd.property_definitions (team_id, scope, name, type) values ($1, $2, $3, $4)
@@ -40,16 +43,16 @@ export async function defineProperty(
       [team_id, scope, name, type],
     );
     const [definition] = rows;
-    if (!definition) throw new Error('The database did not store a definition.');
+    if (!definition) throw new Error('The insert of a property definition returned no row.');
     return definition;
   } catch (error) {
     if ((error as { code?: unknown }).code === foreignKeyViolation)
-      throw new InvalidProperty(`There is no project ${team_id}.`);
+      throw new InvalidProperty(`Project ${team_id} does not exist.`);
     throw error;
   }
 }
 
-/** The definitions of a project, or of all. */
+/** The definitions of one project, or of all. */
 export const listProperties = async (pool: Pool, teamId?: number): Promise<PropertyDefinition[]> =>
   (
     await pool.query<PropertyDefinition>(
@@ -59,7 +62,7 @@ export const listProperties = async (pool: Pool, teamId?: number): Promise<Prope
     )
   ).rows;
 
-/** Forgets what a property holds: it is text again. @throws InvalidProperty */
+/** Removes a definition, so that the property is a string again. @throws InvalidProperty */
 export async function removeProperty(
   pool: Pool,
   { team_id, scope, name }: Pick<PropertyDefinition, 'team_id' | 'scope' | 'name'>,

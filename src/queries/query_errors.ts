@@ -1,4 +1,4 @@
-/** Where in a query's text something is wrong; lines and columns from one. */
+/** The position of an error in a query's text. Lines and columns start at 1. */
 export interface QueryPosition {
   readonly line: number;
   readonly column: number;
@@ -7,12 +7,12 @@ export interface QueryPosition {
   readonly length: number;
 }
 
-/** A query that cannot be answered as it is asked. The message is a whole answer for the user. */
+/** A query that fails because of its request or its data. The message is shown to the user. */
 export class QueryError extends Error {
   override readonly name = 'QueryError';
-  /** What is wrong in one word for programs, such as `invalid_input` or `dialect_error`. */
+  /** Machine-readable code, such as `invalid_input` or `dialect_error`. */
   readonly code: string;
-  /** Path of the member of the request at fault, joined by `__`; null when none is. */
+  /** Path of the invalid field in the request, joined by `__`, or null. */
   readonly attr: string | null;
   readonly position: QueryPosition | null;
 
@@ -28,7 +28,7 @@ export class QueryError extends Error {
   }
 }
 
-/** Why a query was ended before it had an answer, as the reason of its abort signal. */
+/** The query was cancelled. Also the abort reason of its signal. */
 export class QueryCancelled extends Error {
   override readonly name = 'QueryCancelled';
 
@@ -37,40 +37,40 @@ export class QueryCancelled extends Error {
   }
 }
 
-/** The process that runs a query shuts down; whoever asked may ask again. */
+/** The process that ran the query is shutting down. The client can retry. */
 export class QueryInterrupted extends Error {
   override readonly name = 'QueryInterrupted';
 
   constructor() {
-    super('The process that ran the query shuts down; ask again in a moment.');
+    super('The process that ran the query is shutting down. Try again in a moment.');
   }
 }
 
-/** No connection to the source was free in time. */
+/** No connection to the source was available in time. */
 export class QueryNotStarted extends Error {
   override readonly name = 'QueryNotStarted';
 
   constructor() {
     super(
-      'The query could not begin in time: too many others run, or the database does not answer. Try again in a moment.',
+      'The query could not start in time: too many queries are running, or the database is not responding. Try again in a moment.',
     );
   }
 }
 
-/** The id that a client gave is in use by another query. */
+/** The client's query id is in use by another query. */
 export class QueryIdInUse extends Error {
   override readonly name = 'QueryIdInUse';
 
   constructor() {
-    super('Another query that has not ended has this id; cancel it, or use another id.');
+    super('A running query has this id. Cancel it or use another id.');
   }
 }
 
-/** Temporal cannot be reached, so that nothing can be started in the background. */
+/** Temporal is unreachable, so no background query can be started. */
 export class BackgroundUnavailable extends Error {
   override readonly name = 'BackgroundUnavailable';
 
   constructor() {
-    super('Queries cannot be started in the background now. Nothing was started; try again later.');
+    super('Background queries cannot be started at the moment. The query was not started. Try again later.');
   }
 }

@@ -4,118 +4,119 @@ import type { JsonValue } from '../domain/json_value.ts';
 import type { PropertyDefinition } from './property_definitions.ts';
 import type { WarehouseTable } from './warehouse_tables.ts';
 
-/** How often results change, which decides how old an answer may be; null for kinds without an interval. */
+/** How often results change, which limits the age of a cached result. Null for kinds without an interval. */
 export type QueryInterval = 'minute' | 'hour' | 'day' | 'week' | 'month' | null;
 
-/** What is known of a query's age limits before it runs. */
+/** What limits the age of a query's cached result. */
 export interface QueryFreshness {
   readonly interval: QueryInterval;
-  /** The end of the range that the query reads, once and for all; null where it is open or moves with the clock. */
+  /** The fixed end of the query's date range; null if the range is open or moves with the clock. */
   readonly date_to: Date | null;
-  /** Milliseconds until a client should ask for a refresh again; a minute when it is not given. */
+  /** Milliseconds until clients should request a refresh; a minute by default. */
   readonly next_refresh_ms?: number;
 }
 
-/** The dates and property filters of a dashboard, which stand in the place of a query's own or narrow it. */
+/** A dashboard's dates, which replace those of a query, and its property filters, which narrow it. */
 export interface FiltersOverride {
   readonly date_from?: string | null | undefined;
   readonly date_to?: string | null | undefined;
-  /** Property filters as the request has them; each kind checks them as it checks its own. */
+  /** Property filters as sent in the request. Each kind validates them like its own. */
   readonly properties?: readonly JsonValue[] | null | undefined;
 }
 
 /** A variable that a query reads. */
 export interface UsedVariable {
   readonly code_name: string;
-  /** The id under which the query's member `variables` names it; null when it is read by its code name alone. */
+  /** Its key in the query's field `variables`; null if the query only names its code name. */
   readonly id: string | null;
-  /** The value that the query itself brings; absent when it brings none. */
+  /** The value in the query itself, if any. */
   readonly value?: JsonValue;
 }
 
-/** What a project's settings mean for its queries. */
+/** The settings of a project that its queries depend on. */
 export interface QueryProject {
   readonly team_id: number;
   readonly timezone: string;
   readonly week_start_day: 'sunday' | 'monday';
-  /** Property filters that leave test accounts out, as the project stores them. */
+  /** Property filters that exclude test accounts, as the project stores them. */
   readonly test_account_filters: readonly JsonValue[];
-  /** Further tables that its queries may read. */
+  /** Additional tables that its queries may read. */
   readonly warehouse_tables: readonly Pick<
     WarehouseTable,
     'name' | 'relation_schema' | 'relation_name' | 'team_column'
   >[];
-  /** What its properties hold; one without a definition is text. */
+  /** The types of its properties; a property without a definition is a string. */
   readonly property_definitions: readonly Pick<PropertyDefinition, 'scope' | 'name' | 'type'>[];
 }
 
-/** How far a query has come. */
+/** The progress of a query. */
 export interface QueryProgress {
   readonly rows_read?: number;
   readonly bytes_read?: number;
   readonly estimated_rows_total?: number;
 }
 
-/** What a kind runs with. */
+/** What a query kind runs with. */
 export interface QueryContext {
   /**
-   * In a READ ONLY transaction with a statement timeout, in UTC. Statements on it are cancelled when the query is;
-   * `readRows` reads through it within the bounds on rows and bytes.
+   * A connection in a READ ONLY transaction in UTC with a statement timeout. Its statements are cancelled with the
+   * query. `readRows` enforces the limits on rows and bytes.
    */
   readonly connection: Pick<pg.PoolClient, 'query'>;
   readonly project: QueryProject;
-  /** The database's time, the same for all that this query asks. */
+  /** The database's time, the same for all statements of the query. */
   readonly now: Date;
-  /** The most rows that an answer may have; a LIMIT above it is cut, and `hasMore` says that there are more. */
+  /** Maximum rows of the output. A higher LIMIT is lowered to it, and `hasMore` reports further rows. */
   readonly row_limit: number;
-  /** The most bytes of rows that `readRows` keeps. */
+  /** Maximum bytes of rows that `readRows` keeps. */
   readonly byte_limit: number;
   /** Values of the variables that the query reads, by code name. */
   readonly variables: Readonly<Record<string, JsonValue>>;
-  /** Says how far the query has come. */
+  /** Reports the query's progress. */
   readonly progress: (progress: QueryProgress) => void;
 }
 
-/** A list of rows or series, or one document. */
+/** A list of rows or series, or one object. */
 export type OutputResults = readonly unknown[] | Readonly<Record<string, unknown>>;
 
-/** What a kind answers; the members around it are the endpoint's. */
+/** The output of a query kind. The endpoint adds the fields of the response around it. */
 export interface QueryOutput {
-  /** Rows, or the one document that a kind answers with instead of rows. */
+  /** Rows, or one object for kinds without rows. */
   readonly results: OutputResults;
   readonly columns?: readonly string[];
-  /** As the kind shows them: pairs of name and type, or types alone. */
+  /** In the format of the kind: pairs of name and type, or types alone. */
   readonly types?: readonly unknown[];
   readonly hasMore?: boolean;
   readonly limit?: number;
   readonly offset?: number | null;
-  /** The query printed in the dialect. */
+  /** The executed query in the dialect. */
   readonly dialect_query?: string;
-  /** Further members of the kind's answers. */
+  /** Additional response fields of the kind. */
   readonly more?: Readonly<Record<string, unknown>>;
 }
 
 /**
- * One kind of query. All that a query is, but for the rows, is known from its parsed form, so that answers can be
- * cached and given again without running anything.
+ * One kind of query. Everything but the rows is known from the parsed form, so that results can be cached and returned
+ * without running the query.
  */
 export interface QueryKind<Query = never> {
-  /** The value of the member `kind`. */
+  /** The value of the field `kind`. */
   readonly kind: string;
-  /** Other names that stand for it. */
+  /** Alternative values of `kind`. */
   readonly aliases?: readonly string[];
   /**
-   * Strict: a member that is unknown is refused by name, with 400 in every mode. Fills in defaults, so that equal
-   * queries have one form. What it gives is JSON and parses to itself: queries in the background are stored and parsed again.
+   * Strict: an unknown field is rejected by name with 400 in every refresh mode. Fills in defaults, so that equal
+   * queries have one form. Its output must be JSON and parse to itself, because background queries are stored and
+   * parsed again.
    */
   readonly schema: z.ZodType<Query>;
-  /** How old an answer may be. */
+  /** What limits the age of a cached result. */
   freshness(query: Query, project: QueryProject, now: Date): QueryFreshness;
-  /** The variables that the query reads; none for a text that cannot be read, which `run` then refuses. */
+  /** The variables that the query reads; none for a text that cannot be parsed, which `run` then rejects. */
   variables(query: Query): readonly UsedVariable[];
-  /** The query with a dashboard's filters. @throws QueryError that names the member of the filters */
+  /** The query with a dashboard's filters. @throws QueryError with the path of the invalid filter */
   override(query: Query, filters: FiltersOverride): Query;
-  /** The query without what only changes how an answer looks, for the cache; the whole query when it is not given. */
+  /** The parts of the query that its output depends on, for the cache key; the whole query by default. */
   normalizeForCache?(query: Query): unknown;
   /** Runs it. @throws QueryError */
   run(query: Query, context: QueryContext): Promise<QueryOutput>;

@@ -1,7 +1,7 @@
 import { QueryCancelled, QueryInterrupted, QueryError, QueryNotStarted } from './query_errors.ts';
 import type { QueryOutcome } from './statuses.ts';
 
-/** How a query ends whose run threw this, without anything that only we should know. */
+/** The outcome of a query whose run threw `error`. Internal errors are reported without details. */
 export function outcomeOfError(error: unknown): Exclude<QueryOutcome, { status: 'completed' }> {
   if (error instanceof QueryCancelled) return { status: 'cancelled' };
   if (error instanceof QueryError)

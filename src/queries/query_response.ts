@@ -1,6 +1,6 @@
 import type { QueryResult, StoredOutput } from './results.ts';
 
-/** An answer with the members around it, as every answer of a calculated or cached query has them. */
+/** The response body of a query: its output and the fields that all calculated and cached results share. */
 export function toQueryResponse(
   output: StoredOutput,
   { cache_key, computed_at }: QueryResult,

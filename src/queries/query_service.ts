@@ -6,14 +6,14 @@ import type { QueryRunnerDependencies } from './run_query.ts';
 import type { RunningQueries } from './running_queries.ts';
 import type { QueryStatus } from './statuses.ts';
 
-/** Runs queries in the background. Both reject when Temporal cannot be reached. */
+/** Starts and cancels background queries in Temporal. Both methods reject if Temporal is unreachable. */
 export interface BackgroundQueries {
   start(query: Pick<QueryStatus, 'team_id' | 'id' | 'execution_id'>): Promise<void>;
-  /** Of a query that does not run any more nothing is left to do. */
+  /** Does nothing if the query no longer runs. */
   cancel(query: Pick<QueryStatus, 'team_id' | 'id'>): Promise<void>;
 }
 
-/** What the query endpoint works with. */
+/** The dependencies of the query endpoint. */
 export interface QueryService extends QueryRunnerDependencies {
   readonly pool: Pool;
   readonly kinds: QueryKinds;

@@ -2,12 +2,15 @@ import type { Settings } from '../config/settings.ts';
 import { applicationName } from '../source/postgres_source.ts';
 import { connectToSource, type SourceConnections } from '../source/source_connection.ts';
 
-/** Queries give up before PostgreSQL does, so that they can say so; this much later PostgreSQL ends what is left. */
+/**
+ * Queries time out before PostgreSQL's statement timeout so that they can report it. PostgreSQL ends the rest this much
+ * later.
+ */
 const serverGraceMs = 5_000;
 
 /**
- * The connections of a process's queries to the source: few and their own, so that neither exports nor queries wait for
- * the other. By exportd's own application name, since they write nothing that an export would have to wait for.
+ * A process's connections to the source for queries: a small separate pool, so that exports and queries do not wait for
+ * each other. They carry exportd's application name, because they write nothing an export would have to wait for.
  */
 export const connectQueriesToSource = (
   settings: Pick<
@@ -22,9 +25,9 @@ export const connectQueriesToSource = (
     statementTimeoutMs: settings.EXPORTD_QUERY_ASYNC_TIMEOUT + serverGraceMs,
   });
 
-/** The settings of one query's transaction. */
+/** The PostgreSQL settings of a query's transaction. */
 export const queryTransaction = (timeoutMs: number): Readonly<Record<string, string>> => ({
   statement_timeout: String(timeoutMs + serverGraceMs),
-  // Of a process that was killed, PostgreSQL notices within this time that nobody waits for the rows.
+  // PostgreSQL notices within this time that the process waiting for the rows was killed.
   client_connection_check_interval: '1s',
 });

@@ -1,11 +1,11 @@
 import type { PlaceholderValue, JsonValue } from '../dialect/resolve/placeholders.ts';
 import type { DialectReader } from './dialect_reader.ts';
 
-/** So many are looked up by one statement. */
+/** Maximum ids per statement. */
 const idBatchSize = 2_000;
 
 /**
- * The rows of a query that gives at most one for each of `{ids}`, however many those are.
+ * Runs a query that returns at most one row for each of `{ids}`, in batches.
  * @param values of other placeholders
  * @throws QueryError
  */
@@ -18,7 +18,7 @@ export async function readByIds(
   const found: (readonly unknown[])[] = [];
   for (let at = 0; at < ids.length; at += idBatchSize) {
     const batch = ids.slice(at, at + idBatchSize);
-    // Values are put in behind the parser, which would read so many of them slowly.
+    // Placeholders are filled in after parsing: parsing this many literals would be slow.
     const placeholders = new Map(
       Object.entries({ ...values, ids: batch }).map(([name, value]): [string, PlaceholderValue] => [
         name,

@@ -2,35 +2,35 @@ import pg from 'pg';
 import { QueryError } from './query_errors.ts';
 import type { QueryContext } from './query_kind.ts';
 
-/** A statement with its values, which are never spliced. */
+/** A statement with its parameters, which are never spliced into the text. */
 export interface QueryStatement {
   readonly text: string;
   readonly values: readonly unknown[];
 }
 
-/** Rows as arrays, in the order of the columns. */
+/** Rows as arrays in column order. */
 export interface ReadRows {
   readonly rows: readonly (readonly unknown[])[];
-  /** Names and PostgreSQL's type ids of the columns. */
+  /** Column names and PostgreSQL type OIDs. */
   readonly columns: readonly { readonly name: string; readonly type_id: number }[];
 }
 
-/** How many rows are read between two reports of progress. */
+/** Rows between two progress reports. */
 const rowsPerReport = 500;
 
-/** The rows of an answer are too many bytes. */
+/** The output exceeds the size limit. */
 export const resultTooLarge = (bytes: number): QueryError =>
   new QueryError(
     'result_too_large',
-    `The answer is larger than ${bytes} bytes. Select fewer columns or rows, or use a batch export for large amounts of data.`,
+    `The result is larger than ${bytes} bytes. Select fewer columns or rows, or use a batch export for large amounts of data.`,
   );
 
 /**
- * Reads at most `maxRows` rows of a SELECT and measures each as it comes, so that an answer that is too large is found
- * out before it is in memory; how many were read is told as the query's progress. Without a cursor, for which
- * PostgreSQL uses one process only; so the statement itself has to have a LIMIT that is not far from `maxRows`.
- * @param types how values are read from their texts; the PostgreSQL client's own ways when it is not given
- * @throws QueryError `result_too_large`; the connection, on which rows are still on their way, is then of no more use
+ * Reads at most `maxRows` rows of a SELECT and reports progress. Measures each row as it arrives, so that a result that
+ * is too large is rejected before it is in memory. Uses no cursor, because PostgreSQL runs those in a single process;
+ * the statement therefore needs a LIMIT close to `maxRows`.
+ * @param types parsers of column values; those of the PostgreSQL client by default
+ * @throws QueryError `result_too_large`; the connection still receives rows and must be discarded
  */
 export async function readRows(
   { connection, byte_limit, progress }: Pick<QueryContext, 'connection' | 'byte_limit' | 'progress'>,
@@ -41,7 +41,7 @@ export async function readRows(
   const config: pg.QueryConfig & { readonly queryMode: 'extended'; readonly rowMode: 'array' } = {
     text,
     values: [...values],
-    // Even without values, so that PostgreSQL refuses a text of several statements.
+    // Also without parameters: the extended protocol rejects a text with several statements.
     queryMode: 'extended',
     rowMode: 'array',
     ...(types && { types }),

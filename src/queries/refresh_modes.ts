@@ -1,6 +1,6 @@
 import type { AgeLimits } from './freshness.ts';
 
-/** The values of the member `refresh`. */
+/** The values of the field `refresh`. */
 export const refreshNames = [
   'blocking',
   'async',
@@ -11,7 +11,7 @@ export const refreshNames = [
 ] as const;
 export type RefreshMode = (typeof refreshNames)[number];
 
-/** Which cached answers each mode takes, and what it does where there is none. */
+/** Which cached results each mode accepts, and what it does without one. */
 export const refreshModes: Readonly<
   Record<
     RefreshMode,

@@ -5,11 +5,11 @@ import { optionalRelations } from './source_schema.ts';
 import { InvalidWarehouseTable } from './invalid_warehouse_table.ts';
 import type { RegistrableRelation } from './warehouse_tables.ts';
 
-/** What a project asks for. */
+/** A request to register a warehouse table. */
 export interface WarehouseRequest {
-  /** As queries are to call it. */
+  /** The name in queries. */
   readonly name: string;
-  /** As SQL names it. */
+  /** The name in SQL. */
   readonly relation: string;
   readonly team_column: string | null;
 }
@@ -18,19 +18,19 @@ const tableName = /^[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*){0,4}$/;
 const maxNameLength = 200;
 const teamColumnTypes: ReadonlySet<string> = new Set(['smallint', 'integer', 'bigint']);
 
-/** @throws InvalidWarehouseTable for a name that queries cannot use or that means something else to them. */
+/** Checks the name. @throws InvalidWarehouseTable if queries cannot use the name or already use it for another table */
 function checkTableName(name: string): void {
   if (!tableName.test(name) || name.length > maxNameLength)
     throw new InvalidWarehouseTable(
-      `"${name}" is no name for a table: expected letters, digits and _, up to five parts joined by dots, such as stripe.charges.`,
+      `"${name}" is not a valid table name: expected letters, digits and _, in up to five parts joined by dots, such as stripe.charges.`,
     );
   const [first = name] = name.split('.');
   if (isDialectTable(first))
-    throw new InvalidWarehouseTable(`"${first}" is a table of queries already; choose another name.`);
+    throw new InvalidWarehouseTable(`"${first}" is a built-in table of queries. Choose another name.`);
 }
 
 /**
- * Looks whether queries may read a relation, in the source and with the rights that exportd has there.
+ * Checks that queries may read a relation: that it exists in the source and that exportd has the permissions.
  * @throws InvalidWarehouseTable, InvalidRelationName
  */
 export async function findRegistrableRelation(
@@ -49,23 +49,23 @@ export async function findRegistrableRelation(
   const { schema, name, is_own, columns } = found;
   const full = `${schema}.${name}`;
   if (/^(pg_.*|information_schema)$/.test(schema))
-    throw new InvalidWarehouseTable(`${full} belongs to the database itself; queries may not read it.`);
+    throw new InvalidWarehouseTable(`${full} is a system table of PostgreSQL. Queries may not read it.`);
   if (schema === 'exportd')
-    throw new InvalidWarehouseTable(`${full} is exportd's own; queries may not read it.`);
+    throw new InvalidWarehouseTable(`${full} belongs to exportd. Queries may not read it.`);
   const { team_column } = request;
   if (team_column === null) {
     if (is_own)
       throw new InvalidWarehouseTable(
-        `${full} holds the rows of all projects; name the column of their ids with --team-column.`,
+        `${full} contains the rows of all projects. Name the column with the project id with --team-column.`,
       );
     return { schema, name, team_column };
   }
   const type = columns[team_column];
   if (type === undefined)
-    throw new InvalidWarehouseTable(`${full} has no column "${team_column}", or exportd may not read it.`);
+    throw new InvalidWarehouseTable(`${full} has no column "${team_column}", or exportd lacks SELECT on it.`);
   if (!teamColumnTypes.has(type))
     throw new InvalidWarehouseTable(
-      `The column "${team_column}" of ${full} cannot hold ids of projects: it is of the type ${type}.`,
+      `Column "${team_column}" of ${full} cannot contain project ids: its type is ${type}, expected an integer.`,
     );
   return { schema, name, team_column };
 }
@@ -73,9 +73,9 @@ export async function findRegistrableRelation(
 interface FoundRelation {
   readonly schema: string;
   readonly name: string;
-  /** Whether it is a relation that exportd reads itself, or a partition of one. */
+  /** Whether exportd itself reads it, or a table that it is a partition of. */
   readonly is_own: boolean;
-  /** Types of the columns that may be read. */
+  /** Types of the readable columns. */
   readonly columns: Readonly<Record<string, string>>;
 }
 
@@ -99,16 +99,18 @@ async function findRelation(
       [relation, own],
     )
     .catch((error: unknown) => {
-      // Of a schema that may not be used PostgreSQL does not even say whether it has the relation.
+      // Without USAGE on the schema, PostgreSQL does not even say whether the relation exists.
       if ((error as { code?: unknown }).code === insufficientPrivilege) return { rows: [] };
       throw error;
     });
   const [one] = found.rows;
   if (!one)
-    throw new InvalidWarehouseTable(`The source has no relation ${relation}, or exportd may not see it.`);
+    throw new InvalidWarehouseTable(
+      `The source has no relation ${relation}, or exportd lacks permission to see it.`,
+    );
   if (Object.keys(one.columns).length === 0)
     throw new InvalidWarehouseTable(
-      `exportd may not read ${relation}: grant SELECT on it to exportd's role.`,
+      `exportd may not read ${relation}. Grant SELECT on it to exportd's role.`,
     );
   return one;
 }

@@ -10,12 +10,12 @@ import type {
   UsedVariable,
 } from './query_kind.ts';
 
-/** A query that its kind understands. */
+/** A query that its kind has parsed. */
 export interface ParsedQuery {
   readonly kind: string;
   /** JSON with all defaults filled in; parses to itself. */
   readonly query: unknown;
-  /** What of it decides the answer. */
+  /** The parts that the output depends on. */
   readonly normalizedForCache: unknown;
   freshness(project: QueryProject, now: Date): QueryFreshness;
   variables(): readonly UsedVariable[];
@@ -23,28 +23,28 @@ export interface ParsedQuery {
   run(context: QueryContext): Promise<QueryOutput>;
 }
 
-/** A kind whose type of query nobody else has to know. */
+/** A kind whose query type is hidden, so that kinds with different queries fit in one registry. */
 export interface BoundQueryKind {
   readonly names: readonly string[];
   /** @throws QuerySchemaError */
   parse(query: unknown, path: readonly string[]): ParsedQuery;
 }
 
-/** A query that does not fit its kind's schema. */
+/** A query that does not match the schema of its kind. */
 export class QuerySchemaError extends Error {
   override readonly name = 'QuerySchemaError';
   readonly error: z.ZodError;
-  /** Where in the request's body the query is. */
+  /** Path of the query in the request body. */
   readonly path: readonly string[];
 
   constructor(error: z.ZodError, path: readonly string[]) {
-    super('The query does not fit its kind.');
+    super('The query does not match the schema of its kind.');
     this.error = error;
     this.path = path;
   }
 }
 
-/** Binds a kind, so that kinds with different queries can stand in one registry. */
+/** Hides the query type of a kind. */
 export function bindQueryKind<Query>(kind: QueryKind<Query>): BoundQueryKind {
   const bind = (query: Query): ParsedQuery => ({
     kind: kind.kind,
@@ -65,20 +65,17 @@ export function bindQueryKind<Query>(kind: QueryKind<Query>): BoundQueryKind {
   };
 }
 
-/** The kinds of queries that a process answers. */
+/** The query kinds of a process. */
 export interface QueryKinds {
-  /**
-   * Parses the member `query` of a request.
-   * @throws QueryError for a kind that there is not, QuerySchemaError
-   */
+  /** Parses the field `query` of a request. @throws QueryError for an unknown kind, QuerySchemaError */
   parse(query: Readonly<Record<string, unknown>>): ParsedQuery;
 }
 
-/** Kinds of saved views that only show the query in their member `source`. */
+/** Kinds of saved views that only wrap the query in their field `source`. */
 const wrappers = new Set(['DataTableNode', 'DataVisualizationNode', 'InsightVizNode']);
 const wrapped = z.looseObject({ kind: z.string() });
 
-/** A registry of kinds. */
+/** Creates a registry of query kinds. */
 export function createQueryKinds(kinds: readonly BoundQueryKind[]): QueryKinds {
   const byName = new Map(kinds.flatMap((kind) => kind.names.map((name) => [name, kind] as const)));
   const parse = (query: Readonly<Record<string, unknown>>, path: readonly string[]): ParsedQuery => {
@@ -94,7 +91,7 @@ export function createQueryKinds(kinds: readonly BoundQueryKind[]): QueryKinds {
     if (!kind)
       throw new QueryError(
         'invalid_input',
-        `There is no such kind of query. Kinds are: ${[...byName.keys()].sort().join(', ')}.`,
+        `Unknown query kind. Supported kinds: ${[...byName.keys()].sort().join(', ')}.`,
         { attr: [...path, 'kind'].join('__') },
       );
     return kind.parse({ ...query, kind: kind.names[0] }, path);

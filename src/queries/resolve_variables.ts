@@ -3,19 +3,19 @@ import { QueryError } from './query_errors.ts';
 import type { UsedVariable } from './query_kind.ts';
 import type { Variable } from './variables.ts';
 
-/** What a request puts in the place of a variable's value. */
+/** A request's override of a variable. */
 export interface VariableOverride {
   readonly variableId?: string | null | undefined;
   readonly code_name?: string | null | undefined;
   readonly value?: JsonValue | undefined;
-  /** True for no value at all, whatever `value` is. */
+  /** True to set null, whatever `value` is. */
   readonly isNull?: boolean | null | undefined;
 }
 
 /**
- * The values of the variables that a query reads: from the request, else from the query, else the project's default.
+ * The values of the variables that a query reads, from the request, else from the query, else the project's default.
  * @param overrides by the variable's id or code name
- * @throws QueryError for an override of a variable that there is not, and for a variable without a value
+ * @throws QueryError for an override of an unknown variable, and for a variable without a value
  */
 export function resolveVariables(
   used: readonly UsedVariable[],
@@ -37,7 +37,7 @@ export function resolveVariables(
     else if (!values.has(code_name))
       throw new QueryError(
         'unknown_variable',
-        `There is no variable "${code_name}" in this project, and the query gives it no value.`,
+        `This project has no variable "${code_name}", and the query does not set its value.`,
       );
   }
   return Object.fromEntries(values);
@@ -45,7 +45,7 @@ export function resolveVariables(
 
 const valueOf = ({ value, isNull }: VariableOverride): JsonValue => (isNull ? null : (value ?? null));
 
-/** The code name that an override means. */
+/** The code name that an override refers to. */
 function nameOf(
   key: string,
   override: VariableOverride,

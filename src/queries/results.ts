@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from '../journal/database.ts';
 import type { OutputResults } from './query_kind.ts';
 
-/** An answer as it is stored: the same for whoever asks. */
+/** A stored output, the same for every caller. */
 export interface StoredOutput {
   readonly results: OutputResults;
   readonly columns: readonly string[] | null;
@@ -11,16 +11,16 @@ export interface StoredOutput {
   readonly limit: number | null;
   readonly offset: number | null;
   readonly dialect_query: string | null;
-  /** A sentence for the user about the answer as a whole, such as where to get the rest of its rows. */
+  /** A message for the user about the result as a whole, such as how to get the remaining rows. */
   readonly notice: string | null;
   readonly timezone: string;
-  /** Milliseconds until a client should ask for a refresh. */
+  /** Milliseconds until clients should request a refresh. */
   readonly next_refresh_ms: number;
-  /** Members of the kind's own. */
+  /** Additional response fields of the kind. */
   readonly more: Readonly<Record<string, unknown>>;
 }
 
-/** Which answer was stored, and when it was computed. */
+/** A stored result, without its output. */
 export interface QueryResult {
   readonly id: string;
   readonly cache_key: string;
@@ -34,7 +34,7 @@ interface ResultRow extends Omit<QueryResult, 'computed_at'> {
 const columns = 'id, cache_key, computed_at';
 const resultOf = (row: ResultRow): QueryResult => ({ ...row, computed_at: new Date(row.computed_at) });
 
-/** Stores an answer, given as JSON; the newest of a cache key is the cached one. */
+/** Stores an output, given as JSON. The newest result of a cache key is the cached one. */
 export async function storeResult(
   pool: Pool,
   result: { readonly team_id: number; readonly cache_key: string; readonly json: string },
@@ -45,11 +45,11 @@ export async function storeResult(
     [randomUUID(), result.team_id, result.cache_key, result.json],
   );
   const [stored] = rows;
-  if (!stored) throw new Error('The database did not store an answer.');
+  if (!stored) throw new Error('The insert of a query result returned no row.');
   return resultOf(stored);
 }
 
-/** The cached answer of a key, when it is not older than `maxAgeMs`. */
+/** The cached result of a key, unless it is older than `maxAgeMs`. */
 export async function findCached(
   pool: Pool,
   key: { readonly team_id: number; readonly cache_key: string; readonly maxAgeMs: number },
@@ -63,7 +63,7 @@ export async function findCached(
   return rows[0] && resultOf(rows[0]);
 }
 
-/** A stored answer with its rows; undefined when it has been deleted meanwhile. */
+/** A stored result with its output; undefined if it has been deleted in the meantime. */
 export async function loadOutput(
   pool: Pool,
   teamId: number,

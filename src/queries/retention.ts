@@ -1,13 +1,13 @@
 import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 
-/** How long a query that never ended is kept: far longer than any runs. */
+/** How long a query that never ended is kept; much longer than any query runs. */
 const abandonedAfter = "interval '1 day'";
 
 /**
- * Deletes what is expired of the query endpoint: statuses, requests that are out of the hour, and answers that are too
- * old for the cache, or have a newer one and no status that names them.
- * @returns how many statuses and answers were deleted.
+ * Deletes expired statuses, rate-limiter requests older than an hour, and results that no status refers to and that are
+ * too old for the cache or superseded by a newer one.
+ * @returns the number of deleted statuses and results.
  */
 export async function deleteExpiredQueries(
   pool: Pool,

@@ -11,7 +11,7 @@ import { runQuery, type QueryRunnerDependencies } from './run_query.ts';
 import type { RunningQueries } from './running_queries.ts';
 import { finishQuery, claimQuery, type QueryOutcome, type QueryJob } from './statuses.ts';
 
-/** What queries in the background are run with. */
+/** The dependencies of background queries. */
 export interface BackgroundQueryDependencies extends QueryRunnerDependencies {
   readonly pool: Pool;
   readonly kinds: QueryKinds;
@@ -22,10 +22,10 @@ export interface BackgroundQueryDependencies extends QueryRunnerDependencies {
 }
 
 /**
- * Runs a query that is stored, and stores its answer. May be repeated: one that has ended is left as it is.
- * @param stopping aborted when whoever runs it must let go; the query is then left for another attempt
- * @returns how it ended, or null when there was nothing to do.
- * @throws what another attempt may cure
+ * Runs a stored query and stores its output. Can be repeated: a query that has ended is left unchanged.
+ * @param stopping aborted when the worker must stop; the query is then left for another attempt
+ * @returns its outcome, or null if there was nothing to do.
+ * @throws errors that another attempt may avoid
  */
 export async function runBackgroundQuery(
   dependencies: BackgroundQueryDependencies,
@@ -49,11 +49,11 @@ export async function runBackgroundQuery(
     return await end({ status: 'completed', result_id });
   } catch (error) {
     const outcome = outcomeOfError(error);
-    // Whoever cancels it also stops the workflow that runs it, so that both may be heard at once.
+    // A cancellation also cancels the workflow, so both signals can arrive at the same time.
     if (outcome.status === 'cancelled') return end(outcome);
     if (stopping.aborted || error instanceof QueryInterrupted || isTransient(error)) throw error;
     if (outcome.error_code === 'error')
-      logger.error({ err: error, execution_id: executionId }, 'A query in the background failed.');
+      logger.error({ err: error, execution_id: executionId }, 'A background query failed.');
     return end(outcome);
   }
 }

@@ -20,9 +20,9 @@ import type { QueryStatus } from './statuses.ts';
 type QueryResponse = Record<string, unknown>;
 
 /**
- * Runs a query while its caller waits, in the process that was asked: it needs neither Temporal nor a worker, and ends
- * with that process. With an id of the client it has a status and can be cancelled; a second request under the same id
- * waits for the answer of the first.
+ * Runs a query while the client waits, in the server process: it needs neither Temporal nor a worker, and ends with
+ * that process. A query with a client id has a status and can be cancelled; a second request with the same id waits for
+ * the result of the first.
  * @throws QueryError, QueryIdInUse, QueryInterrupted
  */
 export async function runForeground(
@@ -42,7 +42,7 @@ export async function runForeground(
   return waitForOtherRequest(service, status);
 }
 
-/** The pool's message, both when it is full and when the server does not answer. */
+/** The pool's message when it is exhausted and when the server does not respond. */
 const noConnection = /^timeout exceeded when trying to connect$/;
 
 type CalculatedOutput = QueryResult & { readonly output: StoredOutput };
@@ -85,7 +85,7 @@ async function runRegistered(
   }
 }
 
-/** Waits for the answer of a query that another request started under the same id. */
+/** Waits for the result of a query that another request started with the same id. */
 async function waitForOtherRequest(service: QueryService, status: QueryStatus): Promise<QueryResponse> {
   if (!hasEnded(status)) {
     if (service.running.interrupted()) throw new QueryInterrupted();
@@ -99,6 +99,7 @@ async function waitForOtherRequest(service: QueryService, status: QueryStatus): 
   if (found) return responseOf(found);
   if (status.error_code === 'query_lost' || status.error_code === 'query_interrupted')
     throw new QueryInterrupted();
-  if (status.error_code === 'error') throw new Error('The query of the other request met a fault of ours.');
+  if (status.error_code === 'error')
+    throw new Error('The query of the other request failed with an internal error.');
   throw new QueryError(status.error_code ?? 'query_failed', status.error_message ?? 'The query failed.');
 }

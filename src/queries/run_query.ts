@@ -11,13 +11,13 @@ import type { StoredOutput } from './results.ts';
 import type { RunningQuery } from './running_queries.ts';
 import { toQueryError } from './sql_errors.ts';
 
-/** What queries are run with. */
+/** The dependencies of a query run. */
 export interface QueryRunnerDependencies {
   readonly source: SourceConnections;
   readonly settings: Pick<Settings, 'EXPORTD_QUERY_MAX_ROWS' | 'EXPORTD_QUERY_MAX_RESULT_SIZE'>;
 }
 
-/** What one run is about. */
+/** One run of a query. */
 export interface QueryRun {
   readonly parsed: ParsedQuery;
   readonly variables: Readonly<Record<string, JsonValue>>;
@@ -26,15 +26,15 @@ export interface QueryRun {
   readonly timeoutMs: number;
 }
 
-/** A query ran for longer than it may. */
+/** A query exceeded its timeout. */
 class QueryTimeout extends Error {
   override readonly name = 'QueryTimeout';
 }
 
 /**
- * Runs a query in one READ ONLY transaction within its bounds on time, rows and bytes.
- * @returns the answer, and the JSON that is stored of it.
- * @throws QueryError, the reason of the signal, or what a database that is down throws
+ * Runs a query in one READ ONLY transaction within its limits on time, rows and bytes.
+ * @returns the output, and its JSON for storage.
+ * @throws QueryError, the reason of the signal, or the error of an unreachable database
  */
 export async function runQuery(
   { source, settings }: QueryRunnerDependencies,
@@ -69,7 +69,7 @@ export async function runQuery(
     if (Error.isError(error) && error.name === 'QueryTimeout')
       throw new QueryError(
         'query_timeout',
-        `The query took longer than ${timeoutMs / 1_000} s. Narrow its range, run it in the background, or use a batch export.`,
+        `The query took longer than ${timeoutMs / 1_000} s. Narrow its date range, run it in the background, or use a batch export.`,
       );
     throw toQueryError(error) ?? error;
   } finally {
@@ -81,7 +81,7 @@ const isRows = (results: OutputResults): results is readonly unknown[] => Array.
 
 function toStoredOutput(
   { results, columns, types, hasMore = false, limit, offset, dialect_query, more = {} }: QueryOutput,
-  { rowLimit, ...about }: { rowLimit: number; timezone: string; next_refresh_ms: number },
+  { rowLimit, ...metadata }: { rowLimit: number; timezone: string; next_refresh_ms: number },
 ): StoredOutput {
   const rows = isRows(results) ? results : [];
   const isCut = rows.length > rowLimit;
@@ -95,9 +95,9 @@ function toStoredOutput(
     offset: offset ?? null,
     dialect_query: dialect_query ?? null,
     notice: isFull
-      ? `There are more rows than the ${rowLimit} that an answer may have; use a batch export to get them all.`
+      ? `The result is limited to ${rowLimit} rows, and there are more. Use a batch export to get them all.`
       : null,
     more,
-    ...about,
+    ...metadata,
   };
 }

@@ -4,25 +4,25 @@ import { QueryCancelled, QueryInterrupted } from './query_errors.ts';
 import type { QueryProgress } from './query_kind.ts';
 import { recordHeartbeats } from './statuses.ts';
 
-/** What a query hears from outside while it runs, and says. */
+/** What a running query is given. */
 export interface RunningQuery {
-  /** Aborted with QueryCancelled when somebody cancelled it, with QueryInterrupted when its process shuts down. */
+  /** Aborted with QueryCancelled when the query is cancelled, with QueryInterrupted when its process shuts down. */
   readonly signal: AbortSignal;
   readonly progress: (progress: QueryProgress) => void;
 }
 
-/** The queries that a process runs now and that can be cancelled from any other. */
+/** The queries that this process runs; any process can cancel them. */
 export interface RunningQueries {
-  /** @param executionId null for a query that nobody can ask about or cancel. */
+  /** Runs a query. @param executionId null for a query without a status */
   run<Result>(executionId: string | null, work: (query: RunningQuery) => Promise<Result>): Promise<Result>;
-  /** Ends them all, and those that come after. */
+  /** Aborts all running queries and rejects new ones. */
   interrupt(): void;
   readonly interrupted: () => boolean;
 }
 
 /**
- * Looks with one statement for all of them, at every poll, whether they are still wanted; a look that fails is made up
- * for by the next one.
+ * Polls the control database with one statement for all running queries, which records their heartbeats and progress
+ * and finds cancelled ones. A failed poll is followed by the next one.
  */
 export function createRunningQueries({
   pool,
@@ -47,7 +47,9 @@ export function createRunningQueries({
     polling = true;
     setTimeout(() => {
       void poll()
-        .catch((error: unknown) => logger.warn({ err: error }, 'Running queries could not be looked after.'))
+        .catch((error: unknown) =>
+          logger.warn({ err: error }, 'Could not record the heartbeats of running queries.'),
+        )
         .finally(() => {
           polling = false;
           pollWhileRunning();
@@ -68,7 +70,7 @@ export function createRunningQueries({
           progress: (progress) => (entry.progress = { ...entry.progress, ...progress }),
         });
       } finally {
-        // An attempt whose heartbeats were lost may end behind the beginning of the next one, which has its place.
+        // An attempt that lost its heartbeats can end after the next one started, which has replaced its entry.
         if (executionId !== null && running.get(executionId) === entry) running.delete(executionId);
       }
     },

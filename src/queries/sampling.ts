@@ -1,15 +1,15 @@
 import { z } from 'zod';
 
-const whatFactor = 'A sample is a share above 0 and up to 1, such as 0.1.';
+const invalidFactor = 'The sampling factor must be greater than 0 and at most 1, such as 0.1.';
 
-/** The share of distinct ids whose events an insight reads; null for all of them. */
+/** The share of distinct ids whose events an insight reads; null for all. */
 export const samplingFactorSchema = z
   .number()
-  .gt(0, whatFactor)
-  .max(1, whatFactor)
+  .gt(0, invalidFactor)
+  .max(1, invalidFactor)
   .nullish()
   .transform((factor) => (factor === 1 ? null : (factor ?? null)));
 
-/** How many there are of all, where so many are of a sample. */
+/** Extrapolates a count over a sample to all events. */
 export const countOfAll = (count: number, factor: number | null): number =>
   factor === null ? count : Math.round(count / factor);

@@ -4,13 +4,13 @@ import { columnTypesOfPresent, presentColumns, type Relations } from '../source/
 import type { PropertyScope } from './property_definitions.ts';
 import type { QueryProject } from './query_kind.ts';
 
-/** Relations that not every source has. */
+/** Relations that a source may lack. */
 export const optionalRelations = {
   sessionReplayEvents: '"public"."session_replay_events"',
   groups: '"public"."groups"',
 } as const;
 
-/** A relation called groups is a common one; where it lacks one of these it holds something else. */
+/** Many databases have a relation named groups. One that lacks any of these columns is something else. */
 const groupColumns = [
   ...['team_id', 'group_type_index', 'group_key'],
   ...['group_properties', 'created_at', 'updated_at'],
@@ -18,12 +18,12 @@ const groupColumns = [
 
 type Connection = Pick<pg.ClientBase, 'query'>;
 
-/** What a project says of its data. */
+/** The tables and property types that a project defines. */
 export type ProjectTables = Pick<QueryProject, 'warehouse_tables' | 'property_definitions'>;
 
 /**
- * What queries of a project may read: the relations of the settings and those that it registered, with the columns that
- * they have now.
+ * The schema for the queries of a project: the configured relations and those that it registered, with their current
+ * columns.
  * @throws RelationNotFound
  */
 export async function readSourceSchema(
@@ -60,7 +60,10 @@ export async function readSourceSchema(
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** Relations that are gone, or that exportd may not read any more, have no columns; a query that reads one is refused. */
+/**
+ * Reads the registered tables. A relation that is gone or unreadable has no columns, so that only queries that read it
+ * fail.
+ */
 async function readWarehouse(
   connection: Connection,
   tables: QueryProject['warehouse_tables'],

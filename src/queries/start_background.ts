@@ -5,8 +5,8 @@ import { BackgroundUnavailable, QueryIdInUse } from './query_errors.ts';
 import { registerQuery, findRunningQuery, deleteQuery, type QueryStatus } from './statuses.ts';
 
 /**
- * Starts a query in the background, unless it is under way already: under the id of the client, or as the same query
- * when the client gave none and does not insist on a calculation of its own.
+ * Starts a background query, or joins one that already runs: under the client's id, or the same query if the client
+ * gave no id and does not force a calculation.
  * @throws QueryIdInUse, BackgroundUnavailable
  */
 export async function startBackground(
@@ -28,7 +28,7 @@ export async function startBackground(
   try {
     await background.start(status);
   } catch (error) {
-    logger.warn({ err: error, query_id: id }, 'a query could not be started in the background');
+    logger.warn({ err: error, query_id: id }, 'Could not start a background query.');
     await deleteQuery(pool, status.execution_id);
     throw new BackgroundUnavailable();
   }

@@ -4,7 +4,7 @@ import { toQueryResponse } from './query_response.ts';
 import { loadOutput } from './results.ts';
 import { hasEnded, type QueryStatus } from './statuses.ts';
 
-/** The status of a query as the interface shows it. */
+/** The status of a query in the API's format. */
 export interface StatusResponse {
   readonly id: string;
   readonly query_async: boolean;
@@ -20,7 +20,7 @@ export interface StatusResponse {
   readonly pickup_time: string | null;
   readonly end_time: string | null;
   readonly expiration_time: string | null;
-  /** Workflow id of a query in the background. */
+  /** Workflow id of a background query. */
   readonly task_id: string | null;
   readonly query_progress: {
     readonly bytes_read: number;
@@ -31,7 +31,7 @@ export interface StatusResponse {
   } | null;
 }
 
-/** A status, without the rows of its answer. */
+/** The response for a status, without the results. */
 export function toStatusResponse(status: QueryStatus): StatusResponse {
   const { progress, time_elapsed } = status;
   return {
@@ -63,7 +63,7 @@ export function toStatusResponse(status: QueryStatus): StatusResponse {
   };
 }
 
-/** The same with the whole answer of a query that is complete. */
+/** The response for a status, with the results of a completed query. */
 export async function statusWithResults(pool: Pool, status: QueryStatus): Promise<StatusResponse> {
   const found =
     status.result_id === null ? undefined : await loadOutput(pool, status.team_id, status.result_id);

@@ -3,10 +3,10 @@ import type { JsonValue } from '../domain/json_value.ts';
 import type { Pool } from '../journal/database.ts';
 import type { QueryProgress } from './query_kind.ts';
 
-/** Where a query is. The last three end it. */
+/** The state of a query. The last three are final. */
 export type QueryState = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
 
-/** A query that can be asked about. */
+/** A query with a status. */
 export interface QueryStatus {
   readonly team_id: number;
   readonly id: string;
@@ -17,7 +17,7 @@ export interface QueryStatus {
   readonly error_code: string | null;
   readonly error_message: string | null;
   readonly progress: QueryProgress | null;
-  /** Seconds since it was picked up, while it runs. */
+  /** Seconds since the query started to run; null unless it runs. */
   readonly time_elapsed: number | null;
   readonly result_id: string | null;
   readonly start_time: string;
@@ -26,7 +26,7 @@ export interface QueryStatus {
   readonly expiration_time: string | null;
 }
 
-/** What a query is run from. */
+/** Everything needed to run a query. */
 export interface QueryJob {
   readonly team_id: number;
   readonly kind: string;
@@ -41,11 +41,11 @@ export type QueryOutcome =
   | { readonly status: 'failed'; readonly error_code: string; readonly error_message: string }
   | { readonly status: 'cancelled' };
 
-/** What is told of a cancelled query, in its status and to whoever waits for it. */
+/** Code and message of a cancelled query, in its status and for waiting requests. */
 export const cancelledCode = 'query_cancelled';
 export const cancelledMessage = 'The query was cancelled.';
 
-/** Without a sign of life for this long a query of a server process counts as lost with it. */
+/** A server process that sends no heartbeat for this long has lost its queries. */
 const leaseMs = 15_000;
 
 const isLost = '(end_time is null and coalesce(lease_expires_at < clock_timestamp(), false))';
@@ -55,18 +55,18 @@ const statusColumns = `team_id, id, execution_id, cache_key, query_async, progre
   pickup_time, expiration_time,
   case when ${isLost} then 'failed' else status end as status,
   case when ${isLost} then 'query_lost' else error_code end as error_code,
-  case when ${isLost} then 'The process that ran the query has ended; ask again.' else error_message end
+  case when ${isLost} then 'The process that ran the query has ended. Try again.' else error_message end
     as error_message,
   case when ${isLost} then lease_expires_at else end_time end as end_time,
   case when end_time is null
     then round(extract(epoch from clock_timestamp() - pickup_time)::numeric, 3)::float8 end as time_elapsed`;
 
-/** True for a query that nothing more happens to. */
+/** Whether the state is final. */
 export const hasEnded = ({ status }: Pick<QueryStatus, 'status'>): boolean =>
   status !== 'queued' && status !== 'running';
 
 /**
- * Records that a query begins, unless its id is in use by one that has not ended.
+ * Registers a query under its id, unless a running query has that id.
  * @returns the query that has the id now, and whether it is this one.
  */
 export async function registerQuery(
@@ -74,7 +74,7 @@ export async function registerQuery(
   job: QueryJob & { readonly id: string; readonly query_async: boolean },
 ): Promise<{ readonly registered: boolean; readonly status: QueryStatus }> {
   const { rows } = await pool.query<QueryStatus>(
-    `insert into exportd.queries as given
+    `insert into exportd.queries as existing
        (team_id, id, execution_id, kind, query, variables, cache_key, query_async, status, pickup_time, lease_expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, case when not $8 then clock_timestamp() end,
        case when not $8 then clock_timestamp() + $10 * interval '1 millisecond' end)
@@ -84,7 +84,7 @@ export async function registerQuery(
        status = excluded.status, cancel_requested = false, error_code = null, error_message = null,
        progress = null, result_id = null, start_time = clock_timestamp(), pickup_time = excluded.pickup_time,
        end_time = null, expiration_time = null, lease_expires_at = excluded.lease_expires_at
-     where given.end_time is not null or given.lease_expires_at < clock_timestamp()
+     where existing.end_time is not null or existing.lease_expires_at < clock_timestamp()
      returning ${statusColumns}`,
     [
       job.team_id,
@@ -105,12 +105,12 @@ export async function registerQuery(
   return status ? { registered: false, status } : registerQuery(pool, job);
 }
 
-/** Takes back a query that could not be started. */
+/** Deletes a query that could not be started. */
 export async function deleteQuery(pool: Pool, executionId: string): Promise<void> {
   await pool.query('delete from exportd.queries where execution_id = $1', [executionId]);
 }
 
-/** Remembers which answer was given under an id without running anything, unless the id is in use. */
+/** Records a cached result under a client's id, unless the id is in use. */
 export async function recordCacheHit(
   pool: Pool,
   job: QueryJob & { readonly id: string; readonly result_id: string; readonly ttlMs: number },
@@ -125,7 +125,10 @@ export async function recordCacheHit(
     );
 }
 
-/** Takes a queued query up, again after a worker was lost. @returns undefined when it has ended or is replaced. */
+/**
+ * Marks a queued query as running; also when a worker takes over from a lost one.
+ * @returns undefined if it has ended or was replaced.
+ */
 export async function claimQuery(pool: Pool, executionId: string): Promise<QueryJob | undefined> {
   const { rows } = await pool.query<QueryJob>(
     `update exportd.queries set status = 'running', pickup_time = coalesce(pickup_time, clock_timestamp())
@@ -136,7 +139,7 @@ export async function claimQuery(pool: Pool, executionId: string): Promise<Query
   return rows[0];
 }
 
-/** Records how a query ended; only the first ending counts. From then on its status is kept for `maxAgeMs`. */
+/** Records the outcome of a query; only the first one is stored. The status is kept for `ttlMs` from now. */
 export async function finishQuery(
   pool: Pool,
   executionId: string,
@@ -160,7 +163,7 @@ export async function finishQuery(
   );
 }
 
-/** Asks for the end of a query; one that nobody has taken up ends at once. */
+/** Requests the cancellation of a query. A queued query ends at once. */
 export async function requestCancel(pool: Pool, executionId: string, ttlMs: number): Promise<void> {
   const { rows } = await pool.query<{ status: QueryState }>(
     `update exportd.queries set cancel_requested = true where execution_id = $1 and end_time is null
@@ -170,21 +173,24 @@ export async function requestCancel(pool: Pool, executionId: string, ttlMs: numb
   if (rows[0]?.status === 'queued') await finishQuery(pool, executionId, { status: 'cancelled' }, ttlMs);
 }
 
-/** Says of running queries that their process is alive and how far they have come. @returns those that must stop. */
+/**
+ * Records the heartbeats and the progress of running queries and renews their leases.
+ * @returns the execution ids that must stop.
+ */
 export async function recordHeartbeats(
   pool: Pool,
   running: readonly { readonly execution_id: string; readonly progress: QueryProgress }[],
 ): Promise<readonly string[]> {
   const { rows } = await pool.query<{ execution_id: string }>(
-    `with beaten as (
-       update exportd.queries set progress = given.progress,
+    `with renewed as (
+       update exportd.queries set progress = reported.progress,
          lease_expires_at = case when lease_expires_at is null then null
            else clock_timestamp() + $3 * interval '1 millisecond' end
-       from unnest($1::uuid[], $2::json[]) as given (execution_id, progress)
-       where queries.execution_id = given.execution_id and end_time is null and not cancel_requested
+       from unnest($1::uuid[], $2::json[]) as reported (execution_id, progress)
+       where queries.execution_id = reported.execution_id and end_time is null and not cancel_requested
        returning queries.execution_id)
      select execution_id from unnest($1::uuid[]) as execution_id
-     where execution_id not in (select execution_id from beaten)`,
+     where execution_id not in (select execution_id from renewed)`,
     [
       running.map(({ execution_id }) => execution_id),
       running.map(({ progress }) => JSON.stringify(progress)),
@@ -194,7 +200,7 @@ export async function recordHeartbeats(
   return rows.map(({ execution_id }) => execution_id);
 }
 
-/** The status of a query that is not expired. */
+/** The unexpired status of a query. */
 export async function readStatus(pool: Pool, teamId: number, id: string): Promise<QueryStatus | undefined> {
   const { rows } = await pool.query<QueryStatus>(
     `select ${statusColumns} from exportd.queries where team_id = $1 and id = $2 and ${isUnexpired}`,
@@ -203,7 +209,7 @@ export async function readStatus(pool: Pool, teamId: number, id: string): Promis
   return rows[0];
 }
 
-/** The newest query in the background that computes the answer of a cache key now. */
+/** The newest background query that is computing the output of a cache key. */
 export async function findRunningQuery(
   pool: Pool,
   teamId: number,
@@ -219,7 +225,7 @@ export async function findRunningQuery(
   return rows[0];
 }
 
-/** Queries in the background that began at least `ageMs` ago and have not ended. */
+/** Background queries that were registered at least `ageMs` ago and have not ended. */
 export const listUnfinished = async (
   pool: Pool,
   ageMs: number,

@@ -1,10 +1,10 @@
 import { DateTime } from 'luxon';
 
-/** As PostgreSQL writes times: in columns, and in JSON. */
+/** Times as PostgreSQL writes them in columns and in JSON. */
 const utcTime = /^(\d{4,}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d+)?(?:\+00|Z)$/;
 
 const quarterMs = 15 * 60_000;
-/** From where on a year may have five digits in some zone. */
+/** From here on, a year may have five digits in some zone. */
 const longYearsSince = Date.UTC(9999, 11, 30);
 
 interface Offset {
@@ -13,13 +13,13 @@ interface Offset {
 }
 
 /**
- * Shows moments in a zone: `2026-11-21 16:00:00.5+00` as `2026-11-21T17:00:00.500000+01:00`; what is no day of our era
- * stays as it is. An answer may hold a million of them, and the zone's rules cost 40 µs each, so the offset of a quarter
- * of an hour is looked up once.
+ * Formats times in a zone: `2026-11-21 16:00:00.5+00` becomes `2026-11-21T17:00:00.500000+01:00`. Dates BC and infinite
+ * times are returned unchanged. A result may contain a million times, and a zone lookup costs 40 µs, so the offset of
+ * each quarter of an hour is looked up once.
  */
 export function timeFormatter(timezone: string): (text: string) => string {
   const offsets = new Map<number, Offset | null>();
-  /** Null where clocks are changed within the quarter. */
+  /** Null if the offset changes within the quarter. */
   const offsetIn = (quarter: number): Offset | null => {
     const known = offsets.get(quarter);
     if (known !== undefined) return known;

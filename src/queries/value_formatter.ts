@@ -1,10 +1,10 @@
 import { zoneOf, type Type } from '../dialect/types.ts';
 import { timeFormatter } from './time_formatter.ts';
 
-/** A value of a row as PostgreSQL writes it, as JSON shows it. */
+/** Converts a column value from PostgreSQL's text to JSON. */
 export type ValueFormatter = (text: string | null) => unknown;
 
-/** How values of a type are shown; times with the offset of their zone, else the project's, also inside of others. */
+/** Formats values of a type. Times, also nested ones, have the offset of their own zone, else the project's. */
 export function valueFormatter(type: Type, timezone: string): ValueFormatter {
   const format = formatterOf(type, timezone);
   return (text) => (text === null ? null : format(text));
@@ -37,7 +37,7 @@ function formatterOf(type: Type, timezone: string): (text: string) => unknown {
 
 type NestedFormatter = (value: unknown) => unknown;
 
-/** How what JSON holds in the place of a type is shown; null where it is shown as it is, so that no copy is made. */
+/** Formats a parsed JSON value of a type; null if the value stays unchanged, so that no copy is made. */
 function nestedFormatter(type: Type, timezone: string): NestedFormatter | null {
   switch (type.kind) {
     case 'datetime': {

@@ -1,7 +1,7 @@
 import type { JsonValue } from '../domain/json_value.ts';
 import type { Pool } from '../journal/database.ts';
 
-/** A project's variable: queries read it as `{variables.<code_name>}`. */
+/** A variable of a project. Queries read it as `{variables.<code_name>}`. */
 export interface Variable {
   readonly id: string;
   readonly team_id: number;
@@ -12,7 +12,7 @@ export interface Variable {
   readonly last_updated_at: string;
 }
 
-/** A variable that cannot be set as asked; the message says why. */
+/** A variable that cannot be stored. The message explains why. */
 export class InvalidVariable extends Error {
   override readonly name = 'InvalidVariable';
 }
@@ -21,20 +21,20 @@ const columns = 'id, team_id, code_name, name, default_value, created_at, last_u
 const codeName = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
 const foreignKeyViolation = '23503';
 
-/** Makes a variable, or gives one that is there another value. @throws InvalidVariable */
+/** Creates a variable or changes its default value. @throws InvalidVariable */
 export async function setVariable(
   pool: Pool,
   given: {
     readonly team_id: number;
     readonly code_name: string;
     readonly default_value: JsonValue;
-    /** Kept, or the code name for a new variable, when it is not given. */
+    /** By default the current name, or the code name of a new variable. */
     readonly name?: string | undefined;
   },
 ): Promise<Variable> {
   if (!codeName.test(given.code_name))
     throw new InvalidVariable(
-      `"${given.code_name}" is no code name: it must begin with a letter or _ and have only letters, digits and _, at most 100.`,
+      `"${given.code_name}" is not a valid code name: it must start with a letter or _, contain only letters, digits and _, and have at most 100 characters.`,
     );
   try {
     const { rows } = await pool.query<Variable>(
@@ -46,16 +46,16 @@ export async function setVariable(
       [given.team_id, given.code_name, given.name ?? null, JSON.stringify(given.default_value)],
     );
     const [variable] = rows;
-    if (!variable) throw new Error('The database did not store a variable.');
+    if (!variable) throw new Error('The insert of a variable returned no row.');
     return variable;
   } catch (error) {
     if ((error as { code?: unknown }).code === foreignKeyViolation)
-      throw new InvalidVariable(`There is no project ${given.team_id}.`);
+      throw new InvalidVariable(`Project ${given.team_id} does not exist.`);
     throw error;
   }
 }
 
-/** The variables of a project, or of all, by code name. */
+/** The variables of one project, or of all, by code name. */
 export const listVariables = async (pool: Pool, teamId?: number): Promise<Variable[]> =>
   (
     await pool.query<Variable>(

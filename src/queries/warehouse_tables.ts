@@ -1,19 +1,19 @@
 import { inTransaction, type Pool } from '../journal/database.ts';
 import { InvalidWarehouseTable } from './invalid_warehouse_table.ts';
 
-/** A relation of the source that a project's queries may read under a name of its own. */
+/** A relation of the source that a project's queries may read under its own name. */
 export interface WarehouseTable {
   readonly team_id: number;
-  /** As queries call it; it may have dots. */
+  /** The name in queries; it may contain dots. */
   readonly name: string;
   readonly relation_schema: string;
   readonly relation_name: string;
-  /** The column that tells whose a row is; null where every row is the project's. */
+  /** The column with the project id; null if every row belongs to the project. */
   readonly team_column: string | null;
   readonly created_at: string;
 }
 
-/** A relation of the source that may be registered, by its full name. */
+/** A relation of the source that can be registered, by its full name. */
 export interface RegistrableRelation {
   readonly schema: string;
   readonly name: string;
@@ -24,8 +24,8 @@ const columns = 'team_id, name, relation_schema, relation_name, team_column, cre
 const [foreignKeyViolation, uniqueViolation] = ['23503', '23505'];
 
 /**
- * Registers a relation that was looked at. One without a team column holds a project's rows alone, so no two projects
- * may have it.
+ * Registers a relation that has been checked. A relation without a team column holds the rows of one project, so no
+ * other project may register it.
  * @throws InvalidWarehouseTable
  */
 export async function addWarehouseTable(
@@ -35,7 +35,7 @@ export async function addWarehouseTable(
   const { schema, name: relationName, team_column } = relation;
   try {
     return await inTransaction(pool, async (connection) => {
-      // Two registrations at once would not see each other.
+      // Concurrent registrations would not see each other.
       await connection.query('lock table exportd.warehouse_tables in share row exclusive mode');
       const { rows: others } = await connection.query<Pick<WarehouseTable, 'team_id' | 'team_column'>>(
         `select team_id, team_column from exportd.warehouse_tables
@@ -46,8 +46,8 @@ export async function addWarehouseTable(
       if (other)
         throw new InvalidWarehouseTable(
           team_column === null
-            ? `Project ${other.team_id} has ${schema}.${relationName} already: without a team column a relation belongs to one project alone. Name its column with --team-column.`
-            : `${schema}.${relationName} belongs to project ${other.team_id} alone, which registered it without a team column.`,
+            ? `Project ${other.team_id} has already registered ${schema}.${relationName}. Without a team column, only one project can register a relation. Name the column with --team-column.`
+            : `${schema}.${relationName} belongs to project ${other.team_id}, which registered it without a team column.`,
         );
       const { rows } = await connection.query<WarehouseTable>(
         `insert into exportd.warehouse_tables (team_id, name, relation_schema, relation_name, team_column)
@@ -55,19 +55,19 @@ export async function addWarehouseTable(
         [team_id, name, schema, relationName, team_column],
       );
       const [table] = rows;
-      if (!table) throw new Error('The database did not store a table.');
+      if (!table) throw new Error('The insert of a warehouse table returned no row.');
       return table;
     });
   } catch (error) {
     const { code } = error as { code?: unknown };
-    if (code === foreignKeyViolation) throw new InvalidWarehouseTable(`There is no project ${team_id}.`);
+    if (code === foreignKeyViolation) throw new InvalidWarehouseTable(`Project ${team_id} does not exist.`);
     if (code === uniqueViolation)
-      throw new InvalidWarehouseTable(`Project ${team_id} has a table "${name}" already; remove it first.`);
+      throw new InvalidWarehouseTable(`Project ${team_id} already has a table "${name}". Remove it first.`);
     throw error;
   }
 }
 
-/** The tables of a project, or of all. */
+/** The tables of one project, or of all. */
 export const listWarehouseTables = async (pool: Pool, teamId?: number): Promise<WarehouseTable[]> =>
   (
     await pool.query<WarehouseTable>(
@@ -77,7 +77,7 @@ export const listWarehouseTables = async (pool: Pool, teamId?: number): Promise<
     )
   ).rows;
 
-/** Takes a table out of a project's queries; its relation stays as it is. @throws InvalidWarehouseTable */
+/** Removes a table from a project's queries; its relation is left unchanged. @throws InvalidWarehouseTable */
 export async function removeWarehouseTable(
   pool: Pool,
   { team_id, name }: Pick<WarehouseTable, 'team_id' | 'name'>,

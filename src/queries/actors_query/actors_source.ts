@@ -5,13 +5,13 @@ import { findNodes, transform } from '../../dialect/walk.ts';
 import type { Placeholders } from '../../dialect/resolve/placeholders.ts';
 import type { ActorKind } from './actor_kinds/actor_kind.ts';
 
-/** Whom a source query tells of: a row for each, with `actor_id` and maybe more columns. */
+/** The actors of a source: one row each with `actor_id`, and possibly more columns. */
 export interface SourceQuery {
   readonly select: Select;
   readonly kind: ActorKind;
-  /** What the text of the source reads. */
+  /** The placeholders in the text of the source. */
   readonly placeholders: Placeholders;
-  /** Whether it has the distinct ids under which persons did it. */
+  /** Whether it returns the distinct ids under which persons acted. */
   readonly hasDistinctIds: boolean;
 }
 
@@ -21,11 +21,11 @@ export interface ActorsFrom {
   readonly from: From;
   /** The actor's id. */
   readonly id: Expression;
-  /** An expression of the request, whose names mean the actors and the columns of the source. */
+  /** Resolves the fields of a requested expression to columns of the actors and the source. */
   readonly resolve: (expression: Expression) => Expression;
 }
 
-/** All actors of a kind, or those of a source; who is not stored there any more has an id and nothing else. */
+/** All actors of a kind, or those of a source. An actor that is no longer stored has an id and nothing else. */
 export function actorsFrom(source: Select | null, kind: ActorKind): ActorsFrom {
   const { table, isActor } = kind;
   const { from } = source
@@ -43,7 +43,10 @@ export function actorsFrom(source: Select | null, kind: ActorKind): ActorsFrom {
   };
 }
 
-/** `id`, `person.id` and the key of groups are the actor's; `person.properties.x` is `properties.x`. Subqueries have names of their own. */
+/**
+ * `id`, `person.id` and the key of a group mean the actor's id; `person.properties.x` means `properties.x`. Fields
+ * inside subqueries are left unchanged.
+ */
 function resolveFields(expression: Expression, id: Expression, kind: ActorKind): Expression {
   const isField = (node: Node): node is Extract<Node, { kind: 'field' }> => node.kind === 'field';
   const isSubquery = (node: Node): node is Extract<Node, { kind: 'subquery' }> => node.kind === 'subquery';

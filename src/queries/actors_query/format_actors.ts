@@ -4,7 +4,7 @@ import type { SelectEntry } from './select_entries.ts';
 
 type Row = readonly unknown[];
 
-/** Rows with actors in the place of their ids; the actor's id stands behind the columns. */
+/** Replaces ids in rows by their actors. The last column of each row is the actor's id. */
 export async function formatActors(
   reader: DialectReader,
   kind: ActorKind,

@@ -9,7 +9,7 @@ import { runActors } from './run.ts';
 import { actorsQuerySchema, type ActorsQuery } from './schema.ts';
 import type { ActorsSource } from './sources/schema.ts';
 
-/** Persons, all of them, or the persons or groups behind an answer. */
+/** All persons, or the persons or groups behind a result. */
 export const actorsQueryKind = (relations: Relations): QueryKind<ActorsQuery> => {
   const dialect = dialectQueryKind(relations);
   const trends = trendsQueryKind(relations);
@@ -40,7 +40,7 @@ export const actorsQueryKind = (relations: Relations): QueryKind<ActorsQuery> =>
       }
     },
     variables: ({ source }) => (source?.kind === 'DialectQuery' ? usedVariables(source) : []),
-    // Persons have no dates: those of a dashboard are for the source.
+    // Persons have no dates; those of a dashboard apply to the source.
     override: (query, filters) =>
       query.source
         ? { ...query, source: overrideSource(query.source, filters) }

@@ -12,13 +12,13 @@ const item = (expression: Expression, descending: boolean): OrderItem => ({
   descending,
 });
 
-/** A single word, which may be an entry that shows actors: they are sorted by a property. */
+/** A single word can name an entry that shows actors; those are sorted by a property. */
 const word = /^(?<name>\S+)(?:\s+(?:asc|(?<down>desc)))?$/i;
 
 /**
- * What rows are sorted by: `orderBy`, else the counts or the first aggregate, largest first, else the newest where the
- * time is asked for, else the first column. Rows that are equal in that come by their ids, so that pages do not overlap.
- * @throws QueryError that names the entry of `orderBy`
+ * The sort order: `orderBy`, else the count or the first aggregate in descending order, else `created_at` in descending
+ * order if selected, else the first column. Ties are broken by id so that pages do not overlap.
+ * @throws QueryError with the path of the entry of `orderBy`
  */
 export function orderOf(
   orderBy: readonly string[] | null | undefined,

@@ -19,7 +19,7 @@ import { sourceQuery } from './sources/source_query.ts';
 
 const defaultRows = 100;
 
-/** Lists persons, or the actors behind an answer. @throws QueryError */
+/** Lists persons, or the actors behind a result. @throws QueryError */
 export async function runActors(
   query: ActorsQuery,
   context: QueryContext,
@@ -58,7 +58,7 @@ const defaultSelect = (source: SourceQuery | null, { kind }: ActorsFrom): readon
   ...(source?.hasDistinctIds ? ['event_distinct_ids'] : []),
 ];
 
-/** With the actor's id behind the columns, where something is shown in its place. */
+/** Builds the SELECT. If entries show actors, the actor's id is the last column. */
 function selectActors(
   { properties, fixedProperties, search, orderBy, offset }: ActorsQuery,
   entries: readonly SelectEntry[],

@@ -10,9 +10,9 @@ const actorFilters = propertyFiltersSchema
 /** A query of the kind ActorsQuery. */
 export const actorsQuerySchema = z.strictObject({
   kind: z.literal('ActorsQuery'),
-  /** Who is behind an answer; all persons when it is not given. */
+  /** The actors behind a result; by default all persons. */
   source: actorsSourceSchema.nullish(),
-  /** Expressions of the dialect, or `person`, `person_display_name`, `person.$delete`; of groups `group`. */
+  /** Expressions of the dialect, or `person`, `person_display_name`, `person.$delete`; `group` for groups. */
   select: z.array(z.string()).max(100).nullish(),
   search: textValue.nullish(),
   properties: actorFilters,

@@ -1,7 +1,7 @@
 import type { Expression } from '../../dialect/ast.ts';
 import type { ActorsFrom } from './actors_source.ts';
 
-/** Whose names or ids have a text in them, whatever its case; null for no text. */
+/** The condition that a name or id contains a string, ignoring case; null for an empty string. */
 export function searchCondition(
   search: string | null | undefined,
   { kind, id }: ActorsFrom,

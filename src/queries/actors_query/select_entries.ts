@@ -6,28 +6,28 @@ import { QueryError } from '../query_errors.ts';
 import type { ActorEntry } from './actor_kinds/actor_kind.ts';
 import type { ActorsFrom } from './actors_source.ts';
 
-/** One column that a query asks for. */
+/** One entry of `select`. */
 export interface SelectEntry {
-  /** As the answer names it. */
+  /** The column name in the response. */
   readonly column: string;
   readonly expression: Expression;
-  /** What is shown in the place of the id that the column holds; null for a column of its own. */
+  /** How the actor is formatted in place of the id in this column; null for a plain column. */
   readonly shows: ActorEntry | null;
   readonly isAggregate: boolean;
-  /** Whether rows have to be put together by it beside an aggregate. */
+  /** Whether it is a GROUP BY key beside an aggregate. */
   readonly isKey: boolean;
 }
 
 const notSupported = (message: string, attr: string): QueryError =>
   new QueryError('not_supported', message, { attr });
 
-/** Entries that cannot be answered for any actors, and why. */
+/** Entries that are unsupported for all actors, with the alternative. */
 const unsupportedForAll: Readonly<Record<string, string>> = {
-  matched_recordings: 'Recordings are not matched with actors here; query session_replay_events.',
-  '*': 'Name the columns one by one.',
+  matched_recordings: 'Matched recordings are not supported. Query session_replay_events in the dialect.',
+  '*': 'List the columns explicitly.',
 };
 
-/** The entries of `select`, read one by one. @throws QueryError that names the entry */
+/** Parses the entries of `select`. @throws QueryError with the path of the entry */
 export const selectEntries = (
   select: readonly string[],
   { kind, id, resolve }: ActorsFrom,
@@ -45,7 +45,7 @@ export const selectEntries = (
       return { ...plain, expression: buildLiteral(1), shows: null, isKey: false };
     const item = parseSelectItemAt(text, attr);
     if (item.kind === 'star' || item.kind === 'columns')
-      throw notSupported('Name the columns one by one.', attr);
+      throw notSupported('List the columns explicitly.', attr);
     const expression = resolve(item);
     const isAggregate = hasAggregate(expression);
     return {

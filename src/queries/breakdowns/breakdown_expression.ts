@@ -7,21 +7,21 @@ import type { Breakdown } from './schema.ts';
 const unsupported = (attr: string, message: string): QueryError =>
   new QueryError('not_supported', message, { attr });
 
-/** Fields of events themselves. */
+/** Breakdown fields that are columns of events. */
 const metadata: ReadonlySet<string> = new Set([
   ...(['event', 'distinct_id', 'uuid', 'person_id', 'timestamp', 'created_at', 'elements_chain'] as const),
   ...(['$session_id', '$window_id', '$group_0', '$group_1', '$group_2', '$group_3', '$group_4'] as const),
 ]);
 
-/** What an event is broken down by, as the source has it. @throws QueryError */
+/** The expression of a breakdown over an event. @throws QueryError */
 export function breakdownExpression({ type, property, group_type_index, attr }: Breakdown): Expression {
   if (type === 'cohort')
     throw unsupported(
       attr,
-      'Breakdowns by cohort are not supported: cohorts are not stored here. Break down by an expression (breakdown_type "hogql") that holds their condition.',
+      'Breakdowns by cohort are not supported: cohorts are not stored. Break down by an expression (breakdown_type "hogql") with the condition of the cohort.',
     );
   if (typeof property === 'object')
-    throw unsupported(attr, 'A list of breakdowns is written in the member breakdowns.');
+    throw unsupported(attr, 'Use the field breakdowns for several breakdowns.');
   const name = String(property);
   switch (type) {
     case 'event':
@@ -38,16 +38,16 @@ export function breakdownExpression({ type, property, group_type_index, attr }: 
       if (metadata.has(name)) return buildField(name);
       throw new QueryError(
         'invalid_input',
-        `Events have no field ${name}. There are: ${[...metadata].join(', ')}.`,
+        `Events have no field ${name}. Fields: ${[...metadata].join(', ')}.`,
         { attr },
       );
     case 'hogql':
       return parseExpressionAt(name, attr);
     default:
-      throw unsupported(attr, `Breakdowns of the type ${type} are not supported here.`);
+      throw unsupported(attr, `Breakdowns of type ${type} are not supported.`);
   }
 }
 
-/** An URL, which is not empty, without what may be missing behind it: slashes, `?` and `#`. */
+/** Normalizes a non-empty URL: trims trailing slashes, `?` and `#`. */
 export const normalizedUrl = (text: Expression): Expression =>
   buildExpression("ifNull(nullIf(trimRight({text}, '/?#'), ''), '/')", { text });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { chooseSchema } from '../choose_schema.ts';
 
-/** What a breakdown can be by. Some are known and refused by name, because what they read is not stored here. */
+/** Breakdown types. Types that read data that is not stored are parsed so that the error can name them. */
 const breakdownTypes = [
   ...(['event', 'person', 'session', 'group', 'hogql', 'dialect', 'event_metadata'] as const),
   ...(['cohort', 'data_warehouse', 'data_warehouse_person_property', 'revenue_analytics'] as const),
@@ -12,11 +12,11 @@ const typeSchema = z
   .transform((type) => (type === 'dialect' ? 'hogql' : type))
   .nullish();
 
-const property = z.union([z.string(), z.number()], 'This must be a text or a number.');
+const property = z.union([z.string(), z.number()], 'This must be a string or a number.');
 const groupIndex = z.number().int().min(0).max(4).nullish();
 const bins = z.number().int().min(1).max(100).nullish();
 
-/** One of several breakdowns. */
+/** One item of `breakdowns`. */
 const breakdownSchema = z.strictObject({
   property,
   type: typeSchema,
@@ -25,34 +25,34 @@ const breakdownSchema = z.strictObject({
   group_type_index: groupIndex,
 });
 
-/** By what a query's lines are cut into more of them. */
+/** How a query's results are broken down. */
 export const breakdownFilterSchema = z.strictObject({
   breakdown: chooseSchema((value) => Array.isArray(value), z.array(property), property).nullish(),
   breakdown_type: typeSchema,
   breakdown_group_type_index: groupIndex,
   breakdown_normalize_url: z.boolean().nullish(),
   breakdown_histogram_bin_count: bins,
-  breakdowns: z.array(breakdownSchema).max(3, 'At most 3 breakdowns are possible.').nullish(),
-  /** How many values have a line of their own. */
+  breakdowns: z.array(breakdownSchema).max(3, 'At most 3 breakdowns are supported.').nullish(),
+  /** How many values have a separate line. */
   breakdown_limit: z.number().int().min(1).max(1_000).nullish(),
-  /** Leaves out the line of all other values. */
+  /** Hides the line of all other values. */
   breakdown_hide_other_aggregation: z.boolean().nullish(),
-  breakdown_path_cleaning: z.literal(false, 'Path cleaning rules are not stored here.').nullish(),
+  breakdown_path_cleaning: z.literal(false, 'Path cleaning rules are not stored.').nullish(),
 });
 export type BreakdownFilter = z.infer<typeof breakdownFilterSchema>;
 
-/** One thing that lines are broken down by, in one form for both ways to write it. */
+/** One breakdown, normalized from both notations. */
 export interface Breakdown {
   readonly type: Exclude<NonNullable<BreakdownFilter['breakdown_type']>, 'dialect'>;
   readonly property: string | number | readonly (string | number)[];
   readonly normalize_url: boolean;
   readonly bins: number | null;
   readonly group_type_index: number | null;
-  /** Path of the member of the request that names it. */
+  /** Path of its field in the request. */
   readonly attr: string;
 }
 
-/** What a filter breaks down by; none where it says nothing. */
+/** The breakdowns of a filter; empty if it has none. */
 export function breakdownsOf(filter: BreakdownFilter | null | undefined): readonly Breakdown[] {
   if (!filter) return [];
   const path = 'query__breakdownFilter';

@@ -3,19 +3,22 @@ import { localOf, momentOfLocal } from './local_time.ts';
 
 const isoLike = /^\d{4}/;
 const hasOffset = /[T ].*(z|[+-]\d{2}(:?\d{2})?)$/i;
-/** No clock on Earth is further than 14 hours from UTC. */
+/** No time zone is more than 14 hours away from UTC. */
 const noOffset = /[T ].*[+-](1[5-9]|[2-9]\d|\d{2}:?[6-9]\d)(:?\d{2})?$/i;
 
-/** A date of a calendar, or a time of it. */
+/** A calendar date, with or without a time. */
 export interface AbsoluteDate {
-  /** What clocks show, as milliseconds as if they were UTC; the moment itself where the text has an offset. */
+  /** The local time in milliseconds as if it were UTC; the actual time if the text has an offset. */
   readonly local: number;
   readonly hasOffset: boolean;
-  /** Whether it names a day and no time of it. */
+  /** Whether it is a date without a time. */
   readonly isDay: boolean;
 }
 
-/** Reads ISO 8601, also with a blank in place of the T and without leading zeros of days; null for anything else. */
+/**
+ * Parses ISO 8601, also with a space instead of the T and with months and days without leading zeros; null for anything
+ * else.
+ */
 export function parseAbsoluteDate(text: string): AbsoluteDate | null {
   const trimmed = text.trim();
   if (!isoLike.test(trimmed) || noOffset.test(trimmed)) return null;
@@ -25,7 +28,7 @@ export function parseAbsoluteDate(text: string): AbsoluteDate | null {
   return { local: localOf(time), hasOffset: hasOffset.test(trimmed), isDay: !/[T ]/i.test(trimmed) };
 }
 
-/** The moment that a date means in a zone. */
+/** The point in time of a date in a zone. @param choice which one if the local time occurs twice */
 export const momentOfDate = (
   { local, hasOffset }: AbsoluteDate,
   zone: Zone,

@@ -15,17 +15,17 @@ export type { Interval } from './intervals.ts';
 export type { DateContext, ResolvedRange } from './resolved_range.ts';
 export { previousRange } from './previous_range.ts';
 
-/** Days before today with which a range begins that does not say when. */
+/** Days before today at which a range starts by default. */
 const defaultDays = 7;
-/** Where `all` begins in a project without events. */
+/** Start of the range `all` in a project without events. */
 const fallbackStart = '2015-01-01';
 
-/** Whether the range begins with the project's first event. */
+/** Whether the range starts with the project's first event. */
 export const needsEarliest = (range: DateRange | null | undefined): boolean => range?.date_from === 'all';
 
 /**
- * A range of a request with its bounds and intervals.
- * @throws QueryError for a date that cannot be read, and for a range of too many intervals
+ * Resolves a requested date range to its bounds and intervals.
+ * @throws QueryError for an invalid date, or too many intervals
  */
 export function resolveRange(
   range: DateRange | null | undefined,
@@ -87,10 +87,10 @@ function toOf(
 
 function requireSupported(moment: DateTime, attr: string): DateTime {
   if (moment.isValid && moment.year >= 1000) return moment;
-  throw new QueryError('invalid_input', 'This date lies too far back.', { attr });
+  throw new QueryError('invalid_input', 'This date is too far in the past.', { attr });
 }
 
-/** The end of a range that is over for good: an absolute date that has passed; else null. */
+/** The end of a closed range, that is, an absolute `date_to` in the past; else null. */
 export function closedEnd(
   range: DateRange | null | undefined,
   interval: Interval,
@@ -102,7 +102,7 @@ export function closedEnd(
   return to < now ? to : null;
 }
 
-/** That an event lies in a range. */
+/** The condition that an event is in a range. */
 export const rangeCondition = ({ from, to }: ResolvedRange): Expression =>
   buildExpression('timestamp >= {first} and timestamp <= {last}', {
     first: { value: from.toUTC().toISO() ?? '' },

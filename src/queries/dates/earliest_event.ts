@@ -3,7 +3,7 @@ import type { DialectReader } from '../dialect_reader.ts';
 import { needsEarliest } from './date_range.ts';
 import type { DateRange } from './schema.ts';
 
-/** When the project's first event was, for a range that begins with it; null for any other, or without events. */
+/** The time of the project's first event, for a range that starts with it; null for other ranges, or without events. */
 export async function earliestFor(
   range: DateRange | null | undefined,
   reader: DialectReader,

@@ -14,7 +14,7 @@ import { daysIntoWeek } from './relative_date.ts';
 export type Interval = 'minute' | 'hour' | 'day' | 'week' | 'month';
 type WeekStart = QueryProject['week_start_day'];
 
-/** More intervals than any chart shows, and few enough to be counted quickly. */
+/** Maximum intervals of a range: more than any chart shows, and few enough to compute quickly. */
 export const maxBuckets = 20_000;
 
 const shortest: Readonly<Record<Interval, number>> = {
@@ -25,11 +25,13 @@ const shortest: Readonly<Record<Interval, number>> = {
   month: 2_400_000_000,
 };
 
-/** About how many intervals lie between two moments, never too few. */
+/** An upper bound of the number of intervals between two times. */
 export const bucketUpperBound = (from: DateTime, to: DateTime, interval: Interval): number =>
   (to.toMillis() - from.toMillis()) / shortest[interval] + 2;
 
-/** The last millisecond of the minute, of the hour, or, as ranges of longer intervals end, of the day. */
+/**
+ * The last millisecond of the minute or hour; of the day for longer intervals, because ranges of those end with a day.
+ */
 export function endForInterval(moment: DateTime, interval: Interval): DateTime {
   if (interval !== 'minute' && interval !== 'hour') return lastOfDay(moment);
   return startOfClockUnit(moment, interval)
@@ -37,14 +39,17 @@ export function endForInterval(moment: DateTime, interval: Interval): DateTime {
     .minus(1);
 }
 
-/** The moment from which a range is read that begins in an interval: a week is not widened, so that it may be a part. */
+/**
+ * The start of a range that begins within an interval. Weeks are not extended to their first day, so the first week can
+ * be partial.
+ */
 export function startForInterval(moment: DateTime, interval: Interval): DateTime {
   if (interval === 'minute' || interval === 'hour') return startOfClockUnit(moment, interval);
   if (interval !== 'month') return firstOfDay(moment);
   return momentOfLocal(localStart(moment, 'month', 'sunday'), moment.zone, 'first');
 }
 
-/** The beginnings of all intervals that have a moment of the range in them: what the dialect's functions toStartOf… give. */
+/** The starts of all intervals that overlap the range, as the dialect's toStartOf… functions return them. */
 export function bucketsOf(
   from: DateTime,
   to: DateTime,
@@ -67,7 +72,7 @@ function clockBuckets(from: DateTime, to: DateTime, length: number): readonly Da
   const { zone } = from;
   const offsetAt = offsetsOf(zone);
   const buckets: DateTime[] = [];
-  // Each is cut anew from a moment inside of it, since clocks may be set by less than an hour.
+  // Each start is computed from a time inside the interval, because clocks can change by less than an hour.
   for (let inside = from.toMillis(); inside <= to.toMillis();) {
     const local = inside + offsetAt(inside) * shortest.minute;
     const start = inside - (((local % length) + length) % length);
@@ -77,7 +82,10 @@ function clockBuckets(from: DateTime, to: DateTime, length: number): readonly Da
   return buckets;
 }
 
-/** Offsets of a zone in minutes, of moments that go forward; looked up once a day, which is slow, unless clocks are set. */
+/**
+ * Offsets of a zone in minutes for ascending times. Lookups are slow, so one serves a whole day unless clocks change on
+ * it.
+ */
 function offsetsOf(zone: Zone): (moment: number) => number {
   const day = 86_400_000;
   let known = { from: 0, to: 0, offset: 0 };

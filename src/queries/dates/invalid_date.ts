@@ -1,9 +1,9 @@
 import { QueryError } from '../query_errors.ts';
 
-/** The refusal of a text where a date is expected, by the path of its member. */
+/** The error for a field that must be a date. */
 export const invalidDate = (attr: string): QueryError =>
   new QueryError(
     'invalid_input',
-    'This is not a date: write one of ISO 8601, such as 2026-11-21, or a relative one, such as -7d or mStart.',
+    'This is not a valid date. Use ISO 8601, such as 2026-11-21, or a relative date, such as -7d or mStart.',
     { attr },
   );

@@ -2,15 +2,15 @@ import type { DateTime } from 'luxon';
 import type { Interval } from './intervals.ts';
 import type { ResolvedRange } from './resolved_range.ts';
 
-/** How `days` of an answer names an interval: `2024-03-04`, of hours and minutes `2024-03-04 09:00:00`. */
+/** Formats an interval for `days` of a result: `2024-03-04`, or `2024-03-04 09:00:00` for hours and minutes. */
 export function dayOf(bucket: DateTime, interval: Interval): string {
   const hasClock = interval === 'hour' || interval === 'minute';
   return bucket.toFormat(hasClock ? 'yyyy-MM-dd HH:mm:ss' : 'yyyy-MM-dd');
 }
 
 /**
- * How `labels` of an answer names an interval: `4-Mar-2024`, `4-Mar 09:00`, `Mar 2024`; a week by its days that lie
- * in the range, `3–9 Mar`.
+ * Formats an interval for `labels` of a result: `4-Mar-2024`, `4-Mar 09:00`, `Mar 2024`. A week is labelled by its days
+ * within the range: `3–9 Mar`.
  */
 export function labelOf(bucket: DateTime, interval: Interval, range: ResolvedRange): string {
   const english = bucket.setLocale('en-US');

@@ -4,12 +4,12 @@ const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** What clocks of its zone show at a moment, as milliseconds as if they were UTC. */
+/** The local time of a point in time, in milliseconds as if it were UTC. */
 export const localOf = (moment: DateTime): number => moment.toMillis() + moment.offset * minute;
 
 /**
- * The moment at which clocks of a zone show a time. One that they show twice, because they are set back, is the first
- * or the last of both; one that they leave out is as much later as they are set forward. The last is PostgreSQL's choice.
+ * The point in time of a local time. A local time that occurs twice, because clocks are set back, means the first or
+ * the last of both. One that clocks skip is moved forward by the length of the gap. PostgreSQL chooses the last.
  */
 export function momentOfLocal(local: number, zone: Zone, choice: 'first' | 'last'): DateTime {
   const candidates = [local - day, local + day].map((near) => {
@@ -22,21 +22,21 @@ export function momentOfLocal(local: number, zone: Zone, choice: 'first' | 'last
   return DateTime.fromMillis(found?.moment ?? local, { zone });
 }
 
-/** Midnight of the day on which a moment lies, as what clocks show. */
+/** Midnight of the day of a point in time, as a local time. */
 export const localDayOf = (moment: DateTime): number => Math.floor(localOf(moment) / day) * day;
 
-/** Midnight some days later, as what clocks show. */
+/** Midnight some days later, as a local time. */
 export const daysLater = (local: number, days: number): number => local + days * day;
 
-/** The first moment of the day on which a moment lies. */
+/** The first moment of the day of a point in time. */
 export const firstOfDay = (moment: DateTime): DateTime =>
   momentOfLocal(localDayOf(moment), moment.zone, 'first');
 
-/** The last millisecond of the day on which a moment lies. */
+/** The last millisecond of the day of a point in time. */
 export const lastOfDay = (moment: DateTime): DateTime =>
   momentOfLocal(daysLater(localDayOf(moment), 1), moment.zone, 'first').minus(1);
 
-/** The beginning of the hour or minute in which a moment lies, as PostgreSQL cuts it: with the moment's own offset. */
+/** The start of the hour or minute of a point in time. Truncates with its own offset, like PostgreSQL. */
 export function startOfClockUnit(moment: DateTime, unit: 'hour' | 'minute'): DateTime {
   const length = unit === 'hour' ? hour : minute;
   const past = ((localOf(moment) % length) + length) % length;

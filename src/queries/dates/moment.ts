@@ -7,8 +7,8 @@ import { invalidDate } from './invalid_date.ts';
 import { momentBefore, parseRelativeDate } from './relative_date.ts';
 
 /**
- * The moment that a date means, without rounding it to anything; the end of a day is where the next one begins.
- * @throws QueryError for what is no date
+ * The point in time of a date, without rounding. The end of a day is the start of the next one.
+ * @throws QueryError for an invalid date
  */
 export function momentIn(
   text: string,
@@ -25,6 +25,6 @@ export function momentIn(
   throw invalidDate(attr);
 }
 
-/** A moment in the dialect. */
+/** A point in time as a literal of the dialect. */
 export const momentLiteral = (moment: DateTime): Expression =>
   buildTimeLiteral(moment.toUTC().toFormat("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"));

@@ -4,7 +4,10 @@ import { invalidDate } from './invalid_date.ts';
 import { parseRelativeDate } from './relative_date.ts';
 import type { DateRange } from './schema.ts';
 
-/** A dashboard's range of dates in the place of a query's own, if it has one. @throws QueryError that names the date */
+/**
+ * The dashboard's date range if it has one, else the query's own.
+ * @throws QueryError with the path of an invalid date
+ */
 export function withOverriddenDates<Own extends DateRange | null | undefined>(
   own: Own,
   { date_from, date_to }: Pick<FiltersOverride, 'date_from' | 'date_to'>,
@@ -16,7 +19,7 @@ export function withOverriddenDates<Own extends DateRange | null | undefined>(
   };
 }
 
-/** A date of a dashboard's filters as it is. @throws QueryError for one that cannot be read */
+/** Validates a date of a dashboard's filters and returns it unchanged. @throws QueryError for an invalid date */
 export function checkedDate(text: string, field: 'date_from' | 'date_to'): string {
   const isAll = text === 'all' && field === 'date_from';
   if (isAll || parseAbsoluteDate(text) !== null || parseRelativeDate(text) !== null) return text;

@@ -10,9 +10,9 @@ const day = 86_400_000;
 const compareTo = 'query__compareFilter__compare_to';
 
 /**
- * The range that another one is compared with: as long and directly before it, between the same times of the clock, or
- * moved by `distance`, such as `-1w`.
- * @throws QueryError for a `distance` that cannot be read
+ * The range that another one is compared with. By default, one of the same length directly before it, between the same
+ * local times; else the range moved back by `distance`, such as `-1w`.
+ * @throws QueryError for an invalid `distance`
  */
 export function previousRange(
   range: DateRange | null | undefined,
@@ -34,12 +34,16 @@ interface Bounds {
 function movedBy(distance: string, { from, to }: ResolvedRange, project: DateContext['project']): Bounds {
   const relative = parseRelativeDate(distance);
   if (relative?.position !== null)
-    throw new QueryError('invalid_input', 'This is not a distance in time: write for example -1w or -1m.', {
-      attr: compareTo,
-    });
+    throw new QueryError(
+      'invalid_input',
+      'This is not a valid time span. Use a relative date, such as -1w or -1m.',
+      {
+        attr: compareTo,
+      },
+    );
   const moved = { from: momentBefore(from, relative, project), to: momentBefore(to, relative, project) };
   if (moved.from.isValid && moved.from.year >= 1000) return moved;
-  throw new QueryError('invalid_input', 'This distance is too long.', { attr: compareTo });
+  throw new QueryError('invalid_input', 'This time span is too long.', { attr: compareTo });
 }
 
 function directlyBefore(range: DateRange | null | undefined, { interval, from, to }: ResolvedRange): Bounds {
@@ -56,7 +60,7 @@ function directlyBefore(range: DateRange | null | undefined, { interval, from, t
   return { from: daysBefore(from, back), to: endForInterval(daysBefore(to, back), interval) };
 }
 
-/** `-7d` up to today has eight days; moved by seven, weekdays stand beside the same weekdays. */
+/** `-7d` up to today has eight days. Moved back by seven days, each day is compared with the same weekday. */
 function isWholeWeeks(range: DateRange | null | undefined): boolean {
   if (range?.date_to) return false;
   if (!range?.date_from) return true;

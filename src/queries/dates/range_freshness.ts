@@ -6,13 +6,13 @@ import type { DateRange } from './schema.ts';
 const minute = 60_000;
 const day = 24 * 60 * minute;
 
-/** What of a query tells how fast its answer changes. */
+/** The fields of an insight that decide how fast its result changes. */
 export interface FreshnessRange {
   readonly interval: Interval;
   readonly dateRange?: DateRange | null | undefined;
 }
 
-/** How old the answer of an insight over a range of dates may be. */
+/** The age limits of an insight over a date range. */
 export function rangeFreshness(range: FreshnessRange, project: QueryProject, now: Date): QueryFreshness {
   const { interval, dateRange } = range;
   try {
@@ -22,13 +22,13 @@ export function rangeFreshness(range: FreshnessRange, project: QueryProject, now
       next_refresh_ms: nextRefreshMs(range, project, now),
     };
   } catch (error) {
-    // A date that cannot be read is refused when the query runs.
+    // An invalid date is reported when the query runs.
     if (!(error instanceof QueryError)) throw error;
     return { interval, date_to: null };
   }
 }
 
-/** Longer for long ranges, whose answers change slowly and cost much. */
+/** Longer for long ranges, whose results change slowly and are expensive. */
 function nextRefreshMs({ interval, dateRange }: FreshnessRange, project: QueryProject, now: Date): number {
   if (interval === 'minute') return minute;
   if (interval === 'hour') return 3 * minute;

@@ -11,7 +11,7 @@ import {
 
 export type RelativeUnit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year';
 
-/** A time some units ago, or the first or last moment of the unit in which that lies. */
+/** A time some units ago, or the first or last moment of the unit that contains it. */
 export interface RelativeDate {
   readonly amount: number;
   readonly unit: RelativeUnit;
@@ -31,7 +31,10 @@ const units: Readonly<Record<string, RelativeUnit>> = {
 
 const pattern = /^-?(\d{1,7})?([hdwmMsqy])(Start|End)?$/;
 
-/** Reads `-7d`, `dStart`, `-1mEnd` and their kin; null for anything else. A sign changes nothing. */
+/**
+ * Parses relative dates such as `-7d`, `dStart` and `-1mEnd`; null for anything else. The sign is ignored: all relative
+ * dates are in the past.
+ */
 export function parseRelativeDate(text: string): RelativeDate | null {
   const [, amount, letter = '', position] = pattern.exec(text.trim()) ?? [];
   const unit = units[letter];
@@ -43,7 +46,7 @@ export function parseRelativeDate(text: string): RelativeDate | null {
   };
 }
 
-/** Whether it counts units that are shorter than a day. */
+/** Whether its unit is shorter than a day. */
 export const isShort = ({ unit }: RelativeDate): boolean =>
   unit === 'hour' || unit === 'minute' || unit === 'second';
 
@@ -54,12 +57,12 @@ const durations: Readonly<Record<RelativeUnit, (amount: number) => DurationLike>
   day: (days) => ({ days }),
   week: (weeks) => ({ weeks }),
   month: (months) => ({ months }),
-  // As analysts know it: thirteen weeks, so that weekdays stay the same.
+  // Thirteen weeks, as in PostHog, so that weekdays stay the same.
   quarter: (quarters) => ({ weeks: 13 * quarters }),
   year: (years) => ({ years }),
 };
 
-/** The moment that a relative date means, seen from another one. */
+/** The point in time of a date relative to `now`. */
 export function momentBefore(
   now: DateTime,
   { amount, unit, position }: RelativeDate,
@@ -92,6 +95,6 @@ export function momentBefore(
 const bound = ({ zone }: DateTime, first: number, next: number, position: 'start' | 'end'): DateTime =>
   position === 'start' ? momentOfLocal(first, zone, 'first') : momentOfLocal(next, zone, 'first').minus(1);
 
-/** Days since the week began. */
+/** Days since the start of the week. */
 export const daysIntoWeek = ({ weekday }: DateTime, weekStart: QueryProject['week_start_day']): number =>
   weekStart === 'monday' ? weekday - 1 : weekday % 7;

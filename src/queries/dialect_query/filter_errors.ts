@@ -5,8 +5,7 @@ import { placeholdersOf, type PlaceholderContext } from './placeholders.ts';
 import type { DialectQuery } from './schema.ts';
 
 /**
- * Runs a query of the dialect; where its text is refused that is fine without `{filters}`, the refusal names the first
- * filter at fault.
+ * Runs a dialect query. If its text is rejected only because of `{filters}`, the error names the first invalid filter.
  * @param attr path of the query
  * @throws QueryError
  */

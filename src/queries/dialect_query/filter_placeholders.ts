@@ -7,10 +7,10 @@ import { QueryError } from '../query_errors.ts';
 import type { QueryContext } from '../query_kind.ts';
 import type { DialectQuery } from './schema.ts';
 
-/** What the dates of filters are relative to. */
+/** What the dates of filters are resolved against. */
 export type FilterContext = Pick<QueryContext, 'project' | 'now'>;
 
-/** `{filters}`, and the bounds of its dates alone, whose comparisons are true where there is no such bound. */
+/** The placeholder `{filters}`, and the two bounds of its dates, whose comparisons are true if the bound is missing. */
 export function filterPlaceholders(
   filters: DialectQuery['filters'],
   context: FilterContext,
@@ -35,7 +35,7 @@ const orUnset = (expression: Expression | null): PlaceholderValue =>
 
 const times = { events: 'timestamp', sessions: '$start_timestamp', groups: 'created_at' } as const;
 
-/** The upper bound is no part of the range, as analysts know it of this placeholder. */
+/** The upper bound is exclusive, as in PostHog for this placeholder. */
 function condition(
   filters: DialectQuery['filters'],
   bounds: { readonly from: Expression | null; readonly to: Expression | null },
@@ -46,9 +46,13 @@ function condition(
   const time = buildField(name, times[table]);
   const excludesTestAccounts = filters?.filterTestAccounts === true;
   if (excludesTestAccounts && table !== 'events')
-    throw new QueryError('not_supported', `Test accounts can only be left out of events, not of ${table}.`, {
-      attr: `${attr}__filterTestAccounts`,
-    });
+    throw new QueryError(
+      'not_supported',
+      `Test accounts can only be excluded from events, not from ${table}.`,
+      {
+        attr: `${attr}__filterTestAccounts`,
+      },
+    );
   return (
     combineConditions('and', [
       bounds.from && buildExpression('{time} >= {bound}', { time, bound: bounds.from }),

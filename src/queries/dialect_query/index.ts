@@ -7,15 +7,15 @@ import { withFilterPath } from './filter_errors.ts';
 import { placeholdersOf, usedVariables } from './placeholders.ts';
 import { dialectQuerySchema, type DialectQuery } from './schema.ts';
 
-/** Rows of a query without LIMIT. */
+/** The limit of a query without LIMIT. */
 const defaultRows = 100;
 
-/** A query in the dialect itself. */
+/** A query written in the dialect. */
 export const dialectQueryKind = (relations: Relations): QueryKind<DialectQuery> => ({
   kind: 'DialectQuery',
   aliases: ['HogQLQuery'],
   schema: dialectQuerySchema,
-  // As analysts know it: without a range of dates that could be read off, a query changes from day to day.
+  // Cached like a daily insight, as in PostHog: a query has no date range that could be read.
   freshness: () => ({ interval: 'day', date_to: null }),
   variables: usedVariables,
   override: (query, override) => ({

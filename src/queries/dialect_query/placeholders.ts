@@ -10,7 +10,7 @@ import type { DialectQuery } from './schema.ts';
 type Placeholder = Extract<Node, { kind: 'placeholder' }>;
 const isPlaceholder = (node: Node): node is Placeholder => node.kind === 'placeholder';
 
-/** The code names that a text reads as `{variables.…}`; none of a text that cannot be parsed. */
+/** The code names in `{variables.…}` of a text; none if it cannot be parsed. */
 function variableNames(text: string): readonly string[] {
   try {
     const names = findNodes(parseQuery(text), isPlaceholder).flatMap(({ expression }) => {
@@ -24,7 +24,7 @@ function variableNames(text: string): readonly string[] {
   }
 }
 
-/** The variables of a query's text, with the values that its member `variables` gives them. */
+/** The variables in a query's text, with the values in its field `variables`. */
 export function usedVariables({ query, variables }: DialectQuery): readonly UsedVariable[] {
   const given = Object.entries(variables ?? {});
   return variableNames(query).map((code_name) => {
@@ -34,16 +34,17 @@ export function usedVariables({ query, variables }: DialectQuery): readonly Used
   });
 }
 
-/** What the placeholders of a query stand for, besides the query itself. */
+/** What the values of placeholders depend on besides the query. */
 export type PlaceholderContext = FilterContext & {
   /** Values of the variables that the query reads, by code name. */
   readonly variables: Readonly<Record<string, JsonValue>>;
 };
 
 /**
- * What stands in the place of the placeholders of a query.
+ * The values of a query's placeholders.
  * @param attr path of the query
- * @throws QueryError for filters that cannot be applied, some of them not before it is known where they stand
+ * @throws QueryError for filters that cannot be applied; for some of them only when the compiler knows which table they
+ * filter
  */
 export const placeholdersOf = (
   { values, filters }: DialectQuery,

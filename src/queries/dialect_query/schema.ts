@@ -9,9 +9,9 @@ const json: z.ZodType<JsonValue> = z.json();
 export const dialectQuerySchema = z.strictObject({
   kind: z.literal('DialectQuery'),
   query: z.string('This field must be a string.').min(1, 'This field may not be blank.'),
-  /** Read in the text as `{name}`. */
+  /** Available in the text as `{name}`. */
   values: z.record(z.string(), json).nullish(),
-  /** By their ids; read in the text as `{variables.<code_name>}`. */
+  /** By their ids; available in the text as `{variables.<code_name>}`. */
   variables: z
     .record(
       z.string(),
@@ -23,7 +23,7 @@ export const dialectQuerySchema = z.strictObject({
       }),
     )
     .nullish(),
-  /** What `{filters}` stands for in the text. */
+  /** The value of `{filters}` in the text. */
   filters: z
     .strictObject({
       dateRange: dateRangeSchema.nullish(),
@@ -32,7 +32,7 @@ export const dialectQuerySchema = z.strictObject({
     })
     .nullish(),
   name: z.string().nullish(),
-  explain: z.literal(false, 'The plan of a query is not shown: leave explain out.').nullish(),
+  explain: z.literal(false, 'Query plans are not supported. Omit explain.').nullish(),
   modifiers: z.looseObject({}).nullish(),
   tags: z.looseObject({}).nullish(),
   version: z.number().nullish(),

@@ -2,15 +2,15 @@ import type { PropertyReference } from './naming/mentions.ts';
 
 export type Unit = 'minute' | 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year';
 
-/** What rows are put together by, in time. */
+/** The time unit that rows are grouped by. */
 export type Bucket = Unit | 'hour_of_day' | 'day_of_week';
 
-/** The time that rows are of. */
+/** The period of the rows. */
 export type Period =
   | { readonly kind: 'last'; readonly count: number; readonly unit: Unit }
-  /** The calendar's unit `ago` units before the one that is now. */
+  /** The calendar unit `ago` units before the current one. */
   | { readonly kind: 'calendar'; readonly unit: Unit; readonly ago: number }
-  /** Days as `2026-11-21`: from the first on, before the second; null where it is open. */
+  /** Dates as `2026-11-21`: from the first (inclusive) to the second (exclusive); null if open. */
   | { readonly kind: 'days'; readonly from: string | null; readonly before: string | null }
   | { readonly kind: 'always' };
 
@@ -24,7 +24,7 @@ export type SessionMeasure =
 export type PropertyMeasure =
   'average' | 'sum' | 'minimum' | 'maximum' | 'median' | 'p90' | 'p95' | 'p99' | 'unique';
 
-/** What rows are put together by, beside time. */
+/** What rows are grouped by, besides time. */
 export type Breakdown =
   { readonly kind: 'event' | 'person' } | { readonly kind: 'property'; readonly property: PropertyReference };
 
@@ -42,14 +42,14 @@ export type Operator =
   | 'set'
   | 'unset';
 
-/** Which rows count. Several values are alternatives. */
+/** A condition on rows. Several values are alternatives. */
 export interface Filter {
   readonly property: PropertyReference;
   readonly operator: Operator;
   readonly values: readonly string[];
 }
 
-/** What a prompt asks for, as far as it has been understood. */
+/** What a prompt requests, as far as it has been understood. */
 export interface Draft {
   readonly events: readonly string[];
   readonly measures: readonly Measure[];
@@ -57,25 +57,25 @@ export interface Draft {
   readonly filters: readonly Filter[];
   readonly bucket: Bucket | null;
   readonly period: Period | null;
-  /** Two periods side by side. */
+  /** Two periods to compare. */
   readonly compared: readonly [Period, Period] | null;
-  /** Events that are to happen one after another. */
+  /** Events in sequence. */
   readonly steps: readonly string[];
   /** An event that the same people did not do. */
   readonly without: string | null;
-  /** How many times people did it. */
+  /** How many times people did the event. */
   readonly times: { readonly operator: 'more' | 'at_least' | 'less'; readonly count: number } | null;
   readonly limit: number | null;
-  /** Only values that are there, the largest or the smallest number first. */
+  /** Only rows with a value, sorted by the number: largest or smallest first. */
   readonly ranked: 'most' | 'least' | null;
-  /** The rows themselves rather than numbers of them. */
+  /** Lists rows instead of numbers. */
   readonly rows: boolean;
-  /** Whether it is about people rather than about what happened. */
+  /** Counts or lists people instead of events. */
   readonly people: boolean;
   readonly table: 'events' | 'persons' | 'sessions' | null;
 }
 
-/** Nothing understood yet. */
+/** A draft before anything is understood. */
 export const emptyDraft: Draft = {
   events: [],
   measures: [],
@@ -94,7 +94,7 @@ export const emptyDraft: Draft = {
   table: null,
 };
 
-/** A draft with more; null where both say something else of what there can be one of. */
+/** Merges two drafts; null if they contradict each other. */
 export function mergeDrafts(draft: Draft, more: Partial<Draft>): Draft | null {
   const merged: Record<string, unknown> = { ...draft };
   for (const [name, value] of Object.entries(more)) {

@@ -8,27 +8,27 @@ import { wordsOf } from './naming/words.ts';
 import { unclear } from './unclear.ts';
 import { understand } from './understand.ts';
 
-/** What a query is drafted from. */
+/** The input of a draft. */
 export interface DraftInput {
   readonly prompt: string;
   readonly current_query: string | null;
   readonly vocabulary: Vocabulary;
-  /** The project's day, as `2026-11-21`. */
+  /** The current date in the project's zone, as `2026-11-21`. */
   readonly today: string;
 }
 
 const maxRows = 10_000;
 
 /**
- * The query of the dialect that a prompt asks for, by rules and a project's own names. A prompt that only narrows
- * something narrows the current query.
+ * Drafts a dialect query for a prompt by rules and the project's names. A prompt that only narrows, such as `only the
+ * last 7 days`, changes the current query.
  * @throws QueryError `unclear`
  */
 export function draftByRules({ prompt, current_query, vocabulary, today }: DraftInput): string {
   const draft = understand(nameMentions(wordsOf(prompt), createNameIndex(vocabulary)), today);
   const { limit } = draft;
   if (limit !== null && (limit < 1 || limit > maxRows || !Number.isInteger(limit)))
-    throw unclear('A query lists between 1 and 10,000 rows.');
+    throw unclear('The number of rows must be between 1 and 10,000.');
   return printQuery(
     current_query !== null && isRefinement(draft) ? refinedQuery(current_query, draft) : composeQuery(draft),
   );

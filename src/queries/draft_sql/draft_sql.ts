@@ -14,15 +14,15 @@ import { draftByModel } from './model/draft_by_model.ts';
 import { readVocabulary, type Vocabulary } from './naming/vocabulary.ts';
 import { unclear } from './unclear.ts';
 
-/** What somebody wants a query for. */
+/** A request for a draft. */
 export interface DraftRequest {
   readonly team_id: number;
   readonly prompt: string | null;
-  /** The query that the prompt is about, where there is one. */
+  /** The query that the prompt refers to, if any. */
   readonly current_query: string | null;
 }
 
-/** What queries are drafted with. */
+/** The dependencies of drafting. */
 export interface DraftService {
   readonly pool: Pool;
   readonly source: SourceConnections;
@@ -34,7 +34,7 @@ const maxPromptLength = 400;
 const attr = 'prompt';
 
 /**
- * Drafts a query of the dialect for a prompt in plain English. What it gives compiles for the project.
+ * Drafts a dialect query for a prompt in plain English. The result compiles for the project.
  * @throws QueryError `required`, `too_long`, `unclear`
  */
 export async function draftSql(service: DraftService, request: DraftRequest): Promise<string> {
@@ -42,7 +42,7 @@ export async function draftSql(service: DraftService, request: DraftRequest): Pr
   const current = request.current_query?.trim() ?? '';
   if (prompt === '') throw new QueryError('required', 'This field is required.', { attr });
   if (prompt.length > maxPromptLength)
-    throw new QueryError('too_long', `A prompt has at most ${maxPromptLength} characters.`, { attr });
+    throw new QueryError('too_long', `A prompt can have at most ${maxPromptLength} characters.`, { attr });
   const { reader, vocabulary, today } = await readProject(service, request.team_id);
   const input = { prompt, current_query: current === '' ? null : current, vocabulary, today };
   const check = (sql: string): string => {
@@ -56,18 +56,18 @@ export async function draftSql(service: DraftService, request: DraftRequest): Pr
     return check(sql);
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
-    throw unclear(`No query could be drafted that fits the project's data: ${error.message}`);
+    throw unclear(`The drafted query does not fit the project's data: ${error.message}`);
   }
 }
 
 interface ProjectContext {
   readonly reader: DialectReader;
   readonly vocabulary: Vocabulary;
-  /** The project's day, as `2026-11-21`. */
+  /** The current date in the project's zone, as `2026-11-21`. */
   readonly today: string;
 }
 
-/** What is to be known of a project. No connection is held any more once it is known. */
+/** Reads what drafting needs from a project, then releases the connection. */
 async function readProject(
   { pool, source, settings }: DraftService,
   teamId: number,

@@ -1,5 +1,5 @@
 import { QueryError } from '../query_errors.ts';
 
-/** A prompt that no query can be drafted for; the sentence says why and what would help. */
-export const unclear = (sentence: string): QueryError =>
-  new QueryError('unclear', sentence, { attr: 'prompt' });
+/** The error for a prompt that cannot be drafted. The message says why and what would help. */
+export const unclear = (message: string): QueryError =>
+  new QueryError('unclear', message, { attr: 'prompt' });

@@ -8,13 +8,13 @@ import { bareValueRules, filterRules } from './rules/filters.ts';
 import { measureRules } from './rules/measures.ts';
 import { periodRules } from './rules/periods.ts';
 import { capturesOf, ruleText, type Rule } from './rules/rule.ts';
-import { rowRules, subjectRules } from './rules/tables.ts';
+import { rowRules, tableRules } from './rules/tables.ts';
 import { unclear } from './unclear.ts';
 
-/** Stands where words were taken away, so that what was apart does not come together. */
-const taken = '·';
+/** Replaces matched words, so that their neighbours do not become adjacent. */
+const matched = '·';
 
-/** Those that need more words come before those that are content with fewer. */
+/** All rules, more specific ones first. */
 export const orderedRules = (today: string): readonly Rule[] => [
   ...conversionRules,
   ...periodRules(today),
@@ -24,12 +24,12 @@ export const orderedRules = (today: string): readonly Rule[] => [
   ...breakdownRules,
   ...rowRules,
   ...bareValueRules,
-  ...subjectRules,
+  ...tableRules,
 ];
 
 /**
- * What a prompt asks for. Nothing that matters is passed over: a prompt of which something is left is refused.
- * @param today the project's day, as `2026-11-21`
+ * Converts a prompt to a draft. A prompt with relevant words that no rule matches is rejected.
+ * @param today the current date in the project's zone, as `2026-11-21`
  * @throws QueryError `unclear`
  */
 export function understand(mentions: readonly (Mention | GrammarWord)[], today: string): Draft {
@@ -41,7 +41,7 @@ export function understand(mentions: readonly (Mention | GrammarWord)[], today: 
       const merged = more && mergeDrafts(draft, more);
       if (merged === null) break;
       draft = merged;
-      text = `${text.slice(0, match.index)}${taken}${text.slice(match.index + match[0].length)}`;
+      text = `${text.slice(0, match.index)}${matched}${text.slice(match.index + match[0].length)}`;
     }
   requireAllUnderstood(text, mentions);
   return draft;
@@ -52,11 +52,11 @@ type PropertyMention = Extract<Mention, { kind: 'property' }>;
 const isProperty = (left: Mention | string): left is PropertyMention =>
   typeof left !== 'string' && left.kind === 'property';
 
-/** What is understood of a property. */
+/** A hint on what can be computed of a property. */
 const hintOf = ({ said, property: { isNumber } }: PropertyMention): string =>
   isNumber
-    ? `Say which of its numbers is wanted, such as the total ${said} or the average ${said}, or ${said} by another property.`
-    : `Say what of it is wanted: understood are "signups by ${said}", "top 10 ${said}" and "different ${said}".`;
+    ? `Name an aggregate, such as the total ${said} or the average ${said}, or ${said} by another property.`
+    : `Try "signups by ${said}", "top 10 ${said}" or "different ${said}".`;
 
 function requireAllUnderstood(text: string, mentions: readonly (Mention | GrammarWord)[]): void {
   const left = text.split(/[ ·]+/).flatMap((word): readonly (Mention | string)[] => {
@@ -76,7 +76,7 @@ function requireAllUnderstood(text: string, mentions: readonly (Mention | Gramma
     property !== undefined && (property.property.isNumber || candidates.length === 0)
       ? hintOf(property)
       : candidates.length > 0
-        ? `Perhaps you meant ${candidates.map((name) => `"${name}"`).join(' or ')}?`
-        : 'Name events and properties as the project has them, values in quotes, and say what to count or list.';
-  throw unclear(`It is not clear what ${words} means here. ${hint}`);
+        ? `Did you mean ${candidates.map((name) => `"${name}"`).join(' or ')}?`
+        : "Use the names of the project's events and properties, put values in quotes, and say what to count or list.";
+  throw unclear(`Could not interpret ${words}. ${hint}`);
 }

@@ -10,7 +10,7 @@ import type { RequestedCondition } from '../item_errors.ts';
 import type { EventsQuery } from './schema.ts';
 import { timeCondition } from './time_bounds.ts';
 
-/** The entries of `where`: about events, and about the rows that events are put together in. */
+/** The entries of `where`, split into conditions on events (WHERE) and on aggregated rows (HAVING). */
 export function requestedConditions(where: EventsQuery['where']): {
   readonly eventConditions: readonly RequestedCondition[];
   readonly rowConditions: readonly RequestedCondition[];
@@ -25,7 +25,7 @@ export function requestedConditions(where: EventsQuery['where']): {
   };
 }
 
-/** What the other members ask of an event. @throws QueryError that names the member */
+/** The condition of the other fields on an event. @throws QueryError with the path of the field */
 export function fieldConditions(
   query: EventsQuery,
   context: Pick<QueryContext, 'project' | 'now'>,
@@ -48,7 +48,7 @@ export function fieldConditions(
 const filterTarget = (field: 'properties' | 'fixedProperties') =>
   ({ scope: 'events', relation: 'events', attr: `query__${field}` }) as const;
 
-/** Each filter that the dialect may refuse by itself. */
+/** Each filter that may fail to compile. */
 export const filterConditions = (
   { properties, fixedProperties, filterTestAccounts }: EventsQuery,
   project: QueryProject,
@@ -63,7 +63,7 @@ export const filterConditions = (
 
 const isUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** By the distinct ids that are the person's now, whoever an event names. */
+/** Selects events by the person's current distinct ids, whichever person the event names. */
 function ofPerson(personId: string): Expression {
   if (!isUuid.test(personId))
     throw new QueryError('invalid_input', 'This field must be the UUID of a person.', {

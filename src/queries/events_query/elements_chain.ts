@@ -1,4 +1,4 @@
-/** An element of a page, as answers show it. */
+/** An element of a page in results. */
 export interface PageElement {
   readonly order: number;
   readonly tag_name: string | null;
@@ -11,13 +11,13 @@ export interface PageElement {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-/** Elements are parted by `;` outside of quotes. */
+/** Elements are separated by `;` outside of quotes. */
 const elementPattern = /(?:[^\s;"]|"(?:\\[\s\S]|[^"\\])*")+/g;
-/** The tag and its classes, parted by points, end at the first `:name=`; classes may hold colons, too. */
+/** Tag and classes are separated by `.` and end at the first `:name=`; a class may itself contain colons. */
 const attributesStart = /:(?=[a-zA-Z_0-9-]*=)/;
 const attribute = /([^"=]+)="((?:\\[\s\S]|[^"\\])*)"/g;
 
-/** Reads a chain such as `a.link:href="/x"text="Go";div:nth-child="2"`, the innermost element first. */
+/** Parses a chain such as `a.link:href="/x"text="Go";div:nth-child="2"`, the innermost element first. */
 export const readElementsChain = (chain: string): readonly PageElement[] =>
   [...chain.matchAll(elementPattern)].map(([text], order) => readElement(text, order));
 

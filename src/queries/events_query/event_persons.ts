@@ -1,17 +1,20 @@
 import type { DialectReader } from '../dialect_reader.ts';
 import { readByIds } from '../read_by_ids.ts';
 
-/** A person as answers about events show it. */
+/** A person in results of events. */
 export interface EventPerson {
   readonly uuid: string;
   readonly created_at: string;
   readonly properties: Readonly<Record<string, unknown>>;
 }
 
-/** Whom an event is of: its distinct id, and the person that it names. */
+/** The actor of an event: its distinct id and the person that the event names. */
 export type EventActor = readonly [distinctId: string, personId: string | null];
 
-/** The persons of events by their distinct ids: whose the distinct id is, else who the event says. */
+/**
+ * Finds the persons of events: the current owner of the distinct id, else the person that the event names. Keyed by
+ * distinct id.
+ */
 export async function eventPersons(
   reader: DialectReader,
   actors: readonly EventActor[],
@@ -48,7 +51,7 @@ type Row = readonly [
   properties: EventPerson['properties'] | null,
 ];
 
-/** Persons by what they were looked up by; those that are gone have no time. */
+/** Persons by the key of the lookup. Rows without a time are of deleted persons. */
 async function findBy(
   reader: DialectReader,
   query: string,

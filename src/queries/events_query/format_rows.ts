@@ -6,7 +6,7 @@ import { formatEvent, starType } from './star.ts';
 
 type Row = readonly unknown[];
 
-/** Rows of the statement as rows of the answer: whole events and persons are one value each. */
+/** Converts rows of the statement to rows of the response, in which an event or a person is a single value. */
 export async function formatRows(
   reader: DialectReader,
   entries: readonly EventEntry[],
@@ -30,7 +30,7 @@ export async function formatRows(
   );
 }
 
-/** The types of the answer's columns, of those of the statement's. */
+/** The types of the response's columns, derived from those of the statement. */
 export const columnTypes = (entries: readonly EventEntry[], types: readonly string[]): readonly string[] =>
   columnRanges(entries).map(({ shows, from, to }) => {
     switch (shows) {
@@ -47,7 +47,7 @@ export const columnTypes = (entries: readonly EventEntry[], types: readonly stri
 
 const actorAt = (row: Row, at: number): EventActor => [row[at] as string, row[at + 1] as string | null];
 
-/** Which columns of the statement an entry has. */
+/** The statement columns of each entry. */
 function columnRanges(
   entries: readonly EventEntry[],
 ): readonly { readonly shows: EventEntry['shows']; readonly from: number; readonly to: number }[] {

@@ -6,7 +6,7 @@ import { runEvents } from './run.ts';
 import { eventsQuerySchema, type EventsQuery } from './schema.ts';
 import { freshnessOf } from './time_bounds.ts';
 
-/** Events, or what they have in common. */
+/** Lists or aggregates events. */
 export const eventsQueryKind = (relations: Relations): QueryKind<EventsQuery> => ({
   kind: 'EventsQuery',
   schema: eventsQuerySchema,

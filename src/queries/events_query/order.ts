@@ -14,10 +14,10 @@ const item = (expression: Expression, descending: boolean): OrderItem => ({
 });
 
 /**
- * What rows are sorted by: `orderBy`, else the number of events or the first aggregate, largest first, else the time,
- * latest first, else the first entry. Rows that are equal in that come in an order of their own, so that pages do not
+ * The sort order: `orderBy`, else the count or the first aggregate in descending order, else the time in descending
+ * order if selected, else the first entry. Ties are broken by uuid or by the GROUP BY keys so that pages do not
  * overlap.
- * @throws QueryError that names the entry of `orderBy`
+ * @throws QueryError with the path of the entry of `orderBy`
  */
 export function orderOf(
   orderBy: readonly string[] | null | undefined,
@@ -40,7 +40,7 @@ function readItem(text: string, at: number, entries: readonly EventEntry[]): Ord
   if (expression.kind === 'number') {
     const entry = entries[Number(expression.text) - 1];
     if (entry !== undefined) return { ...order, expression: withoutName(entry.expressions[0]) };
-    throw new QueryError('invalid_input', `There is no entry ${expression.text} in select.`, { attr });
+    throw new QueryError('invalid_input', `select has no entry ${expression.text}.`, { attr });
   }
   const isPerson =
     expression.kind === 'field' &&
@@ -49,7 +49,7 @@ function readItem(text: string, at: number, entries: readonly EventEntry[]): Ord
   return isPerson ? { ...order, expression: displayNameExpression() } : order;
 }
 
-/** What a person is shown by, as far as the statement can tell. */
+/** The display name of a person, as far as SQL can compute it. */
 const displayNameExpression = (): Expression => {
   const names = displayProperties.map((name) => `nullIf(toString(events.person.properties.${name}), '')`);
   return buildExpression(`coalesce(${names.join(', ')}, events.distinct_id)`);

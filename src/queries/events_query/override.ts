@@ -5,7 +5,10 @@ import { withOverride } from '../filters/override.ts';
 import type { FiltersOverride } from '../query_kind.ts';
 import type { EventsQuery } from './schema.ts';
 
-/** A query with the dates of a dashboard instead of its own, and its property filters beside them. @throws QueryError */
+/**
+ * A query with a dashboard's filters: its dates replace those of the query, its property filters are added.
+ * @throws QueryError
+ */
 export const overrideEvents = (
   query: EventsQuery,
   { date_from, date_to, properties }: FiltersOverride,
@@ -16,7 +19,7 @@ export const overrideEvents = (
   properties: withOverride(query.properties, properties),
 });
 
-/** A day at the end of a range is part of it, and `before` is not. */
+/** `before` is exclusive, but the last day of a dashboard's range is included. */
 function dayAfter(text: string): string {
   const day = parseAbsoluteDate(text);
   if (day?.isDay !== true) return text;

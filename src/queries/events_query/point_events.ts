@@ -7,7 +7,7 @@ import type { QueryContext } from '../query_kind.ts';
 import { trendsPointEvents } from '../trends_query/actors.ts';
 import type { EventsQuery } from './schema.ts';
 
-/** That an event is one of those behind a point of trends; null where none is asked about. @throws QueryError */
+/** The condition that an event is behind a point of a trend; null without a point. @throws QueryError */
 export async function pointCondition(
   point: EventsQuery['source'],
   reader: DialectReader,

@@ -9,7 +9,7 @@ import { eventsStatement } from './statement.ts';
 
 const defaultRows = 100;
 
-/** Lists events, or counts what they have in common. @throws QueryError that names the member at fault */
+/** Lists or aggregates events. @throws QueryError with the path of the invalid field */
 export async function runEvents(
   query: EventsQuery,
   context: QueryContext,

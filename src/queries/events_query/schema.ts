@@ -13,27 +13,27 @@ const expressions = z.array(z.string()).max(100);
 /** A query of the kind EventsQuery. */
 export const eventsQuerySchema = z.strictObject({
   kind: z.literal('EventsQuery'),
-  /** Expressions of the dialect, or `*`, `person`, `person_display_name`; `*` alone where the list is empty. */
+  /** Expressions of the dialect, or `*`, `person`, `person_display_name`; `*` by default if the list is empty. */
   select: expressions.transform((select) => (select.length === 0 ? ['*'] : select)),
-  /** Conditions, of which all have to hold. */
+  /** Conditions; all must match. */
   where: expressions.nullish(),
   properties: filters,
   fixedProperties: filters,
   filterTestAccounts: z.boolean().nullish(),
-  /** The event's name. */
+  /** The event name. */
   event: z.string().nullish(),
   actionId: z.number().nullish(),
   personId: z.string().nullish(),
   /**
-   * Bounds of time that are no part of it, absolute or relative; `all` for no lower bound. Up to the last day where
-   * nothing is said, and up to all of the point where there is one.
+   * Exclusive time bounds, absolute or relative; `all` for no lower bound. By default the last day, or everything if
+   * `source` is set.
    */
   after: date,
   before: date,
   orderBy: expressions.nullish(),
   limit: z.number().int().min(1).nullish(),
   offset: z.number().int().min(0).nullish(),
-  /** The events behind a point of an insight. */
+  /** Selects the events behind a point of an insight. */
   source: insightActorsSchema.nullish(),
   ...ignoredFields,
 });

@@ -5,21 +5,21 @@ import { parseSelectItemAt } from '../parse_fragments.ts';
 import { QueryError } from '../query_errors.ts';
 import { starColumns } from './star.ts';
 
-/** One column that a query asks for. */
+/** One entry of `select`. */
 export interface EventEntry {
-  /** As the answer names it. */
+  /** The column name in the response. */
   readonly column: string;
   readonly shows: 'value' | 'event' | 'person' | 'display_name';
-  /** What the statement selects for it, at least one. */
+  /** The statement columns of the entry, at least one. */
   readonly expressions: readonly [Expression, ...Expression[]];
   readonly isAggregate: boolean;
-  /** What rows are put together by beside an aggregate. */
+  /** GROUP BY keys beside an aggregate. */
   readonly keys: readonly Expression[];
 }
 
 const distinctId = buildField('events', 'distinct_id');
 
-/** The person of an event is found by its distinct id, else by the person that the event names. */
+/** A person entry needs the distinct id, and the person that the event names as a fallback. */
 const personEntry = (column: string, shows: 'person' | 'display_name', isGrouped: boolean): EventEntry => ({
   column,
   shows,
@@ -29,9 +29,9 @@ const personEntry = (column: string, shows: 'person' | 'display_name', isGrouped
 });
 
 /**
- * The entries of `select`, read one by one.
- * @param hasRowConditions whether a condition is about many rows
- * @throws QueryError that names the entry
+ * Parses the entries of `select`.
+ * @param hasRowConditions whether a condition contains an aggregate
+ * @throws QueryError with the path of the entry
  */
 export function selectEntries(select: readonly string[], hasRowConditions: boolean): readonly EventEntry[] {
   const items = select.map((text, index) => ({
@@ -52,7 +52,7 @@ function entryOf(text: string, item: Expression, attr: string, isGrouped: boolea
     return { column, shows: 'event', expressions: [first, ...more], isAggregate: false, keys: starColumns };
   }
   if (expression.kind === 'star' || expression.kind === 'columns')
-    throw new QueryError('not_supported', 'Write `*` alone, or name the columns one by one.', { attr });
+    throw new QueryError('not_supported', 'Use a plain `*`, or list the columns explicitly.', { attr });
   if (expression.kind === 'field' && expression.path.length === 1) {
     const name = expression.path[0]?.text;
     if (name === 'person') return personEntry(column, 'person', isGrouped);

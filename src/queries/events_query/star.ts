@@ -13,10 +13,10 @@ const fields = [
   'created_at',
 ] as const;
 
-/** The columns that `*` reads; the relation's name keeps them apart from names of SELECT. */
+/** The columns of `*`, qualified so that aliases of SELECT cannot hide them. */
 export const starColumns: readonly Expression[] = fields.map((name) => buildField('events', name));
 
-/** A whole event as one value, with the elements of its chain where it has one. */
+/** Formats an event as one value, with its parsed elements chain if it has one. */
 export function formatEvent(values: readonly unknown[]): Readonly<Record<string, unknown>> {
   const event: Record<string, unknown> = Object.fromEntries(fields.map((name, at) => [name, values[at]]));
   const { elements_chain } = event;
@@ -25,6 +25,6 @@ export function formatEvent(values: readonly unknown[]): Readonly<Record<string,
     : event;
 }
 
-/** The type of `*`, of the types of its columns. */
+/** The type of `*`, derived from the types of its columns. */
 export const starType = (types: readonly string[]): string =>
   `Tuple(${fields.map((name, at) => `${name} ${types[at] ?? ''}`).join(', ')})`;

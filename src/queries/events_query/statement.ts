@@ -7,14 +7,15 @@ import { orderOf } from './order.ts';
 import type { EventsQuery } from './schema.ts';
 import { selectEntries, type EventEntry } from './select_entries.ts';
 
-/** The one SELECT that a query is, and the items that it is made of. */
+/** The SELECT of a query and its items. */
 export interface EventsStatement extends SelectWithItems {
   readonly entries: readonly (EventEntry & { readonly columns: readonly Expression[] })[];
 }
 
 /**
- * @param pointCondition what the point of an insight asks of an event
- * @throws QueryError that names the member at fault
+ * Builds the SELECT of a query.
+ * @param pointCondition the condition of an insight's point on an event
+ * @throws QueryError with the path of the invalid field
  */
 export function eventsStatement(
   query: EventsQuery,

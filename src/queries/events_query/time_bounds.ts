@@ -6,12 +6,12 @@ import { momentIn, momentLiteral } from '../dates/moment.ts';
 import type { QueryContext, QueryFreshness, QueryProject } from '../query_kind.ts';
 import type { EventsQuery } from './schema.ts';
 
-/** How far back a query goes that does not say it. */
+/** The default lower bound. */
 const defaultAfter = '-24h';
-/** Clocks of clients run a little ahead. */
+/** Allows for client clocks that are ahead. */
 const maxClockSkewMs = 5000;
 
-/** That an event lies between `after` and `before`, which are no part of it. @throws QueryError */
+/** The condition that an event is between `after` and `before`, both exclusive. @throws QueryError */
 export function timeCondition(
   { after, before, source }: Pick<EventsQuery, 'after' | 'before' | 'source'>,
   context: Pick<QueryContext, 'project' | 'now'>,
@@ -30,7 +30,7 @@ export function timeCondition(
   ]);
 }
 
-/** A range between two moments of the past does not change any more; one that moves with the clock does. */
+/** A range between two absolute times is closed; one that moves with the clock changes. */
 export function freshnessOf(
   { after, before }: Pick<EventsQuery, 'after' | 'before'>,
   project: QueryProject,

@@ -9,7 +9,7 @@ import type { PropertyFilters } from './schema.ts';
 type Compiler = Pick<DialectReader, 'compile'>;
 
 /**
- * Compiles filters of events one by one, so that a refusal names the filter and not a statement of exportd's own.
+ * Compiles filters of events one by one, so that an error names the filter rather than a generated statement.
  * @param attr path of all the filters
  * @throws QueryError
  */
@@ -22,7 +22,7 @@ export function checkFilters(
     check(item.condition, item.attr, reader);
 }
 
-/** The same of what leaves test accounts out. @throws QueryError */
+/** Compiles the filters that exclude test accounts. @throws QueryError */
 export function checkTestAccounts(project: QueryProject, reader: Compiler): void {
   check(testAccountsCondition(project, 'events'), 'query__filterTestAccounts', reader);
 }

@@ -13,30 +13,33 @@ export interface FilterValue<Of extends FilterScalar = FilterScalar> {
   readonly attr: string;
 }
 
-/** Whether a subject is one of several values; null stands for no value. Numbers are compared as numbers. */
-export function isOneOf(operand: FilterOperand, placed: readonly FilterValue[]): Expression | null {
+/**
+ * The condition that an operand equals one of several values. The value null matches operands without a value. Numbers
+ * are compared as numbers.
+ */
+export function isOneOf(operand: FilterOperand, filterValues: readonly FilterValue[]): Expression | null {
   if (operand.kind === 'time')
     return combineConditions(
       'or',
-      placed.map(({ value, attr }) => atDate(operand, value, attr)),
+      filterValues.map(({ value, attr }) => atDate(operand, value, attr)),
     );
-  const values = placed.map(({ value }) => value);
+  const values = filterValues.map(({ value }) => value);
   const numbers = values.filter((value) => typeof value === 'number');
-  const texts = values.filter((value) => value !== null && typeof value !== 'number').map(String);
+  const strings = values.filter((value) => value !== null && typeof value !== 'number').map(String);
   return combineConditions('or', [
-    texts.length === 0 ? null : among(asString(operand), texts),
-    numbers.length === 0 ? null : among(asNumber(operand), numbers),
+    strings.length === 0 ? null : equalsAny(asString(operand), strings),
+    numbers.length === 0 ? null : equalsAny(asNumber(operand), numbers),
     values.includes(null) ? buildExpression('{value} is null', { value: operand.value }) : null,
   ]);
 }
 
-/** Whether it is none of them; no value is none of them. */
+/** The condition that an operand equals none of the values. An operand without a value does not. */
 export function isNoneOf(operand: FilterOperand, values: readonly FilterValue[]): Expression | null {
   const found = isOneOf(operand, values);
   return found && buildExpression('not {found}', { found });
 }
 
-function among(operand: Expression, values: readonly (string | number)[]): Expression {
+function equalsAny(operand: Expression, values: readonly (string | number)[]): Expression {
   const [only] = values;
   return values.length === 1 && only !== undefined
     ? buildExpression('{operand} = {value}', { operand, value: { value: only } })
@@ -46,8 +49,8 @@ function among(operand: Expression, values: readonly (string | number)[]): Expre
 export type Order = '<' | '<=' | '>' | '>=';
 
 /**
- * Whether a subject is smaller or larger than a value: as a number where the value is one or reads as one, else by its
- * text. No value is neither, and text that is no number neither smaller nor larger than a number.
+ * The condition that an operand is smaller or larger than a value: as numbers if the value is one or reads as one, else
+ * as strings. An operand without a value never matches; nor does a non-numeric string compared with a number.
  */
 export function isOrdered(operand: FilterOperand, order: Order, value: Value, attr: string): Expression {
   if (operand.kind === 'time') {
@@ -71,7 +74,7 @@ export function numberIn(value: Value): number | null {
     : null;
 }
 
-/** Whether a time lies on the day that a value names, or in the second. */
+/** The condition that a time is on the day, or in the second, of a value. */
 export function isAtDate(operand: FilterOperand, value: Value, attr: string): Expression {
   const { begin, next } = dateOf(value, attr);
   return buildExpression('{operand} >= {begin} and {operand} < {next}', {
@@ -86,7 +89,7 @@ export function isBeforeDate(operand: FilterOperand, value: Value, attr: string)
   return buildExpression('{operand} < {moment}', { operand: asTime(operand), moment });
 }
 
-/** After a day means on a later one. */
+/** The condition that a time is after a value. After a day means on a later day. */
 export function isAfterDate(operand: FilterOperand, value: Value, attr: string): Expression {
   const { moment, next, isDay } = dateOf(value, attr);
   return isDay

@@ -13,7 +13,7 @@ import {
 } from './schema.ts';
 import { operandOf } from './operand.ts';
 
-/** What property filters ask of a row; null where that is nothing. @throws QueryError */
+/** The condition of property filters on a row; null if there is none. @throws QueryError */
 export function filtersCondition(
   filters: PropertyFilters | null | undefined,
   target: FilterTarget,
@@ -26,7 +26,7 @@ export function filtersCondition(
   );
 }
 
-/** An unfinished filter holds always, so that a group joined by OR with one in it holds always. */
+/** An incomplete filter matches every row, and so does an OR group that contains one. */
 function groupCondition(
   { type, values }: PropertyGroup,
   target: FilterTarget,
@@ -41,7 +41,7 @@ function groupCondition(
 }
 
 /**
- * What one filter asks of a row; null where that is nothing.
+ * The condition of one filter on a row; null if there is none.
  * @param attr path of the filter
  * @throws QueryError
  */
@@ -59,8 +59,8 @@ export function filterCondition(
 }
 
 /**
- * What leaves the project's test accounts out; null where the project says nothing. Of persons only what it says of
- * persons is asked.
+ * The condition that excludes the project's test accounts; null if the project defines none. For rows of persons, only
+ * filters on persons apply.
  * @throws QueryError
  */
 export function testAccountsCondition(
@@ -71,7 +71,7 @@ export function testAccountsCondition(
   const attr = 'query__filterTestAccounts';
   const read = propertyFilterListSchema.safeParse(test_account_filters);
   if (!read.success)
-    throw new QueryError('invalid_input', "The project's filters of test accounts cannot be read.", {
+    throw new QueryError('invalid_input', "The project's test account filters are invalid.", {
       attr,
     });
   const filters = scope === 'persons' ? read.data.filter(({ type }) => type === 'person') : read.data;

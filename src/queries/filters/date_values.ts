@@ -4,19 +4,19 @@ import { DateTime } from 'luxon';
 import { parseAbsoluteDate } from '../dates/absolute_date.ts';
 import { parseRelativeDate, type RelativeDate, type RelativeUnit } from '../dates/relative_date.ts';
 
-/** A date of a filter in the dialect, so that the project's zone and time are those of the query. */
+/** A date of a filter as expressions of the dialect, so that zone and time are those of the query. */
 export interface DateValue {
-  /** The moment itself. */
+  /** The point in time itself. */
   readonly moment: Expression;
-  /** Where the day, or the shorter unit, begins in which the moment lies. */
+  /** The start of its day, or of its shorter unit. */
   readonly begin: Expression;
-  /** Where the next one begins. */
+  /** The start of the next one. */
   readonly next: Expression;
-  /** Whether it names a whole day, and later means after that. */
+  /** Whether it is a whole day, so that "after" means after its end. */
   readonly isDay: boolean;
 }
 
-/** Reads a date of a filter's value; null for what is none. */
+/** Parses the date in a filter's value; null if it is not one. */
 export function dateValueOf(text: string): DateValue | null {
   const absolute = parseAbsoluteDate(text);
   if (absolute === null) {
@@ -35,7 +35,7 @@ export function dateValueOf(text: string): DateValue | null {
   return { moment: written(local), begin: written(begin), next: written(begin + unit), isDay };
 }
 
-/** The dialect's functions that count a unit, and the one that cuts to the unit in which such a moment is said. */
+/** The dialect's functions that subtract a unit and truncate to it. */
 const functions: Readonly<Record<RelativeUnit, { readonly earlier: string; readonly start: string }>> = {
   second: { earlier: 'subtractSeconds', start: 'toStartOfSecond' },
   minute: { earlier: 'subtractMinutes', start: 'toStartOfMinute' },
@@ -68,7 +68,7 @@ function relativeValue({ amount, unit, position }: RelativeDate): DateValue {
   const first = cutTo(unit, ago);
   const moment = position === null ? ago : position === 'start' ? first : after(unit, first);
   const shown = shorterThanDay.has(unit) ? unit : 'day';
-  // The end of a unit is the moment at which the next one begins, and lies in the day before.
+  // The end of a unit is the start of the next one; its day is the day before.
   const begin = cutTo(
     shown,
     position === 'end' ? buildExpression('subtractSeconds({moment}, 1)', { moment }) : moment,

@@ -6,15 +6,15 @@ import type { PropertyFilter, PropertyFilters, PropertyGroup } from './schema.ts
 /** One property filter of a request. */
 export interface FilterItem {
   readonly filter: PropertyFilter;
-  /** Where it stands. */
+  /** Its path in the request. */
   readonly path: string;
-  /** What a refusal of the dialect names: the filter, or its text where it is one. */
+  /** The path that an error of the dialect names: the filter, or its key if that is an expression. */
   readonly attr: string;
 }
 
 /**
- * The filters that the dialect may refuse, wherever in groups they are: conditions of their own, fields of sessions,
- * properties of groups, which a source may lack, and dates where none are stored. Other properties are there in any name.
+ * The filters that may fail to compile, at any depth of groups: expressions, fields of sessions, properties of groups,
+ * which a source may lack, and dates on columns without times. Properties of events and persons exist under any name.
  * @param attr path of all the filters
  */
 export function fallibleFilters(
@@ -26,7 +26,7 @@ export function fallibleFilters(
   return items.filter(({ filter }) => isFallible(filter));
 }
 
-/** The conditions of those filters, each with the path that a refusal of it names. @throws QueryError */
+/** The conditions of those filters, each with the path that its error names. @throws QueryError */
 export const fallibleConditions = (
   filters: PropertyFilters | null | undefined,
   target: FilterTarget,

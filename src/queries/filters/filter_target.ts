@@ -1,13 +1,13 @@
 import type { Expression } from '../../dialect/ast.ts';
 
-/** Where a filter's fields are looked up, and where in the request it stands. */
+/** What a filter applies to, and its path in the request. */
 export interface FilterTarget {
-  /** Rows of events, of persons, of groups, or of sessions. */
+  /** The rows that are filtered. */
   readonly scope: 'events' | 'persons' | 'groups' | 'sessions';
-  /** Path of the member, such as `query__series__0__properties`. */
+  /** Path of the field, such as `query__series__0__properties`. */
   readonly attr: string;
-  /** The name of the relation in FROM, where names of SELECT could be taken for its columns. */
+  /** The name of the relation in FROM, if aliases of SELECT could hide its columns. */
   readonly relation?: string;
-  /** Of rows of groups: the index of their type, null where they are of any, and what holds their keys. */
+  /** For rows of groups: the index of their type, null for any type, and the expression of their keys. */
   readonly groups?: { readonly index: number | null; readonly key: Expression };
 }

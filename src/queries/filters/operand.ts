@@ -4,12 +4,12 @@ import { QueryError } from '../query_errors.ts';
 import type { FilterTarget } from './filter_target.ts';
 import type { PropertyFilter } from './schema.ts';
 
-/** What a filter compares. */
+/** What a filter compares with its value. */
 export interface FilterOperand {
   readonly value: Expression;
-  /** A property has the type that its definition says, or is text; the others are columns. */
+  /** A property has the type of its definition, else it is a string. The others are columns. */
   readonly kind: 'property' | 'text' | 'time';
-  /** Which of the rows are meant, where not all are. */
+  /** An additional condition on the rows, if the filter does not apply to all of them. */
   readonly restriction?: Expression;
 }
 
@@ -25,33 +25,33 @@ const textFields = [
 const groupKeys = ['$group_0', '$group_1', '$group_2', '$group_3', '$group_4'];
 const timeFields = ['timestamp', 'created_at'];
 
-/** Filters that can be asked of rows that are no events. */
+/** The error for other filter types on rows that are not events. */
 const supportedTypes = {
-  persons: 'In this place only filters of the types person and hogql can be used.',
-  groups: 'In this place only filters of the types group and hogql can be used.',
-  sessions: 'In this place only filters of the types session and hogql can be used.',
+  persons: 'Only filters of type person or hogql are supported here.',
+  groups: 'Only filters of type group or hogql are supported here.',
+  sessions: 'Only filters of type session or hogql are supported here.',
 } as const;
-const cohorts = 'Cohorts are not stored; write their condition as filters.';
-const elements = 'Filters of elements are not supported; write a filter of the type hogql on elements_chain.';
+const cohorts = 'Cohorts are not stored. Use filters with the condition of the cohort.';
+const elements = 'Filters on elements are not supported. Use a filter of type hogql on elements_chain.';
 
-/** Why filters of some types cannot be answered, and what to write instead. */
+/** Unsupported filter types, with the alternative. */
 const unsupportedTypes: Readonly<Record<string, string>> = {
   element: elements,
   cohort: cohorts,
   'static-cohort': cohorts,
   'precalculated-cohort': cohorts,
-  behavioral: 'Behaviours are not stored; write a query in the dialect.',
+  behavioral: 'Behaviours are not stored. Use a DialectQuery.',
   feature:
-    'Filters of feature flags are not supported; write a filter of the type event on the property $feature/….',
-  flag: 'Filters of feature flags are not supported; write a filter of the type event on the property $feature/….',
-  recording: 'Filters of recordings are not supported; query session_replay_events in the dialect.',
-  person_metadata: 'Filters of this type are not supported; write a filter of the type hogql.',
+    'Filters on feature flags are not supported. Use a filter of type event on the property $feature/….',
+  flag: 'Filters on feature flags are not supported. Use a filter of type event on the property $feature/….',
+  recording: 'Filters on recordings are not supported. Query session_replay_events in the dialect.',
+  person_metadata: 'Filters of this type are not supported. Use a filter of type hogql.',
 };
 
 /**
- * The value that a filter with a key looks at.
+ * The operand of a filter with a key.
  * @param attr path of the filter
- * @throws QueryError for what is not stored, or not known in the filter's place
+ * @throws QueryError if the value is not stored, or the filter type does not apply to these rows
  */
 export function operandOf(
   filter: PropertyFilter,
@@ -86,23 +86,23 @@ export function operandOf(
       if (textFields.includes(name) || groupKeys.includes(name)) return { value: below(name), kind: 'text' };
       throw new QueryError(
         'invalid_input',
-        `Events have no such field; fields are: ${[...textFields, ...timeFields, ...groupKeys].join(', ')}.`,
+        `Events have no such field. Fields: ${[...textFields, ...timeFields, ...groupKeys].join(', ')}.`,
         { attr: `${attr}__key` },
       );
     default:
-      throw new QueryError('not_supported', `Filters of the type ${kind} are not supported.`, {
+      throw new QueryError('not_supported', `Filters of type ${kind} are not supported.`, {
         attr: `${attr}__type`,
       });
   }
 }
 
-/** Fields of a relation that may have a name. */
+/** Builds fields, qualified by the relation if it has a name. */
 const fieldsOf =
   (relation: string | undefined) =>
   (first: string, ...more: readonly string[]): Expression =>
     relation === undefined ? buildField(first, ...more) : buildField(relation, first, ...more);
 
-/** The key of an event's group or of a group itself, which may be named as events name it, or a property. */
+/** A filter on a group: its key, named like the event column or `$group_key`, or one of its properties. */
 function groupOperand(
   { key, group_type_index }: PropertyFilter,
   { relation, groups }: Omit<FilterTarget, 'attr'>,
@@ -114,7 +114,7 @@ function groupOperand(
   const index = isFieldOfEvents ? groupKeys.indexOf(name) : (group_type_index ?? groups?.index ?? 0);
   const only = groups?.index ?? index;
   if (index !== only)
-    throw new QueryError('invalid_input', `The actors are groups of the type ${only}.`, {
+    throw new QueryError('invalid_input', `The actors are groups of type ${only}.`, {
       attr: `${attr}__${isFieldOfEvents ? 'key' : 'group_type_index'}`,
     });
   const restriction =
@@ -132,16 +132,16 @@ function groupOperand(
   };
 }
 
-/** A subject as text. */
+/** The operand as a string. */
 export const asString = ({ value, kind }: FilterOperand): Expression =>
   kind === 'text' ? value : buildExpression('toString({value})', { value });
 
-/** A subject as a number; null where it is none. */
+/** The operand as a number; null if it is not one. */
 export const asNumber = ({ value, kind }: FilterOperand): Expression =>
   buildExpression(kind === 'property' ? 'CAST({value} AS Float64)' : 'CAST(toString({value}) AS Float64)', {
     value,
   });
 
-/** A subject as a time; null where it is none. */
+/** The operand as a time; null if it is not one. */
 export const asTime = ({ value, kind }: FilterOperand): Expression =>
   kind === 'time' ? value : buildExpression('toDateTime({value})', { value });

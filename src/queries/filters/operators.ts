@@ -19,7 +19,7 @@ import { asString, type FilterOperand } from './operand.ts';
 type Value = NonNullable<FilterScalar>;
 type Comparison = (operand: FilterOperand, value: Value, attr: string) => Expression;
 
-/** Those of several values of which any has to hold. */
+/** Comparisons of which one must match if the filter has several values. */
 const anyValueComparisons: Readonly<Partial<Record<FilterOperator, Comparison>>> = {
   icontains: (operand, value) => matching(operand, 'ilike', `%${String(value)}%`),
   regex: (operand, value, attr) => matching(operand, '=~', patternIn(value, attr)),
@@ -34,16 +34,16 @@ const anyValueComparisons: Readonly<Partial<Record<FilterOperator, Comparison>>>
   is_date_after: isAfterDate,
 };
 
-/** Those of several values of which all have to hold; they hold where there is no value to compare. */
+/** Comparisons that must match every value of the filter. They also match rows without a value. */
 const allValuesComparisons: Readonly<Partial<Record<FilterOperator, Comparison>>> = {
   not_icontains: (operand, value) => matching(operand, 'not ilike', `%${String(value)}%`),
   not_regex: (operand, value, attr) => matching(operand, '!~', patternIn(value, attr)),
 };
 
 /**
- * What an operator and its value ask of a subject; null for a filter that somebody has not finished.
+ * The condition of an operator and its value on an operand; null for an incomplete filter.
  * @param attr path of the filter
- * @throws QueryError for values that an operator cannot compare with
+ * @throws QueryError for values that the operator cannot compare
  */
 export function operatorCondition(
   operand: FilterOperand,
@@ -70,7 +70,7 @@ export function operatorCondition(
     case 'not_between':
       return within(operand, known, name === 'between', path);
     case 'is_cleaned_path_exact':
-      throw new QueryError('not_supported', 'Rules for cleaning paths are not stored; use regex.', {
+      throw new QueryError('not_supported', 'Path cleaning rules are not stored. Use the operator regex.', {
         attr: `${attr}__operator`,
       });
     default: {

@@ -13,9 +13,9 @@ import {
 const attr = 'filters_override__properties';
 
 /**
- * A query's own property filters and those of a dashboard, of which all have to hold.
- * @param scope which rows they are asked of
- * @throws QueryError that names the dashboard's filter at fault
+ * A query's own property filters combined with those of a dashboard; all must match.
+ * @param scope the rows that are filtered
+ * @throws QueryError with the path of the invalid dashboard filter
  */
 export function withOverride(
   own: PropertyFilters | null | undefined,
@@ -33,7 +33,7 @@ export function withOverride(
   if (joined.success) return joined.data;
   throw new QueryError(
     'invalid_input',
-    `The property filters of this query are nested ${maxLevels} levels deep, the most there may be, so that no others fit beside them.`,
+    `The property filters of this query are already nested ${maxLevels} levels deep, the maximum, so that none can be added.`,
     { attr: attr },
   );
 }
@@ -43,7 +43,7 @@ function invalidFilter({ issues }: z.ZodError): QueryError {
   const path = [attr, ...(issue?.path ?? [])].join('__');
   return new QueryError(
     'invalid_input',
-    `This is not a property filter: ${issue?.message ?? 'unreadable'}.`,
+    `This is not a valid property filter: ${issue?.message ?? 'unknown format'}.`,
     {
       attr: path,
     },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { chooseSchema } from '../choose_schema.ts';
 
-/** What a filter looks at. Some are known and refused by name, because what they read is not stored here. */
+/** Filter types. Types that read data that is not stored are parsed so that the error can name them. */
 const filterTypes = [
   ...(['event', 'person', 'element', 'session', 'group', 'event_metadata', 'hogql', 'dialect'] as const),
   ...([
@@ -17,7 +17,7 @@ const filterTypes = [
   ...(['error_tracking_issue', 'revenue_analytics', 'workflow_variable', 'empty'] as const),
 ] as const;
 
-/** How the value of a filter is compared. */
+/** The operators of a filter. */
 const filterOperators = [
   ...(['exact', 'is_not', 'in', 'not_in', 'is_cleaned_path_exact'] as const),
   ...(['icontains', 'not_icontains', 'regex', 'not_regex'] as const),
@@ -27,21 +27,21 @@ const filterOperators = [
 export type FilterOperator = (typeof filterOperators)[number];
 export type FilterScalar = string | number | boolean | null;
 
-/** Longer texts are nothing that people search for, and PostgreSQL searches for them beyond any limit of time. */
-export const textValue = z.string().max(10_000, 'This may have at most 10,000 characters.');
+/** Nobody searches for longer strings, and PostgreSQL's pattern matching on them can run past every time limit. */
+export const textValue = z.string().max(10_000, 'This must have at most 10,000 characters.');
 
 const scalarValue = z.union(
   [textValue, z.number(), z.boolean(), z.null()],
-  'This must be a text, a number, true, false or null.',
+  'This must be a string, a number, true, false or null.',
 );
 
-/** One condition. A filter that somebody has begun and not finished is no condition, so that no member is needed. */
+/** One filter. An incomplete filter is ignored, so no field is required. */
 const propertyFilterSchema = z.strictObject({
   type: z
     .enum(filterTypes)
     .transform((type) => (type === 'dialect' ? 'hogql' : type))
     .nullish(),
-  key: z.union([z.string(), z.number()], 'This must be a text or a number.').nullish(),
+  key: z.union([z.string(), z.number()], 'This must be a string or a number.').nullish(),
   operator: z.enum(filterOperators).nullish(),
   value: chooseSchema((value) => Array.isArray(value), z.array(scalarValue), scalarValue).optional(),
   label: z.string().nullish(),
@@ -59,11 +59,11 @@ export interface PropertyGroup {
 
 const hasValues = (item: unknown): boolean => typeof item === 'object' && item !== null && 'values' in item;
 
-/** Groups in groups; the bound keeps a request from nesting them without an end. */
+/** Maximum depth of nested groups. */
 export const maxLevels = 8;
 const tooDeep = z.custom<PropertyGroup>(
   () => false,
-  `Groups of property filters may be nested ${maxLevels} levels deep, and this one is deeper.`,
+  `Groups of property filters can be nested at most ${maxLevels} levels deep.`,
 );
 const groupSchema = (levels: number): z.ZodType<PropertyGroup> =>
   levels === 0
@@ -73,10 +73,10 @@ const groupSchema = (levels: number): z.ZodType<PropertyGroup> =>
         values: z.array(chooseSchema(hasValues, groupSchema(levels - 1), propertyFilterSchema)),
       });
 
-/** Property filters of which all have to hold. */
+/** A list of property filters; all must match. */
 export const propertyFilterListSchema = z.array(propertyFilterSchema);
 
-/** Property filters: a list, of which all have to hold, or groups of them joined by AND or OR. */
+/** Property filters: a list of which all must match, or groups joined by AND or OR. */
 export type PropertyFilters = readonly PropertyFilter[] | PropertyGroup;
 export const propertyFiltersSchema: z.ZodType<PropertyFilters> = chooseSchema(
   (value) => Array.isArray(value),

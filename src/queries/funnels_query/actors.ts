@@ -13,20 +13,20 @@ import { selectFrom } from './select_from.ts';
 import { isReached } from './steps_result.ts';
 import { comparedSteps } from './walk_backward.ts';
 
-/** Whose actors are asked for: members of a FunnelsActorsQuery. */
+/** The point of a funnel whose actors are selected: fields of a FunnelsActorsQuery. */
 export interface FunnelPoint {
-  /** From 1: who did the step; -n: who did step n - 1 and not step n, from -2. */
+  /** n from 1: actors that did step n; -n from -2: actors that did step n - 1 but not n. */
   readonly funnelStep?: number | null | undefined;
-  /** A value of the breakdown as answers show it. */
+  /** A breakdown value as in results. */
   readonly funnelStepBreakdown?: string | number | readonly (string | number)[] | null | undefined;
-  /** Of a trend: who did not convert, instead of who did. */
+  /** For a trend: actors that did not convert instead of those that did. */
   readonly funnelTrendsDropOff?: boolean | null | undefined;
-  /** Of a trend: the interval, by its first moment as a day or a time of the project. */
+  /** For a trend: the start of the interval, as a date or time in the project's zone. */
   readonly funnelTrendsEntrancePeriodStart?: string | null | undefined;
 }
 
 /**
- * The actors behind a point of a funnel, one row each with the column `actor_id`: as many as the point counts.
+ * The actors behind a point of a funnel: one row each with the column `actor_id`, as many as the point counts.
  * @throws QueryError
  */
 export function funnelActors(query: FunnelsQuery, point: FunnelPoint, context: FunnelContext): Select {
@@ -66,11 +66,11 @@ const invalid = (message: string, attr: string): QueryError =>
 
 function stepCondition(plan: FunnelPlan, { funnelStep }: FunnelPoint): string {
   if (funnelStep === null || funnelStep === undefined)
-    throw invalid('funnelStep is needed for the actors of a funnel.', 'funnelStep');
+    throw invalid('funnelStep is required for the actors of a funnel.', 'funnelStep');
   const step = Math.abs(funnelStep);
   if (!Number.isInteger(funnelStep) || step < 1 || step > plan.length || funnelStep === -1)
     throw invalid(
-      `funnelStep is a step from 1 to ${plan.length}, or the negative of one behind the first for those who did not go on to it.`,
+      `funnelStep must be between 1 and ${plan.length}, or between -${plan.length} and -2 for actors that dropped off before that step.`,
       'funnelStep',
     );
   if (funnelStep > 0) return isReached(plan, step);
@@ -83,16 +83,16 @@ function trendCondition(plan: FunnelPlan, { funnelTrendsDropOff }: FunnelPoint):
   return `r._entrance = {entrance} and ${reached}`;
 }
 
-/** The first moment of the interval that a text names. */
+/** The start of the interval that the point names. */
 function entryIntervalOf(plan: FunnelPlan, point: FunnelPoint, context: FunnelContext): string {
   const attr = 'funnelTrendsEntrancePeriodStart';
   const text = point.funnelTrendsEntrancePeriodStart;
   const { interval, dateRange } = plan.query;
   const moment = DateTime.fromISO(text?.replace(' ', 'T') ?? '', { zone: context.project.timezone });
   if (!moment.isValid)
-    throw invalid(`${attr} is needed for the actors of a trend, such as 2026-11-21.`, attr);
+    throw invalid(`${attr} is required for the actors of a trend, such as 2026-11-21.`, attr);
   const { buckets } = resolveRange(dateRange, interval, context);
   const bucket = buckets.findLast((one) => one <= moment);
-  if (bucket === undefined) throw invalid(`${attr} lies before the query's range of dates.`, attr);
+  if (bucket === undefined) throw invalid(`${attr} is before the query's date range.`, attr);
   return bucket.toUTC().toISO() ?? '';
 }

@@ -1,13 +1,13 @@
 import type { Select } from '../../dialect/ast.ts';
 
 /**
- * Rows at which a walk has come as far as it can with that event. `_t1`, `_t2`, … say when each step of the attempt was
- * done, `_depth` how many steps it is, `_counts` (where there are exclusions) whether none stands in its way.
+ * Attempts of actors to get through the funnel, one row for each event at which an attempt ends. `_t1`, `_t2`, … are
+ * the times of its steps, `_depth` is their number, and `_counts` (with exclusions) says whether no exclusion bars it.
  */
 export interface Attempts {
   readonly select: Select;
   readonly keys: readonly string[];
   readonly order: readonly string[];
-  /** Columns beside keys, order, `_depth`, `_counts` and the times. */
+  /** Columns besides keys, order, `_depth`, `_counts` and the times. */
   readonly extraColumns: readonly string[];
 }

@@ -3,7 +3,7 @@ import type { FunnelPlan } from './plan.ts';
 import { columnsOf, matchesStep, type FunnelRows } from './rows.ts';
 import { passThrough, selectFrom, withCte } from './select_from.ts';
 
-/** Rows with the column `_value`: the breakdown's value that their walk counts for. */
+/** Adds the column `_value`: the breakdown value that a row's walk is attributed to. */
 export function withAttribution(plan: FunnelPlan, rows: FunnelRows): FunnelRows {
   const { attribution } = plan;
   if (attribution === null) return rows;
@@ -24,7 +24,10 @@ export function withAttribution(plan: FunnelPlan, rows: FunnelRows): FunnelRows 
   return { ...rows, select, extraColumns: [...rows.extraColumns, '_value'] };
 }
 
-/** A walk of each value of the step's events, in which that step is of this value alone; '' for who never did it. */
+/**
+ * One walk for each value of the step's events, in which only events with that value do the step; '' for actors that
+ * never did it.
+ */
 function byStep(plan: FunnelPlan, rows: FunnelRows, step: number): FunnelRows {
   const isStep = matchesStep({ ...plan, attribution: null, walksByEntry: false }, step);
   const values = buildSelect(

@@ -2,7 +2,7 @@ import { ignoredFieldNames } from '../ignored_fields.ts';
 import { presentationNames } from './filter_schema.ts';
 import type { FunnelsQuery } from './schema.ts';
 
-/** What of a query decides its answer, in which steps have their names. */
+/** The parts of a query that its result depends on. The names of steps are part of the result. */
 export function normalizeForCache(query: FunnelsQuery): unknown {
   const requested = Object.entries(query).filter(
     ([name]) => !ignoredFieldNames.has(name) && name !== 'dataColorTheme',
@@ -11,7 +11,7 @@ export function normalizeForCache(query: FunnelsQuery): unknown {
   return withoutNulls({ ...Object.fromEntries(requested), funnelsFilter: Object.fromEntries(filter) });
 }
 
-/** Without members that say nothing, at any depth. */
+/** Removes null fields at any depth. */
 function withoutNulls(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(withoutNulls);

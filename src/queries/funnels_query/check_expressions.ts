@@ -9,8 +9,8 @@ import type { FunnelPlan } from './plan.ts';
 import { actorOf } from './read_events.ts';
 
 /**
- * Compiles the expressions of a query by themselves, so that a refusal names their member and not a statement of
- * exportd's own. @throws QueryError
+ * Compiles each expression of a query separately, so that an error names its field rather than a generated statement.
+ * @throws QueryError
  */
 export function checkExpressions(plan: FunnelPlan, project: QueryProject, reader: DialectReader): void {
   const { query } = plan;
@@ -25,7 +25,7 @@ export function checkExpressions(plan: FunnelPlan, project: QueryProject, reader
     checkFilters(node.fixedProperties, `${attr}__fixedProperties`, reader);
   }
   const check = (value: Expression, attr: string): void => {
-    // In WHERE, where aggregates cannot stand: a value is of one event.
+    // In WHERE, so that aggregates are rejected: the value is that of one event.
     reader.compile(buildSelect('select 1 from events where {value} is not null', { value }), { attr });
   };
   if (query.funnelsFilter.funnelAggregateByHogQL !== null)
@@ -34,7 +34,7 @@ export function checkExpressions(plan: FunnelPlan, project: QueryProject, reader
     if (breakdown.bins !== null)
       throw new QueryError(
         'not_supported',
-        'Funnels are not broken down by bins of a histogram: leave the number of bins out, or break down by an expression that rounds.',
+        'Funnels do not support histogram bins. Omit the number of bins, or break down by an expression that rounds.',
         { attr: breakdown.attr },
       );
     check(breakdownExpression(breakdown), breakdown.attr);

@@ -8,11 +8,11 @@ const filterPath = 'query__funnelsFilter';
 const invalid = (message: string, attr: string): QueryError =>
   new QueryError('invalid_input', message, { attr });
 
-/** What a schema cannot say of a funnel: its members among each other. @throws QueryError */
+/** Validates fields of a funnel against each other, which the schema cannot do. @throws QueryError */
 export function checkFunnel(query: FunnelsQuery): void {
   if (query.aggregation_group_type_index !== null && query.funnelsFilter.funnelAggregateByHogQL !== null)
     throw invalid(
-      'A funnel goes by groups or by an expression; leave one of both out.',
+      'Use either aggregation_group_type_index or funnelAggregateByHogQL, not both.',
       'query__aggregation_group_type_index',
     );
   checkStepRange(query);
@@ -89,10 +89,10 @@ function checkAttribution({ series, breakdownFilter, funnelsFilter }: FunnelsQue
     throw invalid('Only the first step can be used for breakdown attribution in unordered funnels', attr);
 }
 
-/** What says which events a step or an exclusion means. */
+/** A node that selects events. */
 type Definition = FunnelStep | FunnelExclusion;
 
-/** The members that decide which events are meant, for telling equal steps from different ones. */
+/** The fields that select the events of a node, to compare steps. */
 export const definitionOf = (node: Definition): unknown => ({
   of: node.kind === 'EventsNode' ? (node.event ?? null) : node.id,
   kind: node.kind,
@@ -105,7 +105,7 @@ const orNull = (filters: Definition['properties']): unknown =>
     ? null
     : filters;
 
-/** Whether every event of `one` is seen to be one of `other`: the same event, with the same filters and perhaps more. */
+/** Whether every event of `one` is provably an event of `other`: same event, same filters and possibly more. */
 function isSubset(one: Definition, other: Definition): boolean {
   if (isDeepStrictEqual(definitionOf(one), definitionOf(other))) return true;
   const isSame =

@@ -4,8 +4,8 @@ import { columnsOf, matchesStep, type FunnelRows } from './rows.ts';
 import { passThrough, withCte } from './select_from.ts';
 
 /**
- * Rows once for each interval in which their person entered and from which they can still be reached, with the column
- * `_entrance`; a walk of an interval takes only its own events for the first step.
+ * Duplicates rows for each interval in which their actor entered the funnel and from which they can be reached, with
+ * the column `_entrance`. In the walk of an interval, only events of that interval do the first step.
  */
 export function withEntryIntervals(plan: FunnelPlan, rows: FunnelRows): FunnelRows {
   const keys = rows.keys.map((name) => `r.${name}`);

@@ -2,14 +2,14 @@ import type { FunnelPlan } from './plan.ts';
 import { columnsOf, windowOf, type FunnelRows } from './rows.ts';
 import { passThrough, selectFrom } from './select_from.ts';
 
-/** Bit n of `_barred` stands for step n: when the event happened, where it must not stand before that step. */
+/** The time of an event that must not happen before a step, else null. Bit n of `_barred` stands for step n. */
 const barredAt = (step: number): string => `if(bitAnd(r._barred, ${2 ** step}) > 0, r._at, null)`;
 
 /**
- * Rows with the columns `_before<n>` and `_after<n>` for each step n that an exclusion can stand before: when the last one
- * was that happened earlier than the row, and the next one that happened later. What happens at the same time as a step is
- * neither. Rows of exclusions alone are left out behind this. Of a strict funnel, where any other event ends an attempt,
- * there is only `_after<n>`, and only if it is the very next event.
+ * Adds the columns `_before<n>` and `_after<n>` for each step n that an exclusion can precede: the time of the last
+ * excluded event strictly before the row, and of the next one strictly after it. Events at the same time as a step are
+ * neither. Rows that are only exclusions are then dropped. In a strict funnel, where any other event ends an attempt,
+ * there is only `_after<n>`, and only for the very next event.
  */
 export function withExclusions(plan: FunnelPlan, rows: FunnelRows): FunnelRows {
   if (plan.guarded.length === 0) return rows;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { funnelExclusionSchema } from './step_schema.ts';
 
-/** A value where the member is missing or null. */
+/** A schema with a default for missing and null fields. */
 const withDefault = <Schema extends z.ZodType>(schema: Schema, value: z.output<Schema>) =>
   schema.nullish().transform((given): z.output<Schema> => given ?? value);
 
@@ -12,7 +12,7 @@ const wholeNumber = z
   .nullish()
   .transform((number) => number ?? null);
 
-/** Members that only change how an answer looks. */
+/** Fields that affect presentation only. */
 const presentationFields = {
   funnelStepReference: z.enum(['total', 'previous']).nullish(),
   layout: z.enum(['horizontal', 'vertical']).nullish(),
@@ -40,9 +40,9 @@ const filterSchema = z
       z.enum(['first_touch', 'last_touch', 'all_events', 'step']),
       'first_touch',
     ),
-    /** Counted from 0; of the attribution `step` alone. */
+    /** A step, counted from 0; only for the attribution `step`. */
     breakdownAttributionValue: wholeNumber,
-    /** What goes through the funnel instead of persons: an expression of an event. */
+    /** The actors of the funnel instead of persons: an expression over an event. */
     funnelAggregateByHogQL: z.string().nullish(),
     funnelAggregateByDialect: z.string().nullish(),
     binCount: wholeNumber,
@@ -53,5 +53,5 @@ const filterSchema = z
     funnelAggregateByHogQL: funnelAggregateByHogQL ?? funnelAggregateByDialect ?? null,
   }));
 
-/** How a funnel is walked and what is told of it. */
+/** The options of a funnel. */
 export const funnelsFilterSchema = z.preprocess((filter) => filter ?? {}, filterSchema);

@@ -9,8 +9,9 @@ import { walkInAnyOrder } from './walk_in_any_order.ts';
 import { walkInOrder } from './walk_in_order.ts';
 
 /**
- * Who went how far: one row for each actor (and value of the breakdown, and interval of a trend) that did a step, with
- * `_actor`, `_value`, `_entrance`, `_depth` and when each step was done, `_t1`, `_t2`, …, null for those that were not.
+ * How far each actor got: one row for each actor (and breakdown value, and interval of a trend) that did a step, with
+ * `_actor`, `_value`, `_entrance`, `_depth` and the times of the steps `_t1`, `_t2`, …, null for steps that were not
+ * done.
  * @throws QueryError
  */
 export function funnelActorRows(plan: FunnelPlan, about: FunnelContext): Select {
@@ -25,7 +26,9 @@ export function funnelActorRows(plan: FunnelPlan, about: FunnelContext): Select 
 const timesOf = ({ length }: FunnelPlan): readonly string[] =>
   numbersBetween(1, length).map((step) => `_t${step}`);
 
-/** The first attempt that came as far as any; who has none that no exclusion stands in the way of is left out. */
+/**
+ * Selects an actor's first attempt of maximum depth. Actors whose attempts are all barred by exclusions are dropped.
+ */
 function bestAttempts(plan: FunnelPlan, { select, keys, order, extraColumns }: Attempts): Select {
   const hasExclusions = plan.guarded.length > 0;
   const names = [...keys, ...extraColumns, '_depth', ...timesOf(plan)];
@@ -48,7 +51,7 @@ function bestAttempts(plan: FunnelPlan, { select, keys, order, extraColumns }: A
 /** Later than any event. */
 const never = "TIMESTAMP '9999-12-31 00:00:00'";
 
-/** The times of steps that were done in any order, sorted: rounds of exchanging neighbours. */
+/** Sorts the times of steps that were done in any order, by an odd-even transposition sort. */
 function sortTimes(plan: FunnelPlan, best: Select): Select {
   const times = timesOf(plan);
   const others = ['_actor', ...(plan.attribution === null ? [] : ['_value']), '_depth'];
@@ -64,7 +67,7 @@ function sortTimes(plan: FunnelPlan, best: Select): Select {
         ? `r.${name} as ${name}`
         : `${isUpper ? 'least' : 'greatest'}(r.${name}, r.${neighbour}) as ${name}`;
     });
-    // OFFSET keeps PostgreSQL from writing each round into the next one.
+    // OFFSET keeps PostgreSQL from inlining each round into the next one.
     sorted = selectFrom(sorted, [...passThrough(others), ...columns], { rest: 'offset 0' });
   }
   return selectFrom(sorted, [

@@ -1,9 +1,9 @@
 import type { QueryProject } from '../query_kind.ts';
 
-/** What a funnel is asked about beside its query. */
+/** What a funnel depends on besides its query. */
 export interface FunnelContext {
   readonly project: QueryProject;
   readonly now: Date;
-  /** When the project's first event was; needed where the range begins with it. */
+  /** The time of the project's first event; required if the range starts with it. */
   readonly earliest: Date | null;
 }

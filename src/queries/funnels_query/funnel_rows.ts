@@ -6,7 +6,7 @@ import { readEvents } from './read_events.ts';
 import type { FunnelRows } from './rows.ts';
 import { passThrough, selectFrom } from './select_from.ts';
 
-/** The events of a funnel, sorted into walks. @throws QueryError */
+/** The events of a funnel, partitioned into walks. @throws QueryError */
 export function funnelRows(plan: FunnelPlan, about: FunnelContext): FunnelRows {
   const read = readEvents(plan, about);
   const extraColumns = [

@@ -16,10 +16,10 @@ import { stepsResult, stepsSelect } from './steps_result.ts';
 import { timeToConvertResult, timeToConvertSelect } from './time_to_convert.ts';
 import { trendsResult, trendsSelect } from './trends_result.ts';
 
-/** More than any answer has: intervals times values of a breakdown. */
+/** Higher than any possible result: intervals times breakdown values. */
 const maxRows = 1_000_000;
 
-/** How many persons get from one event to the next. */
+/** Conversion from one event to the next. */
 export const funnelsQueryKind = (relations: Relations): QueryKind<FunnelsQuery> => ({
   kind: 'FunnelsQuery',
   schema: funnelsQuerySchema,

@@ -4,41 +4,41 @@ import { definitionOf } from './check_funnel.ts';
 import type { FunnelsQuery } from './schema.ts';
 import type { FunnelStep } from './step_schema.ts';
 
-/** Whose value a breakdown takes: a step is counted from 1. */
+/** Which event's value a breakdown uses. Steps are counted from 1. */
 export type Attribution = 'first_touch' | 'last_touch' | 'all_events' | { readonly step: number };
 
-/** What must not happen, and before which steps, counted from 1. */
+/** An exclusion and the steps before which it must not happen, counted from 1. */
 export interface PlannedExclusion {
   readonly node: FunnelsQuery['funnelsFilter']['exclusions'][number];
   readonly before: readonly number[];
   readonly attr: string;
 }
 
-/** A funnel in the form that statements are made of. Steps are counted from 1. */
+/** A funnel, prepared for statements. Steps are counted from 1. */
 export interface FunnelPlan {
   readonly query: FunnelsQuery;
   readonly order: 'ordered' | 'strict' | 'unordered';
-  /** How many steps are walked; those that a trend does not ask for are left out. */
+  /** How many steps are walked, without those that a trend does not need. */
   readonly length: number;
   readonly windowSeconds: number;
-  /** What the steps are, each different definition once. */
+  /** The distinct definitions of the steps. */
   readonly definitions: readonly { readonly node: FunnelStep; readonly attr: string }[];
-  /** Of each step, which of the definitions it is. */
+  /** The index of each step's definition. */
   readonly definitionOfStep: readonly number[];
-  /** Whether an event can only be of one definition, because all of them name different events. */
+  /** Whether an event can match only one definition, because all of them name different events. */
   readonly isExclusive: boolean;
-  /** Whether events at the same time with the same steps have to be told apart, so that an answer is always the same. */
+  /** Whether event ids are needed to order events with equal times and steps, so that results are deterministic. */
   readonly hasIds: boolean;
   readonly optional: readonly boolean[];
   readonly exclusions: readonly PlannedExclusion[];
-  /** Steps that an exclusion can stand before, in order. */
+  /** Steps that an exclusion can precede, in order. */
   readonly guarded: readonly number[];
   readonly breakdowns: readonly Breakdown[];
   /** Null without a breakdown. */
   readonly attribution: Attribution | null;
-  /** Whether persons are told apart by the interval in which they entered. */
+  /** Whether results are split by the interval in which actors entered. */
   readonly splitsByEntry: boolean;
-  /** Whether each of those intervals has a walk of its own. */
+  /** Whether each of those intervals has a separate walk. */
   readonly walksByEntry: boolean;
 }
 
@@ -51,7 +51,7 @@ const secondsOf = {
   month: 2_678_400,
 } as const;
 
-/** Makes the plan of a funnel that has been checked. */
+/** Plans a validated funnel. */
 export function planFunnel(query: FunnelsQuery): FunnelPlan {
   const { funnelsFilter: filter } = query;
   const breakdowns = breakdownsOfFunnel(query);
@@ -103,7 +103,7 @@ export function planFunnel(query: FunnelsQuery): FunnelPlan {
   };
 }
 
-/** Whole numbers from the first to the last, both included. */
+/** Integers from the first to the last, both included. */
 export const numbersBetween = (first: number, last: number): readonly number[] =>
   Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
 
@@ -113,7 +113,7 @@ function areMutuallyExclusive(nodes: readonly FunnelStep[]): boolean {
   return !names.includes(null) && new Set(names).size === names.length;
 }
 
-/** Several properties of one breakdown are as many breakdowns of its type. */
+/** A breakdown with several properties becomes several breakdowns of its type. */
 function breakdownsOfFunnel({ breakdownFilter }: FunnelsQuery): readonly Breakdown[] {
   return breakdownsOf(breakdownFilter).flatMap((one) =>
     typeof one.property === 'object' && one.type !== 'cohort'

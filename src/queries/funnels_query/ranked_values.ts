@@ -4,10 +4,10 @@ import { valueLimit } from './breakdown_value.ts';
 import { passThrough, selectFrom } from './select_from.ts';
 
 /**
- * Rows with a column `_value`, with the columns `_shown`: the value that they are counted for, null for all values behind
- * the limit, and `_place`, the place of their value.
- * @param names columns that are kept beside `_value`
- * @param measures aggregates of a value's rows; values of which they are larger come first
+ * Adds to rows with `_value` the columns `_shown`, the value or null beyond the limit, and `_place`, the rank of the
+ * value.
+ * @param names columns to keep besides `_value`
+ * @param measures aggregates over a value's rows; values are ranked by them in descending order
  */
 export function withRanks(
   plan: FunnelPlan,
@@ -31,7 +31,7 @@ export function withRanks(
   ]);
 }
 
-/** What values are told apart by that actors of a funnel come with: how many came furthest, and so on. */
+/** Ranks values by how many actors reached the last step, then the step before it, and so on. */
 export const depthMeasures = ({ length }: FunnelPlan): readonly string[] =>
   numbersBetween(1, length)
     .toReversed()

@@ -17,10 +17,9 @@ import type { FunnelContext } from './funnel_context.ts';
 import type { FunnelPlan } from './plan.ts';
 
 /**
- * The events that a funnel looks at, one row each, with columns `_actor`, `_at`, `_steps` (a bit for each definition that
- * the event meets, and one more than all of them where it meets none), and where they are needed `_barred` (a bit for
- * each step that the event must not stand before), `_id`, `_own` (the event's value of the breakdown, '' for none) and
- * `_bucket` (the interval that it lies in).
+ * The events of a funnel, one row each, with the columns `_actor`, `_at` and `_steps` (one bit for each definition that
+ * the event matches, and one higher bit if it matches none), and if needed `_barred` (one bit for each step that the
+ * event must not precede), `_id`, `_own` (the event's breakdown value, '' for none) and `_bucket` (its interval).
  * @throws QueryError
  */
 export function readEvents(plan: FunnelPlan, about: FunnelContext): Select {
@@ -47,7 +46,7 @@ export function readEvents(plan: FunnelPlan, about: FunnelContext): Select {
     ...Object.fromEntries(stepConditions.map((condition, index) => [`met${index}`, condition])),
     ...Object.fromEntries(exclusionConditions.map((condition, index) => [`barring${index}`, condition])),
     ...(plan.attribution !== null && { own: ownValue(plan) }),
-    wanted:
+    condition:
       combineConditions('and', [
         rangeCondition(range),
         buildExpression('{actor} is not null', { actor }),
@@ -59,12 +58,12 @@ export function readEvents(plan: FunnelPlan, about: FunnelContext): Select {
         query.filterTestAccounts ? testAccountsCondition(about.project, 'events') : null,
       ]) ?? buildExpression('true'),
   };
-  // OFFSET keeps PostgreSQL from computing the columns only behind the sort, which would carry whole events.
-  const select = buildSelect(`select ${columns.join(', ')} from events where {wanted} offset 0`, parts);
+  // OFFSET keeps PostgreSQL from computing the columns after the sort, which would then carry whole events.
+  const select = buildSelect(`select ${columns.join(', ')} from events where {condition} offset 0`, parts);
   return withFrom(select, buildTable('events', query.samplingFactor));
 }
 
-/** That an event has one of the names that are asked for, which an index finds; null where any name will do. */
+/** The condition that an event has one of the names, for the index; null if any name matches. */
 function eventNameCondition({ definitions, exclusions }: FunnelPlan): Expression | null {
   const names = [...definitions, ...exclusions].map(({ node }) =>
     node.kind === 'EventsNode' ? (node.event ?? null) : null,
@@ -75,7 +74,7 @@ function eventNameCondition({ definitions, exclusions }: FunnelPlan): Expression
   return buildExpression(`event in (${different.map((_, index) => `{name${index}}`).join(', ')})`, parts);
 }
 
-/** The first moment of an interval, in the project's zone. */
+/** The start of an event's interval in the project's zone. */
 const bucketSql = {
   minute: 'toStartOfMinute(timestamp)',
   hour: 'toStartOfHour(timestamp)',
@@ -87,7 +86,7 @@ const bucketSql = {
 const hasStringActor = ({ query }: FunnelPlan): boolean =>
   query.aggregation_group_type_index !== null || query.funnelsFilter.funnelAggregateByHogQL !== null;
 
-/** Who goes through the funnel. */
+/** The expression of the funnel's actor. */
 export function actorOf({ query }: FunnelPlan): Expression {
   const { aggregation_group_type_index: group } = query;
   if (group !== null) return buildField(`$group_${group}`);
@@ -114,7 +113,7 @@ function barredBitsSql({ exclusions }: FunnelPlan): string {
     .reduce((one, other) => `bitOr(${one}, ${other})`);
 }
 
-/** One value as text; several as a JSON list, or '' where all of them are. */
+/** One value as a string; several as a JSON list, or '' if all of them are empty. */
 function ownValue({ breakdowns }: FunnelPlan): Expression {
   const values = breakdowns.map((breakdown) => {
     const text = buildExpression("ifNull(toString({value}), '')", { value: breakdownExpression(breakdown) });

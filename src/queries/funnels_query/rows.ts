@@ -1,14 +1,14 @@
 import type { Select } from '../../dialect/ast.ts';
 import type { FunnelPlan } from './plan.ts';
 
-/** Events as a walk takes them. */
+/** The events of walks. */
 export interface FunnelRows {
   readonly select: Select;
-  /** Columns that tell whose walk a row belongs to. */
+  /** Columns that identify the walk of a row. */
   readonly keys: readonly string[];
-  /** Columns that the rows of a walk are sorted by. */
+  /** Columns that order the rows of a walk. */
   readonly order: readonly string[];
-  /** Columns that the same rows have beside them. */
+  /** Further columns. */
   readonly extraColumns: readonly string[];
 }
 
@@ -23,14 +23,14 @@ export const columnsOf = ({ keys, order, extraColumns }: FunnelRows): readonly s
 export const windowOf = ({ keys, order }: FunnelRows): string =>
   `partition by ${keys.map((name) => `r.${name}`).join(', ')} order by ${order.map((name) => `r.${name}`).join(', ')}`;
 
-/** Whether a step is only done by events of the walk's value. In any order, equal steps are not told apart. */
+/** Whether only events with the walk's breakdown value do a step. In any order, equal steps are not distinguished. */
 function isAttributed({ attribution, order, definitionOfStep }: FunnelPlan, step: number): boolean {
   if (attribution === null || typeof attribution === 'string') return false;
   if (order !== 'unordered') return attribution.step === step;
   return definitionOfStep[attribution.step - 1] === definitionOfStep[step - 1];
 }
 
-/** Whether an event is of a step, counted from 1. */
+/** The condition that an event does a step, counted from 1. */
 export function matchesStep(plan: FunnelPlan, step: number): string {
   const bit = 2 ** (plan.definitionOfStep[step - 1] ?? 0);
   const conditions = [plan.isExclusive ? `r._steps = ${bit}` : `bitAnd(r._steps, ${bit}) > 0`];

@@ -5,7 +5,7 @@ import { ignoredFields } from '../ignored_fields.ts';
 import { funnelsFilterSchema } from './filter_schema.ts';
 import { funnelStepSchema } from './step_schema.ts';
 
-/** More steps than people can follow; each costs one more pass over the rows. */
+/** More steps than a chart can show; each costs one more pass over the rows. */
 const maxSteps = 20;
 
 /** A query of the kind FunnelsQuery. */
@@ -14,11 +14,11 @@ export const funnelsQuerySchema = z.strictObject({
   series: z
     .array(funnelStepSchema)
     .min(2, 'Funnels require at least two steps.')
-    .max(maxSteps, `A funnel has at most ${maxSteps} steps.`),
+    .max(maxSteps, `Funnels support at most ${maxSteps} steps.`),
   ...insightFields,
   breakdownFilter: breakdownFilterSchema.nullish(),
   funnelsFilter: funnelsFilterSchema,
-  /** Which kind of groups goes through the funnel instead of persons. */
+  /** The type of groups to use as actors instead of persons. */
   aggregation_group_type_index: z
     .number()
     .int()

@@ -1,17 +1,17 @@
 import type { Query, Select } from '../../dialect/ast.ts';
 import { buildDerivedTable, withFrom, buildSelect, type TemplateValues } from '../../dialect/ast_builders.ts';
 
-/** What is said of a stage beside its columns. */
+/** Clauses besides the columns. */
 export interface SelectFromClauses {
   readonly where?: string | null;
-  /** Of the window that columns name as `w`. */
+  /** The window `w`. */
   readonly window?: string;
-  /** Everything behind WHERE and WINDOW, such as `group by r._actor`. */
+  /** Everything after WHERE, such as `group by r._actor`. */
   readonly rest?: string;
   readonly parts?: TemplateValues;
 }
 
-/** A SELECT over another one, whose columns it calls `r._name`. */
+/** Builds a SELECT over a subquery named `r`. */
 export function selectFrom(
   inner: Query,
   columns: readonly string[],
@@ -27,11 +27,11 @@ export function selectFrom(
   return withFrom(buildSelect(text, parts), buildDerivedTable(inner, 'r'));
 }
 
-/** Columns that are handed on as they are. */
+/** Columns of the subquery, unchanged. */
 export const passThrough = (names: readonly string[]): readonly string[] =>
   names.map((name) => `r.${name} as ${name}`);
 
-/** A SELECT whose only WITH stands for another query. */
+/** Replaces the query of a SELECT's only CTE. */
 export const withCte = (select: Select, query: Query): Select => ({
   ...select,
   ctes: select.ctes.map((cte) => (cte.kind === 'query_cte' ? { ...cte, query } : cte)),

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { actionsNodeFields, dataWarehouseNodeFields, eventsNodeFields } from '../series/schema.ts';
 
 const stepFields = {
-  /** Such a step may be left out: the next one also goes on from the one before it. */
+  /** An optional step can be skipped: the next step can then follow the one before it. */
   optionalInFunnel: z
     .boolean()
     .nullish()
     .transform((optional) => optional ?? false),
-  math: z.literal('total', 'Funnels count actors: leave math out of their steps.').nullish(),
+  math: z.literal('total', 'Funnels count actors. Omit math in funnel steps.').nullish(),
 };
 
 /** A step of a funnel. */
@@ -20,7 +20,7 @@ export type FunnelStep = z.infer<typeof funnelStepSchema>;
 
 const rangeFields = { funnelFromStep: z.number().int().min(0), funnelToStep: z.number().int().min(0) };
 
-/** What must not happen between two steps, which are counted from 0. */
+/** An event that must not happen between two steps, which are counted from 0. */
 export const funnelExclusionSchema = z.discriminatedUnion('kind', [
   z.strictObject({ ...eventsNodeFields, ...rangeFields }),
   z.strictObject({ ...actionsNodeFields, ...rangeFields }),

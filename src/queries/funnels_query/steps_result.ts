@@ -6,7 +6,7 @@ import { depthMeasures, withRanks } from './ranked_values.ts';
 import { formatValue } from './breakdown_value.ts';
 import { selectFrom } from './select_from.ts';
 
-/** One step of a funnel as it is answered. */
+/** One step of a funnel in results. */
 export interface StepResult {
   readonly action_id: string | number | null;
   readonly name: string;
@@ -16,14 +16,14 @@ export interface StepResult {
   readonly people: readonly [];
   readonly count: number;
   readonly type: 'events';
-  /** Seconds from the required step before it; null for the first step and where nobody did it. */
+  /** Seconds since the previous required step; null for the first step, and if no actor did the step. */
   readonly average_conversion_time: number | null;
   readonly median_conversion_time: number | null;
   readonly breakdown?: string | readonly string[];
   readonly breakdown_value?: string | readonly string[];
 }
 
-/** How many actors came how far and how long that took them, for each value of the breakdown. */
+/** Counts actors and the times between steps, for each breakdown value. */
 export function stepsSelect(plan: FunnelPlan, actors: Select): Select {
   const steps = numbersBetween(1, plan.length);
   const isBrokenDown = plan.attribution !== null;
@@ -41,17 +41,19 @@ export function stepsSelect(plan: FunnelPlan, actors: Select): Select {
   });
 }
 
-/** Whether an actor did a step, or what it stands before, where it had to be done. */
+/**
+ * The condition that an actor reached a step: an optional step must be done itself, a required one is reached by depth.
+ */
 export const isReached = ({ optional }: FunnelPlan, step: number): string =>
   optional[step - 1] ? `r._t${step} is not null` : `r._depth >= ${step}`;
 
-/** Optional steps are left out of the time that a step took. */
+/** The time since the previous required step. */
 function secondsBefore({ optional }: FunnelPlan, step: number): string {
   const before = numbersBetween(1, step - 1).findLast((one) => !optional[one - 1]) ?? 1;
   return `r._t${step} - r._t${before}`;
 }
 
-/** Rows of `stepsSelect` as answers show them: a list of steps, or of such lists; nothing when nobody entered. */
+/** Converts rows of `stepsSelect` to a list of steps, or a list of such lists; empty if no actor entered. */
 export function stepsResult(
   plan: FunnelPlan,
   rows: readonly (readonly unknown[])[],
@@ -64,11 +66,11 @@ export function stepsResult(
   return rows
     .filter(([value]) => !(hidesOther && value === null))
     .map(([value, ...counts]) => {
-      const shown = formatValue(plan, value as string | null);
+      const breakdown = formatValue(plan, value as string | null);
       return stepsOf(plan, counts as readonly (number | null)[]).map((step) => ({
         ...step,
-        breakdown: shown,
-        breakdown_value: shown,
+        breakdown,
+        breakdown_value: breakdown,
       }));
     });
 }

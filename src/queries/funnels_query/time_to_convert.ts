@@ -5,24 +5,24 @@ import { selectFrom } from './select_from.ts';
 
 /** How long actors took from one step to another. */
 export interface TimeToConvert {
-  /** Pairs of the seconds that a bin begins with, and its actors. */
+  /** Pairs of the first second of a bin and its number of actors. */
   readonly bins: readonly (readonly [number, number])[];
-  /** Null when nobody converted. */
+  /** Null if no actor converted. */
   readonly average_conversion_time: number | null;
 }
 
-const maxBins = { requested: 90, usual: 60 };
-/** Seconds of a bin where all actors took the same time. */
+const maxBins = { requested: 90, automatic: 60 };
+/** Width of a bin in seconds if all actors took equally long. */
 const defaultWidth = 60;
 
-/** Actors of each bin, with the first second, the width and the number of all bins, and the mean time. */
+/** Counts the actors of each bin, with the first second, the width and the number of all bins, and the mean time. */
 export function timeToConvertSelect(plan: FunnelPlan, actors: Select): Select {
   const { funnelFromStep, funnelToStep, binCount } = plan.query.funnelsFilter;
   const from = (funnelFromStep ?? 0) + 1;
   const to = (funnelToStep ?? plan.length - 1) + 1;
   const bins =
     binCount === null
-      ? `least(${maxBins.usual}, greatest(1, toInt(ceil(cbrt(count() over ())))))`
+      ? `least(${maxBins.automatic}, greatest(1, toInt(ceil(cbrt(count() over ())))))`
       : String(Math.min(maxBins.requested, Math.max(1, binCount)));
   const times = selectFrom(actors, [`r._t${to} - r._t${from} as _seconds`], { where: `r._depth >= ${to}` });
   const bounds = selectFrom(times, [
@@ -50,7 +50,7 @@ export function timeToConvertSelect(plan: FunnelPlan, actors: Select): Select {
   );
 }
 
-/** Rows of `timeToConvertSelect` as answers show them. */
+/** Converts rows of `timeToConvertSelect` to a result. */
 export function timeToConvertResult(
   { query }: FunnelPlan,
   rows: readonly (readonly unknown[])[],

@@ -9,18 +9,18 @@ import { formatValue } from './breakdown_value.ts';
 import { selectFrom } from './select_from.ts';
 import { comparedSteps } from './walk_backward.ts';
 
-/** How many of those who entered in each interval converted. */
+/** The conversion rate of the actors that entered in each interval. */
 export interface FunnelTrend {
-  /** Points. */
+  /** Number of points. */
   readonly count: number;
-  /** Percent with two decimals, 0 where nobody entered. */
+  /** Percent with two decimals; 0 if no actor entered. */
   readonly data: readonly number[];
   readonly days: readonly string[];
   readonly labels: readonly string[];
   readonly breakdown_value?: string | readonly string[];
 }
 
-/** Who entered and who converted, by interval and value of the breakdown. */
+/** Counts actors that entered and that converted, by interval and breakdown value. */
 export function trendsSelect(plan: FunnelPlan, actors: Select): Select {
   const { from, to } = comparedSteps(plan);
   const isBrokenDown = plan.attribution !== null;
@@ -49,7 +49,7 @@ export function trendsSelect(plan: FunnelPlan, actors: Select): Select {
   );
 }
 
-/** Rows of `trendsSelect` as answers show them. */
+/** Converts rows of `trendsSelect` to results. */
 export function trendsResult(
   plan: FunnelPlan,
   about: FunnelContext,

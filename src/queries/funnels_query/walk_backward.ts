@@ -4,9 +4,9 @@ import { columnsOf, matchesStep, type FunnelRows } from './rows.ts';
 import { passThrough, selectFrom } from './select_from.ts';
 
 /**
- * How far persons came that entered in each interval, of a trend without exclusions: goes backwards through the rows and
- * finds for each event of step 1 when the steps behind it are done first. So each row is looked at once, however many
- * intervals it can be reached from. `_depth` tells apart only the steps that a trend asks for.
+ * How far actors got, by the interval in which they entered, for a trend without exclusions. Walks the rows backward
+ * and finds, for each event of step 1, when the following steps are first done. Each row is visited once, however many
+ * intervals it can be reached from. `_depth` distinguishes only the steps that the trend compares.
  */
 export function walkBackward(plan: FunnelPlan, rows: FunnelRows): Select {
   const names = columnsOf(rows);
@@ -35,7 +35,7 @@ export function walkBackward(plan: FunnelPlan, rows: FunnelRows): Select {
         window: isStrict ? window : `${window} rows between unbounded preceding and 1 preceding`,
       },
     );
-    // Who goes no further entered all the same, so that the last SELECT drops nothing.
+    // Actors that got no further still entered, so the last SELECT drops no rows.
     const isPruned = !isStrict && step > 2;
     select = isPruned
       ? selectFrom(next, passThrough([...names, ...targets.map(doneName)]), {
@@ -52,13 +52,13 @@ export function comparedSteps({ query }: FunnelPlan): { readonly from: number; r
   return { from: (funnelFromStep ?? 0) + 1, to: (funnelToStep ?? query.series.length - 1) + 1 };
 }
 
-/** When the steps from a row's own to the target are done, if the row begins with its own. */
+/** The column with the time at which all steps from a row's own to the target are done. */
 const doneName = (target: number): string => `_done${target}`;
 
 const doneFrom = (plan: FunnelPlan, step: number, target: number): string =>
   `if(${matchesStep(plan, step)}, r._at, null) as ${doneName(target)}`;
 
-/** Whether a row leads to a target from this step, or may from one before it. */
+/** The condition that a row leads to a target, from this step or possibly from an earlier one. */
 function isNeeded(plan: FunnelPlan, targets: readonly number[], step: number): string {
   return [
     ...targets.map((target) => `r.${doneName(target)} is not null`),

@@ -4,7 +4,7 @@ import { numbersBetween, type FunnelPlan } from './plan.ts';
 import { columnsOf, matchesStep, type FunnelRows } from './rows.ts';
 import { passThrough, selectFrom } from './select_from.ts';
 
-/** A step among those of the same definition: the n-th of them is done by the n-th nearest event. */
+/** A step among those with the same definition: the n-th of them is done by the n-th nearest event. */
 interface Slot {
   readonly step: number;
   readonly definition: number;
@@ -12,9 +12,9 @@ interface Slot {
 }
 
 /**
- * Walks through a funnel whose steps may be done in any order: at each event the steps are counted of which there is an
- * event within the window that ends here, and their times are those of the latest ones. For a trend, whose attempts count
- * for the interval in which they begin, the window begins at the event instead.
+ * Walks a funnel whose steps can be done in any order: at each event, counts the steps that have an event in the window
+ * ending there, with the times of their latest events. In a trend, an attempt belongs to the interval in which it
+ * starts, so the window starts at the event instead.
  */
 export function walkInAnyOrder(plan: FunnelPlan, read: FunnelRows): Attempts {
   const rows = withExclusions(plan, read);
@@ -56,7 +56,7 @@ function slotsOf({ definitionOfStep }: FunnelPlan): readonly Slot[] {
 const nearestName = ({ definition, rank: rank }: Slot): string => `_d${definition}_${rank}`;
 const earlierName = ({ definition, rank: rank }: Slot): string => `_e${definition}_${rank}`;
 
-/** Adds, for each slot, when the event was that does it at this row, the row's own among them. */
+/** Adds, for each slot, the time of the event that does it as of this row, including the row itself. */
 function nearestEvents(plan: FunnelPlan, rows: FunnelRows, slots: readonly Slot[]): Attempts['select'] {
   const direction = plan.splitsByEntry ? ' desc' : '';
   const window = `partition by ${rows.keys.map((name) => `r.${name}`).join(', ')} order by ${rows.order.map((name) => `r.${name}${direction}`).join(', ')}`;
@@ -68,7 +68,7 @@ function nearestEvents(plan: FunnelPlan, rows: FunnelRows, slots: readonly Slot[
     const repeated = layer.filter(({ definition }) =>
       slots.some((slot) => slot.definition === definition && slot.rank > rank),
     );
-    // The nearest event but one is what was nearest when the row before this one was met.
+    // The second nearest event is the one that was nearest at the previous match.
     const done = (slot: Slot): string => {
       const time = rank === 1 ? 'r._at' : `r.${earlierName({ ...slot, rank: rank - 1 })}`;
       return `if(${matchesStep(plan, slot.step)}, ${time}, null)`;
@@ -88,7 +88,7 @@ function nearestEvents(plan: FunnelPlan, rows: FunnelRows, slots: readonly Slot[
   return select;
 }
 
-/** When the slot's event was; null outside of the window. */
+/** The time of the slot's event; null outside of the window. */
 function timeSql({ splitsByEntry, windowSeconds }: FunnelPlan, slot: Slot): string {
   const time = `r.${nearestName(slot)}`;
   const isOpen = splitsByEntry
@@ -97,7 +97,7 @@ function timeSql({ splitsByEntry, windowSeconds }: FunnelPlan, slot: Slot): stri
   return `if(${isOpen}, ${time}, null)`;
 }
 
-/** Whether no exclusion stands between the events of an attempt, or follows one that is not finished. */
+/** Whether no exclusion is between the events of an attempt, or follows an incomplete one. */
 function countsSql(plan: FunnelPlan, times: readonly string[]): readonly string[] {
   const { splitsByEntry, guarded, length, windowSeconds } = plan;
   const [guard] = guarded;

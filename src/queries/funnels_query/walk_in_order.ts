@@ -6,9 +6,9 @@ import { columnsOf, matchesStep, windowOf, type FunnelRows } from './rows.ts';
 import { passThrough, selectFrom } from './select_from.ts';
 
 /**
- * Walks through a funnel whose steps have an order, one SELECT for each step: at an event of step n the attempt goes on
- * from the latest event of the step before it, if the window that began with the first step is still open. In a strict
- * funnel it goes on only from the event right before it.
+ * Walks a funnel with ordered steps, with one SELECT for each step: at an event of step n, the attempt continues from
+ * the latest event of the previous step if the window that started with the first step is still open. In a strict
+ * funnel it continues only from the directly preceding event.
  */
 export function walkInOrder(plan: FunnelPlan, read: FunnelRows): Attempts {
   const rows = withExclusions(plan, read);
@@ -25,11 +25,11 @@ export function walkInOrder(plan: FunnelPlan, read: FunnelRows): Attempts {
   return toAttempts(plan, rows, walked);
 }
 
-/** An attempt that leaves optional steps out is told from an older one by the numbers of its rows. */
+/** With optional steps, row numbers are needed to distinguish the steps of an attempt from those of an older one. */
 const isNumbered = ({ order, optional }: FunnelPlan): boolean =>
   order === 'ordered' && optional.includes(true);
 
-/** Rows that no further step needs can be dropped where only the first attempt of a depth is told of. */
+/** Whether rows that no later step needs can be dropped, because only the first attempt of each depth matters. */
 const isPruned = ({ order, optional, guarded }: FunnelPlan): boolean =>
   order === 'ordered' && !optional.includes(true) && guarded.length === 0;
 
@@ -50,7 +50,7 @@ interface Walk {
   readonly walked: Select;
 }
 
-/** Steps that an attempt can go on from: the one before, and what is before it where that is optional. */
+/** Steps from which an attempt can continue: the previous one, and those before it as far as it is optional. */
 function sourcesOf({ optional }: FunnelPlan, step: number): readonly number[] {
   const required = numbersBetween(1, step - 1).findLast((one) => !optional[one - 1]) ?? 1;
   return numbersBetween(required, step - 1).toReversed();
@@ -105,7 +105,7 @@ function nextStep(plan: FunnelPlan, { rows, passed, walked }: Walk, step: number
   return selectFrom(next, passThrough(names), { where: `r._t1 is not null or ${isLater(plan, step)}` });
 }
 
-/** What an optional step left behind in an older attempt does not belong to the one at hand. */
+/** The fetched value of a step, or null if an optional step was done in an older attempt. */
 function fetched(plan: FunnelPlan, from: number, kind: 't' | 'n', place: number): string {
   const value = `_f${from}_${kind}${place}`;
   if (!isNumbered(plan) || place === from || !plan.optional[place - 1]) return value;
@@ -113,7 +113,7 @@ function fetched(plan: FunnelPlan, from: number, kind: 't' | 'n', place: number)
   return `if(_f${from}_n${place} > _f${from}_n${required}, ${value}, null)`;
 }
 
-/** Whether an exclusion stands between two steps of an attempt; null where none can. */
+/** The condition that an exclusion is between two steps of an attempt; null if none can be. */
 function taintOf(plan: FunnelPlan, from: number, step: number): string | null {
   if (!isTainted(plan)) return null;
   const conditions = plan.guarded
@@ -133,7 +133,7 @@ function taintedSql(
   return `multiIf(${branches.join(', ')}, r._tainted)`;
 }
 
-/** Whether an event is of a step behind this one. */
+/** The condition that an event does a step after this one. */
 function isLater({ definitionOfStep }: FunnelPlan, step: number): string {
   const bits = new Set(definitionOfStep.slice(step).map((definition) => 2 ** definition));
   return `bitAnd(r._steps, ${[...bits].reduce((sum, bit) => sum + bit, 0)}) > 0`;
@@ -169,7 +169,9 @@ function toAttempts(plan: FunnelPlan, rows: FunnelRows, walked: Select): Attempt
   };
 }
 
-/** Whether an exclusion follows an attempt that ended with this step, while the next one could still be done. */
+/**
+ * The condition that an exclusion follows an attempt that ended with this step while the next one could still be done.
+ */
 function isBarredBehind(plan: FunnelPlan, step: number): string {
   const { guarded, optional, length, windowSeconds } = plan;
   const required = numbersBetween(step + 1, length).find((one) => !optional[one - 1]) ?? length;

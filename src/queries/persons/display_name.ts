@@ -1,4 +1,4 @@
-/** Where the name is that a person is shown by, the first before the others. */
+/** Properties that hold a person's display name, in order of preference. */
 export const displayProperties = [
   'email',
   'Email',
@@ -9,7 +9,7 @@ export const displayProperties = [
   'UserName',
 ] as const;
 
-/** What a person is shown by: a property, else a distinct id, else the id. */
+/** A person's display name: a property, else a distinct id, else the person's id. */
 export function displayName(
   properties: Readonly<Record<string, unknown>>,
   distinctIds: readonly string[],

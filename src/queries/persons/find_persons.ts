@@ -1,11 +1,11 @@
 import type { DialectReader } from '../dialect_reader.ts';
 import { readByIds } from '../read_by_ids.ts';
 
-/** A person as answers show it. */
+/** A person in results. */
 export interface PersonValue {
   readonly id: string;
   readonly properties: Readonly<Record<string, unknown>>;
-  /** Not known here. */
+  /** Not stored, therefore null. */
   readonly is_identified: null;
   readonly created_at: string;
   readonly distinct_ids: readonly string[];
@@ -15,7 +15,7 @@ const personsOfIds = 'select id, properties, created_at from persons where id in
 const distinctIdsOfIds = `select person_id, arraySort(groupArray(distinct_id)) from person_distinct_ids
   where person_id in {ids} group by person_id`;
 
-/** Persons by their ids; who is deleted or unknown has none. */
+/** Finds persons by their ids. Deleted and unknown persons are missing. */
 export async function findPersons(
   reader: DialectReader,
   ids: readonly string[],

@@ -4,7 +4,7 @@ import { filtersCondition } from '../filters/condition.ts';
 import type { PropertyFilters } from '../filters/schema.ts';
 import { QueryError } from '../query_errors.ts';
 
-/** What of a series decides which events belong to it. */
+/** The fields of a series that select its events. */
 export interface SeriesFilter {
   readonly kind: string;
   readonly event?: string | null | undefined;
@@ -13,9 +13,9 @@ export interface SeriesFilter {
 }
 
 /**
- * What a series asks of an event; null for all events.
+ * The condition of a series on an event; null for all events.
  * @param attr path of the series, such as `query__series__0`
- * @throws QueryError for actions, which are not stored, and for tables of a warehouse
+ * @throws QueryError for actions, which are not stored, and for warehouse tables
  */
 export function seriesCondition(node: SeriesFilter, attr: string): Expression | null {
   rejectOtherKinds(node, attr);
@@ -35,7 +35,7 @@ function rejectOtherKinds({ kind }: SeriesFilter, attr: string): void {
   if (kind === 'ActionsNode')
     throw new QueryError(
       'invalid_input',
-      'Action does not exist. Write its events and filters into EventsNodes.',
+      'Action does not exist. Use EventsNodes with its events and filters.',
       {
         attr: `${attr}__id`,
       },
@@ -43,14 +43,14 @@ function rejectOtherKinds({ kind }: SeriesFilter, attr: string): void {
   if (kind === 'DataWarehouseNode')
     throw new QueryError(
       'not_supported',
-      'Series of warehouse tables are not supported; ask with a DialectQuery.',
+      'Series over warehouse tables are not supported. Use a DialectQuery.',
       {
         attr: `${attr}__kind`,
       },
     );
 }
 
-/** What a series is called in answers. */
+/** The name of a series in results. */
 export const seriesName = (node: {
   readonly custom_name?: string | null | undefined;
   readonly name?: string | null | undefined;

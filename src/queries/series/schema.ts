@@ -10,18 +10,18 @@ const sharedFields = {
   version: z.number().nullish(),
 };
 
-/** Members of a series of events without those of its kind of query, such as `math` of trends. */
+/** Fields of an event series, without those of one query kind such as `math` of trends. */
 export const eventsNodeFields = {
   kind: z.literal('EventsNode'),
-  /** The event's name; null for all events. */
+  /** The event name; null for all events. */
   event: z.string().nullish(),
   ...sharedFields,
 };
 
-/** The same of an action: read, so that it can be refused by name. */
+/** Fields of an action series. Parsed so that the error can name it: actions are not supported. */
 export const actionsNodeFields = { kind: z.literal('ActionsNode'), id: z.number(), ...sharedFields };
 
-/** The same of rows of a warehouse table: read, so that it can be refused by name. */
+/** Fields of a warehouse series. Parsed so that the error can name it: these are not supported. */
 export const dataWarehouseNodeFields = {
   kind: z.literal('DataWarehouseNode'),
   id: z.string(),

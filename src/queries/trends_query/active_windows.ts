@@ -6,18 +6,18 @@ import type { MathKind } from './math.ts';
 import { fieldsNamed, buildNamedSelect, unionOf } from './selects.ts';
 import { actorColumn, bucketColumn, resultColumn, valueColumns } from './value_columns.ts';
 
-/** Days over which a math looks back from each day, that day among them; null for others. */
+/** Length of the window of a math in days, including the day itself; null for a math without a window. */
 export function windowDays(math: MathKind): number | null {
   if (math === 'weekly_active') return 7;
   return math === 'monthly_active' ? 30 : null;
 }
 
 /**
- * How the number of active actors changes from day to day. An actor who has an event on a day is active on that day and
- * on those of the window behind it; days that two events of one actor share count once, because each event's days end
- * where the next event is. So the cost is that of the actors' days, however long the window.
- * @param rows columns of values, `bucket_start` as a day, `actor`; each once
- * @returns columns of values, `bucket_start` and `result`: how many more are active than on the day before
+ * How the number of active actors changes from day to day. An actor with an event on a day is active on that day and on
+ * the following days of the window. Days that two events of one actor share are counted once, because the days of an
+ * event end at the next event. The cost is therefore that of the actors' days, however long the window.
+ * @param rows distinct rows with the columns of values, `bucket_start` as a day, and `actor`
+ * @returns columns of values, `bucket_start` and `result`: how many more actors are active than on the day before
  */
 export function activeChanges(rows: From, days: number, count: number): Select {
   const values = valueColumns(count);
@@ -45,8 +45,8 @@ export function activeChanges(rows: From, days: number, count: number): Select {
       { ...columns, [bucketColumn]: buildField(day), [resultColumn]: buildExpression(amount) },
       { from: buildTable('active_spans') },
     );
-  const begun = change('first_day', 'actors');
-  const both = unionOf([begun, change('end_day', '-actors')]);
+  const started = change('first_day', 'actors');
+  const both = unionOf([started, change('end_day', '-actors')]);
   const keys = [bucketColumn, ...values];
   return buildNamedSelect(
     { ...fieldsNamed(keys), [resultColumn]: buildExpression(`sum(${resultColumn})`) },
@@ -61,8 +61,7 @@ const nextDay = (values: readonly string[]): Expression =>
   );
 
 /**
- * The sum over all intervals of a range, from how the numbers change: a change counts in each interval whose day it
- * does not come after.
+ * The sum over all intervals of a range, computed from changes: a change applies to each interval on or after its day.
  */
 export function sumOfChanges({ interval, buckets }: ResolvedRange): Expression {
   const [first] = buckets;
@@ -77,7 +76,7 @@ export function sumOfChanges({ interval, buckets }: ResolvedRange): Expression {
 
 const formatDay = (bucket: DateTime): string => bucket.toFormat('yyyy-MM-dd');
 
-/** Intervals of one day or one week each. */
+/** Intervals of a day or longer. */
 const wholeDays = (last: DateTime, interval: 'day' | 'week' | 'month', count: number): Expression =>
   buildExpression(`least(greatest(intDiv(toDate({last}) - ${bucketColumn} + {days}, {days}), 0), {count})`, {
     last: { value: formatDay(last) },
@@ -85,7 +84,7 @@ const wholeDays = (last: DateTime, interval: 'day' | 'week' | 'month', count: nu
     count: { value: count },
   });
 
-/** Shorter ones, of which a day that is cut or on which clocks are set has fewer or more. */
+/** Shorter intervals. Their number varies on partial days and on days with a clock change. */
 function eachDay(buckets: readonly DateTime[]): Expression {
   const counts = new Map<string, number>();
   for (const bucket of buckets) counts.set(formatDay(bucket), (counts.get(formatDay(bucket)) ?? 0) + 1);
@@ -98,7 +97,7 @@ function eachDay(buckets: readonly DateTime[]): Expression {
   return balancedSum(terms);
 }
 
-/** A sum as a tree that is not deep. */
+/** A sum as a balanced tree, to limit the depth of the expression. */
 function balancedSum(terms: readonly Expression[]): Expression {
   const [first, second] = terms;
   if (first === undefined || second === undefined) return first ?? buildExpression('0');

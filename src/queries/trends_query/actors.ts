@@ -15,26 +15,26 @@ import { eventsOf, mathIn, planSeries } from './series_plan.ts';
 import { buildNamedSelect } from './selects.ts';
 import { topValuesOfSeries, type SeriesStatement } from './statement.ts';
 
-/** One point of an answer of trends. */
+/** One point of a trend. */
 export interface TrendsPoint {
-  /** One of `days`; null for a display that has one value for the whole range. */
+  /** One of `days` of the result; null for a display with one value for the whole range. */
   readonly day: string | null;
-  /** From zero. */
+  /** Counted from 0. */
   readonly series: number;
-  /** `breakdown_value` of the line, `''` for none; null for all events of the series. */
+  /** `breakdown_value` of the line, `''` for events without a value; null for all events of the series. */
   readonly breakdown: string | number | readonly (string | number)[] | null;
   readonly compare: 'current' | 'previous' | null;
 }
 
 export interface TrendsActorsContext extends PeriodContext {
-  /** Path of the member of the request that says which point it is, such as `query__source`. */
+  /** Path of the field that selects the point, such as `query__source`. */
   readonly attr: string;
 }
 
 /**
- * Who is behind a point of an answer: `actor_id` (a person's id; of the math unique_group the group's key),
- * `event_count` and `event_distinct_ids`. Events without a person are nobody's.
- * @throws QueryError that names the member of the point
+ * The actors behind a point of a trend: `actor_id` (a person's id; a group's key for the math unique_group),
+ * `event_count` and `event_distinct_ids`. Events without a person are ignored.
+ * @throws QueryError with the path of the invalid field of the point
  */
 export async function trendsActors(
   query: TrendsQuery,
@@ -61,9 +61,9 @@ export async function trendsActors(
 }
 
 /**
- * The events of a point of an answer, whoever they are of. A point of a cumulative display is all of the range up to
- * it, one of weekly or monthly active users the days that it looks back on.
- * @throws QueryError that names the member of the point
+ * The events behind a point of a trend, whoever their actors are. A point of a cumulative display includes the whole
+ * range up to it; one of weekly or monthly active users includes the days of its window.
+ * @throws QueryError with the path of the invalid field of the point
  */
 export async function trendsPointEvents(
   query: TrendsQuery,
@@ -72,7 +72,7 @@ export async function trendsPointEvents(
 ): Promise<SeriesEvents & { readonly position: SeriesPosition }> {
   const series = query.series[point.series];
   if (series === undefined)
-    throw invalid(context, 'series', `The query has ${query.series.length} series, counted from 0.`);
+    throw invalid(context, 'series', `The query has ${query.series.length} series. The index starts at 0.`);
   const position: SeriesPosition = { query, series, index: point.series, project: context.project };
   checkExpressions(query, context.project, context.reader);
   const [current, previous = current] = await periodsOf(query, context);
@@ -99,9 +99,9 @@ function eventsOfPoint(
   const events = eventsOf(position, range, display);
   if (display === 'totalValue') {
     if (day === null) return events;
-    throw invalid(context, 'day', 'A display of one value for the whole range has no days.');
+    throw invalid(context, 'day', 'A display with one value for the whole range has no days.');
   }
-  if (day === null) throw invalid(context, 'day', 'Say of which day of the answer the actors are wanted.');
+  if (day === null) throw invalid(context, 'day', 'Set day to one of the days of the result.');
   const at = bucketAt(day, range, context);
   const start = range.buckets[at] ?? range.from;
   const next = range.buckets[at + 1]?.minus(1) ?? range.to;
@@ -118,17 +118,17 @@ function eventsOfPoint(
   return { ...events, condition: combineConditions('and', [events.condition, within]) };
 }
 
-/** Which interval a day or a time lies in. */
+/** The index of the interval that contains a day or time. */
 function bucketAt(day: string, { from, to, buckets }: ResolvedRange, context: TrendsActorsContext): number {
   const moment = DateTime.fromISO(day.trim().replace(' ', 'T'), { zone: context.project.timezone });
   const at = buckets.findLastIndex((bucket) => bucket <= moment);
   const isInside = moment.isValid && at !== -1 && (moment <= to || at < buckets.length - 1);
   if (isInside) return at;
   const range = `${from.toISODate() ?? ''} to ${to.toISODate() ?? ''}`;
-  throw invalid(context, 'day', `This is no day of the answer, which goes from ${range}.`);
+  throw invalid(context, 'day', `This is not a day of the result, which covers ${range}.`);
 }
 
-/** That an event belongs to the line of a point. */
+/** The condition that an event belongs to the line of a point. */
 function valuesCondition(
   plan: SeriesStatement,
   { breakdown }: TrendsPoint,
@@ -141,7 +141,7 @@ function valuesCondition(
     throw invalid(
       context,
       'breakdown',
-      `The query has ${values.length} breakdowns, so this has to be as many values.`,
+      `The query has ${values.length} breakdowns. Expected as many values.`,
     );
   if (wanted[0] === otherValue)
     return buildExpression('not {kept}', { kept: isOneOfValues(values, topValuesOfSeries(plan)) });

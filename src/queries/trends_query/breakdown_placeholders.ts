@@ -1,6 +1,6 @@
 /** Stands for events without a value. */
 export const nullValue = '$$_posthog_breakdown_null_$$';
-/** Stands for all values that have no line of their own. */
+/** Stands for all values without a separate line. */
 export const otherValue = '$$_posthog_breakdown_other_$$';
 
 const placeholderLabels: ReadonlyMap<string, string> = new Map([
@@ -8,6 +8,6 @@ const placeholderLabels: ReadonlyMap<string, string> = new Map([
   [otherValue, 'Other (i.e. all remaining values)'],
 ]);
 
-/** A value as people read it. */
+/** The label of breakdown values. */
 export const breakdownLabel = (values: readonly string[]): string =>
   values.map((value) => placeholderLabels.get(value) ?? value).join('::');

@@ -6,8 +6,8 @@ import { nullValue } from './breakdown_placeholders.ts';
 import { binnedValue, type Bins } from './histogram.ts';
 
 /**
- * The text of an event's value, never null or empty.
- * @param bins of a histogram: the value is the text of the one that the number lies in
+ * The breakdown value of an event as a string, never null or empty.
+ * @param bins of a histogram: the value is then the label of the number's bin
  * @throws QueryError
  */
 export function breakdownValue(breakdown: Breakdown, bins: Bins | null): Expression {

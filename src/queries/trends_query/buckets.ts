@@ -6,21 +6,21 @@ import type { Interval } from '../dates/date_range.ts';
 const starts: Readonly<Record<Interval, Expression>> = {
   minute: buildExpression('toStartOfMinute(timestamp)'),
   hour: buildExpression('toStartOfHour(timestamp)'),
-  // Days are told by their dates, which costs less than the moment at which each begins.
+  // Days are identified by their dates, which is cheaper than by their start times.
   day: buildExpression('toDate(timestamp)'),
   week: buildExpression('toStartOfWeek(timestamp)'),
   month: buildExpression('toStartOfMonth(timestamp)'),
 };
 
-/** Where the interval of an event begins: a day, or a time for those that are shorter. */
+/** The start of an event's interval: a date, or a time for hours and minutes. */
 export const bucketOf = (interval: Interval): Expression => starts[interval];
 
-/** What tells intervals apart, of what a row says. */
+/** The key of the interval in a row. */
 export function keyOfRow(shown: unknown): string {
   const text = String(shown);
   return text.includes('T') ? String(DateTime.fromISO(text).toMillis()) : text;
 }
 
-/** The same of an interval's beginning. */
+/** The key of an interval, by its start. */
 export const keyOfBucket = (bucket: DateTime, interval: Interval): string =>
   interval === 'hour' || interval === 'minute' ? String(bucket.toMillis()) : bucket.toFormat('yyyy-MM-dd');

@@ -1,7 +1,7 @@
 import { presentationNames } from './presentation.ts';
 import { displayFormOf, type TrendsQuery } from './schema.ts';
 
-/** Members that are null or empty objects mean the same as none. */
+/** Removes fields that are null or empty objects. */
 function withoutEmpty(value: object): Record<string, unknown> | undefined {
   const fields = Object.entries<unknown>({ ...value }).filter(
     ([, member]) =>
@@ -13,8 +13,8 @@ function withoutEmpty(value: object): Record<string, unknown> | undefined {
 }
 
 /**
- * What of a query decides its answer. Displays that show the same numbers are one; where a map shows them, more values
- * have a line of their own.
+ * The parts of a query that its result depends on. Displays with the same numbers are equal; a world map has more
+ * breakdown values.
  */
 export function normalizeForCache(query: TrendsQuery): Record<string, unknown> {
   const { series, breakdownFilter, compareFilter, trendsFilter, dateRange } = query;

@@ -11,8 +11,8 @@ import type { TrendsQuery } from './schema.ts';
 import { buildNamedSelect } from './selects.ts';
 
 /**
- * Compiles the expressions of a query by themselves, so that a refusal names their member and not a statement of
- * exportd's own. @throws QueryError
+ * Compiles each expression of a query separately, so that an error names its field rather than a generated statement.
+ * @throws QueryError
  */
 export function checkExpressions(query: TrendsQuery, project: QueryProject, reader: DialectReader): void {
   checkFilters(query.properties, 'query__properties', reader);
@@ -38,7 +38,7 @@ export function checkExpressions(query: TrendsQuery, project: QueryProject, read
     if (!['integer', 'float', 'decimal', 'boolean', 'null'].includes(kind))
       throw new QueryError(
         'invalid_input',
-        'The expression has to give a number, such as sum(toFloat(properties.price)).',
+        'The expression must return a number, such as sum(toFloat(properties.price)).',
         {
           attr: path,
         },

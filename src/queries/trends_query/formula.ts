@@ -1,12 +1,12 @@
-/** What a formula computes, over the values of its series at one point. */
+/** A parsed formula over the values of its series at one point. */
 export interface Formula {
-  /** Series that it reads, from zero. */
+  /** Indexes of the series that it reads, from 0. */
   readonly series: readonly number[];
-  /** What cannot be divided or is too large gives 0. */
+  /** Division by zero and overflow return 0. */
   readonly evaluate: (valueOf: (series: number) => number) => number;
 }
 
-/** A formula that cannot be read; offsets from the start of its text. */
+/** A syntax error in a formula. The offset is from the start of its text. */
 export class FormulaError extends Error {
   override readonly name = 'FormulaError';
   readonly offset: number;
@@ -24,7 +24,7 @@ interface Token {
 }
 
 const tokenPattern = /\s*(\*\*|[-+*/%()]|\d+(?:\.\d*)?(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?|[a-z]+)/iy;
-/** So that no formula nests deeper than functions can. */
+/** Limits the depth of recursion. */
 const maxTokens = 1_000;
 
 function tokensOf(text: string): readonly Token[] {
@@ -36,7 +36,7 @@ function tokensOf(text: string): readonly Token[] {
     const found = match?.[1];
     if (found === undefined) {
       const offset = end + (text.slice(end).length - text.slice(end).trimStart().length);
-      throw new FormulaError(`\`${text.charAt(offset)}\` cannot stand in a formula.`, offset);
+      throw new FormulaError(`\`${text.charAt(offset)}\` is not allowed in a formula.`, offset);
     }
     end = tokenPattern.lastIndex;
     tokens.push({ text: found, offset: end - found.length });
@@ -57,8 +57,8 @@ const operations: Readonly<Record<string, (left: number, right: number) => numbe
 };
 
 /**
- * Arithmetic of letters and numbers, as spreadsheets and analysts write it: `A / (A + B) * 100`. Not the dialect's own
- * parser, because `**` is none of its operators, and here it binds tighter than a sign before it.
+ * Parses arithmetic over letters and numbers, such as `A / (A + B) * 100`. Separate from the dialect's parser, which
+ * has no `**`; here it binds tighter than a preceding sign.
  */
 class FormulaParser {
   readonly #text: string;
@@ -75,7 +75,7 @@ class FormulaParser {
     const value = this.#sum();
     const rest = this.#tokens[this.#at];
     if (rest !== undefined)
-      throw new FormulaError(`An operator is missing before \`${rest.text}\`.`, rest.offset);
+      throw new FormulaError(`Expected an operator before \`${rest.text}\`.`, rest.offset);
     return value;
   }
 
@@ -100,7 +100,7 @@ class FormulaParser {
     return sign === '-' ? (valueOf) => -value(valueOf) : value;
   }
 
-  /** From right to left: `2 ** 3 ** 2` is 512. */
+  /** Right-associative: `2 ** 3 ** 2` is 512. */
   #power(): Evaluator {
     const base = this.#atom();
     const operation = operations[this.#take(['**']) ?? ''];
@@ -111,11 +111,12 @@ class FormulaParser {
 
   #atom(): Evaluator {
     const token = this.#tokens[this.#at];
-    if (token === undefined) throw new FormulaError('The formula ends too early.', this.#text.length);
+    if (token === undefined) throw new FormulaError('The formula is incomplete.', this.#text.length);
     this.#at += 1;
     if (token.text === '(') {
       const inner = this.#sum();
-      if (this.#take([')']) === undefined) throw new FormulaError('A bracket is not closed.', token.offset);
+      if (this.#take([')']) === undefined)
+        throw new FormulaError('A parenthesis is not closed.', token.offset);
       return inner;
     }
     if (/^[\d.]/.test(token.text)) {
@@ -129,8 +130,8 @@ class FormulaParser {
     }
     throw new FormulaError(
       /^[a-z]/i.test(token.text)
-        ? `\`${token.text}\` is no series; those are called by one letter, A for the first.`
-        : `A series or a number is missing before \`${token.text}\`.`,
+        ? `\`${token.text}\` is not a series. Series are single letters, A for the first.`
+        : `Expected a series or a number before \`${token.text}\`.`,
       token.offset,
     );
   }
@@ -143,7 +144,7 @@ class FormulaParser {
   }
 }
 
-/** Reads a formula such as `(A + B) / 2`. @throws FormulaError */
+/** Parses a formula such as `(A + B) / 2`. @throws FormulaError */
 export function parseFormula(text: string): Formula {
   const parser = new FormulaParser(text);
   const value = parser.whole();

@@ -3,12 +3,12 @@ import { FormulaError, parseFormula, type Formula } from './formula.ts';
 import { sortedLines, type Line } from './lines.ts';
 import type { TrendsQuery } from './schema.ts';
 
-/** A formula of a query under the name that its lines have. */
+/** A formula of a query and the label of its lines. */
 export interface NamedFormula extends Formula {
   readonly label: string;
 }
 
-/** The formulas of a query in whichever member they stand. @throws QueryError */
+/** The formulas of a query, from any of the three fields. @throws QueryError */
 export function formulasOf({ trendsFilter, series }: TrendsQuery): readonly NamedFormula[] {
   const path = 'query__trendsFilter';
   const { formula, formulas, formulaNodes } = trendsFilter ?? {};
@@ -42,15 +42,14 @@ function readFormula(text: string, count: number, attr: string): Formula {
   if (missing === undefined) return formula;
   const letter = String.fromCharCode(65 + missing);
   throw invalid(
-    `The formula reads the series ${letter}, but the query has ${count === 1 ? 'only A' : `only A to ${String.fromCharCode(64 + count)}`}.`,
+    `The formula uses series ${letter}, but the query has ${count === 1 ? 'only A' : `only A to ${String.fromCharCode(64 + count)}`}.`,
   );
 }
 
 /**
- * A formula's lines over those of the series: one for each value that any series in it has; a series without that
- * value counts as 0.
+ * The lines of a formula: one for each breakdown value of any of its series. A series without that value is 0.
  * @param length of each line
- * @param totalOf what lines are sorted by
+ * @param totalOf the value that lines are sorted by
  */
 export function formulaLines(
   { series, evaluate }: Formula,

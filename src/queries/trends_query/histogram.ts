@@ -2,12 +2,14 @@ import type { Expression } from '../../dialect/ast.ts';
 import { buildExpression } from '../../dialect/ast_builders.ts';
 import { nullValue } from './breakdown_placeholders.ts';
 
-/** The edges of a histogram's bins in ascending order, one more than there are bins; none where no event has a number. */
+/** The edges of a histogram's bins in ascending order, one more than bins; empty if no event has a number. */
 export type Bins = readonly number[];
 
 const rounded = (value: number): number => Math.round(value * 100) / 100;
 
-/** Bins of the same width from the smallest to the largest number. The last one is a little wider, so that it holds the largest. */
+/**
+ * Bins of equal width from the smallest to the largest number. The last one is slightly wider, to include the largest.
+ */
 export function binsOf(least: number, largest: number, count: number): Bins {
   const width = (largest - least) / count;
   const inner = Array.from({ length: count - 1 }, (_, index) => rounded(least + (index + 1) * width));
@@ -17,11 +19,11 @@ export function binsOf(least: number, largest: number, count: number): Bins {
 
 const binLabel = (low: number, high: number): string => `[${low},${high}]`;
 
-/** The bins as they are shown, `[0,12.5]`. */
+/** The labels of the bins, such as `[0,12.5]`. */
 const binLabels = (bins: Bins): readonly string[] =>
   bins.slice(1).map((high, index) => binLabel(bins[index] ?? high, high));
 
-/** The text of the bin that a number lies in, found by halving. */
+/** The label of the bin of a number, found by binary search. */
 export function binnedValue(value: Expression, bins: Bins): Expression {
   const number = buildExpression('toFloat({value})', { value });
   const strings = binLabels(bins);

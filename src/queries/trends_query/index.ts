@@ -6,7 +6,7 @@ import { normalizeForCache } from './cache_normalization.ts';
 import { runTrends } from './run.ts';
 import { trendsQuerySchema, type TrendsQuery } from './schema.ts';
 
-/** Numbers of events over time. */
+/** Aggregates of events over time. */
 export const trendsQueryKind = (relations: Relations): QueryKind<TrendsQuery> => ({
   kind: 'TrendsQuery',
   schema: trendsQuerySchema,

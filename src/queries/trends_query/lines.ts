@@ -5,17 +5,17 @@ import { keyOfRow, keyOfBucket } from './buckets.ts';
 
 /** One line of a series: a value for each interval of the range, or one for the whole range. */
 export interface Line {
-  /** What it is broken down by; empty without a breakdown. */
+  /** Its breakdown values; empty without a breakdown. */
   readonly values: readonly string[];
   readonly data: readonly number[];
 }
 
-/** How rows of a series' statement are to be read. */
+/** The format of the rows of a series' statement. */
 export interface RowForm {
   readonly range: ResolvedRange;
-  /** How many columns of values there are. */
+  /** Number of breakdown columns. */
   readonly count: number;
-  /** Whether the range is one interval. */
+  /** Whether the range is a single interval. */
   readonly isTotal: boolean;
   /** Whether results are changes from day to day. */
   readonly isChange: boolean;
@@ -26,10 +26,10 @@ const numberOf = (value: unknown): number => {
   return Number.isFinite(number) ? number : 0;
 };
 
-/** All points of a line. */
+/** The sum of a line's points. */
 export const sum = (data: readonly number[]): number => data.reduce((total, value) => total + value, 0);
 
-/** The lines of a series in their order; one of zeros where a series without breakdown has no events. */
+/** The sorted lines of a series; a single line of zeros if a series without breakdown has no events. */
 export function linesOf({ rows }: DialectRows, form: RowForm): readonly Line[] {
   const { count, isTotal, range } = form;
   const byLine = new Map<
@@ -61,7 +61,7 @@ const eachInterval = (
   { buckets, interval }: ResolvedRange,
 ): readonly number[] => buckets.map((bucket) => points.get(keyOfBucket(bucket, interval)) ?? 0);
 
-/** What changes have amounted to on the day of each interval. */
+/** The running sum of changes on the day of each interval. */
 function summedUp(changes: ReadonlyMap<string, number>, { buckets }: ResolvedRange): readonly number[] {
   const days = [...changes].sort(([one], [other]) => (one < other ? -1 : 1));
   let [next, active] = [0, 0];
@@ -79,14 +79,14 @@ const isMissing = ({ values }: Line): boolean =>
   values.length > 0 && values.every((value) => value === nullValue);
 export const isOther = ({ values }: Line): boolean => values[0] === otherValue;
 
-/** Events without a value have no line where there is nothing to show. */
+/** The line of events without a value is hidden if it is all zero. */
 const isVisible = (line: Line): boolean => !isMissing(line) || line.data.some((value) => value !== 0);
 
 const rank = (line: Line): number => (isOther(line) ? 2 : isMissing(line) ? 1 : 0);
 
 /**
- * Lines in the order of an answer: values by their totals, equal ones by their bytes; then events without a value, then
- * all others.
+ * Sorts lines: values by their totals in descending order, ties by bytes; then events without a value, then all other
+ * values.
  */
 export const sortedLines = (
   lines: readonly Line[],

@@ -1,18 +1,18 @@
-/** How many events, or something counted over them as a whole. */
+/** Counts of events, or of actors and sessions. */
 const countKinds = ['total', 'dau', 'weekly_active', 'monthly_active', 'unique_session'] as const;
 
-/** Statistics of a property's numbers. */
+/** Statistics of a numeric property. */
 const propertyKinds = ['avg', 'sum', 'min', 'max', 'median', 'p75', 'p90', 'p95', 'p99'] as const;
 export type PropertyMath = (typeof propertyKinds)[number];
 
-/** Statistics of how many events a person has. */
+/** Statistics of the number of events per person. */
 const perActorKinds = [
   ...(['avg_count_per_actor', 'min_count_per_actor', 'max_count_per_actor'] as const),
   ...(['median_count_per_actor', 'p75_count_per_actor', 'p90_count_per_actor'] as const),
   ...(['p95_count_per_actor', 'p99_count_per_actor'] as const),
 ] as const;
 
-/** A person's first event: of all with that name, or of those that satisfy the filters too. */
+/** First events of persons: among all with the name, or among those that match the filters. */
 const firstTimeKinds = ['first_time_for_user', 'first_matching_event_for_user'] as const;
 
 export const mathKinds = [
@@ -31,11 +31,11 @@ export const isPerActorMath = (math: MathKind): boolean =>
 export const isFirstTimeMath = (math: MathKind): boolean =>
   (firstTimeKinds as readonly string[]).includes(math);
 
-/** Whether the numbers of parts of the events add up to that of all: counts and sums. */
+/** Whether the values of disjoint sets of events add up to that of all: counts and sums. */
 export const isAdditive = (math: MathKind): boolean =>
   math === 'sum' || !(isPropertyMath(math) || isPerActorMath(math) || math === 'hogql');
 
-/** The statistic of the kinds whose name begins with it, in the dialect, of `{x}`. */
+/** The dialect expression of each statistic over `{x}`. */
 export const statistics: Readonly<Record<PropertyMath, string>> = {
   avg: 'avg({x})',
   sum: 'sum({x})',

@@ -19,13 +19,13 @@ import {
   resultColumn,
 } from './value_columns.ts';
 
-/** Names of the columns by which rows are grouped. */
+/** Names of the GROUP BY columns. */
 const groupNames = (measure: PartialMeasure, keys: LineKeys): readonly string[] => [
   ...keyNames(keys),
   ...(measure.actor === null ? [] : [actorColumn]),
 ];
 
-/** The rows of a measure: one of each group of events, or of each event. */
+/** The rows of a measure: one for each group of events, or for each event. */
 export function measureRows(measure: PartialMeasure, keys: LineKeys, events: SeriesEvents): Select {
   const { actor, parts, isGrouped } = measure;
   const columns = {
@@ -36,7 +36,7 @@ export function measureRows(measure: PartialMeasure, keys: LineKeys, events: Ser
   return selectFromEvents(columns, withActor(events, actor), isGrouped ? groupNames(measure, keys) : []);
 }
 
-/** Events that belong to an actor, where actors are counted. */
+/** Restricts events to those with an actor, if actors are counted. */
 const withActor = (events: SeriesEvents, actor: Expression | null): SeriesEvents =>
   actor === null
     ? events
@@ -49,8 +49,8 @@ const withActor = (events: SeriesEvents, actor: Expression | null): SeriesEvents
       };
 
 /**
- * Rows of all values that have no line of their own, taken together, so that each actor has one again.
- * @param rows beside the values that are kept
+ * Merges the rows of all values without a separate line, so that each actor has one row again.
+ * @param rows joined with the top values
  */
 export function otherRows(measure: PartialMeasure, keys: LineKeys, rows: From): Select {
   const { actor, parts } = measure;
@@ -65,7 +65,7 @@ export function otherRows(measure: PartialMeasure, keys: LineKeys, rows: From): 
   return buildNamedSelect(columns, { ...from, groupBy: groupNames(measure, keys) });
 }
 
-/** What rows, of which each actor has one, amount to: the keys and `result`. */
+/** Aggregates rows, with one per actor, to the keys and `result`. */
 export function measureResults(measure: PartialMeasure, keys: LineKeys, rows: From): Select {
   const names = keyNames(keys);
   return buildNamedSelect(
@@ -74,7 +74,7 @@ export function measureResults(measure: PartialMeasure, keys: LineKeys, rows: Fr
   );
 }
 
-/** Actors counted once, in the first interval in which they have an event. */
+/** Counts each actor once, in the first interval with an event. */
 export function firstIntervals(keys: LineKeys, rows: From): Select {
   const names = keyNames(keys);
   const values = names.filter((name) => name !== bucketColumn);

@@ -5,32 +5,32 @@ import { QueryError } from '../query_errors.ts';
 import { isFirstTimeMath, isPerActorMath, isPropertyMath, type PropertyMath, statistics } from './math.ts';
 import type { TrendsSeries } from './series_schema.ts';
 
-/** A column of the rows that a measure is made from. */
+/** A column of a measure's rows. */
 export interface MeasurePart {
-  /** Of the events of a row: an aggregate where rows are groups of events. */
+  /** Computed from the events of a row: an aggregate if rows are groups of events. */
   readonly of: Expression;
-  /** Of several such rows: an aggregate of the column. */
+  /** Merges the column over several rows. */
   readonly merged: Expression;
 }
 
 /**
- * What is counted of events, in two steps, so that values without a line of their own can be taken together without
- * reading the events again: rows of groups of events, and the value of some rows.
+ * A measure in two steps: rows for groups of events, and a value over rows. Values beyond the limit can then be merged
+ * without reading the events again.
  */
 export interface PartialMeasure {
   readonly form: 'partial';
-  /** Whoever is counted once, or has one number: a person, a group, a session. Rows have it as `actor`. */
+  /** The unit that is counted once or has one number: a person, a group or a session. Rows have it as `actor`. */
   readonly actor: Expression | null;
-  /** Whether a row stands for several events. */
+  /** Whether a row aggregates several events. */
   readonly isGrouped: boolean;
   readonly parts: Readonly<Record<string, MeasurePart>>;
-  /** Over rows, of which each actor has one. */
+  /** Computed over rows, with one per actor. */
   readonly value: Expression;
-  /** The same over the events themselves; null where that takes both steps. */
+  /** The same computed directly over events; null if both steps are needed. */
   readonly direct: Expression | null;
 }
 
-/** An expression that only the events themselves can answer. */
+/** An expression that must be computed over the events themselves. */
 export interface WholeMeasure {
   readonly form: 'whole';
   readonly direct: Expression;
@@ -53,7 +53,7 @@ const distinct = (actor: Expression): PartialMeasure => ({
   direct: null,
 });
 
-/** Whom a series counts, and how. @throws QueryError */
+/** The measure of a series. @throws QueryError */
 export function measureOf(series: TrendsSeries, attr: string): Measure {
   const { math } = series;
   if (isPropertyMath(math)) return propertyMeasure(series, math, attr);
@@ -84,7 +84,7 @@ export function measureOf(series: TrendsSeries, attr: string): Measure {
 
 function groupKey({ math_group_type_index }: TrendsSeries, attr: string): Expression {
   if (typeof math_group_type_index !== 'number')
-    throw new QueryError('invalid_input', 'The math unique_group needs math_group_type_index.', {
+    throw new QueryError('invalid_input', 'math unique_group requires math_group_type_index.', {
       attr: `${attr}__math_group_type_index`,
     });
   return buildExpression("nullIf({key}, '')", { key: buildField(`$group_${math_group_type_index}`) });
@@ -93,13 +93,13 @@ function groupKey({ math_group_type_index }: TrendsSeries, attr: string): Expres
 function hogqlMath({ math_hogql }: TrendsSeries, attr: string): Expression {
   const path = `${attr}__math_hogql`;
   if (!math_hogql)
-    throw new QueryError('invalid_input', 'The math hogql needs an expression in math_hogql.', {
+    throw new QueryError('invalid_input', 'math hogql requires an expression in math_hogql.', {
       attr: path,
     });
   return parseExpressionAt(math_hogql, path);
 }
 
-/** What a series' numbers are multiplied by is part of them. */
+/** Applies the series' multiplier. */
 const multiplied = (number: Expression, by: number | null | undefined): Expression =>
   by === null || by === undefined || by === 1
     ? number
@@ -108,7 +108,7 @@ const multiplied = (number: Expression, by: number | null | undefined): Expressi
 function propertyMeasure(series: TrendsSeries, math: PropertyMath, attr: string): PartialMeasure {
   const { math_property: property, math_property_type: type, math_multiplier: by } = series;
   if (!property)
-    throw new QueryError('invalid_input', `The math ${math} needs math_property.`, {
+    throw new QueryError('invalid_input', `math ${math} requires math_property.`, {
       attr: `${attr}__math_property`,
     });
   if (property === '$session_duration') return sessionMeasure(math, by);
@@ -160,13 +160,13 @@ function propertyOf(property: string, type: string | null | undefined, attr: str
     default:
       throw new QueryError(
         'not_supported',
-        'Numbers can be taken from event_properties, person_properties and session_properties.',
+        'math_property_type must be event_properties, person_properties or session_properties.',
         { attr: `${attr}__math_property_type` },
       );
   }
 }
 
-/** Each session has one duration in an interval, however many events it has there. */
+/** Each session has one duration per interval, however many events it has there. */
 function sessionMeasure(math: PropertyMath, by: number | null | undefined): PartialMeasure {
   const duration = multiplied(buildExpression('toFloat(any(session.$session_duration))'), by);
   return {

@@ -4,13 +4,13 @@ import type { DialectReader } from '../dialect_reader.ts';
 import type { QueryProject } from '../query_kind.ts';
 import type { TrendsQuery } from './schema.ts';
 
-/** The range of a query or the one that it is compared with. */
+/** The range of a query, or the one that it is compared with. */
 export interface Period {
   readonly name: 'current' | 'previous';
   readonly range: ResolvedRange;
 }
 
-/** What dates are read with. */
+/** What date ranges are resolved with. */
 export interface PeriodContext {
   readonly project: QueryProject;
   readonly now: Date;

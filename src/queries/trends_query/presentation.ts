@@ -22,7 +22,7 @@ const fieldsOf = <Name extends string, Schema>(
   schema: Schema,
 ): Record<Name, Schema> => Object.fromEntries(names.map((name) => [name, schema])) as Record<Name, Schema>;
 
-/** Members of trendsFilter that only change how an answer looks. */
+/** Fields of trendsFilter that affect presentation only. */
 export const presentationFields = {
   ...fieldsOf(flags, z.boolean().nullish()),
   ...fieldsOf(strings, z.string().nullish()),
@@ -30,5 +30,5 @@ export const presentationFields = {
   ...fieldsOf(jsonFields, z.json().nullish()),
 };
 
-/** Their names. */
+/** Their names, which the cache key leaves out. */
 export const presentationNames: ReadonlySet<string> = new Set(Object.keys(presentationFields));

@@ -5,15 +5,15 @@ import type { Period } from './periods.ts';
 import { type DisplayForm, displayFormOf, type TrendsQuery } from './schema.ts';
 import type { TrendsSeries } from './series_schema.ts';
 
-/** What a line is of: a series or a formula. */
+/** The series or formula of a line. */
 export interface LineSource {
   readonly order: number;
   readonly series: TrendsSeries | null;
-  /** Of a formula. */
+  /** The label of a formula; null for a series. */
   readonly label: string | null;
 }
 
-/** What a line amounts to: its last point where each holds all before it. */
+/** The total of a line; the last point of a cumulative line. */
 export const countOf = (display: DisplayForm, data: readonly number[]): number =>
   display === 'cumulative' ? (data.at(-1) ?? 0) : sum(data);
 
@@ -27,7 +27,7 @@ function labelOfLine({ values }: Line, { series, label }: LineSource, several: b
   return several ? `${event} - ${breakdownLabel(values)}` : breakdownLabel(values);
 }
 
-/** One element of a query's `results`. */
+/** One item of a query's `results`. */
 export function resultOf(
   line: Line,
   source: LineSource,
@@ -55,7 +55,7 @@ export function resultOf(
   };
 }
 
-/** A list where the query has its breakdowns in one. */
+/** A list if the query uses the field `breakdowns`. */
 const breakdownValueOf = ({ values }: Line, { breakdownFilter }: TrendsQuery): unknown =>
   breakdownFilter?.breakdowns?.length ? values : values[0];
 
@@ -73,7 +73,7 @@ const actionOf = (series: TrendsSeries, order: number, days: readonly string[]):
   properties: series.properties ?? [],
 });
 
-/** What the line was asked for with, in short. */
+/** A summary of the query's options. */
 const filterOf = ({
   interval,
   dateRange,

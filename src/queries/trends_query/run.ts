@@ -15,7 +15,7 @@ import { attrOf, type SeriesPosition } from './series_events.ts';
 import { transformLine } from './transform_line.ts';
 import { topValuesOfAny, seriesStatement, type SeriesStatement } from './statement.ts';
 
-/** Computes a query: the current range first, then the one that it is compared with. @throws QueryError */
+/** Runs a query: first for the current range, then for the one that it is compared with. @throws QueryError */
 export async function runTrends(
   query: TrendsQuery,
   context: QueryContext,
@@ -34,7 +34,7 @@ export async function runTrends(
     for (const read of await readAll(query, formulas, { range: period.range, reader, context })) {
       printed.push(read.printed);
       hasOther ||= read.lines.some(isOther);
-      bySeries.push(shownLines(read.lines, query));
+      bySeries.push(resultLines(read.lines, query));
     }
     const length = display === 'totalValue' ? 1 : period.range.buckets.length;
     if (formulas.length === 0)
@@ -68,8 +68,8 @@ interface ReadSeries {
 }
 
 /**
- * The lines of all series. Those of a formula have the values that any of its series keeps: a value that another series
- * has among all others would count as 0 there.
+ * The lines of all series. The series of a formula share their top values; otherwise a value that one series merges
+ * into all others would be 0 there.
  */
 async function readAll(
   query: TrendsQuery,
@@ -118,8 +118,11 @@ async function readSeries(
   return { lines, printed: read.statement.printed };
 }
 
-/** The lines of a series as they are answered. */
-function shownLines(lines: readonly Line[], { breakdownFilter, trendsFilter }: TrendsQuery): readonly Line[] {
+/** The lines of a series as returned in results. */
+function resultLines(
+  lines: readonly Line[],
+  { breakdownFilter, trendsFilter }: TrendsQuery,
+): readonly Line[] {
   const display = displayFormOf(trendsFilter?.display);
   return lines
     .filter((line) => !(breakdownFilter?.breakdown_hide_other_aggregation && isOther(line)))

@@ -3,7 +3,7 @@ import type { Line } from './lines.ts';
 import { isAdditive } from './math.ts';
 import type { SeriesPosition } from './series_events.ts';
 
-/** What lines over sampled events say of all events. */
+/** Extrapolates lines over sampled events to all events. */
 export function scaleSample(
   lines: readonly Line[],
   { query: { samplingFactor: factor }, series: { math } }: SeriesPosition,

@@ -5,7 +5,7 @@ import { breakdownFilterSchema } from '../breakdowns/schema.ts';
 import { presentationFields } from './presentation.ts';
 import { trendsSeriesSchema } from './series_schema.ts';
 
-/** Lines over time, the same summed up from interval to interval, and one value for the whole range. */
+/** Displays by their data: lines over time, cumulative lines, and one value for the whole range. */
 const displays = {
   timeSeries: [
     'ActionsLineGraph',
@@ -22,7 +22,7 @@ export type DisplayForm = keyof typeof displays;
 
 const displaySchema = z.enum([...displays.timeSeries, ...displays.cumulative, ...displays.totalValue]);
 
-/** What the answer of a query holds. */
+/** The form of the data for a display. */
 export function displayFormOf(display: z.infer<typeof displaySchema> | null | undefined): DisplayForm {
   if (display === 'ActionsLineGraphCumulative') return 'cumulative';
   const totals: readonly string[] = displays.totalValue;
@@ -36,7 +36,7 @@ const trendsFilterSchema = z.strictObject({
   formulas: z.array(z.string()).max(20).nullish(),
   formulaNodes: z.array(formulaNodeSchema).max(20).nullish(),
   display: displaySchema.nullish(),
-  /** Over how many points, up to each, the lines are averaged. */
+  /** Number of points of the moving average. */
   smoothingIntervals: z.number().int().min(1).max(1_000).nullish(),
   ...presentationFields,
 });
@@ -46,8 +46,8 @@ export const trendsQuerySchema = z.strictObject({
   kind: z.literal('TrendsQuery'),
   series: z
     .array(trendsSeriesSchema)
-    .min(1, 'At least one series is needed.')
-    .max(26, 'At most 26 series are possible.'),
+    .min(1, 'At least one series is required.')
+    .max(26, 'At most 26 series are supported.'),
   ...insightFields,
   breakdownFilter: breakdownFilterSchema.nullish(),
   compareFilter: z
@@ -55,7 +55,7 @@ export const trendsQuerySchema = z.strictObject({
     .nullish(),
   trendsFilter: trendsFilterSchema.nullish(),
   aggregation_group_type_index: z
-    .null('Groups are counted by the math unique_group with math_group_type_index.')
+    .null('Use math unique_group with math_group_type_index to count groups.')
     .optional(),
   conversionGoal: z.null('Conversion goals are not supported in trends.').optional(),
   ...ignoredFields,

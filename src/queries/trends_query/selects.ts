@@ -7,14 +7,14 @@ const empty = buildSelect('select 1');
 export interface SelectParts {
   readonly from: From;
   readonly where?: Expression | null;
-  /** Names of columns. */
+  /** Names of GROUP BY columns. */
   readonly groupBy?: readonly string[];
   readonly orderBy?: readonly { readonly by: Expression; readonly descending?: boolean }[];
   readonly limit?: number;
   readonly queries?: Readonly<Record<string, Query>>;
 }
 
-/** Queries of WITH, each of which may use those before it. */
+/** CTEs; each can use those before it. */
 const namedQueries = (queries: Readonly<Record<string, Query>>): readonly QueryCte[] =>
   Object.entries(queries).map(([name, query]) => ({
     kind: 'query_cte',
@@ -23,7 +23,7 @@ const namedQueries = (queries: Readonly<Record<string, Query>>): readonly QueryC
     ...nowhere,
   }));
 
-/** A SELECT of columns by their names. */
+/** Builds a SELECT of named columns. */
 export function buildNamedSelect(columns: Readonly<Record<string, Expression>>, parts: SelectParts): Select {
   const { from, where = null, groupBy = [], orderBy = [], limit, queries = {} } = parts;
   return {
@@ -64,7 +64,7 @@ export function buildNamedSelect(columns: Readonly<Record<string, Expression>>, 
   };
 }
 
-/** All rows of several queries. */
+/** UNION ALL of several queries. */
 export const unionOf = (operands: readonly Select[]): SetOperation => ({
   kind: 'set_operation',
   operator: 'union all',
@@ -74,6 +74,6 @@ export const unionOf = (operands: readonly Select[]): SetOperation => ({
   ...nowhere,
 });
 
-/** Columns as they are. */
+/** Columns, unchanged. */
 export const fieldsNamed = (names: readonly string[]): Readonly<Record<string, Expression>> =>
   Object.fromEntries(names.map((name) => [name, buildField(name)]));

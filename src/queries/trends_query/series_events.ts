@@ -25,21 +25,21 @@ export interface SeriesEvents {
   readonly condition: Expression | null;
 }
 
-/** A series of a query and its place there. */
+/** A series and its position in a query. */
 export interface SeriesPosition {
   readonly query: TrendsQuery;
   readonly series: TrendsSeries;
-  /** From zero. */
+  /** Counted from 0. */
   readonly index: number;
   readonly project: QueryProject;
 }
 
 export const attrOf = ({ index }: Pick<SeriesPosition, 'index'>): string => `query__series__${index}`;
 
-/** The events that a query reads. */
+/** The (sampled) events that a query reads. */
 const eventsOfQuery = ({ query }: SeriesPosition): Table => buildTable('events', query.samplingFactor);
 
-/** What the whole query and a series ask of an event, but for its time. @throws QueryError */
+/** The conditions of the query and of a series on an event, except for its time. @throws QueryError */
 function filterOf({ query, series, project, ...position }: SeriesPosition): Expression | null {
   return combineConditions('and', [
     seriesCondition(series, attrOf(position)),
@@ -56,7 +56,7 @@ export function seriesEvents(position: SeriesPosition, range: ResolvedRange): Se
   return { from: firstEvents(position, filter, range), condition };
 }
 
-/** Events of a series after a moment, up to the end of a range. @throws QueryError */
+/** Events of a series from `first` to the end of a range. @throws QueryError */
 export function seriesEventsSince(
   position: SeriesPosition,
   first: DateTime,
@@ -69,7 +69,7 @@ export function seriesEventsSince(
   };
 }
 
-/** The condition on events among which those of `first_time_for_user` are the first. */
+/** The condition on the events among which the first one of a person is determined. */
 function firstEventFilter(
   { series, ...position }: SeriesPosition,
   filter: Expression | null,
@@ -81,15 +81,15 @@ function firstEventFilter(
   );
 }
 
-/** When the first event of each person was, of those for whom it lies in the range. */
+/** The time of each person's first event, if it is in the range. */
 const firstTimes = (position: SeriesPosition, among: Expression | null, range: ResolvedRange): Select => {
-  // Later events are the first of nobody who has one in the range.
+  // Events after the range cannot be the first of anyone who has one in the range.
   const times = buildSelect(
     `select person_id as first_person, min(timestamp) as first_time from events
-     where {among} and timestamp <= {end} group by first_person having first_time >= {begin}`,
+     where {among} and timestamp <= {end} group by first_person having first_time >= {start}`,
     {
       among: among ?? buildExpression('true'),
-      begin: { value: range.from.toUTC().toISO() ?? '' },
+      start: { value: range.from.toUTC().toISO() ?? '' },
       end: { value: range.to.plus(1).toUTC().toISO() ?? '' },
     },
   );
@@ -97,8 +97,8 @@ const firstTimes = (position: SeriesPosition, among: Expression | null, range: R
 };
 
 /**
- * Events that are the first of their person: of all with the name of the series, or of those that its filters leave.
- * Events of the same microsecond are first together.
+ * First events of persons: among all with the name of the series, or among those that match its filters. Events of the
+ * same microsecond are all first.
  */
 const firstEvents = (position: SeriesPosition, filter: Expression | null, range: ResolvedRange): From =>
   joinFirsts(
@@ -107,8 +107,8 @@ const firstEvents = (position: SeriesPosition, filter: Expression | null, range:
   );
 
 /**
- * The persons of first events with their times alone, as `person_id` and `timestamp`, which need no second look at the
- * events; null where the first event also has to satisfy filters.
+ * The persons and times of first events alone, as `person_id` and `timestamp`, which avoids a second scan of the
+ * events; null if the first event also has to match filters.
  */
 export function firstEventTimes(position: SeriesPosition, range: ResolvedRange): SeriesEvents | null {
   const filter = filterOf(position);

@@ -25,14 +25,14 @@ import type { DialectReader } from '../dialect_reader.ts';
 const defaultLimit = 25;
 const worldMapLimit = 250;
 
-/** Windows that are no longer than an interval are those of the interval itself. */
+/** The effective math: a window that is no longer than the interval equals the interval itself. */
 export function mathIn(math: MathKind, interval: Interval, isTotal: boolean): MathKind {
   if (isTotal) return math;
   if (math === 'weekly_active' && (interval === 'week' || interval === 'month')) return 'dau';
   return math === 'monthly_active' && interval === 'month' ? 'dau' : math;
 }
 
-/** Which events a series is about, those of its windows' days before the range among them. @throws QueryError */
+/** The events of a series, including those in windows before the range. @throws QueryError */
 export function eventsOf(position: SeriesPosition, range: ResolvedRange, display: DisplayForm): SeriesEvents {
   const days = windowDays(mathIn(position.series.math, range.interval, display === 'totalValue'));
   if (days === null) return seriesEvents(position, range);
@@ -41,7 +41,7 @@ export function eventsOf(position: SeriesPosition, range: ResolvedRange, display
   return seriesEventsSince(position, first.startOf('day').minus({ days: days - 1 }), range);
 }
 
-/** How a series is computed. @throws QueryError */
+/** Plans the statement of a series. @throws QueryError */
 export async function planSeries(
   position: SeriesPosition,
   range: ResolvedRange,

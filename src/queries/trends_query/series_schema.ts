@@ -8,15 +8,15 @@ const mathFields = {
     .transform((math) => (math === 'dialect' ? 'hogql' : math))
     .nullish()
     .transform((math) => math ?? 'total'),
-  /** The property whose numbers `avg` and its kin take; `$session_duration` is a session's seconds. */
+  /** The property that `avg` and similar aggregate; `$session_duration` is a session's length in seconds. */
   math_property: z.string().nullish(),
   math_property_type: z.string().nullish(),
-  /** What each number is multiplied by. */
+  /** A factor for each number. */
   math_multiplier: z.number().nullish(),
-  /** An expression of aggregates over the events of an interval. */
+  /** An aggregate expression over the events of an interval. */
   math_hogql: z.string().nullish(),
   math_dialect: z.string().nullish(),
-  /** Which kind of groups `unique_group` counts. */
+  /** The type of groups that `unique_group` counts. */
   math_group_type_index: z.number().int().min(0).max(4).nullish(),
   math_property_revenue_currency: z.null().optional(),
 };
@@ -26,12 +26,12 @@ type MathAliases = {
   readonly math_dialect?: string | null | undefined;
 };
 
-/** Both spellings of a member become one. */
+/** Merges both spellings of the field. */
 function withOneName<Node extends MathAliases>({ math_dialect, ...node }: Node): Omit<Node, 'math_dialect'> {
   return { ...node, math_hogql: node.math_hogql ?? math_dialect ?? null };
 }
 
-/** A line of a trend: which events, and what is counted of them. */
+/** A series of a trend: which events, and what is counted. */
 export const trendsSeriesSchema = z.discriminatedUnion('kind', [
   z.strictObject({ ...eventsNodeFields, ...mathFields }).transform(withOneName),
   z.strictObject({ ...actionsNodeFields, ...mathFields }).transform(withOneName),

@@ -9,18 +9,18 @@ import { selectFromEvents, type SeriesEvents } from './series_events.ts';
 import { fieldsNamed, buildNamedSelect, unionOf } from './selects.ts';
 import { keyColumns, keyNames, type LineKeys, resultColumn } from './value_columns.ts';
 
-/** What one statement computes: all lines of one series. */
+/** The statement of one series, which computes all of its lines. */
 export interface SeriesStatement {
   readonly measure: Measure;
   readonly keys: LineKeys;
   readonly events: SeriesEvents;
-  /** How many values have a line of their own. */
+  /** How many values have a separate line. */
   readonly limit: number;
-  /** Which values these are where they are not the largest of this series alone, as {@link topValuesOfAny} gives them. */
+  /** A query for these values if they are not the largest of this series alone; see {@link topValuesOfAny}. */
   readonly topValuesQuery: Query | null;
   /**
-   * How a measure's rows amount to results: by itself; each actor in its first interval alone; or each active over so
-   * many days.
+   * How rows are aggregated: for each interval; each actor only in its first interval; or actors active in a window of
+   * `days`.
    */
   readonly aggregation:
     'each interval' | 'first interval' | { readonly days: number; readonly range: ResolvedRange };
@@ -28,15 +28,15 @@ export interface SeriesStatement {
 
 const rowsName = 'trend_rows';
 const resultsName = 'results_of_values';
-const keptName = 'kept_values';
+const topValuesName = 'kept_values';
 
-/** One query of the keys and `result`; of active windows, `result` is how it changes from day to day. */
+/** A query of the keys and `result`. For active windows, `result` is the change from day to day. */
 export function seriesStatement(series: SeriesStatement): Query {
   const { measure } = series;
   return measure.form === 'whole' ? wholeStatement(series, measure) : partialStatement(series, measure);
 }
 
-/** The values of a series that have a line of their own, as rows of one column for each breakdown. */
+/** The values of a series with a separate line, as rows with one column per breakdown. */
 export function topValuesOfSeries(series: SeriesStatement): Select {
   const { measure, keys, events, limit } = series;
   const count = keys.values.length;
@@ -56,7 +56,7 @@ export function topValuesOfSeries(series: SeriesStatement): Select {
   );
 }
 
-/** The values that have a line of their own in any of several series. */
+/** The values that have a separate line in any of several series. */
 export function topValuesOfAny(series: readonly SeriesStatement[]): Query {
   const columns = topValueColumns(series[0]?.keys.values.length ?? 0);
   const from = buildDerivedTable(unionOf(series.map(topValuesOfSeries)), 'kept_of_series');
@@ -94,12 +94,12 @@ function partialStatement(series: SeriesStatement, measure: PartialMeasure): Que
   const results = resultsOf(series, measure, buildTable(rowsName));
   const topValuesQuery =
     series.topValuesQuery ?? topValues(buildTable(resultsName), count, limit, totalOf(series));
-  const ofKept = buildNamedSelect(fieldsNamed([...keyNames(keys), resultColumn]), {
-    from: joinTopValues('inner', resultsName, keptName, count),
-    queries: { [rowsName]: rows, [resultsName]: results, [keptName]: topValuesQuery },
+  const ofTopValues = buildNamedSelect(fieldsNamed([...keyNames(keys), resultColumn]), {
+    from: joinTopValues('inner', resultsName, topValuesName, count),
+    queries: { [rowsName]: rows, [resultsName]: results, [topValuesName]: topValuesQuery },
   });
-  const others = otherRows(measure, keys, joinTopValues('left', rowsName, keptName, count));
-  return unionOf([ofKept, resultsOf(series, measure, buildDerivedTable(others, 'other_rows'))]);
+  const others = otherRows(measure, keys, joinTopValues('left', rowsName, topValuesName, count));
+  return unionOf([ofTopValues, resultsOf(series, measure, buildDerivedTable(others, 'other_rows'))]);
 }
 
 function resultsOf({ aggregation, keys }: SeriesStatement, measure: PartialMeasure, rows: From): Select {

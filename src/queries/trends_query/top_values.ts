@@ -12,12 +12,12 @@ import { resultColumn, valueColumns } from './value_columns.ts';
 
 const topValueName = (column: string): string => column.replace('breakdown', 'kept');
 
-/** The columns of values that are kept. */
+/** The column names of the top values. */
 export const topValueColumns = (count: number): readonly string[] => valueColumns(count).map(topValueName);
 
 /**
- * The values that have a line of their own: those with the largest totals, equal ones in the order of their bytes;
- * events without any value come last.
+ * The values with a separate line: those with the largest totals, ties in byte order; events without any value come
+ * last.
  * @param results of all values: columns of values and `result`
  * @param total of a value, over its results
  */
@@ -41,12 +41,12 @@ export function topValues(results: From, count: number, limit: number, total: Ex
   });
 }
 
-/** What results are summed up to. */
+/** The total of a value's results. */
 export const sumOfResults = buildExpression(`sum(ifNull(${resultColumn}, 0))`);
 
 /**
- * Rows beside the values that are kept: all of them, with null where a row's value is not among those (`left`), or only
- * rows whose value is (`inner`).
+ * Joins rows to the top values: all rows, with null if their value is not among them (`left`), or only rows whose value
+ * is (`inner`).
  */
 export function joinTopValues(
   type: 'left' | 'inner',
@@ -74,19 +74,19 @@ export function joinTopValues(
   return join;
 }
 
-/** That a row beside the values that are kept has none of them. */
+/** The condition that a row joined to the top values matches none. */
 export const isOutsideTopValues = (): Expression =>
   buildExpression('isNull({first})', { first: buildField(topValueName(valueColumns(1)[0] ?? '')) });
 
-/** The same for events themselves: values that are not among those of another query are all one. */
+/** The values of events, with those outside of the top values replaced by the value for all others. */
 export function withOtherValue(values: readonly Expression[], topValuesQuery: Query): readonly Expression[] {
-  const isKept = isOneOfValues(values, topValuesQuery);
+  const isTopValue = isOneOfValues(values, topValuesQuery);
   return values.map((value) =>
-    buildExpression('{isKept} ? {value} : {other}', { isKept, value, other: { value: otherValue } }),
+    buildExpression('{isTopValue} ? {value} : {other}', { isTopValue, value, other: { value: otherValue } }),
   );
 }
 
-/** Whether an event's values are among the rows of another query. */
+/** The condition that an event's values are among the rows of a query. */
 export function isOneOfValues(values: readonly Expression[], topValuesQuery: Query): Expression {
   const [first, ...more] = values;
   const row: Expression = { kind: 'tuple', items: values, start: 0, end: 0 };

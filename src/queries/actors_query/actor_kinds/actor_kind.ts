@@ -2,19 +2,20 @@ import type { Expression } from '../../../dialect/ast.ts';
 import type { DialectReader } from '../../dialect_reader.ts';
 import type { FilterTarget } from '../../filters/filter_target.ts';
 
-/** An actor as answers show it; what else it has is of its kind. */
+/** An actor in results; its kind adds further fields. */
 export interface ActorValue {
   readonly id: string;
   readonly properties: Readonly<Record<string, unknown>>;
   readonly distinct_ids?: readonly string[];
 }
 
-/** What stands in the place of an actor's id in a column. */
+/** An entry of `select` that shows actors in place of their ids. */
 export interface ActorEntry {
   readonly typeName: string;
   /**
-   * @param actor nothing where it is not stored
-   * @param distinctIds those under which the source says that it acted
+   * Formats an actor.
+   * @param actor undefined if it is not stored
+   * @param distinctIds the distinct ids under which it acted, according to the source
    */
   readonly show: (
     id: string | null,
@@ -23,29 +24,29 @@ export interface ActorEntry {
   ) => unknown;
 }
 
-/** What actors are: where they are read from, and what requests call them. */
+/** A kind of actors: persons or groups. */
 export interface ActorKind {
-  /** Their table, which is read under its own name. */
+  /** Their table, which is not aliased. */
   readonly table: 'persons' | 'groups';
-  /** Its column that holds their ids. */
+  /** The id column of the table. */
   readonly id: string;
-  /** Which row of the table is the one that `source.actor_id` means. */
+  /** The join condition with `source.actor_id`. */
   readonly isActor: Expression;
   /** Columns that a source must not hide. */
   readonly fields: ReadonlySet<string>;
-  /** What may stand before a column, such as `person` in `person.properties.email`. */
+  /** Prefixes of a column, such as `person` in `person.properties.email`. */
   readonly names: readonly string[];
-  /** Entries of `select`, which are also what `orderBy` may name. */
+  /** Entries of `select` that show actors; `orderBy` can name them too. */
   readonly entries: Readonly<Record<string, ActorEntry>>;
-  /** Entries that are of other kinds of actors, and why there are none here. */
+  /** Entries of other kinds of actors, with the error message. */
   readonly unsupported: Readonly<Record<string, string>>;
   readonly defaultSelect: readonly string[];
-  /** The property that they are sorted by where `orderBy` names an entry. */
+  /** The property to sort by if `orderBy` names an entry. */
   readonly sortedBy: string;
-  /** What filters are asked of. */
+  /** What filters apply to. */
   readonly filtered: (id: Expression) => Pick<FilterTarget, 'scope' | 'groups'>;
-  /** Those whose properties or ids are like a pattern. */
+  /** The condition that properties or ids match a pattern. */
   readonly search: (pattern: string, id: Expression) => Expression;
-  /** Those that are stored, by their ids. */
+  /** Finds stored actors by their ids. */
   readonly find: (reader: DialectReader, ids: readonly string[]) => Promise<ReadonlyMap<string, ActorValue>>;
 }

@@ -4,27 +4,27 @@ import { readByIds } from '../../read_by_ids.ts';
 import { QueryError } from '../../query_errors.ts';
 import type { ActorEntry, ActorKind, ActorValue } from './actor_kind.ts';
 
-/** A group as answers show it. */
-interface ShownGroup extends ActorValue {
+/** A group in results. */
+interface GroupValue extends ActorValue {
   readonly type: 'group';
   readonly created_at: string;
 }
 
 const group: ActorEntry = { typeName: 'JSON', show: (id, actor) => actor ?? { id } };
 
-const ofPersons = 'These actors are groups; select group.';
+const useGroup = 'These actors are groups. Select group instead.';
 
 /**
- * Groups of one type, by their keys.
- * @param index of their type
- * @param attr path of the member that asks for groups
- * @throws QueryError where the source has no groups
+ * Groups of one type, identified by their keys.
+ * @param index of the type
+ * @param attr path of the field that selects groups
+ * @throws QueryError if the source has no groups
  */
 export function groupActors(index: number, { schema }: DialectReader, attr: string): ActorKind {
   if (schema.groups === null)
     throw new QueryError(
       'not_supported',
-      'Groups are not stored: the source has no relation public.groups. Only persons can be asked for.',
+      'Groups are not available: the source has no relation public.groups. Use persons instead.',
       { attr },
     );
   return {
@@ -36,7 +36,7 @@ export function groupActors(index: number, { schema }: DialectReader, attr: stri
     fields: new Set(['id', 'index', 'key', 'created_at', 'updated_at', 'properties', 'team_id']),
     names: ['group', 'actor'],
     entries: { group, actor: group },
-    unsupported: { person: ofPersons, person_display_name: ofPersons, 'person.$delete': ofPersons },
+    unsupported: { person: useGroup, person_display_name: useGroup, 'person.$delete': useGroup },
     defaultSelect: ['group'],
     sortedBy: 'name',
     filtered: (key) => ({ scope: 'groups', groups: { index, key } }),
@@ -53,7 +53,7 @@ async function findGroups(
   reader: DialectReader,
   index: number,
   ids: readonly string[],
-): Promise<ReadonlyMap<string, ShownGroup>> {
+): Promise<ReadonlyMap<string, GroupValue>> {
   const rows = await readByIds(
     reader,
     'select key, properties, created_at from groups where index = {index} and key in {ids}',

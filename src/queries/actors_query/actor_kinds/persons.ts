@@ -18,10 +18,10 @@ const personDisplayName: ActorEntry = {
   }),
 };
 
-/** Sources of the dialect may call anything an id. */
+/** The id column of a dialect source may contain anything. */
 const isUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Persons, by their uuids. */
+/** Persons, identified by their UUIDs. */
 export const personActors: ActorKind = {
   table: 'persons',
   id: 'id',
@@ -29,7 +29,7 @@ export const personActors: ActorKind = {
   fields: new Set(['id', 'created_at', 'properties', 'team_id', 'version', 'pdi', 'is_identified']),
   names: ['person', 'actor'],
   entries: { person, actor: person, person_display_name: personDisplayName },
-  unsupported: { group: 'These actors are persons; select person.' },
+  unsupported: { group: 'These actors are persons. Select person instead.' },
   defaultSelect: ['person', 'id', 'person.$delete'],
   sortedBy: displayProperties[0],
   filtered: () => ({ scope: 'persons' }),

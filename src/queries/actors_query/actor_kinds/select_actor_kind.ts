@@ -4,10 +4,10 @@ import { groupActors } from './groups.ts';
 import { personActors } from './persons.ts';
 
 /**
- * Groups where a source tells of them, else persons.
+ * Groups if the source returns groups, else persons.
  * @param groupTypeIndex the type of the groups
- * @param attr path of the member that asks for groups
- * @throws QueryError where the source database has no groups
+ * @param attr path of the field that selects groups
+ * @throws QueryError if the source has no groups
  */
 export const selectActorKind = (
   groupTypeIndex: number | null | undefined,

@@ -19,13 +19,13 @@ import type { SourceQuery } from '../actors_source.ts';
 const attr = 'query__source__query';
 const idNames = ['group_key', 'actor_id', 'person_id'];
 
-/** Columns that hold keys of groups, and the type of those. */
+/** Columns with keys of groups, and the index of their type. */
 const groupTypeIndexes: ReadonlyMap<string, number> = new Map([
   ['group_key', 0],
   ...[0, 1, 2, 3, 4].map((index) => [`$group_${index}`, index] as const),
 ]);
 
-/** Whom the rows of a query of the dialect are about. @throws QueryError */
+/** The actors in the rows of a dialect query. @throws QueryError */
 export async function dialectSource(
   source: DialectQuery,
   reader: DialectReader,

@@ -10,7 +10,7 @@ import type { SourceQuery } from '../actors_source.ts';
 import { withSourcePath } from './with_source_path.ts';
 import type { FunnelsActorsQuery } from './schema.ts';
 
-/** Who is behind a number of a funnel. @throws QueryError */
+/** The actors behind a number of a funnel. @throws QueryError */
 export async function funnelsSource(
   { source, ...point }: FunnelsActorsQuery,
   reader: DialectReader,

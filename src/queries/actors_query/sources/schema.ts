@@ -5,9 +5,9 @@ import { funnelsQuerySchema } from '../../funnels_query/schema.ts';
 import { trendsQuerySchema } from '../../trends_query/schema.ts';
 
 const fields = {
-  /** Recordings of what actors did are not known here. */
+  /** Recordings of actors are not supported. */
   includeRecordings: z
-    .literal(false, 'Recordings are not supported here: query session_replay_events.')
+    .literal(false, 'Recordings are not supported. Query session_replay_events in the dialect.')
     .nullish(),
   response: z.unknown().optional(),
   modifiers: z.looseObject({}).nullish(),
@@ -15,29 +15,29 @@ const fields = {
   version: z.number().nullish(),
 };
 
-const oneValue = z.union([z.string(), z.number()], 'This must be a text or a number.');
+const oneValue = z.union([z.string(), z.number()], 'This must be a string or a number.');
 const breakdownValue = chooseSchema((value) => Array.isArray(value), z.array(oneValue), oneValue);
 
-/** Who is behind one point of an answer of trends. */
+/** The actors behind one point of a trend. */
 export const insightActorsSchema = z.strictObject({
   kind: z.literal('InsightActorsQuery'),
   source: oneOfKinds({ TrendsQuery: trendsQuerySchema }),
-  /** One of `days` of the answer; not of a display that has one value for the whole range. */
+  /** One of `days` of the result; not for a display with one value for the whole range. */
   day: z.union([z.string(), z.number()]).nullish(),
   series: z.number().int().min(0).nullish(),
   breakdown: breakdownValue.nullish(),
   compare: z.enum(['current', 'previous']).nullish(),
-  status: z.null('Only lifecycles have a status, and they are not supported.').optional(),
-  interval: z.null('Only retention has intervals to choose, and it is not supported.').optional(),
+  status: z.null('status is only for lifecycle queries, which are not supported.').optional(),
+  interval: z.null('interval is only for retention queries, which are not supported.').optional(),
   ...fields,
 });
 export type InsightActorsQuery = z.infer<typeof insightActorsSchema>;
 
-/** Who is behind one number of an answer of a funnel. */
+/** The actors behind one number of a funnel. */
 const funnelsActorsSchema = z.strictObject({
   kind: z.literal('FunnelsActorsQuery'),
   source: oneOfKinds({ FunnelsQuery: funnelsQuerySchema }),
-  /** From 1: who came at least so far; -2 and less: who came up to the step before it and no further. */
+  /** n from 1: actors that reached step n; -n from -2: actors that reached step n - 1 but not n. */
   funnelStep: z.number().int().nullish(),
   funnelStepBreakdown: breakdownValue.nullish(),
   funnelTrendsDropOff: z.boolean().nullish(),
@@ -46,7 +46,7 @@ const funnelsActorsSchema = z.strictObject({
 });
 export type FunnelsActorsQuery = z.infer<typeof funnelsActorsSchema>;
 
-/** Queries that actors can be asked of. */
+/** Queries that actors can be selected from. */
 export const actorsSourceSchema = oneOfKinds({
   DialectQuery: dialectQuerySchema,
   InsightActorsQuery: insightActorsSchema,
@@ -56,7 +56,7 @@ export type ActorsSource = z.infer<typeof actorsSourceSchema>;
 
 type Schemas = Readonly<Record<string, z.ZodType>>;
 
-/** One of several schemas, told apart by the member `kind`; what is wrong then names the member at fault. */
+/** Parses with the schema for the field `kind`; the issues then name the field at fault. */
 function oneOfKinds<Of extends Schemas>(schemas: Of): z.ZodType<z.infer<Of[keyof Of]>> {
   return z.unknown().transform((value, context): z.infer<Of[keyof Of]> => {
     const given: Record<string, unknown> = typeof value === 'object' && value !== null ? { ...value } : {};
@@ -66,7 +66,7 @@ function oneOfKinds<Of extends Schemas>(schemas: Of): z.ZodType<z.infer<Of[keyof
       context.addIssue({
         code: 'custom',
         path: ['kind'],
-        message: `Actors are known of these kinds alone here: ${Object.keys(schemas).join(', ')}.`,
+        message: `Unsupported kind. Supported kinds: ${Object.keys(schemas).join(', ')}.`,
       });
       return z.NEVER;
     }

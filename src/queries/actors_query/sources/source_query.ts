@@ -6,7 +6,7 @@ import { funnelsSource } from './funnels_source.ts';
 import type { ActorsSource } from './schema.ts';
 import { trendsSource } from './trends_source.ts';
 
-/** Whom a source tells of. @throws QueryError */
+/** The actors of a source. @throws QueryError */
 export async function sourceQuery(
   source: ActorsSource,
   reader: DialectReader,

@@ -7,7 +7,7 @@ import { withSourcePath } from './with_source_path.ts';
 import type { InsightActorsQuery } from './schema.ts';
 import { trendsPoint } from './trends_point.ts';
 
-/** Who is behind a point of trends. @throws QueryError */
+/** The actors behind a point of a trend. @throws QueryError */
 export async function trendsSource(
   query: InsightActorsQuery,
   reader: DialectReader,

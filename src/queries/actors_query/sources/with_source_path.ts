@@ -1,6 +1,6 @@
 import { QueryError } from '../../query_errors.ts';
 
-/** Refusals of an insight name the member where it stands here: in the source of the source. @throws QueryError */
+/** Rewrites the paths of errors of an insight to its position here, the source of the source. @throws QueryError */
 export async function withSourcePath<Result>(run: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await run();
@@ -14,5 +14,5 @@ export async function withSourcePath<Result>(run: () => Result | Promise<Result>
   }
 }
 
-/** Insights have no source of their own: what names one already is about the point. */
+/** An insight has no field `source`; a path that starts with it is already about the point. */
 const isOfInsight = /^query__(?!source__)/;

@@ -6,14 +6,12 @@ import { numbersQuery } from './numbers.ts';
 import { peopleQuery } from './people.ts';
 import { rowsQuery } from './rows.ts';
 
-/** The query that a draft asks for. @throws QueryError `unclear` */
+/** Composes the query of a draft. @throws QueryError `unclear` */
 export function composeQuery(draft: Draft): Select {
   if (!isAboutSomething(draft))
-    throw unclear(
-      'It is not clear what to count or list: name an event, a property, or say users, persons or sessions.',
-    );
+    throw unclear('Say what to count or list: an event, a property, users, persons or sessions.');
   if (draft.compared !== null && draft.period !== null)
-    throw unclear('Two times are compared here; leave out the third, or ask for each by itself.');
+    throw unclear('The prompt compares two periods and names a third. Remove it, or use separate prompts.');
   if (draft.steps.length > 0) return conversionQuery(draft);
   if (draft.without !== null || draft.times !== null) return peopleQuery(draft);
   return draft.rows && draft.breakdowns.every(({ kind }) => kind === 'property')

@@ -1,7 +1,7 @@
 import type { Expression } from '../../../dialect/ast.ts';
 import { combineConditions } from '../../../dialect/ast_builders.ts';
 
-/** All of several conditions side by side; those that are null are left out. */
+/** Joins conditions with AND and flattens nested ANDs; nulls are skipped. */
 export const conjunction = (conditions: readonly (Expression | null)[]): Expression | null =>
   combineConditions(
     'and',

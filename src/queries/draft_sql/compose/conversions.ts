@@ -15,10 +15,10 @@ import { eventsCondition, filterCondition } from './filters.ts';
 import { queryTableOf } from './query_table.ts';
 import { periodCondition } from './times.ts';
 
-/** The seconds that people have from the first step to the last: 14 days, as funnels have by default. */
+/** The conversion window in seconds: 14 days, the default of funnels. */
 const windowSeconds = 14 * 24 * 60 * 60;
 
-/** Events of these names that the draft is about, of people who are known. */
+/** The condition on events with these names and a known person. */
 export const peopleCondition = (draft: Draft, events: readonly string[]) => {
   const table = queryTableOf(draft);
   return conjunction([
@@ -29,7 +29,7 @@ export const peopleCondition = (draft: Draft, events: readonly string[]) => {
   ]);
 };
 
-/** That people are not put together by anything. @throws QueryError `unclear` */
+/** Requires a draft without grouping, comparison or measures. @throws QueryError `unclear` */
 export function requireUngrouped(draft: Draft): void {
   if (
     draft.bucket !== null ||
@@ -38,11 +38,11 @@ export function requireUngrouped(draft: Draft): void {
     draft.measures.length > 0
   )
     throw unclear(
-      'This is drafted for all people together; leave out what it is put together by, or use a FunnelsQuery.',
+      'Conversions cannot be grouped or compared in a draft. Remove the grouping, or use a FunnelsQuery.',
     );
 }
 
-/** How many people did each of several events, one after another. */
+/** Counts how many people did several events in sequence. */
 export function conversionQuery(draft: Draft): Select {
   requireUngrouped(draft);
   const { steps } = draft;

@@ -55,7 +55,7 @@ function comparand(operator: Operator, text: string): string | number {
   return ofNumbers.has(operator) ? Number(text) : text;
 }
 
-/** Whether a row is of one of these events; null for all of them. */
+/** The condition that an event has one of these names; null for all events. */
 export function eventsCondition(events: readonly string[]): Expression | null {
   const [only, ...others] = events;
   if (only === undefined) return null;

@@ -6,7 +6,7 @@ import type { QueryTable } from './query_table.ts';
 interface Template {
   readonly name: string;
   readonly plain: string;
-  /** Of the rows alone that `{condition}` holds for. */
+  /** Only over rows that match `{condition}`. */
   readonly conditional: string;
 }
 
@@ -74,10 +74,10 @@ const templates: Readonly<Record<Measure['kind'], Template>> = {
   },
 };
 
-/** The name of a measure's column. */
+/** The column name of a measure. */
 export const measureName = ({ kind }: Measure): string => templates[kind].name;
 
-/** A measure over all rows of a group, or over those that a condition holds for. */
+/** A measure over all rows of a group, or over those that match a condition. */
 export function measureOf(measure: Measure, table: QueryTable, condition: Expression | null): Expression {
   const { plain, conditional } = templates[measure.kind];
   const parts: TemplateValues = {

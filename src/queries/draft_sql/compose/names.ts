@@ -1,17 +1,17 @@
 import type { Expression } from '../../../dialect/ast.ts';
 import { buildAlias } from '../../../dialect/ast_builders.ts';
 
-/** Gives columns names of letters, digits and `_`, and no name twice. */
+/** Assigns unique column names of letters, digits and `_`. */
 export class ColumnNames {
   readonly #taken = new Set<string>();
 
-  /** An expression under a name like this one. */
-  column(expression: Expression, wanted: string): Expression {
-    return buildAlias(expression, this.take(wanted));
+  /** Aliases an expression with a name derived from `base`. */
+  column(expression: Expression, base: string): Expression {
+    return buildAlias(expression, this.take(base));
   }
 
-  take(wanted: string): string {
-    const plain = wanted
+  take(base: string): string {
+    const plain = base
       .normalize('NFKD')
       .toLowerCase()
       .replaceAll(/[^a-z0-9]+/g, '_')

@@ -15,10 +15,10 @@ import { ColumnNames } from './names.ts';
 import { queryTableOf, type QueryTable } from './query_table.ts';
 import { bucketOf, periodCondition } from './times.ts';
 
-/** So many rows where a line over time must not be cut at the usual 100. */
+/** The limit of a query over time, which must not be cut at the default of 100 rows. */
 const maxPoints = 10_000;
 
-/** A query that counts or computes something, over time or by something or altogether. */
+/** Composes a query that counts or aggregates, over time, by groups, or in total. */
 export function numbersQuery(draft: Draft): Select {
   const table = queryTableOf(draft);
   const names = new ColumnNames();
@@ -77,7 +77,7 @@ function breakdownKeys(draft: Draft, table: QueryTable, names: ColumnNames): rea
   });
 }
 
-/** What is computed where nothing is said: people where it is about them, rows otherwise. */
+/** The measure by default: people if the prompt is about them, else rows. */
 const defaultMeasure = (draft: Draft, table: QueryTable): Measure =>
   table.name === 'events' && draft.table === 'sessions'
     ? { kind: 'sessions' }
@@ -90,7 +90,7 @@ interface MeasureColumn {
   readonly column: Expression;
 }
 
-/** A column for each measure; where events or periods are compared, for each of them. */
+/** A column for each measure; if events or periods are compared, one for each of them. */
 function measureColumns(draft: Draft, table: QueryTable, names: ColumnNames): readonly MeasureColumn[] {
   const measures = (draft.measures.length > 0 ? draft.measures : [defaultMeasure(draft, table)]).map(
     (measure): Measure =>
@@ -125,7 +125,7 @@ const nameOfPeriod = (period: Period): string =>
       ? (['today', 'yesterday'][period.ago] ?? 'day')
       : `${period.ago === 0 ? 'this' : 'last'}_${period.unit}`;
 
-/** Which rows count. @throws QueryError `unclear` */
+/** The condition on rows. @throws QueryError `unclear` */
 function rowsCondition(draft: Draft, table: QueryTable, keys: readonly Key[]): Expression | null {
   const { period, compared, ranked } = draft;
   const [current, previous] = compared ?? [];

@@ -11,13 +11,13 @@ import { unclear } from '../unclear.ts';
 import { peopleCondition, requireUngrouped } from './conversions.ts';
 import { eventsCondition } from './filters.ts';
 
-/** The people who did one event and not another, or so many times, or how many they are. */
+/** Composes a query for people who did one event and not another, or did it so many times: a list, or their number. */
 export function peopleQuery(draft: Draft): Select {
   requireUngrouped(draft);
   const { without, events } = draft;
   const [first, second] = events;
   if (first === undefined || second !== undefined)
-    throw unclear('Name one event that people did, and at most one that they did not do.');
+    throw unclear('Name exactly one event that people did, and at most one that they did not do.');
   const persons: Select = {
     ...buildSelect(
       'select person_id, count() as total, max(timestamp) as last_time from events group by person_id',

@@ -4,11 +4,11 @@ import type { Breakdown, Draft, Filter, Measure } from '../draft.ts';
 import type { PropertyReference } from '../naming/mentions.ts';
 import { unclear } from '../unclear.ts';
 
-/** What a query reads. */
+/** A table that queries read. */
 export interface QueryTable {
   readonly name: 'events' | 'persons' | 'sessions';
   readonly time: Expression;
-  /** @throws QueryError `unclear` where the table has no such property. */
+  /** The field of a property. @throws QueryError `unclear` if the table has no such property */
   property(property: PropertyReference): Expression;
 }
 
@@ -23,12 +23,12 @@ const persons: QueryTable = {
   name: 'persons',
   time: buildField('created_at'),
   property: ({ key, owners }) => {
-    if (!owners.includes('person')) throw unclear(`Persons have no property "${key}"; only events have it.`);
+    if (!owners.includes('person')) throw unclear(`Only events have the property "${key}", persons do not.`);
     return buildField('properties', key);
   },
 };
 
-/** What is known of a session: how long it was, and where it began. */
+/** Session fields by property: the duration, and properties of the entry page. */
 const sessionFields: ReadonlyMap<string, string> = new Map(
   Object.entries({
     $session_duration: '$session_duration',
@@ -51,15 +51,15 @@ const sessions: QueryTable = {
   property: ({ key }) => {
     const field = sessionFields.get(key);
     if (field === undefined)
-      throw unclear(`Sessions are not known by "${key}"; count the sessions of an event instead.`);
+      throw unclear(`Sessions have no property "${key}". Count the sessions of an event instead.`);
     return buildField(field);
   },
 };
 
-/** All that queries can be about. */
+/** All tables that queries can read. */
 export const queryTables: readonly QueryTable[] = [events, persons, sessions];
 
-/** Which table a draft is about. */
+/** The table of a draft. */
 export function queryTableOf(draft: Draft): QueryTable {
   if (draft.table === 'persons') return persons;
   if (draft.table === 'events') return events;
@@ -69,13 +69,13 @@ export function queryTableOf(draft: Draft): QueryTable {
 
 const isOfEvents = ({ kind }: Breakdown): boolean => kind !== 'property';
 
-/** Of filters and breakdowns that are not of sessions, the sessions are counted by their events. */
+/** Filters and breakdowns on other properties count the sessions of events instead. */
 const areOfSessions = ({ events: named, filters, breakdowns }: Draft): boolean =>
   named.length === 0 &&
   !breakdowns.some(isOfEvents) &&
   propertiesOf([...filters, ...breakdowns]).every(({ key }) => sessionFields.has(key));
 
-/** Where nothing is said of what happened, people are counted themselves, and so is what only they have. */
+/** Counts persons themselves if the draft says nothing about events and uses only properties of persons. */
 function areOfPersons(draft: Draft): boolean {
   const isAboutEvents =
     [draft.events, draft.steps].some(({ length }) => length > 0) ||

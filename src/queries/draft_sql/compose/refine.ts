@@ -8,18 +8,18 @@ import { filterCondition } from './filters.ts';
 import { queryTables, type QueryTable } from './query_table.ts';
 import { periodCondition } from './times.ts';
 
-/** Whether a draft only says which rows: `only the last 7 days`, `limit to 10`. */
+/** Whether a draft only narrows rows: `only the last 7 days`, `limit to 10`. */
 export const isRefinement = ({ filters, period, limit, ...rest }: Draft): boolean =>
   (filters.length > 0 || period !== null || limit !== null) &&
   JSON.stringify({ ...rest, filters: [], period: null, limit: null }, Object.keys(emptyDraft).sort()) ===
     JSON.stringify(emptyDraft, Object.keys(emptyDraft).sort());
 
-/** A query with fewer rows. @throws QueryError `unclear` for one that is no plain SELECT of one table */
+/** Narrows a query. @throws QueryError `unclear` unless it is a plain SELECT from one table */
 export function refinedQuery(current: string, { filters, period, limit }: Draft): Select {
   const query = parsed(current);
   const table = query?.kind === 'select' ? queryTableFrom(query) : undefined;
   if (query?.kind !== 'select' || table === undefined)
-    throw unclear('The current query cannot be changed by this prompt; say all that the new one is to do.');
+    throw unclear('This prompt cannot be applied to the current query. Describe the whole query instead.');
   return {
     ...query,
     where: conjunction([

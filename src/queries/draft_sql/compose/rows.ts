@@ -8,10 +8,10 @@ import { eventsCondition, filterCondition } from './filters.ts';
 import { queryTableOf, type QueryTable } from './query_table.ts';
 import { periodCondition } from './times.ts';
 
-/** A query that lists rows, the newest first: events, persons, or the people who did something. */
+/** Composes a query that lists rows, newest first: events, persons, or people who did something. */
 export function rowsQuery(draft: Draft): Select {
   if (draft.bucket !== null || draft.compared !== null || draft.measures.length > 0)
-    throw unclear('It is not clear whether to list rows or to compute numbers; ask for one of them.');
+    throw unclear('The prompt asks for both rows and numbers. Ask for one of them.');
   const table = queryTableOf(draft);
   if (table.name === 'sessions')
     return listed(draft, table, sessionColumns, '$start_timestamp', 'session_id');
@@ -51,7 +51,7 @@ function listed(
   };
 }
 
-/** Who did it, how often and when last. */
+/** The people who did it, how often and when last. */
 function peopleOfEvents(draft: Draft, table: QueryTable): Select {
   return {
     ...buildSelect(`select 1 from events group by person_id${limitOf(draft)}`),

@@ -4,14 +4,14 @@ import type { Bucket, Period, Unit } from '../draft.ts';
 
 const capitalised = (unit: Unit): string => `${unit.slice(0, 1).toUpperCase()}${unit.slice(1)}`;
 
-/** What rows are put together by, and its name. */
+/** The expression that groups rows by time. */
 export function bucketOf(bucket: Bucket, time: Expression): Expression {
   if (bucket === 'hour_of_day') return buildExpression('toHour({time})', { time });
   if (bucket === 'day_of_week') return buildExpression('toDayOfWeek({time})', { time });
   return buildExpression(`toStartOf${capitalised(bucket)}({time})`, { time });
 }
 
-/** Whether a time lies in a period; null for all of them. */
+/** The condition that a time is in a period; null for all times. */
 export function periodCondition(period: Period, time: Expression): Expression | null {
   switch (period.kind) {
     case 'always':
@@ -38,6 +38,6 @@ export function periodCondition(period: Period, time: Expression): Expression | 
   }
 }
 
-/** The beginning of the unit some units before the one that is now. */
+/** The start of the unit some units before the current one. */
 const startOf = (unit: Unit, ago: number): string =>
   `toStartOf${capitalised(unit)}(now()${ago === 0 ? '' : ` - INTERVAL ${ago} ${unit.toUpperCase()}`})`;

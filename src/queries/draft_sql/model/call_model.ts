@@ -1,12 +1,12 @@
 import { z } from 'zod';
 
-/** A message of a conversation with a language model. */
+/** A message in a conversation with a language model. */
 export interface ChatMessage {
   readonly role: 'system' | 'user' | 'assistant';
   readonly content: string;
 }
 
-/** Where a language model is: `url` is the base address of an interface like that of OpenAI, such as `https://host/v1`. */
+/** A language model. `url` is the base URL of an OpenAI-compatible API, such as `https://host/v1`. */
 export interface ModelEndpoint {
   readonly url: string;
   readonly model: string;
@@ -17,10 +17,10 @@ export interface ModelEndpoint {
 const completion = z.object({
   choices: z.array(z.object({ message: z.object({ content: z.string() }) })).min(1),
 });
-/** More is no query of this dialect. */
+/** No query of the dialect is longer. */
 const maxResponseBytes = 1024 * 1024;
 
-/** What the model answers. @throws Error when it does not answer in time, or with something else than a text */
+/** Calls the model and returns its reply. @throws Error if it does not reply in time, or without text */
 export async function callModel(endpoint: ModelEndpoint, messages: readonly ChatMessage[]): Promise<string> {
   const { url, model, apiKey, timeoutMs } = endpoint;
   const response = await fetch(`${url.replace(/\/+$/, '')}/chat/completions`, {
@@ -30,16 +30,16 @@ export async function callModel(endpoint: ModelEndpoint, messages: readonly Chat
       ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
     },
     body: JSON.stringify({ model, messages, temperature: 0 }),
-    // The key must not go anywhere else.
+    // The API key must not be sent to another host.
     redirect: 'error',
     signal: AbortSignal.timeout(timeoutMs),
   });
   if (!response.ok) {
     await response.body?.cancel();
-    throw new Error(`The model's endpoint answered ${response.status}.`);
+    throw new Error(`The model's endpoint returned status ${response.status}.`);
   }
-  const answer: unknown = JSON.parse(await readBounded(response));
-  const [choice] = completion.parse(answer).choices;
+  const completed: unknown = JSON.parse(await readBounded(response));
+  const [choice] = completion.parse(completed).choices;
   return choice?.message.content ?? '';
 }
 
@@ -49,7 +49,7 @@ async function readBounded(response: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of body ?? []) {
     bytes += chunk.length;
-    if (bytes > maxResponseBytes) throw new Error("The answer of the model's endpoint is too long.");
+    if (bytes > maxResponseBytes) throw new Error("The response of the model's endpoint is too long.");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -10,10 +10,11 @@ import { readReply } from './reply.ts';
 const maxAttempts = 3;
 
 /**
- * A query that the language model of the operator drafts; what does not compile is told to it, so that it can do
- * better. Null where there is no model, none that answers, or none that finds a query that compiles.
- * @param check gives the query back when it compiles. @throws QueryError
- * @throws QueryError `unclear` when the model says that the prompt is
+ * Drafts a query with the operator's language model. A compile error is sent back for another attempt. Null without a
+ * model, if it does not reply, or if none of its queries compiles.
+ * @param check returns the query if it compiles
+ * @throws QueryError `unclear` if the model says so
+ * @throws QueryError `unclear` if the model says so
  */
 export async function draftByModel(
   { settings, logger }: { readonly settings: Settings; readonly logger: Logger },
@@ -31,14 +32,14 @@ export async function draftByModel(
   const messages: ChatMessage[] = [...firstMessages(input)];
   for (let attempt = 1; attempt <= maxAttempts; attempt++) {
     const text = await callModel(endpoint, messages).catch((error: unknown) => {
-      logger.warn({ err: error }, 'the model that drafts queries could not be asked; rules are used instead');
+      logger.warn({ err: error }, 'Could not call the model that drafts queries. Using rules instead.');
       return null;
     });
     if (text === null) return null;
     const reply = readReply(text);
     if (reply.kind === 'unclear')
       throw unclear(
-        'It is not clear what is asked for; say which events, persons or sessions, and what of them.',
+        'The prompt is unclear. Say what to count or list, of which events, persons or sessions.',
       );
     try {
       return check(reply.sql);
@@ -48,11 +49,11 @@ export async function draftByModel(
         { role: 'assistant', content: text },
         {
           role: 'user',
-          content: `That query is refused: ${error.message}\nAnswer with a corrected query only.`,
+          content: `That query is invalid: ${error.message}\nAnswer with a corrected query only.`,
         },
       );
     }
   }
-  logger.warn('no query of the model that drafts them compiled; rules are used instead');
+  logger.warn('No query drafted by the model compiled. Using rules instead.');
   return null;
 }

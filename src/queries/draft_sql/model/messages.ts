@@ -3,7 +3,7 @@ import type { PropertyOwner, Vocabulary } from '../naming/vocabulary.ts';
 import type { ChatMessage } from './call_model.ts';
 import { unclearWord } from './reply.ts';
 
-/** More names would cost more than they help. */
+/** More names would cost more tokens than they help. */
 const maxNames = 150;
 
 const dialect = `You write one SELECT in a dialect of SQL that is close to ClickHouse's, for product analytics.
@@ -11,11 +11,11 @@ Tables and their fields:
 - events: uuid, event, timestamp, distinct_id, person_id, person.properties.<key>, properties.<key>, $session_id
 - persons: id, created_at, properties.<key>
 - sessions: session_id, distinct_id, $start_timestamp, $end_timestamp, $session_duration (seconds), $pageview_count, $is_bounce, $entry_current_url, $entry_pathname, $entry_utm_source
-Properties are texts: use toFloat(properties.<key>) for numbers. Names that are no plain words stand in backticks.
+Properties are strings: use toFloat(properties.<key>) for numbers. Quote names that are not plain identifiers in backticks.
 Times: now() - INTERVAL 7 DAY, toStartOfHour/Day/Week/Month(timestamp). Functions: count(), countIf(condition), uniq(x), uniqIf(x, condition), avg, sum, min, max, median, quantile(0.9)(x), if, coalesce, windowFunnel(seconds)(timestamp, condition, ...).
-There is no correlated subquery. Answer with the query alone, without an explanation and without a semicolon. If it is not clear what is asked for, answer with the word ${unclearWord} alone.`;
+Correlated subqueries are not supported. Answer with the query alone, without an explanation and without a semicolon. If the question is unclear, answer with the word ${unclearWord} alone.`;
 
-/** What a model is told first. Of the project's data it hears names of events and properties, and no values. */
+/** The first messages to the model. They contain names of events and properties, but no values. */
 export function firstMessages({
   prompt,
   current_query,

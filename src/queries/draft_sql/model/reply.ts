@@ -1,13 +1,13 @@
-/** What a model answered. */
+/** A parsed reply of the model. */
 export type Reply = { readonly kind: 'query'; readonly sql: string } | { readonly kind: 'unclear' };
 
-/** The word that a model answers with when a prompt cannot be understood. */
+/** The reply of the model to an unclear prompt. */
 export const unclearWord = 'UNCLEAR';
 
-/** The query of an answer, without the fence that models like to put round it and without a `;` behind it. */
+/** Extracts the query from a reply, without a code fence and a trailing `;`. */
 export function readReply(text: string): Reply {
   const [, fenced] = /```(?:\w+\n|\n)?([\s\S]*?)```/.exec(text) ?? [];
-  const answer = (fenced ?? text).trim();
-  if (answer === '' || new RegExp(`^${unclearWord}\\b`).test(answer)) return { kind: 'unclear' };
-  return { kind: 'query', sql: answer.replace(/[;\s]+$/, '') };
+  const reply = (fenced ?? text).trim();
+  if (reply === '' || new RegExp(`^${unclearWord}\\b`).test(reply)) return { kind: 'unclear' };
+  return { kind: 'query', sql: reply.replace(/[;\s]+$/, '') };
 }

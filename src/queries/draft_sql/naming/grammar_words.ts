@@ -1,7 +1,7 @@
 const list = (text: string): readonly string[] => text.trim().split(/\s+/);
 
-/** Words that change nothing where no rule has used them. */
-const idleWords: ReadonlySet<string> = new Set(
+/** Words without meaning if no rule matches them. */
+const fillerWords: ReadonlySet<string> = new Set(
   list(`
     a about all go went so far either display happen occur kinds types raw use via come coming often asc desc second seconds also am an and any are as at be been being by can chart could count counts data did do does
     done draft each event events every find for from fetch get give graph had happened has have having how i in is it
@@ -14,7 +14,7 @@ const idleWords: ReadonlySet<string> = new Set(
   `),
 );
 
-/** Words of the rules that must not be left over: an answer that leaves them out would be another one. */
+/** Words of the rules that change the meaning of a prompt and therefore must not stay unmatched. */
 export const bindingWords: ReadonlySet<string> = new Set(
   list(`
     above active fewer converts yet throughout overall if filtered filter known differs includes begins beginning
@@ -34,5 +34,5 @@ export const bindingWords: ReadonlySet<string> = new Set(
   `),
 );
 
-/** A word of the rules, which is a name only in quotes. */
-export const isGrammarWord = (word: string): boolean => idleWords.has(word) || bindingWords.has(word);
+/** Whether a word belongs to the rules; it is then a name only in quotes. */
+export const isGrammarWord = (word: string): boolean => fillerWords.has(word) || bindingWords.has(word);

@@ -1,6 +1,6 @@
 import { keysOf } from './words.ts';
 
-/** Events that analytics libraries send by themselves, by what people call them. */
+/** Events that analytics libraries send automatically, by their common names. */
 const eventNames: Readonly<Record<string, string>> = {
   'page view': '$pageview',
   view: '$pageview',
@@ -15,7 +15,7 @@ const eventNames: Readonly<Record<string, string>> = {
   error: '$exception',
 };
 
-/** Properties by what people call them; the first that a project has is meant, or the first of all. */
+/** Properties by their common names; the first one that the project has is used. */
 const propertyKeys: Readonly<Record<string, readonly string[]>> = {
   country: ['country', '$geoip_country_name', '$geoip_country_code'],
   city: ['city', '$geoip_city_name'],
@@ -50,7 +50,7 @@ const byStems = <Meaning>(names: Readonly<Record<string, Meaning>>): ReadonlyMap
     Object.entries(names).flatMap(([name, meaning]) => keysOf(name).map((key) => [key, meaning] as const)),
   );
 
-/** By the keys of what people say. */
+/** Events by the keys of their common names. */
 export const eventAliases = byStems(eventNames);
-/** The same. */
+/** Properties by the keys of their common names. */
 export const propertyAliases = byStems(propertyKeys);

@@ -1,6 +1,6 @@
 import type { KnownProperty } from './vocabulary.ts';
 
-/** What a word or some words of a prompt stand for. */
+/** The meaning of one or more words of a prompt. */
 export type Mention =
   | { readonly kind: 'event'; readonly said: string; readonly name: string }
   | { readonly kind: 'property'; readonly said: string; readonly property: PropertyReference }
@@ -12,19 +12,19 @@ export type Mention =
     }
   | { readonly kind: 'number'; readonly said: string }
   | { readonly kind: 'date'; readonly said: string }
-  /** In quotes, or a word that means nothing else. */
+  /** A quoted string, or a word without another meaning. */
   | {
       readonly kind: 'text';
       readonly said: string;
       readonly quoted: boolean;
-      /** Names of the project that have it as a part, where there are several. */
+      /** Names of the project that contain it, if there are several. */
       readonly candidates: readonly string[];
     };
 
-/** A property, whose it can be, and whether it is a number. */
+/** A property, its possible owners, and whether it is numeric. */
 export type PropertyReference = Pick<KnownProperty, 'key' | 'owners' | 'isNumber'>;
 
-/** A word that belongs to the rules themselves, in lower case. */
+/** A word of the rules, in lower case. */
 export interface GrammarWord {
   readonly kind: 'grammar';
   readonly word: string;

@@ -3,26 +3,26 @@ import type { Mention } from './mentions.ts';
 import type { KnownProperty, Vocabulary } from './vocabulary.ts';
 import { keysOf, stemsOf } from './words.ts';
 
-/** Finds the name that some words stand for. */
+/** Looks up names by words. */
 export interface NameIndex {
-  /** A name with the same parts, or one that people know under these words. */
+  /** A name with the same parts, or with these words as its common name. */
   exact(said: string): Mention | undefined;
-  /** The names that have these parts among others. */
+  /** The names that contain these parts. */
   parts(said: string): readonly Mention[];
 }
 
-/** The first of names that have the same key stays: they come by their frequency. */
+/** Keeps the first of several items with the same key, which is the most frequent one. */
 const firstByKey = <Item>(
   items: readonly Item[],
   keyed: (item: Item) => readonly string[],
 ): ReadonlyMap<string, Item> =>
   new Map(items.toReversed().flatMap((item) => keyed(item).map((key) => [key, item] as const)));
 
-/** What the first key that has something stands for. */
+/** The item of the first key that has one. */
 const firstOf = <Item>(keys: readonly string[], map: ReadonlyMap<string, Item>): Item | undefined =>
   keys.map((key) => map.get(key)).find((item) => item !== undefined);
 
-/** An index of a project's names and those that analytics libraries give. */
+/** Creates an index of a project's names and the common names of analytics libraries. */
 export function createNameIndex({ events, properties, values }: Vocabulary): NameIndex {
   const eventsByKey = firstByKey(events, keysOf);
   const exactEvents = new Set(events);

@@ -3,10 +3,10 @@ import type { GrammarWord, Mention } from './mentions.ts';
 import type { NameIndex } from './name_index.ts';
 import type { Word } from './words.ts';
 
-/** The most words that a name has. */
-const maxNameLength = 5;
+/** Maximum words of a name. */
+const maxNameWords = 5;
 
-/** A prompt's words as names, values and words of the rules. */
+/** Converts the words of a prompt to names, values and words of the rules. */
 export function nameMentions(words: readonly Word[], index: NameIndex): readonly (Mention | GrammarWord)[] {
   const named: (Mention | GrammarWord)[] = [];
   for (let at = 0; at < words.length;) {
@@ -24,11 +24,11 @@ interface Captures {
   readonly length: number;
 }
 
-/** The name of as many words as possible from here on, else the one word as it is. */
+/** The longest name that starts at a word, else the word itself. */
 function longestMention(words: readonly Word[], at: number, index: NameIndex): Captures {
   const first = words[at];
   if (first === undefined) throw new Error('No word is left.');
-  for (let length = first.kind === 'quoted' ? 1 : maxNameLength; length > 0; length--) {
+  for (let length = first.kind === 'quoted' ? 1 : maxNameWords; length > 0; length--) {
     const several = words.slice(at, at + length);
     if (several.length < length || !canBeName(several)) continue;
     const mention = index.exact(several.map(({ text }) => text).join(' '));
@@ -37,7 +37,7 @@ function longestMention(words: readonly Word[], at: number, index: NameIndex): C
   return { mention: mentionOfWord(first), length: 1 };
 }
 
-/** Words of the rules are names together with others only: `load time`, not `time`. */
+/** Words of the rules are names only together with others: `load time`, not `time`. */
 function canBeName(words: readonly Word[]): boolean {
   const [first] = words;
   if (words.length === 1 && first?.kind === 'quoted') return true;
@@ -56,7 +56,7 @@ function mentionOfWord(word: Word): Mention | GrammarWord {
   return { kind: 'text', said: text, quoted: kind === 'quoted', candidates: [] };
 }
 
-/** `purchases` is `purchase_completed` where no other name has that part. */
+/** `purchases` is `purchase_completed` if no other name contains that part. */
 function nameWithPart(mention: Extract<Mention, { kind: 'text' }>, index: NameIndex): Mention {
   const names = index.parts(mention.said);
   const [only] = names;

@@ -1,39 +1,39 @@
 import type { DialectReader } from '../../dialect_reader.ts';
 
-/** Whose property it is. */
+/** The owner of a property. */
 export type PropertyOwner = 'event' | 'person';
 
-/** A property that a project has. */
+/** A property of a project. */
 export interface KnownProperty {
   readonly key: string;
   readonly owners: readonly PropertyOwner[];
-  /** How often it was met. */
+  /** Number of occurrences in the sample. */
   readonly seen: number;
   /** Whether most of its values are numbers. */
   readonly isNumber: boolean;
 }
 
-/** A text that a property often has. */
+/** A frequent string value of a property. */
 export interface KnownValue {
   readonly text: string;
   readonly key: string;
   readonly owner: PropertyOwner;
 }
 
-/** The names that a project's own rows have, the most frequent first. */
+/** The names in a project's rows, the most frequent first. */
 export interface Vocabulary {
   readonly events: readonly string[];
   readonly properties: readonly KnownProperty[];
   readonly values: readonly KnownValue[];
 }
 
-/** So many of the newest events tell which names there are; all of a project would take too long. */
+/** The newest events that are sampled for names; reading all events would take too long. */
 const maxSampledEvents = 20_000;
-/** So many of them of each name tell properties, so that rare events are heard as well. */
+/** Sampled events of each name for properties, so that rare events are covered. */
 const sampledOfEach = 20;
 const sampledRows = 600;
 const maxNames = 1_000;
-/** Values that are longer are texts rather than names. */
+/** Longer values are prose rather than names. */
 const maxValueLength = 60;
 const maxValues = 2_000;
 
@@ -53,7 +53,7 @@ const keysOf = (owner: PropertyOwner): string =>
    from (select arrayJoin(JSONExtractKeysAndValuesRaw(properties)) as pair from ${newest[owner]})
    group by key order by seen desc, key limit ${maxNames}`;
 
-/** JSON texts of values: to read them here costs less than in the query. */
+/** Values as JSON; parsing them here is cheaper than in the query. */
 const valuesOf = (owner: PropertyOwner): string =>
   `select pair.1 as key, pair.2 as json, count() as seen
    from (select arrayJoin(JSONExtractKeysAndValuesRaw(properties)) as pair from ${newest[owner]})
@@ -63,7 +63,7 @@ const valuesOf = (owner: PropertyOwner): string =>
 type Counted = readonly [name: string, seen: number];
 type CountedKey = readonly [...counted: Counted, numbers: number];
 
-/** Reads which names a project's newest rows have. */
+/** Reads the names in a project's newest rows. */
 export async function readVocabulary(reader: DialectReader): Promise<Vocabulary> {
   const rowsOf = async <Row>(query: string): Promise<readonly Row[]> =>
     (await reader.read(query, { rows: { defaultLimit: maxValues, maxRows: maxValues } }))
@@ -85,7 +85,7 @@ export async function readVocabulary(reader: DialectReader): Promise<Vocabulary>
   };
 }
 
-/** What definitions say of properties goes before what their values look like; those that no row has come last. */
+/** Definitions override what values look like; defined properties without any row come last. */
 function withDefinitions(
   properties: readonly KnownProperty[],
   { eventProperties, personProperties }: DialectReader['schema'],
@@ -102,7 +102,7 @@ function withDefinitions(
   return [...byKey.values()];
 }
 
-/** Properties of events and of persons that have one key are one property of two owners. */
+/** Merges properties of events and persons with the same key into one with two owners. */
 function joinedProperties(
   keys: readonly (readonly [PropertyOwner, readonly CountedKey[]])[],
 ): readonly KnownProperty[] {

@@ -1,13 +1,13 @@
 import { DateTime } from 'luxon';
 
-/** A word of a prompt, or what stands in quotes in it. */
+/** A word or a quoted string of a prompt. */
 export interface Word {
-  /** As it is written, without quotes. */
+  /** As written, without quotes. */
   readonly text: string;
   readonly kind: 'word' | 'quoted' | 'number' | 'date' | 'sign';
 }
 
-const chunks = [
+const tokenPatterns = [
   String.raw`["“](?<quoted>[^"”]+)["”]`,
   String.raw`(?<![\p{L}\p{N}])['‘](?<single>[^'’]+)['’](?![\p{L}\p{N}])`,
   '`(?<ticks>[^`]+)`',
@@ -16,17 +16,17 @@ const chunks = [
   String.raw`(?<sign>->|→|>=|<=|!=|=|>|<)`,
   String.raw`(?<word>[$/\p{L}\p{N}_](?:[\p{L}\p{N}_$@/'’]|[.:+-](?=[\p{L}\p{N}_$]))*)`,
 ];
-const chunk = new RegExp(chunks.join('|'), 'gu');
+const tokenPattern = new RegExp(tokenPatterns.join('|'), 'gu');
 
 const numberWords = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
 
-/** No calendar has `2026-02-30`, so nothing can be asked of it. */
+/** Excludes invalid dates such as `2026-02-30`. */
 const isDay = (text: string): boolean => DateTime.fromISO(text, { zone: 'utc' }).isValid;
 
-/** The words of a prompt. Punctuation is left out, `isn't` is two words, `person's` is `person`. */
+/** Splits a prompt into words. Punctuation is dropped, `isn't` becomes two words, `person's` becomes `person`. */
 export function wordsOf(prompt: string): readonly Word[] {
   const text = prompt.replaceAll(/n['’]t(?![\p{L}\p{N}])/gu, ' not');
-  return [...text.matchAll(chunk)].map(({ groups = {} }): Word => {
+  return [...text.matchAll(tokenPattern)].map(({ groups = {} }): Word => {
     const quoted = groups.quoted ?? groups.single ?? groups.ticks;
     if (quoted !== undefined) return { text: quoted.trim(), kind: 'quoted' };
     if (groups.date !== undefined) return { text: groups.date, kind: isDay(groups.date) ? 'date' : 'word' };
@@ -48,7 +48,7 @@ const endings: readonly (readonly [RegExp, string])[] = [
   [/([bdgmnpt])\1$/, '$1'],
 ];
 
-/** A word without the endings of plural and past, so that `purchases` and `purchased` are the same. */
+/** A word without plural and past endings, so that `purchases` and `purchased` are equal. */
 const stemOf = (word: string): string =>
   endings.reduce((stem, [ending, instead]) => stem.replace(ending, instead), word.toLowerCase());
 
@@ -61,7 +61,7 @@ const partsOf = (name: string): readonly string[] =>
 /** The stems of a name's parts: `$pageLeave` and `page_leave` are `pag` and `leav`. */
 export const stemsOf = (name: string): readonly string[] => partsOf(name).map(stemOf);
 
-/** Names that have one of these in common are one: `page views` and `$pageview`, `signed up` and `signup`. */
+/** The keys of a name. Names that share a key are equal: `page views` and `$pageview`, `signed up` and `signup`. */
 export const keysOf = (name: string): readonly string[] => {
   const parts = partsOf(name).map((part) => part.toLowerCase());
   const last = parts.at(-1);

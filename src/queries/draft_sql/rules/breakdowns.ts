@@ -12,7 +12,7 @@ const property = (captures: Captures, group?: string): Breakdown => ({
   property: captures.property(group),
 });
 
-/** What answers are put together by, beside time, and how many of them are wanted. */
+/** What results are grouped by, besides time, and how many groups are requested. */
 export const breakdownRules: readonly Rule[] = [
   rule(
     `(?:the )?(?:top|first|${most}) {number}(?: ${most})? (?:values of |kinds of )?(?:the )?{property}(?: values)?`,
@@ -87,7 +87,7 @@ export const breakdownRules: readonly Rule[] = [
     [`${by}events?(?: names?| types?)?`]: { breakdowns: [{ kind: 'event' }] },
     [`${by}(?:each |unique )?{people}`]: { breakdowns: [{ kind: 'person' }] },
   }),
-  // A number by something is the sum of it, of events that have it, unless the number itself is what others are put together by.
+  // A number by something is its sum over events that have it, unless the number is itself what others are grouped by.
   rule(
     `(?<!(?:by|per|of|for|each|every|across|into|and|or|most|top) (?:the )?)(?:the )?{summed:property} ${by}{property}`,
     (captures) => {
@@ -103,7 +103,7 @@ export const breakdownRules: readonly Rule[] = [
   ),
   rule(
     `${by}{property}(?: (?:and )?(?:by )?(?:the )?{second:property})?(?: (?:and )?(?:by )?(?:the )?{third:property})?`,
-    // The top 10 users by revenue have most of it; they are not put together by its values.
+    // The top 10 users by revenue are ranked by it, not grouped by its values.
     (captures, { ranked }) =>
       ranked !== null && captures.property().isNumber
         ? null

@@ -3,7 +3,7 @@ import { rule, rules, type Rule } from './rule.ts';
 const of =
   '(?:per|by|for each|for every|each|every|a|(?:grouped|broken down|split|summed|bucketed) (?:by|into))';
 
-/** What answers are put together by, in time. */
+/** The time unit that results are grouped by. */
 export const bucketRules: readonly Rule[] = [
   ...rules({
     [`${of}(?: the)? hours? of(?: the)? day`]: { bucket: 'hour_of_day' },

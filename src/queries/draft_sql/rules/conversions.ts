@@ -11,7 +11,7 @@ const stepsOf = (captures: Captures): readonly string[] => [
 
 const enough = '(?<least>at least)|(?<less>less than|fewer than)|more than|over';
 
-/** Events one after another, and events that did not follow, or that somebody did so many times. */
+/** Events in sequence, events that did not follow, and how often people did an event. */
 export const conversionRules: readonly Rule[] = [
   rule(
     `(?:{people} )?(?:(?:who|that|with|have|has|having|had|did|do|made) )*(?:${enough}) {number} {event}`,

@@ -6,7 +6,7 @@ const where =
 const is = '(?:is|are|was|were|be|being)';
 const article = '(?:the |an? )?';
 
-/** What is said between a property and a value, the longer before the shorter. */
+/** The words between a property and a value, longer ones first. */
 const operators: readonly (readonly [words: string, operator: Operator])[] = [
   [`(?:${is} not|!=|not|differs? from|not equals?(?: to)?|${is} not equal to|other than)`, 'differs'],
   ['(?:does not|do not|not|did not) (?:contain|include|contains|containing)', 'lacks'],
@@ -27,7 +27,7 @@ const ofNumbers: ReadonlySet<Operator> = new Set<Operator>(['at_least', 'at_most
 
 const secondsOf: Readonly<Record<string, number>> = { minute: 60, hour: 3_600, day: 86_400 };
 
-/** Conditions on properties that are said with an operator. */
+/** Conditions on properties with an operator. */
 export const filterRules: readonly Rule[] = [
   rule(`${where}{property} (?:${is} )?between {low:number} and {high:number}`, (captures) => ({
     filters: [
@@ -101,7 +101,7 @@ export const filterRules: readonly Rule[] = [
 
 const from = '(?:(?:in|on|from|with|using|via|for|of|by|through|at|who are|that are|who use|to) )?(?:the )?';
 
-/** Values that a property often has, without the property's name: `in Germany`, `Chrome users`. */
+/** Frequent values without the name of their property: `in Germany`, `Chrome users`. */
 export const bareValueRules: readonly Rule[] = [
   rule(`(?:(?:but )?(?:not|except|excluding|without|other than)) ${from}{value}`, (captures) => ({
     filters: [{ property: captures.value().property, operator: 'differs', values: [captures.value().text] }],

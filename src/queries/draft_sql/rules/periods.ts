@@ -4,7 +4,7 @@ import { rule, rules, type Rule } from './rule.ts';
 const calendar = (unit: Unit, ago: number): Period => ({ kind: 'calendar', unit, ago });
 const days = (from: string | null, before: string | null): Period => ({ kind: 'days', from, before });
 
-/** The day behind a day, and so many months behind its first one. */
+/** The next day. */
 const nextDay = (day: string): string => shifted(day, (date) => date.setUTCDate(date.getUTCDate() + 1));
 const shifted = (day: string, shift: (date: Date) => number): string => {
   const date = new Date(`${day}T00:00:00Z`);
@@ -15,7 +15,7 @@ const shifted = (day: string, shift: (date: Date) => number): string => {
 const monthNames =
   'january february march april may june july august september october november december'.split(' ');
 
-/** One month; of the year that it is of, or of the one where it was last, by the day that it is now. */
+/** A month, of the given year or else its latest occurrence as of today. */
 function monthPeriod(name: string, year: number | null, today: string): Period {
   const number = String(monthNames.indexOf(name) + 1).padStart(2, '0');
   const thisYear = Number(today.slice(0, 4));
@@ -30,7 +30,7 @@ function monthPeriod(name: string, year: number | null, today: string): Period {
 const versus = '(?:vs|versus|and|or|against|to|with|than|(?:as )?compared (?:to|with))';
 const isYear = (number: number): boolean => Number.isInteger(number) && number >= 1970 && number <= 2100;
 
-/** Two periods side by side. */
+/** Two periods to compare. */
 const comparisonRules: readonly Rule[] = [
   rule(
     `{in}(?:between )?(?:this|current) {unit} ${versus} (?:the )?(?:last|previous)(?: \\w+)?`,
@@ -61,7 +61,7 @@ const comparisonRules: readonly Rule[] = [
   }),
 ];
 
-/** Times, by the words for them. Told the day that it is now, for months without a year. */
+/** Periods. @param today the current date, for months without a year */
 export const periodRules = (today: string): readonly Rule[] => [
   ...comparisonRules,
   rule('{in}(?:the )?(?:last|past|previous|recent) {number} {unit}', (captures) =>

@@ -1,23 +1,23 @@
 import type { Draft, Unit } from '../draft.ts';
 import type { GrammarWord, PropertyReference, Mention } from '../naming/mentions.ts';
 
-/** What a rule found: the names and words that stand at the named places of its pattern. */
+/** The captures of a rule: names and words in the named groups of its pattern. */
 export interface Captures {
   event(group?: string): string;
   property(group?: string): PropertyReference;
-  /** What stands there, whatever it is, as it is written; of a known value its own spelling. */
+  /** The text of the group, whatever it is, as written; for a known value, its own spelling. */
   text(group?: string): string;
   value(group?: string): Extract<Mention, { kind: 'value' }>;
   number(group?: string): number;
   unit(group?: string): Unit;
-  /** A word of the rules; the empty text where it is left out. */
+  /** A word of the rules; empty if it is missing. */
   word(group: string): string;
 }
 
-/** What some words mean. */
+/** A rule: words and their meaning. */
 export interface Rule {
   readonly pattern: RegExp;
-  /** Null where the words do not mean that after all. */
+  /** Returns null if the words do not have this meaning here. */
   readonly apply: (captures: Captures, draft: Draft) => Partial<Draft> | null;
 }
 
@@ -26,9 +26,9 @@ const prepositions = 'in|on|over|for|during|within|from|of|at|to|through|through
 const units = 'minute|hour|day|week|month|quarter|year';
 
 /**
- * A rule from its pattern, in which `{event}`, `{property}`, `{value}`, `{number}` and `{date}` stand for names and values,
- * `{any}` for any of them but events, `{anything}` for these too, `{unit}` for a unit of time, `{people}` for a word for people and `{in}` for a preposition that may be
- * left out. `{a:event}` gives the place a name.
+ * Creates a rule from a pattern in which `{event}`, `{property}`, `{value}`, `{number}` and `{date}` match names and
+ * values, `{any}` any of them except events, `{anything}` also events, `{unit}` a time unit, `{people}` a word for
+ * people and `{in}` an optional preposition. `{a:event}` names the group `a`.
  */
 export const rule = (pattern: string, apply: Rule['apply']): Rule => {
   const says = pattern.replaceAll(/\{(?:(\w+):)?(\w+)\}/g, (_, group: string | undefined, kind: string) => {
@@ -43,22 +43,22 @@ export const rule = (pattern: string, apply: Rule['apply']): Rule => {
   return { pattern: new RegExp(`(?<![^ ])(?:${says})(?![^ ])`), apply };
 };
 
-/** Where several words have one meaning. */
+/** Creates rules without captures. */
 export const rules = (meanings: Readonly<Record<string, Partial<Draft>>>): readonly Rule[] =>
   Object.entries(meanings).map(([pattern, meaning]) => rule(pattern, () => meaning));
 
-/** A prompt's words as rules read them: `how many <event:0> {in} the last <number:1> days`. */
+/** The text that rules match: `how many <event:0> {in} the last <number:1> days`. */
 export const ruleText = (mentions: readonly (Mention | GrammarWord)[]): string =>
   mentions
     .map((mention, index) => (mention.kind === 'grammar' ? mention.word : `<${mention.kind}:${index}>`))
     .join(' ');
 
-/** What was found by a match in the text of these mentions. */
+/** The captures of a match in the text of these mentions. */
 export function capturesOf(match: RegExpExecArray, mentions: readonly (Mention | GrammarWord)[]): Captures {
   const groups = match.groups ?? {};
   const mentionIn = (group: string): Mention => {
     const mention = mentions[Number(groups[group])];
-    if (mention === undefined || mention.kind === 'grammar') throw new Error(`Nothing stands at ${group}.`);
+    if (mention === undefined || mention.kind === 'grammar') throw new Error(`The group ${group} is empty.`);
     return mention;
   };
   const ofKind = <Kind extends Mention['kind']>(
@@ -66,7 +66,7 @@ export function capturesOf(match: RegExpExecArray, mentions: readonly (Mention |
     group: string,
   ): Extract<Mention, { kind: Kind }> => {
     const mention = mentionIn(group);
-    if (mention.kind !== kind) throw new Error(`No ${kind} stands at ${group}.`);
+    if (mention.kind !== kind) throw new Error(`The group ${group} is not a ${kind}.`);
     return mention as Extract<Mention, { kind: Kind }>;
   };
   return {

@@ -3,7 +3,7 @@ import { rule, rules, type Rule } from './rule.ts';
 const newest = '(?:latest|newest|(?:most )?recent|last)';
 const show = '(?:list|show(?: me)?|give(?: me)?|get|display|find)(?: me)?(?: all)?(?: of)?(?: the)?';
 
-/** Rows themselves rather than numbers of them. */
+/** Requests for rows instead of numbers. */
 export const rowRules: readonly Rule[] = [
   rule(`(?:the )?${newest} {number} (?:{event}|events)`, (captures) => ({
     rows: true,
@@ -40,8 +40,8 @@ export const rowRules: readonly Rule[] = [
   }),
 ];
 
-/** What it is about, of what is left. */
-export const subjectRules: readonly Rule[] = [
+/** What remains: the table, events and limits. */
+export const tableRules: readonly Rule[] = [
   ...rules({
     '(?:new|created) {people}(?: created)?': { table: 'persons' },
     '{people} (?:were )?created': { table: 'persons' },
