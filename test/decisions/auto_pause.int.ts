@@ -27,14 +27,14 @@ const errorLines = (id: string) =>
     id,
   );
 
-/** An export of every minute, and its runs in the order of their opening. */
-async function openExport(more: Record<string, string> = {}) {
+/** Creates an export of every minute, and helpers for its runs, oldest first. */
+async function createExport(more: Record<string, string> = {}) {
   const policies = quickPolicies({ EXPORTD_MAX_CONCURRENT_RUNS: '2', ...more });
   const commander = createCommander(journal, policies);
   const id = commander.batchExportId;
   await commander.create();
-  /** The clock goes back for the export: so many more of its intervals are due. */
-  const age = (minutes: number) =>
+  /** Makes more intervals of the export due, by moving its schedule back a number of minutes. */
+  const advanceClock = (minutes: number) =>
     database.pool.query(
       `update exportd.stream_states set state = jsonb_set(state, '{scheduled_until}',
          to_jsonb(to_char(((state->>'scheduled_until')::timestamptz - $2 * interval '1 minute') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))
@@ -52,12 +52,12 @@ async function openExport(more: Record<string, string> = {}) {
     endRun(journal, policies, runId ?? '', { status, latest_error: `${status}Error: it went wrong.` });
   const paused = async () =>
     (await rowsOf('select paused, last_paused_at from exportd.batch_exports where id = $1', id))[0];
-  return { ...commander, id, policies, age, runs, active, end, paused };
+  return { ...commander, id, policies, age: advanceClock, runs, active, end, paused };
 }
 
 describe('an export whose runs fail', () => {
-  it('pauses itself after three in a row, and opens nothing once the third was recorded', async () => {
-    const one = await openExport();
+  it('is paused after three consecutive failures, and creates no runs after the third', async () => {
+    const one = await createExport();
     await one.age(20);
     await one.step();
     for (const status of ['Failed', 'FailedRetryable', 'Terminated', 'Failed', 'Cancelled'] as const) {
@@ -68,10 +68,10 @@ describe('an export whose runs fail', () => {
     expect(await one.paused()).toEqual({ paused: false, last_paused_at: null });
     const [third] = await one.active();
     await one.end(third, 'Failed');
-    const opened = (await one.runs()).length;
+    const count = (await one.runs()).length;
     const step = await one.step();
     expect(step).toMatchObject({ status: 'live', wake_in_ms: null, has_new_deliveries: true });
-    expect(await one.runs()).toHaveLength(opened);
+    expect(await one.runs()).toHaveLength(count);
     expect(await one.paused()).toEqual({ paused: true, last_paused_at: expect.any(String) });
     const failed = (await one.runs()).filter(({ status }) => status === 'Failed').map((run) => run.id);
     expect(await eventsOf(one.id, 'BatchExportPaused')).toEqual([
@@ -89,10 +89,10 @@ describe('an export whose runs fail', () => {
     expect(await eventsOf(one.id, 'BatchExportPaused')).toHaveLength(1);
   });
 
-  it('counts anew after a Completed run, and after an unpause', async () => {
-    const one = await openExport({ EXPORTD_MAX_CONCURRENT_RUNS: '1' });
-    const steps = createRunRecorder(journal);
-    const journalled = createSimulatedRuns(journal, steps, one);
+  it('starts to count again after a Completed run, and after an unpause', async () => {
+    const one = await createExport({ EXPORTD_MAX_CONCURRENT_RUNS: '1' });
+    const recorder = createRunRecorder(journal);
+    const simulatedRuns = createSimulatedRuns(journal, recorder, one);
     await one.age(20);
     const fail = async () => {
       await one.step();
@@ -103,7 +103,7 @@ describe('an export whose runs fail', () => {
     await fail();
     await fail();
     const [good] = await one.active();
-    await journalled.publish(good ?? '', await journalled.begin(good ?? ''), 'file');
+    await simulatedRuns.publish(good ?? '', await simulatedRuns.start(good ?? ''), 'file');
     await fail();
     await fail();
     expect((await one.paused())?.paused).toBe(false);
@@ -119,14 +119,14 @@ describe('an export whose runs fail', () => {
     expect(await eventsOf(one.id, 'BatchExportPaused')).toHaveLength(2);
   });
 
-  it('opens nothing after the third failure, whatever steps are taken at the same time', async () => {
+  it('creates no runs after the third failure, even with concurrent steps', async () => {
     for (let round = 0; round < 5; round++) {
-      const one = await openExport({ EXPORTD_MAX_CONCURRENT_RUNS: '3' });
+      const one = await createExport({ EXPORTD_MAX_CONCURRENT_RUNS: '3' });
       await one.age(30);
       await one.step();
       const ends = (await one.active()).map((run) => one.end(run, 'Failed'));
       await Promise.all([...ends, one.step(), one.step(), one.step()]);
-      // Where all ended after the last of these, the next one sees what they came to.
+      // If all runs ended after the last of these steps, the next step sees the failures.
       await one.step();
       while (!(await one.paused())?.paused) {
         const [next] = await one.active();
@@ -146,8 +146,8 @@ describe('an export whose runs fail', () => {
     }
   });
 
-  it('never pauses itself where the number is 0', async () => {
-    const one = await openExport({ EXPORTD_PAUSE_AFTER_FAILURES: '0' });
+  it('is never paused if the limit is 0', async () => {
+    const one = await createExport({ EXPORTD_PAUSE_AFTER_FAILURES: '0' });
     await one.age(10);
     for (let failures = 0; failures < 4; failures++) {
       await one.step();
@@ -161,15 +161,14 @@ describe('an export whose runs fail', () => {
 });
 
 describe('a backfill whose runs fail', () => {
-  it('pauses itself after three in a row, goes on after an unpause, and the export stays as it is', async () => {
-    const one = await openExport({ EXPORTD_BACKFILL_CONCURRENCY: '1' });
+  it('is paused after three consecutive failures and continues after an unpause; the export is not paused', async () => {
+    const one = await createExport({ EXPORTD_BACKFILL_CONCURRENCY: '1' });
     const { command } = await one.command('backfill', {
       start_at: minuteAgo(10).toISOString(),
       end_at: minuteAgo(0).toISOString(),
     });
     const backfillId = command.outcome?.backfill_id ?? '';
-    const opened = () =>
-      rowsOf('select id from exportd.batch_export_runs where backfill_id = $1', backfillId);
+    const runs = () => rowsOf('select id from exportd.batch_export_runs where backfill_id = $1', backfillId);
     const status = async () =>
       (await rowsOf('select status from exportd.backfills where id = $1', backfillId))[0]?.status;
     const fail = async () => {
@@ -181,14 +180,14 @@ describe('a backfill whose runs fail', () => {
     expect(await fail()).toMatchObject({ has_new_deliveries: false });
     expect(await status()).toBe('Running');
     expect(await fail()).toMatchObject({ has_new_deliveries: true, start_runs: [] });
-    expect([await status(), (await opened()).length]).toEqual(['Paused', 3]);
+    expect([await status(), (await runs()).length]).toEqual(['Paused', 3]);
     expect(await eventsOf(backfillId, 'BackfillPaused')).toMatchObject([
       { data: { reason: 'repeated failures' } },
     ]);
     expect((await errorLines(one.id))[0]?.message).toContain('unpause the backfill');
     await one.command('unpauseBackfill', { backfill_id: backfillId });
     await advanceBackfill(journal, one.policies, backfillId);
-    expect([await status(), (await opened()).length]).toEqual(['Running', 4]);
+    expect([await status(), (await runs()).length]).toEqual(['Running', 4]);
     await one.step();
     expect((await one.paused())?.paused).toBe(false);
   });

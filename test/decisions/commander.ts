@@ -6,7 +6,7 @@ import { readCommand, storeCommand, type Command, type CommandName } from '../..
 import type { Journal } from '../../src/journal/journal.ts';
 import { minuteAgo, minutesBefore } from '../setup/minutes.ts';
 
-/** Policies with every wait as short as it gets. */
+/** Policies with minimal delays. */
 export const quickPolicies = (more: Record<string, string> = {}): Policies =>
   createPolicies(
     readSettings({
@@ -32,7 +32,7 @@ export const definition = {
   dialect_query: null,
 };
 
-/** Stores commands and takes the schedule's step, as the facade and the workflow do between them. */
+/** Stores commands and takes steps of the schedule, like the HTTP API and the workflow. */
 export function createCommander(journal: Journal, policies: Policies, batchExportId: string = randomUUID()) {
   const step = (): Promise<ScheduleStep> => advanceSchedule(journal, policies, batchExportId, []);
   const store = async (name: CommandName, body: Record<string, unknown> = {}): Promise<string> => {
@@ -55,10 +55,10 @@ export function createCommander(journal: Journal, policies: Policies, batchExpor
     const id = await store(name, body);
     const taken = await step();
     const decided = await readCommand(journal.pool, id);
-    if (!decided) throw new Error(`Command ${id} is gone.`);
+    if (!decided) throw new Error(`Command ${id} does not exist.`);
     return { command: decided, step: taken };
   };
-  /** Of a minute that ends while a test runs, no run comes. */
+  /** Minutes that end during the test get no run. */
   const create = (more: object = {}) =>
     command('create', {
       definition: { ...definition, end_at: minuteAgo(0).toISOString(), ...more },
@@ -67,5 +67,5 @@ export function createCommander(journal: Journal, policies: Policies, batchExpor
   return { batchExportId, store, step, command, create };
 }
 
-/** ISO 8601 time so many whole minutes before the tests of this file began. */
+/** ISO 8601 time a number of whole minutes before the tests of the file started. */
 export const minutesAgo = (minutes: number): string => minutesBefore(minutes).toISOString();

@@ -14,13 +14,13 @@ import { minuteBefore } from './simulated_runs.ts';
 let database: TestDatabase;
 let pool: Pool;
 let journal: Journal;
-let steps: RunRecorder;
+let recorder: RunRecorder;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   pool = database.pool;
   journal = openJournal(pool);
-  steps = createRunRecorder(journal);
+  recorder = createRunRecorder(journal);
 });
 afterAll(() => database.drop());
 
@@ -57,25 +57,25 @@ const uploadOf = (upload_id: string) => ({
   encoder: 'test/1',
 });
 
-/** An export with a backfill of one interval, whose run has sent one part of three rows. */
-async function halfExported() {
+/** Creates an export with a backfill of one interval, whose run has sent one part of three rows. */
+async function createPartiallyExportedRun() {
   const commander = createCommander(journal, policies);
   await commander.create();
   const { command } = await commander.command('backfill', minuteBefore(1));
   const [row] = await runsOf(commander.batchExportId);
   const id = row?.id ?? '';
-  await steps.recordCount(id, { records_total_count: 7, settled: true, split_keys: [] });
-  const begun = await steps.startExport(id, 0);
-  const run = await steps.reserveGeneration(id, attemptOf(begun, 0));
+  await recorder.recordCount(id, { records_total_count: 7, settled: true, split_keys: [] });
+  const createStartedRun = await recorder.startExport(id, 0);
+  const run = await recorder.reserveGeneration(id, attemptOf(createStartedRun, 0));
   const attempt = attemptOf(run, 0);
-  await steps.recordUpload(id, attempt, uploadOf('upload'));
-  await steps.planPart(id, attempt, 'key', partOf(1, 3));
+  await recorder.recordUpload(id, attempt, uploadOf('upload'));
+  await recorder.planPart(id, attempt, 'key', partOf(1, 3));
   return { ...commander, id, run, attempt, backfillId: String(command.outcome?.backfill_id) };
 }
 
 describe('a run that is continued', () => {
-  it('closes and opens in one step, whose repeat changes nothing', async () => {
-    const { id, run, attempt, batchExportId, backfillId } = await halfExported();
+  it('ends and is continued in one step, which is idempotent', async () => {
+    const { id, run, attempt, batchExportId, backfillId } = await createPartiallyExportedRun();
     const next = await continueRun(journal, id);
     expect(await continueRun(journal, id)).toEqual(next);
     expect(next.rows).toBe(7);
@@ -90,15 +90,15 @@ describe('a run that is continued', () => {
         backfill_id: backfillId,
       },
     ]);
-    expect(await steps.readActive(next.run_id)).toMatchObject({
+    expect(await recorder.readActive(next.run_id)).toMatchObject({
       spec: { ...run.spec, continues_run_id: id },
       ranges: [{ upload: { upload_id: 'upload', highest_part_number: 1 } }],
     });
-    await expect(steps.planPart(id, attempt, 'key', partOf(2, 1))).rejects.toThrow(RunEnded);
+    await expect(recorder.planPart(id, attempt, 'key', partOf(2, 1))).rejects.toThrow(RunEnded);
   });
 
-  it('is waited for by its backfill in the place of the one before', async () => {
-    const { id, backfillId } = await halfExported();
+  it('is replaced by the next run in the backfill that waits for it', async () => {
+    const { id, backfillId } = await createPartiallyExportedRun();
     const { run_id } = await continueRun(journal, id);
     expect(await advanceBackfill(journal, policies, backfillId)).toMatchObject({
       ended: false,
@@ -108,8 +108,8 @@ describe('a run that is continued', () => {
     expect(await advanceBackfill(journal, policies, backfillId)).toMatchObject({ ended: true });
   });
 
-  it('is not, once it was cancelled', async () => {
-    const { id, command, batchExportId } = await halfExported();
+  it('cannot be continued once it is cancelled', async () => {
+    const { id, command, batchExportId } = await createPartiallyExportedRun();
     await command('cancelRun', { run_id: id });
     await expect(continueRun(journal, id)).rejects.toThrow(RunEnded);
     expect(await runsOf(batchExportId)).toHaveLength(1);
@@ -117,24 +117,24 @@ describe('a run that is continued', () => {
 });
 
 describe('an attempt', () => {
-  it('is refused every step as soon as another has begun', async () => {
-    const { id, attempt } = await halfExported();
+  it('cannot record any step once another attempt has started', async () => {
+    const { id, attempt } = await createPartiallyExportedRun();
     const file = { key: 'key', rows: 3, rejected: 0, bytes: 90, crc32: '00000000', first: null, last: null };
-    const other = attemptOf(await steps.startExport(id, 0), 0);
-    const refused: (() => Promise<unknown>)[] = [
-      () => steps.reserveGeneration(id, attempt),
-      () => steps.recordUpload(id, attempt, uploadOf('late')),
-      () => steps.resumeUpload(id, attempt, 'key', [1]),
-      () => steps.planPart(id, attempt, 'key', partOf(2, 1)),
-      () => steps.requireAttempt(id, attempt),
-      () => steps.recordFile(id, attempt, file),
-      () => steps.finishRange(id, attempt),
+    const other = attemptOf(await recorder.startExport(id, 0), 0);
+    const rejected: (() => Promise<unknown>)[] = [
+      () => recorder.reserveGeneration(id, attempt),
+      () => recorder.recordUpload(id, attempt, uploadOf('late')),
+      () => recorder.resumeUpload(id, attempt, 'key', [1]),
+      () => recorder.planPart(id, attempt, 'key', partOf(2, 1)),
+      () => recorder.requireAttempt(id, attempt),
+      () => recorder.recordFile(id, attempt, file),
+      () => recorder.finishRange(id, attempt),
     ];
-    for (const step of refused) await expect(step()).rejects.toThrow(GenerationSuperseded);
-    await steps.resumeUpload(id, other, 'key', []);
-    await expect(steps.planPart(id, other, 'key', partOf(1, 1))).rejects.toThrow(GenerationSuperseded);
-    await steps.planPart(id, other, 'key', partOf(1_000, 4));
-    expect(await steps.readActive(id)).toMatchObject({
+    for (const step of rejected) await expect(step()).rejects.toThrow(GenerationSuperseded);
+    await recorder.resumeUpload(id, other, 'key', []);
+    await expect(recorder.planPart(id, other, 'key', partOf(1, 1))).rejects.toThrow(GenerationSuperseded);
+    await recorder.planPart(id, other, 'key', partOf(1_000, 4));
+    expect(await recorder.readActive(id)).toMatchObject({
       ranges: [{ upload: { parts: [{ part_number: 1_000 }], highest_part_number: 1_000 } }],
     });
   });
@@ -144,11 +144,11 @@ describe('an automatic retry', () => {
   const failing = { status: 'FailedRetryable', latest_error: 'Unavailable: S3 does not answer.' } as const;
   const retryOf = async (batchExportId: string): Promise<ExistingRun> => {
     const retry = (await runsOf(batchExportId)).find(({ retry_number }) => retry_number === 1);
-    return steps.readActive(retry?.id ?? '');
+    return recorder.readActive(retry?.id ?? '');
   };
 
-  it('goes on with what the failed run has sent, and counts anew', async () => {
-    const { id, step, batchExportId } = await halfExported();
+  it('resumes the progress of the failed run, and counts again', async () => {
+    const { id, step, batchExportId } = await createPartiallyExportedRun();
     await endRun(journal, policies, id, failing);
     await step();
     expect(await retryOf(batchExportId)).toMatchObject({
@@ -160,18 +160,18 @@ describe('an automatic retry', () => {
     });
   });
 
-  it('starts anew under another config', async () => {
-    const { id, command, step, batchExportId } = await halfExported();
+  it('starts over under another config', async () => {
+    const { id, command, step, batchExportId } = await createPartiallyExportedRun();
     await endRun(journal, policies, id, failing);
     await command('update', { changes: { config_version: 2 } });
     await step();
     expect(await retryOf(batchExportId)).toMatchObject({ generation: 0, ranges: [{ upload: null }] });
   });
 
-  it('starts anew when the manifest may have been put already', async () => {
-    const { id, run, step, batchExportId } = await halfExported();
-    await steps.finishExport(id, run.generation, { source_rows: 3, encoder: 'test/1' });
-    await steps.startPublish(id, run.generation);
+  it('starts over when the manifest may exist already', async () => {
+    const { id, run, step, batchExportId } = await createPartiallyExportedRun();
+    await recorder.finishExport(id, run.generation, { source_rows: 3, encoder: 'test/1' });
+    await recorder.startPublish(id, run.generation);
     await endRun(journal, policies, id, failing);
     await step();
     expect(await retryOf(batchExportId)).toMatchObject({ generation: 0, ranges: [{ files: [] }] });

@@ -35,14 +35,14 @@ const runsOf = async (batchExportId: string) =>
     ])
   ).rows;
 
-/** Takes a run through all its steps without a row. */
+/** Takes a run through all of its steps, without rows. */
 async function completeRun(runId: string): Promise<void> {
-  const steps = createRunRecorder(journal);
-  await steps.recordCount(runId, { records_total_count: 0, settled: true, split_keys: [] });
-  const { generation } = await steps.reserveGeneration(runId);
-  await steps.finishExport(runId, generation, { source_rows: 0, encoder: 'none' });
-  await steps.startPublish(runId, generation);
-  await steps.complete(runId, generation, 'manifest.json');
+  const recorder = createRunRecorder(journal);
+  await recorder.recordCount(runId, { records_total_count: 0, settled: true, split_keys: [] });
+  const { generation } = await recorder.reserveGeneration(runId);
+  await recorder.finishExport(runId, generation, { source_rows: 0, encoder: 'none' });
+  await recorder.startPublish(runId, generation);
+  await recorder.complete(runId, generation, 'manifest.json');
 }
 
 describe('commands', () => {
@@ -63,7 +63,7 @@ describe('commands', () => {
     });
   });
 
-  it('are decided once, however many steps see them at the same time', async () => {
+  it('are decided once, even with concurrent steps', async () => {
     const policies = quickPolicies();
     const { batchExportId, store, create } = createCommander(journal, policies);
     await create();
@@ -75,7 +75,7 @@ describe('commands', () => {
     expect(rows).toHaveLength(1);
   });
 
-  it('leave a no-op pause without a trace in last_updated_at', async () => {
+  it('do not change last_updated_at by a no-op pause', async () => {
     const { batchExportId, command, create } = createCommander(journal, quickPolicies());
     await create();
     await command('pause');
@@ -85,13 +85,13 @@ describe('commands', () => {
     expect((await read()).rows).toEqual(before);
   });
 
-  it('answer a retry with the active run it has to wait for', async () => {
+  it('reject a retry while a run of the interval is active, and name that run', async () => {
     const { batchExportId, command, create } = createCommander(journal, quickPolicies());
     await create();
     await command('backfill', { start_at: minutesAgo(3), end_at: minutesAgo(2) });
     const [run] = await runsOf(batchExportId);
-    const { command: refused } = await command('retry', { run_id: run?.id });
-    expect(refused.outcome).toMatchObject({
+    const { command: rejected } = await command('retry', { run_id: run?.id });
+    expect(rejected.outcome).toMatchObject({
       code: 'conflict',
       detail: expect.stringContaining(run?.id ?? '?'),
     });
@@ -114,7 +114,7 @@ describe('commands', () => {
     expect((await runsOf(batchExportId)).at(-1)).toMatchObject({ status: 'Completed', generation: 2 });
   });
 
-  it('refuse more backfills than a project may have', async () => {
+  it('reject a backfill above the limit of the project', async () => {
     const policies = quickPolicies({
       EXPORTD_MAX_BACKFILLS_PER_PROJECT: '1',
       EXPORTD_BACKFILL_CONCURRENCY: '1',
@@ -123,34 +123,34 @@ describe('commands', () => {
     const { command, create } = createCommander(openJournal(other.pool), policies);
     await create();
     await command('backfill', { start_at: minutesAgo(5), end_at: minutesAgo(2) });
-    const { command: refused } = await command('backfill', {
+    const { command: rejected } = await command('backfill', {
       start_at: minutesAgo(15),
       end_at: minutesAgo(12),
     });
-    expect(refused.outcome?.code).toBe('too_many_concurrent_backfills');
+    expect(rejected.outcome?.code).toBe('too_many_concurrent_backfills');
     await other.drop();
   });
 
-  it('delete an export with its backfills and runs, but let a run that publishes complete', async () => {
+  it('delete an export with its backfills and runs, but let a publishing run complete', async () => {
     const { batchExportId, command, create } = createCommander(journal, quickPolicies());
     await create();
     await command('backfill', { start_at: minutesAgo(6), end_at: minutesAgo(2) });
-    const steps = createRunRecorder(journal);
+    const recorder = createRunRecorder(journal);
     const publishing = (await runsOf(batchExportId))[0]?.id ?? '';
-    const { generation } = await steps.reserveGeneration(publishing);
-    await steps.finishExport(publishing, generation, { source_rows: 0, encoder: 'none' });
-    await steps.startPublish(publishing, generation);
+    const { generation } = await recorder.reserveGeneration(publishing);
+    await recorder.finishExport(publishing, generation, { source_rows: 0, encoder: 'none' });
+    await recorder.startPublish(publishing, generation);
     const { step } = await command('delete');
     expect(step.status).toBe('deleted');
     const statuses = (await runsOf(batchExportId)).map(({ status }) => status);
     expect(statuses).toEqual(['Starting', 'Cancelled', 'Cancelled']);
-    await steps.complete(publishing, generation, 'manifest.json');
+    await recorder.complete(publishing, generation, 'manifest.json');
     expect((await runsOf(batchExportId))[0]?.status).toBe('Completed');
   });
 });
 
 describe('a run', () => {
-  const startedRun = async () => {
+  const createStartedRun = async () => {
     const { batchExportId, command, create, step } = createCommander(
       journal,
       quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s' }),
@@ -160,17 +160,17 @@ describe('a run', () => {
     return { batchExportId, command, step, runId: (await runsOf(batchExportId))[0]?.id ?? '' };
   };
 
-  it('refuses the steps of an attempt that another one replaced', async () => {
-    const { runId } = await startedRun();
-    const steps = createRunRecorder(journal);
-    const { generation } = await steps.reserveGeneration(runId);
-    await steps.reserveGeneration(runId);
+  it('rejects the steps of a replaced attempt', async () => {
+    const { runId } = await createStartedRun();
+    const recorder = createRunRecorder(journal);
+    const { generation } = await recorder.reserveGeneration(runId);
+    await recorder.reserveGeneration(runId);
     const facts = { source_rows: 0, encoder: 'none' };
-    await expect(steps.finishExport(runId, generation, facts)).rejects.toThrow(GenerationSuperseded);
+    await expect(recorder.finishExport(runId, generation, facts)).rejects.toThrow(GenerationSuperseded);
   });
 
-  it('is ended once: nothing is recorded for it afterwards', async () => {
-    const { runId } = await startedRun();
+  it('ends once: nothing is recorded for it afterwards', async () => {
+    const { runId } = await createStartedRun();
     const policies = quickPolicies();
     expect(await endRun(journal, policies, runId, { status: 'Failed', latest_error: 'A: b' })).toBe(true);
     expect(await endRun(journal, policies, runId, { status: 'Terminated', latest_error: 'C: d' })).toBe(
@@ -179,8 +179,8 @@ describe('a run', () => {
     await expect(createRunRecorder(journal).startExport(runId, 0)).rejects.toThrow(RunEnded);
   });
 
-  it('is followed by an automatic retry when the failure may pass', async () => {
-    const { batchExportId, runId, step } = await startedRun();
+  it('is retried automatically after a transient failure', async () => {
+    const { batchExportId, runId, step } = await createStartedRun();
     const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s' });
     await endRun(journal, policies, runId, { status: 'FailedRetryable', latest_error: 'Timeout: S3' });
     const { start_runs } = await step();
@@ -190,18 +190,18 @@ describe('a run', () => {
   });
 
   it('cannot be cancelled once it publishes', async () => {
-    const { runId, command } = await startedRun();
-    const steps = createRunRecorder(journal);
-    const { generation } = await steps.reserveGeneration(runId);
-    await steps.finishExport(runId, generation, { source_rows: 0, encoder: 'none' });
-    await steps.startPublish(runId, generation);
-    const { command: refused } = await command('cancelRun', { run_id: runId });
-    expect(refused.outcome?.code).toBe('conflict');
+    const { runId, command } = await createStartedRun();
+    const recorder = createRunRecorder(journal);
+    const { generation } = await recorder.reserveGeneration(runId);
+    await recorder.finishExport(runId, generation, { source_rows: 0, encoder: 'none' });
+    await recorder.startPublish(runId, generation);
+    const { command: rejected } = await command('cancelRun', { run_id: runId });
+    expect(rejected.outcome?.code).toBe('conflict');
   });
 });
 
 describe('a backfill', () => {
-  it('opens no more runs than its concurrency allows, and completes after the last', async () => {
+  it('creates no more runs than its concurrency allows, and completes after the last', async () => {
     const policies = quickPolicies({ EXPORTD_BACKFILL_CONCURRENCY: '2' });
     const { batchExportId, command, create } = createCommander(journal, policies);
     await create();
@@ -221,10 +221,10 @@ describe('a backfill', () => {
          and backfill_id = id) as completed from exportd.backfills where id = $1`,
       [backfillId],
     );
-    expect(rows).toEqual([{ status: 'Completed', total_runs: 4, completed: 4 }]);
+    expect(rows).toEqual([{ status: 'Completed', total_runs: 4, createCompletedRun: 4 }]);
   });
 
-  it('joins a run that is active at one of its intervals', async () => {
+  it('waits for an active run of one of its intervals', async () => {
     const { batchExportId, command, create } = createCommander(journal, quickPolicies());
     await create();
     const range = { start_at: minutesAgo(3), end_at: minutesAgo(2) };
@@ -235,10 +235,10 @@ describe('a backfill', () => {
   });
 });
 
-describe('a signal sent by hand', () => {
+describe('a manual signal', () => {
   const chain = randomUUID();
 
-  it('is a command of its own, decided once however often the step is repeated', async () => {
+  it('is stored as a command and decided once, even if the step is repeated', async () => {
     const policies = quickPolicies();
     const { batchExportId, create } = createCommander(journal, policies);
     await create();
@@ -253,13 +253,13 @@ describe('a signal sent by hand', () => {
   });
 
   it.each([
-    ['no such name', 'explode', {}],
-    ['a name PostgreSQL cannot hold', 'pa\0use', {}],
+    ['an unknown name', 'explode', {}],
+    ['a name with NUL', 'pa\0use', {}],
     ['a string', 'backfill', 'nonsense'],
-    ['null members', 'backfill', { start_at: null, end_at: 7 }],
+    ['null fields', 'backfill', { start_at: null, end_at: 7 }],
     ['a list', 'retry', [1, 2]],
-    ['a run that is not there', 'retry', { run_id: randomUUID() }],
-  ])('is refused when it is nonsense: %s', async (_, name, input) => {
+    ['an unknown run', 'retry', { run_id: randomUUID() }],
+  ])('is rejected if it is invalid: %s', async (_, name, input) => {
     const policies = quickPolicies();
     const { batchExportId, create } = createCommander(journal, policies);
     await create();

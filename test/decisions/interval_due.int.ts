@@ -21,25 +21,25 @@ afterAll(() => database.drop());
 
 async function isDueWithSlots(slots: number): Promise<boolean> {
   const policies = quickPolicies({ EXPORTD_MAX_CONCURRENT_RUNS: String(slots) });
-  const { seen } = await withinOneMinute(async () => {
+  const { result: seen } = await withinOneMinute(async () => {
     const { batchExportId, command } = createCommander(journal, policies);
     await createLaggingExport(journal, batchExportId, 4);
     await command('unpause');
     return isIntervalDue(journal, batchExportId);
   });
-  return seen;
+  return result;
 }
 
-describe('an interval that waits for the end of a run', () => {
+describe('an interval that waits for a free slot', () => {
   it('is due while the slots are taken', async () => {
     expect(await isDueWithSlots(2)).toBe(true);
   });
 
-  it('is none when all that are due have begun', async () => {
+  it('is not due when all due intervals have a run', async () => {
     expect(await isDueWithSlots(10)).toBe(false);
   });
 
-  it('is none of an export that is not there', async () => {
+  it('is not due for an export that does not exist', async () => {
     expect(await isIntervalDue(journal, '00000000-0000-4000-8000-000000000000')).toBe(false);
   });
 });

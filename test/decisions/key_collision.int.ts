@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** An export with a stored config, ready to be created. */
+/** Stores the config of an export that is ready to be created. */
 async function prepare(config: object, more: { definition?: object } = {}) {
   const commander = createCommander(journal, quickPolicies());
   const { batchExportId: batch_export_id } = commander;
@@ -51,7 +51,7 @@ async function prepare(config: object, more: { definition?: object } = {}) {
   return { ...commander, id: batch_export_id, create, update };
 }
 
-const refusedFor = (id: string) => ({
+const rejectedBecauseOf = (id: string) => ({
   status: 'rejected',
   outcome: expect.objectContaining({
     code: 'invalid_input',
@@ -61,19 +61,19 @@ const refusedFor = (id: string) => ({
 });
 
 describe('two live exports', () => {
-  it('never write the same keys: the second is refused and names the first, even a paused one', async () => {
+  it('cannot write the same keys: the second is rejected with the id of the first, even if that is paused', async () => {
     const prefix = randomUUID();
     const first = await prepare({ prefix });
     const second = await prepare({ prefix });
     expect(await first.create()).toMatchObject({ status: 'applied' });
-    expect(await second.create()).toMatchObject(refusedFor(first.id));
+    expect(await second.create()).toMatchObject(rejectedBecauseOf(first.id));
     const { rows } = await database.pool.query('select from exportd.batch_exports where id = $1', [
       second.id,
     ]);
     expect(rows).toHaveLength(0);
   });
 
-  it('may follow each other under one prefix', async () => {
+  it('can use one prefix one after the other', async () => {
     const prefix = randomUUID();
     const first = await prepare({ prefix });
     const second = await prepare({ prefix });
@@ -82,23 +82,23 @@ describe('two live exports', () => {
     expect(await second.create()).toMatchObject({ status: 'applied' });
   });
 
-  it('are told apart by intervals of different lengths, and not by two names of one length', async () => {
+  it('do not collide if their intervals differ in length, but do if only the names differ', async () => {
     const prefix = randomUUID();
     const hourly = await prepare({ prefix }, { definition: { interval: 'hour' } });
     const daily = await prepare({ prefix }, { definition: { interval: 'day' } });
     const sixty = await prepare({ prefix }, { definition: { interval: 'every 60 minutes' } });
     await hourly.create();
     expect(await daily.create()).toMatchObject({ status: 'applied' });
-    expect(await sixty.create()).toMatchObject(refusedFor(hourly.id));
+    expect(await sixty.create()).toMatchObject(rejectedBecauseOf(hourly.id));
   });
 
-  it('do not meet in intervals of the past, which a backfill reaches', async () => {
+  it('collide in past intervals, which a backfill can reach', async () => {
     const prefix = randomUUID();
     const first = await prepare({ prefix }, { definition: { interval: 'hour' } });
     const second = await prepare({ prefix }, { definition: { interval: 'hour' } });
     await first.create();
     expect(await first.update(null, { interval: 'day' })).toMatchObject({ status: 'applied' });
-    expect(await second.create()).toMatchObject(refusedFor(first.id));
+    expect(await second.create()).toMatchObject(rejectedBecauseOf(first.id));
   });
 
   it('cannot both be created at the same instant', async () => {
@@ -115,7 +115,7 @@ describe('two live exports', () => {
     }
   });
 
-  it('cannot be led to one place by an update of config, model or interval', async () => {
+  it('cannot be made to collide by an update of config, model or interval', async () => {
     const root = randomUUID();
     const first = await prepare({ prefix: `${root}/{table}` });
     const second = await prepare({ prefix: `${root}/{table}` }, { definition: { model: 'persons' } });
@@ -123,28 +123,30 @@ describe('two live exports', () => {
     const fourth = await prepare({ prefix: `${root}/other` });
     for (const each of [first, second, third, fourth])
       expect(await each.create()).toMatchObject({ status: 'applied' });
-    expect(await second.update(null, { model: 'events' })).toMatchObject(refusedFor(first.id));
-    expect(await third.update(null, { interval: 'every 1 minutes' })).toMatchObject(refusedFor(first.id));
-    expect(await fourth.update({ prefix: `${root}/events` })).toMatchObject(refusedFor(first.id));
+    expect(await second.update(null, { model: 'events' })).toMatchObject(rejectedBecauseOf(first.id));
+    expect(await third.update(null, { interval: 'every 1 minutes' })).toMatchObject(
+      rejectedBecauseOf(first.id),
+    );
+    expect(await fourth.update({ prefix: `${root}/events` })).toMatchObject(rejectedBecauseOf(first.id));
     expect(await fourth.update({ prefix: `${root}/third` })).toMatchObject({ status: 'applied' });
     expect(await first.update({ compression: 'gzip' })).toMatchObject({ status: 'applied' });
     expect(await fourth.update({ prefix: `${root}/events` })).toMatchObject({ status: 'applied' });
   });
 
-  it('leave an update alone that touches none of these', async () => {
+  it('are not checked by an update that cannot affect the result', async () => {
     const prefix = randomUUID();
     const first = await prepare({ prefix });
     const second = await prepare({ prefix: `${prefix}/other` });
     await first.create();
     await second.create();
-    // As if both were there before the rule was.
+    // Create a collision behind the check's back.
     await database.pool.query(
       `update exportd.destination_configs set config = config || jsonb_build_object('prefix', $2::text)
        where batch_export_id = $1`,
       [second.id, prefix],
     );
     expect(await second.update(null, { name: 'A new name' })).toMatchObject({ status: 'applied' });
-    expect(await second.update({ compression: null })).toMatchObject(refusedFor(first.id));
+    expect(await second.update({ compression: null })).toMatchObject(rejectedBecauseOf(first.id));
   });
 });
 
@@ -153,19 +155,19 @@ describe('a selection of events', () => {
     ['include_events', { include_events: ['a'] }],
     ['exclude_events', { exclude_events: ['a'] }],
     ['filters', { filters: [{ type: 'event', key: 'a', operator: 'is_set' }] }],
-  ])('by %s is refused for persons, whether the config or the model changes', async (member, config) => {
-    const refused = {
+  ])('by %s is rejected for persons, whether the config or the model changes', async (field, config) => {
+    const rejected = {
       status: 'rejected',
-      outcome: expect.objectContaining({ attr: `destination__config__${member}` }),
+      outcome: expect.objectContaining({ attr: `destination__config__${field}` }),
     };
     const persons = { definition: { model: 'persons' } };
     const created = await prepare({ prefix: randomUUID(), ...config }, persons);
-    expect(await created.create()).toMatchObject(refused);
+    expect(await created.create()).toMatchObject(rejected);
     const updated = await prepare({ prefix: randomUUID() }, persons);
     await updated.create();
-    expect(await updated.update(config)).toMatchObject(refused);
+    expect(await updated.update(config)).toMatchObject(rejected);
     const remodelled = await prepare({ prefix: randomUUID(), ...config });
     expect(await remodelled.create()).toMatchObject({ status: 'applied' });
-    expect(await remodelled.update(null, { model: 'persons' })).toMatchObject(refused);
+    expect(await remodelled.update(null, { model: 'persons' })).toMatchObject(rejected);
   });
 });

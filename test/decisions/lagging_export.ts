@@ -7,7 +7,7 @@ import { intervalContaining } from '../../src/domain/intervals.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import { definition, minutesAgo } from './commander.ts';
 
-/** An export as its journal stands when its schedule has decided nothing since `scheduled_until`. */
+/** Creates an export in the journal whose schedule has decided nothing since `scheduled_until`. */
 export async function appendLaggingExport(
   journal: Journal,
   id: string,
@@ -15,11 +15,11 @@ export async function appendLaggingExport(
 ): Promise<void> {
   await journal.transaction(async (transaction) => {
     const stream = await transaction.lock(batchExportDecider, id);
-    await stream.append('behind', [{ type: 'BatchExportCreated', data }]);
+    await stream.append('lagging', [{ type: 'BatchExportCreated', data }]);
   });
 }
 
-/** Creates a paused export whose schedule is so many minutes behind: they are due as soon as it is unpaused. */
+/** Creates a paused export whose schedule lags a number of minutes, which are due as soon as it is unpaused. */
 export async function createLaggingExport(
   journal: Journal,
   batchExportId: string,

@@ -14,25 +14,25 @@ import { openJournal } from '../../src/projections/open_journal.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { createSimulatedRuns } from './simulated_runs.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 
 const hour = 3_600_000;
 let database: TestDatabase;
 let journal: Journal;
-let steps: RunRecorder;
+let recorder: RunRecorder;
 let commander: ReturnType<typeof createCommander>;
 let runs: ReturnType<typeof createSimulatedRuns>;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   journal = openJournal(database.pool);
-  steps = createRunRecorder(journal);
+  recorder = createRunRecorder(journal);
 });
 afterAll(() => database.drop());
 beforeEach(async () => {
-  // All tests are of one project.
+  // All tests share one project.
   commander = createCommander(journal, quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '100' }));
-  runs = createSimulatedRuns(journal, steps, commander);
+  runs = createSimulatedRuns(journal, recorder, commander);
   await commander.create();
 });
 
@@ -45,8 +45,8 @@ const policy = (more: Partial<MaintenancePolicy> = {}): MaintenancePolicy => ({
   ...more,
 });
 
-const due = async (of: MaintenancePolicy, putOff: readonly string[] = []) =>
-  (await readDueMaintenance(database.pool, of, putOff)).tasks.filter(
+const due = async (of: MaintenancePolicy, delayedTasks: readonly string[] = []) =>
+  (await readDueMaintenance(database.pool, of, delayedTasks)).tasks.filter(
     ({ batch_export_id }) => batch_export_id === commander.batchExportId,
   );
 
@@ -61,17 +61,17 @@ const logLines = async () =>
     )
   ).rows.map(({ message }) => message);
 
-/** An interval with a generation that was replaced and one that is current. */
+/** Exports an interval twice: the first generation is replaced, the second is current. */
 async function publishedTwice(): Promise<{ first: string; second: string }> {
-  const first = await runs.open(3);
-  await runs.publish(first, await runs.begin(first), 'first');
+  const first = await runs.create(3);
+  await runs.publish(first, await runs.start(first), 'first');
   const second = await runs.retry(first);
-  await runs.publish(second, await runs.begin(second), 'second');
+  await runs.publish(second, await runs.start(second), 'second');
   return { first, second };
 }
 
-describe('what is to be removed', () => {
-  it('are files of older generations after their grace, each with the manifest that counts now', async () => {
+describe('obsolete objects', () => {
+  it('include files of old generations after their retention, with the current manifest', async () => {
     const { first, second } = await publishedTwice();
     expect(await due(policy({ oldGenerationRetentionMs: hour }))).toEqual([]);
     expect(await keys(policy({ oldGenerationRetentionMs: hour }))).toEqual([]);
@@ -84,9 +84,9 @@ describe('what is to be removed', () => {
     expect(second).not.toBe(first);
   });
 
-  it('are uploads and files that were never published, after a time of their own', async () => {
-    const id = await runs.open(3);
-    const run = await runs.begin(id);
+  it('include unpublished uploads and files, after a separate retention', async () => {
+    const id = await runs.create(3);
+    const run = await runs.start(id);
     await runs.file(id, run, 'file');
     await runs.upload(id, run, 'upload');
     await endRun(journal, quickPolicies(), id, { status: 'Failed', latest_error: 'A reason.' });
@@ -94,33 +94,35 @@ describe('what is to be removed', () => {
     expect(await keys(policy({ oldGenerationRetentionMs: hour }))).toEqual(['file', 'upload']);
   });
 
-  it('is a manifest in a place that was left, before its files, while no run of the interval is active', async () => {
-    const first = await runs.open(3);
-    await runs.publish(first, await runs.begin(first), 'first');
+  it('include a manifest at a former location, before its files, while no run of the interval is active', async () => {
+    const first = await runs.create(3);
+    await runs.publish(first, await runs.start(first), 'first');
     await commander.command('update', { changes: { config_version: 2 } });
     const second = await runs.retry(first);
-    await runs.publish(second, await runs.begin(second), 'second');
+    await runs.publish(second, await runs.start(second), 'second');
     expect(await keys(policy())).toEqual(['the manifest', 'first']);
     await runs.retry(second);
     expect(await keys(policy())).toEqual(['first']);
   });
 
-  it('is found for each place, and last what failed for a reason of its own', async () => {
-    const id = await runs.open(3);
-    const run = await runs.begin(id);
+  it('are read per location; those that failed before come last', async () => {
+    const id = await runs.create(3);
+    const run = await runs.start(id);
     await runs.upload(id, run, 'first upload');
     await runs.file(id, run, 'second');
     await endRun(journal, quickPolicies(), id, { status: 'Failed', latest_error: 'A reason.' });
     await commander.command('update', { changes: { config_version: 2 } });
     const later = await runs.retry(id);
-    await runs.upload(later, await runs.begin(later), 'elsewhere');
+    await runs.upload(later, await runs.start(later), 'elsewhere');
     await endRun(journal, quickPolicies(), later, { status: 'Failed', latest_error: 'A reason.' });
     const read = (limit: number) =>
       readObsoleteObjects(database.pool, policy(), commander.batchExportId, limit);
     const [first] = await read(1);
     expect(await read(1)).toMatchObject([{ key: 'first upload' }, { key: 'elsewhere' }]);
-    if (!first) throw new Error('There is nothing to remove.');
-    await recordFailedDeletions(journal, [{ object: first, locationWide: false, reason: 'Still named.' }]);
+    if (!first) throw new Error('There are no obsolete objects.');
+    await recordFailedDeletions(journal, [
+      { object: first, locationWide: false, reason: 'Still referenced.' },
+    ]);
     expect(await read(1)).toMatchObject([{ key: 'second' }, { key: 'elsewhere' }]);
     expect((await read(100)).map(({ failing_for_ms }) => failing_for_ms !== null)).toEqual([
       false,
@@ -129,39 +131,43 @@ describe('what is to be removed', () => {
     ]);
   });
 
-  it('remembers since when a place fails, until something is removed there', async () => {
+  it('record since when a location fails, until a deletion there succeeds', async () => {
     await publishedTwice();
     const read = () => readObsoleteObjects(database.pool, policy(), commander.batchExportId, 100);
     const objects = await read();
     const [object] = objects;
-    if (!object) throw new Error('There is nothing to remove.');
+    if (!object) throw new Error('There are no obsolete objects.');
     await recordFailedDeletions(journal, [{ object, locationWide: true, reason: 'Unreachable.' }]);
     expect(await read()).toMatchObject([
       { failing_for_ms: null, location_failing_for_ms: expect.any(Number) },
     ]);
-    const faults = async () =>
+    const failures = async () =>
       (
         await database.pool.query('select from exportd.location_failures where batch_export_id = $1', [
           commander.batchExportId,
         ])
       ).rows.length;
-    expect(await faults()).toBe(1);
+    expect(await failures()).toBe(1);
     await recordDeletions(journal, [{ object, deleted: true, reason: null }]);
-    expect(await faults()).toBe(0);
+    expect(await failures()).toBe(0);
   });
 
-  it('is left out while it is put off', async () => {
+  it('are ignored while their task is delayed', async () => {
     await publishedTwice();
     expect(await due(policy(), [`cleanUpExport/${commander.batchExportId}`])).toEqual([]);
     expect(await due(policy(), [`recheckRuns/${commander.batchExportId}`])).toHaveLength(1);
   });
 
-  it('is no more once its removal, or that it cannot be removed, is recorded', async () => {
+  it('are gone once their deletion, or that they cannot be deleted, is recorded', async () => {
     await publishedTwice();
     const objects = await readObsoleteObjects(database.pool, policy(), commander.batchExportId, 100);
-    const removals = objects.map((object) => ({ object, deleted: false, reason: 'A right is missing.' }));
-    await recordDeletions(journal, removals);
-    await recordDeletions(journal, removals);
+    const deletions = objects.map((object) => ({
+      object,
+      deleted: false,
+      reason: 'A permission is missing.',
+    }));
+    await recordDeletions(journal, deletions);
+    await recordDeletions(journal, deletions);
     expect(await due(policy())).toEqual([]);
     const { rows } = await database.pool.query(
       `select data from exportd.journal_events where event_type = 'RunObjectDeleted' and data->>'key' = 'first'
@@ -169,15 +175,15 @@ describe('what is to be removed', () => {
       [objects[0]?.run_id],
     );
     expect(rows).toEqual([
-      { data: { key: 'first', upload_id: null, deleted: false, reason: 'A right is missing.' } },
+      { data: { key: 'first', upload_id: null, deleted: false, reason: 'A permission is missing.' } },
     ]);
   });
 });
 
-/** A Completed run and the milliseconds between the end of its interval and its own. */
-async function completed(minutes = 3): Promise<{ id: string; after: number }> {
-  const id = await runs.open(minutes);
-  await runs.publish(id, await runs.begin(id), `file of ${id}`);
+/** Creates a Completed run; `after` is the milliseconds from the end of its interval to its completion. */
+async function createCompletedRun(minutes = 3): Promise<{ id: string; after: number }> {
+  const id = await runs.create(minutes);
+  await runs.publish(id, await runs.start(id), `file of ${id}`);
   const { rows } = await database.pool.query<{ after: number }>(
     'select completed_after_ms as after from exportd.rechecks where run_id = $1',
     [id],
@@ -191,19 +197,19 @@ const dueChecks = async (of: MaintenancePolicy) =>
     check,
   ]);
 
-/** The one count that is due. */
+/** Waits until a re-check is due and returns it. */
 async function dueCheck(of: MaintenancePolicy) {
-  const [check] = await until(async () => {
+  const [check] = await waitFor(async () => {
     const found = await readDueRechecks(database.pool, of, commander.batchExportId, 1);
     return found.length > 0 && found;
-  }, 'a count to be due');
-  if (!check) throw new Error('There is no count.');
+  }, 'a due re-check');
+  if (!check) throw new Error('No re-check is due.');
   return check;
 }
 
-describe('the counts that are due', () => {
-  it('are those whose moment came after the run had completed', async () => {
-    const { id, after } = await completed();
+describe('due re-checks', () => {
+  it('are those whose time is after the completion of the run', async () => {
+    const { id, after } = await createCompletedRun();
     expect(await dueChecks(policy({ recheckFirstMs: after - 1, recheckSecondMs: after + hour }))).toEqual([]);
     const first = policy({ recheckFirstMs: after + 1, recheckSecondMs: after + hour });
     expect(await dueCheck(first)).toMatchObject({ run_id: id, check: 1 });
@@ -215,7 +221,7 @@ describe('the counts that are due', () => {
   });
 
   it('wait while the export is paused, and while another run of the interval is active', async () => {
-    const { id, after } = await completed();
+    const { id, after } = await createCompletedRun();
     const first = policy({ recheckFirstMs: after + 1 });
     const check = await dueCheck(first);
     await commander.command('pause');
@@ -228,8 +234,8 @@ describe('the counts that are due', () => {
     expect(await recordRecheck(journal, check, 4)).toEqual({ result: 'not recorded' });
   });
 
-  it('wait while the export is of persons, and are none once it is deleted', async () => {
-    const { after } = await completed();
+  it('wait while the export is of persons, and are dropped with the export', async () => {
+    const { after } = await createCompletedRun();
     const first = policy({ recheckFirstMs: after + 1 });
     const check = await dueCheck(first);
     await commander.command('update', { changes: { model: 'persons' } });
@@ -240,9 +246,9 @@ describe('the counts that are due', () => {
   });
 });
 
-describe('a count', () => {
-  it('that agrees is recorded once, and the second follows', async () => {
-    const { id, after } = await completed();
+describe('a re-check', () => {
+  it('with equal counts is recorded once, and the second follows', async () => {
+    const { id, after } = await createCompletedRun();
     const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
     expect(await recordRecheck(journal, check, 3)).toEqual({ result: 'same' });
     expect(await recordRecheck(journal, check, 9)).toEqual({ result: 'not recorded' });
@@ -253,8 +259,8 @@ describe('a count', () => {
     expect(await dueChecks(last)).toEqual([]);
   });
 
-  it('of more rows exports the interval again', async () => {
-    const { id, after } = await completed();
+  it('with more rows exports the interval again', async () => {
+    const { id, after } = await createCompletedRun();
     const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
     const outcome = await recordRecheck(journal, check, 5);
     expect(outcome).toMatchObject({ result: 'exported again' });
@@ -268,15 +274,15 @@ describe('a count', () => {
     expect(start_runs).toBeDefined();
   });
 
-  it('of fewer rows is told once and leaves what was exported in the bucket', async () => {
-    const { after } = await completed();
+  it('with fewer rows is logged once and leaves the exported files unchanged', async () => {
+    const { after } = await createCompletedRun();
     const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
     expect(await recordRecheck(journal, check, 1)).toEqual({ result: 'fewer rows' });
     expect(await recordRecheck(journal, check, 1)).toEqual({ result: 'not recorded' });
-    const told = (await logLines()).filter((line) =>
+    const lines = (await logLines()).filter((line) =>
       line.startsWith('2 rows were deleted from the source: source has 1 row'),
     );
-    expect(told).toHaveLength(1);
+    expect(lines).toHaveLength(1);
     const { rows } = await database.pool.query(
       `select id from exportd.commands where batch_export_id = $1 and name = 'retry'`,
       [commander.batchExportId],
@@ -284,12 +290,12 @@ describe('a count', () => {
     expect(rows).toEqual([]);
   });
 
-  it('of more rows is acted upon although the project has as many backfills as it may', async () => {
-    const { id, after } = await completed();
+  it('with more rows is retried even if the project has reached its limit of backfills', async () => {
+    const { id, after } = await createCompletedRun();
     const check = await dueCheck(policy({ recheckFirstMs: after + 1 }));
     const full = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '1' });
     const { command } = createCommander(journal, full, commander.batchExportId);
-    await runs.open(9);
+    await runs.create(9);
     expect((await command('retry', { run_id: id })).command.status).toBe('rejected');
     await recordRecheck(journal, check, 5);
     const { rows } = await database.pool.query<{ id: string }>(

@@ -20,8 +20,8 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 const keyRing = createKeyRing(`test:${Buffer.alloc(32).toString('base64')}`);
-async function webhook(members: Partial<WebhookFields> = {}, teamId = 1) {
-  const made = await createWebhook(
+async function webhook(fields: Partial<WebhookFields> = {}, teamId = 1) {
+  const created = await createWebhook(
     database.pool,
     keyRing,
     teamId,
@@ -30,16 +30,16 @@ async function webhook(members: Partial<WebhookFields> = {}, teamId = 1) {
       events: notificationTypes,
       batch_export: null,
       enabled: true,
-      ...members,
+      ...fields,
     },
     createWebhookSecret(),
   );
-  if (!made) throw new Error('There are too many webhooks.');
-  return made;
+  if (!created) throw new Error('The limit of webhooks is reached.');
+  return created;
 }
 
-/** An export with runs of its schedule, all of them begun. */
-async function openExport(more: Record<string, string> = {}) {
+/** Creates an export whose schedule has due intervals. */
+async function createExport(more: Record<string, string> = {}) {
   const policies = quickPolicies({ EXPORTD_MAX_CONCURRENT_RUNS: '4', EXPORTD_RUN_RETRY_LIMIT: '0', ...more });
   const commander = createCommander(journal, policies);
   const id = commander.batchExportId;
@@ -48,7 +48,7 @@ async function openExport(more: Record<string, string> = {}) {
     `update exportd.stream_states set state = jsonb_set(state, '{scheduled_until}', to_jsonb($2::text)) where stream_id = $1`,
     [id, `${minutesAgo(10).slice(0, 17)}00.000Z`],
   );
-  const journalled = createSimulatedRuns(journal, createRunRecorder(journal), commander);
+  const simulatedRuns = createSimulatedRuns(journal, createRunRecorder(journal), commander);
   const active = async () => {
     await commander.step();
     const { rows } = await database.pool.query<{ id: string }>(
@@ -59,7 +59,7 @@ async function openExport(more: Record<string, string> = {}) {
   };
   const end = (runId: string | undefined, status: RunOutcome) =>
     endRun(journal, policies, runId ?? '', { status, latest_error: 'Error: it went wrong.' });
-  /** A backfill of so many minutes that ended before the export was made; its id and its runs. */
+  /** Creates a backfill of minutes before the creation of the export. */
   const backfill = async (minutes: number) => {
     const { end_at } = minuteBefore(20);
     const start_at = new Date(Date.parse(end_at) - minutes * 60_000).toISOString();
@@ -72,17 +72,17 @@ async function openExport(more: Record<string, string> = {}) {
     return { backfillId, runs: rows.map((row) => row.id) };
   };
   const complete = async (runId: string | undefined) => {
-    const run = await journalled.begin(runId ?? '');
-    return () => journalled.publish(runId ?? '', run, `file of ${runId ?? ''}`);
+    const run = await simulatedRuns.start(runId ?? '');
+    return () => simulatedRuns.publish(runId ?? '', run, `file of ${runId ?? ''}`);
   };
-  const news = async () =>
+  const notifications = async () =>
     (
       await database.pool.query<{ type: string; run_id: string | null }>(
         'select type, run_id from exportd.notifications where batch_export_id = $1 order by created_at',
         [id],
       )
     ).rows;
-  /** Who works again, in the order in which it was told: a backfill, or null for the schedule. */
+  /** The owners that recovered, in the order of the notifications: a backfill, or null for the schedule. */
   const recovered = async () =>
     (
       await database.pool.query<{ backfill_id: string | null }>(
@@ -98,29 +98,29 @@ async function openExport(more: Record<string, string> = {}) {
         [id],
       )
     ).rows.map((row) => row.webhook_id);
-  return { ...commander, id, active, backfill, end, complete, news, recovered, receivers };
+  return { ...commander, id, active, backfill, end, complete, news: notifications, recovered, receivers };
 }
 
-describe('what is told', () => {
-  it('goes to the webhooks that want it, and to no other project', async () => {
-    const one = await openExport();
-    const other = await openExport();
-    const told = [await webhook(), await webhook({ batch_export: one.id, events: ['run.failed'] })];
+describe('notifications', () => {
+  it('go to the subscribed webhooks of the project', async () => {
+    const one = await createExport();
+    const other = await createExport();
+    const receivers = [await webhook(), await webhook({ batch_export: one.id, events: ['run.failed'] })];
     await webhook({ events: ['batch_export.paused'] });
     await webhook({ enabled: false });
     await webhook({ batch_export: other.id });
     await webhook({}, 2);
     const [run] = await one.active();
     await one.end(run, 'Failed');
-    expect((await one.receivers()).sort()).toEqual(told.map(({ id }) => id).sort());
+    expect((await one.receivers()).sort()).toEqual(receivers.map(({ id }) => id).sort());
     expect(await one.end(run, 'Failed')).toBe(false);
     expect(await one.news()).toEqual([{ type: 'run.failed', run_id: run }]);
     await database.pool.query('delete from exportd.webhooks');
     expect(await one.receivers()).toEqual([]);
   });
 
-  it('is that no retry is left, and nothing as long as one follows', async () => {
-    const one = await openExport();
+  it('report that no retry is left, but not while one follows', async () => {
+    const one = await createExport();
     const [first, second, third] = await one.active();
     await one.end(first, 'FailedRetryable');
     await one.end(second, 'TimedOut');
@@ -129,14 +129,14 @@ describe('what is told', () => {
       { type: 'run.retries_exhausted', run_id: first },
       { type: 'run.retries_exhausted', run_id: second },
     ]);
-    const patient = await openExport({ EXPORTD_RUN_RETRY_LIMIT: '1' });
-    const [run] = await patient.active();
-    await patient.end(run, 'FailedRetryable');
-    expect(await patient.news()).toEqual([]);
+    const withRetries = await createExport({ EXPORTD_RUN_RETRY_LIMIT: '1' });
+    const [run] = await withRetries.active();
+    await withRetries.end(run, 'FailedRetryable');
+    expect(await withRetries.news()).toEqual([]);
   });
 
-  it('is once that it works again, also when two runs complete at once', async () => {
-    const one = await openExport();
+  it('report a recovery once, even if two runs complete at the same time', async () => {
+    const one = await createExport();
     const [first, second, third, fourth] = await one.active();
     await (
       await one.complete(first)
@@ -144,7 +144,7 @@ describe('what is told', () => {
     expect(await one.news()).toEqual([]);
     await one.end(second, 'Failed');
     const publish = [await one.complete(third), await one.complete(fourth)];
-    await Promise.all(publish.map((begin) => begin()));
+    await Promise.all(publish.map((finish) => finish()));
     const types = (await one.news()).map(({ type }) => type);
     expect(types).toEqual(['run.failed', 'batch_export.recovered']);
     const [next] = await one.active();
@@ -154,8 +154,8 @@ describe('what is told', () => {
     expect(await one.news()).toHaveLength(2);
   });
 
-  it('is that it works again only once it goes on, when it has paused itself', async () => {
-    const one = await openExport({ EXPORTD_PAUSE_AFTER_FAILURES: '2' });
+  it('report the recovery of a paused export only after its unpause', async () => {
+    const one = await createExport({ EXPORTD_PAUSE_AFTER_FAILURES: '2' });
     const [first, second, third, fourth] = await one.active();
     await one.end(first, 'Failed');
     await one.end(second, 'Failed');
@@ -178,8 +178,8 @@ describe('what is told', () => {
     ]);
   });
 
-  it('is that a backfill works again when it does, whatever the schedule completes, and the other way round', async () => {
-    const one = await openExport();
+  it('report recoveries of a backfill and of the schedule separately', async () => {
+    const one = await createExport();
     const [first, second, third] = await one.active();
     const { backfillId, runs } = await one.backfill(3);
     expect(runs).toHaveLength(3);
@@ -196,8 +196,8 @@ describe('what is told', () => {
     expect(await one.recovered()).toHaveLength(2);
   });
 
-  it('is that a backfill works again when what it could not export was retried, all of it', async () => {
-    const one = await openExport();
+  it('report the recovery of a backfill when all of its failed runs were retried', async () => {
+    const one = await createExport();
     const { backfillId, runs } = await one.backfill(2);
     for (const run of runs) await one.end(run, 'Failed');
     const retry = async (run: string | undefined) => {
@@ -214,13 +214,13 @@ describe('what is told', () => {
       await one.complete(await retry(again))
     )();
     const backfills = await one.recovered();
-    // The retry that failed was a backfill in trouble of its own.
+    // The failed retry was a backfill with an incident too.
     expect(backfills).toHaveLength(2);
     expect(backfills).toContain(backfillId);
   });
 
-  it('ends with the export', async () => {
-    const one = await openExport();
+  it('are dropped when the export is deleted', async () => {
+    const one = await createExport();
     const [all] = [await webhook(), await webhook({ batch_export: one.id })];
     const [run] = await one.active();
     await one.end(run, 'Failed');

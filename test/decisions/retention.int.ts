@@ -16,7 +16,7 @@ const count = async (table: string) =>
   (await database.pool.query<{ count: number }>(`select count(*) as count from exportd.${table}`)).rows[0]
     ?.count;
 
-it('what is older than the retention is deleted in batches, and the journal keeps everything', async () => {
+it('rows older than the retention are deleted in batches, and the journal keeps everything', async () => {
   const { create } = createCommander(openJournal(database.pool), quickPolicies());
   await create();
   const events = await count('journal_events');

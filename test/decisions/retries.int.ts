@@ -22,14 +22,14 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** An export with one run, which has begun. */
-async function begun() {
+/** Creates an export with one started run. */
+async function createStartedRun() {
   const commander = createCommander(journal, policies);
   await commander.create();
-  const steps = createRunRecorder(journal);
-  const runs = createSimulatedRuns(journal, steps, commander);
-  const id = await runs.open(3);
-  const run = await runs.begin(id);
+  const recorder = createRunRecorder(journal);
+  const runs = createSimulatedRuns(journal, recorder, commander);
+  const id = await runs.create(3);
+  const run = await runs.start(id);
   return {
     ...commander,
     id,
@@ -46,11 +46,11 @@ const statusesOf = async (batchExportId: string): Promise<string[]> =>
     )
   ).rows.map(({ status }) => status);
 
-describe('a retry by a person', () => {
+describe('a retry by a user', () => {
   it.each(['Failed', 'FailedRetryable', 'TimedOut', 'Terminated', 'Cancelled'] as const)(
-    'follows a run that is %s, and nothing else does',
+    'of a run that is %s creates the only new run',
     async (status) => {
-      const { batchExportId, id, command, end, step } = await begun();
+      const { batchExportId, id, command, end, step } = await createStartedRun();
       await end(status);
       const { command: retry } = await command('retry', { run_id: id });
       expect(retry).toMatchObject({ status: 'applied', outcome: { run_id: expect.any(String) } });
@@ -59,18 +59,21 @@ describe('a retry by a person', () => {
     },
   );
 
-  it('follows a run that is Completed', async () => {
-    const { batchExportId, id, command, complete } = await begun();
+  it('of a Completed run creates a run', async () => {
+    const { batchExportId, id, command, complete } = await createStartedRun();
     await complete();
     await command('retry', { run_id: id });
     expect(await statusesOf(batchExportId)).toEqual(['Completed', 'Starting']);
   });
 
-  it('of a run that was handed over is refused while the next one is active, and follows its end', async () => {
-    const { batchExportId, id, command } = await begun();
+  it('of a run that continued as new is rejected until the next run has ended', async () => {
+    const { batchExportId, id, command } = await createStartedRun();
     const next = await continueRun(journal, id);
-    const { command: refused } = await command('retry', { run_id: id });
-    expect(refused.outcome).toMatchObject({ code: 'conflict', detail: expect.stringContaining(next.run_id) });
+    const { command: rejected } = await command('retry', { run_id: id });
+    expect(rejected.outcome).toMatchObject({
+      code: 'conflict',
+      detail: expect.stringContaining(next.run_id),
+    });
     await endRun(journal, policies, next.run_id, { status: 'Terminated', latest_error: 'Error: a test' });
     const { command: retry } = await command('retry', { run_id: id });
     expect(retry.status).toBe('applied');
@@ -78,25 +81,25 @@ describe('a retry by a person', () => {
   });
 
   it('does not wait for a paused export', async () => {
-    const { batchExportId, id, command, end } = await begun();
+    const { batchExportId, id, command, end } = await createStartedRun();
     await end('FailedRetryable');
     await command('pause');
     await command('retry', { run_id: id });
     expect(await statusesOf(batchExportId)).toEqual(['FailedRetryable', 'Starting']);
   });
 
-  it('of a run of another export is refused', async () => {
-    const { id } = await begun();
+  it('of a run of another export is rejected', async () => {
+    const { id } = await createStartedRun();
     const { command, create } = createCommander(journal, policies);
     await create();
-    const { command: refused } = await command('retry', { run_id: id });
-    expect(refused).toMatchObject({ status: 'rejected', outcome: { code: 'not_found' } });
+    const { command: rejected } = await command('retry', { run_id: id });
+    expect(rejected).toMatchObject({ status: 'rejected', outcome: { code: 'not_found' } });
   });
 });
 
 describe('a backfill', () => {
-  it('waits for a run that is active at its interval, and counts it', async () => {
-    const { batchExportId, id, command, complete } = await begun();
+  it('waits for an active run of its interval, and counts it', async () => {
+    const { batchExportId, id, command, complete } = await createStartedRun();
     const { command: second } = await command('backfill', minuteBefore(3));
     const backfillId = second.outcome?.backfill_id ?? '';
     expect(await advanceBackfill(journal, policies, backfillId)).toMatchObject({
@@ -116,9 +119,9 @@ describe('a backfill', () => {
   });
 });
 
-describe('commands on an export that is deleted', () => {
-  it('are refused, but for another delete', async () => {
-    const { id, command } = await begun();
+describe('commands for a deleted export', () => {
+  it('are rejected, except another delete', async () => {
+    const { id, command } = await createStartedRun();
     await command('delete');
     const names = ['pause', 'unpause', 'update', 'backfill', 'retry', 'cancelRun', 'delete'] as const;
     const bodies: Partial<Record<string, Record<string, unknown>>> = {

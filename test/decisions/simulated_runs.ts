@@ -4,13 +4,13 @@ import type { Journal } from '../../src/journal/journal.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import type { createCommander } from './commander.ts';
 
-/** The whole minute that ended so many minutes before the last. */
+/** The whole minute that ended a number of minutes before the last one. */
 export const minuteBefore = (minutes: number): { start_at: string; end_at: string } => ({
   start_at: minuteAgo(minutes + 1).toISOString(),
   end_at: minuteAgo(minutes).toISOString(),
 });
 
-/** A file of so many rows that was never written. */
+/** A completed file that was never written. */
 export const fileOf = (key: string, rows = 3): CompletedFile => ({
   key,
   rows,
@@ -21,10 +21,10 @@ export const fileOf = (key: string, rows = 3): CompletedFile => ({
   rejected: 0,
 });
 
-/** Takes the steps of runs in the journal alone, as the activities would, without a source or a bucket. */
+/** Records the steps of runs in the journal like the activities do, without a source or a bucket. */
 export function createSimulatedRuns(
   journal: Journal,
-  steps: RunRecorder,
+  recorder: RunRecorder,
   { command }: Pick<ReturnType<typeof createCommander>, 'command'>,
 ) {
   const newest = async (): Promise<string> => {
@@ -33,9 +33,9 @@ export function createSimulatedRuns(
     );
     return rows[0]?.id ?? '';
   };
-  /** The upload of a file is under way. */
+  /** Creates the upload of a file. */
   const upload = (id: string, run: ExistingRun, key: string): Promise<ExistingRun> =>
-    steps.recordUpload(id, attemptOf(run, 0), {
+    recorder.recordUpload(id, attemptOf(run, 0), {
       file: run.ranges[0]?.next_file ?? 0,
       key,
       upload_id: `upload of ${key}`,
@@ -44,37 +44,37 @@ export function createSimulatedRuns(
     });
   const file = async (id: string, run: ExistingRun, key: string, rows?: number): Promise<ExistingRun> => {
     await upload(id, run, key);
-    return steps.recordFile(id, attemptOf(run, 0), fileOf(key, rows));
+    return recorder.recordFile(id, attemptOf(run, 0), fileOf(key, rows));
   };
   return {
     upload,
     file,
-    /** A run of one whole minute; its id. */
-    open: async (minutes: number): Promise<string> => {
+    /** Creates a run of one whole minute and returns its id. */
+    create: async (minutes: number): Promise<string> => {
       await command('backfill', minuteBefore(minutes));
       return newest();
     },
-    /** One more run of a run's interval; its id. */
+    /** Creates another run of a run's interval and returns its id. */
     retry: async (id: string): Promise<string> => {
       await command('retry', { run_id: id });
       return newest();
     },
-    /** The run has begun and has a generation. */
-    begin: async (id: string): Promise<ExistingRun> => {
-      await steps.recordCount(id, { records_total_count: 7, settled: true, split_keys: [] });
-      return steps.reserveGeneration(id, attemptOf(await steps.startExport(id, 0), 0));
+    /** Starts the run and reserves a generation. */
+    start: async (id: string): Promise<ExistingRun> => {
+      await recorder.recordCount(id, { records_total_count: 7, settled: true, split_keys: [] });
+      return recorder.reserveGeneration(id, attemptOf(await recorder.startExport(id, 0), 0));
     },
-    /** The run claims publishing. */
+    /** Claims publishing. */
     claim: async (id: string, run: ExistingRun): Promise<ExistingRun> => {
-      await steps.finishExport(id, run.generation, { source_rows: 3, encoder: 'test/1' });
-      return steps.startPublish(id, run.generation);
+      await recorder.finishExport(id, run.generation, { source_rows: 3, encoder: 'test/1' });
+      return recorder.startPublish(id, run.generation);
     },
-    /** The run writes a file and publishes it. */
+    /** Records a file and completes the run. */
     publish: async (id: string, run: ExistingRun, key: string, rows?: number): Promise<void> => {
       await file(id, run, key, rows);
-      await steps.finishExport(id, run.generation, { source_rows: rows ?? 3, encoder: 'test/1' });
-      await steps.startPublish(id, run.generation);
-      await steps.complete(id, run.generation, 'the manifest');
+      await recorder.finishExport(id, run.generation, { source_rows: rows ?? 3, encoder: 'test/1' });
+      await recorder.startPublish(id, run.generation);
+      await recorder.complete(id, run.generation, 'the manifest');
     },
   };
 }

@@ -42,14 +42,14 @@ const end = (policies: Policies, { id }: Row, status: RunOutcome): Promise<boole
   endRun(journal, policies, id, { status, latest_error: 'Timeout: S3' });
 
 describe('automatic retries', () => {
-  it('of scheduled runs take slots of the schedule, oldest interval first, and intervals follow when they ended', async () => {
+  it('of scheduled runs take slots of the schedule first, oldest interval first', async () => {
     const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_MAX_CONCURRENT_RUNS: '2' });
     const { batchExportId, command, step } = createCommander(journal, policies);
     await createLaggingExport(journal, batchExportId, 6);
     await command('unpause');
     const [first, second] = await activeOf(batchExportId);
-    if (!first || !second) throw new Error('The schedule opened no runs.');
-    // The younger interval fails first, and the other takes up a slot at once.
+    if (!first || !second) throw new Error('The schedule created no runs.');
+    // The newer interval fails first; the older one is retried first.
     await end(policies, second, 'FailedRetryable');
     await end(policies, first, 'FailedRetryable');
     await step();
@@ -68,7 +68,7 @@ describe('automatic retries', () => {
     expect(next.map(({ retry_number }) => retry_number)).toEqual([0, 0]);
   });
 
-  it('of the runs of a backfill take slots of it, before its next intervals', async () => {
+  it('of a backfill take its slots before its next intervals', async () => {
     const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_BACKFILL_CONCURRENCY: '2' });
     const { batchExportId, command, step, create } = createCommander(journal, policies);
     await create();
@@ -78,9 +78,9 @@ describe('automatic retries', () => {
     });
     const backfillId = backfill.outcome?.backfill_id ?? '';
     const [first, second] = await activeOf(batchExportId);
-    if (!first || !second) throw new Error('The backfill opened no runs.');
+    if (!first || !second) throw new Error('The backfill created no runs.');
     await end(policies, first, 'FailedRetryable');
-    // The backfill looks first, and leaves the slot to the retry.
+    // The backfill takes its step first, and leaves the slot to the retry.
     await advanceBackfill(journal, policies, backfillId);
     expect(starts(await activeOf(batchExportId))).toEqual(starts([second]));
     await step();
@@ -92,7 +92,7 @@ describe('automatic retries', () => {
     expect((await activeOf(batchExportId)).map(({ retry_number }) => retry_number)).toEqual([0, 0]);
   });
 
-  it('keep no slot of a backfill while they wait for a paused export', async () => {
+  it('take no slot of a backfill while they wait for a paused export', async () => {
     const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_BACKFILL_CONCURRENCY: '1' });
     const { batchExportId, command, create } = createCommander(journal, policies);
     await create();
@@ -102,7 +102,7 @@ describe('automatic retries', () => {
     });
     await command('pause');
     const [first] = await activeOf(batchExportId);
-    if (!first) throw new Error('The backfill opened no runs.');
+    if (!first) throw new Error('The backfill created no runs.');
     await end(policies, first, 'FailedRetryable');
     await advanceBackfill(journal, policies, backfill.outcome?.backfill_id ?? '');
     expect((await activeOf(batchExportId)).map(({ retry_number }) => retry_number)).toEqual([0]);
@@ -110,15 +110,15 @@ describe('automatic retries', () => {
 });
 
 describe('a project', () => {
-  it('has no backfill more than it may, however many exports ask at the same instant', async () => {
+  it('never exceeds its limit of backfills, even if many exports request one at the same time', async () => {
     const policies = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '3' });
     const other = await createTestDatabase();
     const commanders = Array.from({ length: 8 }, () => createCommander(openJournal(other.pool), policies));
     for (const { create } of commanders) await create();
     const range = { start_at: minutesAgo(5), end_at: minutesAgo(2) };
-    const asked = await Promise.all(commanders.map(({ store }) => store('backfill', range)));
+    const commandIds = await Promise.all(commanders.map(({ store }) => store('backfill', range)));
     await Promise.all(commanders.map(({ step }) => step()));
-    const decided = await Promise.all(asked.map((id) => readCommand(other.pool, id)));
+    const decided = await Promise.all(commandIds.map((id) => readCommand(other.pool, id)));
     expect(decided.filter((command) => command?.status === 'applied')).toHaveLength(3);
     const codes = decided.flatMap((command) => command?.outcome?.code ?? []);
     expect(codes).toEqual(Array.from({ length: 5 }, () => 'too_many_concurrent_backfills'));

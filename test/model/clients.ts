@@ -2,58 +2,58 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from '../../src/journal/database.ts';
 import type { Plan, PlannedRequest, RequestName } from './plan.ts';
 
-/** A request that was answered. */
-export interface AnsweredRequest {
+/** A request and its response. */
+export interface RequestResult {
   readonly name: RequestName;
   readonly batch_export_id: string;
-  /** The run or the backfill that it was about. */
-  readonly subject: string | undefined;
+  /** The run or the backfill that it was for. */
+  readonly target_id: string | undefined;
   readonly key: string;
   readonly status: number;
   readonly location: string | null;
-  /** Milliseconds since 1970, on the clock of the machine that the database runs on too. */
+  /** Milliseconds since 1970. The database runs on the same machine and clock. */
   readonly sent_at: number;
-  readonly answered_at: number;
+  readonly received_at: number;
 }
 
-/** The facade as clients see it. */
-export interface Address {
+/** How clients reach the HTTP API. */
+export interface ApiAddress {
   readonly url: string;
   readonly key: string;
   readonly projectId: number;
 }
 
-/** Runs all programs side by side and returns every answer. */
+/** Runs the programs of all clients concurrently and returns all results. */
 export async function runClients(
-  address: Address,
+  address: ApiAddress,
   pool: Pool,
   plan: Plan,
   exportIds: readonly string[],
-): Promise<AnsweredRequest[]> {
-  const answers = await Promise.all(
+): Promise<RequestResult[]> {
+  const results = await Promise.all(
     plan.map(async (program) => {
-      const own: AnsweredRequest[] = [];
-      for (const planned of program) own.push(...(await perform(address, pool, planned, exportIds)));
-      return own;
+      const results: RequestResult[] = [];
+      for (const planned of program) results.push(...(await perform(address, pool, planned, exportIds)));
+      return results;
     }),
   );
-  return answers.flat();
+  return results.flat();
 }
 
 const pickFrom = <Item>(items: readonly Item[], pick: number): Item | undefined =>
   items[pick % Math.max(1, items.length)];
 
 async function perform(
-  address: Address,
+  address: ApiAddress,
   pool: Pool,
   planned: PlannedRequest,
   exportIds: readonly string[],
-): Promise<AnsweredRequest[]> {
+): Promise<RequestResult[]> {
   const id = pickFrom(exportIds, planned.export) ?? '';
-  const subject = await subjectOf(pool, id, planned);
-  const [method, path, body] = httpOf(planned, id, subject);
+  const target_id = await pickTarget(pool, id, planned);
+  const [method, path, body] = toHttpRequest(planned, id, target_id);
   const key = randomUUID();
-  const send = async (): Promise<AnsweredRequest> => {
+  const send = async (): Promise<RequestResult> => {
     const sent_at = Date.now();
     const response = await fetch(`${address.url}/api/projects/${address.projectId}/batch_exports/${path}`, {
       method,
@@ -68,19 +68,19 @@ async function perform(
     return {
       name: planned.name,
       batch_export_id: id,
-      subject,
+      target_id,
       key,
       status: response.status,
       location: response.headers.get('location'),
       sent_at,
-      answered_at: Date.now(),
+      received_at: Date.now(),
     };
   };
   return Promise.all(planned.twice ? [send(), send()] : [send()]);
 }
 
-/** A run or a backfill of the export, as far as the request is about one; an id of nothing where there is none. */
-async function subjectOf(
+/** Picks a run or a backfill of the export if the request needs one; a random id if there is none. */
+async function pickTarget(
   pool: Pool,
   id: string,
   { name, pick }: PlannedRequest,
@@ -98,10 +98,10 @@ async function subjectOf(
 
 const minute = 60_000;
 
-function httpOf(
+function toHttpRequest(
   { name, pick }: PlannedRequest,
   id: string,
-  subject = '',
+  target_id = '',
 ): readonly [method: string, path: string, body?: object] {
   switch (name) {
     case 'pause':
@@ -112,7 +112,7 @@ function httpOf(
       return ['POST', `${id}/unpause/`, { backfill: true }];
     case 'rename':
       return ['PATCH', `${id}/`, { name: `Name ${pick}` }];
-    case 'recut':
+    case 'changeInterval':
       return ['PATCH', `${id}/`, { interval: `every ${[1, 2, 5][pick % 3] ?? 1} minutes` }];
     case 'backfill': {
       const end = Math.floor(Date.now() / minute - (pick % 20)) * minute;
@@ -121,15 +121,15 @@ function httpOf(
       return ['POST', `${id}/backfills/`, range];
     }
     case 'pauseBackfill':
-      return ['POST', `${id}/backfills/${subject}/pause/`];
+      return ['POST', `${id}/backfills/${target_id}/pause/`];
     case 'unpauseBackfill':
-      return ['POST', `${id}/backfills/${subject}/unpause/`];
+      return ['POST', `${id}/backfills/${target_id}/unpause/`];
     case 'cancelBackfill':
-      return ['POST', `${id}/backfills/${subject}/cancel/`];
+      return ['POST', `${id}/backfills/${target_id}/cancel/`];
     case 'retry':
-      return ['POST', `${id}/runs/${subject}/retry/`];
+      return ['POST', `${id}/runs/${target_id}/retry/`];
     case 'cancelRun':
-      return ['POST', `${id}/runs/${subject}/cancel/`];
+      return ['POST', `${id}/runs/${target_id}/cancel/`];
     case 'delete':
       return ['DELETE', `${id}/`];
   }

@@ -1,6 +1,6 @@
-import type { AnsweredRequest } from './clients.ts';
+import type { RequestResult } from './clients.ts';
 
-/** A command as it was decided, with how many events it led to in the streams of exports and of backfills. */
+/** A decided command, with the number of events it caused in the streams of exports and of backfills. */
 export interface DecidedCommand {
   readonly id: string;
   readonly name: string;
@@ -11,48 +11,48 @@ export interface DecidedCommand {
   readonly backfills: number;
 }
 
-/** Answers that contradict what is stored: a repeat that was answered otherwise, a key with other than one command. */
-export function unkeptKeys(
-  answers: readonly AnsweredRequest[],
+/** Responses that contradict the stored commands: different responses to a repeat, or not exactly one command per key. */
+export function brokenIdempotencyKeys(
+  results: readonly RequestResult[],
   commands: readonly DecidedCommand[],
 ): string[] {
-  // What came of a command is not shown any more when its export is deleted before the answer is made.
+  // The outcome of a command is no longer visible if its export is deleted before the response.
   const isDeleted = commands.some(({ name, status }) => name === 'delete' && status === 'applied');
-  const shown = answers.filter(({ status }) => !(isDeleted && status === 404));
-  const byKey = Map.groupBy(shown, ({ key }) => key);
+  const visible = results.filter(({ status }) => !(isDeleted && status === 404));
+  const byKey = Map.groupBy(visible, ({ key }) => key);
   return [...byKey].flatMap(([key, same]) => {
     const [first] = same;
     if (!first) return [];
     const stored = commands.filter(({ idempotency_key }) => idempotency_key === key);
     const accepted = first.status < 300;
-    const faults = [
+    const violations = [
       same.every(({ status }) => status === first.status) || !accepted
         ? ''
-        : `was answered ${same.map(({ status }) => status).join(' and ')}`,
-      same.every(({ location }) => location === first.location) || !accepted ? '' : 'started two things',
+        : `got the responses ${same.map(({ status }) => status).join(' and ')}`,
+      same.every(({ location }) => location === first.location) || !accepted ? '' : 'created two resources',
       !accepted || stored.length === 1 ? '' : `is stored ${stored.length} times`,
       !accepted || stored.every(({ status }) => status === 'applied' || status === 'no-op')
         ? ''
-        : `was answered ${first.status} and is ${stored[0]?.status}`,
-    ].filter((fault) => fault !== '');
-    return faults.map((fault) => `${first.name} ${key} ${fault}`);
+        : `got the response ${first.status} and is ${stored[0]?.status}`,
+    ].filter((violation) => violation !== '');
+    return violations.map((violation) => `${first.name} ${key} ${violation}`);
   });
 }
 
-const starters = ['backfill', 'retry'];
+const backfillCommands = ['backfill', 'retry'];
 
-/** What the simplest of models says of an export's commands, in the order of their decision. */
+/** Compares the commands of an export, in the order of their decision, with a reference model. */
 export function unexpectedOutcomes(commands: readonly DecidedCommand[], paused: boolean): string[] {
   const state = { paused, deleted: false };
   return commands.flatMap(({ name, status, pauses, backfills, body, id }) => {
     let expected: string | undefined;
     let changes = 0;
     if (name === 'pause' || name === 'unpause') {
-      const wanted = name === 'pause';
-      expected = state.deleted ? 'rejected' : state.paused === wanted ? 'no-op' : 'applied';
-      // Unpausing fails as a whole when its backfill may not be, and only then.
+      const isPause = name === 'pause';
+      expected = state.deleted ? 'rejected' : state.paused === isPause ? 'no-op' : 'applied';
+      // Unpausing is rejected as a whole if its backfill is, and only then.
       if (expected === 'applied' && status === 'rejected' && body.backfill === true) expected = 'rejected';
-      else if (!state.deleted) state.paused = wanted;
+      else if (!state.deleted) state.paused = isPause;
       changes = expected === 'applied' ? 1 : 0;
     } else if (name === 'delete') {
       expected = state.deleted ? 'no-op' : 'applied';
@@ -60,18 +60,18 @@ export function unexpectedOutcomes(commands: readonly DecidedCommand[], paused: 
     } else if (state.deleted) {
       expected = 'rejected';
     }
-    const faults = [
+    const violations = [
       expected === undefined || expected === status ? '' : `is ${status} instead of ${expected}`,
       pauses === changes ? '' : `changed the pause ${pauses} times instead of ${changes}`,
-      starters.includes(name) && backfills !== (status === 'applied' ? 1 : 0)
+      backfillCommands.includes(name) && backfills !== (status === 'applied' ? 1 : 0)
         ? `is ${status} and started ${backfills} backfills`
         : '',
-    ].filter((fault) => fault !== '');
-    return faults.map((fault) => `${name} ${id} ${fault}`);
+    ].filter((violation) => violation !== '');
+    return violations.map((violation) => `${name} ${id} ${violation}`);
   });
 }
 
-/** A run as GET shows it. */
+/** A run as returned by GET. */
 export interface CreatedRun {
   readonly id: string;
   readonly backfill_id: string | null;
@@ -80,32 +80,32 @@ export interface CreatedRun {
 }
 
 /**
- * Scheduled runs that were made after a client had its answer to a pause, and before anybody asked to unpause again. Of
- * an unpause that was under way at the same time as the pause, nobody can say which came first.
+ * Scheduled runs that were created after the response to a pause and before the next request to unpause. The order of a
+ * pause and a concurrent unpause is unknown.
  */
-export function runsAfterPause(answers: readonly AnsweredRequest[], runs: readonly CreatedRun[]): string[] {
-  const unpauses = answers.filter(({ name }) => name === 'unpause' || name === 'unpauseWithBackfill');
-  const pauses = answers.filter(({ name, status }) => name === 'pause' && status === 200);
-  const last = Math.max(...answers.map(({ answered_at }) => answered_at));
-  // The second answer under a key tells what the first one told, which may be over by then.
+export function runsAfterPause(results: readonly RequestResult[], runs: readonly CreatedRun[]): string[] {
+  const unpauses = results.filter(({ name }) => name === 'unpause' || name === 'unpauseWithBackfill');
+  const pauses = results.filter(({ name, status }) => name === 'pause' && status === 200);
+  const last = Math.max(...results.map(({ received_at }) => received_at));
+  // The second response to a key repeats the first one, which may be outdated by then.
   return [...Map.groupBy(pauses, ({ key }) => key).values()].flatMap((same) => {
-    const since = Math.min(...same.map(({ answered_at }) => answered_at));
-    const asked = Math.min(...same.map(({ sent_at }) => sent_at));
-    const later = unpauses.filter(({ answered_at }) => answered_at >= asked);
+    const pausedAt = Math.min(...same.map(({ received_at }) => received_at));
+    const firstSentAt = Math.min(...same.map(({ sent_at }) => sent_at));
+    const later = unpauses.filter(({ received_at }) => received_at >= firstSentAt);
     const until = Math.min(last, ...later.map(({ sent_at }) => sent_at));
     return runs
       .filter(({ backfill_id, created_at }) => {
         const at = new Date(created_at).getTime();
-        return backfill_id === null && at > since && at < until;
+        return backfill_id === null && at > pausedAt && at < until;
       })
-      .map(({ id, created_at }) => `run ${id} was made at ${created_at}, after a pause was answered`);
+      .map(({ id, created_at }) => `run ${id} was created at ${created_at}, after the response to a pause`);
   });
 }
 
-/** Runs whose cancellation was answered 200 and that are not Cancelled. */
-export function uncancelled(answers: readonly AnsweredRequest[], runs: readonly CreatedRun[]): string[] {
-  return answers
+/** Runs that are not Cancelled although the response to their cancellation was 200. */
+export function notCancelledRuns(results: readonly RequestResult[], runs: readonly CreatedRun[]): string[] {
+  return results
     .filter(({ name, status }) => name === 'cancelRun' && status === 200)
-    .flatMap(({ subject }) => runs.filter(({ id, status }) => id === subject && status !== 'Cancelled'))
-    .map(({ id, status }) => `run ${id} is ${status} though its cancellation was answered`);
+    .flatMap(({ target_id }) => runs.filter(({ id, status }) => id === target_id && status !== 'Cancelled'))
+    .map(({ id, status }) => `run ${id} is ${status} although its cancellation succeeded`);
 }

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 
-/** What a client may ask for, over HTTP. */
+/** The HTTP requests that a client can send. */
 export const requestNames = [
   'pause',
   'unpause',
   'unpauseWithBackfill',
   'rename',
-  'recut',
+  'changeInterval',
   'backfill',
   'pauseBackfill',
   'unpauseBackfill',
@@ -17,16 +17,16 @@ export const requestNames = [
 ] as const;
 export type RequestName = (typeof requestNames)[number];
 
-/** One request of a client's program. Numbers pick among what is there when it is sent. */
+/** A request of a client's program. Numbers pick among what exists when it is sent. */
 export interface PlannedRequest {
   readonly name: RequestName;
   readonly export: number;
   readonly pick: number;
-  /** Whether it is sent a second time at the same instant, with the same Idempotency-Key. */
+  /** Whether it is sent twice at the same time, with the same Idempotency-Key. */
   readonly twice: boolean;
 }
 
-/** A program for each client; they run side by side. */
+/** A program per client; they run concurrently. */
 export type Plan = readonly (readonly PlannedRequest[])[];
 
 const often = (weight: number, name: RequestName) => ({ weight, arbitrary: fc.constant(name) });
@@ -37,7 +37,7 @@ const request: fc.Arbitrary<PlannedRequest> = fc.record({
     often(8, 'unpause'),
     often(3, 'unpauseWithBackfill'),
     often(2, 'rename'),
-    often(1, 'recut'),
+    often(1, 'changeInterval'),
     often(6, 'backfill'),
     often(2, 'pauseBackfill'),
     often(2, 'unpauseBackfill'),
@@ -52,8 +52,8 @@ const request: fc.Arbitrary<PlannedRequest> = fc.record({
 });
 
 /** Programs of random requests. */
-export const plans = (clients: number, requests: number): fc.Arbitrary<Plan> =>
+export const plans = (clientCount: number, requests: number): fc.Arbitrary<Plan> =>
   fc.array(fc.array(request, { minLength: requests, maxLength: requests }), {
-    minLength: clients,
-    maxLength: clients,
+    minLength: clientCount,
+    maxLength: clientCount,
   });

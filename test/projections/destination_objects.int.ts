@@ -13,26 +13,26 @@ import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_RUN_RETRY_LIMIT: '1' });
 let database: TestDatabase;
 let journal: Journal;
-let steps: RunRecorder;
+let recorder: RunRecorder;
 let commander: ReturnType<typeof createCommander>;
 let runs: ReturnType<typeof createSimulatedRuns>;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   journal = openJournal(database.pool);
-  steps = createRunRecorder(journal);
+  recorder = createRunRecorder(journal);
 });
 afterAll(() => database.drop());
 beforeEach(async () => {
   commander = createCommander(journal, policies);
-  runs = createSimulatedRuns(journal, steps, commander);
+  runs = createSimulatedRuns(journal, recorder, commander);
   await commander.create();
 });
 
-/** Published is also what may be: its run has claimed publishing. */
+/** `published` includes objects whose run has claimed publishing. */
 type State = 'needed' | 'published' | 'obsolete';
 
-/** The export's objects by key, each with what has become of it. */
+/** The export's objects by key. */
 async function objects(): Promise<Record<string, [kind: string, state: State, owner: string]>> {
   const { rows } = await database.pool.query<{
     key: string;
@@ -52,15 +52,15 @@ const end = (id: string, status: RunOutcome) =>
   endRun(journal, policies, id, { status, latest_error: 'A reason.' });
 
 describe('the objects of destinations', () => {
-  it('are an upload, then a file, then published with the manifest', async () => {
-    const id = await runs.open(3);
-    const run = await runs.upload(id, await runs.begin(id), 'a');
+  it('start as an upload, become a file, and are published with the manifest', async () => {
+    const id = await runs.create(3);
+    const run = await runs.upload(id, await runs.start(id), 'a');
     expect(await objects()).toEqual({ a: ['upload', 'needed', id] });
-    await steps.recordFile(id, attemptOf(run, 0), fileOf('a'));
+    await recorder.recordFile(id, attemptOf(run, 0), fileOf('a'));
     expect(await objects()).toEqual({ a: ['file', 'needed', id] });
-    await steps.planRejectedFile(id, run.generation, fileOf('a-rejected'));
+    await recorder.planRejectedFile(id, run.generation, fileOf('a-rejected'));
     await runs.claim(id, run);
-    await steps.complete(id, run.generation, 'the manifest');
+    await recorder.complete(id, run.generation, 'the manifest');
     expect(await objects()).toEqual({
       a: ['file', 'published', id],
       'a-rejected': ['file', 'published', id],
@@ -69,10 +69,10 @@ describe('the objects of destinations', () => {
   });
 
   it('stay published until another run of the interval is Completed', async () => {
-    const first = await runs.open(3);
-    await runs.publish(first, await runs.begin(first), 'first');
+    const first = await runs.create(3);
+    await runs.publish(first, await runs.start(first), 'first');
     const second = await runs.retry(first);
-    const run = await runs.begin(second);
+    const run = await runs.start(second);
     expect((await objects()).first).toEqual(['file', 'published', first]);
     await runs.publish(second, run, 'second');
     expect(await objects()).toEqual({
@@ -82,18 +82,18 @@ describe('the objects of destinations', () => {
     });
   });
 
-  it('are obsolete with a generation that another replaces', async () => {
-    const id = await runs.open(3);
-    const run = await runs.begin(id);
+  it('are obsolete when another generation replaces theirs', async () => {
+    const id = await runs.create(3);
+    const run = await runs.start(id);
     await runs.file(id, run, 'a');
     await runs.upload(id, run, 'b');
-    await steps.reserveGeneration(id, attemptOf(run, 0));
+    await recorder.reserveGeneration(id, attemptOf(run, 0));
     expect(await objects()).toEqual({ a: ['file', 'obsolete', id], b: ['upload', 'obsolete', id] });
   });
 
-  it('are obsolete when a lost upload starts anew under another number', async () => {
-    const id = await runs.open(3);
-    const run = await runs.upload(id, await runs.begin(id), 'a-0');
+  it('are obsolete when a lost upload is replaced under another file number', async () => {
+    const id = await runs.create(3);
+    const run = await runs.upload(id, await runs.start(id), 'a-0');
     await runs.upload(id, run, 'a-1');
     expect(await objects()).toEqual({ 'a-0': ['upload', 'obsolete', id], 'a-1': ['upload', 'needed', id] });
   });
@@ -101,8 +101,8 @@ describe('the objects of destinations', () => {
   it.each(['Failed', 'Cancelled', 'Terminated'] as const)(
     'are obsolete when the run ends %s',
     async (status) => {
-      const id = await runs.open(3);
-      const run = await runs.begin(id);
+      const id = await runs.create(3);
+      const run = await runs.start(id);
       await runs.file(id, run, 'a');
       await runs.upload(id, run, 'b');
       await end(id, status);
@@ -110,9 +110,9 @@ describe('the objects of destinations', () => {
     },
   );
 
-  it('wait for an automatic retry, which takes over what it goes on with', async () => {
-    const id = await runs.open(3);
-    const run = await runs.begin(id);
+  it('wait for an automatic retry, which inherits them', async () => {
+    const id = await runs.create(3);
+    const run = await runs.start(id);
     await runs.file(id, run, 'a');
     await runs.upload(id, run, 'b');
     await end(id, 'FailedRetryable');
@@ -124,9 +124,9 @@ describe('the objects of destinations', () => {
     expect(await objects()).toEqual({ a: ['file', 'obsolete', retry], b: ['upload', 'obsolete', retry] });
   });
 
-  it('are obsolete when the backfill is cancelled whose run was to be retried', async () => {
-    const id = await runs.open(3);
-    await runs.file(id, await runs.begin(id), 'a');
+  it('are obsolete when the retry is cancelled with its backfill', async () => {
+    const id = await runs.create(3);
+    await runs.file(id, await runs.start(id), 'a');
     await commander.command('pause');
     await end(id, 'FailedRetryable');
     expect(await objects()).toEqual({ a: ['file', 'needed', id] });
@@ -140,40 +140,40 @@ describe('the objects of destinations', () => {
     expect(await objects()).toEqual({ a: ['file', 'obsolete', id] });
   });
 
-  it('are obsolete when a run starts that does not go on with them', async () => {
-    const id = await runs.open(3);
-    await runs.file(id, await runs.begin(id), 'a');
+  it('are obsolete when a run is created that does not inherit them', async () => {
+    const id = await runs.create(3);
+    await runs.file(id, await runs.start(id), 'a');
     await end(id, 'FailedRetryable');
     await commander.command('pause');
     await runs.retry(id);
     expect(await objects()).toEqual({ a: ['file', 'obsolete', id] });
   });
 
-  it('go with a run that is handed over', async () => {
-    const id = await runs.open(3);
-    await runs.upload(id, await runs.begin(id), 'a');
+  it('are inherited by the run that continues theirs', async () => {
+    const id = await runs.create(3);
+    await runs.upload(id, await runs.start(id), 'a');
     const { run_id } = await continueRun(journal, id);
     expect(await objects()).toEqual({ a: ['upload', 'needed', run_id] });
   });
 
-  it('stay when their run ends while it publishes, since its manifest may stand', async () => {
-    const id = await runs.open(3);
-    const run = await runs.begin(id);
+  it('stay published when their run ends while publishing, because its manifest may exist', async () => {
+    const id = await runs.create(3);
+    const run = await runs.start(id);
     await runs.file(id, run, 'a');
     await runs.claim(id, run);
     await end(id, 'Terminated');
     expect(await objects()).toEqual({ a: ['file', 'published', id] });
     const second = await runs.retry(id);
     expect(await objects()).toEqual({ a: ['file', 'published', id] });
-    await runs.publish(second, await runs.begin(second), 'b');
+    await runs.publish(second, await runs.start(second), 'b');
     expect((await objects()).a).toEqual(['file', 'obsolete', id]);
   });
 
   it('stay published when the export is deleted; the rest is obsolete', async () => {
-    const first = await runs.open(3);
-    await runs.publish(first, await runs.begin(first), 'published');
-    const second = await runs.open(5);
-    await runs.upload(second, await runs.begin(second), 'upload');
+    const first = await runs.create(3);
+    await runs.publish(first, await runs.start(first), 'published');
+    const second = await runs.create(5);
+    await runs.upload(second, await runs.start(second), 'upload');
     await end(second, 'FailedRetryable');
     await commander.command('delete');
     expect(await objects()).toEqual({
@@ -183,9 +183,9 @@ describe('the objects of destinations', () => {
     });
   });
 
-  it('are forgotten when they are removed', async () => {
-    const id = await runs.open(3);
-    const run = await runs.begin(id);
+  it('are removed from the table when they are deleted', async () => {
+    const id = await runs.create(3);
+    const run = await runs.start(id);
     await runs.file(id, run, 'a');
     await runs.upload(id, run, 'b');
     await end(id, 'Failed');
@@ -200,12 +200,12 @@ describe('the objects of destinations', () => {
     expect(await objects()).toEqual({ a: ['file', 'obsolete', id] });
   });
 
-  it('are the same after they were folded again', async () => {
-    const dump = async () =>
+  it('are equal after a rebuild', async () => {
+    const readRows = async () =>
       (await database.pool.query<object>('select * from exportd.destination_objects order by position')).rows;
-    const before = await dump();
+    const before = await readRows();
     expect(before.length).toBeGreaterThan(10);
     await rebuild(database.pool);
-    expect(await dump()).toEqual(before);
+    expect(await readRows()).toEqual(before);
   });
 });

@@ -11,7 +11,7 @@ import { projectionContents } from './projection_contents.ts';
 import { anyLifecycle, startLifecycle } from './random_lifecycle.ts';
 import { randomCases } from '../setup/effort.ts';
 
-/** The fold of a stream by its decider alone, as JSON keeps it. */
+/** Folds a stream with its decider alone; returns the state as JSON. */
 async function foldOf<State, Event extends DomainEvent>(
   pool: Pool,
   decider: Decider<State, Event>,
@@ -22,20 +22,20 @@ async function foldOf<State, Event extends DomainEvent>(
   return JSON.parse(JSON.stringify(state));
 }
 
-/** The same of every stream that has a state. */
+/** Folds a stream of any type. */
 function foldByType(pool: Pool, type: string, id: string): Promise<unknown> {
   if (type === 'run') return foldOf(pool, runDecider, id);
   return type === 'backfill' ? foldOf(pool, backfillDecider, id) : foldOf(pool, batchExportDecider, id);
 }
 
-describe('the projections, whatever commands and runs have done', () => {
-  it('are the fold of the journal, and so are the states that decisions are made on', async () => {
+describe('the projections after random commands and runs', () => {
+  it('equal a fold of the journal, and so do the states that decisions depend on', async () => {
     await fc.assert(
-      fc.asyncProperty(anyLifecycle, async (happenings) => {
+      fc.asyncProperty(anyLifecycle, async (actions) => {
         const lifecycle = await startLifecycle();
         const { pool } = lifecycle.database;
         try {
-          for (const { run } of happenings) await run(lifecycle);
+          for (const { run } of actions) await run(lifecycle);
           const before = await projectionContents(pool);
           await rebuild(pool);
           expect(await projectionContents(pool)).toBe(before);

@@ -23,26 +23,26 @@ const policies = quickPolicies({
 
 const key = (id: string) => ({ inserted_at: '2026-11-01T10:00:00.000000Z', id });
 
-/** An export that is some minutes behind, in a database of its own, and all that commands and runs can do to it. */
+/** Creates a lagging export in a dedicated database, with all actions of commands and runs on it. */
 export async function startLifecycle() {
   const database = await createTestDatabase();
   const { pool } = database;
   const journal = openJournal(pool);
-  const steps = createRunRecorder(journal);
+  const recorder = createRunRecorder(journal);
   const commander = createCommander(journal, policies);
   const { batchExportId, command } = commander;
   await createLaggingExport(journal, batchExportId, 4);
   await command('unpause');
 
-  const idsOf = async (sql: string): Promise<string[]> =>
+  const readIds = async (sql: string): Promise<string[]> =>
     (await pool.query<{ id: string }>(sql)).rows.map(({ id }) => id);
   const activeRuns = () =>
-    idsOf(
+    readIds(
       `select id from exportd.batch_export_runs where status in ('Starting', 'Running') order by position`,
     );
   const oneOf = (ids: readonly string[], choice: number): string | undefined => ids[choice % ids.length];
 
-  /** Whoever has lost a run, or comes too late, is told so; nothing is recorded then. */
+  /** Ignores the errors of steps that are too late. Nothing is recorded then. */
   const ignoringLostRuns = async (work: () => Promise<unknown>): Promise<void> => {
     try {
       await work();
@@ -53,7 +53,7 @@ export async function startLifecycle() {
   };
   const withRun = async (choice: number, work: (id: string, run: ExistingRun) => Promise<unknown>) => {
     const id = oneOf(await activeRuns(), choice);
-    if (id !== undefined) await ignoringLostRuns(async () => work(id, await steps.readActive(id)));
+    if (id !== undefined) await ignoringLostRuns(async () => work(id, await recorder.readActive(id)));
   };
   const uploadOf = (run: ExistingRun, range: number) => run.ranges[range]?.upload ?? undefined;
 
@@ -70,38 +70,38 @@ export async function startLifecycle() {
       await commander.step();
     },
     onRun: async (name: 'cancelRun' | 'retry', choice: number) => {
-      const id = oneOf(await idsOf('select id from exportd.batch_export_runs order by position'), choice);
+      const id = oneOf(await readIds('select id from exportd.batch_export_runs order by position'), choice);
       if (id !== undefined) await command(name, { run_id: id });
     },
     onBackfill: async (name: 'cancelBackfill' | 'pauseBackfill' | 'unpauseBackfill', choice: number) => {
-      const id = oneOf(await idsOf('select id from exportd.backfills order by position'), choice);
+      const id = oneOf(await readIds('select id from exportd.backfills order by position'), choice);
       if (id !== undefined) await command(name, { backfill_id: id });
     },
     stepBackfills: async () => {
-      for (const id of await idsOf('select id from exportd.backfills order by position'))
+      for (const id of await readIds('select id from exportd.backfills order by position'))
         await advanceBackfill(journal, policies, id);
     },
     count: (choice: number, rows: number, ranges: number) =>
       withRun(choice, (id) => {
-        const cuts = Array.from({ length: ranges }, (_, at) => key(`cut ${at}`));
-        return steps.recordCount(id, {
+        const splitKeys = Array.from({ length: ranges }, (_, at) => key(`split key ${at}`));
+        return recorder.recordCount(id, {
           records_total_count: rows,
           settled: rows % 2 === 0,
-          split_keys: cuts,
+          split_keys: splitKeys,
         });
       }),
-    begin: (choice: number) =>
+    start: (choice: number) =>
       withRun(choice, async (id, { ranges }) => {
         const range = choice % ranges.length;
-        const run = await steps.startExport(id, range);
-        if (run.generation === 0) await steps.reserveGeneration(id, attemptOf(run, range));
+        const run = await recorder.startExport(id, range);
+        if (run.generation === 0) await recorder.reserveGeneration(id, attemptOf(run, range));
       }),
     upload: (choice: number) =>
       withRun(choice, async (id, run) => {
         const range = choice % run.ranges.length;
         const file = run.ranges[range]?.next_file ?? 0;
         const name = `${id}/${run.generation}/${range}/${file}`;
-        await steps.recordUpload(id, attemptOf(run, range), {
+        await recorder.recordUpload(id, attemptOf(run, range), {
           file,
           key: name,
           upload_id: `upload of ${name}`,
@@ -114,7 +114,7 @@ export async function startLifecycle() {
         const range = choice % run.ranges.length;
         const upload = uploadOf(run, range);
         if (!upload) return;
-        await steps.planPart(id, attemptOf(run, range), upload.key, {
+        await recorder.planPart(id, attemptOf(run, range), upload.key, {
           part_number: upload.highest_part_number + 1,
           rows,
           rejected: 0,
@@ -130,33 +130,33 @@ export async function startLifecycle() {
         const range = choice % run.ranges.length;
         const upload = uploadOf(run, range);
         if (!upload) return;
-        const again = await steps.startExport(id, range);
+        const resumed = await recorder.startExport(id, range);
         const kept = upload.parts.map(({ part_number }) => part_number).slice(0, choice);
-        await steps.resumeUpload(id, attemptOf(again, range), upload.key, kept);
+        await recorder.resumeUpload(id, attemptOf(resumed, range), upload.key, kept);
       }),
     file: (choice: number, rows: number) =>
       withRun(choice, async (id, run) => {
         const range = choice % run.ranges.length;
         const upload = uploadOf(run, range);
-        if (upload) await steps.recordFile(id, attemptOf(run, range), fileOf(upload.key, rows));
+        if (upload) await recorder.recordFile(id, attemptOf(run, range), fileOf(upload.key, rows));
       }),
     rejected: (choice: number) =>
       withRun(choice, (id, { generation }) =>
-        steps.planRejectedFile(id, generation, fileOf(`${id}/${generation}/rejected`)),
+        recorder.planRejectedFile(id, generation, fileOf(`${id}/${generation}/rejected`)),
       ),
     lateRows: (choice: number) =>
-      withRun(choice, (id, { generation }) => steps.reserveForLateRows(id, generation)),
+      withRun(choice, (id, { generation }) => recorder.reserveForLateRows(id, generation)),
     finish: (choice: number, rows: number) =>
       withRun(choice, async (id, run) => {
-        if (run.generation === 0) await steps.reserveGeneration(id);
-        const { generation } = await steps.readActive(id);
-        await steps.finishExport(id, generation, { source_rows: rows, encoder: 'test/1' });
-        await steps.startPublish(id, generation);
-        if (choice % 4 > 0) await steps.complete(id, generation, `${id}/${generation}/manifest`);
+        if (run.generation === 0) await recorder.reserveGeneration(id);
+        const { generation } = await recorder.readActive(id);
+        await recorder.finishExport(id, generation, { source_rows: rows, encoder: 'test/1' });
+        await recorder.startPublish(id, generation);
+        if (choice % 4 > 0) await recorder.complete(id, generation, `${id}/${generation}/manifest`);
       }),
     end: (choice: number, status: Parameters<typeof endRun>[3]['status']) =>
       withRun(choice, (id) => endRun(journal, policies, id, { status, latest_error: 'Test: a reason.' })),
-    handOver: (choice: number) => withRun(choice, (id) => continueRun(journal, id)),
+    continueAsNew: (choice: number) => withRun(choice, (id) => continueRun(journal, id)),
     cleanUp: async (deleted: boolean) => {
       const objects = await readObsoleteObjects(pool, policies.maintenance, batchExportId, 10);
       await recordDeletions(
@@ -173,13 +173,13 @@ export async function startLifecycle() {
 
 export type Lifecycle = Awaited<ReturnType<typeof startLifecycle>>;
 
-/** Something that happens in the life of an export. */
+/** An action in the lifecycle of an export. */
 interface LifecycleAction {
   readonly label: string;
   readonly run: (lifecycle: Lifecycle) => Promise<void>;
 }
 
-/** Few runs at a time, so that some get far. */
+/** Few runs at a time, so that some make progress. */
 const choice = fc.nat({ max: 3 });
 const rows = fc.nat({ max: 5 });
 
@@ -223,35 +223,37 @@ const command = fc.oneof(
   labelled(
     'command on a run',
     fc.tuple(fc.constantFrom('cancelRun', 'retry'), choice),
-    (lifecycle, [name, of]) => lifecycle.onRun(name, of),
+    (lifecycle, [name, value]) => lifecycle.onRun(name, value),
   ),
   labelled(
     'command on a backfill',
     fc.tuple(fc.constantFrom('cancelBackfill', 'pauseBackfill', 'unpauseBackfill'), choice),
-    (lifecycle, [name, of]) => lifecycle.onBackfill(name, of),
+    (lifecycle, [name, value]) => lifecycle.onBackfill(name, value),
   ),
   labelled('schedule', fc.constant(null), (lifecycle) => lifecycle.schedule()),
-  labelled('backfills go on', fc.constant(null), (lifecycle) => lifecycle.stepBackfills()),
+  labelled('step backfills', fc.constant(null), (lifecycle) => lifecycle.stepBackfills()),
 );
 
 const runStep = fc.oneof(
-  labelled('count', fc.tuple(choice, rows, fc.nat({ max: 2 })), (lifecycle, of) => lifecycle.count(...of)),
-  labelled('begin', choice, (lifecycle, of) => lifecycle.begin(of)),
-  labelled('upload', choice, (lifecycle, of) => lifecycle.upload(of)),
-  labelled('part', fc.tuple(choice, rows), (lifecycle, of) => lifecycle.part(...of)),
-  labelled('resume', choice, (lifecycle, of) => lifecycle.resume(of)),
-  labelled('file', fc.tuple(choice, rows), (lifecycle, of) => lifecycle.file(...of)),
-  labelled('rejected rows', choice, (lifecycle, of) => lifecycle.rejected(of)),
-  labelled('late rows', choice, (lifecycle, of) => lifecycle.lateRows(of)),
-  labelled('finish', fc.tuple(choice, rows), (lifecycle, of) => lifecycle.finish(...of)),
+  labelled('count', fc.tuple(choice, rows, fc.nat({ max: 2 })), (lifecycle, value) =>
+    lifecycle.count(...value),
+  ),
+  labelled('start', choice, (lifecycle, value) => lifecycle.start(value)),
+  labelled('upload', choice, (lifecycle, value) => lifecycle.upload(value)),
+  labelled('part', fc.tuple(choice, rows), (lifecycle, value) => lifecycle.part(...value)),
+  labelled('resume', choice, (lifecycle, value) => lifecycle.resume(value)),
+  labelled('file', fc.tuple(choice, rows), (lifecycle, value) => lifecycle.file(...value)),
+  labelled('rejected rows', choice, (lifecycle, value) => lifecycle.rejected(value)),
+  labelled('late rows', choice, (lifecycle, value) => lifecycle.lateRows(value)),
+  labelled('finish', fc.tuple(choice, rows), (lifecycle, value) => lifecycle.finish(...value)),
   labelled(
     'end',
     fc.tuple(choice, fc.constantFrom('Failed', 'FailedRetryable', 'TimedOut', 'Terminated', 'Cancelled')),
-    (lifecycle, of) => lifecycle.end(...of),
+    (lifecycle, value) => lifecycle.end(...value),
   ),
-  labelled('hand over', choice, (lifecycle, of) => lifecycle.handOver(of)),
+  labelled('continue as new', choice, (lifecycle, value) => lifecycle.continueAsNew(value)),
   labelled('clean up', fc.boolean(), (lifecycle, deleted) => lifecycle.cleanUp(deleted)),
-  labelled('recheck', rows, (lifecycle, of) => lifecycle.recheck(of)),
+  labelled('recheck', rows, (lifecycle, value) => lifecycle.recheck(value)),
 );
 
 const action = fc.oneof(
@@ -263,5 +265,5 @@ const action = fc.oneof(
   },
 );
 
-/** A life, event by event. */
+/** A random lifecycle: a sequence of actions. */
 export const anyLifecycle = fc.array(action, { minLength: 40, maxLength: 60 });

@@ -6,7 +6,7 @@ import { attemptOf } from '../../src/domain/run.ts';
 import { openJournal } from '../../src/projections/open_journal.ts';
 import { ensureProjections, rebuild } from '../../src/projections/rebuild.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { projectionContents, projectionTables } from './projection_contents.ts';
 
@@ -26,16 +26,16 @@ beforeAll(async () => {
     'select id from exportd.batch_export_runs where batch_export_id = $1 order by position',
     [batchExportId],
   );
-  const steps = createRunRecorder(journal);
+  const recorder = createRunRecorder(journal);
   const id = rows[0]?.id ?? '';
-  await steps.recordCount(id, { records_total_count: 3, settled: true, split_keys: [] });
-  await steps.startExport(id, 0);
-  const attempt = attemptOf(await steps.reserveGeneration(id), 0);
+  await recorder.recordCount(id, { records_total_count: 3, settled: true, split_keys: [] });
+  await recorder.startExport(id, 0);
+  const attempt = attemptOf(await recorder.reserveGeneration(id), 0);
   const upload = { file: 0, key: 'key', upload_id: 'upload', upload_token: 'token', encoder: 'test/1' };
-  await steps.recordUpload(id, attempt, upload);
+  await recorder.recordUpload(id, attempt, upload);
   const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: 'row' };
   const part = { part_number: 1, rows: 3, rejected: 0, bytes: 90, crc32: '00000000', first: key, last: key };
-  await steps.planPart(id, attempt, 'key', { ...part, encoder_state: { crc32: 1, length: 2 } });
+  await recorder.planPart(id, attempt, 'key', { ...part, encoder_state: { crc32: 1, length: 2 } });
   await continueRun(journal, id);
   await command('cancelRun', { run_id: rows[1]?.id });
 });
@@ -45,33 +45,33 @@ const tables = projectionTables;
 const contents = () => projectionContents(pool);
 
 describe('the projections', () => {
-  it('are the same after they were dropped and folded again', async () => {
+  it('are equal after they are dropped and rebuilt', async () => {
     const before = await contents();
     for (const table of tables) await pool.query(`drop table ${table} cascade`);
     expect(await rebuild(pool)).toBeGreaterThan(10);
     expect(await contents()).toBe(before);
   });
 
-  it('are folded again by a deployment that finds one missing', async () => {
+  it('are rebuilt by a deployment if a table is missing', async () => {
     const before = await contents();
     await pool.query('drop table exportd.batch_export_runs');
     await ensureProjections(pool);
     expect(await contents()).toBe(before);
   });
 
-  it('are folded again although a reader holds one table and wants another', async () => {
+  it('are rebuilt even if a reader locks one table and waits for another', async () => {
     const before = await contents();
     const reader = await pool.connect();
     try {
       await reader.query('begin');
       await reader.query('select from exportd.batch_export_runs limit 1');
       const rebuilt = rebuild(pool);
-      await until(async () => {
+      await waitFor(async () => {
         const { rows } = await pool.query(`select from pg_locks where not granted and relation is not null
              and database = (select oid from pg_database where datname = current_database())`);
         return rows.length > 0;
       }, 'the rebuild to wait for the reader');
-      // Either side may be the one that PostgreSQL refuses.
+      // PostgreSQL may cancel either side of the deadlock.
       await reader.query('select from exportd.batch_exports limit 1').catch(() => undefined);
       await reader.query('rollback');
       await rebuilt;

@@ -10,19 +10,19 @@ import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 
 let database: TestDatabase;
 let journal: Journal;
-let steps: RunRecorder;
+let recorder: RunRecorder;
 let commander: ReturnType<typeof createCommander>;
 let runs: ReturnType<typeof createSimulatedRuns>;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   journal = openJournal(database.pool);
-  steps = createRunRecorder(journal);
+  recorder = createRunRecorder(journal);
 });
 afterAll(() => database.drop());
 beforeEach(async () => {
   commander = createCommander(journal, quickPolicies());
-  runs = createSimulatedRuns(journal, steps, commander);
+  runs = createSimulatedRuns(journal, recorder, commander);
   await commander.create();
 });
 
@@ -44,21 +44,21 @@ const rechecked = (check: 1 | 2): RunEvent => ({
   data: { check, rows: 3, source_rows: 3 },
 });
 
-describe('the re-checks that are ahead', () => {
-  it('hold the rows of the current manifest, the rejected ones included', async () => {
-    const id = await runs.open(3);
-    const run = await runs.begin(id);
+describe('pending re-checks', () => {
+  it('have the row count of the current manifest, including rejected rows', async () => {
+    const id = await runs.create(3);
+    const run = await runs.start(id);
     await runs.file(id, run, 'a', 5);
-    await steps.planRejectedFile(id, run.generation, fileOf('a-rejected', 2));
+    await recorder.planRejectedFile(id, run.generation, fileOf('a-rejected', 2));
     await runs.claim(id, run);
     expect(await rechecks()).toEqual([]);
-    await steps.complete(id, run.generation, 'the manifest');
+    await recorder.complete(id, run.generation, 'the manifest');
     expect(await rechecks()).toEqual([{ run_id: id, rows: 7, checks_done: 0 }]);
   });
 
-  it('know how long after its interval a run completed', async () => {
-    const id = await runs.open(30);
-    await runs.publish(id, await runs.begin(id), 'a');
+  it('have the time from the end of the interval to the completion of the run', async () => {
+    const id = await runs.create(30);
+    await runs.publish(id, await runs.start(id), 'a');
     const { rows } = await database.pool.query<{ completed_after_ms: number }>(
       'select completed_after_ms from exportd.rechecks where run_id = $1',
       [id],
@@ -68,44 +68,44 @@ describe('the re-checks that are ahead', () => {
     expect(minutes).toBeLessThan(33);
   });
 
-  it('are of the newest run of an interval', async () => {
-    const first = await runs.open(3);
-    await runs.publish(first, await runs.begin(first), 'a');
+  it('belong to the newest run of an interval', async () => {
+    const first = await runs.create(3);
+    await runs.publish(first, await runs.start(first), 'a');
     await append(first, rechecked(1));
     const second = await runs.retry(first);
-    await runs.publish(second, await runs.begin(second), 'b');
+    await runs.publish(second, await runs.start(second), 'b');
     expect(await rechecks()).toEqual([{ run_id: second, rows: 3, checks_done: 0 }]);
   });
 
-  it('are over after the second count', async () => {
-    const id = await runs.open(3);
-    await runs.publish(id, await runs.begin(id), 'a');
+  it('are deleted after the second re-check', async () => {
+    const id = await runs.create(3);
+    await runs.publish(id, await runs.start(id), 'a');
     await append(id, rechecked(1));
     expect(await rechecks()).toEqual([{ run_id: id, rows: 3, checks_done: 1 }]);
     await append(id, rechecked(2));
     expect(await rechecks()).toEqual([]);
   });
 
-  it('are over when the export is deleted', async () => {
-    const id = await runs.open(3);
-    await runs.publish(id, await runs.begin(id), 'a');
+  it('are deleted with the export', async () => {
+    const id = await runs.create(3);
+    await runs.publish(id, await runs.start(id), 'a');
     await commander.command('delete');
     expect(await rechecks()).toEqual([]);
   });
 
-  it('are left out for persons', async () => {
+  it('do not exist for persons', async () => {
     await commander.command('update', { changes: { model: 'persons' } });
-    const id = await runs.open(3);
-    await runs.publish(id, await runs.begin(id), 'a');
+    const id = await runs.create(3);
+    await runs.publish(id, await runs.start(id), 'a');
     expect(await rechecks()).toEqual([]);
   });
 
-  it('are the same after they were folded again', async () => {
-    const dump = async () =>
+  it('are equal after a rebuild', async () => {
+    const readRows = async () =>
       (await database.pool.query<object>('select * from exportd.rechecks order by run_id')).rows;
-    const before = await dump();
+    const before = await readRows();
     expect(before.length).toBeGreaterThan(2);
     await rebuild(database.pool);
-    expect(await dump()).toEqual(before);
+    expect(await readRows()).toEqual(before);
   });
 });

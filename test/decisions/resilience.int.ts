@@ -30,26 +30,23 @@ const runsOf = async (batchExportId: string) =>
   ).rows;
 const range = { start_at: minutesAgo(4), end_at: minutesAgo(3) };
 
-describe('a command that meets an error of exportd itself', () => {
-  it('is rejected, so that those behind it have their turn', async () => {
+describe('a command with an unexpected error', () => {
+  it('is rejected, so that later commands are decided', async () => {
     const { create, store, step } = createCommander(journal, quickPolicies());
     await create();
-    const poison = [
-      await store('cancelRun', { run_id: 'what no database takes for a UUID' }),
-      await store('update', {}),
-    ];
+    const poison = [await store('cancelRun', { run_id: 'not a UUID' }), await store('update', {})];
     const pause = await store('pause');
-    const { errors: faults } = await step();
+    const { errors: errors } = await step();
     for (const id of poison)
       expect(await readCommand(pool, id)).toMatchObject({
         status: 'rejected',
         outcome: { code: 'internal_error' },
       });
     expect((await readCommand(pool, pause))?.status).toBe('applied');
-    expect(faults).toHaveLength(2);
+    expect(errors).toHaveLength(2);
   });
 
-  it('waits while the database is not to be had', async () => {
+  it('stays pending while the database is unavailable', async () => {
     const policies = quickPolicies();
     const { batchExportId, create, store, step } = createCommander(journal, policies);
     await create();
@@ -64,8 +61,8 @@ describe('a command that meets an error of exportd itself', () => {
   });
 });
 
-describe('a step whose answer was lost', () => {
-  it('is followed by one that has the workflow of a new backfill started all the same', async () => {
+describe('a step whose result was lost', () => {
+  it('is followed by one that starts the workflow of a new backfill again', async () => {
     const { command, create, step } = createCommander(journal, quickPolicies());
     await create();
     const { command: backfill } = await command('backfill', range);
@@ -76,7 +73,7 @@ describe('a step whose answer was lost', () => {
 });
 
 describe('the automatic retry of a run of a backfill', () => {
-  const failedBackfill = async () => {
+  const createFailingBackfill = async () => {
     const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_BACKFILL_CONCURRENCY: '1' });
     const commander = createCommander(journal, policies);
     await commander.create();
@@ -92,30 +89,30 @@ describe('the automatic retry of a run of a backfill', () => {
         endRun(journal, policies, run?.id ?? '', { status: 'FailedRetryable', latest_error: 'Timeout: S3' }),
     };
   };
-  const retries = async (batchExportId: string) =>
+  const retriesOf = async (batchExportId: string) =>
     (await runsOf(batchExportId)).filter(({ retry_number }) => retry_number > 0);
 
-  it('does not follow once the backfill is cancelled', async () => {
-    const { batchExportId, backfill_id, command, fail, step } = await failedBackfill();
+  it('is not created once the backfill is cancelled', async () => {
+    const { batchExportId, backfill_id, command, fail, step } = await createFailingBackfill();
     await fail();
     await command('cancelBackfill', { backfill_id });
     await step();
-    expect(await retries(batchExportId)).toEqual([]);
+    expect(await retriesOf(batchExportId)).toEqual([]);
   });
 
   it('waits while the backfill is paused', async () => {
-    const { batchExportId, backfill_id, command, fail, step } = await failedBackfill();
+    const { batchExportId, backfill_id, command, fail, step } = await createFailingBackfill();
     await command('pauseBackfill', { backfill_id });
     await fail();
     await step();
-    expect(await retries(batchExportId)).toEqual([]);
+    expect(await retriesOf(batchExportId)).toEqual([]);
     await command('unpauseBackfill', { backfill_id });
-    expect(await retries(batchExportId)).toHaveLength(1);
+    expect(await retriesOf(batchExportId)).toHaveLength(1);
   });
 });
 
-describe('a run that is waited for from two sides', () => {
-  it('goes on for the other backfill when one is cancelled', async () => {
+describe('a run that two owners wait for', () => {
+  it('continues for the other backfill when one is cancelled', async () => {
     const { batchExportId, command, create } = createCommander(journal, quickPolicies());
     await create();
     const { command: first } = await command('backfill', range);
@@ -125,7 +122,7 @@ describe('a run that is waited for from two sides', () => {
     expect(new Set(statuses)).toEqual(new Set(['Starting']));
   });
 
-  it('goes on for the schedule that owes its interval', async () => {
+  it('continues for the schedule that has adopted it', async () => {
     const { batchExportId, command, step: again } = createCommander(journal, quickPolicies());
     await createLaggingExport(journal, batchExportId, 3);
     const { command: backfill } = await command('backfill', range);
@@ -134,16 +131,16 @@ describe('a run that is waited for from two sides', () => {
     await command('cancelBackfill', { backfill_id: backfill.outcome?.backfill_id });
     const ofBackfill = async () =>
       (await runsOf(batchExportId)).filter((run) => run.backfill_id !== null && run.status === 'Starting');
-    const [joined] = await ofBackfill();
-    // Nor is its automatic retry given up.
-    const ending = { status: 'FailedRetryable', latest_error: 'Timeout: S3' } as const;
-    await endRun(journal, quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s' }), joined?.id ?? '', ending);
+    const [adopted] = await ofBackfill();
+    // Its automatic retry is not cancelled either.
+    const outcome = { status: 'FailedRetryable', latest_error: 'Timeout: S3' } as const;
+    await endRun(journal, quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s' }), adopted?.id ?? '', outcome);
     await again();
-    const retries = (await runsOf(batchExportId)).filter(({ retry_number }) => retry_number === 1);
-    expect(retries).toMatchObject([{ status: 'Starting', backfill_id: joined?.backfill_id }]);
+    const retriesOf = (await runsOf(batchExportId)).filter(({ retry_number }) => retry_number === 1);
+    expect(retriesOf).toMatchObject([{ status: 'Starting', backfill_id: adopted?.backfill_id }]);
   });
 
-  it('wakes both when a person cancels it', async () => {
+  it('wakes both when a user cancels it', async () => {
     const { batchExportId, command, create } = createCommander(journal, quickPolicies());
     await create();
     const { command: first } = await command('backfill', range);
