@@ -3,7 +3,7 @@ import type { DelayedTask } from '../src/contract/workflow_inputs.ts';
 /** Work done since the previous round. */
 export interface MaintenanceSummary {
   /** Objects deleted from buckets. */
-  removed: number;
+  deleted: number;
   /** Intervals counted again in the source. */
   counted: number;
   /** Those of them whose count has changed. */
@@ -15,12 +15,12 @@ const maxListedTasks = 5;
 
 /** Formats the state of the maintenance for the Temporal UI: a status line, then a line for each failing task. */
 export function maintenanceDetails(
-  { removed, counted, differing }: MaintenanceSummary,
+  { deleted, counted, differing }: MaintenanceSummary,
   running: number,
   delayed: readonly DelayedTask[],
 ): string {
   const parts = [
-    removed > 0 ? `deleted ${count(removed, 'object')}` : '',
+    deleted > 0 ? `deleted ${count(deleted, 'object')}` : '',
     counted > 0 ? `recounted ${count(counted, 'interval')}, ${differing} with late rows` : '',
     running > 0 ? `${count(running, 'export')} in progress` : '',
     delayed.length > 0 ? `${count(delayed.length, 'task')} delayed after failures` : '',

@@ -28,7 +28,7 @@ export interface TaskRunner {
   drain(): Promise<void>;
 }
 
-const emptySummary = (): MaintenanceSummary => ({ removed: 0, counted: 0, differing: 0 });
+const emptySummary = (): MaintenanceSummary => ({ deleted: 0, counted: 0, differing: 0 });
 
 /** Creates a runner on a task queue. A failed task is delayed and does not affect other exports. */
 export function createTaskRunner(taskQueue: string, backoff: TaskBackoff): TaskRunner {
@@ -54,12 +54,12 @@ export function createTaskRunner(taskQueue: string, backoff: TaskBackoff): TaskR
   const run = async (task: MaintenanceTask, round: MaintenanceRound): Promise<void> => {
     const name = nameOf(task);
     try {
-      const { removed = 0, counted = 0, differing = 0, more } = await doTask(taskQueue, round, task);
-      takeSummary.removed += removed;
+      const { deleted = 0, counted = 0, differing = 0, has_more } = await doTask(taskQueue, round, task);
+      takeSummary.deleted += deleted;
       takeSummary.counted += counted;
       takeSummary.differing += differing;
       backoff.recordSuccess(name);
-      if (more) waiting.push(task);
+      if (has_more) waiting.push(task);
     } catch (error) {
       if (error instanceof TemporalFailure && !isCancellation(error))
         backoff.recordFailure(name, reasonOf(error), Date.now());
@@ -94,7 +94,7 @@ export function createTaskRunner(taskQueue: string, backoff: TaskBackoff): TaskR
   };
 }
 
-type Outcome = Partial<MaintenanceSummary> & { readonly more: boolean };
+type Outcome = Partial<MaintenanceSummary> & { readonly has_more: boolean };
 
 function doTask(
   taskQueue: string,

@@ -3,13 +3,12 @@ import type { Destination, UploadReference } from '../destination/destination.ts
 import { isActiveStatus, type ExistingRun, type RangeAttempt, type RunStatus } from '../domain/run.ts';
 import { classifyError } from '../failures/classify_error.ts';
 
-/** How long is spent on throwing an upload away that nobody goes on with. */
 const abortTimeoutMs = 5_000;
 
-/** Endings after which nobody goes on with a run's upload; after the others a retry or the continued run may. */
+/** Statuses after which nothing resumes the run's upload. After the others, a retry or the continued run may. */
 const finalStatuses: readonly RunStatus[] = ['Cancelled', 'Failed', 'Terminated'];
 
-/** Throws an upload away. A failure is not worth failing for: the journal still knows of it. */
+/** Aborts an upload. Errors are ignored, since the maintenance aborts what the journal still lists. */
 export async function tryAbortUpload(
   destination: Destination,
   { key, upload_id }: Pick<UploadReference, 'key' | 'upload_id'>,
@@ -19,8 +18,9 @@ export async function tryAbortUpload(
 }
 
 /**
- * Throws the upload of the attempt's range away if the attempt failed for good. After a passing failure, or the loss of its worker, the
- * next attempt goes on with it; and an attempt whose place another has taken leaves that one's parts alone.
+ * Aborts the upload of the attempt's range if nothing will resume it: the run has ended, or the attempt failed with a
+ * permanent error. After a transient error the next attempt resumes it. A superseded attempt leaves it alone, since it
+ * belongs to the newer one.
  */
 export async function abortAfterPermanentFailure(
   { recorder, destination }: { readonly recorder: RunRecorder; readonly destination: Destination },
@@ -30,10 +30,10 @@ export async function abortAfterPermanentFailure(
 ): Promise<void> {
   const run = await recorder.read(runId).catch(() => undefined);
   const upload = run?.ranges[attempt.range]?.upload;
-  if (run && upload && isOver(run, attempt, failure)) await tryAbortUpload(destination, upload);
+  if (run && upload && isPermanent(run, attempt, failure)) await tryAbortUpload(destination, upload);
 }
 
-function isOver(
+function isPermanent(
   run: ExistingRun,
   { generation, range, attempt }: RangeAttempt,
   { error, signal }: { readonly error: unknown; readonly signal: AbortSignal },
@@ -41,6 +41,6 @@ function isOver(
   if (finalStatuses.includes(run.status)) return true;
   if (!isActiveStatus(run.status) || run.generation !== generation) return false;
   if (run.ranges[range]?.attempt !== attempt) return false;
-  // A cancellation says nothing of who goes on: one by a person is in the run's status, one of its sibling's is not.
+  // An aborted signal proves nothing: a user's cancellation is in the run's status, but a failed sibling range cancels too.
   return !signal.aborted && classifyError(error).permanent;
 }

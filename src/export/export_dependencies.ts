@@ -1,7 +1,7 @@
 import type { Settings } from '../config/settings.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { OpenDestination } from '../destination/open_destination.ts';
-import type { SelectionOf } from '../destination/row_selections.ts';
+import type { ReadSelection } from '../destination/row_selections.ts';
 import type { MemoryBudget } from '../encoding/memory_budget.ts';
 import type { EncoderPool } from '../encoding/encoder.ts';
 import type { Source } from '../source/source.ts';
@@ -17,7 +17,7 @@ export interface ExportDependencies {
   readonly memory: MemoryBudget;
   readonly perExportLimit: PerExportLimit;
   readonly openDestination: OpenDestination;
-  readonly selectionOf: SelectionOf;
+  readonly readSelection: ReadSelection;
   readonly logger: Logger;
   readonly settings: Pick<
     Settings,

@@ -1,12 +1,13 @@
 import { filesOf, type ExistingRun } from '../domain/run.ts';
 import type { ExportDependencies } from './export_dependencies.ts';
-import { exportRange, type RangeWork } from './export_range.ts';
+import { exportRange } from './export_range.ts';
 import { finishExport } from './finish_export.ts';
+import type { RangeContext } from './range_context.ts';
 import { withDestination } from './run_destination.ts';
 
-/** What of an exported interval travels through a history: numbers alone. */
+/** The result of an export activity, which is stored in the workflow's history: numbers only. */
 export interface ExportOutcome {
-  /** False when the parts of one execution were sent and rows are left; histories before this member mean true. */
+  /** False when rows remain: for the next execution, or because the interval is exported again. */
   readonly finished: boolean;
   readonly generation: number;
   readonly rows: number;
@@ -14,60 +15,61 @@ export interface ExportOutcome {
   readonly source_rows: number;
 }
 
-/** What an attempt at a range, or at the end of an export, is given besides the destination. */
+/** Arguments of one activity call. */
 export interface ExportCall {
   readonly dependencies: ExportDependencies;
   readonly runId: string;
+  /** Reported with every heartbeat. */
   readonly progress: { rows: number };
   readonly signal: AbortSignal;
 }
 
 /**
- * One attempt at exporting every row of an interval that is not cut into ranges, from its beginning or from where the
- * attempt before it stopped, until a fresh count agrees. An attempt after the last row returns what was recorded.
+ * One attempt at exporting an interval that is not split. It resumes where the previous attempt stopped and ends when a
+ * fresh count matches. Once the export is finished, it returns the recorded outcome.
  */
 export async function exportInterval(call: ExportCall): Promise<ExportOutcome> {
-  return withWork(call, async (work, loaded) => {
-    let run = loaded;
+  return withContext(call, async (context, existing) => {
+    let run = existing;
     while (!run.finished) {
-      const exported = await exportRange(work, 0, run);
+      const exported = await exportRange(context, 0, run);
       if (!exported.done) return outcomeOf(exported.run, false);
-      run = await finishExport(work, exported.run);
+      run = await finishExport(context, exported.run);
     }
     return outcomeOf(run, true);
   });
 }
 
-/** One attempt at one range of an interval that is cut; `finished` tells whether all of its rows are in files. */
+/** One attempt at one range of a split interval; `finished` is true when all its rows are in files. */
 export async function exportOneRange(call: ExportCall, position: number): Promise<ExportOutcome> {
-  return withWork(call, async (work, loaded) => {
-    if (loaded.finished) return outcomeOf(loaded, true);
-    const { run, done } = await exportRange(work, position, loaded);
+  return withContext(call, async (context, existing) => {
+    if (existing.finished) return outcomeOf(existing, true);
+    const { run, done } = await exportRange(context, position, existing);
     return outcomeOf(run, done);
   });
 }
 
-/** Ends the export of an interval whose ranges are finished; when the answer is not, the ranges are exported again. */
+/** Finishes a split interval; `finished` is false when its ranges must be exported again. */
 export async function finishRanges(call: ExportCall): Promise<ExportOutcome> {
-  return withWork(call, async (work, loaded) => {
-    const run = loaded.finished ? loaded : await finishExport(work, loaded);
+  return withContext(call, async (context, existing) => {
+    const run = existing.finished ? existing : await finishExport(context, existing);
     return outcomeOf(run, run.finished !== null);
   });
 }
 
-async function withWork<Result>(
+async function withContext<Result>(
   { dependencies, runId, progress, signal }: ExportCall,
-  work: (work: RangeWork, loaded: ExistingRun) => Promise<Result>,
+  work: (context: RangeContext, existing: ExistingRun) => Promise<Result>,
 ): Promise<Result> {
-  const { recorder, perExportLimit, selectionOf } = dependencies;
+  const { recorder, perExportLimit, readSelection } = dependencies;
   const { spec } = await recorder.readActive(runId);
   const release = await perExportLimit.acquire(spec.batch_export_id, signal);
   try {
-    // What became of the run while it waited for its turn.
-    const loaded = await recorder.readActive(runId);
-    return await withDestination(dependencies, runId, loaded, async (destination) => {
-      const selection = await selectionOf(loaded.spec);
-      return work({ dependencies, runId, destination, selection, progress, signal }, loaded);
+    // Read again, since the run may have changed while it waited for the limit.
+    const existing = await recorder.readActive(runId);
+    return await withDestination(dependencies, runId, existing, async (destination) => {
+      const selection = await readSelection(existing.spec);
+      return work({ dependencies, runId, destination, selection, progress, signal }, existing);
     });
   } finally {
     release();

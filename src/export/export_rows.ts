@@ -8,31 +8,31 @@ import { rowRangeOf } from './row_range.ts';
 import { TooManyRejectedRows } from './too_many_rejected_rows.ts';
 
 /**
- * Reads, encodes and sends the rows of the range, those behind its files and a resumed file's parts alone.
- * @returns the run, and whether all rows of the range are sent: no when the parts of one execution were and rows are left.
- * A file that nobody could go on with is ended first, or the next execution would send the same parts.
+ * Reads, encodes and sends the rows of a range that its files and the parts of a resumed file do not hold yet.
+ * @returns the run, and whether all rows were sent. They were not when this execution has sent its share of parts; a file
+ * that cannot be resumed is finished first, or the next execution would send its parts again.
  */
 export async function exportRows(
   attempt: ExportAttempt,
-  taken: ExistingRun,
+  initial: ExistingRun,
   resumed: ResumedFile | null,
 ): Promise<{ readonly run: ExistingRun; readonly done: boolean }> {
   const { dependencies, runId, destination, encoder, selection, progress, signal } = attempt;
   const { recorder, source, settings } = dependencies;
   const memory = dependencies.memory.openReservation();
-  const { after, until, files } = rangeAt(attempt, taken);
-  const reached = resumed?.parts.at(-1)?.last ?? files.at(-1)?.last ?? after;
+  const { after, until, files } = rangeAt(attempt, initial);
+  const resumeAfter = resumed?.parts.at(-1)?.last ?? files.at(-1)?.last ?? after;
   const failed = new AbortController();
   const sending = AbortSignal.any([signal, failed.signal]);
-  let run = taken;
+  let run = initial;
   let writer: FileWriter | null = resumed && openWriter(attempt, run, resumed, memory, sending);
-  let partsBefore = 0;
-  let rejected = rejectedSoFar(taken);
+  let partsOfClosedFiles = 0;
+  let rejected = rejectedRowsOf(initial);
 
   const finishFile = async (open: FileWriter): Promise<void> => {
     const file = await open.finish();
     open.close();
-    partsBefore += open.partsPlanned();
+    partsOfClosedFiles += open.partsPlanned();
     writer = null;
     if (!file) return;
     run = await recorder.recordFile(runId, currentAttempt(attempt, run), file);
@@ -40,21 +40,21 @@ export async function exportRows(
       run,
       runId,
       'INFO',
-      `Wrote ${file.rows} records, ${file.bytes} bytes, to ${destination.nameOf(file.key)}.`,
+      `Wrote ${file.rows} rows (${file.bytes} bytes) to ${destination.nameOf(file.key)}.`,
     );
   };
 
   try {
     const { blockBytes } = encoder;
     const rows = rowRangeOf(run.spec, selection);
-    const blocks = source.blocks(rows, { after: reached, until }, { blockBytes, signal, memory });
-    // As many as the threads have at once, and those that come next.
+    const blocks = source.blocks(rows, { after: resumeAfter, until }, { blockBytes, signal, memory });
+    // One block for each thread, and one that waits for it.
     const blocksInFlight = 2 * settings.EXPORTD_ENCODER_THREADS;
     for await (const encoded of encodeBlocks(blocks, { encoder, memory, blocksInFlight })) {
       const { block } = encoded;
       if (writer?.isFull(destination.maxFileBytes)) {
         await finishFile(writer);
-        if (partsBefore >= settings.EXPORTD_PARTS_PER_EXECUTION) return { run, done: false };
+        if (partsOfClosedFiles >= settings.EXPORTD_PARTS_PER_EXECUTION) return { run, done: false };
       }
       writer ??= openWriter(attempt, run, null, memory, sending);
       await writer.append(encoded);
@@ -62,7 +62,7 @@ export async function exportRows(
       rejected += block.rejected.length;
       if (rejected > settings.EXPORTD_MAX_REJECTED_ROWS)
         throw new TooManyRejectedRows(settings.EXPORTD_MAX_REJECTED_ROWS, block.rejected.at(-1));
-      if (partsBefore + writer.partsPlanned() < settings.EXPORTD_PARTS_PER_EXECUTION) continue;
+      if (partsOfClosedFiles + writer.partsPlanned() < settings.EXPORTD_PARTS_PER_EXECUTION) continue;
       if (!(await writer.canBeResumed())) continue;
       await writer.settled();
       return { run: await recorder.requireAttempt(runId, currentAttempt(attempt, run)), done: false };
@@ -74,8 +74,8 @@ export async function exportRows(
   } catch (error) {
     failed.abort(error);
     await writer?.settled().catch(() => undefined);
-    const names = currentAttempt(attempt, run);
-    await abortAfterPermanentFailure({ recorder, destination }, runId, names, { error, signal });
+    const failedAttempt = currentAttempt(attempt, run);
+    await abortAfterPermanentFailure({ recorder, destination }, runId, failedAttempt, { error, signal });
     throw error;
   } finally {
     writer?.close();
@@ -92,7 +92,7 @@ function openWriter(
 ): FileWriter {
   const { dependencies, runId, destination, encoder } = attempt;
   const { recorder } = dependencies;
-  const names = currentAttempt(attempt, run);
+  const rangeAttempt = currentAttempt(attempt, run);
   const key = resumed?.upload.key ?? nextKey(attempt, run);
   const file = rangeAt(attempt, run).next_file;
   return createFileWriter({
@@ -102,20 +102,20 @@ function openWriter(
     resumed,
     memory,
     signal,
-    recordUpload: ({ upload_id, upload_token: mark }) =>
-      recorder.recordUpload(runId, names, {
+    recordUpload: ({ upload_id, upload_token }) =>
+      recorder.recordUpload(runId, rangeAttempt, {
         file,
         key,
         upload_id,
-        upload_token: mark,
+        upload_token,
         encoder: encoder.identity,
       }),
-    planPart: (part) => recorder.planPart(runId, names, key, part),
-    requireAttempt: () => recorder.requireAttempt(runId, names),
+    planPart: (part) => recorder.planPart(runId, rangeAttempt, key, part),
+    requireAttempt: () => recorder.requireAttempt(runId, rangeAttempt),
   });
 }
 
-const rejectedSoFar = (run: ExistingRun): number =>
+const rejectedRowsOf = (run: ExistingRun): number =>
   [...filesOf(run), ...run.ranges.flatMap(({ upload }) => upload?.parts ?? [])].reduce(
     (sum, { rejected }) => sum + rejected,
     0,

@@ -4,57 +4,58 @@ import type { CompletedFile, PlannedPart, SortKey } from '../domain/run.ts';
 import type { MemoryReservation } from '../encoding/memory_budget.ts';
 import type { ReservedBlock } from '../encoding/encode_blocks.ts';
 import type { FileEncoder } from '../encoding/encoder.ts';
+import { formatCrc32 } from '../encoding/format_crc32.ts';
 import { releaseMemory } from '../encoding/release_memory.ts';
 import { tryAbortUpload } from './abort_upload.ts';
-import { summarizeParts, formatCrc32 } from './file_summary.ts';
+import { summarizeParts } from './file_summary.ts';
 import { createPartSender } from './part_sender.ts';
 import { listParts } from './upload_state.ts';
 
-/** A file that another attempt began: its confirmed parts, with what the destination calls them. */
+/** A file that an earlier attempt started, with its confirmed parts. */
 export interface ResumedFile {
   readonly upload: FileUpload;
   readonly parts: readonly PlannedPart[];
-  /** Part number to ETag. */
+  /** ETags by part number. */
   readonly etags: ReadonlyMap<number, string>;
   readonly nextPartNumber: number;
 }
 
-/** Where a file goes, and who is told of each step before it is taken. */
+/** Where a file is written, and the callbacks that record each step before it happens. */
 export interface FileTarget {
   readonly destination: Destination;
   readonly encoder: FileEncoder;
   readonly key: string;
-  /** The file to go on with; null begins one with the first block. */
+  /** The file to resume; null creates one with the first block. */
   readonly resumed: ResumedFile | null;
   readonly memory: Pick<MemoryReservation, 'isOverBudget' | 'reserveEncoded' | 'releaseEncoded'>;
   readonly signal: AbortSignal;
   recordUpload(upload: FileUpload): Promise<unknown>;
   planPart(part: PlannedPart): Promise<void>;
-  /** Rejects when another attempt has taken over; asked when every part has arrived and before the file is made. */
+  /** Rejects when a newer attempt exists. Called after the last part has arrived and before the upload is completed. */
   requireAttempt(): Promise<unknown>;
 }
 
-/** Joins encoded blocks to one object: gathers them into parts and sends several at a time. */
+/** Writes encoded blocks to one object: it joins them to parts and sends several parts at a time. */
 export interface FileWriter {
   readonly key: string;
-  /** Adds a block and releases it; what it made of the file is held until its part has arrived. Waits while too many bytes are on their way. */
+  /** Adds a block and releases it. Its encoded bytes stay in memory until their part has arrived. Waits while too many are in flight. */
   append(encoded: ReservedBlock): Promise<void>;
-  /** How many parts this writer has planned, those before it not counted. */
+  /** How many parts this writer planned, without those of a resumed file. */
   partsPlanned(): number;
-  /** Whether another attempt could go on with the file: its encoder, and the rights in the bucket, decide. */
+  /** Whether another attempt could resume the file; the encoder and the permissions in the bucket decide. */
   canBeResumed(): Promise<boolean>;
-  /** Whether the file has so many bytes, or as many parts as an upload can have. */
+  /** Whether the file has reached `maxFileBytes`, or the maximum number of parts. */
   isFull(maxFileBytes: number | null): boolean;
-  /** Waits until every part on its way has arrived; rejects with the first failure. */
+  /** Waits until every part has arrived; rejects with the first error. */
   settled(): Promise<void>;
-  /** Sends the rest and makes the object visible; null, and no object, when there was no row. */
+  /** Sends the rest and completes the upload. Returns null and writes no object when there was no row. */
   finish(): Promise<CompletedFile | null>;
-  /** Gives up what the encoder holds of the file. */
+  /** Releases the encoder's state of the file. */
   close(): void;
 }
 
-/** What has been gathered for the next part. */
-interface Gathered {
+/** Encoded bytes that wait for the next part. */
+interface PendingPart {
   readonly blocks: Buffer[];
   bytes: number;
   rows: number;
@@ -63,9 +64,16 @@ interface Gathered {
   last: SortKey | null;
 }
 
-const nothing = (): Gathered => ({ blocks: [], bytes: 0, rows: 0, rejected: 0, first: null, last: null });
+const emptyPart = (): PendingPart => ({
+  blocks: [],
+  bytes: 0,
+  rows: 0,
+  rejected: 0,
+  first: null,
+  last: null,
+});
 
-/** Begins a file or goes on with one. An upload is created with the first block, so that no rows leave no trace. */
+/** Creates or resumes a file. Its upload is created with the first block, so that a range without rows creates none. */
 export function createFileWriter(target: FileTarget): FileWriter {
   const { destination, encoder, key, memory, signal, resumed } = target;
   const planned: PlannedPart[] = [...(resumed?.parts ?? [])];
@@ -75,34 +83,34 @@ export function createFileWriter(target: FileTarget): FileWriter {
   let upload = resumed?.upload;
   let partNumber = resumed?.nextPartNumber ?? 1;
   let fileBytes = planned.reduce((sum, { bytes }) => sum + bytes, 0);
-  let gathered = nothing();
-  let listable: boolean | undefined;
+  let pending = emptyPart();
+  let isListable: boolean | undefined;
 
-  const gather = (bytes: Buffer): void => {
+  const addBytes = (bytes: Buffer): void => {
     if (bytes.length === 0) return;
-    gathered.blocks.push(bytes);
-    gathered.bytes += bytes.length;
+    pending.blocks.push(bytes);
+    pending.bytes += bytes.length;
     memory.reserveEncoded(bytes.length);
     fileBytes += bytes.length;
   };
 
-  const begin = async (): Promise<FileUpload> => {
-    const begun = await destination.createUpload(key, encoder.contentType, signal);
+  const createUpload = async (): Promise<FileUpload> => {
+    const created = await destination.createUpload(key, encoder.contentType, signal);
     try {
-      await target.recordUpload(begun);
+      await target.recordUpload(created);
     } catch (error) {
-      // What the journal does not know of, nobody else would ever throw away.
-      await tryAbortUpload(destination, begun);
+      // An upload that the journal does not know would never be aborted otherwise.
+      await tryAbortUpload(destination, created);
       throw error;
     }
-    upload = begun;
-    return begun;
+    upload = created;
+    return created;
   };
 
-  /** The part that has been gathered, joined; nothing else keeps its blocks from here on. */
-  const takePart = (final: boolean): { readonly part: PlannedPart; readonly body: Buffer } => {
-    const { rows, rejected, first, last, blocks, bytes } = gathered;
-    gathered = nothing();
+  /** Joins the pending blocks to a part and releases them. */
+  const takePendingPart = (final: boolean): { readonly part: PlannedPart; readonly body: Buffer } => {
+    const { rows, rejected, first, last, blocks, bytes } = pending;
+    pending = emptyPart();
     const body = Buffer.concat(blocks, bytes);
     for (const block of blocks) releaseMemory(block);
     const part: PlannedPart = {
@@ -120,7 +128,7 @@ export function createFileWriter(target: FileTarget): FileWriter {
   };
 
   const sendPart = async (to: FileUpload, final: boolean): Promise<void> => {
-    const { part, body } = takePart(final);
+    const { part, body } = takePendingPart(final);
     await target.planPart(part);
     planned.push(part);
     await sender.send(body.length, async () => {
@@ -131,37 +139,37 @@ export function createFileWriter(target: FileTarget): FileWriter {
     });
   };
 
-  const isEmpty = (): boolean => planned.length === 0 && gathered.rows === 0 && gathered.rejected === 0;
+  const isEmpty = (): boolean => planned.length === 0 && pending.rows === 0 && pending.rejected === 0;
 
   return {
     key,
     append: async (encoded) => {
       const { block } = encoded;
-      const to = upload ?? (await begin());
-      gather(await assembly.append(block));
+      const to = upload ?? (await createUpload());
+      addBytes(await assembly.append(block));
       encoded.release();
-      gathered.rows += block.rows;
-      gathered.rejected += block.rejected.length;
-      gathered.first ??= block.first;
-      gathered.last = block.last;
-      if (gathered.bytes >= to.partBytes(planned.length + 1)) await sendPart(to, false);
+      pending.rows += block.rows;
+      pending.rejected += block.rejected.length;
+      pending.first ??= block.first;
+      pending.last = block.last;
+      if (pending.bytes >= to.partBytes(planned.length + 1)) await sendPart(to, false);
     },
     partsPlanned: () => planned.length - (resumed?.parts.length ?? 0),
     canBeResumed: async () => {
       if (!upload || !encoder.resumable) return false;
-      listable ??= (await listParts(upload, signal)) !== 'hidden';
-      return listable;
+      isListable ??= (await listParts(upload, signal)) !== 'not_listable';
+      return isListable;
     },
     isFull: (maxFileBytes) =>
       (maxFileBytes !== null && fileBytes >= maxFileBytes) ||
-      (upload !== undefined && partNumber >= upload.partNumberMaximum),
+      (upload !== undefined && partNumber >= upload.maxPartNumber),
     settled: () => sender.settled(),
     finish: async () => {
       if (!upload || isEmpty()) return null;
-      gather(await assembly.finish());
-      if (gathered.bytes > 0 || gathered.rejected > 0 || planned.length === 0) await sendPart(upload, true);
+      addBytes(await assembly.finish());
+      if (pending.bytes > 0 || pending.rejected > 0 || planned.length === 0) await sendPart(upload, true);
       await sender.settled();
-      // Every part has arrived by now, so an attempt that begins after this finds them all and makes the same object.
+      // Every part has arrived, so an attempt that starts after this check finds them all and completes the same object.
       await target.requireAttempt();
       return completeFile(upload, planned, etags, signal);
     },
@@ -169,7 +177,7 @@ export function createFileWriter(target: FileTarget): FileWriter {
   };
 }
 
-/** Makes the object of all these parts visible. */
+/** Completes an upload, which makes its object visible. */
 export async function completeFile(
   upload: FileUpload,
   planned: readonly PlannedPart[],

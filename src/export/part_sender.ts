@@ -1,18 +1,18 @@
 import type { MemoryReservation } from '../encoding/memory_budget.ts';
 
-/** Bytes of parts under way at once; a part larger than this goes alone. */
-const bytesInFlightMaximum = 48 * 1024 * 1024;
-const partsInFlightMaximum = 3;
+/** A larger part is sent alone. */
+const maxBytesInFlight = 48 * 1024 * 1024;
+const maxPartsInFlight = 3;
 
-/** Sends in the background within the bounds on what may be in flight; the first failure is thrown by the next call. */
+/** Sends parts in the background. After an error, the next call throws it. */
 export interface PartSender {
-  /** Takes a part up as soon as there is room for its bytes. */
+  /** Waits until the part may be in flight and starts to send it. */
   send(bytes: number, work: () => Promise<void>): Promise<void>;
   /** Waits until nothing is in flight. */
   settled(): Promise<void>;
 }
 
-/** A sender for the parts of one file; while memory is short it sends one at a time. */
+/** Limits the parts and bytes of one file that are in flight; while memory is over budget, to one part. */
 export function createPartSender(memory: Pick<MemoryReservation, 'isOverBudget'>): PartSender {
   const inFlight = new Set<Promise<void>>();
   let bytesInFlight = 0;
@@ -21,8 +21,8 @@ export function createPartSender(memory: Pick<MemoryReservation, 'isOverBudget'>
     if (failure) throw failure.error;
   };
   const isFull = (bytes: number): boolean =>
-    inFlight.size >= partsInFlightMaximum ||
-    (inFlight.size > 0 && (bytesInFlight + bytes > bytesInFlightMaximum || memory.isOverBudget()));
+    inFlight.size >= maxPartsInFlight ||
+    (inFlight.size > 0 && (bytesInFlight + bytes > maxBytesInFlight || memory.isOverBudget()));
   return {
     send: async (bytes: number, work: () => Promise<void>): Promise<void> => {
       while (isFull(bytes)) await Promise.race(inFlight);

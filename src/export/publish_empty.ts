@@ -3,37 +3,35 @@ import { classifyError } from '../failures/classify_error.ts';
 import { publishManifest, type PublishDependencies } from './publish_manifest.ts';
 
 /**
- * Publishes a run without rows within the step that found it so, which costs half of what a step of its own on the queue
- * of the exports does.
- * @returns false when that is left to such a step.
- * @throws RunEnded when the run has ended.
+ * Publishes a run without rows in the control worker, which halves the cost of such a run.
+ * @returns false when an export worker has to publish it
+ * @throws RunEnded
  */
 export type PublishEmpty = (runId: string) => Promise<boolean>;
 
 /**
- * A few at once and each for a short time: a bucket that does not answer keeps those few places busy, and every other
- * run goes by the queue of the exports meanwhile, as this one does then.
+ * Few at a time, and each with a short timeout: a bucket that does not respond can only occupy these slots. Runs that find
+ * no free slot, or fail here, are published by the export workers, which have the time to retry.
  */
 export function createEmptyPublisher(
   dependencies: PublishDependencies,
   {
-    EXPORTD_EMPTY_PUBLISH_SLOTS: places,
-    EXPORTD_EMPTY_PUBLISH_TIMEOUT: patienceMs,
+    EXPORTD_EMPTY_PUBLISH_SLOTS: slots,
+    EXPORTD_EMPTY_PUBLISH_TIMEOUT: timeoutMs,
   }: Pick<Settings, 'EXPORTD_EMPTY_PUBLISH_SLOTS' | 'EXPORTD_EMPTY_PUBLISH_TIMEOUT'>,
 ): PublishEmpty {
-  let taken = 0;
+  let usedSlots = 0;
   return async (runId) => {
-    if (taken >= places) return false;
-    taken += 1;
+    if (usedSlots >= slots) return false;
+    usedSlots += 1;
     try {
-      await publishManifest(dependencies, runId, AbortSignal.timeout(patienceMs));
+      await publishManifest(dependencies, runId, AbortSignal.timeout(timeoutMs));
       return true;
     } catch (error) {
       if (classifyError(error).type === 'RunEnded') throw error;
-      // Whether it will do at another time is for the step of its own to find out, which has the time.
       return false;
     } finally {
-      taken -= 1;
+      usedSlots -= 1;
     }
   };
 }

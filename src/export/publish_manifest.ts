@@ -3,26 +3,26 @@ import { requireActive } from '../domain/run.ts';
 import type { ExportDependencies } from './export_dependencies.ts';
 import { withDestination } from './run_destination.ts';
 
-/** What publishing works with. */
+/** Dependencies of publishing. */
 export type PublishDependencies = Pick<
   ExportDependencies,
-  'recorder' | 'source' | 'openDestination' | 'selectionOf' | 'logger'
+  'recorder' | 'source' | 'openDestination' | 'readSelection' | 'logger'
 >;
 
-/** What of a published manifest travels through a history. */
+/** The result of publishing, which is stored in the workflow's history. */
 export interface PublishOutcome {
   readonly generation: number;
   readonly rows: number;
   readonly manifest_key: string;
 }
 
-/** Claims publishing, puts the manifest of an exported run and completes the run. A repeat goes on where it was. */
+/** Claims publishing, puts the manifest of an exported run and completes the run. A retry continues with the first missing step. */
 export async function publishManifest(
   dependencies: PublishDependencies,
   runId: string,
   signal: AbortSignal,
 ): Promise<PublishOutcome> {
-  const { recorder, source, selectionOf } = dependencies;
+  const { recorder, source, readSelection } = dependencies;
   const found = await recorder.read(runId);
   const run =
     found.status === 'Completed'
@@ -30,7 +30,7 @@ export async function publishManifest(
       : await recorder.startPublish(runId, requireActive(found).generation);
   return withDestination(dependencies, runId, run, async (destination) => {
     const manifest_key = destination.manifestKey(run.spec);
-    const columns = source.columns(run.spec.model, await selectionOf(run.spec));
+    const columns = source.columns(run.spec.model, await readSelection(run.spec));
     const manifest = manifestOf(runId, run, columns);
     if (run.status !== 'Completed') {
       const { verified } = await destination.putManifest(manifest_key, manifest, signal);
@@ -39,7 +39,7 @@ export async function publishManifest(
           run,
           runId,
           'WARNING',
-          'The manifest could not be read back: the credentials may write to the bucket but not read from it.',
+          'The manifest was written but could not be read back. Grant the credentials s3:GetObject to have it verified.',
         );
       await recorder.complete(runId, run.generation, manifest_key);
     }

@@ -1,31 +1,22 @@
-import type { Destination } from '../destination/destination.ts';
 import type { FileEncoder } from '../encoding/encoder.ts';
 import { attemptOf, rangeOf, type ExportRange, type ExistingRun, type RangeAttempt } from '../domain/run.ts';
-import type { RowSelection } from '../source/row_selection.ts';
-import type { ExportDependencies } from './export_dependencies.ts';
+import type { RangeContext } from './range_context.ts';
 
-/** One attempt at the export of a range, with what it works with. */
-export interface ExportAttempt {
-  readonly dependencies: ExportDependencies;
-  readonly runId: string;
-  /** Position of the range among those of the run. */
+/** One attempt at exporting a range: the context of the range, and its encoder. */
+export interface ExportAttempt extends RangeContext {
+  /** Index of the range in the run. */
   readonly position: number;
-  readonly destination: Destination;
   readonly encoder: FileEncoder;
-  readonly selection: RowSelection;
-  /** Told with every heartbeat. */
-  readonly progress: { rows: number };
-  readonly signal: AbortSignal;
 }
 
-/** Names the attempt to the journal, as the run stands. */
+/** The generation, range and attempt that the run has now: the fencing token of every step. */
 export const currentAttempt = ({ position }: ExportAttempt, run: ExistingRun): RangeAttempt =>
   attemptOf(run, position);
 
-/** The range as the run stands. */
+/** The range as the run has it now. */
 export const rangeAt = ({ position }: ExportAttempt, run: ExistingRun): ExportRange => rangeOf(run, position);
 
-/** Whether the names of the range's files carry numbers: an only file's name is plain. */
+/** Whether the file names of the range have numbers; the only file of an interval has none. */
 export const isNumbered = ({ destination }: ExportAttempt, run: ExistingRun): boolean =>
   destination.maxFileBytes !== null || run.ranges.length > 1;
 
@@ -33,11 +24,11 @@ export const isNumbered = ({ destination }: ExportAttempt, run: ExistingRun): bo
 export function nextKey(attempt: ExportAttempt, run: ExistingRun): string {
   const { destination, encoder, position } = attempt;
   const { next_file } = rangeAt(attempt, run);
-  const place = {
+  const identity = {
     generation: run.generation,
     range: run.ranges.length > 1 ? position : null,
-    // A second file of an export without a largest size: the first one had as many parts as an upload can have.
+    // Without a maximum file size there is a second file only if the first has the maximum number of parts.
     file: isNumbered(attempt, run) || next_file > 0 ? next_file : null,
   };
-  return destination.fileKey(run.spec, place, encoder.extension);
+  return destination.fileKey(run.spec, identity, encoder.extension);
 }

@@ -1,71 +1,71 @@
 import { crc32 } from 'node:zlib';
 import type { ExistingRun, SortKey } from '../domain/run.ts';
 import type { RejectedRow } from '../encoding/encoder.ts';
-import type { RangeWork } from './export_range.ts';
-import { formatCrc32 } from './file_summary.ts';
+import { formatCrc32 } from '../encoding/format_crc32.ts';
+import type { RangeContext } from './range_context.ts';
 import { rowRangeOf } from './row_range.ts';
 import { TooManyRejectedRows } from './too_many_rejected_rows.ts';
 
 const contentType = 'application/jsonl';
 
 /**
- * Writes the rows that the format could not hold into a file of their own, as lines of JSON. They are read once more,
- * from the stretches that had any: the journal holds no rows, and an attempt may have come after the one that met them.
- * The file is recorded before it is written, so nobody writes anything else under its key; where an attempt finds other
- * rows than one before it recorded, the answer is a run whose next generation begins.
+ * Writes the rows that the format cannot represent to a separate file of JSON lines. It reads them again from the key
+ * ranges that had any: the journal holds no rows, and an earlier attempt may have rejected them. The file's checksum is
+ * recorded before it is written, so no two attempts write different bytes under its key. If the rows differ from the
+ * recorded ones, the returned run has a new generation.
  * @throws TooManyRejectedRows
  */
-export async function writeRejectedFile(work: RangeWork, run: ExistingRun): Promise<ExistingRun> {
-  const { dependencies, runId, destination, signal } = work;
+export async function writeRejectedFile(context: RangeContext, run: ExistingRun): Promise<ExistingRun> {
+  const { dependencies, runId, destination, signal } = context;
   const { recorder, settings } = dependencies;
   const lines: string[] = [];
-  for (const stretch of stretchesWithRejects(run))
-    for await (const rejected of rejectedRows(work, run, stretch)) {
-      lines.push(lineOf(rejected));
+  for (const keyRange of keyRangesWithRejects(run))
+    for await (const rejected of readRejectedRows(context, run, keyRange)) {
+      lines.push(jsonLine(rejected));
       if (lines.length > settings.EXPORTD_MAX_REJECTED_ROWS)
         throw new TooManyRejectedRows(settings.EXPORTD_MAX_REJECTED_ROWS, rejected);
     }
   const bytes = Buffer.from(lines.join(''));
   const key = destination.rejectedKey(run.spec, run.generation);
   const checksum = formatCrc32(crc32(bytes));
-  const figures = { key, rows: lines.length, bytes: bytes.length, crc32: checksum, first: null, last: null };
-  const planned = await recorder.planRejectedFile(runId, run.generation, figures);
+  const summary = { key, rows: lines.length, bytes: bytes.length, crc32: checksum, first: null, last: null };
+  const planned = await recorder.planRejectedFile(runId, run.generation, summary);
   if (planned.rejected_file?.crc32 !== checksum) return recorder.reserveGeneration(runId);
   await destination.putObject(key, contentType, bytes, signal);
   await recorder.log(
     run,
     runId,
     'WARNING',
-    `${lines.length} rows cannot be held by the format; they are in ${destination.nameOf(key)}.`,
+    `${lines.length} rows cannot be represented in the file format. They are in ${destination.nameOf(key)}.`,
   );
   return planned;
 }
 
-/** The stretches of key order, each behind a key and up to another, in whose files rows are missing. */
-function* stretchesWithRejects(
+/** The key ranges whose files lack rows: after one key, up to and including another. */
+function* keyRangesWithRejects(
   run: ExistingRun,
 ): Generator<{ after: SortKey | null; until: SortKey | null }> {
   for (const { after, files } of run.ranges) {
-    let reached = after;
+    let lastKey = after;
     for (const { rejected, last } of files) {
-      if (rejected > 0) yield { after: reached, until: last };
-      reached = last ?? reached;
+      if (rejected > 0) yield { after: lastKey, until: last };
+      lastKey = last ?? lastKey;
     }
   }
 }
 
-async function* rejectedRows(
-  { dependencies, destination, selection, signal }: RangeWork,
+async function* readRejectedRows(
+  { dependencies, destination, selection, signal }: RangeContext,
   run: ExistingRun,
-  stretch: { after: SortKey | null; until: SortKey | null },
+  keyRange: { after: SortKey | null; until: SortKey | null },
 ): AsyncGenerator<RejectedRow> {
   const { source, encoders } = dependencies;
   const encoder = encoders.fileEncoder(destination.encoding, source.columns(run.spec.model, selection));
   const options = { blockBytes: encoder.blockBytes, signal };
-  for await (const block of source.blocks(rowRangeOf(run.spec, selection), stretch, options))
+  for await (const block of source.blocks(rowRangeOf(run.spec, selection), keyRange, options))
     yield* (await encoder.encode(block)).rejected;
 }
 
-/** The members in front are made by JSON.stringify; the row is JSON already and keeps its digits. */
-const lineOf = ({ id, column, reason, row }: RejectedRow): string =>
+/** The row is JSON already and is inserted unchanged, so that numbers keep their digits. */
+const jsonLine = ({ id, column, reason, row }: RejectedRow): string =>
   `${JSON.stringify({ id, column, reason }).slice(0, -1)},"row":${row}}\n`;

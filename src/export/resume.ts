@@ -3,76 +3,81 @@ import type { CompletedFile, ExistingRun, OpenUpload } from '../domain/run.ts';
 import { tryAbortUpload } from './abort_upload.ts';
 import { summarizeParts } from './file_summary.ts';
 import { completeFile, type ResumedFile } from './file_writer.ts';
-import { isNumbered, currentAttempt, nextKey, rangeAt, type ExportAttempt } from './range_attempt.ts';
+import { currentAttempt, isNumbered, nextKey, rangeAt, type ExportAttempt } from './range_attempt.ts';
 import { inspectUpload } from './upload_state.ts';
 
-/** The run with the generation that this attempt writes, and the file that it goes on with. */
+/** Where an attempt continues: the run with the generation to write, and the file to resume. */
 export interface ResumePoint {
   readonly run: ExistingRun;
   readonly resumed: ResumedFile | null;
 }
 
 /**
- * Finds what the attempt before left of its range. A file whose object stands is recorded; one that can be gone on with
- * is. A file that is lost starts anew under the next number, or, where an only file has none, under the interval's next
- * generation, so that no key is ever written twice. So does everything when another encoder made what is there.
+ * Finds out what the previous attempt left of the range, and resumes it. A file whose object exists is recorded; an upload
+ * that can be resumed is. Otherwise the file starts over under the next file number or, if it is the only file and has
+ * none, under the interval's next generation: no key is ever written twice. Everything starts over when another encoder
+ * wrote what exists.
  */
-export async function resumeRange(attempt: ExportAttempt, begun: ExistingRun): Promise<ResumePoint> {
+export async function resumeRange(attempt: ExportAttempt, started: ExistingRun): Promise<ResumePoint> {
   const { destination, encoder, signal } = attempt;
-  const { upload, files, attempt: ordinal } = rangeAt(attempt, begun);
-  const sameEncoder = begun.encoder === null || begun.encoder === encoder.identity;
-  if (begun.generation > 0 && sameEncoder) {
-    const place = upload ? await goOnWith(attempt, begun, upload) : { run: begun, resumed: null };
-    // The attempt before may have ended between beginning an upload and telling the journal.
-    if (!upload && ordinal > 1) await destination.abortOrphanedUploads(nextKey(attempt, begun), signal);
-    if (place) return place;
+  const { upload, files, attempt: ordinal } = rangeAt(attempt, started);
+  const hasSameEncoder = started.encoder === null || started.encoder === encoder.identity;
+  if (started.generation > 0 && hasSameEncoder) {
+    const point = upload ? await resumeFile(attempt, started, upload) : { run: started, resumed: null };
+    // The previous attempt may have ended after it created an upload and before it recorded it.
+    if (!upload && ordinal > 1) await destination.abortOrphanedUploads(nextKey(attempt, started), signal);
+    if (point) return point;
   }
   if (upload) await tryAbortUpload(destination, upload);
   signal.throwIfAborted();
-  if (begun.generation > 0 && sameEncoder && (isNumbered(attempt, begun) || files.length > 0))
-    return { run: begun, resumed: null };
-  const names = currentAttempt(attempt, begun);
-  return { run: await attempt.dependencies.recorder.reserveGeneration(attempt.runId, names), resumed: null };
+  if (started.generation > 0 && hasSameEncoder && (isNumbered(attempt, started) || files.length > 0))
+    return { run: started, resumed: null };
+  const { recorder } = attempt.dependencies;
+  return {
+    run: await recorder.reserveGeneration(attempt.runId, currentAttempt(attempt, started)),
+    resumed: null,
+  };
 }
 
-async function goOnWith(
+/** Undefined when the file has to start over. */
+async function resumeFile(
   attempt: ExportAttempt,
-  begun: ExistingRun,
+  started: ExistingRun,
   open: OpenUpload,
 ): Promise<ResumePoint | undefined> {
   const { dependencies, runId, destination, encoder, signal } = attempt;
   const { recorder } = dependencies;
-  const names = currentAttempt(attempt, begun);
-  const remains = await inspectUpload(destination, open, signal);
-  const recorded = async (file: CompletedFile): Promise<ResumePoint> => ({
-    run: await recorder.recordFile(runId, names, file),
+  const rangeAttempt = currentAttempt(attempt, started);
+  const upload = await inspectUpload(destination, open, signal);
+  const recordFile = async (file: CompletedFile): Promise<ResumePoint> => ({
+    run: await recorder.recordFile(runId, rangeAttempt, file),
     resumed: null,
   });
-  switch (remains.state) {
-    case 'finished':
-      return recorded(summarizeParts(open.key, open.parts));
-    case 'whole':
+  switch (upload.state) {
+    case 'completed':
+      return recordFile(summarizeParts(open.key, open.parts));
+    case 'all_parts_uploaded':
       try {
-        await recorder.requireAttempt(runId, names);
-        return await recorded(await completeFile(remains.upload, open.parts, remains.etags, signal));
+        await recorder.requireAttempt(runId, rangeAttempt);
+        return await recordFile(await completeFile(upload.upload, open.parts, upload.etags, signal));
       } catch (error) {
         if (error instanceof DestinationError && error.type === 'UploadNotFound') return undefined;
         throw error;
       }
-    case 'open': {
+    case 'resumable': {
       if (!encoder.resumable) return undefined;
-      const numbers = remains.parts.map(({ part_number }) => part_number);
-      return { run: await recorder.resumeUpload(runId, names, open.key, numbers), resumed: remains };
+      const numbers = upload.parts.map(({ part_number }) => part_number);
+      return { run: await recorder.resumeUpload(runId, rangeAttempt, open.key, numbers), resumed: upload };
     }
-    case 'hidden':
+    case 'not_listable':
       await recorder.log(
-        begun,
+        started,
         runId,
         'WARNING',
-        'The parts that are in the bucket already could not be listed, so the file is exported anew: the credentials may lack the right to list the parts of an upload.',
+        'The uploaded parts could not be listed, so the file is exported from the start. Grant the credentials s3:ListMultipartUploadParts to resume files.',
       );
       return undefined;
-    case 'lost':
+    case 'missing':
       return undefined;
   }
 }

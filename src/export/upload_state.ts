@@ -1,75 +1,79 @@
 import { DestinationError, type Destination, type FileUpload } from '../destination/destination.ts';
 import type { OpenUpload, PlannedPart } from '../domain/run.ts';
 
-/** What is left of an upload that an earlier attempt recorded. */
+/** What the destination holds of an upload that an earlier attempt recorded. */
 export type UploadState =
-  /** The object was made of all its parts, only nobody said so any more. */
-  | { readonly state: 'finished' }
-  /** Every part of the file is there, its end included: only the object is not. */
-  | { readonly state: 'whole'; readonly upload: FileUpload; readonly etags: ReadonlyMap<number, string> }
-  /** These parts are there; the file goes on after the last of them. */
+  /** The object exists; only the journal does not know it yet. */
+  | { readonly state: 'completed' }
+  /** Every part exists, the last one included; the upload only has to be completed. */
   | {
-      readonly state: 'open';
+      readonly state: 'all_parts_uploaded';
+      readonly upload: FileUpload;
+      readonly etags: ReadonlyMap<number, string>;
+    }
+  /** These parts exist; the file continues after the last of them. */
+  | {
+      readonly state: 'resumable';
       readonly upload: FileUpload;
       readonly parts: readonly PlannedPart[];
       readonly etags: ReadonlyMap<number, string>;
       readonly nextPartNumber: number;
     }
-  /** Nothing that can be gone on with. */
-  | { readonly state: 'lost' }
-  /** The credentials may not look. */
-  | { readonly state: 'hidden' };
+  /** Neither the upload nor its object exists, or the upload has no part number left. */
+  | { readonly state: 'missing' }
+  /** The credentials must not list its parts. */
+  | { readonly state: 'not_listable' };
 
-/** Attempts begin their part numbers at multiples of this, so that people can tell them apart. */
-const numbersPerAttempt = 1_000;
+/** An attempt starts its part numbers at a multiple of this, so that people can tell attempts apart. */
+const partNumbersPerAttempt = 1_000;
 
 /**
- * Looks what the destination holds of an upload. Parts are confirmed in their order up to the first that has not
- * arrived: a number is planned once, so a part of the planned number and size is the planned part.
+ * Inspects what the destination holds of an upload. Parts are confirmed in order, up to the first one that is missing. A
+ * part number is planned once, so a part of the planned number and size is the planned part.
  *
- * It must be called after the attempt has begun in the journal: an earlier attempt that still makes the object asked
- * the journal before and had sent all its parts before that, so they are all listed here.
+ * Call it after the attempt was recorded as started. An earlier attempt that still completes the upload passed its check
+ * in the journal before that, when all its parts had arrived: so all of them are listed here.
  */
 export async function inspectUpload(
   destination: Destination,
-  { key, upload_id, upload_token: mark, parts, highest_part_number }: OpenUpload,
+  { key, upload_id, upload_token, parts, highest_part_number }: OpenUpload,
   signal: AbortSignal,
 ): Promise<UploadState> {
-  const upload = destination.resumeUpload({ key, upload_id, upload_token: mark });
+  const upload = destination.resumeUpload({ key, upload_id, upload_token });
   const listed = await listParts(upload, signal);
-  if (listed === 'hidden') return { state: 'hidden' };
+  if (listed === 'not_listable') return { state: 'not_listable' };
   if (listed === null) {
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-    return { state: (await upload.isFinished(bytes, signal)) ? 'finished' : 'lost' };
+    return { state: (await upload.isCompleted(bytes, signal)) ? 'completed' : 'missing' };
   }
   const stored = new Map(listed.map((part) => [part.part_number, part]));
-  const missing = parts.findIndex((part) => stored.get(part.part_number)?.bytes !== part.bytes);
-  const confirmed = missing === -1 ? parts : parts.slice(0, missing);
+  const firstMissing = parts.findIndex((part) => stored.get(part.part_number)?.bytes !== part.bytes);
+  const confirmed = firstMissing === -1 ? parts : parts.slice(0, firstMissing);
   const etags = new Map(confirmed.map(({ part_number: n }) => [n, stored.get(n)?.etag ?? '']));
-  if (confirmed.at(-1)?.final === true) return { state: 'whole', upload, etags };
-  const nextPartNumber = numberAfter(highest_part_number, upload.partNumberMaximum);
-  if (nextPartNumber === null) return { state: 'lost' };
-  return { state: 'open', upload, parts: confirmed, etags, nextPartNumber };
+  if (confirmed.at(-1)?.final === true) return { state: 'all_parts_uploaded', upload, etags };
+  const nextPartNumber = partNumberAfter(highest_part_number, upload.maxPartNumber);
+  if (nextPartNumber === null) return { state: 'missing' };
+  return { state: 'resumable', upload, parts: confirmed, etags, nextPartNumber };
 }
 
-/** The parts of an upload that have arrived; null when it is gone, `hidden` when the credentials may not look. */
+/** Lists the parts of an upload that arrived; null when the upload was completed or aborted. */
 export async function listParts(
   upload: FileUpload,
   signal: AbortSignal,
-): Promise<Awaited<ReturnType<FileUpload['listParts']>> | 'hidden'> {
+): Promise<Awaited<ReturnType<FileUpload['listParts']>> | 'not_listable'> {
   try {
     return await upload.listParts(signal);
   } catch (error) {
-    // What keeps it from being listed for good need not keep a new one from being written.
-    if (error instanceof DestinationError && !error.transient) return 'hidden';
+    // A permanent error of this upload need not prevent writing a new one.
+    if (error instanceof DestinationError && !error.transient) return 'not_listable';
     throw error;
   }
 }
 
-/** Where the next attempt's part numbers begin. Gaps are legal, but not for ever: the second half is used without. */
-function numberAfter(highest: number, maximum: number): number | null {
+/** The next attempt's first part number. Gaps are legal, but use up numbers: the second half is assigned without gaps. */
+function partNumberAfter(highest: number, max: number): number | null {
   if (highest === 0) return 1;
-  const begin = (Math.floor(highest / numbersPerAttempt) + 1) * numbersPerAttempt;
-  if (begin <= maximum / 2) return begin;
-  return highest < maximum ? highest + 1 : null;
+  const next = (Math.floor(highest / partNumbersPerAttempt) + 1) * partNumbersPerAttempt;
+  if (next <= max / 2) return next;
+  return highest < max ? highest + 1 : null;
 }

@@ -4,18 +4,19 @@ import { CommandRejected } from '../domain/errors.ts';
 import { connectionErrorCode, isConnectionLost } from '../journal/database_errors.ts';
 import { isTemporalUnavailable } from './grpc_errors.ts';
 
-/** How an error ends: its type and message become a run's `latest_error`, as `type: message`. */
+/** What an error means. Its type and message become a run's `latest_error`, as `type: message`. */
 export interface ErrorClassification {
   readonly type: string;
-  /** A sentence that a user understands and can act on; never a secret, never a row. */
+  /** A message for users: what happened and how to fix it. It never contains a secret or a row. */
   readonly message: string;
+  /** Whether retrying is useless. */
   readonly permanent: boolean;
 }
 
-/** Errors of exportd's own whose messages are written for users, by whether trying again can help. */
+/** Errors of exportd by name; their messages are for users. */
 const ownErrors: Readonly<Record<string, { readonly permanent: boolean }>> = {
   RunEnded: { permanent: true },
-  // The newer attempt may itself be the stalled one, so whoever is alive tries again.
+  // The newer attempt may be the stalled one, so a live worker retries.
   GenerationSuperseded: { permanent: false },
   CauseMismatch: { permanent: true },
   ConfigVersionNotFound: { permanent: true },
@@ -31,49 +32,49 @@ const ownErrors: Readonly<Record<string, { readonly permanent: boolean }>> = {
   UnsupportedSelection: { permanent: true },
   RowQueryFailed: { permanent: true },
   ProtocolError: { permanent: false },
-  // After a failover the address may lead to the primary again.
+  // After a failover the address may resolve to the primary again.
   SourceIsStandby: { permanent: false },
 };
 
-/** SQLSTATEs that only a person can cure. `server` is PostgreSQL's own sentence, which names identifiers only. */
+/** SQLSTATEs that a person has to fix. `server` is PostgreSQL's message, which contains identifiers only. */
 const permanentStates: Readonly<Record<string, (server: string) => Omit<ErrorClassification, 'permanent'>>> =
   {
     '2201B': (server) => ({
       type: 'InvalidRegularExpression',
-      message: `PostgreSQL cannot use a regular expression of the export's filters (${server}); correct the member 'filters' of its destination.`,
+      message: `PostgreSQL rejects a regular expression in the export's filters (${server}). Correct the field 'filters' of its destination.`,
     }),
     '42P01': (server) => ({
       type: 'UndefinedTable',
-      message: `A relation is missing in the source (${server}); check the settings EXPORTD_EVENTS_RELATION, EXPORTD_PERSONS_RELATION and EXPORTD_PERSON_DISTINCT_IDS_RELATION.`,
+      message: `The source lacks a relation (${server}). Check the settings EXPORTD_EVENTS_RELATION, EXPORTD_PERSONS_RELATION and EXPORTD_PERSON_DISTINCT_IDS_RELATION.`,
     }),
     '42703': (server) => ({
       type: 'UndefinedColumn',
-      message: `A column is missing in the source (${server}); compare its relations with those that exportd expects.`,
+      message: `The source lacks a column (${server}). Compare its relations with those that exportd expects: src/source/README.md.`,
     }),
     '42501': (server) => ({
       type: 'InsufficientPrivilege',
-      message: `The database refused access (${server}); grant the role of exportd the right to read.`,
+      message: `The database denied access (${server}). Grant exportd's role the permission to read.`,
     }),
     '3D000': (server) => ({
       type: 'UndefinedDatabase',
-      message: `The database is missing (${server}); check DATABASE_URL and SOURCE_DATABASE_URL.`,
+      message: `The database does not exist (${server}). Check DATABASE_URL and SOURCE_DATABASE_URL.`,
     }),
   };
 
-/** The same by class, the first two characters of a SQLSTATE. */
+/** The same by SQLSTATE class: its first two characters. */
 const permanentClasses: Readonly<Record<string, (state: string) => Omit<ErrorClassification, 'permanent'>>> =
   {
     '22': (state) => ({
       type: 'DataException',
-      message: `The source could not compute a value of a row (SQLSTATE ${state}); check the views that exportd reads, and the export's \`dialect_query\` if it has one.`,
+      message: `The source could not compute a value of a row (SQLSTATE ${state}). Check the views that exportd reads, and the export's \`dialect_query\` if it has one.`,
     }),
     '28': () => ({
       type: 'InvalidAuthorization',
-      message: 'The database refused the login; check DATABASE_URL and SOURCE_DATABASE_URL.',
+      message: 'The database rejected the login. Check DATABASE_URL and SOURCE_DATABASE_URL.',
     }),
     '42': (state) => ({
-      type: 'StatementRefused',
-      message: `The database does not accept a statement of exportd (SQLSTATE ${state}); check that the relations of the source have the expected columns and types.`,
+      type: 'StatementRejected',
+      message: `The database rejected a statement (SQLSTATE ${state}). Check that the relations of the source have the expected columns and types.`,
     }),
   };
 
@@ -84,20 +85,20 @@ export function classifyError(error: unknown): ErrorClassification {
   if (error instanceof CommandRejected)
     return { type: 'InvalidConfiguration', message: error.message, permanent: true };
   if (error instanceof pg.DatabaseError) return classifyState(error);
-  if (!(error instanceof Error)) return unexpected('a value that is no error');
+  if (!(error instanceof Error)) return unexpected(typeof error);
   const own = ownErrors[error.name];
   if (own) return { type: error.name, message: error.message, permanent: own.permanent };
   if (isTemporalUnavailable(error))
     return {
       type: 'TemporalUnavailable',
-      message: 'Temporal did not take a request of exportd; check that it is up.',
+      message: 'Temporal did not accept a request; check that it is up.',
       permanent: false,
     };
   if (isConnectionLost(error)) {
     const code = connectionErrorCode(error);
     return {
       type: 'DatabaseUnavailable',
-      message: `The connection to the database broke${code === '' ? '' : ` (${code})`}; check that it is up.`,
+      message: `The connection to the database was lost${code === '' ? '' : ` (${code})`}; check that it is up.`,
       permanent: false,
     };
   }
@@ -111,13 +112,13 @@ function classifyState(error: pg.DatabaseError): ErrorClassification {
   const type = state === '57014' ? 'StatementTimeout' : 'DatabaseUnavailable';
   const what =
     state === '57014'
-      ? 'A statement took too long and was cancelled'
-      : 'The database could not serve a statement';
+      ? 'A statement exceeded its timeout and was cancelled'
+      : 'The database could not execute a statement';
   return { type, message: `${what} (SQLSTATE ${state}).`, permanent: false };
 }
 
 const unexpected = (name: string): ErrorClassification => ({
   type: 'UnexpectedError',
-  message: `exportd met an error that it does not know (${name}); the log of its worker says where.`,
+  message: `Unexpected ${name}. See the worker log for the stack trace.`,
   permanent: false,
 });

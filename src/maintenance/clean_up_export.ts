@@ -1,125 +1,130 @@
 import {
   readObsoleteObjects,
-  recordFailedDeletions,
   recordDeletions,
+  recordFailedDeletions,
+  type Deletion,
   type FailedDeletion,
   type ObsoleteObject,
-  type Deletion,
 } from '../decisions/obsolete_objects.ts';
 import { DestinationError } from '../destination/destination.ts';
-import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
+import { deleteObsoleteObject, isLocationError, isStillReferenced } from './delete_obsolete_object.ts';
 import { logDeletions } from './deletion_log.ts';
-import { createManifestReader, createLocationCache, type LocationCache } from './location_cache.ts';
-import { isLocationError, isStillReferenced, deleteObsoleteObject } from './delete_obsolete_object.ts';
+import { createLocationCache, type LocationCache } from './location_cache.ts';
+import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
+import { createManifestReader } from './manifest_reader.ts';
 
-/** What of a cleaning up travels through a history. */
+/** The result of a clean-up, which is stored in the workflow's history. */
 export interface CleanUpOutcome {
-  readonly removed: number;
-  /** Objects that stay for good. */
+  readonly deleted: number;
+  /** Objects that stay permanently. */
   readonly kept: number;
-  /** Whether there is more to remove at once. */
-  readonly more: boolean;
+  /** Whether more objects can be deleted at once. */
+  readonly has_more: boolean;
 }
 
-/** Objects of each place in one call, and the time after which it begins no further interval: other exports wait for their turn. */
-const objectsAtOnce = 500;
+/** Objects of each location in one call. */
+const batchSize = 500;
+/** After this time a call starts no further interval, so that other exports get their turn. */
 const turnMs = 45_000;
-/** The longest that a server is waited for altogether; below the time-out of the activity. */
-const longestMs = 100_000;
+/** Total wait for servers in one call; shorter than the activity's timeout. */
+const timeoutMs = 100_000;
 
 /**
- * Removes an export's objects that nobody needs any more, interval by interval.
- * @throws the first fault that may pass, after everything else was tried; what was removed is recorded by then.
+ * Deletes an export's obsolete objects, interval by interval.
+ * @throws the first transient error, after all other objects were tried and the deletions recorded
  */
 export async function cleanUpExport(
   { journal, policies, openLocation }: Pick<MaintenanceDependencies, 'journal' | 'policies' | 'openLocation'>,
   batchExportId: string,
   cancelled: AbortSignal,
 ): Promise<CleanUpOutcome> {
-  const objects = await readObsoleteObjects(journal.pool, policies.maintenance, batchExportId, objectsAtOnce);
-  const tooLong = new AbortController();
-  const timer = setTimeout(() => tooLong.abort(tookTooLong()), longestMs);
+  const objects = await readObsoleteObjects(journal.pool, policies.maintenance, batchExportId, batchSize);
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(timeoutError()), timeoutMs);
   const turnEnd = performance.now() + turnMs;
-  const places = createLocationCache(openLocation);
-  const work: CleanUp = {
-    places,
-    giveUpAfterMs: policies.maintenance.orphanRetryBudgetMs,
-    signal: AbortSignal.any([cancelled, tooLong.signal]),
-    broken: new Set(),
-    answered: new Set(),
-    faults: [],
-    failures: [],
+  const locations = createLocationCache(openLocation);
+  const cleanUp: CleanUp = {
+    locations,
+    retryBudgetMs: policies.maintenance.orphanRetryBudgetMs,
+    signal: AbortSignal.any([cancelled, timeout.signal]),
+    failingConfigs: new Set(),
+    workingConfigs: new Set(),
+    errors: [],
+    unrecordedFailures: [],
   };
-  const removals: Deletion[] = [];
-  let left = objects.length;
+  const deletions: Deletion[] = [];
+  let remaining = objects.length;
   try {
-    for (const ofInterval of intervalsOf(objects)) {
-      if (performance.now() > turnEnd || work.signal.aborted) break;
-      const done = await cleanUpInterval(work, ofInterval);
+    for (const ofInterval of groupByInterval(objects)) {
+      if (performance.now() > turnEnd || cleanUp.signal.aborted) break;
+      const done = await cleanUpInterval(cleanUp, ofInterval);
       await recordDeletions(journal, done);
-      await recordFailedDeletions(journal, work.failures.splice(0));
-      removals.push(...done);
-      left -= ofInterval.length;
+      await recordFailedDeletions(journal, cleanUp.unrecordedFailures.splice(0));
+      deletions.push(...done);
+      remaining -= ofInterval.length;
     }
-    await logDeletions(journal.pool, places, removals);
+    await logDeletions(journal.pool, locations, deletions);
   } finally {
     clearTimeout(timer);
-    await places.close();
+    await locations.close();
   }
-  if (work.faults.length > 0) throw work.faults[0];
-  const kept = removals.filter(({ deleted: removed }) => !removed).length;
+  if (cleanUp.errors.length > 0) throw cleanUp.errors[0];
+  const kept = deletions.filter(({ deleted }) => !deleted).length;
   return {
-    removed: removals.length - kept,
+    deleted: deletions.length - kept,
     kept,
-    more: left > 0 || [...placesOf(objects)].some(({ length }) => length === objectsAtOnce),
+    has_more: remaining > 0 || [...groupByConfig(objects)].some(({ length }) => length === batchSize),
   };
 }
 
-/** One call under way. */
+/** State of one call. */
 interface CleanUp {
-  readonly places: LocationCache;
-  readonly giveUpAfterMs: number;
+  readonly locations: LocationCache;
+  readonly retryBudgetMs: number;
   readonly signal: AbortSignal;
-  /** Configs whose place failed: nothing more is asked of it in this call. */
-  readonly broken: Set<number>;
-  /** Configs of whose place something was removed: what failed before has passed. */
-  readonly answered: Set<number>;
-  readonly faults: unknown[];
-  /** Of those, the ones that are still to be recorded. */
-  readonly failures: FailedDeletion[];
+  /** Config versions whose location failed: this call skips their remaining objects. */
+  readonly failingConfigs: Set<number>;
+  /** Config versions at whose location a deletion succeeded: its earlier failures are over. */
+  readonly workingConfigs: Set<number>;
+  readonly errors: unknown[];
+  readonly unrecordedFailures: FailedDeletion[];
 }
 
-async function cleanUpInterval(work: CleanUp, objects: readonly ObsoleteObject[]): Promise<Deletion[]> {
-  const { places, giveUpAfterMs, signal, broken, answered, faults, failures } = work;
-  const isBrokenOff = (): boolean => signal.aborted;
-  const manifests = createManifestReader(places, signal);
-  const removals: Deletion[] = [];
+async function cleanUpInterval(cleanUp: CleanUp, objects: readonly ObsoleteObject[]): Promise<Deletion[]> {
+  const { locations, retryBudgetMs, signal, failingConfigs, workingConfigs, errors } = cleanUp;
+  const isAborted = (): boolean => signal.aborted;
+  const manifests = createManifestReader(locations, signal);
+  const deletions: Deletion[] = [];
   for (const read of objects) {
     const { config_version } = read;
-    const object = answered.has(config_version) ? { ...read, place_failing_for_ms: null } : read;
-    if (isBrokenOff()) break;
-    if (broken.has(config_version)) continue;
+    const object = workingConfigs.has(config_version) ? { ...read, location_failing_for_ms: null } : read;
+    if (isAborted()) break;
+    if (failingConfigs.has(config_version)) continue;
     try {
-      const open = async () => ({ destination: await places.of(object, config_version), manifests, signal });
-      const removal = await deleteObsoleteObject(object, open, giveUpAfterMs, signal);
-      removals.push(removal);
-      if (removal.deleted) answered.add(config_version);
+      const open = async () => ({ location: await locations.of(object, config_version), manifests, signal });
+      const deletion = await deleteObsoleteObject(object, open, retryBudgetMs, signal);
+      deletions.push(deletion);
+      if (deletion.deleted) workingConfigs.add(config_version);
     } catch (error) {
-      faults.push(error);
-      const ofPlace = !isStillReferenced(error);
-      if (ofPlace) broken.add(config_version);
-      if (isLocationError(error) && !isBrokenOff())
-        failures.push({ object, locationWide: ofPlace, reason: error.message });
+      errors.push(error);
+      const locationWide = !isStillReferenced(error);
+      if (locationWide) failingConfigs.add(config_version);
+      if (isLocationError(error) && !isAborted())
+        cleanUp.unrecordedFailures.push({ object, locationWide, reason: error.message });
     }
   }
-  return removals;
+  return deletions;
 }
 
-const intervalsOf = (objects: readonly ObsoleteObject[]): Iterable<readonly ObsoleteObject[]> =>
+const groupByInterval = (objects: readonly ObsoleteObject[]): Iterable<readonly ObsoleteObject[]> =>
   Map.groupBy(objects, (object) => `${object.data_interval_start}/${object.data_interval_end}`).values();
 
-const placesOf = (objects: readonly ObsoleteObject[]): Iterable<readonly ObsoleteObject[]> =>
+const groupByConfig = (objects: readonly ObsoleteObject[]): Iterable<readonly ObsoleteObject[]> =>
   Map.groupBy(objects, ({ config_version }) => config_version).values();
 
-const tookTooLong = (): DestinationError =>
-  new DestinationError('S3Unreachable', 'The S3 server took too long to answer.', { transient: true });
+const timeoutError = (): DestinationError =>
+  new DestinationError(
+    'S3Unreachable',
+    'The S3 server responded too slowly to delete obsolete objects in time.',
+    { transient: true },
+  );

@@ -1,118 +1,116 @@
-import type { ObsoleteObject, Deletion } from '../decisions/obsolete_objects.ts';
+import type { Deletion, ObsoleteObject } from '../decisions/obsolete_objects.ts';
 import { DestinationError, type Destination } from '../destination/destination.ts';
 import { parseManifest } from '../destination/manifest.ts';
-import type { ManifestReader } from './location_cache.ts';
+import type { ManifestReader } from './manifest_reader.ts';
 import { MissingPermission, withPermission } from './permissions.ts';
 
-/** What an object is removed with. */
-export interface RemovalWork {
-  readonly destination: Destination;
+/** Context of a deletion, with its location opened. */
+export interface DeletionContext {
+  readonly location: Destination;
   readonly manifests: ManifestReader;
   readonly signal: AbortSignal;
 }
 
-/** A manifest that nobody should follow stands where readers look: whoever does needs what it names. */
+/** A manifest still refers to an obsolete object, so readers need it. */
 const stillReferenced = (message: string): DestinationError =>
-  new DestinationError('StillNamed', message, { transient: true });
+  new DestinationError('StillReferenced', message, { transient: true });
 
-/** Whether removing an object failed because a manifest names it, and not because its place failed. */
+/** Whether a deletion failed because of a manifest, and not because of its location. */
 export const isStillReferenced = (error: unknown): boolean =>
-  error instanceof DestinationError && error.type === 'StillNamed';
+  error instanceof DestinationError && error.type === 'StillReferenced';
 
-/** Errors of a place, all with messages for users; others, such as a cancellation, say nothing of it. */
-const ofPlace: ReadonlySet<string> = new Set([
+/** Errors that concern a location; their messages are for users. Others, such as a cancellation, do not count. */
+const locationErrors: ReadonlySet<string> = new Set([
   'DestinationError',
   'CommandRejected',
   'ConfigVersionNotFound',
   'SecretUnreadable',
 ]);
 
-/** Whether an error says something of a place or an object in it. */
+/** Whether an error concerns a location or an object in it. */
 export const isLocationError = (error: unknown): error is Error =>
-  Error.isError(error) && ofPlace.has(error.name);
+  Error.isError(error) && locationErrors.has(error.name);
 
 /**
- * Removes an object, unless a manifest names it. It is tried until `orphanRetryBudgetMs` after the first try that failed: what
- * lies in a bucket that nobody can reach any more is not tried for ever.
- * @returns that it is gone, or why it stays for good.
- * @throws DestinationError and what opening a destination throws, when it is to be tried again later.
+ * Deletes an object, unless a manifest refers to it. The object stays permanently when a permission is missing, or when
+ * deletions have failed for longer than `retryBudgetMs`: its bucket may never be reachable again.
+ * @throws DestinationError, or an error of opening the location, when the deletion is to be retried later
  */
 export async function deleteObsoleteObject(
   object: ObsoleteObject,
-  open: () => Promise<RemovalWork>,
-  giveUpAfterMs: number,
+  open: () => Promise<DeletionContext>,
+  retryBudgetMs: number,
   signal: AbortSignal,
 ): Promise<Deletion> {
   try {
-    const work = await open();
-    await removers[object.kind](object, work);
+    const context = await open();
+    await deleteByKind[object.kind](object, context);
     return { object, deleted: true, reason: null };
   } catch (error) {
-    // What was broken off says nothing of the place.
+    // An interrupted deletion proves nothing about its location.
     if (signal.aborted) throw error;
     if (error instanceof MissingPermission) return { object, deleted: false, reason: error.message };
-    // With its bucket the object is gone too.
+    // The object was deleted with its bucket.
     if (error instanceof DestinationError && error.type === 'NoSuchBucket')
       return { object, deleted: true, reason: error.message };
     const failingForMs = isStillReferenced(error) ? object.failing_for_ms : object.location_failing_for_ms;
-    if (!isLocationError(error) || failingForMs === null || failingForMs < giveUpAfterMs) throw error;
+    if (!isLocationError(error) || failingForMs === null || failingForMs < retryBudgetMs) throw error;
     return { object, deleted: false, reason: error.message };
   }
 }
 
-type Remover = (object: ObsoleteObject, work: RemovalWork) => Promise<void>;
-
-const removers: Readonly<Record<ObsoleteObject['kind'], Remover>> = {
-  upload: removeUpload,
-  file: removeFile,
-  manifest: removeManifest,
+const deleteByKind: Readonly<
+  Record<ObsoleteObject['kind'], (object: ObsoleteObject, context: DeletionContext) => Promise<void>>
+> = {
+  upload: deleteUpload,
+  file: deleteFile,
+  manifest: deleteManifest,
 };
 
-/** Throws an upload away, or the file that an attempt which did not know of its end has made of it in the meantime. */
-async function removeUpload(object: ObsoleteObject, work: RemovalWork): Promise<void> {
+/** Aborts an upload, or deletes its file if a superseded attempt has completed it meanwhile. */
+async function deleteUpload(object: ObsoleteObject, context: DeletionContext): Promise<void> {
   const { key, upload_id, upload_token } = object;
-  const { destination, signal } = work;
+  const { location, signal } = context;
   if (upload_id === null || upload_token === null) throw new RangeError('An upload has an id and a token.');
-  await withPermission('s3:AbortMultipartUpload', () => destination.abortUpload(key, upload_id, signal));
-  if (await isMadeOf(destination, { key, upload_token }, signal)) await removeFile(object, work);
+  await withPermission('s3:AbortMultipartUpload', () => location.abortUpload(key, upload_id, signal));
+  if (await isFromUpload(location, { key, upload_token }, signal)) await deleteFile(object, context);
 }
 
-/** Whether what stands under a key is the file that was made of an upload. */
-async function isMadeOf(
-  destination: Destination,
+async function isFromUpload(
+  location: Destination,
   upload: { readonly key: string; readonly upload_token: string },
   signal: AbortSignal,
 ): Promise<boolean> {
-  const isFile = await destination.isFromUpload(upload, signal);
+  const isFile = await location.isFromUpload(upload, signal);
   if (isFile === null) throw new MissingPermission('s3:GetObject');
   return isFile;
 }
 
-async function removeFile(
+async function deleteFile(
   object: ObsoleteObject,
-  { destination, manifests, signal }: RemovalWork,
+  { location, manifests, signal }: DeletionContext,
 ): Promise<void> {
   const { key, upload_token, publish_claimed } = object;
-  const referenceTo = await manifests.referenceTo(object);
-  if (referenceTo === 'named')
-    throw stillReferenced('A manifest still names a file whose place another generation has taken.');
-  // What no run claimed to publish no manifest can name; of the rest it has to be seen.
-  if (referenceTo === 'not to be seen' && publish_claimed) throw new MissingPermission('s3:GetObject');
-  // Gone, or another export's by now: one that was made after this one's was deleted may write the same keys.
-  if (upload_token !== null && !(await isMadeOf(destination, { key, upload_token }, signal))) return;
-  await withPermission('s3:DeleteObject', () => destination.deleteObject(key, signal));
+  const reference = await manifests.referenceTo(object);
+  if (reference === 'referenced')
+    throw stillReferenced('A manifest still refers to a file that a newer generation has replaced.');
+  // A manifest can only refer to the files of a run that claimed publishing.
+  if (reference === 'unreadable' && publish_claimed) throw new MissingPermission('s3:GetObject');
+  // Another export may own the key by now: one created after this export was deleted may write the same keys.
+  if (upload_token !== null && !(await isFromUpload(location, { key, upload_token }, signal))) return;
+  await withPermission('s3:DeleteObject', () => location.deleteObject(key, signal));
 }
 
-/** Removes the manifest of a place that the destination has left, unless another run has published there again. */
-async function removeManifest(
+/** Deletes a manifest at a location that the export has left, unless another run has published there again. */
+async function deleteManifest(
   object: ObsoleteObject,
-  { destination, manifests, signal }: RemovalWork,
+  { location, manifests, signal }: DeletionContext,
 ): Promise<void> {
   const { key, run_id } = object;
-  const seen = await destination.getManifest(key, signal);
-  if (seen.state === 'unreadable') throw new MissingPermission('s3:GetObject');
-  if (seen.state === 'absent' || parseManifest(seen.text)?.run_id !== run_id) return;
-  if (!(await manifests.isSuperseded(object, seen)))
-    throw stillReferenced('An older manifest stands where readers look for the one that counts.');
-  await withPermission('s3:DeleteObject', () => destination.deleteManifest(key, seen, signal));
+  const found = await location.getManifest(key, signal);
+  if (found.state === 'unreadable') throw new MissingPermission('s3:GetObject');
+  if (found.state === 'absent' || parseManifest(found.text)?.run_id !== run_id) return;
+  if (!(await manifests.isSuperseded(object, found)))
+    throw stillReferenced('An obsolete manifest is at the location of the current one.');
+  await withPermission('s3:DeleteObject', () => location.deleteManifest(key, found, signal));
 }

@@ -1,6 +1,6 @@
 import type { Policies } from '../decisions/policies.ts';
 import type { OpenLocation } from '../destination/open_location.ts';
-import type { SelectionOf } from '../destination/row_selections.ts';
+import type { ReadSelection } from '../destination/row_selections.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Source } from '../source/source.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -10,7 +10,7 @@ export interface MaintenanceDependencies {
   readonly journal: Journal;
   readonly policies: Pick<Policies, 'maintenance'>;
   readonly source: Source;
-  readonly selectionOf: SelectionOf;
+  readonly readSelection: ReadSelection;
   readonly openLocation: OpenLocation;
   readonly schedules: {
     /** Signals a stored command to its schedule, which is started if it does not run. */

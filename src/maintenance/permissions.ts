@@ -1,20 +1,23 @@
 import { DestinationError } from '../destination/destination.ts';
 
-/** A right in the bucket that the credentials do not have. */
+/** The credentials lack a permission in the bucket. */
 export class MissingPermission extends Error {
-  override readonly name = 'RightMissing';
-  constructor(right: string) {
-    super(`The credentials of the destination lack the right ${right}.`);
+  override readonly name = 'MissingPermission';
+  constructor(permission: string) {
+    super(`The credentials of the destination lack the permission ${permission}.`);
   }
 }
 
-/** Makes a request; a denial becomes the right that is missing. */
-export async function withPermission<Result>(right: string, request: () => Promise<Result>): Promise<Result> {
+/** Sends a request that needs a permission. @throws MissingPermission when the request is denied */
+export async function withPermission<Result>(
+  permission: string,
+  request: () => Promise<Result>,
+): Promise<Result> {
   try {
     return await request();
   } catch (error) {
     if (error instanceof DestinationError && error.type === 'AccessDenied')
-      throw new MissingPermission(right);
+      throw new MissingPermission(permission);
     throw error;
   }
 }

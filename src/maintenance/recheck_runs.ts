@@ -2,44 +2,45 @@ import { readDueRechecks, recordRecheck } from '../decisions/due_rechecks.ts';
 import { rowRangeOf } from '../export/row_range.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
-/** What of counting again travels through a history. */
+/** The result of a re-check, which is stored in the workflow's history. */
 export interface RecheckOutcome {
   readonly counted: number;
-  /** Intervals that are exported again, since rows came late. */
+  /** Intervals with late rows, which are exported again. */
   readonly differing: number;
-  /** Whether there is more to count at once. */
-  readonly more: boolean;
+  /** Whether more intervals are due. */
+  readonly has_more: boolean;
 }
 
-/** Intervals of one call, and the time after which it begins no further one: other exports wait for their turn. */
-const intervalsAtOnce = 100;
+/** Intervals in one call. */
+const batchSize = 100;
+/** After this time a call starts no further interval, so that other exports get their turn. */
 const turnMs = 45_000;
 
-/** Compares what the current manifests of an export hold with a fresh count of the source, one interval after another. */
+/** Compares the rows of an export's current manifests with fresh counts of the source, one interval after another. */
 export async function recheckRuns(
-  { journal, policies, source, selectionOf, schedules, logger }: MaintenanceDependencies,
+  { journal, policies, source, readSelection, schedules, logger }: MaintenanceDependencies,
   batchExportId: string,
   signal: AbortSignal,
 ): Promise<RecheckOutcome> {
-  const due = await readDueRechecks(journal.pool, policies.maintenance, batchExportId, intervalsAtOnce);
+  const due = await readDueRechecks(journal.pool, policies.maintenance, batchExportId, batchSize);
   const turnEnd = performance.now() + turnMs;
   let counted = 0;
   let differing = 0;
   for (const recheck of due) {
     if (performance.now() > turnEnd) break;
-    const range = rowRangeOf(recheck, await selectionOf(recheck));
+    const range = rowRangeOf(recheck, await readSelection(recheck));
     const outcome = await recordRecheck(journal, recheck, await source.countRows(range, signal));
     counted += 1;
     if (outcome.result !== 'exported again') continue;
     differing += 1;
     const command = { batch_export_id: batchExportId, name: 'retry', id: outcome.command_id };
     await schedules.signal(command).catch((error: unknown) => {
-      // It is stored: the schedule finds it, at the latest when the reconciler passes by.
+      // The command is stored, so the schedule finds it, at the latest when the reconciler signals it.
       logger.warn(
         { err: error, batch_export_id: batchExportId },
-        'A schedule could not be told of late rows.',
+        'A schedule could not be signalled that rows arrived late. The reconciler will signal it.',
       );
     });
   }
-  return { counted, differing, more: counted < due.length || due.length === intervalsAtOnce };
+  return { counted, differing, has_more: counted < due.length || due.length === batchSize };
 }

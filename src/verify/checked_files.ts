@@ -1,7 +1,8 @@
 import { DestinationError } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
-import type { BucketReader, OpenObject } from '../destination/s3/reading.ts';
-import { crcText, measuring, readRows, type Measure } from './files/read_rows.ts';
+import type { BucketReader, OpenObject } from '../destination/s3/bucket_reader.ts';
+import { formatCrc32 } from '../encoding/format_crc32.ts';
+import { measuring, readRows, type Measure } from './files/read_rows.ts';
 import { compareKeys, FileUnreadable, type RowShape, type VerifiedRow } from './row.ts';
 import type { FindingCollector } from './finding_collector.ts';
 
@@ -96,7 +97,7 @@ async function changeOf(
     return `The object has ${object.bytes} bytes; the manifest says ${file.bytes}.`;
   // Rows may have ended, or become unreadable, before the bytes did.
   const whole = measured.bytes === object.bytes ? measured : await measureObject(reader, file.key, signal);
-  const crc32 = whole && crcText(whole.crc);
+  const crc32 = whole && formatCrc32(whole.crc);
   if (crc32 === file.crc32) return undefined;
   return `The object has the CRC-32 ${crc32 ?? 'of nothing: it is gone'}; the manifest says ${file.crc32}.`;
 }

@@ -2,7 +2,8 @@ import { DestinationError } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import type { FileReading } from './checked_files.ts';
 import { readMemberTexts } from './files/json_lines.ts';
-import { crcText, measuring, type Measure } from './files/read_rows.ts';
+import { formatCrc32 } from '../encoding/format_crc32.ts';
+import { measuring, type Measure } from './files/read_rows.ts';
 import { FileUnreadable } from './row.ts';
 
 /** The rows of a manifest that its format could not hold. */
@@ -31,7 +32,7 @@ export async function readRejectedRows(
           ids.set(id, (ids.get(id) ?? 0) + 1);
           count += 1;
         }
-        if (measure.bytes !== file.bytes || crcText(measure.crc) !== file.crc32)
+        if (measure.bytes !== file.bytes || formatCrc32(measure.crc) !== file.crc32)
           collector.add(
             'file_changed',
             name,

@@ -47,7 +47,7 @@ export async function createStage() {
   const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });
   const memory = createMemoryBudget(settings.EXPORTD_MEMORY_BUDGET);
   const openDestination = createDestinationOpener(database.pool, keyRing, settings);
-  const selectionOf = createSelectionReader(database.pool);
+  const readSelection = createSelectionReader(database.pool);
   const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
 
   /** The activities of one attempt; `heartbeats` is what it told. */
@@ -69,7 +69,7 @@ export async function createStage() {
       slots: createExportSlots(settings),
       perExportLimit: createPerExportLimit(Infinity, createExportSlots(settings)),
       openDestination,
-      selectionOf,
+      readSelection,
       logger,
       settings,
       context,
@@ -136,7 +136,7 @@ export async function createStage() {
     source,
     settings,
     openDestination,
-    selectionOf,
+    readSelection,
     attempt,
     openRun,
     insertEvents: (rows: number) => insertEvents(database.pool, rows, interval.start),

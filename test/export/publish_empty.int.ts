@@ -3,7 +3,7 @@ import { createEmptyPublisher } from '../../src/export/publish_empty.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { startBlackholeServer, type BlackholeServer } from '../isolation/blackhole_server.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { createStage, interval, type Stage } from './export_harness.ts';
 import { createReader } from './reader.ts';
 
@@ -46,7 +46,7 @@ describe('an interval without rows', () => {
     // At once: it hangs for so long only.
     expect(await publish(next)).toBe(false);
     expect(await hanging).toBe(false);
-    await until(() => publish(next), 'the next is published in the place that is free again');
+    await waitFor(() => publish(next), 'the next is published in the place that is free again');
   });
 
   it('of a run that has ended is not published', async () => {

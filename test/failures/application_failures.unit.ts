@@ -31,21 +31,21 @@ function databaseError(code: string, message: string): Error {
 
 const s3Failure = (error: Error) => toApplicationFailure(toDestinationError(error, 'UploadPart'));
 
-/** As `@temporalio/client` throws it. */
+/** An error as `@temporalio/client` throws it. */
 const temporalError = (code: number): Error =>
   new ServiceError('Failed to signal Workflow', {
     cause: Object.assign(new Error(`${String(code)} ${secret}`), { code, details: secret, metadata: {} }),
   });
 
-describe('failures of activities', () => {
-  it.each([4, 8, 14])('the status %i of Temporal passes and says what to look at', (code) => {
+describe('application failures', () => {
+  it.each([4, 8, 14])('gRPC status %i from Temporal is transient and names what to check', (code) => {
     const failure = toApplicationFailure(temporalError(code));
     expect(failure).toMatchObject({ type: 'TemporalUnavailable', nonRetryable: false });
     expect(failure.message).toContain('check that it is up');
     expect(failure.message).not.toContain(secret);
   });
 
-  it('another status of Temporal is an error that exportd does not know', () => {
+  it('any other gRPC status from Temporal is unexpected', () => {
     expect(toApplicationFailure(temporalError(13)).type).toBe('UnexpectedError');
   });
 
@@ -58,7 +58,7 @@ describe('failures of activities', () => {
     ['AuthorizationHeaderMalformed', 400, 'region'],
     ['MalformedXML', 400, 'MalformedXML'],
     ['NotImplemented', 501, 'NotImplemented'],
-  ])('%s of S3 is final and says what to look at', (name, status, words) => {
+  ])('S3 error %s is permanent and names what to check', (name, status, words) => {
     const failure = s3Failure(s3Error(name, status));
     expect(failure).toMatchObject({ type: name, nonRetryable: true });
     expect(failure.message).toContain(words);
@@ -73,7 +73,7 @@ describe('failures of activities', () => {
     networkError('ECONNREFUSED'),
     networkError('ECONNRESET'),
     Object.assign(new Error('slow'), { name: 'TimeoutError' }),
-  ])('%s of S3 passes', (error) => {
+  ])('S3 error %s is transient', (error) => {
     expect(s3Failure(error).nonRetryable).toBe(false);
   });
 
@@ -84,7 +84,7 @@ describe('failures of activities', () => {
     [502, false],
     [200, false],
   ])(
-    'an answer of status %i that S3 would not give names the endpoint, final: %s',
+    'a response with status %i that no S3 server sends names the endpoint; permanent: %s',
     (status, nonRetryable) => {
       const failure = s3Failure(
         Object.assign(new Error('unexpected content'), { $metadata: { httpStatusCode: status } }),
@@ -94,7 +94,7 @@ describe('failures of activities', () => {
     },
   );
 
-  it('a certificate that is not trusted is final', () => {
+  it('an untrusted certificate is permanent', () => {
     expect(s3Failure(networkError('DEPTH_ZERO_SELF_SIGNED_CERT'))).toMatchObject({
       type: 'TlsError',
       nonRetryable: true,
@@ -115,12 +115,12 @@ describe('failures of activities', () => {
     [new GenerationSuperseded('replaced'), 'GenerationSuperseded', false],
     [new CommandRejected('invalid_input', 'bad'), 'InvalidConfiguration', true],
     [new TypeError(`undefined ${secret}`), 'UnexpectedError', false],
-    ['a thrown text', 'UnexpectedError', false],
-  ])('%s becomes %s, final: %s', (error, type, nonRetryable) => {
+    ['a thrown string', 'UnexpectedError', false],
+  ])('%s becomes %s; permanent: %s', (error, type, nonRetryable) => {
     expect(toApplicationFailure(error)).toMatchObject({ type, nonRetryable });
   });
 
-  it('never carries a secret, a row or the original error', () => {
+  it('never contain a secret, a row or the original error', () => {
     const failures = [
       s3Failure(s3Error('InvalidAccessKeyId', 403)),
       s3Failure(s3Error('Whatever', 400)),
@@ -134,7 +134,7 @@ describe('failures of activities', () => {
     }
   });
 
-  it('lets a cancellation pass as it is', async () => {
+  it('leave a cancellation unchanged', async () => {
     const cancelled = new CancelledFailure('CANCELLED');
     const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
     const { stop } = withApplicationFailures({ stop: () => Promise.reject(cancelled) }, logger);

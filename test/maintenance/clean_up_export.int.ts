@@ -144,7 +144,7 @@ describe('the clean-up', () => {
     try {
       const { batchExportId } = await scene.publish(undefined, { endpoint_url: proxy.endpoint });
       await scene.publish(batchExportId, { endpoint_url: proxy.endpoint });
-      proxy.intervene({ before: ({ operation }) => (operation === 'DeleteObject' ? denied : undefined) });
+      proxy.intercept({ before: ({ operation }) => (operation === 'DeleteObject' ? denied : undefined) });
       const input = { batch_export_id: batchExportId };
       expect(await scene.upkeep().cleanUpExport(input)).toMatchObject({ kept: 1 });
       expect(await scene.logLines(batchExportId)).toContainEqual(
@@ -166,7 +166,7 @@ describe('the clean-up', () => {
       const { batchExportId } = await scene.publish(undefined, { endpoint_url: proxy.endpoint });
       await scene.publish(batchExportId, { endpoint_url: proxy.endpoint });
       const before = await scene.keysOf(batchExportId);
-      proxy.intervene({ before: ({ operation }) => (operation === 'GetObject' ? denied : undefined) });
+      proxy.intercept({ before: ({ operation }) => (operation === 'GetObject' ? denied : undefined) });
       expect(await scene.upkeep().cleanUpExport({ batch_export_id: batchExportId })).toMatchObject({
         kept: 2,
       });
@@ -207,14 +207,14 @@ describe('the clean-up', () => {
       await scene.publish(batchExportId, { endpoint_url: proxy.endpoint });
       const broken = { status: 501, body: '<Error><Code>Broken</Code><Message>Broken.</Message></Error>' };
       const input = { batch_export_id: batchExportId };
-      const mend = proxy.intervene({
+      const mend = proxy.intercept({
         before: ({ operation }) => (operation === 'GetObject' ? broken : undefined),
       });
       await expect(scene.upkeep().cleanUpExport(input)).rejects.toMatchObject({ type: 'Broken' });
       mend();
       const left = await scene.obsolete(batchExportId);
       const ending = new AbortController();
-      proxy.intervene({
+      proxy.intercept({
         before: ({ operation }) => {
           if (operation === 'GetObject') ending.abort(new Error('The worker ends.'));
           return undefined;
@@ -233,7 +233,7 @@ describe('the clean-up', () => {
     const proxy = await createS3Proxy(stage.bucket.endpoint);
     try {
       const { batchExportId } = await failedRun('completed', { endpoint_url: proxy.endpoint });
-      proxy.intervene({ before: ({ operation }) => (operation === 'HeadObject' ? denied : undefined) });
+      proxy.intercept({ before: ({ operation }) => (operation === 'HeadObject' ? denied : undefined) });
       expect(await scene.upkeep().cleanUpExport({ batch_export_id: batchExportId })).toMatchObject({
         removed: 0,
         kept: 1,

@@ -27,7 +27,7 @@ const atOnce = {
 
 /** The upkeep of a stage's exports, and what people do to buckets behind its back. */
 export function createUpkeepStage(stage: Stage) {
-  const { journal, source, selectionOf, settings, keyRing, database, bucket } = stage;
+  const { journal, source, readSelection, settings, keyRing, database, bucket } = stage;
   const { client } = bucket;
   const signalled: { batch_export_id: string; name: string; id: string }[] = [];
 
@@ -43,7 +43,7 @@ export function createUpkeepStage(stage: Stage) {
       journal,
       policies: { maintenance: { ...policies.maintenance, ...moments } },
       source,
-      selectionOf,
+      readSelection,
       openLocation: createLocationOpener(database.pool, keyRing, settings),
       schedules: {
         signal: (command) => {

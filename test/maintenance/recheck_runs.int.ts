@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { createStage, interval, type Stage } from '../export/export_harness.ts';
 import { createUpkeepStage, type UpkeepStage } from './maintenance_harness.ts';
 
@@ -24,7 +24,7 @@ async function exported(config: object = {}) {
   );
   const { recheckRuns } = scene.upkeep({}, { recheckFirstMs: (rows[0]?.after ?? 0) + 1 });
   const recheck = () =>
-    until(async () => {
+    waitFor(async () => {
       const outcome = await recheckRuns({ batch_export_id: batchExportId });
       return outcome.counted > 0 && outcome;
     }, 'the count to be due');

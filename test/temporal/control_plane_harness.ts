@@ -11,7 +11,7 @@ import { createRunActivities } from '../../activities/run.ts';
 import { createScheduleActivities } from '../../activities/schedule.ts';
 import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
-import { policiesOf, type Policies } from '../../src/decisions/policies.ts';
+import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
 import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { RunStatus } from '../../src/domain/run.ts';
 import { storeCommand, type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
@@ -42,9 +42,9 @@ import { definition } from '../decisions/commander.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
-import { patience } from '../setup/patience.ts';
+import { generousTimeouts } from '../setup/timeouts.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { createBehaviour, standInExport, standInSource, standInUpkeep, type Behaviour } from './fakes.ts';
 
 export type { Behaviour };
@@ -83,7 +83,7 @@ export interface ControlStack {
   /** One pass of the reconciler. */
   reconcile(): Promise<void>;
   /** `until`; after a minute, what Temporal was too busy to take at once is left to the reconciler, as in a worker. */
-  untilReconciled: typeof until;
+  untilReconciled: typeof waitFor;
   /** Stores a command and signals it, as the facade does. */
   send(batchExportId: string, name: CommandName, body?: Record<string, unknown>): Promise<string>;
   /** The same, and waits for its outcome. */
@@ -118,7 +118,7 @@ export async function createControlStack(
     EXPORTD_JITTER_SHORT_FRACTION: '0',
     EXPORTD_ACTIVITY_RETRY_INITIAL: '50ms',
     EXPORTD_ACTIVITY_RETRY_MAX: '200ms',
-    ...patience,
+    ...generousTimeouts,
     ...more,
   });
   const logger = createLogger('test', settings);
@@ -142,11 +142,11 @@ export async function createControlStack(
   const control = {
     journal,
     client,
-    policies: policiesOf(settings),
+    policies: createPolicies(settings),
     recorder,
     source: data.source,
-    selectionOf: () => Promise.resolve(everyRow),
-    publishEmpty: () => Promise.resolve(false),
+    readSelection: () => Promise.resolve(everyRow),
+    publishEmpty: (runId: string) => behaviour.publishEmpty(runId),
     runs: createRunStarter(client, runSettings),
     schedules: createScheduleClient(client, settings),
     backfills: createBackfillClient(client, pool, settings),
@@ -182,7 +182,7 @@ export async function createControlStack(
   const command = async (batchExportId: string, name: CommandName, body?: Record<string, unknown>) => {
     const id = await send(batchExportId, name, body);
     let decided: Command | undefined;
-    await until(async () => {
+    await waitFor(async () => {
       decided = await readCommand(pool, id);
       return decided?.status !== 'pending';
     }, `the outcome of ${name}`);
@@ -245,7 +245,7 @@ export async function createControlStack(
     reconcile: () => reconcile(control),
     untilReconciled: (condition, what, patienceMs) => {
       const began = performance.now();
-      return until(
+      return waitFor(
         async () => {
           if (performance.now() - began > reconcileAfterMs) await reconcile(control);
           return condition();
@@ -269,7 +269,7 @@ export async function createControlStack(
     runsOf,
     runIn: async (batchExportId, status) => {
       let runs: ShownRun[] = [];
-      await until(
+      await waitFor(
         async () => {
           runs = await runsOf(batchExportId);
           return runs.some((run) => run.status === status);

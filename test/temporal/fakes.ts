@@ -14,6 +14,10 @@ export interface Behaviour {
   whileExporting: (runId: string, range: number) => Promise<void>;
   /** What the clean-up of an export's bucket does; its answer is whether there is more to do at once. */
   cleanUp: (batchExportId: string) => Promise<boolean>;
+  /** Publishes a run without rows in the control worker; false leaves that to the export worker. */
+  publishEmpty: (runId: string) => Promise<boolean>;
+  /** Called by `exportInterval`: whether it is the last execution of the run, or rows are left. */
+  isLastExecution: () => boolean;
   /** Where an interval of more rows than EXPORTD_RANGE_ROWS is cut. */
   cuts: () => Promise<readonly SortKey[]>;
 }
@@ -21,6 +25,8 @@ export interface Behaviour {
 /** What they do where a test says nothing else. */
 export const createBehaviour = (): Behaviour => ({
   countRows: () => Promise.resolve(7),
+  publishEmpty: () => Promise.resolve(false),
+  isLastExecution: () => true,
   cuts: () => Promise.resolve([]),
   checkBarrier: () => Promise.resolve({ state: { phase: 'open' }, wait_ms: 0, blocked_by: [] }),
   whileExporting: () => Promise.resolve(),
@@ -42,11 +48,11 @@ export const standInUpkeep = (behaviour: Behaviour, logger: Logger): Maintenance
   withApplicationFailures(
     {
       cleanUpExport: async ({ batch_export_id }: { batch_export_id: string }) => ({
-        removed: 1,
+        deleted: 1,
         kept: 0,
-        more: await behaviour.cleanUp(batch_export_id),
+        has_more: await behaviour.cleanUp(batch_export_id),
       }),
-      recheckRuns: () => Promise.resolve({ counted: 1, differing: 0, more: false }),
+      recheckRuns: () => Promise.resolve({ counted: 1, differing: 0, has_more: false }),
     },
     logger,
   );
@@ -62,8 +68,10 @@ export const standInExport = (
         await recorder.startExport(run_id, 0);
         const { generation } = await recorder.reserveGeneration(run_id);
         await behaviour.whileExporting(run_id, 0);
-        await recorder.finishExport(run_id, generation, { source_rows: 7, encoder: 'stand-in' });
-        return { finished: true, generation, rows: 7, bytes: 7, source_rows: 7 };
+        const finished = behaviour.isLastExecution();
+        if (finished)
+          await recorder.finishExport(run_id, generation, { source_rows: 7, encoder: 'stand-in' });
+        return { finished, generation, rows: 7, bytes: 7, source_rows: 7 };
       },
       exportRange: async ({ run_id, range }: { run_id: string; range: number }) => {
         const attempt = attemptOf(await recorder.startExport(run_id, range), range);

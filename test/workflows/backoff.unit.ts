@@ -39,8 +39,8 @@ describe('task backoff', () => {
 
 describe('maintenance details', () => {
   it('list the work done and the failing tasks', () => {
-    const nothing = { removed: 0, counted: 0, differing: 0 };
-    const some = { removed: 3, counted: 2, differing: 1 };
+    const nothing = { deleted: 0, counted: 0, differing: 0 };
+    const some = { deleted: 3, counted: 2, differing: 1 };
     const failed = (name: string) => ({ name, failures: 2, retry_at_ms: 0, reason: 'A reason.' });
     expect(maintenanceDetails(nothing, 0, [])).toBe('Since the previous round: nothing to do');
     expect(maintenanceDetails(some, 1, [failed('a')])).toBe(

@@ -18,7 +18,7 @@ import { createReader } from '../export/reader.ts';
 import { definition } from '../decisions/commander.ts';
 import { configOf } from '../destination/s3/bucket_requests.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { createControlStack, lastHours, type ControlStack } from '../temporal/control_plane_harness.ts';
 
 const keyRing = createKeyRing(`main:${randomBytes(32).toString('base64')}`);
@@ -46,7 +46,7 @@ beforeAll(async () => {
       );
       const openDestination = createDestinationOpener(database.pool, keyRing, settings);
       const logger = createLogger('test', settings);
-      const selectionOf = createSelectionReader(database.pool);
+      const readSelection = createSelectionReader(database.pool);
       const memory = createMemoryBudget(settings.EXPORTD_MEMORY_BUDGET);
       const exporting = {
         recorder,
@@ -56,7 +56,7 @@ beforeAll(async () => {
         slots: createExportSlots(settings),
         perExportLimit: createPerExportLimit(Infinity, createExportSlots(settings)),
         openDestination,
-        selectionOf,
+        readSelection,
         logger,
         settings,
       };
@@ -92,7 +92,7 @@ describe('an export of more parts than one execution is to send', () => {
     const id = await createExport();
     const { outcome } = await stack.command(id, 'backfill', range);
     const backfillId = String(outcome?.backfill_id);
-    await until(async () => {
+    await waitFor(async () => {
       // It may look at any moment, also between the handover in the journal and the one in Temporal.
       await stack.reconcile();
       return (await stack.runsOf(id)).at(-1)?.status === 'Completed';
@@ -137,7 +137,7 @@ describe('an export of more parts than one execution is to send', () => {
         ['ExportdStatus', 'Completed'],
       ]),
     );
-    await until(async () => {
+    await waitFor(async () => {
       const { rows } = await stack.pool.query<{ status: string }>(
         'select status from exportd.backfills where id = $1',
         [backfillId],

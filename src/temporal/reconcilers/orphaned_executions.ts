@@ -1,6 +1,6 @@
 import { runWorkflowId } from '../../contract/workflow_ids.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
-import { startableRun } from '../../decisions/startable_runs.ts';
+import { readStartableRun } from '../../decisions/startable_runs.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { describeExecution, isExecutionOf, runIdOf, runningExecutions } from '../clients/executions.ts';
 import { endedRuns } from './expected_executions.ts';
@@ -15,7 +15,7 @@ export async function cancelOrphanedExecutions(dependencies: ReconcilerDependenc
     if (runId !== undefined) running.push(runId, deterministicId('continue', runId));
   }
   await forEachItem(dependencies, await endedRuns(journal.pool, running), async (id) => {
-    const run = await startableRun(journal.pool, id);
+    const run = await readStartableRun(journal.pool, id);
     if (!run) return;
     const execution = await describeExecution(client, runWorkflowId(run));
     if (!execution || !isExecutionOf(run, execution) || !isStuck(execution)) await runs.cancel(run);

@@ -1,6 +1,6 @@
 import { runWorkflowId } from '../../contract/workflow_ids.ts';
 import { endRun } from '../../decisions/run_outcomes.ts';
-import { startableRun, type StartableRun } from '../../decisions/startable_runs.ts';
+import { readStartableRun, type StartableRun } from '../../decisions/startable_runs.ts';
 import { describeExecution, isExecutionOf } from '../clients/executions.ts';
 import { activeRuns, isActiveRun } from './expected_executions.ts';
 import { forEachItem, isStuck, type ReconcilerDependencies } from './reconciler.ts';
@@ -13,7 +13,7 @@ export async function reconcileRuns(dependencies: ReconcilerDependencies): Promi
 
 async function reconcileRun(dependencies: ReconcilerDependencies, runId: string): Promise<void> {
   const { journal, client, runs, logger } = dependencies;
-  const run = await startableRun(journal.pool, runId);
+  const run = await readStartableRun(journal.pool, runId);
   if (!run) return;
   const latest = await describeExecution(client, runWorkflowId(run));
   const execution = latest && isExecutionOf(run, latest) ? latest : undefined;

@@ -1,5 +1,5 @@
 import { scheduleWorkflowId } from '../../contract/workflow_ids.ts';
-import { overdueExports } from '../../decisions/overdue_exports.ts';
+import { findOverdueExports } from '../../decisions/overdue_exports.ts';
 import { describeExecution } from '../clients/executions.ts';
 import { liveExports } from './expected_executions.ts';
 import { forEachItem, isStuck, type ReconcilerDependencies } from './reconciler.ts';
@@ -7,7 +7,7 @@ import { forEachItem, isStuck, type ReconcilerDependencies } from './reconciler.
 /** Starts missing schedules, wakes those that missed an interval, and restarts stuck ones. */
 export async function reconcileSchedules(dependencies: ReconcilerDependencies): Promise<void> {
   const { journal, client, schedules, policies, settings } = dependencies;
-  const overdue = await overdueExports(journal.pool, policies, settings.EXPORTD_RECONCILE_INTERVAL);
+  const overdue = await findOverdueExports(journal.pool, policies, settings.EXPORTD_RECONCILE_INTERVAL);
   await forEachItem(dependencies, await liveExports(journal.pool), async (id) => {
     const execution = await describeExecution(client, scheduleWorkflowId(id));
     if (execution && isStuck(execution)) await schedules.restart(id);

@@ -12,7 +12,7 @@ import { createMaintenanceActivities, createMaintenancePlanner } from '../../../
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import type { Settings } from '../../config/settings.ts';
 import { deleteExpired } from '../../decisions/retention.ts';
-import { policiesOf } from '../../decisions/policies.ts';
+import { createPolicies } from '../../decisions/policies.ts';
 import { createRunRecorder } from '../../decisions/run_recorder.ts';
 import { createDestinationTester } from '../../destination/destination_tests.ts';
 import { createDestinationOpener } from '../../destination/open_destination.ts';
@@ -94,14 +94,14 @@ async function serve(
   });
   const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });
   const journal = openJournal(pool);
-  const selectionOf = createSelectionReader(pool);
+  const readSelection = createSelectionReader(pool);
   const control = {
     journal,
     client,
-    policies: policiesOf(settings),
+    policies: createPolicies(settings),
     recorder: createRunRecorder(journal),
     source,
-    selectionOf,
+    readSelection,
     runs: createRunStarter(client, settings),
     schedules: createScheduleClient(client, settings),
     backfills: createBackfillClient(client, pool, settings),
@@ -120,7 +120,7 @@ async function serve(
     source,
     encoders,
     memory: createMemoryBudget(settings.EXPORTD_MEMORY_BUDGET),
-    selectionOf,
+    readSelection,
     openDestination: createDestinationOpener(pool, keyRing, settings),
     logger,
     settings,

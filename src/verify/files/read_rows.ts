@@ -52,6 +52,3 @@ export async function* measuring(chunks: AsyncIterable<Buffer>, measure: Measure
     yield chunk;
   }
 }
-
-/** A CRC-32 as manifests write it: eight hexadecimal digits. */
-export const crcText = (crc: number): string => crc.toString(16).padStart(8, '0');

@@ -5,14 +5,14 @@ import { runWorkflowId } from '../../../src/contract/workflow_ids.ts';
 import { workflowTypes } from '../../../src/contract/workflow_types.ts';
 import { continueRun } from '../../../src/decisions/continue_run.ts';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
-import { startableRun } from '../../../src/decisions/startable_runs.ts';
+import { readStartableRun } from '../../../src/decisions/startable_runs.ts';
 import { readCommand } from '../../../src/journal/commands.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { createReconcileLoop } from '../../../src/temporal/reconcilers/reconcile_loop.ts';
 import { runInput } from '../../../src/temporal/clients/run_limits.ts';
 import { taskQueues } from '../../../src/temporal/task_queues.ts';
 import { createLaggingExport } from '../../decisions/lagging_export.ts';
-import { until } from '../../setup/until.ts';
+import { waitFor } from '../../setup/wait_for.ts';
 import {
   createControlStack,
   lastHours,
@@ -56,7 +56,7 @@ describe('the reconciler', () => {
     const { outcome } = await stack.command(id, 'backfill', lastHours(1));
     const names = [`batch-export-${id}`, `batch-export-backfill-${outcome?.backfill_id ?? ''}`];
     for (const name of names)
-      await until(
+      await waitFor(
         () =>
           stack.client.workflow
             .getHandle(name)
@@ -86,7 +86,7 @@ describe('the reconciler', () => {
     const id = await stack.createExport();
     await stack.command(id, 'backfill', lastHours(1));
     const run = await stack.runIn(id, 'Starting');
-    const startable = await startableRun(stack.pool, run.id);
+    const startable = await readStartableRun(stack.pool, run.id);
     if (!startable) throw new Error('The run is gone.');
     // The same, but for how long it may take: every other run of this file may take as long as a busy machine needs.
     await stack.client.workflow.start(workflowTypes.run, {
@@ -98,7 +98,7 @@ describe('the reconciler', () => {
       workflowIdConflictPolicy: 'TERMINATE_EXISTING',
     });
     const handle = stack.client.workflow.getHandle(runWorkflowId(run));
-    await until(async () => (await handle.describe()).status.name === 'TIMED_OUT', 'the time-out');
+    await waitFor(async () => (await handle.describe()).status.name === 'TIMED_OUT', 'the time-out');
     Object.assign(stack.behaviour, usual);
     await stack.reconcile();
     expect(await stack.runIn(id, 'TimedOut')).toMatchObject({ id: run.id });
@@ -112,7 +112,7 @@ describe('the reconciler', () => {
       workflowExecution: { workflowId: runWorkflowId(run) },
     });
     const handle = stack.client.workflow.getHandle(runWorkflowId(run));
-    await until(
+    await waitFor(
       () =>
         handle.describe().then(
           () => false,
@@ -137,12 +137,12 @@ describe('the reconciler', () => {
       workflowTaskTimeout: '3s',
     });
     const waiting = await stack.send(id, 'pause');
-    await until(
+    await waitFor(
       async () => ((await stuck.describe()).raw.pendingWorkflowTask?.attempt ?? 0) >= 5,
       'the attempts to add up',
     );
     await stack.reconcile();
-    await until(async () => (await readCommand(stack.pool, waiting))?.status === 'applied', 'the pause');
+    await waitFor(async () => (await readCommand(stack.pool, waiting))?.status === 'applied', 'the pause');
   });
 
   it('records as Terminated what was terminated between the handover of a run and its next execution', async () => {
@@ -164,7 +164,7 @@ describe('the reconciler', () => {
     // The journal has the ending of the run, and its execution ends before it can report it.
     await endRun(stack.journal, stack.policies, run.id, { status: 'Failed', latest_error: 'Error: a test' });
     await stack.client.workflow.getHandle(runWorkflowId(run)).terminate('by hand');
-    await until(async () => {
+    await waitFor(async () => {
       await stack.reconcile();
       return (await stack.runsOf(id)).length > 1;
     }, 'the next interval');
@@ -228,7 +228,7 @@ describe('the reconciler', () => {
         )
       ).rows.map((row) => row.decided);
     // The list of ended executions follows a moment later.
-    await until(async () => {
+    await waitFor(async () => {
       await stack.reconcile();
       return (await decided()).length === 5 && (await decided()).every((line) => !line.endsWith('pending'));
     }, 'the signals');
@@ -253,12 +253,12 @@ describe('the reconciler', () => {
       });
     const [first, second] = [make('first'), make('second')];
     first.start();
-    await until(() => passes.length > 2, 'the first');
+    await waitFor(() => passes.length > 2, 'the first');
     second.start();
-    await until(() => passes.length > 8, 'some passes');
+    await waitFor(() => passes.length > 8, 'some passes');
     expect(new Set(passes)).toEqual(new Set(['first']));
     await first.stop();
-    await until(() => passes.includes('second'), 'the second');
+    await waitFor(() => passes.includes('second'), 'the second');
     await second.stop();
   });
 });

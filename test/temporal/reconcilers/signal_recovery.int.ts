@@ -3,7 +3,7 @@ import { scheduleWorkflowId } from '../../../src/contract/workflow_ids.ts';
 import { workflowTypes } from '../../../src/contract/workflow_types.ts';
 import { createSignalRecovery } from '../../../src/temporal/reconcilers/signal_recovery.ts';
 import { taskQueues } from '../../../src/temporal/task_queues.ts';
-import { until } from '../../setup/until.ts';
+import { waitFor } from '../../setup/wait_for.ts';
 import { createControlStack, type ControlStack } from '../control_plane_harness.ts';
 
 let stack: ControlStack;
@@ -41,7 +41,7 @@ describe('signals by hand of a schedule that was terminated', () => {
       );
       return rows.length > 0;
     };
-    await until(paused, 'the signal is stored');
+    await waitFor(paused, 'the signal is stored');
     expect(await paused()).toBe(true);
   });
 });
