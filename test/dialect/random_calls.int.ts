@@ -62,26 +62,23 @@ describe('random calls of all functions with values at the edges of their types'
   });
 
   it.each([
-    ['SELECT i + i FROM rubbish', 'A number is out of the range of its type. (SQLSTATE 22003)'],
-    ['SELECT f * f FROM rubbish', 'A number is out of the range of its type. (SQLSTATE 22003)'],
-    ["SELECT match('a', s) FROM rubbish", 'A regular expression is not valid. (SQLSTATE 2201B)'],
-    ["SELECT 'a' LIKE s FROM rubbish", 'A pattern of LIKE ends in a backslash. (SQLSTATE 22025)'],
-    [
-      "SELECT to_char(f, '9.9.9') FROM rubbish",
-      'A format of numbers or times is not valid. (SQLSTATE 42601)',
-    ],
+    ['SELECT i + i FROM rubbish', 'A number is out of range for its type. (SQLSTATE 22003)'],
+    ['SELECT f * f FROM rubbish', 'A number is out of range for its type. (SQLSTATE 22003)'],
+    ["SELECT match('a', s) FROM rubbish", 'A regular expression is invalid. (SQLSTATE 2201B)'],
+    ["SELECT 'a' LIKE s FROM rubbish", 'A LIKE pattern ends with a backslash. (SQLSTATE 22025)'],
+    ["SELECT to_char(f, '9.9.9') FROM rubbish", 'A number or time format is invalid. (SQLSTATE 42601)'],
     ['SELECT toStartOfMonth(d) FROM rubbish', 'A date or time is out of range. (SQLSTATE 22008)'],
     [
       'SELECT toInt(t) FROM rubbish',
-      'The database cannot compute this: a FULL JOIN needs an equality of both sides, and few functions take an infinite time. (SQLSTATE 0A000)',
+      'The database cannot compute this: a FULL JOIN needs an equality between both sides, and few functions accept an infinite time. (SQLSTATE 0A000)',
     ],
     [
       'SELECT map(s, i) FROM rubbish',
-      'A function does not accept the value of an argument. (SQLSTATE 22023)',
+      'An argument has a value that its function does not accept. (SQLSTATE 22023)',
     ],
     [
       'SELECT sum(i) OVER (ORDER BY id ROWS -1 PRECEDING) FROM rubbish',
-      'A bound of the frame of a window is null or negative. (SQLSTATE 22013)',
+      'A window frame bound is null or negative. (SQLSTATE 22013)',
     ],
   ])('%s', async (query, sentence) => {
     const statement = compiled(query);

@@ -53,7 +53,7 @@ const add = async (team_id: number, name: string, relation: string, team_column:
     .then((found) => addWarehouseTable(pool, { team_id, name, relation: found }))
     .catch(messageOf);
 };
-const ask = async (query: string, of = project()) => {
+const runQuery = async (query: string, of = project()) => {
   const key = of === project() ? api.key : (await api.newKey(api.otherProjectId)).key;
   const { status, body } = await api.call(
     'POST',
@@ -75,7 +75,7 @@ describe('tables of the warehouse', () => {
     });
     expect(await add(project(), 'odd', 'public."Odd ""Name"')).toMatchObject({ relation_name: 'Odd "Name' });
     expect(
-      await ask(
+      await runQuery(
         `select id, small, whole * whole, share, ratio, amount, paid, on_day, at, toHour(naive), length(toString(ref)), memo,
            feeling = 'good', arrayMap(x -> upper(x), tags), arraySum(counts), raw.k, document from stripe.charges`,
       ),
@@ -87,13 +87,15 @@ describe('tables of the warehouse', () => {
         ],
       ],
     });
-    const types = (await ask('select * from stripe.charges')) as { types: readonly (readonly string[])[] };
+    const types = (await runQuery('select * from stripe.charges')) as {
+      types: readonly (readonly string[])[];
+    };
     expect(types.types.map(([, type]) => type?.replace(/^Nullable\((.*)\)$/, '$1'))).toEqual([
       ...['Int64', 'Int64', 'Int64', 'Float64', 'Float64', 'Decimal', 'Bool', 'Date'],
       ...["DateTime64(6, 'UTC')", "DateTime64(6, 'UTC')", 'UUID', 'String', 'String'],
       ...['Array(Nullable(String))', 'Array(Nullable(Int64))', 'JSON', 'JSON'],
     ]);
-    expect(await ask('select count() from stripe.charges', other())).toMatch(
+    expect(await runQuery('select count() from stripe.charges', other())).toMatch(
       'Unknown table `stripe.charges`.',
     );
   });
@@ -103,21 +105,21 @@ describe('tables of the warehouse', () => {
       expect(await add(owner, 'notes', 'shared', 'project_id')).toMatchObject({
         name: 'notes',
       });
-    expect(await ask('select note from notes')).toMatchObject({ results: [['ours']] });
-    expect(await ask('select note from notes', other())).toMatchObject({ results: [['theirs']] });
+    expect(await runQuery('select note from notes')).toMatchObject({ results: [['ours']] });
+    expect(await runQuery('select note from notes', other())).toMatchObject({ results: [['theirs']] });
     expect(await add(project(), 'all_notes', 'shared')).toMatch(/has public.shared already/);
   });
 
   it.each([
-    ['events', 'shared', /"events" is a table of queries already/],
-    ['groups.x', 'shared', /"groups" is a table of queries already/],
-    ['two words', 'shared', /is no name for a table/],
+    ['events', 'shared', /"events" is a built-in table of queries/],
+    ['groups.x', 'shared', /"groups" is a built-in table of queries/],
+    ['two words', 'shared', /is not a valid table name/],
     ['a', 'nowhere', /no relation "nowhere"/],
-    ['a', 'pg_catalog.pg_class', /belongs to the database itself/],
-    ['a', 'exportd.api_keys', /is exportd's own/],
-    ['a', 'public.events', /holds the rows of all projects/],
-    ['a', 'groups', /holds the rows of all projects/],
-    ['stripe.charges', 'public.stripe_charges', /has a table "stripe.charges" already/],
+    ['a', 'pg_catalog.pg_class', /is a system table of PostgreSQL/],
+    ['a', 'exportd.api_keys', /belongs to exportd/],
+    ['a', 'public.events', /contains the rows of all projects/],
+    ['a', 'groups', /contains the rows of all projects/],
+    ['stripe.charges', 'public.stripe_charges', /already has a table "stripe.charges"/],
   ])('%s from %s is refused', async (name, relation, message) => {
     expect(await add(project(), name, relation)).toMatch(message);
   });
@@ -131,7 +133,7 @@ describe('tables of the warehouse', () => {
     expect(await add(other(), 'charges', 'stripe_charges')).toMatch(/already: without a team column/);
     expect(await add(other(), 'charges', 'stripe_charges', 'whole')).toMatch(/alone, which/);
     await removeWarehouseTable(api.database.pool, { team_id: project(), name: 'stripe.charges' });
-    expect(await ask('select 1 from stripe.charges')).toMatch('Unknown table');
+    expect(await runQuery('select 1 from stripe.charges')).toMatch('Unknown table');
     expect(await add(other(), 'charges', 'stripe_charges')).toMatchObject({ name: 'charges' });
     const removing = removeWarehouseTable(api.database.pool, { team_id: project(), name: 'x' });
     await expect(removing).rejects.toThrow(/has no table "x"/);
@@ -139,10 +141,10 @@ describe('tables of the warehouse', () => {
 
   it('that have vanished fail the queries that read them, and no others', async () => {
     await api.database.pool.query('drop table public."Odd ""Name"');
-    expect(await ask('select x from odd')).toMatch(
+    expect(await runQuery('select x from odd')).toMatch(
       /The table `odd` can no longer be read. .*\(line 1, column 15\)/,
     );
-    expect(await ask('select note from notes')).toMatchObject({ results: [['ours']] });
+    expect(await runQuery('select note from notes')).toMatchObject({ results: [['ours']] });
   });
 });
 
@@ -153,13 +155,13 @@ describe('groups', () => {
       `insert into public.groups (team_id, group_type_index, group_key) values ($1, 0, 'ours'), ($2, 0, 'theirs')`,
       [project(), other()],
     );
-    expect(await ask('select key from groups')).toMatchObject({ results: [['ours']] });
-    expect(await ask('select key from groups', other())).toMatchObject({ results: [['theirs']] });
+    expect(await runQuery('select key from groups')).toMatchObject({ results: [['ours']] });
+    expect(await runQuery('select key from groups', other())).toMatchObject({ results: [['theirs']] });
     await pool.query('alter table public.groups rename column group_key to name');
-    expect(await ask('select index from groups')).toMatch('no relation public.groups that holds them');
-    expect(await ask('select group_0.key from events')).toMatch('groups are not stored');
+    expect(await runQuery('select index from groups')).toMatch('no relation public.groups');
+    expect(await runQuery('select group_0.key from events')).toMatch('groups are not stored');
     await pool.query('drop table public.groups');
-    expect(await ask('select count() from groups')).toMatch('no relation public.groups that holds them');
+    expect(await runQuery('select count() from groups')).toMatch('no relation public.groups');
   });
 });
 
@@ -168,7 +170,7 @@ describe('definitions of properties', () => {
     defineProperty(api.database.pool, { team_id, scope, name, type }).catch(messageOf);
 
   it('say what queries read; what does not fit is null, and another project reads text', async () => {
-    expect(await ask('select properties.price from events order by 1')).toMatchObject({
+    expect(await runQuery('select properties.price from events order by 1')).toMatchObject({
       results: [['5'], ['dear']],
     });
     for (const [name, type] of [
@@ -179,7 +181,7 @@ describe('definitions of properties', () => {
       expect(await define('event', name, type)).toMatchObject({ scope: 'event', name, type });
     expect(await define('person', 'price', 'numeric')).toMatchObject({ scope: 'person' });
     expect(
-      await ask(
+      await runQuery(
         `select properties.price + 1, properties['price'] * 2, properties.vip, toYear(properties.since),
            person.properties.price, person.properties.vip from events order by 1`,
       ),
@@ -189,7 +191,7 @@ describe('definitions of properties', () => {
         [null, null, null, null, null, 'perhaps'],
       ],
     });
-    expect(await ask('select properties.price + 1 from events', other())).toMatch(/Numbers are needed/);
+    expect(await runQuery('select properties.price + 1 from events', other())).toMatch(/requires numbers/);
   });
 
   it('are changed and removed, and refused in words', async () => {
@@ -198,7 +200,7 @@ describe('definitions of properties', () => {
       removeProperty(api.database.pool, { team_id: project(), scope: 'event', name: 'vip' });
     await remove();
     await expect(remove()).rejects.toThrow(/no definition of the event property "vip"/);
-    expect(await ask(`select properties.vip from events where properties.vip = 'true'`)).toMatchObject({
+    expect(await runQuery(`select properties.vip from events where properties.vip = 'true'`)).toMatchObject({
       results: [['true']],
     });
     expect(await define('event', 'a', 'numeric', 4711)).toMatch(/no project 4711/);

@@ -9,7 +9,7 @@ import { addInterval } from './intervals.ts';
 import { floatValue, integerValue } from './literals.ts';
 import { toStringSql } from './to_string.ts';
 
-/** `+ - * / %` and `||`. A division is never of integers; by zero it gives infinity, as the engine analysts know does. */
+/** `+ - * / %` and `||`. Division is never integer division; division by zero yields infinity, as in ClickHouse. */
 export function arithmeticValue(compiler: Compiler, node: Arithmetic, scope: Scope): Value {
   const left = compiler.value(node.left, scope);
   const right = compiler.value(node.right, scope);
@@ -32,7 +32,7 @@ function numberArithmetic(node: Arithmetic, left: Value, right: Value, scope: Sc
     return derive(remainder(first, second, type, scope), gives, [left, right]);
   }
   const [a, b] = [coerce(first, type, scope.statement), coerce(second, type, scope.statement)];
-  // Two columns of a warehouse table may be of 32 bits, and what they give need not be.
+  // Columns of a warehouse table may be 32-bit; their result may need 64.
   const isWide = type.kind !== 'integer' || first.constant !== undefined || second.constant !== undefined;
   const wide = isWide ? a : sql`(${a})::int8`;
   return derive(sql`(${wide} ${rawSql(operator)} ${b})`, type, [left, right]);
@@ -58,11 +58,11 @@ function quotient(left: Value, right: Value): Sql {
   const [a, b] = [asFloat(left), asFloat(right)];
   const isSafe = right.constant !== undefined && right.constant !== null && Number(right.constant) !== 0;
   if (isSafe) return sql`(${a} / ${b})`;
-  // Zero times infinity is no number, which is what zero divided by zero has to be.
+  // 0 * Infinity is NaN, the required result of 0 / 0.
   return sql`(case when ${b} = 0 then ${a} * 'Infinity'::float8 else ${a} / ${b} end)`;
 }
 
-/** Null for a rest of a division by zero. */
+/** The remainder, null for division by zero. */
 function remainder(left: Value, right: Value, type: Type, scope: Scope): Sql {
   const integers = type.kind === 'integer';
   const to = integers ? type : scalar('decimal', type.nullable);
@@ -71,7 +71,7 @@ function remainder(left: Value, right: Value, type: Type, scope: Scope): Sql {
   return integers ? rest : sql`(${rest})::float8`;
 }
 
-/** Times and intervals: undefined where neither side is one. */
+/** Arithmetic of times and intervals; undefined if neither side is one. */
 function timeArithmetic(node: Arithmetic, left: Value, right: Value, scope: Scope): Value | undefined {
   const { operator } = node;
   const kinds = [left.type.kind, right.type.kind];
@@ -103,7 +103,7 @@ function timeArithmetic(node: Arithmetic, left: Value, right: Value, scope: Scop
   );
 }
 
-/** Days between dates, seconds between times. */
+/** Days between dates, seconds between datetimes. */
 function difference(left: Value, right: Value, scope: Scope): Value {
   const type = commonType(left.type, right.type) ?? left.type;
   const [a, b] = [coerce(left, type, scope.statement), coerce(right, type, scope.statement)];
@@ -113,7 +113,7 @@ function difference(left: Value, right: Value, scope: Scope): Value {
   return derive(fragment, scalar(type.kind === 'date' ? 'integer' : 'float', nullable), [left, right]);
 }
 
-/** A number with the other sign. */
+/** A negated number. */
 export function negatedValue(compiler: Compiler, node: Unary, scope: Scope): Value {
   const value = compiler.value(node.operand, scope);
   if (typeof value.constant === 'bigint') return integerValue(-value.constant);

@@ -8,7 +8,7 @@ import type { Compiler } from './compiler.ts';
 import { defaultOf, fromJson } from './json_values.ts';
 import { columnName } from './field_access.ts';
 
-/** The columns that ARRAY JOIN makes: a row for each place of the arrays, side by side. @throws DialectError */
+/** The columns of ARRAY JOIN: one row per index of the parallel arrays. @throws DialectError */
 export function compileArrayJoin(
   compiler: Compiler,
   arrayJoin: ArrayJoin,
@@ -37,7 +37,7 @@ export function compileArrayJoin(
   );
 }
 
-/** `arrayJoin(array)`: a row for each item, anywhere in a query. */
+/** `arrayJoin(array)`: one row per item, anywhere in a query. */
 export function arrayJoinCall(compiler: Compiler, call: Call, scope: Scope): Value {
   const [only, ...more] = call.arguments;
   const { statement } = scope;

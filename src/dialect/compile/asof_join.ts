@@ -11,9 +11,10 @@ import { unchanged, type SingleMatchRows, type MatchSides } from './single_match
 import { columnIn } from './using_columns.ts';
 
 /**
- * ASOF: rows with the closest of their matches. The searched side is cut to one row of each value, and those rows are
- * numbered. The first row of each combination of keys has all their values as an array, in which a bisection finds the
- * number of the closest row; so rows of a key are never compared in pairs. @throws DialectError
+ * ASOF: each row with its closest match. The searched side is reduced to one row per value, and its rows are
+ * numbered. The first row of each key stores the values and row numbers of that key as arrays. A bisection in the
+ * array finds the closest row, so rows of a key are never compared pairwise.
+ * @throws DialectError
  */
 export function asofJoin(join: Join, { kept, searched, on }: MatchSides, scope: Scope): SingleMatchRows {
   const { statement } = scope;
@@ -33,7 +34,7 @@ export function asofJoin(join: Join, { kept, searched, on }: MatchSides, scope: 
     sql`${ofKeys}.${values} is not null`,
     ...on.ofLeft,
   ];
-  // As the type that it is called, so that PostgreSQL does not convert the array for each row.
+  // Cast to the declared type, so that PostgreSQL does not convert the array for each row.
   const typed = sql`(${rows.column(columnIn(right)).sql})::${postgresType(right.type)}`;
   const value = sortable(typed, right.type);
   const keys = on.keys.map((key) => key.right);
@@ -60,13 +61,13 @@ export function asofJoin(join: Join, { kept, searched, on }: MatchSides, scope: 
         'numbered',
         sql`select *, ${ofFirst(sql`array_agg(${value})`)} as ${values}, ${ofFirst(sql`array_agg(${position})`)} as ${positions} from (${withPosition}) as ${rows.alias} window of_keys as (${partition})`,
       );
-      // LEFT and OFFSET keep the order of the joins: PostgreSQL does not know how many rows equal keys have.
+      // LEFT and OFFSET fix the join order: PostgreSQL does not know how many rows share a key.
       return sql`${kept.sql()} left join ${numbered} as ${ofKeys} on ${joinSql(conditions, ' and ')} cross join lateral (select ${ofKeys}.${positions}[${closest}] as ${position} offset 0) as ${found} ${rawSql(join.type)} join ${numbered} as ${rows.alias} on ${rows.alias}.${position} = ${found}.${position}`;
     },
   };
 }
 
-/** The index, among ascending values, of the one that is closest to another; 0 or one too many where none is. */
+/** The index of the closest of ascending values; 0 or one past the end if there is none. */
 function closestIn(values: Sql, operator: JoinComparison['operator'], value: Sql): Sql {
   const notAbove = sql`width_bucket(${value}, ${values})`;
   const isThere = sql`(${values}[${notAbove}] is not distinct from ${value})`;
@@ -74,7 +75,7 @@ function closestIn(values: Sql, operator: JoinComparison['operator'], value: Sql
   return operator === '<' || operator === '<=' ? sql`${before} + 1` : before;
 }
 
-/** The one condition that tells how close rows are. @throws DialectError */
+/** The inequality that defines closeness. @throws DialectError */
 function inequalityOf({ constraint, right }: Join, on: JoinConditions, { statement }: Scope): JoinComparison {
   const [closest, second] = on.inequalities;
   const [otherCondition] = on.others;

@@ -70,7 +70,7 @@ const kindsByName: Readonly<Record<string, ScalarKind>> = {
   jsonb: 'json',
 };
 
-/** The type that a name means. @throws DialectError */
+/** The type of a type name. @throws DialectError */
 export function typeOfName(node: TypeName, statement: Statement): Type {
   const name = node.name.text.toLowerCase();
   const inner = node.arguments.map((one) => (one.kind === 'named_type' ? one.type : one));
@@ -101,13 +101,13 @@ export function typeOfName(node: TypeName, statement: Statement): Type {
   return scalar(kind);
 }
 
-/** `'UTC'` of `DateTime64(3, 'UTC')`. */
+/** `'UTC'` in `DateTime64(3, 'UTC')`. */
 function zoneOfType(node: TypeName, statement: Statement): string | undefined {
   const named = node.arguments.find((one) => one.kind === 'string');
   return named && timeZoneNamed(named.value, named, statement);
 }
 
-/** A value as another type; what cannot be read is null. @throws DialectError where the types do not allow it. */
+/** Casts a value; unreadable values become null. @throws DialectError if the types cannot be converted */
 export function castValue(value: Value, to: Type, node: Node, statement: Statement): Value {
   const { type } = value;
   if (type.kind === 'null') return derive(coerce(value, to, statement), withNull(to), [value]);
@@ -141,7 +141,7 @@ function castScalar(
   const { type, sql: fragment } = value;
   const whole = (made: Sql, partial = false): { sql: Sql; partial: boolean } => ({ sql: made, partial });
   if (to.kind === 'integer' && (type.kind === 'float' || type.kind === 'decimal'))
-    // Infinity, no number, and what is too large have no integer.
+    // Infinity, NaN and out-of-range numbers have no integer value.
     return whole(
       sql`(case when (${fragment})::float8 between -9.2e18 and 9.2e18 then trunc((${fragment})::float8)::int8 end)`,
       true,

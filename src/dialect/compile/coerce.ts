@@ -15,7 +15,7 @@ import {
 import { postgresType, toJson } from './json_values.ts';
 import { parseDate, parseTime } from './time_parsing.ts';
 
-/** A value in a type that it has in common with others; see `commonType`. */
+/** Converts a value to a common type; see `commonType`. */
 export function coerce(value: Value, to: Type, statement: Statement): Sql {
   const { type } = value;
   if (type.kind === 'null') return sql`null::${postgresType(to)}`;
@@ -32,7 +32,7 @@ export function coerce(value: Value, to: Type, statement: Statement): Sql {
 
 export const jsonToString = (json: Sql): Sql => sql`((${json})::jsonb #>> '{}')`;
 
-/** Values in their common type. @throws DialectError where they have none. */
+/** Converts values to their common type. @throws DialectError if there is none */
 export function unify(
   values: readonly Value[],
   nodes: readonly Node[],
@@ -55,7 +55,7 @@ export function unify(
   return { type, fragments: values.map((value) => coerce(value, type, statement)) };
 }
 
-/** A constant text read as another type, as ClickHouse does in comparisons; undefined where it cannot be. */
+/** Parses a string literal as another type, as ClickHouse does in comparisons; undefined if it does not parse. */
 export function readConstant(value: Value, as: Type, statement: Statement): Value | undefined {
   if (typeof value.constant !== 'string') return undefined;
   const text = value.constant;
@@ -95,7 +95,7 @@ const readNumber = (text: string): Value | undefined =>
     ? derive(bind(text, 'float8'), scalar('float'))
     : undefined;
 
-/** A condition from what ClickHouse takes for one. @throws DialectError for texts and the like. */
+/** A boolean from a boolean or number, as in ClickHouse. @throws DialectError for other types */
 export function condition(value: Value, node: Node, statement: Statement): Sql {
   if (value.type.kind === 'boolean') return value.sql;
   if (isNumber(value.type)) return sql`(${value.sql} <> 0)`;

@@ -42,7 +42,7 @@ export function dictionaryValue(
   return derive(sql`jsonb_build_object(${commaList(parts)})`, mapOf(type), [...keys, ...values]);
 }
 
-/** `a[2:3]`: the second and the third item. */
+/** `a[2:3]`: the second and third item. */
 export function sliceValue(
   compiler: Compiler,
   node: Extract<Expression, { kind: 'slice' }>,

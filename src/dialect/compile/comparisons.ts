@@ -14,7 +14,7 @@ export type MatchOperator = Extract<
   'like' | 'not like' | 'ilike' | 'not ilike' | '=~' | '!~' | '=~*' | '!~*'
 >;
 
-/** The two sides and where they stand. */
+/** The operands of a comparison and its node. */
 export interface Comparands {
   readonly left: Value;
   readonly right: Value;
@@ -22,8 +22,8 @@ export interface Comparands {
 }
 
 /**
- * `=`, `<` and their kin. They are never null: null equals null alone and is neither smaller nor larger than anything;
- * plain in filters where that makes no difference, in joins, and of times.
+ * Comparison operators. Results are never null: null equals only null and is neither less nor greater than anything.
+ * Filters, joins and datetimes compare plainly where the result is the same.
  */
 export function compareValues(
   operator: OrderOperator,
@@ -51,7 +51,7 @@ export function compareValues(
   return use === 'filter' ? boolean(plain, true) : boolean(sql`coalesce(${plain}, false)`);
 }
 
-/** Both sides as values that PostgreSQL compares. @throws DialectError where they are of different kinds. */
+/** Converts both sides to a type that PostgreSQL can compare. @throws DialectError if there is none */
 export function comparable(
   { left, right, node }: Comparands,
   statement: Statement,
@@ -100,7 +100,7 @@ const matches: Readonly<Record<MatchOperator, string>> = {
   '!~*': '!~*',
 };
 
-/** LIKE, ILIKE and regular expressions; against null they are false, and their negations true. */
+/** LIKE, ILIKE and regular expressions. Null never matches; negations of null are true. */
 export function matchValues(
   operator: MatchOperator,
   { left, right, node }: Comparands,

@@ -12,11 +12,11 @@ import { rowBounds } from './limits.ts';
 import { followedByTotals } from './totals.ts';
 import { compileAnyQuery, compiler, topScope } from './query_compiler.ts';
 
-/** How many rows a query may give. */
+/** Row limits of a query result. */
 export interface RowLimits {
-  /** Of a query without LIMIT. */
+  /** The limit of a query without LIMIT. */
   readonly defaultLimit: number;
-  /** A larger LIMIT is cut to it. */
+  /** A larger LIMIT is reduced to it. */
   readonly maxRows: number;
 }
 
@@ -24,42 +24,42 @@ export const defaultRowLimits: RowLimits = { defaultLimit: 100, maxRows: 10_000 
 
 export interface CompileOptions {
   readonly placeholders?: Placeholders;
-  /** Null for all rows, as an export wants them. */
+  /** Null for all rows, as exports need them. */
   readonly rows?: RowLimits | null;
   readonly parse?: ParseLimits;
 }
 
-/** A column of the answer. */
+/** A column of the result. */
 export interface ResultColumn {
   readonly name: string;
   readonly type: Type;
-  /** As analysts know it, such as `Nullable(String)`. */
+  /** The ClickHouse type name, such as `Nullable(String)`. */
   readonly typeName: string;
 }
 
-/** A statement that is ready to run; its columns are called `c1`, `c2`, …. */
+/** A statement ready to execute. Its columns are called `c1`, `c2`, …. */
 export interface CompiledStatement {
   readonly sql: string;
   readonly parameters: readonly string[];
   readonly columns: readonly ResultColumn[];
-  /** The canonical text of the query that is run. */
+  /** The canonical text of the executed query. */
   readonly printed: string;
-  /** The most rows that the answer holds; null for no limit. */
+  /** The maximum number of rows in the result; null for no limit. */
   readonly limit: number | null;
-  /** Null for a share of all rows. */
+  /** Null if OFFSET is a share of all rows. */
   readonly offset: number | null;
   /**
-   * Whether one row more than `limit` is asked for, which says whether there are more: without a LIMIT in the query,
-   * where it was cut, and where it does not say how many rows it leaves.
+   * Whether the statement returns one row more than `limit`, which shows if there are more rows. That is so if the
+   * query has no LIMIT, if its LIMIT was reduced, or if its LIMIT does not fix the number of rows.
    */
   readonly hasExtraRow: boolean;
-  /** Whether a row of totals comes behind all others, which `limit` does not count. */
+  /** Whether a totals row, not counted by `limit`, follows all other rows. */
   readonly hasTotals: boolean;
 }
 
 /**
- * Compiles a query of the dialect to one statement of PostgreSQL, whose every relation is filtered by the project's team
- * and which holds no value of a user. A tree is printed first, so that errors show where in that text something is wrong.
+ * Compiles a dialect query to one PostgreSQL statement. Every relation is filtered by the project's team, and the
+ * statement contains no user values. A tree is printed first, so that errors refer to its text.
  * @throws DialectError
  */
 export function compileQuery(
@@ -85,7 +85,7 @@ export function compileQuery(
     compiled.totals === undefined
       ? capped
       : followedByTotals(capped, compiled.totals, compiled.columns.length);
-  // In brackets, since the query may begin with a WITH of its own.
+  // Parenthesized, because the query may start with its own WITH.
   const common = statement.commonTables.map((table) => sql`${table.name} as (${table.query})`);
   const whole = common.length === 0 ? withTotals : sql`with ${commaList(common)} (${withTotals})`;
   statement.checkSize(whole, resolved);
@@ -107,13 +107,13 @@ export function compileQuery(
 }
 
 interface BoundedQuery {
-  /** With the LIMIT that the answer has. */
+  /** The query with the LIMIT of the result. */
   readonly reported: Query;
-  /** With one row more, where it has to be known whether there is one. */
+  /** The same query with one extra row where more rows must be detected. */
   readonly executed: Query;
   readonly limit: number | null;
   readonly offset: number | null;
-  /** How many rows are read of a query whose LIMIT does not say how many it leaves. */
+  /** The number of rows to read from a query whose LIMIT does not fix it. */
   readonly rowCap: number | null;
 }
 
@@ -125,7 +125,7 @@ const unbounded = (query: Query): BoundedQuery => ({
   rowCap: null,
 });
 
-/** The row of totals is one of the most that an answer may have. */
+/** The totals row counts toward the maximum. */
 const withoutTotalsRow = (query: Query, { defaultLimit, maxRows }: RowLimits): RowLimits =>
   query.kind === 'select' && query.groupBy?.withTotals
     ? { defaultLimit, maxRows: maxRows - 1 }
@@ -153,7 +153,7 @@ function boundedQuery(query: Query, rows: RowLimits, scope: Scope): BoundedQuery
   };
 }
 
-/** Each query of a UNION without a LIMIT has one of its own; all of them together have the largest. */
+/** Gives each query of a UNION without a LIMIT the default limit; the maximum applies to all of them together. */
 function withBranchLimits(query: Extract<Query, { kind: 'set_operation' }>, rows: RowLimits): Query {
   const operands = query.operands.map((operand) =>
     operand.limit === null ? withCount(operand, rows.defaultLimit) : operand,

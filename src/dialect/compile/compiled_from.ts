@@ -2,19 +2,19 @@ import { mappedRelation } from '../resolve/query_relation.ts';
 import type { Column, Relation } from '../resolve/relation.ts';
 import { sql, type Sql } from '../sql.ts';
 
-/** What stands in FROM. Its SQL is asked for last, since relations read what the rest of the query needs of them. */
+/** A compiled FROM clause. Read its SQL last, because relations collect the columns that the query uses. */
 export interface CompiledFrom {
   readonly relations: readonly Relation[];
-  /** Columns of USING. */
+  /** USING columns. */
   readonly usingColumns: ReadonlyMap<string, Column>;
-  /** How many tables are joined, with those of queries in it. */
+  /** The number of joined tables, including those of inlined subqueries. */
   readonly tableCount: number;
-  /** Whether its SQL is a join, which stands in brackets behind JOIN, rather than one table. */
+  /** Whether its SQL is a join, which needs parentheses after JOIN. */
   readonly isJoin: boolean;
   readonly sql: () => Sql;
 }
 
-/** The names of a side of a join, read another way. */
+/** The names of one side of a join with all columns mapped. */
 export function mappedNames(
   { relations, usingColumns }: CompiledFrom,
   map: (column: Column) => Column,
@@ -25,5 +25,5 @@ export function mappedNames(
   };
 }
 
-/** A side of a join as it stands behind JOIN. */
+/** One side of a join, as written after JOIN. */
 export const parenthesized = (from: CompiledFrom): Sql => (from.isJoin ? sql`(${from.sql()})` : from.sql());

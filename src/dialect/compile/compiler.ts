@@ -5,18 +5,21 @@ import { identifier, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 
 /**
- * What a condition is for. In a filter null counts as false, so that a plain comparison does, which can use an index;
- * joins compare plainly always.
+ * How an expression is used. In a filter null is equivalent to false, so plain comparisons that can use an index
+ * suffice. Joins always compare plainly.
  */
 export type Use = 'value' | 'filter' | 'join';
 
-/** A query whose columns are called `c1`, `c2`, … in SQL. */
+/** A compiled query; its columns are called `c1`, `c2`, …. */
 export interface CompiledQuery {
   readonly sql: Sql;
   readonly columns: readonly CompiledColumn[];
-  /** How many tables PostgreSQL plans together with those around it: what a plain query joins, one of any other. */
+  /**
+   * The number of tables that PostgreSQL plans together with the outer query: all tables of a plain query, 1 for any
+   * other.
+   */
   readonly tableCount: number;
-  /** The query of the row of WITH TOTALS, with the same columns. */
+  /** The query of the totals row, with the same columns. */
   readonly totals?: Sql;
 }
 
@@ -25,10 +28,10 @@ export interface CompiledColumn {
   readonly type: Type;
 }
 
-/** The rules of compiling that need each other; handed in, so that the files need no cycle. */
+/** The mutually recursive compilation rules. They are injected, so that files do not import in a circle. */
 export interface Compiler {
   readonly value: (node: Expression, scope: Scope, use?: Use) => Value;
-  /** A query inside another one, whose rows it cannot see. @throws DialectError for one WITH TOTALS */
+  /** Compiles a subquery, which cannot see the rows of the outer query. @throws DialectError for WITH TOTALS */
   readonly query: (query: Query, scope: Scope) => CompiledQuery;
 }
 

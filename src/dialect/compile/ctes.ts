@@ -1,7 +1,7 @@
 import type { Cte, Expression, Query } from '../ast.ts';
 import type { CteScope, NamedQuery } from '../resolve/scope.ts';
 
-/** Each query with a name may use those before it, and those of the queries around. */
+/** The scope of a WITH clause. Each CTE sees the ones before it and those of outer queries. */
 export function cteScope(ctes: readonly Cte[], outer: CteScope | null): CteScope | null {
   let scope = outer;
   for (const cte of ctes) {
@@ -14,7 +14,7 @@ export function cteScope(ctes: readonly Cte[], outer: CteScope | null): CteScope
   return scope;
 }
 
-/** What WITH says before the first of several queries, which counts for all of them. */
+/** The WITH clause of the first operand, which applies to all operands of a set operation. */
 export function leadingCtes(query: Query): readonly Cte[] {
   if (query.kind === 'select') return query.ctes;
   const [first] = query.operands;

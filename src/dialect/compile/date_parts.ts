@@ -10,7 +10,7 @@ const seconds =
   (local: Sql): Sql =>
     sql`(floor(extract(second from ${local}) * ${rawSql(factor)}))::int8`;
 
-/** Parts of a time by the names of units; what they take is the time of the project's zone, without a zone. */
+/** Date parts by unit, computed from a local time without time zone. */
 export const dateParts: Readonly<Partial<Record<string, (local: Sql) => Sql>>> = {
   year: part('year'),
   quarter: part('quarter'),

@@ -5,8 +5,8 @@ import type { CompiledFrom } from './compiled_from.ts';
 import { sortable } from './order_items.ts';
 
 /**
- * The first row of each combination of keys. The first is that of a query's ORDER BY, then the one with the least values
- * of the columns that are read, so that the same rows give the same answer whatever the plan.
+ * The first row per combination of keys, by DISTINCT ON. Rows are ordered by the query's ORDER BY, then by the
+ * values of the columns read, so that results do not depend on the plan.
  */
 export function distinctOnRows(
   rows: Projection,
@@ -21,7 +21,7 @@ export function distinctOnRows(
   return sql`select distinct on (${commaList(by)}) ${rows.selected}${source} order by ${commaList([...by, ...order])}`;
 }
 
-/** The first row, in the same order, of those for which conditions hold. */
+/** The first row in the same order that satisfies the conditions, for a lateral join. */
 export function lateralFirstRow(rows: Projection, from: CompiledFrom, conditions: readonly Sql[]): Sql {
   const order = orderOf(rows, from, []);
   const sorted = order.length === 0 ? sql`` : sql` order by ${commaList(order)}`;

@@ -19,7 +19,10 @@ import { windowSubqueryValue } from './window_subquery_values.ts';
 import { subqueryOf } from './subqueries.ts';
 import { toStringSql } from './to_string.ts';
 
-/** An expression in SQL; where the query groups, one that it groups by is the column of that key. @throws DialectError */
+/**
+ * Compiles an expression. In a grouping query, an expression equal to a key becomes the column of that key.
+ * @throws DialectError
+ */
 export function expressionValue(compiler: Compiler, node: Expression, scope: Scope, use: Use): Value {
   const windowSubqueryColumn = windowSubqueryValue(compiler, node, scope, use);
   if (windowSubqueryColumn !== undefined) return windowSubqueryColumn;
@@ -28,7 +31,7 @@ export function expressionValue(compiler: Compiler, node: Expression, scope: Sco
   if (scope.grouping === null || value.traits.column === null || value.traits.aggregate !== null)
     return value;
   const { grouping } = scope;
-  // A condition that a key is equal to may have been written for a filter, and a key may be a part of another one.
+  // A condition may have been compiled for a filter, and a key may be part of another key.
   const isFilter = use !== 'value' && grouping.keyCount > 0;
   const ungrouped = (): Value => compileNode(compiler, node, { ...scope, grouping: null }, 'value');
   const key =
@@ -258,7 +261,7 @@ function datePart(operand: Value, unit: string, node: Expression, scope: Scope):
   return derive(make(local), scalar('integer', type.nullable), [operand]);
 }
 
-/** A query in brackets: its only value, or null of no row. */
+/** A scalar subquery: its only value, or null if there is no row. */
 function subqueryValue(compiler: Compiler, node: Subquery, scope: Scope): Value {
   const query = subqueryOf(compiler, node.query, scope);
   const { alias } = query;

@@ -12,7 +12,7 @@ import type { Compiler } from './compiler.ts';
 import { stringValue } from './literals.ts';
 import { castStringTo } from './string_casts.ts';
 
-/** A path of names: a column, a name of SELECT, a parameter of a lambda, and parts of their values. */
+/** A path of names: a column, an alias, a lambda parameter, or an element of their values. */
 export function fieldValue(compiler: Compiler, field: Field, scope: Scope): Value {
   const resolved = resolveField(field, scope);
   if (resolved.kind === 'value') return accessPath(resolved.value, resolved.rest, scope);
@@ -66,7 +66,7 @@ const columnValue = (column: Column, node: Node): Value => ({
 const accessPath = (value: Value, names: readonly Name[], scope: Scope): Value =>
   names.reduce((part, name) => accessElement(part, stringValue(name.text), name, scope), value);
 
-/** A property with a known type: what cannot be read as it is null. */
+/** A property with a declared type; values that do not parse are null. */
 function typedProperty(text: Value, known: 'numeric' | 'boolean' | 'datetime', scope: Scope): Value {
   const kinds = { numeric: 'float', boolean: 'boolean', datetime: 'datetime' } as const;
   const type = scalar(kinds[known], true);
@@ -76,9 +76,9 @@ function typedProperty(text: Value, known: 'numeric' | 'boolean' | 'datetime', s
 const jsonOf = ({ json }: Value): Pick<Value, 'json'> => (json === undefined ? {} : { json });
 
 /**
- * A part of a value: of JSON by key or, from one, by place; of an array by place; of a tuple by place or name; of a map
- * by key.
- * @throws DialectError where a value has no parts.
+ * Accesses an element of a value: of JSON by key or index, of an array by index, of a tuple by index or name, of a
+ * map by key. Indexes start at 1.
+ * @throws DialectError if the value has no elements
  */
 export function accessElement(value: Value, key: Value, node: Node, scope: Scope): Value {
   const { type } = value;
@@ -105,7 +105,7 @@ export function accessElement(value: Value, key: Value, node: Node, scope: Scope
   }
 }
 
-/** ClickHouse gives a default, not null, outside of an array. */
+/** Outside the bounds ClickHouse returns a default instead of null. */
 const orDefault = (item: Sql, type: Type): Sql =>
   type.nullable ? item : sql`coalesce(${item}, ${defaultOf(type)})`;
 
@@ -125,7 +125,10 @@ function accessJson({ root: json, keys }: JsonPath, key: Value, from: readonly V
 
 const maxIndex = 2_147_483_647n;
 
-/** A place from one, or from the end, as PostgreSQL counts; nothing is at 0, nor beyond what 32 bits hold. */
+/**
+ * Converts an index from 1, or from the end if negative, to PostgreSQL's. Index 0 and indexes beyond 32 bits match
+ * nothing.
+ */
 function toZeroBased({ constant, sql: index }: Value): Sql {
   if (typeof constant !== 'bigint')
     return sql`(case when ${index} > 0 then least(${index}, 2147483647) - 1 when ${index} < 0 then greatest(${index}, -2147483647) end)::int4`;
@@ -171,7 +174,7 @@ function accessTupleItem(
   ]);
 }
 
-/** The name that a column without one gets: the last part of its path, what lies inside JSON joined by `__`. */
+/** The name of a column without an alias: the last name of its path. Keys inside JSON are joined by `__`. */
 export function columnName(expression: Expression): string | null {
   if (expression.kind === 'alias') return expression.name.text;
   if (expression.kind === 'index' && expression.index.kind === 'string') {
@@ -184,7 +187,7 @@ export function columnName(expression: Expression): string | null {
   return expression.path.at(-1)?.text ?? null;
 }
 
-/** The keys behind `properties`, or null for what does not go through it. */
+/** The keys after `properties`, or null for other paths. */
 function pathInJson(expression: Expression): readonly string[] | null {
   if (expression.kind === 'index' && expression.index.kind === 'string') {
     const before = pathInJson(expression.object);

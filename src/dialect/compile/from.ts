@@ -70,7 +70,7 @@ function findCte(name: string, ctes: CteScope | null): NamedQuery | undefined {
   return undefined;
 }
 
-/** A query with a name: compiled where it is used first, and written once at the beginning of the statement. */
+/** A CTE, compiled on first use and written once at the start of the statement. */
 function commonTable(compiler: Compiler, named: NamedQuery, text: string, scope: Scope): CommonTable {
   const { statement } = scope;
   const known = statement.compiledCtes.get(named.query);

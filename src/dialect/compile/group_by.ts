@@ -6,7 +6,7 @@ import type { Compiler } from './compiler.ts';
 import { keysOfAll } from './group_by_all.ts';
 import { resolveOrdinal } from './select_items.ts';
 
-/** GROUP BY with its keys, which `grouping` knows from now on. @throws DialectError */
+/** The GROUP BY clause; adds its keys to `grouping`. @throws DialectError */
 export function groupSql(
   compiler: Compiler,
   groupBy: GroupBy,

@@ -7,7 +7,10 @@ import { childrenOf } from '../walk.ts';
 import type { Compiler } from './compiler.ts';
 import { selectItems } from './select_items.ts';
 
-/** The keys of GROUP BY ALL: what SELECT lists, and of what has an aggregate in it the largest parts without one. */
+/**
+ * The keys of GROUP BY ALL: the columns of SELECT, and of columns with aggregates the largest subexpressions without
+ * one.
+ */
 export function keysOfAll(compiler: Compiler, select: Select, rows: Scope): readonly Value[] {
   const scope: Scope = { ...rows, grouping: new Grouping(sql`nothing`) };
   return selectItems(compiler, select, scope).flatMap(({ value, node }) =>
@@ -26,7 +29,7 @@ function keysIn(compiler: Compiler, value: Value, node: Node, scope: Scope): rea
   return partsOf(node).flatMap((part) => keysIn(compiler, compiler.value(part, inside), part, inside));
 }
 
-/** Nodes that are made of expressions without being one. */
+/** Nodes that consist of expressions but are not expressions. */
 const joining: ReadonlySet<Node['kind']> = new Set(['branch', 'entry']);
 const noValues: ReadonlySet<Node['kind']> = new Set([
   'name',

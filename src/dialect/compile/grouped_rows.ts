@@ -3,10 +3,10 @@ import type { Grouping } from '../resolve/scope.ts';
 import { commaList, identifier, rawSql, sql, type Sql } from '../sql.ts';
 
 /**
- * The inner query of one that groups: its keys and aggregates as columns. Where only different values are counted, each
- * is a group of an inner query first: PostgreSQL would sort all rows for `count(distinct …)`, and it hashes groups.
+ * The inner query of a grouping query, with keys and aggregates as columns. If it only counts distinct values, an
+ * inner query groups by them first, because PostgreSQL sorts for `count(distinct …)` but hashes groups.
  * @param source FROM and WHERE
- * @param groupSql GROUP BY with its words
+ * @param groupSql the GROUP BY clause
  */
 export function groupedRows(
   grouping: Grouping,

@@ -8,14 +8,14 @@ import { type Compiler, outputName, type Use } from './compiler.ts';
 import { defaultOf, fromJson } from './json_values.ts';
 import { subqueryOf } from './subqueries.ts';
 
-/** An IN with its two sides. */
+/** An IN with its operands. */
 export interface InExpression {
   readonly left: Expression;
   readonly right: Expression;
   readonly negated: boolean;
 }
 
-/** `x IN (1, 2)`, `x IN (SELECT …)` and their negations; null is in a list that holds null. */
+/** `x IN (1, 2)`, `x IN (SELECT …)` and their negations. Null is in a list that contains null. */
 export function inValue(compiler: Compiler, inExpression: InExpression, scope: Scope, use: Use): Value {
   const { right } = inExpression;
   if (right.kind === 'subquery') return inQuery(compiler, inExpression, scope, use);
@@ -29,7 +29,7 @@ export function inValue(compiler: Compiler, inExpression: InExpression, scope: S
   return inValues(left, isOneRow(left, values) ? [rowOf(values)] : values, inExpression, scope, use);
 }
 
-/** `(a, b) IN (1, 2)` means one pair. */
+/** `(a, b) IN (1, 2)` compares with one pair. */
 const isOneRow = (left: Value, values: readonly Value[]): boolean =>
   left.type.kind === 'tuple' && values.every((value) => value.type.kind !== 'tuple');
 
@@ -83,7 +83,7 @@ const anyNullable = (left: Value, values: readonly Value[]): boolean =>
     (value) => value.type.nullable || (value.items?.some((item) => item.type.nullable) ?? false),
   );
 
-/** The items of two tuples side by side. */
+/** Pairs the items of two tuples. */
 function itemPairs(left: Value, right: Value): readonly (readonly [Value, Value])[] | null {
   if (left.items === undefined || right.items === undefined || left.type.kind !== 'tuple') return null;
   if (left.items.length !== right.items.length) return null;
@@ -160,7 +160,10 @@ interface Sides {
   readonly type: Type;
 }
 
-/** Null is in a query that gives null: two columns, of which neither is null. PostgreSQL still joins by a hash of them. */
+/**
+ * Null is in a subquery that returns null. Two non-null columns replace a nullable one, so that PostgreSQL can still
+ * use a hash join.
+ */
 function withNulls({ left, right, type }: Sides): readonly Pick<Sides, 'left' | 'right'>[] {
   const none = defaultOf(withNull(type, false));
   return [

@@ -21,7 +21,7 @@ const makers: Readonly<Record<TimeUnit, (amount: Sql) => Sql>> = {
   year: (amount) => sql`make_interval(years => (${amount})::int4)`,
 };
 
-/** So many of a unit; fractions of hours and minutes count as seconds. */
+/** An interval of an amount of a unit. Fractions of hours and minutes become seconds. */
 export function intervalOf(amount: Value, unit: TimeUnit): Value {
   const seconds = { minute: 60, hour: 3_600 }[unit as 'minute' | 'hour'] as number | undefined;
   const fragment =
@@ -42,7 +42,7 @@ export function intervalValue(compiler: Compiler, node: Interval, scope: Scope):
   return intervalOf(amount, node.unit);
 }
 
-/** A time some days later is at the same time of the day, also where the clocks were changed. */
+/** Adds an interval to a time. Adding days keeps the time of day across clock changes. */
 export function addInterval(time: Value, interval: Value, sign: '+' | '-', statement: Statement): Value {
   const nullable = time.type.nullable || interval.type.nullable;
   const operator = rawSql(sign);

@@ -12,10 +12,10 @@ import type { Compiler } from './compiler.ts';
 import { conjunctsOf } from './conjuncts.ts';
 import { columnIn, sidesOf } from './using_columns.ts';
 
-/** The operators by which a join compares its sides, with those that say the same of exchanged sides. */
+/** Comparison operators of joins, with the operator for exchanged sides. */
 const exchanged = { '=': '=', '<': '>', '<=': '>=', '>': '<', '>=': '<=' } as const;
 
-/** Two values in one type, one of each side of a join, that are compared. */
+/** A comparison of a value of each side, in their common type. */
 export interface JoinComparison {
   readonly operator: keyof typeof exchanged;
   readonly left: Value;
@@ -23,18 +23,18 @@ export interface JoinComparison {
   readonly node: Node;
 }
 
-/** What a join says, taken apart by the sides that it reads. */
+/** The conditions of a join, classified by the sides that they read. */
 export interface JoinConditions {
-  /** Values of both sides that are equal where rows match. */
+  /** Equalities between both sides. */
   readonly keys: readonly JoinComparison[];
-  /** Values of both sides that are compared by their order. */
+  /** Inequalities between both sides. */
   readonly inequalities: readonly JoinComparison[];
-  /** Any other conditions on both sides. */
+  /** Other conditions on both sides. */
   readonly others: readonly Node[];
-  /** Conditions that read the left side alone, or nothing. */
+  /** Conditions that read only the left side, or neither. */
   readonly ofLeft: readonly Sql[];
   readonly ofRight: readonly Sql[];
-  /** All of these. */
+  /** All conditions. */
   readonly all: readonly Sql[];
 }
 
@@ -85,11 +85,11 @@ export function joinConditions(
   };
 }
 
-/** Whether sides are joined by equal values, and by nothing else that reads both. */
+/** Whether equalities are the only conditions on both sides. */
 export const isByKeys = ({ keys, inequalities, others }: JoinConditions): boolean =>
   keys.length > 0 && inequalities.length === 0 && others.length === 0;
 
-/** Comparisons whose sides are read as columns of inner queries. */
+/** Comparisons whose operands are read as columns of inner queries. */
 export function comparedColumns(
   comparisons: readonly JoinComparison[],
   leftColumn: (column: Column) => Column,
@@ -129,7 +129,7 @@ const comparesSides = (operator: ComparisonOperator): operator is keyof typeof e
 
 type Side = 'left' | 'right' | 'both';
 
-/** A part of ON with the side whose columns it reads; null for none. */
+/** A part of ON with the side that it reads; null for neither. */
 function sidedValue(
   compiler: Compiler,
   node: Expression,

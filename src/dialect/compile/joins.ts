@@ -10,12 +10,12 @@ import { compileSingleMatchJoin } from './single_match_joins.ts';
 import { usingColumn, sidesOf } from './using_columns.ts';
 
 /**
- * Tables of one FROM. PostgreSQL plans 20 in half a second, 30 in two and 80 in nine, and it seldom
- * looks at the time limit of a statement meanwhile.
+ * Maximum number of tables in one FROM. PostgreSQL plans 20 in half a second, 30 in two and 80 in nine, and seldom
+ * checks the statement timeout while planning.
  */
 const maxJoinedTables = 20;
 
-/** Two sides of FROM that are joined. @throws DialectError */
+/** Compiles a join. @throws DialectError */
 export function compileJoin(
   compiler: Compiler,
   join: Join,

@@ -1,7 +1,7 @@
 import { rawSql, sql, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 
-/** The type of PostgreSQL that values of a type have. */
+/** The PostgreSQL type of a dialect type. */
 export function postgresType(type: Type): Sql {
   return rawSql(postgresTypes[type.kind]);
 }
@@ -23,7 +23,7 @@ const postgresTypes: Readonly<Record<Type['kind'], string>> = {
   map: 'jsonb',
 };
 
-/** A value as a part of a jsonb document. Times are ISO 8601 in UTC, so that they sort as text. */
+/** A value as jsonb. Datetimes are ISO 8601 in UTC, so that they sort as text. */
 export function toJson(value: Sql, type: Type): Sql {
   switch (type.kind) {
     case 'array':
@@ -41,13 +41,13 @@ export function toJson(value: Sql, type: Type): Sql {
   }
 }
 
-/** A part of a document that stands inside a list of arguments, where null has to be a null of JSON. */
+/** A jsonb argument of a list, where SQL null must become JSON null. */
 export const toJsonItem = (value: Sql, type: Type): Sql =>
   type.nullable && type.kind !== 'null'
     ? sql`coalesce(${toJson(value, type)}, 'null'::jsonb)`
     : toJson(value, type);
 
-/** A value taken out of a document; `item` is jsonb and `text` the same without its quotes. */
+/** A value read from JSON. `item` is jsonb and `text` the same value unquoted. */
 export function fromJson(item: Sql, text: Sql, type: Type): Sql {
   switch (type.kind) {
     case 'array':
@@ -63,7 +63,7 @@ export function fromJson(item: Sql, text: Sql, type: Type): Sql {
   }
 }
 
-/** What ClickHouse gives where there is no value: zero, an empty text, the beginning of time. */
+/** The default that ClickHouse returns for a missing value: zero, an empty string, the epoch. */
 export function defaultOf(type: Type): Sql {
   if (type.nullable) return sql`null::${postgresType(type)}`;
   switch (type.kind) {

@@ -4,12 +4,12 @@ import type { Constant } from '../resolve/value.ts';
 import { bind, sql, Sql } from '../sql.ts';
 import type { Compiler } from './compiler.ts';
 
-/** A number of rows. @throws DialectError for what is no constant whole number. */
+/** A row count. @throws DialectError unless it is a constant non-negative integer */
 export function wholeNumber(compiler: Compiler, node: Expression, scope: Scope, word: string): bigint {
   return wholeNumberOf(constantOf(compiler, node, scope), node, scope, word);
 }
 
-/** A number of rows, or the share of all rows, from 0 to 1; null where nothing is said. */
+/** A row count, a share of all rows from 0 to 1, or null if absent. */
 type RowBound = bigint | Sql | null;
 
 export interface RowBounds {
@@ -17,7 +17,10 @@ export interface RowBounds {
   readonly offset: RowBound;
 }
 
-/** LIMIT and OFFSET. @throws DialectError for what is no constant whole number, fraction below 1, or percentage. */
+/**
+ * The bounds of LIMIT and OFFSET.
+ * @throws DialectError unless each is a constant integer, a fraction below 1 or a percentage
+ */
 export function rowBounds(compiler: Compiler, limit: Limit | null, scope: Scope): RowBounds {
   if (limit === null) return { count: null, offset: null };
   const { count, percent, offset } = limit;
@@ -69,16 +72,13 @@ function wholeNumberOf(
   return constant;
 }
 
-/** Whether LIMIT or OFFSET is a share of all rows, which have to be counted then. */
+/** Whether LIMIT or OFFSET is a share of all rows, which must then be counted. */
 export function isShareOfAllRows(compiler: Compiler, limit: Limit | null, scope: Scope): boolean {
   const { count, offset } = rowBounds(compiler, limit, scope);
   return count instanceof Sql || offset instanceof Sql;
 }
 
-/**
- * LIMIT and OFFSET with the blank before them.
- * @param all the name of all rows, for shares of them
- */
+/** LIMIT and OFFSET with a leading space. @param all the name of all rows, for shares */
 export function limitSql(
   compiler: Compiler,
   limit: Limit | null,
@@ -101,18 +101,18 @@ export function limitSql(
   return sql`${skip} fetch first (${first}) rows with ties`;
 }
 
-/** Rows that are put in an order and cut. */
+/** Rows to sort and limit. */
 export interface SortedRows {
   readonly columns: Sql;
   /** The query of all rows. */
   readonly rows: Sql;
-  /** Their name in `columns` and `sorted`. */
+  /** Their alias in `columns` and `sorted`. */
   readonly alias: Sql;
-  /** ORDER BY with the blank before it; empty without one. */
+  /** ORDER BY with a leading space; empty without one. */
   readonly sorted: Sql;
 }
 
-/** The rows that LIMIT and OFFSET leave. Where those are shares, all rows are made once and read twice. */
+/** Applies LIMIT and OFFSET. For shares, all rows are computed once in a CTE and read twice. */
 export function limitedRows(
   compiler: Compiler,
   limit: Limit | null,

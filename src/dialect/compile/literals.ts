@@ -14,7 +14,7 @@ const constant = (fragment: Sql, type: Type, value: Constant): Value => ({
 
 const largestInteger = 2n ** 63n;
 
-/** A number as it was written. */
+/** A number literal. */
 export function numberValue(text: string): Value {
   if (/^(\d+|0x[\da-f]+)$/.test(text)) return integerValue(BigInt(text));
   const number = text === 'inf' ? Infinity : text === 'nan' ? NaN : Number(text);
@@ -34,7 +34,7 @@ export const nullValue: Value = constant(sql`null::text`, scalar('null', true), 
 export const booleanValue = (value: boolean): Value =>
   constant(value ? sql`true` : sql`false`, scalar('boolean'), value);
 
-/** @throws DialectError for a text with U+0000 or a time that is none. */
+/** @throws DialectError for a string with U+0000 or an invalid time */
 export function literalValue(
   literal: NumberLiteral | StringLiteral | BooleanLiteral | NullLiteral | TimeLiteral,
   statement: Statement,

@@ -6,8 +6,8 @@ import type { Type } from '../types.ts';
 import type { Compiler } from './compiler.ts';
 
 /**
- * Nulls are last in both directions unless it is said. Of times that are never null nothing is said, so that the newest
- * rows come from the end of an index.
+ * Nulls come last in both directions by default. The clause is omitted for non-null datetimes, so that the newest
+ * rows are read from the end of an index.
  */
 export function direction(item: OrderItem, type?: Type): Sql {
   if (item.descending && item.nulls === null && type?.kind === 'datetime' && !type.nullable)
@@ -16,13 +16,13 @@ export function direction(item: OrderItem, type?: Type): Sql {
   return item.nulls === 'first' ? sql`${down} nulls first` : sql`${down} nulls last`;
 }
 
-/** What rows are sorted by: texts by their bytes. A bare `true` would have to be the number of a column. */
+/** A sort key. Strings are sorted by bytes. A bare `true` would be read as a column ordinal. */
 export function sortable(fragment: Sql, type: Type): Sql {
   if (type.kind === 'string') return sql`(${fragment}) collate "C"`;
   return type.kind === 'boolean' ? sql`(${fragment})::bool` : fragment;
 }
 
-/** Items inside the brackets of an aggregate or a window. */
+/** The ORDER BY items of an aggregate or a window. */
 export function orderItems(
   compiler: Compiler,
   items: readonly OrderItem[],

@@ -7,8 +7,8 @@ import type { Compiler } from './compiler.ts';
 import { conjunctsOf } from './conjuncts.ts';
 
 /**
- * Tells the relations of a query what its WHERE says of their rows: the conditions joined by AND that read nothing but
- * the columns that a relation wants to know about. It only leaves out what could not appear, so answers stay the same.
+ * Pushes the WHERE conditions of a query into its relations: conjuncts that read only the columns a relation
+ * accepts. Only rows that cannot appear are dropped, so results do not change.
  */
 export function pushDownPredicates(compiler: Compiler, filters: readonly Expression[], scope: Scope): void {
   const targets = scope.relations.flatMap((relation) => relation.pushdownTargets?.() ?? []);
@@ -22,7 +22,7 @@ export function pushDownPredicates(compiler: Compiler, filters: readonly Express
   }
 }
 
-/** A subquery reads columns of its own. */
+/** A subquery reads other columns. */
 const subquery = /\bselect\b/i;
 
 function readsOnly(fragment: Sql, { column, otherColumns }: PushdownTarget): boolean {

@@ -7,7 +7,7 @@ import { compileSelect } from './select.ts';
 import { compileSetOperation } from './set_operations.ts';
 import { rejectTotals } from './totals.ts';
 
-/** All rules of compiling together. */
+/** All compilation rules. */
 export const compiler: Compiler = {
   value: (node, scope, use = 'value') => expressionValue(compiler, node, scope, use),
   query: (query, scope) => {
@@ -16,14 +16,14 @@ export const compiler: Compiler = {
   },
 };
 
-/** A SELECT, or several joined by UNION and the like. @throws DialectError */
+/** Compiles a SELECT or a set operation. @throws DialectError */
 export function compileAnyQuery(query: Query, scope: Scope): CompiledQuery {
   return query.kind === 'select'
     ? compileSelect(compiler, query, scope)
     : compileSetOperation(compiler, query, scope);
 }
 
-/** What names mean outside of a whole query: nothing. */
+/** The empty scope around a whole query. */
 export const topScope = (statement: Statement): Scope => ({
   statement,
   context: 'select',

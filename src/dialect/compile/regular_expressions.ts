@@ -3,18 +3,17 @@ import type { Statement } from '../resolve/statement.ts';
 import type { Value } from '../resolve/value.ts';
 import { bind, type Sql } from '../sql.ts';
 
-/** Why a text is no regular expression that can be run, and what to write instead. */
+/** Why a regular expression is invalid or unsupported, and what to write instead. */
 export interface PatternError {
   readonly summary: string;
   readonly suggestion: string | null;
-  /** Both. */
+  /** Summary and suggestion. */
   readonly message: string;
 }
 
 /**
- * A regular expression as PostgreSQL reads it. One that is written out is translated from the syntax that analysts know
- * (RE2), another is taken as it is.
- * @throws DialectError for what cannot be translated, or is none
+ * Translates a regular expression literal from RE2 syntax to PostgreSQL's; other expressions pass unchanged.
+ * @throws DialectError if it is invalid or cannot be translated
  */
 export function patternOf(value: Value, node: Node, statement: Statement): Sql {
   const { constant } = value;
@@ -24,13 +23,13 @@ export function patternOf(value: Value, node: Node, statement: Statement): Sql {
   return bind(pattern, 'text');
 }
 
-/** What is wrong with a regular expression; null where nothing is. */
+/** The error in a regular expression; null if it is valid. */
 export function regularExpressionError(pattern: string): PatternError | null {
   const part = translate(pattern);
   return isPatternError(part) ? part : null;
 }
 
-/** A part of a regular expression in PostgreSQL's words. */
+/** A part of a regular expression in PostgreSQL syntax, or an error. */
 type TranslatedPart = string | PatternError;
 
 const isTranslated = (part: TranslatedPart): part is string => typeof part === 'string';
@@ -59,7 +58,10 @@ function translate(pattern: string): TranslatedPart {
   return isPatternError(whole) || isWellFormed(translatedParts.filter(isTranslated)) ? whole : invalidPattern;
 }
 
-/** Flags of the whole: PostgreSQL has a letter for each meeting of `m` and `-s`, since `.` is any character without them. */
+/**
+ * The leading flags. PostgreSQL has one letter for each combination of `m` and `-s`, because without them `.`
+ * matches any character.
+ */
 function translateFlags(set: string, unset: string): TranslatedPart {
   const unknown = /[^ims]/.exec(set + unset);
   if (unknown !== null) return unsupported(`the flag ${unknown[0]}`, 'Supported flags are i, m and s.');
@@ -69,10 +71,10 @@ function translateFlags(set: string, unset: string): TranslatedPart {
   return options === '' ? '' : `(?${options})`;
 }
 
-/** Characters that are written by their codes. */
+/** Characters written as code points. */
 const codePointEscapes = String.raw`\\x\{[\da-f]+\}|\\x[\da-f]{2}`;
 
-/** What is read as one: an escape, characters in brackets, bounds of a repetition, the begin of a group, or a character. */
+/** The parts of a pattern: escapes, bracket expressions, repetition bounds, starts of groups, characters. */
 const patternParts = new RegExp(
   [
     ...[codePointEscapes, String.raw`\\[\s\S]?`],
@@ -98,19 +100,19 @@ function translatePart([part]: RegExpExecArray): TranslatedPart {
 
 type EscapeTable = Readonly<Record<string, string>>;
 
-/** Letters behind a backslash that are characters, or classes of them. */
+/** Escapes that are characters or character classes. */
 const characterEscapes: EscapeTable = Object.fromEntries(
   Array.from('afnrtvdDsSwW', (letter) => [letter, `\\${letter}`]),
 );
 
-/** With those that are places, which have no meaning in brackets. */
+/** With those that are positions, which are invalid in brackets. */
 const escapes: EscapeTable = { ...characterEscapes, A: '\\A', b: '\\y', B: '\\Y', z: '\\Z' };
 
 function translateEscape(escape: string, known: EscapeTable): TranslatedPart {
   const digits = /^\\x\{?([\da-f]+)/i.exec(escape)?.[1];
   if (digits !== undefined) {
     const code = parseInt(digits, 16);
-    // Behind \x PostgreSQL reads as many digits as there are.
+    // After \x PostgreSQL would read any number of digits.
     return code > 0 && code <= maxCodePoint
       ? `\\U${code.toString(16).padStart(8, '0')}`
       : unsupported(escape);
@@ -128,7 +130,7 @@ const characterClasses: ReadonlySet<string> = new Set([
   ...['lower', 'print', 'punct', 'space', 'upper', 'word', 'xdigit'],
 ]);
 
-/** What is read as one inside of brackets. */
+/** The parts of a bracket expression. */
 const bracketParts = new RegExp(String.raw`\[:([^:\]]*):\]|${codePointEscapes}|\\?[\s\S]`, 'gi');
 
 function translateBracket(brackets: string): TranslatedPart {
@@ -140,14 +142,14 @@ function translateBracket(brackets: string): TranslatedPart {
           ? part
           : patternError(`This regular expression contains ${part}, which is not a character class.`);
       if (part.startsWith('\\')) return translateEscape(part, characterEscapes);
-      // It begins more in PostgreSQL than classes.
+      // In PostgreSQL `[` starts more than a character class.
       return part === '[' ? '\\[' : part;
     },
   );
   return joinParts(['[', ...translatedParts]);
 }
 
-/** How often something may be repeated, for PostgreSQL. */
+/** PostgreSQL's maximum repetition count. */
 const maxRepetitions = 255;
 
 const translateBounds = (bounds: string): TranslatedPart =>
@@ -158,7 +160,7 @@ const translateBounds = (bounds: string): TranslatedPart =>
       )
     : bounds;
 
-/** Whether groups are closed and repetitions are of something, which JavaScript sees as PostgreSQL does. */
+/** Whether groups and repetitions are well-formed. JavaScript and PostgreSQL agree on that. */
 function isWellFormed(translatedParts: readonly string[]): boolean {
   try {
     new RegExp(translatedParts.map((part) => (part.startsWith('[') ? 'a' : part)).join(''));

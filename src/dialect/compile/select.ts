@@ -17,7 +17,7 @@ import { needsWindowSubquery } from './window_subquery_values.ts';
 import { isOfGroups, totalsOf } from './totals.ts';
 import { rejectUngrouped } from './ungrouped_columns.ts';
 
-/** One SELECT. @throws DialectError */
+/** Compiles one SELECT. @throws DialectError */
 export function compileSelect(compiler: Compiler, select: Select, outer: Scope): CompiledQuery {
   const ctes = cteScope(select.ctes, outer.ctes);
   const lateralJoins = new LateralJoins();
@@ -103,13 +103,13 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   };
 }
 
-/** Whether it is a query of its own for PostgreSQL, which plans a plain one together with those around it. */
+/** Whether PostgreSQL plans it separately; a plain query is planned together with the outer one. */
 const isBounded = ({ distinct, qualify, limitBy, limit }: Select): boolean =>
   distinct || qualify !== null || limitBy !== null || limit !== null;
 
 type OutputParts = Pick<SelectParts, 'outputs' | 'order' | 'qualify' | 'limitBy' | 'distinctOn'>;
 
-/** What is made of the rows, or of the groups of them. */
+/** Compiles everything computed from the rows or their groups. */
 function compileOutputs(compiler: Compiler, select: Select, scope: Scope): OutputParts {
   const outputs = selectItems(compiler, select, scope);
   return {

@@ -26,11 +26,11 @@ const outputSql = ({ value }: Output): Sql =>
 const selected = (outputs: readonly Output[]): readonly Sql[] =>
   outputs.map((one, index) => sql`${outputSql(one)} as ${outputName(index + 1)}`);
 
-/** The columns of SELECT for each row of `body`. */
+/** The select list over each row of `body`. */
 export const selectedFrom = (outputs: readonly Output[], body: Sql): Sql =>
   sql`select ${commaList(selected(outputs))}${body}`;
 
-/** The statement of a SELECT, in one piece where that is possible. @throws DialectError */
+/** Assembles the statement of a SELECT, as a single query where possible. @throws DialectError */
 export function assembleSelect(compiler: Compiler, parts: SelectParts): Sql {
   const { select, outputs, order, qualify, limitBy, body, scope } = parts;
   if (limitBy.length > 0 || qualify !== null || isShareOfAllRows(compiler, select.limit, scope))
@@ -50,7 +50,7 @@ export function assembleSelect(compiler: Compiler, parts: SelectParts): Sql {
   return sql`select ${distinct}${commaList(selected(outputs))}${body}${sorted}${limit}`;
 }
 
-/** Of equal rows no one knows which of their other values counts. */
+/** @throws DialectError for DISTINCT with sort keys that are not selected: equal rows may have different ones */
 function rejectUnselected({ outputs, order, limitBy, scope: { statement } }: SelectParts): void {
   const selectedKeys = new Set(outputs.map(({ value }) => value.sql.key));
   const isUnselected = ({ value }: Output): boolean => !selectedKeys.has(value.sql.key);
@@ -61,7 +61,7 @@ function rejectUnselected({ outputs, order, limitBy, scope: { statement } }: Sel
     throw statement.error('With DISTINCT, LIMIT BY can use only columns of SELECT.', grouped.node);
 }
 
-/** DISTINCT ON keeps the first row in the order of ORDER BY, which PostgreSQL wants to begin with the same. */
+/** DISTINCT ON keeps the first row by ORDER BY, which must start with the same expressions in PostgreSQL. */
 function distinctSql({ select, distinctOn, order, scope }: SelectParts): Sql {
   if (!select.distinct) return sql``;
   if (distinctOn.length === 0) return sql`distinct `;
@@ -81,8 +81,8 @@ function sortSql(items: readonly { readonly fragment: Sql; readonly order: Order
 }
 
 /**
- * QUALIFY and LIMIT BY look at what window functions give, and a share of all rows at their number, so the rows are made
- * in an inner query. DISTINCT counts between QUALIFY and LIMIT BY; DISTINCT ON is LIMIT 1 BY.
+ * Computes the rows in an inner query, because QUALIFY and LIMIT BY read window functions and shares read the row
+ * count. DISTINCT applies between QUALIFY and LIMIT BY; DISTINCT ON is LIMIT 1 BY.
  */
 function withInnerQuery(compiler: Compiler, parts: SelectParts): Sql {
   const { select, outputs, order, qualify, limitBy, distinctOn, body, scope } = parts;

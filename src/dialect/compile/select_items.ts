@@ -9,14 +9,14 @@ import { walk } from '../walk.ts';
 import type { Compiler } from './compiler.ts';
 import { columnName } from './field_access.ts';
 
-/** A column that a query gives. */
+/** A column of a query result. */
 export interface Output {
   readonly name: string;
   readonly value: Value;
   readonly node: Node;
 }
 
-/** The columns of SELECT, with those that stars stand for. @throws DialectError */
+/** The columns of SELECT with stars expanded. @throws DialectError */
 export function selectItems(compiler: Compiler, select: Select, scope: Scope): readonly Output[] {
   return select.columns.flatMap((item): readonly Output[] => {
     if (item.kind === 'star') return starItems(compiler, item, scope);
@@ -72,7 +72,7 @@ function starFields(star: Star, scope: Scope): RelationFields {
   throw statement.error(row.summary, star, row.suggestion);
 }
 
-/** Names that SELECT and ARRAY JOIN give to expressions. @throws DialectError for one given twice. */
+/** The aliases of SELECT. @throws DialectError for an alias defined twice */
 export function collectAliases(select: Select, scope: Scope): ReadonlyMap<string, Expression> {
   const aliases = new Map<string, Expression>();
   for (const item of [...select.columns, ...select.distinctOn])
@@ -93,7 +93,7 @@ export function collectAliases(select: Select, scope: Scope): ReadonlyMap<string
   return aliases;
 }
 
-/** `1` is the first column. @throws DialectError for a place that is none. */
+/** Resolves an ordinal: `1` is the first column. @throws DialectError if there is no such column */
 export function resolveOrdinal(node: Expression, select: Select, scope: Scope): Expression {
   if (node.kind !== 'number' || !/^\d+$/.test(node.text)) return node;
   const item = select.columns[Number(node.text) - 1];
@@ -102,16 +102,16 @@ export function resolveOrdinal(node: Expression, select: Select, scope: Scope): 
   return item;
 }
 
-/** An expression outside of SELECT. */
+/** An expression outside the select list. */
 export function output(compiler: Compiler, node: Expression, select: Select, scope: Scope): Output {
   const item = resolveOrdinal(node, select, scope);
   return { name: '', node, value: compiler.value(item, scope) };
 }
 
-/** What rows are sorted by. */
+/** A sort key. */
 export interface Order extends Output {
   readonly item: OrderItem;
-  /** From one: the column of SELECT that it is equal to. */
+  /** The ordinal of the equal column of SELECT, from 1. */
   readonly position: number | null;
 }
 

@@ -10,7 +10,10 @@ import { cteScope, leadingCtes } from './ctes.ts';
 import { limitedRows } from './limits.ts';
 import { direction, sortable } from './order_items.ts';
 
-/** UNION, INTERSECT and EXCEPT: columns by their place, in their common types, under the names of the first query. */
+/**
+ * Compiles UNION, INTERSECT and EXCEPT. Columns are matched by position and converted to common types; names come
+ * from the first query.
+ */
 export function compileSetOperation(
   compiler: Compiler,
   operation: SetOperation,

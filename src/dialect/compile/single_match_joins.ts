@@ -16,7 +16,7 @@ import { columnIn, sidesOf } from './using_columns.ts';
 
 type SingleMatchStrictness = Exclude<Join['strictness'], 'all' | null>;
 
-/** A join that takes at most one match of each row: SEMI, ANTI, ANY and ASOF. @throws DialectError */
+/** Compiles a join that takes at most one match per row: SEMI, ANTI, ANY or ASOF. @throws DialectError */
 export function compileSingleMatchJoin(
   compiler: Compiler,
   join: Join,
@@ -71,7 +71,7 @@ function singleMatchRows(
   return join.type === 'inner' ? rowsOfEachKey(join, sides, scope) : rowsWithMatch(sides, 'left', scope);
 }
 
-/** ANTI: rows that match none. The columns of the other side are null. */
+/** ANTI: rows without a match. Columns of the other side are null. */
 function rowsWithoutMatch({ kept, searched, on }: MatchSides, { statement }: Scope): SingleMatchRows {
   const rows = new Projection(statement.uniqueName('without_match'));
   return {
@@ -90,8 +90,8 @@ function rowsWithoutMatch({ kept, searched, on }: MatchSides, { statement }: Sco
 }
 
 /**
- * LEFT SEMI and LEFT ANY, and RIGHT ones with their sides exchanged: rows with the first of their matches. Where equal
- * values join them, the searched side is cut to one row of each first, so that PostgreSQL can hash it.
+ * LEFT SEMI and LEFT ANY, and RIGHT with sides exchanged: rows with their first match. With equality keys the
+ * searched side is first reduced to one row per key, so that PostgreSQL can hash it.
  */
 function rowsWithMatch(
   { kept, searched, on }: MatchSides,
@@ -124,7 +124,7 @@ function rowsWithMatch(
   };
 }
 
-/** ANY: of the rows of both sides that are joined by the same values, the first. */
+/** INNER ANY: the first row of each side per key. */
 function rowsOfEachKey(join: Join, { kept, searched, on }: MatchSides, scope: Scope): SingleMatchRows {
   const { statement } = scope;
   if (!isByKeys(on))

@@ -3,17 +3,17 @@ import type { Sql } from '../sql.ts';
 import type { CompiledFrom } from './compiled_from.ts';
 import type { JoinConditions } from './join_conditions.ts';
 
-/** The side whose rows are kept, the one that is searched for a match of each, and what joins them. */
+/** The side whose rows are kept, the side that is searched for a match, and the join conditions. */
 export interface MatchSides {
   readonly kept: CompiledFrom;
   readonly searched: CompiledFrom;
-  /** The kept side is their left. */
+  /** `left` is the kept side. */
   readonly on: JoinConditions;
 }
 
-/** What a join makes that takes at most one match of each row. */
+/** The result of a join with at most one match per row. */
 export interface SingleMatchRows {
-  /** How the columns of the kept side are read, where its rows are made by an inner query. */
+  /** Maps columns of the kept side, if an inner query computes its rows. */
   readonly keptColumn?: (column: Column) => Column;
   readonly searchedColumn: (column: Column) => Column;
   readonly sql: () => Sql;

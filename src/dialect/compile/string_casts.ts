@@ -3,10 +3,10 @@ import { sql, type Sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 import { postgresType } from './json_values.ts';
 
-// Casts of texts whose content is only known when the query runs. What cannot be read becomes null: a cast of
-// PostgreSQL itself would make the whole query fail. A case is the only thing that keeps it from being computed.
+// Casts of strings known only at run time. Unreadable values become null; a PostgreSQL cast would fail the query. Only
+// CASE guarantees that the cast is not evaluated.
 
-/** Longer pieces are computed once, in a query of their own. */
+/** Longer fragments are computed once, in a subquery. */
 const maxRepeatedSize = 200;
 
 function computedOnce(text: Sql, cast: (text: Sql) => Sql): Sql {
@@ -14,7 +14,7 @@ function computedOnce(text: Sql, cast: (text: Sql) => Sql): Sql {
   return sql`(select ${cast(sql`given.t`)} from (select ${text} as t) as given)`;
 }
 
-/** A text as a value of another type, or null. */
+/** Casts a string to another type; null if it does not parse. */
 export function castStringTo(text: Sql, type: Type, statement: Statement): Sql {
   switch (type.kind) {
     case 'float':
@@ -54,12 +54,12 @@ export function castStringTo(text: Sql, type: Type, statement: Statement): Sql {
   }
 }
 
-/** How long a number may be is asked for apart: counts in a pattern would make it ten times as slow. */
+/** The length of a number is checked separately: bounded repetition in the pattern is ten times slower. */
 const numberPattern = sql`'^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,2})?$'`;
 
 const timePattern = sql`'^(?!0000)[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[-+](0[0-9]|1[0-4])(:?[0-5][0-9])?)?)?$'`;
 
-/** Without an offset it is a time of the zone. Days that a month does not have are null. */
+/** Parses a time; without an offset it is in the zone. Days beyond the end of the month are null. */
 const timeOf = (text: Sql, timezone: Sql): Sql => sql`(case when ${text} ~ ${timePattern} then
   case when substr(${text}, 9, 2)::int4 <= extract(day from (substr(${text}, 1, 7) || '-01')::date + interval '1 month - 1 day')
   then case when substr(${text}, 11) ~ '(Z|[-+][0-9:]+)$' then (${text})::timestamptz

@@ -4,14 +4,14 @@ import type { Scope } from '../resolve/scope.ts';
 import type { Sql } from '../sql.ts';
 import type { CompiledQuery, Compiler } from './compiler.ts';
 
-/** A query that stands in an expression, and the name under which its rows are read. */
+/** A subquery of an expression, with the alias of its rows. */
 export interface Subquery extends CompiledQuery {
   readonly alias: Sql;
 }
 
 /**
- * A query in an expression. It sees nothing of the rows around it, so one that is written alike is the same piece of
- * SQL: an expression with it is found again among the keys of GROUP BY.
+ * Compiles a subquery of an expression. It cannot see the outer rows, so subqueries with equal text share one
+ * fragment and match GROUP BY keys.
  */
 export function subqueryOf(compiler: Compiler, query: Query, scope: Scope): Subquery {
   const make = (): Subquery => ({

@@ -3,7 +3,7 @@ import { DateTime } from 'luxon';
 const timePattern =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(\.\d{1,9})?)?)?(Z|[+-]\d{2}(?::?\d{2})?)?$/i;
 
-/** A time as text that PostgreSQL reads, with its offset; without one it is of the zone. Null for what is no time. */
+/** Parses a time to UTC text that PostgreSQL reads; without an offset it is in the zone. Null if it is not a time. */
 export function parseTime(text: string, timezone: string): string | null {
   const match = timePattern.exec(text.trim());
   if (match === null) return /^\d{1,12}$/.test(text.trim()) ? fromSeconds(Number(text)) : null;
@@ -20,7 +20,7 @@ const fromSeconds = (seconds: number): string => {
   return time.toFormat("yyyy-MM-dd'T'HH:mm:ss'Z'");
 };
 
-/** The day that a date or a time names, or null. */
+/** The day of a date or time, or null. */
 export function parseDate(text: string, timezone: string): string | null {
   const time = parseTime(text, timezone);
   if (time === null) return null;

@@ -3,7 +3,7 @@ import type { Value } from '../resolve/value.ts';
 import { sql, type Sql } from '../sql.ts';
 import { jsonToString } from './coerce.ts';
 
-/** A value as text, as analysts see it: times as clocks of their zone or another show them, without an offset. */
+/** A value as a string. Datetimes are local times of their zone, or of `zone`, without an offset. */
 export function toStringSql(
   { sql: fragment, type }: Value,
   statement: Statement,

@@ -5,7 +5,7 @@ import { outputName } from './compiler.ts';
 import { groupedRows } from './grouped_rows.ts';
 import { postgresType } from './json_values.ts';
 
-/** @throws DialectError for WITH TOTALS in a query inside another one, whose rows it would be among. */
+/** @throws DialectError for WITH TOTALS in a subquery, where the totals row would be among the others */
 export function rejectTotals(query: Query, { statement }: Scope): void {
   if (query.kind === 'select' && query.groupBy?.withTotals)
     throw statement.error(
@@ -16,7 +16,7 @@ export function rejectTotals(query: Query, { statement }: Scope): void {
 }
 
 /**
- * The one row of totals, as FROM and under the name of the groups: aggregates of all rows, keys null.
+ * The totals row, as FROM under the alias of the groups: aggregates of all rows, null keys.
  * @param source FROM and WHERE
  */
 export function totalsOf(grouping: Grouping, source: Sql): Sql {
@@ -27,7 +27,8 @@ export function totalsOf(grouping: Grouping, source: Sql): Sql {
 }
 
 /**
- * Whether a row is of one of the groups. As JSON, since nulls are equal there and rows of it can be hashed.
+ * Whether a row belongs to one of the groups. Keys are compared as JSON, where nulls are equal and rows can be
+ * hashed.
  * @param groups FROM and WHERE
  */
 export function isOfGroups({ alias, keys }: Grouping, groups: Sql): Sql {
@@ -36,7 +37,7 @@ export function isOfGroups({ alias, keys }: Grouping, groups: Sql): Sql {
   return sql`jsonb_build_array(${ofRow}) in (select jsonb_build_array(${ofGroup})${groups})`;
 }
 
-/** Rows in their order, and the row of totals behind them. */
+/** The rows in order, followed by the totals row. */
 export function followedByTotals(rows: Sql, totals: Sql, columnCount: number): Sql {
   const columns = commaList(Array.from({ length: columnCount }, (_, index) => outputName(index + 1)));
   const numbered = sql`select groups.*, row_number() over () as ordinal from (${rows}) as groups`;

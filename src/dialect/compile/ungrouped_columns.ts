@@ -2,7 +2,7 @@ import type { Scope } from '../resolve/scope.ts';
 import type { Value } from '../resolve/value.ts';
 import type { Output } from './select_items.ts';
 
-/** @throws DialectError for a column of single rows in a query that groups. */
+/** @throws DialectError for an ungrouped column in a grouping query */
 export function rejectUngrouped(outputs: readonly Output[], having: Value | null, scope: Scope): void {
   const values = [...outputs.map(({ value }) => value), ...(having === null ? [] : [having])];
   for (const { traits } of values) {

@@ -7,7 +7,7 @@ import { withNull } from '../types.ts';
 import { comparable, type Comparands } from './comparisons.ts';
 import type { CompiledFrom } from './compiled_from.ts';
 
-/** A column that USING names, on both sides of a join. @throws DialectError where one side has none. */
+/** A USING column on both sides of a join. @throws DialectError if a side lacks it */
 export function sidesOf(
   left: CompiledFrom,
   right: CompiledFrom,
@@ -37,7 +37,7 @@ const valueOf = ({ sql: fragment, type, properties }: Column, node: Name): Value
   ...(properties === undefined ? {} : { properties }),
 });
 
-/** A value that is read as a column of a row. */
+/** A value as a column. */
 export const columnIn = ({ sql: fragment, type, properties }: Value): Column => ({
   kind: 'column',
   sql: fragment,
@@ -45,7 +45,7 @@ export const columnIn = ({ sql: fragment, type, properties }: Value): Column => 
   ...(properties === undefined ? {} : { properties }),
 });
 
-/** What the name of a column of USING stands for without a table: the side that every row has, or the one that is there. */
+/** The unqualified USING column: of the side that always has a row, or for FULL JOIN of either side. */
 export function usingColumn(type: Join['type'], sides: Comparands, statement: Statement): Column {
   if (type !== 'full') return columnIn(type === 'right' ? sides.right : sides.left);
   const both = comparable(sides, statement);

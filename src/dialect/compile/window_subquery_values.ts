@@ -5,16 +5,19 @@ import type { Value } from '../resolve/value.ts';
 import { childrenOf, findNodes } from '../walk.ts';
 import type { Compiler, Use } from './compiler.ts';
 
-/** Expressions around a window function that PostgreSQL takes in the list of a SELECT as they are. */
+/** Expressions that PostgreSQL accepts around a window function in a select list. */
 const allowedAroundWindow: ReadonlySet<Node['kind']> = new Set([
   ...(['alias', 'arithmetic', 'unary', 'logical', 'is_null', 'between', 'nullish', 'conditional'] as const),
   ...(['case', 'branch', 'cast', 'number', 'string', 'boolean', 'null', 'name', 'type'] as const),
 ]);
 
-/** Window functions whose values are put together by a query of their own: `groupUniqArray`, `sumArray`, `topK`. */
+/** Window functions whose results are computed by a subquery: `groupUniqArray`, `sumArray`, `topK`. */
 const needingSubquery = /Array|^topK/;
 
-/** Whether window functions stand inside of something that becomes a query of its own, so that they need an inner one. */
+/**
+ * Whether window functions appear inside something that becomes a subquery, so that an inner query must compute
+ * them.
+ */
 export function needsWindowSubquery(node: Node, value: Value, scope: Scope): boolean {
   return value.traits.window !== null && !isAllowedAroundWindow(node, scope);
 }
@@ -32,7 +35,10 @@ function isAllowedAroundWindow(node: Node, scope: Scope): boolean {
   return childrenOf(node).every((child) => isAllowedAroundWindow(child, scope));
 }
 
-/** An expression without window functions as a column of the inner query; undefined for one that is made outside of it. */
+/**
+ * Compiles an expression without window functions as a column of the inner query; undefined if it is computed
+ * outside.
+ */
 export function windowSubqueryValue(
   compiler: Compiler,
   node: Expression,
@@ -51,12 +57,12 @@ export function windowSubqueryValue(
   const value = compiler.value(node, { ...scope, windowSubquery: undefined }, use);
   if (value.traits.window !== null) return undefined;
   if (value.constant !== undefined) return value;
-  // What an interval is made of says whether it elapses on the clock or in days, which a column of it would hide.
+  // An interval's SQL shows whether it elapses or counts days; a column would hide that.
   if (value.type.kind === 'interval') return undefined;
   return { sql: windowSubquery.column(value.sql), type: value.type, traits: value.traits };
 }
 
-/** Whether a parameter of a lambda around is read in it. */
+/** Whether it reads a parameter of an enclosing lambda. */
 export const readsLambdaParameter = (
   node: Expression,
   { lambdaParameters }: Pick<Scope, 'lambdaParameters'>,

@@ -7,7 +7,7 @@ import { coerce } from './coerce.ts';
 import type { Compiler } from './compiler.ts';
 import { orderItems } from './order_items.ts';
 
-/** A window in its brackets, with what a named one that it goes on from says. @throws DialectError */
+/** A window specification with the clauses of its base window. @throws DialectError */
 export function windowSql(
   compiler: Compiler,
   window: Window,
@@ -65,7 +65,7 @@ function boundSql(
   return sql`${value.sql} ${words}`;
 }
 
-/** How far a RANGE reaches, in the type that PostgreSQL wants for what the window is sorted by. */
+/** The offset of a RANGE bound, in the type that PostgreSQL requires for the sort key. */
 function distance(value: Value, node: Expression, order: readonly Value[], { statement }: Scope): Sql {
   const [by, another] = order;
   if (by !== undefined && another === undefined) {

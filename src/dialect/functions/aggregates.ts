@@ -6,7 +6,7 @@ import {
   type FunctionDefinition,
 } from './definition.ts';
 
-/** Functions over the rows of a group. Each also exists with `If` behind its name and a condition as last argument. */
+/** Aggregate functions. Each also takes combinators, such as `If` with a condition as its last argument. */
 export const aggregates: readonly FunctionDefinition[] = [
   standardAggregate('count', ['any...'], 'integer', 'Rows, or rows in which the argument is not null.'),
   aggregate('countDistinct', ['any', 'any...'], 'integer', 'Different values that are not null.'),
@@ -91,7 +91,7 @@ export const aggregates: readonly FunctionDefinition[] = [
   standardAggregate('every', ['boolean'], 'boolean', 'Whether all values are true.', 'every($1)'),
 ];
 
-/** Functions that need OVER. */
+/** Window functions, which require OVER. */
 export const windowFunctions: readonly FunctionDefinition[] = [
   windowFunction('row_number', [], 'integer', 'The number of the row.', 'row_number()'),
   windowFunction('rank', [], 'integer', 'The rank, with gaps behind equal rows.', 'rank()'),

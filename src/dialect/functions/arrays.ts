@@ -5,7 +5,10 @@ const withLambda = (name: string, returns: ValueType, description: string): Func
 const optionalLambda = (name: string, returns: ValueType, description: string): FunctionDefinition =>
   higherOrder(name, ['any', 'array(any)...'], returns, description);
 
-/** Arrays, tuples and maps. `optionalLambda` are those whose lambda may be missing: the array comes first then. */
+/**
+ * Array, tuple and map functions. `optionalLambda` marks those whose lambda may be omitted; the array then comes
+ * first.
+ */
 export const arrayFunctions: readonly FunctionDefinition[] = [
   scalar('array', ['T...'], 'array(T)', 'An array of the arguments.'),
   scalar(

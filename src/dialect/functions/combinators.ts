@@ -1,8 +1,8 @@
-/** What may stand behind the name of an aggregate, several of them too: `sumIf`, `avgOrNullIf`, `uniqArray`. */
+/** Combinators of aggregate names, which may be combined: `sumIf`, `avgOrNullIf`, `uniqArray`. */
 export const combinators = ['If', 'OrNull', 'OrDefault', 'Distinct', 'Array'] as const;
 export type Combinator = (typeof combinators)[number];
 
-/** Those that analysts know and that are not to be had here, each with what to write instead. */
+/** Combinators of ClickHouse that are not supported, with what to write instead. */
 export const unsupportedCombinators: Readonly<Record<string, string>> = {
   ForEach: 'Use ARRAY JOIN with arrayEnumerate(…) and group by the index.',
   Map: 'Use sumMap, minMap or maxMap; for other aggregates use ARRAY JOIN mapKeys(…).',
@@ -15,7 +15,7 @@ export const unsupportedCombinators: Readonly<Record<string, string>> = {
   Resample: 'Group by intDiv(key, step).',
 };
 
-/** What an aggregate of the items of arrays is: a function of all items together. */
+/** The array functions that equal an aggregate over all items of arrays. */
 const arrayFunctions: Readonly<Record<string, string>> = {
   count: 'length',
   countDistinct: 'arrayUniq',
@@ -30,6 +30,6 @@ const arrayFunctions: Readonly<Record<string, string>> = {
   groupArray: 'arrayConcat',
 };
 
-/** The function of one array that an aggregate with `Array` stands for; null where there is none. */
+/** The array function that an aggregate with `Array` stands for; null if there is none. */
 export const arrayFunctionOf = (aggregate: string): string | null =>
   Object.hasOwn(arrayFunctions, aggregate) ? (arrayFunctions[aggregate] ?? null) : null;

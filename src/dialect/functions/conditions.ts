@@ -5,7 +5,7 @@ const compare = (name: string, description: string): FunctionDefinition =>
 const match = (name: string, description: string): FunctionDefinition =>
   scalar(name, ['string', 'string'], 'boolean', description);
 
-/** Comparisons, logic, conditions and what deals with null. */
+/** Comparison, logic, conditional and null functions. */
 export const conditionFunctions: readonly FunctionDefinition[] = [
   compare('equals', 'Whether two values are equal.'),
   compare('notEquals', 'Whether two values differ.'),

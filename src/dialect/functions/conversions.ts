@@ -1,6 +1,6 @@
 import { unsupported, scalar, type FunctionDefinition } from './definition.ts';
 
-/** Conversions of types; those without a suffix give null for what cannot be read. */
+/** Type conversions. Those without a suffix return null for unreadable values. */
 export const conversionFunctions: readonly FunctionDefinition[] = [
   scalar('toInt', ['any'], 'integer', 'The value as an integer, or null.'),
   scalar('toIntOrZero', ['any'], 'integer', 'The value as an integer, or 0.'),

@@ -17,7 +17,7 @@ const ofEachUnit = units.flatMap((unit) => [
   scalar(`toInterval${unit}`, ['number'], 'interval', `An interval of some ${unit}s.`),
 ]);
 
-/** Dates and times; parts and begins are those of the project's time zone unless another is named. */
+/** Date and time functions. They work in the project's time zone unless another is given. */
 export const dateFunctions: readonly FunctionDefinition[] = [
   ...ofEachUnit,
   standardScalar('now', [], 'datetime', 'This moment.'),

@@ -1,4 +1,4 @@
-/** The types that functions tell apart. `T` and `U` stand for one type each, the same wherever a function names it. */
+/** The types that functions distinguish. `T` and `U` each stand for one type throughout a signature. */
 export type SimpleType =
   | 'any'
   | 'string'
@@ -20,40 +20,37 @@ export type SimpleType =
 
 export type ValueType = SimpleType | 'lambda' | `array(${SimpleType})` | 'array(array(T))';
 
-/** What a function takes at one place: `?` marks one that may be missing, `...` any number of them, the last. */
+/** The type of an argument: `?` marks an optional one; `...`, on the last, any number of them. */
 export type ArgumentType = ValueType | `${ValueType}?` | `${ValueType}...`;
 
 export type FunctionKind = 'scalar' | 'aggregate' | 'window' | 'higher_order';
 
-/** One function of the dialect. */
+/** A function of the dialect. */
 export interface FunctionDefinition {
-  /** As analysts write it. Names are told apart by case unless `isCaseInsensitive`. */
+  /** As written in queries. Case-sensitive unless `isCaseInsensitive`. */
   readonly name: string;
   readonly isCaseInsensitive: boolean;
   readonly kind: FunctionKind;
-  /** What stands in the first of two pairs of brackets: `quantile(0.9)(x)`. */
+  /** Types of the arguments in the first of two pairs of parentheses: `quantile(0.9)(x)`. */
   readonly parameterTypes: readonly ArgumentType[];
   readonly argumentTypes: readonly ArgumentType[];
   readonly returns: ValueType;
-  /** One line for people. */
+  /** One line of documentation. */
   readonly description: string;
-  /**
-   * The PostgreSQL that a call becomes, where it is a text with its arguments in their places (`$1`, `$2`), or null
-   * where it takes more than that: `emit/` has those, by their names.
-   */
+  /** SQL with the arguments as `$1`, `$2`, or null if an emitter of the same name in `emit/` creates it. */
   readonly template: string | null;
-  /** Why it is known and cannot be run, with what to write instead; null for all others. */
+  /** For unsupported functions, what to write instead; null for all others. */
   readonly unsupported: string | null;
 }
 
-/** How many arguments a function takes. */
+/** The number of arguments that a function takes. */
 export interface Arity {
   readonly min: number;
-  /** Infinity with a last parameter that repeats. */
+  /** Infinity if the last argument repeats. */
   readonly max: number;
 }
 
-/** A repeated parameter stands for none or more. */
+/** The arity of a signature. A repeated argument may be absent. */
 export function arityOf(argumentTypes: readonly ArgumentType[]): Arity {
   const repeats = argumentTypes.some((parameter) => parameter.endsWith('...'));
   const min = argumentTypes.filter(
@@ -85,14 +82,14 @@ const definitionRow =
   });
 
 export const scalar = definitionRow('scalar', false);
-/** A function of standard SQL, whose name may be written in any case. */
+/** A function of standard SQL, whose name is case-insensitive. */
 export const standardScalar = definitionRow('scalar', true);
 export const aggregate = definitionRow('aggregate', false);
 export const standardAggregate = definitionRow('aggregate', true);
 export const windowFunction = definitionRow('window', true);
 export const higherOrder = definitionRow('higher_order', false);
 
-/** A function with settings in brackets of their own. */
+/** A parametric function, with parameters in separate parentheses. */
 export const withParameters = (
   definition: FunctionDefinition,
   ...parameterTypes: readonly ArgumentType[]
@@ -101,7 +98,7 @@ export const withParameters = (
   parameterTypes,
 });
 
-/** A function that analysts know and that is not to be had here. */
+/** A ClickHouse function that is not supported. */
 export const unsupported = (definition: FunctionDefinition, instead: string): FunctionDefinition => ({
   ...definition,
   unsupported: instead,

@@ -1,10 +1,10 @@
 import { scalar, type FunctionDefinition, type ValueType } from './definition.ts';
 
-/** The path of keys and places may be as long as one likes. */
+/** A path may have any number of keys and indexes. */
 const read = (name: string, returns: ValueType, description: string): FunctionDefinition =>
   scalar(name, ['any', 'any...'], returns, description);
 
-/** JSON. */
+/** JSON functions. */
 export const jsonFunctions: readonly FunctionDefinition[] = [
   read('JSONHas', 'boolean', 'Whether there is a value at a path.'),
   read('JSONLength', 'integer', 'Items of an array or members of an object.'),

@@ -3,7 +3,7 @@ import { scalar, standardScalar, type FunctionDefinition } from './definition.ts
 const unary = (name: string, description: string): FunctionDefinition =>
   standardScalar(name, ['number'], 'float', description);
 
-/** Arithmetic, rounding, mathematics and bits. */
+/** Arithmetic, rounding, mathematical and bit functions. */
 export const numberFunctions: readonly FunctionDefinition[] = [
   scalar('plus', ['any', 'any'], 'any', 'The sum; also of a time and an interval.'),
   scalar('minus', ['any', 'any'], 'any', 'The difference; also of a time and an interval.'),

@@ -1,15 +1,15 @@
-/** The whole numbers that a function takes at one place, from zero, where they are written out. */
+/** The range of an integer literal argument, by index from 0. */
 export interface IntegerRange {
   readonly index: number;
   readonly min: number;
   readonly max: number;
-  /** Only in calls with so many arguments. */
+  /** Applies only to calls with this number of arguments. */
   readonly argumentCount?: number;
 }
 
 const range = (index: number, min: number, max = Infinity): IntegerRange => ({ index, min, max });
 
-/** Of what stands in the first of two pairs of brackets. */
+/** Ranges of parameters, in the first of two pairs of parentheses. */
 export const parameterRanges: ReadonlyMap<string, readonly IntegerRange[]> = new Map([
   ['topK', [range(0, 1, 16_777_215)]],
   ['groupArray', [range(0, 1)]],
@@ -19,7 +19,10 @@ export const parameterRanges: ReadonlyMap<string, readonly IntegerRange[]> = new
   ['windowFunnel', [range(0, 0)]],
 ]);
 
-/** Of arguments. One that is read from a row is not asked about: it gives null or is cut, so that no row ends a query. */
+/**
+ * Ranges of arguments. Values read from rows are not checked: they yield null or are clamped, so that no row fails a
+ * query.
+ */
 export const argumentRanges: ReadonlyMap<string, readonly IntegerRange[]> = new Map([
   ['ngrams', [range(1, 1)]],
   ['leftPad', [range(1, 0)]],

@@ -10,7 +10,7 @@ import { jsonFunctions } from './json.ts';
 import { numberFunctions } from './numbers.ts';
 import { stringFunctions } from './strings.ts';
 
-/** All functions but those made by a suffix. */
+/** All functions, without those formed by combinators. */
 export const functionDefinitions: readonly FunctionDefinition[] = [
   ...aggregates,
   ...windowFunctions,
@@ -30,7 +30,7 @@ const byLowerCaseName = new Map(
     .map((definition) => [definition.name.toLowerCase(), definition]),
 );
 
-/** Other names that analysts know. */
+/** Aliases of functions. */
 const functionAliases: Readonly<Record<string, string>> = {
   ceiling: 'ceil',
   truncate: 'trunc',
@@ -55,14 +55,14 @@ const functionAliases: Readonly<Record<string, string>> = {
   jsonb_agg: 'json_agg',
 };
 
-/** A function as a call means it. */
+/** A function as a call refers to it. */
 export interface FoundFunction {
   readonly definition: FunctionDefinition;
-  /** What the name of an aggregate ends in beyond the definition's: `sumIf` takes a condition as its last argument. */
+  /** The combinators of an aggregate name: `sumIf` takes a condition as its last argument. */
   readonly combinators: readonly Combinator[];
 }
 
-/** The function of a name as it is written in a call, or undefined. */
+/** Finds a function by the name in a call; undefined if there is none. */
 export function findFunction(name: string): FoundFunction | undefined {
   const definition = definitionOf(name);
   if (definition !== undefined) return { definition, combinators: [] };
@@ -74,7 +74,7 @@ export function findFunction(name: string): FoundFunction | undefined {
   return undefined;
 }
 
-/** What to write instead of an aggregate with a combinator that is not to be had; null for other names. */
+/** What to write instead of an aggregate with an unsupported combinator; null for other names. */
 export function unsupportedCombinatorHint(name: string): string | null {
   if (name.endsWith('If')) return unsupportedCombinatorHint(name.slice(0, -2));
   for (const [combinator, instead] of Object.entries(unsupportedCombinators)) {
@@ -89,7 +89,7 @@ function definitionOf(name: string): FunctionDefinition | undefined {
   return byName.get(canonicalName) ?? byLowerCaseName.get(canonicalName.toLowerCase());
 }
 
-/** What stands in an error about a function that is not there: the one that may have been meant, or null. */
+/** A suggestion for an unknown function name, or null. */
 export function suggestFunction(name: string): string | null {
   const near = nearestName(name, [...byName.keys(), ...Object.keys(functionAliases)]);
   return near === null ? null : `Perhaps you meant '${near}(...)'?`;

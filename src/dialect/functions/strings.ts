@@ -9,7 +9,7 @@ const replace = (name: string, description: string): FunctionDefinition =>
 const split = (name: string, description: string): FunctionDefinition =>
   scalar(name, ['string', 'string', 'integer?'], 'array(string)', description);
 
-/** Texts, patterns and addresses of the web. */
+/** String, pattern and URL functions. */
 export const stringFunctions: readonly FunctionDefinition[] = [
   standardScalar('length', ['any'], 'integer', 'Bytes of a text, or items of an array.'),
   scalar('lengthUTF8', ['string'], 'integer', 'Characters of a text.', 'char_length($1)'),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openApiHarness, type ApiHarness } from '../../http/api_harness.ts';
-import { insertEvents } from './asking.ts';
-import type { PlainEvent } from './reference_events.ts';
+import { insertEvents } from './run_funnels_query.ts';
+import type { ReferenceEvent } from './reference_events.ts';
 
 let api: ApiHarness;
 const minute = 60_000;
@@ -20,7 +20,7 @@ const story: readonly (readonly [person: number, event: string, minutes: number,
   [3, 'bought', 60 * 24 + 5, 'team'],
 ];
 
-const events: readonly PlainEvent[] = story.map(([person, event, minutes, plan], index) => ({
+const events: readonly ReferenceEvent[] = story.map(([person, event, minutes, plan], index) => ({
   uuid: `10000000-0000-0000-0000-${String(index).padStart(12, '0')}`,
   actor: `00000000-0000-0000-0000-00000000000${person}`,
   at: begin + minutes * minute,
@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 const series = ['view', 'signup', 'bought'].map((event) => ({ kind: 'EventsNode', event }));
-const ask = (more: object = {}, members: object = {}) =>
+const runQuery = (more: object = {}, members: object = {}) =>
   api.call('POST', `/api/projects/${api.projectId}/query/`, {
     query: {
       kind: 'FunnelsQuery',
@@ -61,7 +61,7 @@ const counts = (results: unknown): readonly unknown[] =>
 
 describe('FunnelsQuery', () => {
   it('answers steps with counts and times', async () => {
-    const { status, body } = await ask({
+    const { status, body } = await runQuery({
       series: [...series.slice(0, 2), { ...series[2], custom_name: 'Paid' }],
     });
     expect([status, body]).toMatchObject([
@@ -90,13 +90,13 @@ describe('FunnelsQuery', () => {
   });
 
   it('answers nothing where nobody entered', async () => {
-    const nobody = await ask({ series: [{ kind: 'EventsNode', event: 'none' }, series[1]] });
+    const nobody = await runQuery({ series: [{ kind: 'EventsNode', event: 'none' }, series[1]] });
     expect(nobody.body.results).toEqual([]);
   });
 
   it('knows windows, strict and any order, and who goes through', async () => {
     const filter = (funnelsFilter: object, more: object = {}) =>
-      ask({ funnelsFilter, ...more }).then(({ body }) => counts(body.results));
+      runQuery({ funnelsFilter, ...more }).then(({ body }) => counts(body.results));
     expect(await filter({ funnelWindowInterval: 10, funnelWindowIntervalUnit: 'minute' })).toEqual([3, 1, 0]);
     expect(await filter({ funnelWindowInterval: 599, funnelWindowIntervalUnit: 'second' })).toEqual([
       3, 0, 0,
@@ -111,7 +111,7 @@ describe('FunnelsQuery', () => {
   });
 
   it('names steps of any order by their number', async () => {
-    const { body } = await ask({ funnelsFilter: { funnelOrderType: 'unordered' } });
+    const { body } = await runQuery({ funnelsFilter: { funnelOrderType: 'unordered' } });
     expect(body.results).toMatchObject([
       { action_id: null, name: 'Completed 1 step' },
       { action_id: null, name: 'Completed 2 steps' },
@@ -121,13 +121,13 @@ describe('FunnelsQuery', () => {
 
   it('leaves optional steps out, and persons who did what is excluded', async () => {
     const [view, signup, bought] = series;
-    const optional = await ask({ series: [view, { ...signup, optionalInFunnel: true }, bought] });
+    const optional = await runQuery({ series: [view, { ...signup, optionalInFunnel: true }, bought] });
     expect(counts(optional.body.results)).toEqual([3, 2, 2]);
     const help = { kind: 'EventsNode', event: 'help', funnelFromStep: 1, funnelToStep: 2 };
-    const excluded = await ask({ funnelsFilter: { exclusions: [help] } });
+    const excluded = await runQuery({ funnelsFilter: { exclusions: [help] } });
     expect(counts(excluded.body.results)).toEqual([2, 1, 1]);
     const chat = { kind: 'EventsNode', event: 'chat', funnelFromStep: 0, funnelToStep: 1 };
-    const both = await ask({
+    const both = await runQuery({
       series: [view, { ...signup, optionalInFunnel: true }, bought],
       funnelsFilter: { exclusions: [chat] },
     });
@@ -136,12 +136,12 @@ describe('FunnelsQuery', () => {
 
   it('breaks down, with a list for each value', async () => {
     const byPlan = { breakdownFilter: { breakdown: 'plan' } };
-    const first = await ask(byPlan);
+    const first = await runQuery(byPlan);
     expect(first.body.results).toMatchObject([
       [{ breakdown: ['free'], breakdown_value: ['free'], count: 2 }, { count: 2 }, { count: 1 }],
       [{ breakdown_value: ['team'], count: 1 }, { count: 0 }, { count: 0 }],
     ]);
-    const step = await ask({
+    const step = await runQuery({
       ...byPlan,
       funnelsFilter: { breakdownAttributionType: 'step', breakdownAttributionValue: 1 },
     });
@@ -153,7 +153,7 @@ describe('FunnelsQuery', () => {
       [['pro'], [1, 1, 1]],
       [[''], [2, 1, 0]],
     ]);
-    const other = await ask({
+    const other = await runQuery({
       breakdownFilter: { breakdown: 'properties.plan', breakdown_type: 'hogql', breakdown_limit: 1 },
     });
     expect(
@@ -162,7 +162,7 @@ describe('FunnelsQuery', () => {
   });
 
   it('answers how long it took, as one document', async () => {
-    const { status, body } = await ask({
+    const { status, body } = await runQuery({
       funnelsFilter: { funnelVizType: 'time_to_convert', funnelToStep: 1, binCount: 2 },
     });
     expect([status, body.results]).toEqual([
@@ -176,14 +176,14 @@ describe('FunnelsQuery', () => {
         average_conversion_time: 900,
       },
     ]);
-    const again = await ask({
+    const again = await runQuery({
       funnelsFilter: { funnelVizType: 'time_to_convert', funnelToStep: 1, binCount: 2 },
     });
     expect([again.body.is_cached, again.body.results]).toEqual([true, body.results]);
   });
 
   it('answers a trend by the interval in which persons entered', async () => {
-    const { body } = await ask({ funnelsFilter: { funnelVizType: 'trends' }, interval: 'day' });
+    const { body } = await runQuery({ funnelsFilter: { funnelVizType: 'trends' }, interval: 'day' });
     expect(body.results).toEqual([
       {
         count: 4,
@@ -196,7 +196,7 @@ describe('FunnelsQuery', () => {
 
   it('breaks down by persons, sessions, expressions and what events are', async () => {
     const values = async (breakdown_type: string, breakdown: string) => {
-      const { body } = await ask({ breakdownFilter: { breakdown, breakdown_type } });
+      const { body } = await runQuery({ breakdownFilter: { breakdown, breakdown_type } });
       return (body.results as { breakdown_value: unknown; count: number }[][]).map(([first]) => [
         first?.breakdown_value,
         first?.count,
@@ -212,7 +212,7 @@ describe('FunnelsQuery', () => {
   });
 
   it('begins with the first event, and leaves test accounts out, where that is asked for', async () => {
-    const all = await ask({ dateRange: { date_from: 'all', date_to: '2026-11-12' } });
+    const all = await runQuery({ dateRange: { date_from: 'all', date_to: '2026-11-12' } });
     expect([counts(all.body.results), all.body.resolved_date_range]).toMatchObject([
       [3, 2, 1],
       { date_from: expect.stringMatching(/^2026-11-10T00:00:00/) },
@@ -221,11 +221,14 @@ describe('FunnelsQuery', () => {
       `update exportd.projects set test_account_filters = '[{"type": "person", "key": "city", "value": "Ulm", "operator": "is_not"}]' where id = $1`,
       [api.projectId],
     );
-    expect(counts((await ask({ filterTestAccounts: true })).body.results)).toEqual([2, 1, 0]);
+    expect(counts((await runQuery({ filterTestAccounts: true })).body.results)).toEqual([2, 1, 0]);
   });
 
   it('takes the filters of a dashboard', async () => {
-    const { body } = await ask({}, { filters_override: { date_from: '2026-11-11', date_to: '2026-11-12' } });
+    const { body } = await runQuery(
+      {},
+      { filters_override: { date_from: '2026-11-11', date_to: '2026-11-12' } },
+    );
     expect(counts(body.results)).toEqual([1, 0, 0]);
   });
 });
@@ -234,7 +237,7 @@ const filterOf = (funnelsFilter: object) => ({ funnelsFilter });
 const excluding = (event: string, funnelFromStep: number, funnelToStep: number) => ({
   exclusions: [{ kind: 'EventsNode', event, funnelFromStep, funnelToStep }],
 });
-const refused: readonly (readonly [what: object, attr: string, detail: RegExp])[] = [
+const rejected: readonly (readonly [what: object, attr: string, detail: RegExp])[] = [
   [{ series: series.slice(0, 1) }, 'query__series', /at least two steps/],
   [{ samplingFactor: 0 }, 'query__samplingFactor', /above 0 and up to 1, such as 0.1/],
   [{ series: [series[0], { kind: 'ActionsNode', id: 3 }] }, 'query__series__1__id', /Action does not exist/],
@@ -251,7 +254,7 @@ const refused: readonly (readonly [what: object, attr: string, detail: RegExp])[
   [
     { breakdownFilter: { breakdown: 'count()', breakdown_type: 'hogql' } },
     'query__breakdownFilter__breakdown',
-    /cannot stand in WHERE/,
+    /is not allowed in WHERE/,
   ],
   [
     { breakdownFilter: { breakdown: 'price', breakdown_histogram_bin_count: 4 } },
@@ -300,8 +303,8 @@ const refused: readonly (readonly [what: object, attr: string, detail: RegExp])[
 ];
 
 describe('funnels that cannot be', () => {
-  it.each(refused)('%j is refused at %s', async (what, attr, detail) => {
-    const { status, body } = await ask(what);
+  it.each(rejected)('%j is refused at %s', async (what, attr, detail) => {
+    const { status, body } = await runQuery(what);
     expect([status, body.attr, body.detail]).toEqual([400, attr, expect.stringMatching(detail)]);
   });
 });

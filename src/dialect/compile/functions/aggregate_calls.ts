@@ -19,7 +19,7 @@ import { checkRanges } from './range_checks.ts';
 import { applySignature, checkArity } from './signature.ts';
 import type { AggregateSite, CallSite, Emitted } from './call_site.ts';
 
-/** A call of an aggregate or of a window function. @throws DialectError */
+/** Compiles a call of an aggregate or window function. @throws DialectError */
 export function aggregateValue(
   compiler: Compiler,
   call: Call,
@@ -102,7 +102,7 @@ const orderSensitive: ReadonlySet<string> = new Set([
   ...['groupArray', 'groupArraySample', 'groupArrayMovingAvg', 'array_agg', 'string_agg', 'deltaSum'],
 ]);
 
-/** The order in which the query below gives its rows, as the engine that analysts know keeps it. */
+/** The order of the rows of a sorted subquery, which ClickHouse preserves in array aggregates. */
 function sourceOrder(
   { over, distinct }: Call,
   { name }: FunctionDefinition,
@@ -116,7 +116,10 @@ function sourceOrder(
   return sql` order by ${only.ordinal()}`;
 }
 
-/** Null, or the default of the type, where there was no row for the aggregate; of a nullable argument it is null. */
+/**
+ * Applies OrNull and OrDefault: null or the type's default if there was no row. Nullable arguments always yield
+ * null.
+ */
 function withEmptyValue(
   emitted: Emitted,
   site: AggregateSite,
@@ -143,7 +146,7 @@ function emit(site: AggregateSite, definition: FunctionDefinition): Emitted {
   return { sql: call, type: { ...site.returnType, nullable: true } };
 }
 
-/** The conditions of `sumIf(x, c)` and FILTER, and the arguments without them. */
+/** Splits the conditions of `sumIf(x, c)` and FILTER from the arguments. */
 function splitConditions(
   call: Call,
   hasIfCombinator: boolean,

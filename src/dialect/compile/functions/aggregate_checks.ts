@@ -12,7 +12,7 @@ const supportingDistinct: ReadonlySet<string> = new Set([
 ]);
 const unchangedByDistinct = /^(min|max|any|anyLast|group.*|array_agg)$/;
 
-/** @throws DialectError where DISTINCT cannot be computed. */
+/** @throws DialectError if DISTINCT is not supported */
 export function checkDistinct(
   { distinct, isWindow, statement, name, node }: AggregateSite,
   { name: known }: FunctionDefinition,
@@ -32,7 +32,7 @@ export function checkDistinct(
     );
 }
 
-/** Aggregates leave null out without being told. @throws DialectError */
+/** @throws DialectError for IGNORE or RESPECT NULLS with other than the default behavior */
 export function checkNulls(
   { nulls, name }: Call,
   definition: FunctionDefinition,
@@ -47,7 +47,7 @@ export function checkNulls(
   );
 }
 
-/** @throws DialectError for a call that cannot stand where it does. */
+/** @throws DialectError for a call that is not allowed in its context */
 export function checkContext(call: Call, definition: FunctionDefinition, scope: Scope): void {
   const { statement, context } = scope;
   const name = call.name.text;
@@ -66,7 +66,7 @@ export function checkContext(call: Call, definition: FunctionDefinition, scope: 
       `${what} '${name}' cannot be nested inside another aggregation '${scope.enclosingAggregate ?? ''}'.`,
       call,
     );
-  // An aggregate over nothing of the lambda is a column of the groups like any other.
+  // An aggregate that does not read the lambda's parameters is a column of the groups.
   const isOfGroup = context === 'lambda' && scope.grouping !== null && call.over === null;
   if (isOfGroup && !readsLambdaParameter(call, scope)) return;
   if (context === 'lambda') throw statement.error(`${what} '${name}' is not allowed in a lambda.`, call);
@@ -79,7 +79,7 @@ export function checkContext(call: Call, definition: FunctionDefinition, scope: 
   throw statement.error(`${what} '${name}' is not allowed in ${context}.`, call, suggestion);
 }
 
-/** @throws DialectError for aggregates in aggregates, and windows in windows. */
+/** @throws DialectError for nested aggregates or window functions */
 export function rejectNested(call: Call, parts: readonly Value[], isWindow: boolean, scope: Scope): void {
   const { aggregate, window } = mergeTraits(parts);
   if (window !== null || (aggregate !== null && !isWindow))

@@ -14,7 +14,7 @@ import {
   argumentsSql,
 } from './call_site.ts';
 
-/** ClickHouse gives a default where there were no rows, unless the argument could be null. */
+/** Without rows ClickHouse returns a default, unless the argument is nullable. */
 function withEmptyValue(site: AggregateSite, value: Sql, type: Type, empty: Sql): Emitted {
   const nullable = site.values.some((one) => one.type.nullable);
   if (nullable) return { sql: value, type: withNull(type) };
@@ -58,7 +58,7 @@ const avg: AggregateEmitter = (site) => {
   return withEmptyValue(site, call, scalar('float'), sql`'NaN'::float8`);
 };
 
-/** What is compared: types that PostgreSQL has no smallest value of are taken for others. */
+/** Minimum or maximum. Types without min and max in PostgreSQL are converted. */
 function extreme(site: AggregateSite, name: Sql): Sql {
   const { type } = argument(site, 0);
   const value = argumentSql(site, 0);
@@ -94,7 +94,7 @@ const extremeOf =
 
 const firstOf = (list: Sql): Sql => sql`(${list})[1]`;
 
-/** Any value that is not null: the smallest costs least, documents are taken as they come. */
+/** Any non-null value: the minimum is cheapest, for JSON the first one found. */
 const anyValue: AggregateEmitter = (site) => {
   const { type } = argument(site, 0);
   const value = argumentSql(site, 0);
@@ -120,7 +120,7 @@ const argExtreme =
     return withEmptyValue(site, firstOf(list), value.type, defaultOf(withNull(value.type, false)));
   };
 
-/** An array of the values that are not null; a number in brackets is how many at most. */
+/** An array of the non-null values. A parameter limits its size. */
 const group =
   (unique: boolean): AggregateEmitter =>
   (site) => {
@@ -132,7 +132,7 @@ const group =
       sql`jsonb_agg(${distinct}${toJson(value.sql, value.type)}${site.orderBy})`,
       ...conditions,
     );
-    // PostgreSQL has no DISTINCT in windows.
+    // PostgreSQL does not support DISTINCT in window functions.
     const whole =
       isUnique && site.isWindow
         ? sql`(select coalesce(jsonb_agg(distinct one.value), '[]'::jsonb) from jsonb_array_elements(${list}) as one)`
@@ -144,7 +144,7 @@ const group =
     return { sql: sql`jsonb_path_query_array(${whole}, (${bind(path, 'text')})::jsonpath)`, type };
   };
 
-/** @throws DialectError for a share that is no constant between 0 and 1. */
+/** @throws DialectError unless the level is a constant from 0 to 1 */
 function levelOf(site: AggregateSite, index: number): Sql {
   const setting = site.parameters[index];
   if (setting === undefined) return sql`0.5::float8`;
@@ -180,7 +180,7 @@ const stringAgg: AggregateEmitter = (site) => ({
   type: scalar('string', true),
 });
 
-/** The most frequent values, the smallest first among equally frequent ones. */
+/** The most frequent values; ties are ordered by value. */
 const topK: AggregateEmitter = (site) => {
   const value = argument(site, 0);
   const conditions = value.type.nullable ? [sql`${value.sql} is not null`] : [];
@@ -207,7 +207,7 @@ const simpleLinearRegression: AggregateEmitter = (site) => {
   };
 };
 
-/** The row before or behind; outside of the rows it is null, as in PostgreSQL. */
+/** A preceding or following row; null outside the partition, as in PostgreSQL. */
 const neighborRow =
   (name: 'lag' | 'lead'): AggregateEmitter =>
   (site) => {
@@ -226,7 +226,7 @@ const nthValue: AggregateEmitter = (site) => ({
   type: withNull(site.returnType),
 });
 
-/** Aggregates and window functions whose SQL is more than a text with arguments in it. */
+/** Aggregates and window functions that need more than an SQL template. */
 export const aggregateEmitters: ReadonlyMap<string, AggregateEmitter> = new Map(
   Object.entries({
     count,

@@ -4,8 +4,8 @@ import type { FoundFunction } from '../../functions/registry.ts';
 import type { Statement } from '../../resolve/statement.ts';
 
 /**
- * `sumArray(x)` as a function of all items of the arrays: `arraySum(arrayFlatten(groupArray(x)))`.
- * @throws DialectError for an aggregate that has no such function.
+ * Rewrites an aggregate with the Array combinator: `sumArray(x)` becomes `arraySum(arrayFlatten(groupArray(x)))`.
+ * @throws DialectError if the aggregate has no array function
  */
 export function arrayCombinatorCall(
   call: Call,

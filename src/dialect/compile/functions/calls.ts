@@ -18,7 +18,7 @@ import type { CallSite } from './call_site.ts';
 import { specialCall } from './special_calls.ts';
 import { fillTemplate } from './sql_templates.ts';
 
-/** A call of a function. @throws DialectError for one that is not there, or not with such arguments. */
+/** Compiles a function call. @throws DialectError for an unknown function or wrong arguments */
 export function callValue(compiler: Compiler, call: Call, scope: Scope, use: Use): Value {
   const { statement } = scope;
   const name = call.name.text;
@@ -82,7 +82,7 @@ function scalarValue(compiler: Compiler, call: Call, definition: FunctionDefinit
     : { sql: emitted.sql, type: emitted.type, traits: mergeTraits(argumentValues) };
 }
 
-/** What a function of PostgreSQL gives, in the type that the definition says. */
+/** Fills the SQL template and casts the result to the declared type. */
 function fromTemplate(template: string, values: readonly Value[], returnType: Type): Sql {
   const filled = fillTemplate(template, values);
   return returnType.kind === 'null' ? filled : sql`(${filled})::${postgresType(returnType)}`;

@@ -67,7 +67,7 @@ const xor: Emitter = (site) =>
     .slice(1)
     .reduce((odd, value) => sql`(${odd} <> (${value.sql}))`, sql`(${argument(site, 0).sql})`);
 
-/** The value of the second array at the place where the first has the value. */
+/** Maps a value by two arrays: returns the item of the second at the index where the first contains the value. */
 const transform: Emitter = (site) => {
   const value = argument(site, 0);
   const [from, to] = [argument(site, 1), argument(site, 2)];

@@ -7,7 +7,7 @@ import { stringEmitters } from '../../functions/emit/strings.ts';
 import { conditionEmitters } from './conditions.ts';
 import type { Emitter } from './call_site.ts';
 
-/** Functions whose SQL is more than a text with arguments in it, by the names of their definitions. */
+/** Scalar functions that need more than an SQL template, by name. */
 export const scalarEmitters: ReadonlyMap<string, Emitter> = new Map(
   Object.entries({
     ...numberEmitters,

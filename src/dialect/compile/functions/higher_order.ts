@@ -8,21 +8,21 @@ import { condition } from '../coerce.ts';
 import type { Compiler } from '../compiler.ts';
 import { defaultOf, fromJson, toJsonItem } from '../json_values.ts';
 
-/** The items of one or more arrays, side by side, and what a lambda makes of them. */
+/** The parallel items of one or more arrays, and the result of the lambda. */
 interface Items {
-  /** Stands in FROM: a row for each item, whose place is `at`. */
+  /** FROM item with one row per item, whose index is `at`. */
   readonly rows: Sql;
   readonly at: Sql;
-  /** The item itself, and as the jsonb that it stands as in the array. */
+  /** The item as a value and as jsonb. */
   readonly item: Value;
   readonly json: Sql;
-  /** What the lambda gives; without a lambda the item. */
+  /** The result of the lambda; without a lambda, the item. */
   readonly result: Value;
   readonly arrays: readonly Value[];
   readonly body: Expression;
 }
 
-/** A function that takes a lambda. @throws DialectError */
+/** Compiles a function that takes a lambda. @throws DialectError */
 export function higherOrderValue(compiler: Compiler, call: Call, name: string, scope: Scope): Value {
   if (name === 'arrayFold') return foldValue(compiler, call, scope, bodyValue);
   const items = itemsOf(compiler, call, scope);
@@ -91,7 +91,7 @@ function rowsOf(arrays: readonly Value[], depth: number): Sql {
   );
 }
 
-/** What a lambda gives for its parameters. */
+/** Compiles the body of a lambda with its parameters bound. */
 export function bodyValue(
   compiler: Compiler,
   lambda: Lambda,
@@ -138,7 +138,7 @@ const sorted =
     };
   };
 
-/** The first or last item for which the lambda holds; a default of its type without one. */
+/** The first or last item that satisfies the lambda, else a default of its type. */
 const found =
   (order: 'asc' | 'desc'): Emit =>
   (items, scope) => {
@@ -166,8 +166,8 @@ const numberType = ({ result }: Items): Type =>
   isNumber(result.type) ? withNull(result.type, false) : scalar('integer');
 
 /**
- * Values made from the items in a query of their own: an aggregate of nothing but columns of the query around would
- * belong to that one.
+ * Computes values from the items in a subquery: an aggregate over outer columns alone would belong to the outer
+ * query.
  */
 const computedItems = (value: Sql, { rows, at }: Items): Sql =>
   sql`(select ${value} as v, ${at} as at from ${rows}) as made`;
@@ -185,7 +185,7 @@ const extreme =
     return { sql: sql`coalesce(${value}, ${defaultOf(plain)})`, type: plain };
   };
 
-/** Multiplied one after the other; PostgreSQL would fail where the product is too large or too small. */
+/** Multiplies step by step; PostgreSQL would fail on overflow and underflow. */
 const product: Emit = (items, scope) => {
   const value = sql`(${numbers(items, scope)})::float8`;
   const size = sql`ln(abs(run.v)) + ln(abs(made.v))`;

@@ -3,7 +3,7 @@ import type { IntegerRange } from '../../functions/ranges.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import type { Value } from '../../resolve/value.ts';
 
-/** Values with the nodes that they were written as, and what they are called in errors. */
+/** Values with their nodes, and what error messages call them. */
 export interface RangeCheckedValues {
   readonly values: readonly Value[];
   readonly nodes: readonly Expression[];
@@ -11,8 +11,9 @@ export interface RangeCheckedValues {
 }
 
 /**
- * Parameters are whole numbers that are written out; of arguments those alone are looked at that are.
- * @throws DialectError for a number outside of its range
+ * Checks numbers against their ranges. Parameters must be integer literals; arguments are checked only if they are
+ * literals.
+ * @throws DialectError for a number out of range
  */
 export function checkRanges(
   name: string,

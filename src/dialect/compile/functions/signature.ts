@@ -19,7 +19,7 @@ import {
 import { coerce, condition, readConstant } from '../coerce.ts';
 import { argument, type CallSite } from './call_site.ts';
 
-/** @throws DialectError for too few or too many. */
+/** @throws DialectError for too few or too many arguments */
 export function checkArity(
   name: string,
   parameters: readonly ArgumentType[],
@@ -37,13 +37,13 @@ export function checkArity(
 
 const baseType = (parameter: ArgumentType): string => parameter.replace(/\?$|\.\.\.$/, '');
 
-/** The parameter that an argument is for; the last repeats. */
+/** The type of the argument at an index; the last one repeats. */
 function argumentTypeAt(parameters: readonly ArgumentType[], index: number): string {
   const parameter = parameters[index] ?? parameters.at(-1);
   return parameter === undefined ? 'any' : baseType(parameter);
 }
 
-/** Arguments in the types that a function takes, and the type that it gives. @throws DialectError */
+/** Converts arguments to the declared types and computes the return type. @throws DialectError */
 export function applySignature(
   definition: FunctionDefinition,
   name: string,
@@ -79,7 +79,7 @@ export function applySignature(
   return { values: converted, returnType: resultType(definition.returns, converted, genericTypes, nullable) };
 }
 
-/** An argument as a parameter takes it, where its place does not tell which parameter it is for. @throws DialectError */
+/** Converts one argument whose type does not follow from its index. @throws DialectError */
 export const argumentAs = (site: CallSite, index: number, parameter: ArgumentType): Value =>
   toParameterType(argument(site, index), parameter, {
     name: site.name,

@@ -31,7 +31,7 @@ const arithmetic: Readonly<Record<string, '+' | '-' | '*' | '/' | '%'>> = {
   modulo: '%',
 };
 
-/** Functions that are operators, and those whose arguments are not plain values; undefined for all others. */
+/** Compiles functions that are operators, and those with special arguments; undefined for all others. */
 export function specialCall(compiler: Compiler, call: Call, scope: Scope, use: Use): Value | undefined {
   const name = call.name.text;
   const { start, end } = call;

@@ -1,7 +1,7 @@
 import type { Value } from '../../resolve/value.ts';
 import { rawSql, sql, type Sql } from '../../sql.ts';
 
-/** The text of a function's definition with the arguments in the places of `$1`, `$2`. */
+/** Fills the SQL template of a function with its arguments (`$1`, `$2`). */
 export function fillTemplate(template: string, values: readonly Value[]): Sql {
   let filled = sql``;
   template.split(/\$(\d+)/).forEach((part, index) => {

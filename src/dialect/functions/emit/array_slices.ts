@@ -35,7 +35,7 @@ const push =
     };
   };
 
-/** From a place on, counted from the end if negative; a negative length leaves out so many at the end. */
+/** A slice from an index, counted from the end if negative. A negative length excludes that many items at the end. */
 const slice: Emitter = (site) => {
   const bounded = (value: Value): Value => ({
     ...value,
@@ -51,7 +51,7 @@ const slice: Emitter = (site) => {
   return filteredItems(site, sql`each.at >= ${start} and each.at < ${end}`);
 };
 
-/** Pieces of arrays, and arrays with more items. */
+/** Slices of arrays, and arrays with added items. */
 export const arraySliceEmitters: Readonly<Record<string, Emitter>> = {
   arrayPushBack: push(false),
   arrayPushFront: push(true),

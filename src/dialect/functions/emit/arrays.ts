@@ -27,7 +27,7 @@ import { formattedText } from './formatted_text.ts';
 
 const boolean = scalar('boolean');
 
-/** Items as jsonb, in the type that all have in common, so that equal ones are equal. */
+/** Items as jsonb in their common type, so that equal items compare equal. */
 function jsonItems(
   site: CallSite,
   values: readonly Value[],
@@ -41,7 +41,7 @@ function jsonItems(
   return { type, items: fragments.map((item) => toJsonItem(item, withNull(type))) };
 }
 
-/** The value as jsonb, as items of the array are written. */
+/** The value as jsonb, in the form of the array's items. */
 function jsonValueOf(site: CallSite, index: number): Sql {
   const value = argument(site, index);
   const item = itemTypeOf(argument(site, index === 0 ? 1 : 0));
@@ -79,7 +79,7 @@ const range: Emitter = (site) => {
   };
 };
 
-/** Where a value is in an array: a comparison of jsonb, which knows numbers by their value. */
+/** Selects from the items equal to a value. jsonb compares numbers by value. */
 const matchingItems = (site: CallSite, select: Sql): Sql =>
   sql`(select ${select} from ${numbered(argument(site, 0).sql)} where each.v = ${jsonValueOf(site, 1)})`;
 
@@ -135,7 +135,7 @@ const element: Emitter = (site) => {
   return { sql: item.nullable ? value : sql`coalesce(${value}, ${defaultOf(item)})`, type: item };
 };
 
-/** Items by the place at which they are met first. */
+/** Distinct items with the index of their first occurrence. */
 const unique = (from: Sql): Sql =>
   sql`(select distinct on (each.v) each.v, each.at from ${from} order by each.v, each.at)`;
 
@@ -185,7 +185,7 @@ const intersect: Emitter = (site) => {
   };
 };
 
-/** Arrays inside are opened until there are none, which their type says. */
+/** Flattens nested arrays completely, as deep as their type says. */
 const flatten: Emitter = (site) => {
   let { sql: flattened, type } = argument(site, 0);
   while (type.kind === 'array' && type.item.kind === 'array') {

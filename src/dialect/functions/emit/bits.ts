@@ -2,7 +2,7 @@ import { argument, type Emitter, argumentSql } from '../../compile/functions/cal
 import { rawSql, sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
 
-/** Bits beyond the 64th are gone; PostgreSQL would count places modulo 64. */
+/** Shifts by 64 or more yield 0; PostgreSQL would shift modulo 64. */
 const shift =
   (operator: '<<' | '>>'): Emitter =>
   (site) => {
@@ -15,7 +15,7 @@ const shift =
     };
   };
 
-/** Arithmetic on the bits of integers. */
+/** Bit functions of integers. */
 export const bitEmitters: Readonly<Record<string, Emitter>> = {
   bitShiftLeft: shift('<<'),
   bitShiftRight: shift('>>'),

@@ -1,10 +1,10 @@
 import type { CallSite, Emitter } from '../../compile/functions/call_site.ts';
 
-/** Items of the longest array, and characters of the longest text, that a call makes; more would fill the database's memory. */
+/** Maximum size of an array or string that a call creates. Larger ones would exhaust the database's memory. */
 export const maxItems = 100_000;
 export const maxCharacters = 1_000_000;
 
-/** Refuses a call that says by itself that it makes more than is made; one that learns it from rows is cut. */
+/** Rejects a call whose literals exceed the maximum size. Sizes read from rows are clamped. */
 export const withMaxSize =
   (max: number, things: string, countOf: (site: CallSite) => number, emitter: Emitter): Emitter =>
   (site) => {
@@ -16,13 +16,13 @@ export const withMaxSize =
     return emitter(site);
   };
 
-/** A number that is written out, or another where there is none. */
+/** The value of a number literal, or `otherwise`. */
 export function constantNumber(site: CallSite, index: number, otherwise = 0): number {
   const constant = site.values[index]?.constant;
   return typeof constant === 'bigint' || typeof constant === 'number' ? Number(constant) : otherwise;
 }
 
-/** How many items a range has whose bounds are written out; 0 where rows say it, no end of them with steps of nothing. */
+/** The number of items of a range with literal bounds; 0 for other bounds, infinite for a step of 0. */
 export function itemsOfRange(site: CallSite): number {
   const { length } = site.values;
   const from = length === 1 ? 0 : constantNumber(site, 0, NaN);

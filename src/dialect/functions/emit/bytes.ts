@@ -1,7 +1,7 @@
 import { sql, type Sql } from '../../sql.ts';
 import { onceOf } from './once.ts';
 
-/** Bytes as text; those that are no UTF-8 have none, which is told by the bytes, since PostgreSQL would refuse them. */
+/** Decodes UTF-8; invalid bytes yield null. They are checked first, because PostgreSQL would fail. */
 export const decodeUtf8 = (bytes: Sql): Sql => {
   const body = (hex: Sql): Sql =>
     sql`(case when ${hex} ~ ${utf8} then convert_from(decode(${hex}, 'hex'), 'UTF8') end)`;

@@ -19,12 +19,12 @@ import { formattedText } from './formatted_text.ts';
 import { typeNamedBy } from './named_types.ts';
 import { zoneAt } from './zones.ts';
 
-/** A value as another type, or null. */
+/** Casts a value to another type, or null. */
 function convert(site: CallSite, value: Value, to: Type): Value {
   return castValue(value, to, argumentNode(site, 0), site.statement);
 }
 
-/** Null for what cannot be read, also where a number has a fraction that the integer would lose. */
+/** Null for unreadable values and for fractions that an integer would lose. */
 const toInteger: Emitter = (site) => {
   const value = argument(site, 0);
   const type = scalar('integer', true);
@@ -41,7 +41,7 @@ const toInteger: Emitter = (site) => {
   };
 };
 
-/** Nineteen digits are not always an integer of 64 bits; a case keeps those from being read. */
+/** Nineteen digits may exceed 64 bits; CASE prevents that cast. */
 const integerFromString = (value: Value): Sql =>
   once(
     [value],
@@ -50,8 +50,8 @@ const integerFromString = (value: Value): Sql =>
   );
 
 /**
- * What is too large is infinite and what is too small is zero; a cast of PostgreSQL would refuse both. Usual numbers and
- * texts without digits are told first, because a pattern that counts digits takes ten times as long.
+ * Overflow yields infinity and underflow zero, where a PostgreSQL cast would fail. Common numbers and strings
+ * without digits are checked first, because a pattern that counts digits is ten times slower.
  */
 export const floatFromString = (value: Value): Sql =>
   once(
@@ -79,7 +79,7 @@ const toFloat: Emitter = (site) => {
     : convert(site, value, scalar('float'));
 };
 
-/** The conversion, and a default for what cannot be read; null stays null. */
+/** Replaces unreadable values by a default; null stays null. */
 const orElse =
   (emitter: Emitter, kind: ScalarKind, other: (site: CallSite) => Sql): Emitter =>
   (site) => {

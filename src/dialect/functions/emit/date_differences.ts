@@ -7,7 +7,7 @@ import { scalar } from '../../types.ts';
 import { unitAt, unitsOf } from './units.ts';
 import { localTime, momentOf, zoneAt } from './zones.ts';
 
-/** The zone of one of both times: the last argument names it for both, else each has its own. */
+/** The zone of one of the two times: the last argument for both, else their own. */
 const zoneOfTime = (site: CallSite, index: number): Sql => zoneAt(site, 3, index);
 
 const localAt = (site: CallSite, index: number): Sql => localTime(site, index, zoneOfTime(site, index));
@@ -21,7 +21,7 @@ const isoDay = (local: Sql): Sql => sql`date_trunc('week', ${local})::date`;
 const monthNumber = (local: Sql): Sql =>
   sql`(extract(year from ${local}) * 12 + extract(month from ${local}))`;
 
-/** How often the clocks pass from one unit to the next. */
+/** The number of unit boundaries between two times. */
 function boundariesBetween(site: CallSite, unit: TimeUnit): Sql {
   const [from, to] = [localAt(site, 1), localAt(site, 2)];
   switch (unit) {
@@ -53,7 +53,7 @@ const secondsOf: Readonly<Partial<Record<TimeUnit, number>>> = {
   week: 604_800,
 };
 
-/** How many whole units lie between. */
+/** The number of whole units between two times. */
 function wholeUnitsBetween(site: CallSite, unit: TimeUnit): Sql {
   const [from, to] = [localAt(site, 1), localAt(site, 2)];
   const months = sql`(extract(year from age(${to}, ${from})) * 12 + extract(month from age(${to}, ${from})))`;
@@ -82,7 +82,7 @@ const difference =
     type: scalar('integer', argument(site, 1).type.nullable || argument(site, 2).type.nullable),
   });
 
-/** A time some units later, or earlier. */
+/** Adds or subtracts units. */
 const shift =
   (unit: TimeUnit, sign: '+' | '-'): Emitter =>
   (site) =>

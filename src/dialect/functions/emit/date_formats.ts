@@ -5,7 +5,7 @@ import { scalar, type Type } from '../../types.ts';
 import { onceOf } from './once.ts';
 import { localTime, timeAt, zoneAt } from './zones.ts';
 
-/** What stands behind a % and the pattern of PostgreSQL that writes it. */
+/** Format specifiers with PostgreSQL's to_char patterns. */
 const formatPatterns: Readonly<Record<string, string>> = {
   a: 'Dy',
   b: 'Mon',
@@ -101,7 +101,7 @@ function formatted(site: CallSite, letter: string, time: Sql, zone: Sql): Sql {
   return by(pattern);
 }
 
-/** What stands behind a % in a format that is read: which part of a time it is and how it looks. */
+/** Format specifiers for parsing: the parts of a time and their patterns. */
 const parsePatterns: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   Y: [['year', '(\\d{4})']],
   m: [['month', '(\\d{1,2})']],
@@ -171,13 +171,13 @@ const parseDateTime: Emitter = (site) => {
 const monthNumber = (name: Sql): Sql =>
   sql`lpad(nullif((position(lower(left(${name}, 3)) in 'janfebmaraprmayjunjulaugsepoctnovdec') + 2) / 3, 0)::text, 2, '0')`;
 
-/** A text such as `2026-11-21 10:00:00`, of a zone. */
+/** Casts a string such as `2026-11-21 10:00:00` in a zone. */
 const castTime = (text: Sql, type: Type, site: CallSite): Sql =>
   onceOf([text], (t = sql``) => castStringTo(t, type, site.statement));
 
 /**
- * A time in one of the usual ways to write one: ISO 8601 (blank or T, zone or not, month and day of one digit),
- * seconds or milliseconds since 1970, digits alone, `21 Nov 2026 10:00:00`, and 21/11/2026.
+ * Parses a time in a common format: ISO 8601 (space or T, with or without zone, one-digit month and day), seconds or
+ * milliseconds since 1970, digits only, `21 Nov 2026 10:00:00`, and 21/11/2026.
  */
 export function parseTimeText(site: CallSite, text: Sql, type: Type): Sql {
   return onceOf([sql`btrim(${text})`], (t = sql``) => {

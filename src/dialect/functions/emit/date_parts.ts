@@ -6,7 +6,7 @@ import { onceOf } from './once.ts';
 import { unitAt } from './units.ts';
 import { localTime, zoneAt } from './zones.ts';
 
-/** A part of a time, as clocks of its zone show it. */
+/** A part of a local time in its zone. */
 const part =
   (make: (local: Sql) => Sql): Emitter =>
   (site) => ({
@@ -18,7 +18,7 @@ const field = (name: string): Emitter => part((local) => sql`(extract(${rawSql(n
 const digits = (pattern: string): Emitter =>
   part((local) => sql`(to_char(${local}, '${rawSql(pattern)}'))::int8`);
 
-/** Weeks of the year as MySQL counts them: the mode says on which day they start and which week is the first. */
+/** Weeks of the year as in MySQL: the mode selects the first weekday and the first week. */
 function weekOf(site: CallSite, withYear: boolean): Sql {
   const modeArgument = site.values[1];
   const mode = modeArgument === undefined ? 0 : Number(modeArgument.constant ?? NaN);
@@ -116,9 +116,9 @@ export const datePartEmitters: Readonly<Record<string, Emitter>> = {
   toYYYYMMDD: digits('YYYYMMDD'),
   toUnixTimestamp: (site) => {
     const { sql: moment, type } = argument(site, 0);
-    // A day begins at midnight of UTC here, wherever the project is, as in the engine that analysts know.
+    // As in ClickHouse, a date starts at midnight UTC, whatever the project's zone is.
     const zone = type.kind === 'date' ? sql`'UTC'` : zoneAt(site, 1);
-    // Not by the time that clocks show, which they show twice in the hour before they are set back.
+    // Not through local time, which is ambiguous in the hour before clocks are set back.
     const seconds =
       type.kind === 'datetime' ? moment : sql`(${localTime(site, 0, zone)} at time zone ${zone})`;
     return {

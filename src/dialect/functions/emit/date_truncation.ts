@@ -16,17 +16,17 @@ function dateOf(site: CallSite, local: Sql, time = 0): Emitted {
   return { sql: sql`(${local})::date`, type: scalar('date', argument(site, time).type.nullable) };
 }
 
-/** The moment at which clocks show a time, in the zone of an argument if it is there. */
+/** The instant of a local time, in the zone of an argument if present. */
 function timeOf(site: CallSite, local: Sql, zone: number | null, time = 0): Emitted {
   const { nullable } = argument(site, time).type;
   return { sql: momentOf(local, zoneAt(site, zone, time)), type: timeAt(site, zone, nullable, time) };
 }
 
-// Days from which weeks are counted, before all times that are likely.
+// Origins of weeks, before any likely time.
 const firstMonday = '0001-01-01';
 const firstSunday = '0001-01-07';
 
-/** When a stretch of a fixed length began in UTC. */
+/** The start of a fixed-length bin in UTC. */
 const binned = (length: string, moment: Sql, first = firstMonday): Sql =>
   sql`date_bin('${rawSql(length)}'::interval, ${moment}, '${rawSql(first)}T00:00:00Z'::timestamptz)`;
 
@@ -38,7 +38,7 @@ const startDay =
   (site) =>
     dateOf(site, truncated(unit, localTime(site, 0, zoneAt(site, 1))));
 
-/** The first moment of a unit; those below a day are the same in summer and in winter. */
+/** The start of a unit. Units below a day do not depend on daylight saving time. */
 const startTime =
   (unit: TimeUnit): Emitter =>
   (site) =>
@@ -57,7 +57,7 @@ function truncatedTime(site: CallSite, unit: TimeUnit, zoneArgument: number, tim
   return timeOf(site, truncated(unit, localTime(site, time, zone)), zoneArgument, time);
 }
 
-/** Pieces of an hour. */
+/** Fractions of an hour. */
 const everyMinutes =
   (minutes: number): Emitter =>
   (site) => {
@@ -72,7 +72,7 @@ const everyMinutes =
     };
   };
 
-/** The first day of a week that begins on a Monday or a Sunday. */
+/** The first day of a week that starts on Monday or Sunday. */
 function weekOf(site: CallSite, monday: boolean, zoneArgument: number, time = 0): Emitted {
   const { sql: fragment, type } = argument(site, time);
   if (type.kind === 'datetime' && isInUtc(site, zoneArgument, time)) {
@@ -100,7 +100,7 @@ const startOfWeek: Emitter = (site) => {
   return weekOf(site, monday, 2);
 };
 
-/** Years count from year 0, months from 1900, weeks from a Monday, days from 1970, hours from midnight. */
+/** Bins of years start at year 0, of months at 1900, of weeks on a Monday, of days at 1970, of hours at midnight. */
 const startOfInterval: Emitter = (site) => {
   const { amount, unit } = constantInterval(site, 1);
   if (typeof amount.constant !== 'bigint' || amount.constant < 1n || amount.constant > 1_000_000n)
@@ -153,7 +153,7 @@ const startOfInterval: Emitter = (site) => {
 
 const days = new Set<TimeUnit>(['week', 'month', 'quarter', 'year']);
 
-/** Days for units of days, times for shorter ones. */
+/** Returns dates for units of days or longer, datetimes for shorter ones. */
 const dateTrunc: Emitter = (site) => {
   const unit = unitAt(site, 0);
   if (!days.has(unit)) return truncatedTime(site, unit, 2, 1);

@@ -18,11 +18,11 @@ import { dateTruncationEmitters } from './date_truncation.ts';
 import { onceOf } from './once.ts';
 import { timeAt, zoneAt } from './zones.ts';
 
-/** Beyond these seconds there are no times that people mean, and PostgreSQL refuses many. */
+/** Null for seconds out of range, many of which PostgreSQL rejects. */
 const secondsOrNull = (seconds: Sql): Sql =>
   sql`(case when ${seconds} between -62135596800 and 253402300799 then to_timestamp(${seconds}) end)`;
 
-/** A value as a time of the zone that an argument names, if it is there. */
+/** Converts a value to a datetime in the zone of an argument, if present. */
 function timeOf(site: CallSite, zoneArgument: number | null): Emitted {
   const value = argument(site, 0);
   const { kind, nullable } = value.type;
@@ -63,7 +63,7 @@ const localDay = (site: CallSite): Sql =>
   sql`(${site.statement.now} at time zone ${site.statement.timezone})::date`;
 const today: Emitter = (site) => ({ sql: localDay(site), type: scalar('date') });
 
-/** A day that a month has, or null. */
+/** A valid date, or null. */
 const dayOf = (year: Sql, month: Sql, day: Sql): Sql =>
   sql`(case when ${year} between 1 and 9999 and ${month} between 1 and 12 and ${day} between 1 and 31 then
     case when ${day} <= extract(day from make_date((${year})::int4, (${month})::int4, 1) + interval '1 month - 1 day')
@@ -100,7 +100,9 @@ const makeInterval: Emitter = (site) => {
   };
 };
 
-/** A number of seconds, or a text in a format of PostgreSQL; one that does not fit it would fail, so only usual ones. */
+/**
+ * A number of seconds or a common time string. Formats are not supported, because a mismatch would fail the query.
+ */
 const toTimestamp: Emitter = (site) => {
   const format = optionalArgumentSql(site, 1);
   const value = argument(site, 0);

@@ -11,8 +11,8 @@ import { itemTypeOf } from './array_items.ts';
 type Body = (compiler: Compiler, lambda: Lambda, parameters: readonly Value[], scope: Scope) => Value;
 
 /**
- * `arrayFold((acc, x) -> …, array, first)`: the lambda is applied to one item after the other, in a recursive query.
- * @throws DialectError where what it gives is of another type than what it begins with
+ * Compiles `arrayFold((acc, x) -> …, array, initial)` to a recursive query over the items.
+ * @throws DialectError if the lambda returns another type than the initial value
  */
 export function foldValue(compiler: Compiler, call: Call, scope: Scope, body: Body): Value {
   const { statement } = scope;

@@ -6,8 +6,8 @@ import { isNumber, type Type } from '../../types.ts';
 import { once } from './once.ts';
 
 /**
- * A value as text: numbers as the engine that analysts know writes them, with exponents from 1e21 on and below 1e-6,
- * and times as clocks of a zone show them.
+ * A value as a string: numbers as ClickHouse formats them, with exponents from 1e21 and below 1e-6, and datetimes as
+ * local times of a zone.
  */
 export function formattedText(
   site: CallSite,
@@ -28,7 +28,7 @@ export function formattedText(
   return toStringSql(value, site.statement, zone);
 }
 
-/** Arrays, tuples and maps as they are written in a query: `['a',1]`. */
+/** Arrays, tuples and maps as literals of a query: `['a',1]`. */
 function formattedLiteral(json: Sql, type: Type, depth: number): Sql {
   const quoted = (text: Sql): Sql =>
     sql`('''' || replace(replace(${text}, '\\', '\\\\'), '''', '\\''') || '''')`;

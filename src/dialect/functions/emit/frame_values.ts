@@ -2,7 +2,7 @@ import { type AggregateEmitter, type AggregateSite, argument } from '../../compi
 import { isComposite, withNull } from '../../types.ts';
 import { sql, type Sql } from '../../sql.ts';
 
-/** Null is no value of a frame, unless RESPECT NULLS is said; PostgreSQL has no words for that. */
+/** Skips nulls in the frame unless RESPECT NULLS is given; PostgreSQL has no IGNORE NULLS. */
 function valueOf(site: AggregateSite, plain: Sql, pick: (values: Sql) => Sql): ReturnType<AggregateEmitter> {
   const value = argument(site, 0);
   const type = withNull(site.returnType);
@@ -24,7 +24,7 @@ const lastValue: AggregateEmitter = (site) =>
     (values) => sql`(${values})[cardinality(${values})]`,
   );
 
-/** The first and the last value of a window's frame. */
+/** First and last value of a window frame. */
 export const frameValueEmitters: Readonly<Record<string, AggregateEmitter>> = {
   first_value: firstValue,
   last_value: lastValue,

@@ -3,7 +3,7 @@ import { sql, type Sql } from '../../sql.ts';
 import { isNumber, scalar } from '../../types.ts';
 import { itemTypeOf } from './array_items.ts';
 
-/** Metres on a sphere. The engine that analysts know takes its sines from a table: answers differ in the third digit. */
+/** Distance in meters on a sphere. ClickHouse uses a sine table; results differ in the third digit. */
 const greatCircleDistance: Emitter = (site) => {
   const degree = (index: number): Sql => {
     const angle = sql`(${argumentSql(site, index)})::float8`;
@@ -17,7 +17,7 @@ const greatCircleDistance: Emitter = (site) => {
   };
 };
 
-/** Counts how many sides lie to the right of the point: an odd number inside. */
+/** Counts the sides to the right of the point; an odd number means inside. */
 const pointInPolygon: Emitter = (site) => {
   const [point, polygon] = [argument(site, 0), argument(site, 1)];
   for (const [index, type] of [point.type, itemTypeOf(polygon)].entries())

@@ -8,7 +8,7 @@ import { isJson, parseJson } from './json_parsing.ts';
 import { once, onceOf } from './once.ts';
 import { typeNamedBy } from './named_types.ts';
 
-/** What stands at a path, as jsonb; null where there is nothing. A text that is no JSON has nothing in it. */
+/** The jsonb at a path; null if there is none. A string that is not JSON is empty. */
 function jsonAt(site: CallSite, keys = site.values.slice(1)): Value {
   const value = argument(site, 0);
   const root: Value = { ...value, sql: jsonRoot(value), type: scalar('json', true) };
@@ -34,7 +34,7 @@ function jsonRoot(value: Value): Sql {
   }
 }
 
-/** Places count from one, from the end if negative; in an object a place is that of a member. */
+/** Indexes start at 1, or count from the end if negative. */
 function accessKey(json: Value, key: Value, site: CallSite): Sql {
   if (key.type.kind !== 'integer') return sql`(${json.sql} -> ${toStringSql(key, site.statement)})`;
   const { constant } = key;
@@ -49,7 +49,7 @@ const withPath =
   (make: (json: Sql) => Sql, type: Type): Emitter =>
   (site) => ({ sql: once([jsonAt(site)], (json = sql``) => make(json)), type });
 
-/** A text as JSON text; jsonb of PostgreSQL writes blanks behind `:` and `,`. */
+/** JSON text without the spaces that jsonb adds after `:` and `,`. */
 export const compactText = (json: Sql): Sql =>
   sql`regexp_replace((${json})::text, '("([^"\\\\]|\\\\.)*")|[ ]', '\\1', 'g')`;
 
@@ -88,7 +88,7 @@ const itemsRaw = (json: Sql): Sql =>
 
 const rawJson = (json: Sql): Sql => sql`coalesce(${compactText(json)}, '')`;
 
-/** What is read as a type; a default of the type where it cannot be. */
+/** Reads JSON as a type; a default of the type if it does not match. */
 function readAs(json: Sql, type: Type): Sql {
   switch (type.kind) {
     case 'string':
@@ -135,7 +135,7 @@ const extract: Emitter = (site) => {
   return { sql: found, type };
 };
 
-/** Whether a value is of a type, so that a nullable one gives null rather than a default. */
+/** Whether JSON matches a type, so that nullable types yield null rather than a default. */
 function readable(json: Sql, type: Type): Sql {
   switch (type.kind) {
     case 'integer':
@@ -150,7 +150,7 @@ function readable(json: Sql, type: Type): Sql {
   }
 }
 
-/** A path such as `$.a.b[0]`, which has to be written out: one that is no path would make the statement fail. */
+/** A path such as `$.a.b[0]`. It must be a literal, because an invalid path would fail the statement. */
 const jsonValue: Emitter = (site) => {
   const path = argument(site, 1).constant;
   if (
@@ -173,7 +173,7 @@ const jsonValue: Emitter = (site) => {
   };
 };
 
-/** What reads JSON, in texts and in columns of documents. */
+/** JSON functions of strings and JSON columns. */
 export const jsonEmitters: Readonly<Record<string, Emitter>> = {
   JSONHas: withPath((json) => sql`(${json} is not null)`, scalar('boolean')),
   JSONLength: withPath((json) => sql`coalesce(${lengthOf(json)}, 0)`, scalar('integer')),

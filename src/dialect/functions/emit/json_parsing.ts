@@ -1,14 +1,15 @@
 import { sql, type Sql } from '../../sql.ts';
 import { onceOf } from './once.ts';
 
-/** How deep arrays and objects of a text may lie in one another; deeper ones are taken for no JSON. */
+/** Maximum nesting depth; deeper strings are not treated as JSON. */
 const maxDepth = 24;
 
 const inner = sql`'\\[([\\x01\\x02](,[\\x01\\x02])*)?\\]|\\{(\\x01:[\\x01\\x02](,\\x01:[\\x01\\x02])*)?\\}'`;
 
 /**
- * Whether a text is JSON. PostgreSQL 15 has nothing that says so without failing, so it is read here: texts become one
- * character and numbers another, then arrays and objects from the inside out, until one character is left.
+ * Whether a string is JSON. PostgreSQL 15 cannot check this without failing, so regular expressions do: strings and
+ * scalars become one character each, then arrays and objects are reduced from the inside out until one character is
+ * left.
  */
 export function isJson(text: Sql): Sql {
   const strings = sql`regexp_replace(${text}, '"([^"\\\\\\x01-\\x1f]|\\\\(["\\\\/bfnrt]|u[0-9a-fA-F]{4}))*"', chr(1), 'g')`;
@@ -21,12 +22,12 @@ export function isJson(text: Sql): Sql {
       else btrim(${folded}, E' \\t\\n\\r') in (chr(1), chr(2)) end from (select ${strings} as t offset 0) as bare) end)`;
 }
 
-/** Characters that JSON may name and jsonb cannot hold, and numbers that are longer than it takes. */
+/** Escapes that jsonb cannot store, and numbers too long for it. */
 const unreadable = (text: Sql): Sql =>
   sql`(${text} ~ '\\\\u0000' or regexp_replace(${text}, '\\\\u[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2}', '', 'g') ~* '\\\\ud[89a-f]'
     or ${text} ~ '[0-9][eE][-+]?[0-9]{3}')`;
 
-/** A text as jsonb; null for what is none. */
+/** Parses a string to jsonb; null if it is not JSON. */
 export const parseJson = (text: Sql): Sql =>
   onceOf(
     [text],

@@ -7,7 +7,7 @@ xh yi yo za zh zu`.split(/\s+/);
 
 const names = new Intl.DisplayNames('en', { type: 'language' });
 
-/** English names of the languages of ISO 639-1, as a JSON object. */
+/** English names of ISO 639-1 languages, as a JSON object. */
 export const languageNames = JSON.stringify(
   Object.fromEntries(codes.map((code) => [code, names.of(code) ?? code])),
 );

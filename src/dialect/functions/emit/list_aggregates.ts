@@ -9,7 +9,7 @@ import { defaultOf, fromJson, toJson } from '../../compile/json_values.ts';
 import { bind, commaList, rawSql, sql, type Sql } from '../../sql.ts';
 import { arrayOf, isNumber, scalar, withNull } from '../../types.ts';
 
-/** All values that are not null, as one jsonb array. */
+/** All non-null values as a jsonb array. */
 function listOf(site: AggregateSite, value: Sql, order: Sql = site.orderBy): Sql {
   const conditions = site.values
     .filter(({ type }) => type.nullable)
@@ -21,7 +21,7 @@ function rejectWindow(site: AggregateSite): void {
   if (site.isWindow) throw site.statement.error(`Function '${site.name}' does not support OVER.`, site.node);
 }
 
-/** The value at a share of the sorted ones, one that occurs: the next larger one between two. */
+/** The value at a level of the sorted values; between two values, the larger one. */
 const quantileExact: AggregateEmitter = (site) => {
   rejectWindow(site);
   const value = argument(site, 0);
@@ -38,7 +38,7 @@ const quantileExact: AggregateEmitter = (site) => {
     : { sql: found, type: value.type };
 };
 
-/** How many at most; the order in which values are met is as good as any. */
+/** At most `max` values, in any order. */
 const sample: AggregateEmitter = (site) => {
   const max = site.parameters[0]?.constant;
   if (typeof max !== 'bigint' || max < 1n)
@@ -51,7 +51,7 @@ const sample: AggregateEmitter = (site) => {
   };
 };
 
-/** Sums of so many values up to each one, divided by that number; of all values without it. */
+/** Moving averages over a window of values; without a size, over all values. */
 const movingAverage: AggregateEmitter = (site) => {
   rejectWindow(site);
   const max = site.parameters[0];
@@ -69,7 +69,7 @@ const movingAverage: AggregateEmitter = (site) => {
   };
 };
 
-/** One map of many: what an aggregate makes of the values of each key. */
+/** Merges maps by aggregating the values of each key. */
 const mapAggregate =
   (name: Sql): AggregateEmitter =>
   (site) => {
@@ -86,7 +86,7 @@ const mapAggregate =
     };
   };
 
-/** What the values rose from each to the next, in the order in which they are met. */
+/** Sum of the increases between successive values. */
 const deltaSum: AggregateEmitter = (site) => {
   rejectWindow(site);
   const { type } = argument(site, 0);
@@ -100,8 +100,8 @@ const deltaSum: AggregateEmitter = (site) => {
 };
 
 /**
- * How many steps of a funnel were reached in order within seconds of the first one. Rows are walked through by time;
- * for each step the begin of the latest way to it is kept.
+ * The number of funnel steps reached in order within seconds of the first. Walks the rows by time and keeps, for
+ * each step, the start of the latest path to it.
  */
 const windowFunnel: AggregateEmitter = (site) => {
   rejectWindow(site);
@@ -142,7 +142,7 @@ const windowFunnel: AggregateEmitter = (site) => {
   };
 };
 
-/** Aggregates that look at all values of a group at once. */
+/** Aggregates computed from an array of all values of a group. */
 export const listAggregateEmitters: Readonly<Record<string, AggregateEmitter>> = {
   medianExact: quantileExact,
   quantileExact,

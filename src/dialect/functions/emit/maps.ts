@@ -6,7 +6,7 @@ import { commaList, sql } from '../../sql.ts';
 import { arrayOf, mapOf, scalar, withNull } from '../../types.ts';
 import { itemTypeOf, numbered } from './array_items.ts';
 
-/** Keys are texts, whatever they were. */
+/** Keys are converted to strings. */
 const map: Emitter = (site) => {
   if (site.values.length % 2 === 1)
     throw site.statement.error(`Function '${site.name}' expects pairs of a key and a value.`, site.node);

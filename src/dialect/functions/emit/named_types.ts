@@ -3,7 +3,7 @@ import { type CallSite, argumentNode } from '../../compile/functions/call_site.t
 import { parseExpression } from '../../parser/parse.ts';
 import type { Type } from '../../types.ts';
 
-/** The type that a constant text names, such as 'Array(String)'. @throws DialectError */
+/** The type that a string literal names, such as 'Array(String)'. @throws DialectError */
 export function typeNamedBy(site: CallSite, index: number): Type {
   const name = site.values[index]?.constant;
   const node = argumentNode(site, index);
@@ -12,7 +12,7 @@ export function typeNamedBy(site: CallSite, index: number): Type {
   if (typeof name !== 'string') throw wrong();
   const cast = parsed(`CAST(NULL AS ${name})`);
   if (cast?.kind !== 'cast' || cast.operand.kind !== 'null') throw wrong();
-  // The places of this text are not those of the query.
+  // Spans of this text are not positions in the query.
   return typeOfName({ ...cast.type, ...{ start: node.start, end: node.end } }, site.statement);
 }
 

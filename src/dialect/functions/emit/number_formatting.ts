@@ -5,7 +5,7 @@ import { once } from './once.ts';
 
 const numbers = (x: Sql, pattern: string): Sql => sql`to_char(${x}, ${bind(pattern, 'text')})`;
 
-/** The largest unit that is not larger than the number, and two digits behind the point. */
+/** Formats with the largest unit that fits and two decimals. */
 function inUnits(x: Sql, units: readonly string[], base: number): Sql {
   const branches = units.map((unit, power) => {
     const isLast = power === units.length - 1;
@@ -37,7 +37,7 @@ const timeUnits: readonly (readonly [string, number])[] = [
   ['second', 1],
 ];
 
-/** So many years, months and so on; nothing of what is none. */
+/** Years, months and so on, without zero parts. */
 const formatReadableTimeDelta: Emitter = (site) => {
   const value = argument(site, 0);
   const largest = site.values[1]?.constant ?? 'years';
@@ -75,7 +75,7 @@ const formatReadableTimeDelta: Emitter = (site) => {
 const remainderOf = (x: Sql, sizes: readonly number[]): Sql =>
   sizes.reduce((rest, size) => sql`(${rest} % ${bind(String(size), 'int8')})`, x);
 
-/** Eighths of a block, from the left. */
+/** Draws a bar with eighths of a block. */
 const bar: Emitter = (site) => {
   const [x, low, high] = [0, 1, 2].map((index) => sql`(${argument(site, index).sql})::float8`);
   const width = sql`least(greatest(${site.values[3]?.sql ?? sql`80`}, 0), 1000)`;
@@ -88,7 +88,7 @@ const bar: Emitter = (site) => {
   };
 };
 
-/** Numbers as people write them. */
+/** Human-readable numbers. */
 export const numberFormattingEmitters: Readonly<Record<string, Emitter>> = {
   formatReadableSize: inReadableUnits(
     [' B', ' KiB', ' MiB', ' GiB', ' TiB', ' PiB', ' EiB', ' ZiB', ' YiB'],

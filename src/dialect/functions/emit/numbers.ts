@@ -9,7 +9,7 @@ import { roundingEmitters } from './rounding.ts';
 
 const float = (nullable: boolean): Type => scalar('float', nullable);
 
-/** A function of floating-point numbers, whose argument is `x` in the text; it must not fail for any. */
+/** A function of a float `x`, which must not fail for any value. */
 const floatFunction =
   (body: (x: Sql) => Sql): Emitter =>
   (site) => {
@@ -28,7 +28,7 @@ const logarithm = (call: (x: Sql) => Sql): Emitter =>
       when ${x} < 0 then 'NaN'::float8 end)`,
   );
 
-/** No angle is infinite: PostgreSQL refuses what has no number as its answer. */
+/** NaN for infinite angles, for which PostgreSQL fails. */
 const trigonometric = (name: string): Emitter =>
   floatFunction(
     (x) =>
@@ -54,7 +54,7 @@ const twoFloatFunction =
     };
   };
 
-/** A power; infinity where it is too large, no number where it has none. */
+/** Power; infinity on overflow, NaN if undefined. */
 const power = twoFloatFunction(
   (x, y) => sql`(case when ${x} = 0 and ${y} < 0 then 'Infinity'::float8
     when ${x} < 0 and ${y} <> trunc(${y}) then 'NaN'::float8
@@ -64,7 +64,7 @@ const power = twoFloatFunction(
     else power(${x}, ${y}) end)`,
 );
 
-/** Null for what is too large for an integer, or no number. */
+/** Null for out-of-range results and NaN. */
 const wholeQuotient = (first: Sql, second: Sql): Sql =>
   sql`(case when abs(${asFloat(first)}) < 1e18 and abs(${asFloat(second)}) > 1e-100 and abs((${first})::numeric / nullif((${second})::numeric, 0)) < 9e18
     then trunc((${first})::numeric / nullif((${second})::numeric, 0))::int8 end)`;
@@ -123,7 +123,7 @@ const factorial: Emitter = (site) => ({
   type: scalar('integer', true),
 });
 
-/** Divisors in numbers that do not end, since the smallest integer has no positive one. */
+/** Computed as numeric, because the smallest int8 has no positive counterpart. */
 const divisor =
   (name: 'gcd' | 'lcm'): Emitter =>
   (site) => {

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { mergeTraits, type Value } from '../../resolve/value.ts';
 import { commaList, rawSql, sql, type Sql } from '../../sql.ts';
 
-/** Shorter pieces are written again rather than computed in a query of their own. */
+/** Shorter fragments are repeated rather than computed in a subquery. */
 const maxRepeatedSize = 60;
 
 /**
- * SQL that uses values more than once: long ones are computed once, in a query of their own. The names in it come
- * from what it holds, so that equal expressions stay equal; a window function has to stay where it is.
+ * SQL that uses values more than once. Long values are computed once in a subquery, whose alias is a hash of the
+ * content, so that equal expressions stay equal. Window functions are repeated, because they cannot move.
  */
 export function once(values: readonly Value[], body: (...fragments: readonly Sql[]) => Sql): Sql {
   const isShort = values.every((value) => value.sql.size <= maxRepeatedSize);
@@ -18,7 +18,7 @@ export function once(values: readonly Value[], body: (...fragments: readonly Sql
   );
 }
 
-/** The same for pieces without a window function. */
+/** The same for fragments without a window function. */
 export function onceOf(fragments: readonly Sql[], body: (...fragments: readonly Sql[]) => Sql): Sql {
   const key = fragments.map((fragment) => fragment.key).join('\0');
   const alias = rawSql(`once_${createHash('md5').update(key).digest('hex').slice(0, 12)}`);

@@ -5,7 +5,7 @@ import { once } from './once.ts';
 
 type Rounding = 'floor' | 'ceil' | 'trunc' | 'round' | 'even';
 
-/** Halves of what is no integer go to the even number, as floating-point numbers of PostgreSQL do by themselves. */
+/** PostgreSQL rounds halves of floats to even. */
 function rounded(name: Rounding, value: Sql): Sql {
   return name === 'even' ? sql`round((${value})::float8)` : sql`${rawSql(name)}(${value})`;
 }
@@ -25,7 +25,7 @@ const rounding =
     return type.kind === 'integer' ? ofInteger(name, site) : ofFraction(name, site);
   };
 
-/** Powers of ten are counted in decimals, which have no error of their own. */
+/** Powers of ten are exact as numeric. */
 const scaleOf = (digits: Sql): Sql =>
   sql`(10::numeric ^ (case when ${digits} is not null then least(greatest(${digits}, -300), 300)::int4 end))`;
 
@@ -54,7 +54,7 @@ function ofFraction(name: Rounding, site: CallSite): { sql: Sql; type: ReturnTyp
   return { sql: once([{ ...value, sql: up }], (x = sql``) => body(x)), type: scalar('float', nullable) };
 }
 
-/** Rounding, to a number of places behind the point, or before it if negative. */
+/** Rounding to a number of decimals, or before the point if negative. */
 export const roundingEmitters: Readonly<Record<string, Emitter>> = {
   floor: rounding('floor'),
   ceil: rounding('ceil'),

@@ -7,7 +7,7 @@ import {
 import { bind, sql, type Sql } from '../../sql.ts';
 import { scalar } from '../../types.ts';
 
-/** No number where there are too few values; null if they could be null, as in the engine that analysts know. */
+/** NaN for too few values; null for nullable arguments, as in ClickHouse. */
 function orNaN(site: AggregateSite, value: Sql): ReturnType<AggregateEmitter> {
   const nullable = site.values.some(({ type }) => type.nullable);
   return nullable
@@ -32,7 +32,7 @@ const statistic =
 const sumOfPowers = (site: AggregateSite, power: number): Sql =>
   site.over(sql`sum((${number(site, 0)}) ^ ${bind(String(power), 'float8')})`);
 
-/** Central moments from sums of powers. */
+/** Central moments computed from power sums. */
 const moment =
   (power: 3 | 4): AggregateEmitter =>
   (site) => {
@@ -64,7 +64,7 @@ const bitAggregate =
       : { sql: sql`coalesce(${value}, ${none})`, type: scalar('integer') };
   };
 
-/** Aggregates of numbers that PostgreSQL has under other names, or that give something where it gives null. */
+/** Numeric aggregates with other names in PostgreSQL, or with other results for no rows. */
 export const statisticEmitters: Readonly<Record<string, AggregateEmitter>> = {
   stddevPop: statistic(sql`stddev_pop`),
   stddevSamp: statistic(sql`stddev_samp`),

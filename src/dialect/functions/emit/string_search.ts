@@ -15,7 +15,7 @@ import { asGroup, patternAt, replacementAt } from './patterns.ts';
 const nullable = (site: CallSite): boolean => site.values.some(({ type }) => type.nullable);
 const typed = (site: CallSite, kind: ScalarKind): Type => scalar(kind, nullable(site));
 
-/** Where a text is found, from one; 0 if nowhere. */
+/** The position of a substring, from 1; 0 if not found. */
 const position =
   (text: number, wanted: number, fold: (text: Sql) => Sql): Emitter =>
   (site) => {
@@ -110,7 +110,7 @@ const replaceOne: Emitter = (site) => {
   };
 };
 
-/** Words are of letters and digits; what is not of ASCII belongs to words. */
+/** Words consist of letters, digits and non-ASCII characters. */
 const hasToken: Emitter = (site) => ({
   sql: sql`(${argumentSql(site, 1)} = any(regexp_split_to_array(${argumentSql(site, 0)}, '[\\x01-\\x2f\\x3a-\\x40\\x5b-\\x60\\x7b-\\x7f]+')) and ${argumentSql(site, 1)} <> '')`,
   type: typed(site, 'boolean'),

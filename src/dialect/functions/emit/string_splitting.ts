@@ -11,7 +11,7 @@ import { patternAt } from './patterns.ts';
 
 const texts = arrayOf(scalar('string'));
 
-/** Texts of an array of PostgreSQL; a number says how many at most. */
+/** A PostgreSQL array as a dialect array, limited by an optional argument. */
 function partsOf(site: CallSite, parts: Sql, limit: number): ReturnType<Emitter> {
   const max = site.values[limit]?.sql;
   const kept = max === undefined ? sql`` : sql` where ${max} <= 0 or part.at <= ${max}`;
@@ -21,7 +21,7 @@ function partsOf(site: CallSite, parts: Sql, limit: number): ReturnType<Emitter>
   };
 }
 
-/** The parts between a text; of none, its characters. */
+/** Splits at a separator; an empty one splits into characters. */
 const byString: Emitter = (site) => {
   const [separator, text] = [argumentSql(site, 0), argumentSql(site, 1)];
   return partsOf(

@@ -30,7 +30,7 @@ const stringFunction =
 const maxLength = rawSql(String(maxCharacters));
 const boundedCount = (number: Sql): Sql => sql`(least(greatest(${number}, 0), ${maxLength}))::int4`;
 
-/** Letters of ASCII only, and whatever the database's locale is. */
+/** Changes only ASCII letters, independent of the database's locale. */
 const withCLocale = (text: Sql): Sql => sql`((${text}) collate "C")`;
 
 const sizeOf = (site: CallSite): Sql => {
@@ -65,7 +65,9 @@ const emptiness =
     return of(sql`(${sizeOf(site)} ${sign} 0)`);
   };
 
-/** From one, from the end if negative; a negative length leaves out so many at the end. */
+/**
+ * Offsets start at 1, or count from the end if negative. A negative length excludes that many characters at the end.
+ */
 const substring: Emitter = (site) => {
   const [text, from] = [argument(site, 0), argument(site, 1)];
   const length = optionalArgumentSql(site, 2);
@@ -111,7 +113,7 @@ const padded =
     };
   };
 
-/** All values as texts, null as none. */
+/** Concatenates all values as strings; null becomes empty. */
 const concat: Emitter = (site) => ({
   sql:
     site.values.length === 0
@@ -130,7 +132,7 @@ const concatWithSeparator: Emitter = (site) => {
   };
 };
 
-/** `{}` one after another, `{0}` by their place; `{{` is a bracket. */
+/** `{}` takes the next value, `{0}` the one with that index; `{{` is a brace. */
 const format: Emitter = (site) => {
   const pattern = argument(site, 0).constant;
   if (typeof pattern !== 'string')
@@ -166,7 +168,7 @@ const base64Decode: Emitter = (site) => ({
   type: scalar('string', true),
 });
 
-/** Texts; places and lengths count characters, `length` counts bytes. */
+/** String functions. Positions and lengths count characters; `length` counts bytes. */
 export const stringEmitters: Readonly<Record<string, Emitter>> = {
   ...stringSearchEmitters,
   ...stringSplittingEmitters,

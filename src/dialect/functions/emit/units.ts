@@ -48,7 +48,7 @@ const units: Readonly<Record<string, TimeUnit>> = {
   yy: 'year',
 };
 
-/** The unit that a constant text names. @throws DialectError */
+/** The unit that a string literal names. @throws DialectError */
 export function unitAt(site: CallSite, index: number): TimeUnit {
   const name = argument(site, index).constant;
   const unit =
@@ -63,7 +63,7 @@ export function unitAt(site: CallSite, index: number): TimeUnit {
   return unit;
 }
 
-/** Beyond these there are no times that people mean, and PostgreSQL fails. */
+/** Maximum amounts; larger ones would make PostgreSQL fail. */
 const maxAmounts: Readonly<Record<TimeUnit, number>> = {
   microsecond: 1e17,
   millisecond: 1e14,
@@ -77,7 +77,7 @@ const maxAmounts: Readonly<Record<TimeUnit, number>> = {
   year: 4e3,
 };
 
-/** So many units, as an interval; null for too many. Fractions are left out. */
+/** An interval of an amount of units; null if out of range. Fractions are truncated. */
 export function unitsOf(amount: Value, unit: TimeUnit): Value {
   const { constant } = amount;
   if (typeof constant === 'bigint' && Math.abs(Number(constant)) <= maxAmounts[unit])
@@ -87,7 +87,7 @@ export function unitsOf(amount: Value, unit: TimeUnit): Value {
   return intervalOf(derive(whole, scalar('integer', true), [amount]), unit);
 }
 
-/** The amount and the unit of an interval that is written out; others have no single unit. @throws DialectError */
+/** The amount and unit of an interval literal; computed intervals have no single unit. @throws DialectError */
 export function constantInterval(
   site: CallSite,
   index: number,

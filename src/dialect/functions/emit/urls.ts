@@ -4,7 +4,7 @@ import { arrayOf, scalar } from '../../types.ts';
 import { decodeUtf8 } from './bytes.ts';
 import { once, onceOf } from './once.ts';
 
-/** What a pattern of exportd's own finds in an address; '' for nothing, null of null. */
+/** A part of a URL matched by a pattern; '' if nothing matches, null for null. */
 const part =
   (make: (url: Sql) => Sql): Emitter =>
   (site) => {
@@ -20,17 +20,17 @@ const part =
 
 const first = (url: Sql, pattern: string): Sql => sql`substring(${url} from ${bind(pattern, 'text')})`;
 
-/** The host, with or without a protocol before it: what holds a point, as far as a port or a path, behind a user. */
+/** The host, with or without a scheme: contains a dot, follows the user info and ends before a port or path. */
 const host = (url: Sql): Sql =>
   sql`coalesce(${first(url, '^(?:(?:[A-Za-z][A-Za-z0-9+.-]*:)?//)?(?:[^/?#@:]*@)?([^/?#:@ <>%{}|^~;=&\\[\\]\\\\]+[.][^/?#:@ <>%{}|^~;=&\\[\\]\\\\.]+)(?=[/?#:]|$)')}, '')`;
 
 const withoutWww = (name: Sql): Sql => sql`regexp_replace(${name}, '^www[.]', '')`;
 
-/** The last part of a host that is a name. */
+/** The last label of a host name. */
 const topLevel = (name: Sql): Sql =>
   sql`(case when ${name} ~ '^[0-9.]+$' then '' else substring(${name} from '[.]([^.]+)$') end)`;
 
-/** Names such as co.uk that people register names under. */
+/** Second-level domains such as co.uk, under which names are registered. */
 const secondLevels = 'com|org|net|gov|edu|co|ac|mil';
 
 const registered = (name: Sql): Sql => first(name, `([^.]+[.](?:(?:${secondLevels})[.][a-z]{2,3}|[^.]+))$`);
@@ -47,10 +47,10 @@ const port: Emitter = (site) => {
   };
 };
 
-/** An address without its protocol; its path begins at the first slash then. */
+/** The URL without its scheme; its path starts at the first slash. */
 const withoutScheme = (url: Sql): Sql => sql`regexp_replace(${url}, '^([A-Za-z][A-Za-z0-9+.-]*:)?//', '')`;
 
-/** A text in which no character means anything in a pattern. */
+/** Escapes a string for use in a pattern. */
 const escapePattern = (text: Sql): Sql => sql`regexp_replace(${text}, '([^A-Za-z0-9_])', '\\\\\\1', 'g')`;
 
 const parameter: Emitter = (site) => {
@@ -77,7 +77,7 @@ const cutParameter: Emitter = (site) => {
   };
 };
 
-/** Bytes are read two digits at a time; a % without them stays. What is no UTF-8 then stays as it was. */
+/** Decodes %XX; a % without two digits stays. Invalid UTF-8 leaves the string unchanged. */
 const decode: Emitter = (site) => {
   const value = argument(site, 0);
   return {

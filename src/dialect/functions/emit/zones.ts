@@ -4,8 +4,8 @@ import { bind, sql, type Sql } from '../../sql.ts';
 import { timeIn, type Type, zoneOf } from '../../types.ts';
 
 /**
- * The time zone that a call works in: the argument of a place if it is there, or that of a time's type, or the project's.
- * @throws DialectError for what is no zone
+ * The time zone of a call: that of an argument if present, else that of a datetime's type, else the project's.
+ * @throws DialectError for an unknown zone
  */
 export const zoneAt = (site: CallSite, index: number | null, time = 0): Sql =>
   bind(zoneNameAt(site, index, time) ?? site.statement.project.timezone, 'text');
@@ -13,13 +13,13 @@ export const zoneAt = (site: CallSite, index: number | null, time = 0): Sql =>
 const utc = new Set(['UTC', 'Etc/UTC', 'GMT', 'Etc/GMT']);
 
 /**
- * Whether the zone that `zoneAt` says is UTC: its hours, days and weeks are of one length, so that PostgreSQL can divide
- * instead of looking into a calendar, which takes a third of the time.
+ * Whether the zone of `zoneAt` is UTC. Its units have fixed lengths, so PostgreSQL can divide instead of using
+ * calendar functions, which takes a third of the time.
  */
 export const isInUtc = (site: CallSite, index: number | null, time = 0): boolean =>
   utc.has(zoneNameAt(site, index, time) ?? site.statement.project.timezone);
 
-/** A time of the zone that `zoneAt` says. */
+/** The type of a datetime in the zone of `zoneAt`. */
 export const timeAt = (site: CallSite, index: number | null, nullable: boolean, time = 0): Type =>
   timeIn(zoneNameAt(site, index, time), nullable);
 
@@ -39,7 +39,7 @@ function zoneNamed(site: CallSite, name: unknown, index: number): string {
   return timeZoneNamed(name, argumentNode(site, index), site.statement);
 }
 
-/** A date or a time as the time that clocks of a zone show, without a zone. */
+/** A date or datetime as local time of a zone. */
 export function localTime(site: CallSite, index: number, zone: Sql): Sql {
   const { sql: fragment, type } = argument(site, index);
   return type.kind === 'date'
@@ -47,5 +47,5 @@ export function localTime(site: CallSite, index: number, zone: Sql): Sql {
     : sql`((${fragment})::timestamptz at time zone ${zone})`;
 }
 
-/** The moment at which clocks of a zone show a time. */
+/** The instant of a local time in a zone. */
 export const momentOf = (local: Sql, zone: Sql): Sql => sql`((${local}) at time zone ${zone})`;
