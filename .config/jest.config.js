@@ -1,15 +1,16 @@
 import { join } from 'node:path';
 
-// Four projects by cost, told apart by a test file's suffix. Everything but .unit runs against real servers,
-// which the global set-up starts once for the whole run.
-// Jest resolves a relative root differently for the whole and for its projects.
+// Five projects, by the suffix of a test file. The global set-up starts the real servers that .int, .fault and .e2e
+// tests run against, once for a run. .unit and .replay tests need none.
+
+// Absolute, because Jest resolves a relative root differently for the whole and for its projects.
 const rootDir = join(import.meta.dirname, '..');
 
 const transform = {
   '^.+\\.(ts|mts|js|mjs)$': [
     '@swc/jest',
     {
-      // The repository's own options and no others: a stray .swcrc would also be picked up by Temporal's bundler.
+      // No .swcrc: Temporal's bundler would read it too.
       swcrc: false,
       jsc: { target: 'es2024', parser: { syntax: 'typescript' } },
       module: { type: 'commonjs' },
@@ -18,7 +19,7 @@ const transform = {
   ],
 };
 
-// Packages published as ES modules only, which Jest has to translate.
+// Packages that are published as ES modules only. Jest has to transform them.
 const moduleOnly = [
   'uuid',
   'commander',
@@ -35,8 +36,8 @@ const moduleOnly = [
   'hyparquet-writer',
 ];
 
-// Jest asks a proxy for every global that code in its sandbox names, which makes loops over many rows many times slower.
-// Not those that fake timers replace, nor Buffer, which packages declare again.
+// Without this, each use of a global in Jest's sandbox goes through a proxy, and loops over rows are many times slower.
+// Left out: globals that fake timers replace, and Buffer, which packages declare again.
 const sandboxInjectedGlobals = [
   'Array',
   'BigInt',
@@ -53,7 +54,7 @@ const sandboxInjectedGlobals = [
   'Uint8Array',
 ];
 
-// In the projects, not above them, so that a run of the others alone starts no servers.
+// Per project, so that a run of the other projects starts no servers.
 const servers = {
   globalSetup: '<rootDir>/test/setup/start_servers.ts',
   globalTeardown: '<rootDir>/test/setup/stop_servers.ts',
@@ -80,7 +81,9 @@ export default {
     project('fault', 'fault', servers),
     project('e2e', 'e2e', servers),
   ],
-  // Long beyond need: a busy machine is no failure. What a test waits for says so much sooner, by test/setup/until.ts.
+  testSequencer: '<rootDir>/.config/longest_first.js',
+  // Generous, because a busy machine is no failure. A wait that fails reports sooner: see test/setup/wait_for.ts.
   testTimeout: 600_000,
-  maxWorkers: 2,
+  // More than the two cores of CI: .fault and .e2e tests wait for most of their time.
+  maxWorkers: 3,
 };

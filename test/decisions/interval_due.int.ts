@@ -21,7 +21,7 @@ afterAll(() => database.drop());
 
 async function isDueWithSlots(slots: number): Promise<boolean> {
   const policies = quickPolicies({ EXPORTD_MAX_CONCURRENT_RUNS: String(slots) });
-  const { result: seen } = await withinOneMinute(async () => {
+  const { result } = await withinOneMinute(async () => {
     const { batchExportId, command } = createCommander(journal, policies);
     await createLaggingExport(journal, batchExportId, 4);
     await command('unpause');

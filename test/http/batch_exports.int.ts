@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { withinOneMinute } from '../setup/minutes.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import {
   exportBody,
   openApiHarness,
@@ -47,7 +47,7 @@ describe('a batch export', () => {
   it('is created with every documented field, its defaults and no secret', async () => {
     const body = () => exportBody({ name: 'Defaults', interval: undefined, model: undefined });
     // An hour that ended before the response would add to its lag.
-    const { seen: created } = await withinOneMinute(async () => {
+    const { result: created } = await withinOneMinute(async () => {
       const response = await api.call('POST', 'batch_exports/', body());
       expect(response.status).toBe(201);
       return response;
@@ -217,7 +217,7 @@ describe('a batch export', () => {
     api.mode = 'deferred';
     const pending = patch({ prefix: 'first' });
     // The update is pending once its command is stored.
-    await until(async () => {
+    await waitFor(async () => {
       const { rows } = await api.database.pool.query(
         `select from exportd.commands where batch_export_id = $1 and name = 'update'`,
         [id],

@@ -31,7 +31,7 @@ const lagOf = async (id: string): Promise<Lag> =>
 
 /** The export's lag, and the number of minutes that ended since `start`. */
 async function lagSince(id: string, start: Date): Promise<{ lag: Lag; ended: number }> {
-  const { seen: observed, minute } = await withinOneMinute(() => lagOf(id));
+  const { result: observed, minute } = await withinOneMinute(() => lagOf(id));
   return { lag: observed, ended: (minute.getTime() - start.getTime()) / 60_000 };
 }
 
@@ -114,7 +114,7 @@ describe('the lag of an export', () => {
   it('counts an interval for which the schedule adopts the run of a backfill', async () => {
     const start = minuteAgo(2);
     // Intervals that end during the pause are excluded.
-    const { seen: observed } = await withinOneMinute(async () => {
+    const { result: observed } = await withinOneMinute(async () => {
       const id = await createLaggingExport(api, start, { paused: true });
       await api.call('POST', `batch_exports/${id}/backfill`, { start_at: start, end_at: minuteAgo(1) });
       const [joined] = await runsOf(id);
@@ -138,7 +138,7 @@ describe('the lag of an export', () => {
 
   it('and every other field are the same after a rebuild of the projections', async () => {
     const responses = () => api.call('GET', 'batch_exports/?limit=1000').then(({ text }) => text);
-    const { seen: observed } = await withinOneMinute(async () => {
+    const { result: observed } = await withinOneMinute(async () => {
       const before = await responses();
       await rebuild(api.database.pool);
       return { before, after: await responses() };

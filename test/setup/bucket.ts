@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { fromSetUp } from './environment.ts';
 
-/** A bucket of a test's own. */
+/** A bucket that one test file uses alone. */
 export interface TestBucket {
   readonly endpoint: string;
   readonly region: string;
@@ -12,7 +12,7 @@ export interface TestBucket {
   readonly client: S3Client;
 }
 
-/** Makes an empty bucket; the global tear-down removes it with the server. */
+/** Creates an empty bucket. The global tear-down deletes it with the server's data. */
 export async function createBucket(): Promise<TestBucket> {
   const endpoint = fromSetUp('EXPORTD_TEST_S3_ENDPOINT');
   const accessKeyId = fromSetUp('EXPORTD_TEST_S3_ACCESS_KEY_ID');

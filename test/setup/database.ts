@@ -3,23 +3,23 @@ import { createPool, type Pool } from '../../src/journal/database.ts';
 import { fromSetUp } from './environment.ts';
 import { databaseOf, onServer, templateDatabase } from './template_database.ts';
 
-/** A database of a test's own. */
+/** A database that one test file uses alone. */
 export interface TestDatabase {
   readonly url: string;
-  /** A pool on it, with exportd's own types and application name. */
+  /** A pool with exportd's type parsers and application name. */
   readonly pool: Pool;
-  /** Closes the pool and removes the database, whoever is still connected. */
+  /** Closes the pool, disconnects everyone else and drops the database. */
   drop(): Promise<void>;
 }
 
-/** However busy the machine is: a late connection is no failure of what is tested. */
+/** Long, because a late connection on a busy machine is not what a test is about. */
 const connectTimeoutMs = 60_000;
 
-/** Makes a migrated database, empty but for what the migrations put in, with the source's relations beside. */
+/** Creates a migrated database with the control tables and the source's relations. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const serverUrl = fromSetUp('EXPORTD_TEST_DATABASE_URL');
   const name = `test_${randomUUID().replaceAll('-', '')}`;
-  // By copying files: faster than through the write-ahead log for a small template.
+  // Copying files is faster than writing a small template through the write-ahead log.
   await onServer(serverUrl, `create database ${name} template ${templateDatabase} strategy file_copy`);
   const url = databaseOf(serverUrl, name);
   const pool = createPool(url, { max: 10, connectTimeoutMs });

@@ -1,23 +1,23 @@
 const minute = 60_000;
-/** Asked once, so that a test that runs across the end of a minute speaks of the same minutes all the time. */
+/** Read once, so that a test that runs across the end of a minute keeps its minutes. */
 const now = Date.now();
 
-/** The moment so many minutes before the tests of this file began. */
+/** The moment `minutes` before this file's tests started. */
 export const minutesBefore = (minutes: number): Date => new Date(now - minutes * minute);
 
-/** Start of the minute so many minutes before the one in which the tests of this file began, in UTC. */
+/** Start of the UTC minute that is `minutes` before the one in which this file's tests started. */
 export const minuteAgo = (minutes: number): Date => new Date((Math.floor(now / minute) - minutes) * minute);
 
-/** Start of the minute that it is, in UTC. */
+/** Start of the current UTC minute. */
 export const currentMinute = (): Date => new Date(Math.floor(Date.now() / minute) * minute);
 
-/** What `look` answers within one minute, in which no interval ends, and that minute; it is repeated where one has. */
-export async function withinOneMinute<Seen>(
-  look: () => Promise<Seen>,
-): Promise<{ readonly seen: Seen; readonly minute: Date }> {
+/** Calls `read` until a call starts and ends within one minute, so that no interval ends meanwhile. @returns its result and that minute. */
+export async function withinOneMinute<Result>(
+  read: () => Promise<Result>,
+): Promise<{ readonly result: Result; readonly minute: Date }> {
   for (;;) {
     const minute = currentMinute();
-    const seen = await look();
-    if (currentMinute().getTime() === minute.getTime()) return { seen, minute };
+    const result = await read();
+    if (currentMinute().getTime() === minute.getTime()) return { result, minute };
   }
 }

@@ -1,46 +1,46 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheFolder } from '../../src/local_stack/cache_folder.ts';
-import { createChildren, endRecordedProcesses } from '../../src/local_stack/children.ts';
+import { createChildProcesses, stopRecordedProcesses } from '../../src/local_stack/child_processes.ts';
 import { openDataFolder } from '../../src/local_stack/data_folder.ts';
-import { LockHeld, takeLock } from '../../src/local_stack/lock.ts';
+import { LockHeld, acquireLock } from '../../src/local_stack/lock.ts';
 import { createReport } from '../../src/local_stack/report.ts';
 import { startServers } from '../../src/local_stack/servers/start_servers.ts';
-import { writeWorkflowBundle } from '../../src/temporal/bundle.ts';
+import { writeWorkflowBundle } from '../../src/temporal/worker/bundle.ts';
 import { createTemplateDatabase } from './template_database.ts';
 
 const runsFolder = join(import.meta.dirname, '../../.exportd-test');
 
-/** Ends what runs that were killed left behind; runs that go on beside this one are left alone. */
+/** Stops the servers of killed runs and deletes their data. Runs in progress hold a lock and are left alone. */
 async function clearDeadRuns(): Promise<void> {
   for (const name of readdirSync(runsFolder)) {
     const folder = openDataFolder(join(runsFolder, name));
     try {
-      takeLock(folder.inside('lock'));
+      acquireLock(folder.inside('lock'));
     } catch (error) {
       if (error instanceof LockHeld) continue;
       throw error;
     }
-    await endRecordedProcesses(folder);
+    await stopRecordedProcesses(folder);
     rmSync(folder.path, { recursive: true, force: true });
   }
 }
 
 /**
- * Starts PostgreSQL, Temporal and an S3 server for one run of Jest, in a folder of its own so that several runs never
- * meet, and puts their addresses into the environment that the test processes inherit.
+ * Starts PostgreSQL, Temporal and an S3 server for one run of Jest, in a separate folder so that concurrent runs do not
+ * collide. Test processes inherit the addresses as environment variables.
  */
 export default async function setUp(): Promise<void> {
   mkdirSync(runsFolder, { recursive: true });
   await clearDeadRuns();
   const path = join(runsFolder, `${Date.now().toString(36)}-${String(process.pid)}`);
   const folder = openDataFolder(path);
-  takeLock(folder.inside('lock'));
-  const children = createChildren(folder);
+  acquireLock(folder.inside('lock'));
+  const children = createChildProcesses(folder);
   process.once('exit', () => children.killAll());
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => process.exit(130));
   const report = createReport();
-  // Of all processes that tests start, which are many.
+  // Tests start about a hundred exportd processes.
   process.env.NODE_COMPILE_CACHE = cacheFolder('compiled');
   const workflowBundle = join(path, 'workflows.js');
   const servers = await startServers(folder, children, { durable: false, useEnvironment: false }, report);

@@ -1,17 +1,18 @@
 import pg from 'pg';
-import { migrate, migrateSource } from '../../src/journal/migrate.ts';
+import { migrateControl } from '../../src/migrate/migrate_control.ts';
+import { migrateSource } from '../../src/migrate/migrate_source.ts';
 
-/** A migrated, empty database that tests clone. */
+/** Name of the migrated, empty database that tests clone. */
 export const templateDatabase = 'exportd_template';
 
-/** Address of another database of the same server. */
+/** URL of another database on the same server. */
 export function databaseOf(serverUrl: string, name: string): string {
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   return url.href;
 }
 
-/** Runs one statement on the server's own database. */
+/** Runs one statement on the server's default database. */
 export async function onServer(serverUrl: string, statement: string): Promise<void> {
   const client = new pg.Client({ connectionString: serverUrl, application_name: 'exportd-tests' });
   await client.connect();
@@ -22,10 +23,10 @@ export async function onServer(serverUrl: string, statement: string): Promise<vo
   }
 }
 
-/** Makes the template, once for a run of Jest. */
+/** Creates the template once for a run of Jest. */
 export async function createTemplateDatabase(serverUrl: string): Promise<void> {
   await onServer(serverUrl, `create database ${templateDatabase}`);
   const url = databaseOf(serverUrl, templateDatabase);
-  await migrate(url);
+  await migrateControl(url);
   await migrateSource(url);
 }

@@ -1,5 +1,5 @@
 import { findServer } from '../../src/local_stack/servers/built_server.ts';
 import { temporalServer } from '../../src/local_stack/servers/temporal.ts';
 
-/** Path of Temporal's command line: the program that the global set-up started a server with. */
+/** Path of the `temporal` program that the global set-up started the server with. */
 export const temporalCommand = (): Promise<string> => findServer(temporalServer, () => undefined);
