@@ -4,7 +4,7 @@ import type { ScheduleRevision } from '../domain/intervals.ts';
 import { canShareIntervals } from '../domain/shared_intervals.ts';
 import { configAttribute } from '../destination/config_fields.ts';
 import { destinationTypeOf } from '../destination/registry.ts';
-import { refuseSelectionForModel } from '../destination/row_selection_fields.ts';
+import { rejectSelectionForModel } from '../destination/row_selection_fields.ts';
 import type { Connection } from '../journal/database.ts';
 
 interface ExportWithConfig {
@@ -41,7 +41,7 @@ export async function checkDestination(
   // The state at hand is newer: states are stored at the end of a transaction.
   const own = { ...stored, revisions };
   const type = destinationTypeOf(definition.destination_type);
-  refuseSelectionForModel(type.selectionOf(own.config), own.model);
+  rejectSelectionForModel(type.selectionOf(own.config), own.model);
   const existing = exports.find(
     (other) =>
       other.id !== id &&

@@ -221,7 +221,7 @@ describe('a backfill', () => {
          and backfill_id = id) as completed from exportd.backfills where id = $1`,
       [backfillId],
     );
-    expect(rows).toEqual([{ status: 'Completed', total_runs: 4, createCompletedRun: 4 }]);
+    expect(rows).toEqual([{ status: 'Completed', total_runs: 4, completed: 4 }]);
   });
 
   it('waits for an active run of one of its intervals', async () => {
