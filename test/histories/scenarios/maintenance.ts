@@ -1,0 +1,89 @@
+import { maintenanceWorkflowId } from '../../../src/contract/workflow_ids.ts';
+import { DestinationError } from '../../../src/destination/destination.ts';
+import { waitFor } from '../../setup/wait_for.ts';
+import { hourAgo } from '../../setup/hours.ts';
+import { lastHours, type ControlStack } from '../../temporal/control_plane_harness.ts';
+import { readChain, untilIdle, type Scenario } from './scenario.ts';
+
+const quick = {
+  EXPORTD_MAINTENANCE_INTERVAL: '100ms',
+  EXPORTD_ORPHAN_RETENTION: '0s',
+  EXPORTD_OLD_GENERATION_RETENTION: '0s',
+  EXPORTD_CONTINUE_AS_NEW_COMMANDS: '10',
+};
+
+const workflowIdOf = (stack: ControlStack) => maintenanceWorkflowId(stack.settings.EXPORTD_TASK_QUEUE_PREFIX);
+
+/** Creates an export with an obsolete manifest. */
+async function createUntidyExport(stack: ControlStack): Promise<void> {
+  const id = await stack.createExport();
+  await stack.command(id, 'backfill', lastHours(1));
+  const first = await stack.runIn(id, 'Completed');
+  await stack.command(id, 'update', { changes: { config_version: 2 } });
+  await stack.command(id, 'retry', { run_id: first.id });
+  await waitFor(
+    async () => (await stack.runsOf(id)).filter(({ status }) => status === 'Completed').length === 2,
+    'the second run',
+  );
+}
+
+/** Waits for an execution that has continued as new after an activity with this result. */
+const untilExecuted = (stack: ControlStack, result: 'Completed' | 'Failed') =>
+  waitFor(
+    async () =>
+      (await readChain(stack, workflowIdOf(stack))).find(
+        ({ isContinued, hasActivity }) => isContinued && hasActivity(result),
+      ),
+    `an execution with an activity that ${result}`,
+  );
+
+export const maintenanceScenarios: readonly Scenario[] = [
+  {
+    histories: ['maintenance-idle'],
+    play: async (stack, record) => {
+      await stack.reconcile();
+      await untilIdle(stack, workflowIdOf(stack));
+      await record('maintenance-idle', workflowIdOf(stack));
+    },
+  },
+  {
+    histories: ['maintenance-cleaned'],
+    settings: () => quick,
+    play: async (stack, record) => {
+      await stack.reconcile();
+      await createUntidyExport(stack);
+      const { runId } = await untilExecuted(stack, 'Completed');
+      await record('maintenance-cleaned', workflowIdOf(stack), runId);
+    },
+  },
+  {
+    histories: ['maintenance-failing'],
+    settings: () => quick,
+    play: async (stack, record) => {
+      stack.behaviour.cleanUp = () =>
+        Promise.reject(
+          new DestinationError('S3Unreachable', 'The S3 server did not respond.', { transient: true }),
+        );
+      await stack.reconcile();
+      await createUntidyExport(stack);
+      const { runId } = await untilExecuted(stack, 'Failed');
+      await record('maintenance-failing', workflowIdOf(stack), runId);
+    },
+  },
+  {
+    histories: ['maintenance-recheck'],
+    settings: () => ({
+      ...quick,
+      EXPORTD_OLD_GENERATION_RETENTION: '7d',
+      EXPORTD_RECHECK_FIRST: `${Date.now() - hourAgo(0).getTime() + 15_000}ms`,
+    }),
+    play: async (stack, record) => {
+      const id = await stack.createExport();
+      await stack.command(id, 'backfill', lastHours(1));
+      await stack.runIn(id, 'Completed');
+      await stack.reconcile();
+      const { runId } = await untilExecuted(stack, 'Completed');
+      await record('maintenance-recheck', workflowIdOf(stack), runId);
+    },
+  },
+];

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import { ApplicationFailure } from '@temporalio/common';
+import { deliveryWorkflowId, destinationTestWorkflowId } from '../../../src/contract/workflow_ids.ts';
+import { notificationTypes } from '../../../src/notifications/notification.ts';
+import { createWebhookSecret } from '../../../src/notifications/signature.ts';
+import { createWebhook, deleteWebhook, storeWebhookTest } from '../../../src/notifications/webhooks.ts';
+import { createDestinationTestClient } from '../../../src/temporal/clients/destination_test_client.ts';
+import { createWebhookTestClient } from '../../../src/temporal/clients/notification_client.ts';
+import { startReceiver, type Receiver } from '../../notifications/receiver.ts';
+import { waitFor } from '../../setup/wait_for.ts';
+import { lastHours, type ControlStack } from '../../temporal/control_plane_harness.ts';
+import { untilIdle, type Scenario } from './scenario.ts';
+
+const teamId = 1;
+const secret = createWebhookSecret();
+
+async function withReceiver(use: (receiver: Receiver) => Promise<void>): Promise<void> {
+  const receiver = await startReceiver(secret);
+  try {
+    await use(receiver);
+  } finally {
+    await receiver.close();
+  }
+}
+
+async function storeWebhook(
+  stack: ControlStack,
+  { url }: Receiver,
+  batch_export: string | null,
+): Promise<string> {
+  const fields = { url, events: notificationTypes, batch_export, enabled: true };
+  const webhook = await createWebhook(stack.pool, stack.keyRing, teamId, fields, secret);
+  if (!webhook) throw new Error('There are too many webhooks.');
+  return webhook.id;
+}
+
+/** Lets a run fail, whose notification the receiver rejects once. */
+async function startDelivery(stack: ControlStack, receiver: Receiver) {
+  receiver.respond = () => 503;
+  stack.behaviour.whileExporting = () =>
+    Promise.reject(ApplicationFailure.nonRetryable('The bucket was deleted.', 'NoSuchBucket'));
+  const id = await stack.createExport();
+  const webhookId = await storeWebhook(stack, receiver, id);
+  await stack.command(id, 'backfill', lastHours(1));
+  const [delivery] = await stack.untilReconciled(async () => {
+    const { rows } = await stack.pool.query<{ id: string }>(
+      'select id from exportd.webhook_deliveries where batch_export_id = $1 and attempts > 0',
+      [id],
+    );
+    return rows.length > 0 && rows;
+  }, 'a delivery');
+  return { webhookId, workflowId: deliveryWorkflowId(delivery?.id ?? '') };
+}
+
+const settings = () => ({
+  EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
+  EXPORTD_WEBHOOK_RETRY_INITIAL: '2s',
+  EXPORTD_WEBHOOK_TIMEOUT: '60s',
+});
+
+export const notificationScenarios: readonly Scenario[] = [
+  {
+    histories: ['notification-waiting', 'notification-delivered'],
+    settings,
+    play: (stack, record) =>
+      withReceiver(async (receiver) => {
+        const { workflowId } = await startDelivery(stack, receiver);
+        await untilIdle(stack, workflowId);
+        await record('notification-waiting', workflowId);
+        receiver.respond = () => 200;
+        await stack.client.workflow.getHandle(workflowId).result();
+        await record('notification-delivered', workflowId);
+      }),
+  },
+  {
+    histories: ['notification-cancelled'],
+    settings: () => ({ ...settings(), EXPORTD_WEBHOOK_RETRY_INITIAL: '1m' }),
+    play: (stack, record) =>
+      withReceiver(async (receiver) => {
+        const { webhookId, workflowId } = await startDelivery(stack, receiver);
+        await deleteWebhook(stack.pool, teamId, webhookId);
+        await waitFor(async () => {
+          await stack.reconcile();
+          const { status } = await stack.client.workflow.getHandle(workflowId).describe();
+          return status.name === 'CANCELLED';
+        }, 'the cancellation');
+        await record('notification-cancelled', workflowId);
+      }),
+  },
+  {
+    histories: ['notification-test'],
+    settings,
+    play: (stack, record) =>
+      withReceiver(async (receiver) => {
+        const webhookId = await storeWebhook(stack, receiver, null);
+        const deliveryId = await storeWebhookTest(stack.pool, teamId, webhookId);
+        await createWebhookTestClient(stack.client, stack.settings).test(deliveryId);
+        await record('notification-test', deliveryWorkflowId(deliveryId));
+      }),
+  },
+  {
+    histories: ['destination-test-completed'],
+    play: async (stack, record) => {
+      const testId = randomUUID();
+      await createDestinationTestClient(stack.client, stack.settings).test(testId);
+      await record('destination-test-completed', destinationTestWorkflowId(testId));
+    },
+  },
+];

@@ -1,0 +1,159 @@
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import { runWorkflowId } from '../../../src/contract/workflow_ids.ts';
+import { createRunRecorder } from '../../../src/decisions/run_recorder.ts';
+import type { RunStatus } from '../../../src/domain/run.ts';
+import { waitFor } from '../../setup/wait_for.ts';
+import { lastHours, type ControlStack } from '../../temporal/control_plane_harness.ts';
+import { readChain, untilIdle, untilWaiting, type Scenario } from './scenario.ts';
+
+/** Starts a run of a new export. */
+async function startRun(stack: ControlStack) {
+  const id = await stack.createExport();
+  await stack.command(id, 'backfill', lastHours(1));
+  const [run] = await waitFor(async () => {
+    const runs = await stack.runsOf(id);
+    return runs.length > 0 && runs;
+  }, 'a run');
+  if (!run) throw new Error('There is no run.');
+  const workflowId = runWorkflowId(run);
+  /** Waits for the end of its execution, whatever that is. */
+  const untilClosed = async (status: RunStatus) => {
+    await stack.runIn(id, status);
+    await waitFor(async () => {
+      const { status: execution } = await stack.client.workflow.getHandle(workflowId).describe();
+      return execution.name !== 'RUNNING';
+    }, 'the end of the execution');
+  };
+  return { id, run, workflowId, untilClosed };
+}
+
+/** A scenario of one run that ends with a status. */
+const ending = (
+  name: string,
+  status: RunStatus,
+  prepare: (stack: ControlStack) => void,
+  settings: Record<string, string> = {},
+): Scenario => ({
+  histories: [name],
+  settings: () => settings,
+  play: async (stack, record) => {
+    prepare(stack);
+    const { workflowId, untilClosed } = await startRun(stack);
+    await untilClosed(status);
+    await record(name, workflowId);
+  },
+});
+
+const openTransaction = (stack: ControlStack): void => {
+  stack.behaviour.checkBarrier = () =>
+    Promise.resolve({
+      state: { phase: 'transactions', blockers: ['3/4'] },
+      wait_ms: 50,
+      blocked_by: ['a session of "etl"'],
+    });
+};
+
+/** Exports until the activity is cancelled, with heartbeats. */
+const exportUntilCancelled = async (): Promise<void> => {
+  const context = Context.current();
+  const timer = setInterval(() => context.heartbeat(), 100);
+  await context.cancelled.finally(() => clearInterval(timer));
+};
+
+const splitKeys = ['10:05', '10:10', '10:15', '10:20', '10:25', '10:30'].map((time) => ({
+  inserted_at: `2026-11-01T${time}:00.000000Z`,
+  id: 'row',
+}));
+
+export const runScenarios: readonly Scenario[] = [
+  {
+    histories: ['run-settling'],
+    play: async (stack, record) => {
+      openTransaction(stack);
+      const { workflowId } = await startRun(stack);
+      const handle = stack.client.workflow.getHandle(workflowId);
+      await waitFor(
+        async () => ((await handle.describe().catch(() => undefined))?.historyLength ?? 0) > 20,
+        'some polls of the barrier',
+      );
+      await untilIdle(stack, workflowId);
+      await record('run-settling', workflowId);
+    },
+  },
+  ending('run-settle-timeout', 'Completed', openTransaction, { EXPORTD_SETTLE_TIMEOUT: '500ms' }),
+  {
+    histories: ['run-exporting', 'run-completed'],
+    play: async (stack, record) => {
+      const released = Promise.withResolvers<undefined>();
+      stack.behaviour.whileExporting = () => released.promise;
+      const { id, workflowId, untilClosed } = await startRun(stack);
+      await stack.runIn(id, 'Running');
+      await untilWaiting(stack, workflowId);
+      await record('run-exporting', workflowId);
+      released.resolve(undefined);
+      await untilClosed('Completed');
+      await record('run-completed', workflowId);
+    },
+  },
+  ending('run-empty', 'Completed', ({ behaviour }) => {
+    behaviour.countRows = () => Promise.resolve(0);
+  }),
+  ending('run-empty-in-control-worker', 'Completed', ({ behaviour, journal }) => {
+    const recorder = createRunRecorder(journal);
+    behaviour.countRows = () => Promise.resolve(0);
+    behaviour.publishEmpty = async (runId) => {
+      const { generation } = await recorder.readActive(runId);
+      await recorder.startPublish(runId, generation);
+      await recorder.complete(runId, generation, 'manifest.json');
+      return true;
+    };
+  }),
+  ending('run-failed', 'Failed', ({ behaviour }) => {
+    behaviour.whileExporting = () =>
+      Promise.reject(ApplicationFailure.nonRetryable('There is no bucket "b".', 'NoSuchBucket'));
+  }),
+  ending('run-budget-exceeded', 'FailedRetryable', (stack) => {
+    stack.behaviour.whileExporting = () =>
+      Promise.reject(ApplicationFailure.retryable('The S3 server did not respond.', 'S3Unreachable'));
+    stack.setBudget(2_000);
+  }),
+  {
+    histories: ['run-cancelled'],
+    play: async (stack, record) => {
+      stack.behaviour.whileExporting = exportUntilCancelled;
+      const { id, run, workflowId, untilClosed } = await startRun(stack);
+      await stack.runIn(id, 'Running');
+      await stack.command(id, 'cancelRun', { run_id: run.id });
+      await untilClosed('Cancelled');
+      await record('run-cancelled', workflowId);
+    },
+  },
+  {
+    histories: ['run-continued', 'run-continued-completed'],
+    play: async (stack, record) => {
+      let executions = 0;
+      stack.behaviour.isLastExecution = () => ++executions === 4;
+      const { workflowId, untilClosed } = await startRun(stack);
+      await untilClosed('Completed');
+      const links = await readChain(stack, workflowId);
+      await record('run-continued', workflowId, links[0]?.runId);
+      await record('run-continued-completed', workflowId, links.at(-1)?.runId);
+    },
+  },
+  ...(['run-ranges', 'run-ranges-failed'] as const).map((name) =>
+    ending(
+      name,
+      name === 'run-ranges' ? 'Completed' : 'Failed',
+      ({ behaviour }) => {
+        behaviour.cuts = () => Promise.resolve(splitKeys);
+        if (name === 'run-ranges-failed')
+          behaviour.whileExporting = (_, range) =>
+            range === 3
+              ? Promise.reject(ApplicationFailure.nonRetryable('There is no bucket "b".', 'NoSuchBucket'))
+              : exportUntilCancelled();
+      },
+      { EXPORTD_RANGE_ROWS: '1', EXPORTD_EXPORT_SLOTS: '10' },
+    ),
+  ),
+];

@@ -1,0 +1,91 @@
+import { scheduleWorkflowId } from '../../../src/contract/workflow_ids.ts';
+import type { ScheduleInput } from '../../../src/contract/workflow_inputs.ts';
+import { waitFor } from '../../setup/wait_for.ts';
+import type { ControlStack } from '../../temporal/control_plane_harness.ts';
+import { readChain, untilIdle, type Scenario } from './scenario.ts';
+
+const untilDecided = (stack: ControlStack, id: string, count: number) =>
+  waitFor(async () => {
+    const { rows } = await stack.pool.query<{ status: string }>(
+      'select status from exportd.commands where batch_export_id = $1',
+      [id],
+    );
+    return rows.length === count && rows.every(({ status }) => status !== 'pending');
+  }, `${count} decided commands`);
+
+const nameOf = (index: number) => (index % 2 === 0 ? 'pause' : 'unpause');
+
+async function sendManualSignals(stack: ControlStack, id: string, count: number): Promise<void> {
+  for (let index = 0; index < count; index += 1)
+    await stack.client.workflow.getHandle(scheduleWorkflowId(id)).signal(nameOf(index), {});
+}
+
+export const scheduleScenarios: readonly Scenario[] = [
+  {
+    histories: ['schedule-created', 'schedule-commands', 'schedule-deleted'],
+    play: async (stack, record) => {
+      const id = await stack.createExport();
+      const workflowId = scheduleWorkflowId(id);
+      await untilIdle(stack, workflowId);
+      await record('schedule-created', workflowId);
+      await stack.command(id, 'pause');
+      await stack.command(id, 'unpause');
+      await untilIdle(stack, workflowId);
+      await record('schedule-commands', workflowId);
+      await stack.command(id, 'delete');
+      await stack.client.workflow.getHandle(workflowId).result();
+      await record('schedule-deleted', workflowId);
+    },
+  },
+  {
+    histories: ['schedule-manual-signals'],
+    play: async (stack, record) => {
+      const id = await stack.createExport();
+      await sendManualSignals(stack, id, 10);
+      await untilDecided(stack, id, 11);
+      await untilIdle(stack, scheduleWorkflowId(id));
+      await record('schedule-manual-signals', scheduleWorkflowId(id));
+    },
+  },
+  {
+    histories: ['schedule-continued', 'schedule-carried', 'schedule-continued-open'],
+    settings: () => ({ EXPORTD_CONTINUE_AS_NEW_COMMANDS: '5' }),
+    play: async (stack, record) => {
+      const id = await stack.createExport();
+      const workflowId = scheduleWorkflowId(id);
+      let sent = 1;
+      // Signals that arrive during a step are carried over.
+      const carried = await waitFor(async () => {
+        await sendManualSignals(stack, id, 12);
+        sent += 12;
+        await untilDecided(stack, id, sent);
+        const links = await readChain(stack, workflowId);
+        return links.find(({ input, isContinued }) => isContinued && carriesSignals(input));
+      }, 'an execution with carried signals');
+      const [first] = await readChain(stack, workflowId);
+      await record('schedule-continued', workflowId, first?.runId);
+      await record('schedule-carried', workflowId, carried.runId);
+      await stack.command(id, 'pause');
+      await untilIdle(stack, workflowId);
+      await record('schedule-continued-open', workflowId);
+    },
+  },
+  {
+    histories: ['schedule-flood', 'schedule-flood-continued'],
+    settings: () => ({ EXPORTD_CONTINUE_AS_NEW_COMMANDS: '50' }),
+    play: async (stack, record) => {
+      const id = await stack.createExport();
+      const workflowId = scheduleWorkflowId(id);
+      await stack.stopWorker();
+      await sendManualSignals(stack, id, 110);
+      await stack.startWorker();
+      await untilDecided(stack, id, 111);
+      await untilIdle(stack, workflowId);
+      const [first, second] = await readChain(stack, workflowId);
+      await record('schedule-flood', workflowId, first?.runId);
+      await record('schedule-flood-continued', workflowId, second?.runId);
+    },
+  },
+];
+
+const carriesSignals = (input: unknown): boolean => ((input as ScheduleInput).signals ?? []).length > 0;
