@@ -1,15 +1,15 @@
 import type { z } from 'zod';
 import { CommandRejected } from '../domain/errors.ts';
 
-/** The path of a config's member in a request, as error answers name it. */
+/** The path of a config field in a request, as error responses name it. */
 export const configAttribute = (field?: string): string =>
   field === undefined ? 'destination__config' : `destination__config__${field}`;
 
-/** Refuses a config because of one member. */
+/** Creates the error that rejects a config because of one field. */
 export const rejectField = (field: string, detail: string): CommandRejected =>
   new CommandRejected('invalid_input', detail, configAttribute(field));
 
-/** The members of a config without those that are null, which stand for their default. */
+/** The fields of a config without those that are null, which mean their default. @throws CommandRejected */
 export function givenFields(config: unknown): Record<string, unknown> {
   if (typeof config !== 'object' || config === null || Array.isArray(config))
     throw new CommandRejected('invalid_input', 'Configuration must be an object.', configAttribute());
@@ -17,7 +17,7 @@ export function givenFields(config: unknown): Record<string, unknown> {
 }
 
 /**
- * Checks the members of a config against a strict schema; the refusal names the member at fault and never repeats its
+ * Validates the fields of a config against a strict schema. The error names the invalid field and never repeats its
  * value, which may be a secret.
  * @throws CommandRejected
  */
@@ -43,13 +43,13 @@ export function parseFields<Schema extends z.ZodObject>(
       `Configuration missing required field: '${field}'`,
       configAttribute(field),
     );
-  // Of the member itself: what lies inside it has messages of its own.
+  // Only for the field itself: values inside it have their own messages.
   if (issue?.code === 'invalid_type' && issue.path.length === 1)
     throw rejectField(
       field,
       `Configuration has invalid type for '${field}': got '${typeName(fields[field])}', expected '${issue.expected}'`,
     );
-  throw rejectField(field, issue?.message ?? 'Configuration is not usable.');
+  throw rejectField(field, issue?.message ?? 'Configuration is invalid.');
 }
 
 const typeName = (value: unknown): string => (Array.isArray(value) ? 'array' : typeof value);

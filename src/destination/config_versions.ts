@@ -1,7 +1,7 @@
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { RowQuery } from '../source/row_query/row_query.ts';
-import { refuseInvalidPatterns } from './filter_patterns.ts';
+import { rejectInvalidPatterns } from './filter_patterns.ts';
 import {
   mergeSealed,
   openSealed,
@@ -11,65 +11,65 @@ import {
   type SealedConfig,
 } from './sealed_config.ts';
 
-/** A stored version with its secrets as they are stored. */
+/** A stored config version with encrypted secrets. */
 export interface StoredConfig extends SealedConfig {
-  /** The owner's query, which chooses the columns of the files; null for the model's own columns. */
+  /** The export's query, which selects the columns of the files; null exports the model's columns. */
   readonly row_query: RowQuery | null;
 }
 
-/** There is no such version of an export's config. */
+/** The export has no such config version. */
 export class ConfigVersionNotFound extends Error {
   override readonly name = 'ConfigVersionNotFound';
 }
 
 /**
- * Checks a config as a user sent it and stores it as the export's next version. Versions are never changed: a run
- * keeps the one it was opened with.
- * @param connection inside a transaction, so that the version is there only if the command that names it is.
- * @returns the number of the version, from 1.
- * @throws CommandRejected that names the member at fault.
+ * Validates a config from a request and stores it as the next version of the export. Versions are immutable: a run
+ * keeps the version it was created with.
+ * @param connection inside a transaction, so that the version exists only if its command is committed.
+ * @returns the version number, from 1.
+ * @throws CommandRejected with the invalid field
  */
 export async function storeConfig(
   connection: Connection,
   store: ConfigStore,
-  given: {
+  input: {
     batch_export_id: string;
     destination_type: string;
     config: unknown;
     row_query?: RowQuery | null;
   },
 ): Promise<number> {
-  const { batch_export_id, row_query = null } = given;
-  const sealed = sealConfig(store, batch_export_id, given);
-  await refuseInvalidPatterns(connection, sealed);
+  const { batch_export_id, row_query = null } = input;
+  const sealed = sealConfig(store, batch_export_id, input);
+  await rejectInvalidPatterns(connection, sealed);
   return insertVersion(connection, batch_export_id, { ...sealed, row_query });
 }
 
 /**
- * Stores a new version made of an older one and the members that are given.
- * @returns the number of the new version.
- * @throws CommandRejected that names the member at fault; ConfigVersionNotFound.
+ * Stores a new version: an older one with the given fields changed.
+ * @returns the new version number.
+ * @throws CommandRejected with the invalid field; ConfigVersionNotFound
  */
 export async function mergeConfig(
   connection: Connection,
   store: ConfigStore,
-  given: {
+  input: {
     batch_export_id: string;
     base_version: number;
     config: Readonly<Record<string, unknown>>;
-    /** The older version's when it is not given. */
+    /** Defaults to the query of the older version. */
     row_query?: RowQuery | null | undefined;
   },
 ): Promise<number> {
-  const { batch_export_id, base_version, config } = given;
+  const { batch_export_id, base_version, config } = input;
   const base = await readStoredConfig(connection, batch_export_id, base_version);
-  const { row_query = base.row_query } = given;
+  const { row_query = base.row_query } = input;
   const merged = mergeSealed(store, batch_export_id, base, config);
-  await refuseInvalidPatterns(connection, merged);
+  await rejectInvalidPatterns(connection, merged);
   return insertVersion(connection, batch_export_id, { ...merged, row_query });
 }
 
-/** A version without its secrets, for answers of the interface. @throws ConfigVersionNotFound */
+/** Reads a version without its secrets, for API responses. @throws ConfigVersionNotFound */
 export async function readPublicConfig(
   database: Pool | Connection,
   batchExportId: string,
@@ -79,7 +79,10 @@ export async function readPublicConfig(
   return { destination_type, config, row_query };
 }
 
-/** A version with its secrets in clear. Only activities call this. @throws ConfigVersionNotFound, SecretUnreadable */
+/**
+ * Reads a version with decrypted secrets. Only activities call this.
+ * @throws ConfigVersionNotFound, SecretUnreadable
+ */
 export async function readConfig(
   database: Pool | Connection,
   keyRing: KeyRing,
@@ -89,7 +92,7 @@ export async function readConfig(
   return openSealed(keyRing, batchExportId, await readStoredConfig(database, batchExportId, version));
 }
 
-/** A version with its secrets as they are stored. @throws ConfigVersionNotFound */
+/** Reads a version with encrypted secrets. @throws ConfigVersionNotFound */
 export async function readStoredConfig(
   database: Pool | Connection,
   batchExportId: string,
@@ -102,9 +105,7 @@ export async function readStoredConfig(
   );
   const [found] = rows;
   if (!found)
-    throw new ConfigVersionNotFound(
-      `There is no version ${version} of the config of batch export ${batchExportId}.`,
-    );
+    throw new ConfigVersionNotFound(`Batch export ${batchExportId} has no config version ${version}.`);
   return found;
 }
 
@@ -113,7 +114,7 @@ async function insertVersion(
   batchExportId: string,
   row: StoredConfig,
 ): Promise<number> {
-  // Two writers of one export take turns; the statement after the lock sees what the other one committed.
+  // Serializes writers of one export. The statement after the lock sees what the other writer committed.
   await connection.query(`select pg_advisory_xact_lock(hashtextextended('destination_configs/' || $1, 0))`, [
     batchExportId,
   ]);

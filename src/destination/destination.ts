@@ -6,176 +6,180 @@ import type { RowSelection } from '../source/row_selection.ts';
 import type { Manifest } from './manifest.ts';
 import type { TestStep } from './test_result.ts';
 
-/** A part as the destination has acknowledged it; what completing the file needs. */
+/** A part that the destination has acknowledged; required to complete the file. */
 export interface UploadedPart {
   readonly part_number: number;
   readonly etag: string;
 }
 
-/** A part as the destination lists it. */
+/** A part as listed by the destination. */
 export interface StoredPart extends UploadedPart {
   readonly bytes: number;
 }
 
-/** Names an upload to whoever goes on with it. */
+/** Identifies an upload, so that another attempt can resume it. */
 export interface UploadReference {
   readonly key: string;
   readonly upload_id: string;
-  /** Tells the finished file from any other of the same key and size. */
+  /** Distinguishes the completed file from other files with the same key and size. */
   readonly upload_token: string;
 }
 
-/** A file under way. Nothing of it is visible to readers before `complete`. */
+/** A multipart upload of a file. Readers see nothing of it before `complete`. */
 export interface FileUpload extends UploadReference {
-  /** The highest number that a part may have. */
-  readonly partNumberMaximum: number;
-  /** How many bytes a part gathers before it is sent; `position` counts the file's parts from 1, without gaps. */
+  /** The highest allowed part number. */
+  readonly maxPartNumber: number;
+  /** The size of a part in bytes. `position` counts the parts of the file from 1, without gaps. */
   partBytes(position: number): number;
-  /** The parts that have arrived, by number; null when the upload is gone: completed, or thrown away. */
+  /** Lists the uploaded parts by number; null when the upload no longer exists, because it was completed or aborted. */
   listParts(signal: AbortSignal): Promise<readonly StoredPart[] | null>;
-  /** Whether the finished file is there, made of this upload, with so many bytes; false when that cannot be seen. */
-  isFinished(bytes: number, signal: AbortSignal): Promise<boolean>;
-  /** Several parts may be under way at once. */
+  /**
+   * Whether the completed file exists, was created by this upload and has `bytes` bytes; false when the credentials
+   * may not read it.
+   */
+  isCompleted(bytes: number, signal: AbortSignal): Promise<boolean>;
+  /** Uploads a part. Calls may overlap. */
   putPart(partNumber: number, bytes: Buffer, signal: AbortSignal): Promise<UploadedPart>;
   /**
-   * Makes the file visible, whole. `bytes` is the length of all its parts together. A repeat after a lost reply is safe.
-   * @throws DestinationError `UploadNotFound` when the upload is gone and the file is not there: it has to start anew.
+   * Completes the upload, which makes the file visible. `bytes` is the total size of its parts. Safe to repeat after
+   * a lost response.
+   * @throws DestinationError `UploadNotFound` when neither the upload nor the file exists: export the file again
    */
   complete(parts: readonly UploadedPart[], bytes: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Which of an interval's files a key is for. */
+/** Identifies a file of an interval. */
 export interface FileIdentity {
-  /** Which export of the interval it belongs to, from 1. */
+  /** The generation: how often the interval was exported, from 1. */
   readonly generation: number;
-  /** Which range of the interval it holds, from 0, where several are exported side by side; else null. */
+  /** The range of the interval, from 0, if several are exported in parallel; else null. */
   readonly range: number | null;
-  /** Which file it is, from 0, where files have a largest size; else null, for the only one. */
+  /** The number of the file, from 0, if files have a maximum size; else null. */
   readonly file: number | null;
 }
 
-/** What the keys of an interval depend on. */
-export type KeySubject = Pick<
+/** The fields of a run that determine the keys of its interval. */
+export type KeySpec = Pick<
   RunSpec,
   'batch_export_id' | 'model' | 'data_interval_start' | 'data_interval_end'
 >;
 
-/** An object in the place of a manifest: whatever it is, its bytes as text. */
+/** The object under the key of a manifest, which may be anything. */
 export interface PresentManifest {
   readonly state: 'present';
   readonly etag: string | undefined;
   readonly text: string;
 }
 
-/** What stands where an interval's manifest belongs. */
+/** What is stored under the key of an interval's manifest. */
 export type ManifestState =
   | { readonly state: 'absent' }
   /** The credentials may write but not read. */
   | { readonly state: 'unreadable' }
   | PresentManifest;
 
-/** One export's destination, opened with one version of its config. Every method throws DestinationError. */
+/** The destination of an export, opened with one config version. All methods throw DestinationError. */
 export interface Destination {
-  /** How files are encoded there. */
+  /** Encoding options of the files. */
   readonly encoding: EncodingOptions;
-  /** A file is ended with the first block that makes it this large; null for no bound. */
+  /** Maximum file size in bytes, checked after each block; null is unlimited. */
   readonly maxFileBytes: number | null;
-  fileKey(subject: RunSpec, place: FileIdentity, extension: string): string;
-  /** Of the rows that a generation had to leave out. */
-  rejectedKey(subject: RunSpec, generation: number): string;
-  manifestKey(subject: KeySubject): string;
-  /** The full name of an object for people, e.g. `s3://bucket/key`. */
+  fileKey(spec: RunSpec, file: FileIdentity, extension: string): string;
+  /** The key of the rejected rows of a generation. */
+  rejectedKey(spec: RunSpec, generation: number): string;
+  manifestKey(spec: KeySpec): string;
+  /** The full name of an object for messages, e.g. `s3://bucket/key`. */
   nameOf(key: string): string;
   createUpload(key: string, contentType: string, signal: AbortSignal): Promise<FileUpload>;
-  /** A file that another attempt began. Asks nothing of the destination yet. */
+  /** Resumes an upload of another attempt. Sends no request yet. */
   resumeUpload(upload: UploadReference): FileUpload;
-  /** Throws an upload away that will not be completed; one that is gone already is no error. */
+  /** Aborts an upload. It is not an error if it no longer exists. */
   abortUpload(key: string, uploadId: string, signal: AbortSignal): Promise<void>;
-  /** Throws uploads of a file away of which nobody knows the id, since the answer that told it was lost. */
+  /** Aborts all uploads of a file whose ids are unknown, because the response that contained them was lost. */
   abortOrphanedUploads(key: string, signal: AbortSignal): Promise<void>;
   /**
-   * Writes a small object in one step. One that stands there already is left alone: only for keys that nobody writes
-   * anything else under.
+   * Writes a small object in one request. An existing object is kept: use it only for keys that nothing else is
+   * written to.
    */
   putObject(key: string, contentType: string, bytes: Buffer, signal: AbortSignal): Promise<void>;
-  /** Removes an object; one that is gone already is no error. */
+  /** Deletes an object. It is not an error if it no longer exists. */
   deleteObject(key: string, signal: AbortSignal): Promise<void>;
   /**
-   * Writes the manifest in one step, replacing only an older generation's, and reads it back.
-   * @returns whether it could be read back; false where the credentials may write only.
-   * @throws DestinationError `ManifestReplaced` when a newer generation stands there.
+   * Writes the manifest in one request, replacing only that of an older generation, and reads it back.
+   * @returns whether it could be read back; false if the credentials may only write
+   * @throws DestinationError `ManifestReplaced` when a newer generation is stored
    */
   putManifest(key: string, manifest: Manifest, signal: AbortSignal): Promise<{ verified: boolean }>;
-  /** What readers see now in the place of a manifest. */
+  /** Reads what is stored under the key of a manifest. */
   getManifest(key: string, signal: AbortSignal): Promise<ManifestState>;
-  /** Removes a manifest that was looked at; one that took its place since stays, where the store can tell them apart. */
-  deleteManifest(key: string, seen: PresentManifest, signal: AbortSignal): Promise<void>;
-  /** Whether the object under the upload's key was made of it; null when the credentials may not look. */
+  /**
+   * Deletes a manifest that was read before. If it has been replaced since, the new one is kept, if the store
+   * supports conditional deletes.
+   */
+  deleteManifest(key: string, manifest: PresentManifest, signal: AbortSignal): Promise<void>;
+  /** Whether the object under the key was created by this upload; null when the credentials may not read it. */
   isFromUpload(
     upload: Pick<UploadReference, 'key' | 'upload_token'>,
     signal: AbortSignal,
   ): Promise<boolean | null>;
-  /** Closes its connections. */
+  /** Closes the connections. */
   readonly close: () => void;
 }
 
-/** What a destination is opened with besides its config. */
+/** Dependencies of a destination. */
 export interface DestinationContext {
   readonly settings: Settings;
   /**
-   * Called when a request failed for a passing reason and is tried again after a wait; and with a fault that is not
-   * transient where something is missing that can be done without.
+   * Called when a request failed with a transient error and will be retried; also with a permanent error that the
+   * destination can work around.
    */
-  readonly onError: (fault: DestinationError) => void;
+  readonly onError: (error: DestinationError) => void;
 }
 
-/** What of an export decides over the keys that it writes: its stored config, without secrets, and its model. */
+/** What determines the keys that an export writes: its stored config, without secrets, and its model. */
 export interface KeySource {
   readonly config: Readonly<Record<string, unknown>>;
   readonly model: Model;
 }
 
-/** What an installation lets destinations do. */
+/** Settings that restrict destinations. */
 export type DestinationSettings = Pick<
   Settings,
   'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN'
 >;
 
-/** A kind of destination: one folder here and one line in the registry. */
+/** A type of destination: a folder here and a line in the registry. */
 export interface DestinationType<Config extends Record<string, unknown> = Record<string, unknown>> {
   readonly name: string;
-  /** Members that are stored encrypted and never returned. */
+  /** Fields that are stored encrypted and never returned. */
   readonly secretFields: readonly string[];
-  /** What members are that a config does not hold: every member that may be shown and need not be given. */
+  /** Defaults of all optional fields that are not secret. */
   readonly defaultFields: Readonly<Record<string, unknown>>;
-  /**
-   * Checks a config as a user sent it and fills in defaults.
-   * @throws CommandRejected that names the member.
-   */
+  /** Validates a config from a request and fills in defaults. @throws CommandRejected with the invalid field */
   parseConfig(config: unknown, settings: DestinationSettings): Config;
-  /** The server that secrets are sent to. Secrets that are kept are for this one: another needs them given again. */
+  /** The server that receives the secrets. When it changes, stored secrets are not reused and must be given again. */
   serverOf(config: Readonly<Record<string, unknown>>): string;
-  /** Which rows an export with this stored config takes; asks for no secret. */
+  /** The rows that an export with this stored config selects. Needs no secret. */
   selectionOf(config: Readonly<Record<string, unknown>>): RowSelection;
-  /** Whether two exports to destinations of this kind would write the same keys for an interval that both have. */
+  /** Whether two exports to this type of destination would write the same keys for a common interval. */
   keysCollide(one: KeySource, other: KeySource): boolean;
   /**
-   * A config with the credentials of another, for what lies where both lead to: older ones may have been revoked. The
-   * config itself when they lead to different places.
+   * Returns `config` with the credentials of `other` if both lead to the same location, because older credentials may
+   * have been revoked; else `config`.
    */
   withAccessOf(config: Config, other: Config): Config;
   open(config: Config, context: DestinationContext): Destination;
-  /** Tries the destination step by step. Leaves nothing there, as far as it may delete. */
+  /** Tests the destination step by step. Deletes what it wrote, if permitted. */
   test(config: Config, settings: Settings): Promise<readonly TestStep[]>;
 }
 
 /**
- * A request that a destination refused or did not answer. The message is a sentence for the owner of the export: it
- * holds no secret and no row, and the original error is not attached, since an SDK's errors carry access keys.
+ * A destination rejected a request or did not respond. The message is for the owner of the export and contains no
+ * secrets and no rows. The original error is not attached, because errors of an SDK contain access keys.
  */
 export class DestinationError extends Error {
   override readonly name = 'DestinationError';
-  /** Short name of the fault, e.g. `NoSuchBucket`. */
+  /** Short name of the error, e.g. `NoSuchBucket`. */
   readonly type: string;
   /** Whether the same request may succeed later. */
   readonly transient: boolean;

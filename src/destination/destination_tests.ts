@@ -6,14 +6,14 @@ import { destinationTypeOf } from './registry.ts';
 import { openSealed, type SealedConfig } from './sealed_config.ts';
 import type { TestStep } from './test_result.ts';
 
-/** The config of a test is gone: its caller has stopped waiting. */
+/** The config of a test was deleted, because its caller stopped waiting. */
 export class DestinationTestNotFound extends Error {
   override readonly name = 'DestinationTestNotFound';
 }
 
 /**
- * Stores a config that is to be tested, and removes what tests before it left behind.
- * @param owner what the secrets were sealed for.
+ * Stores a config for a test, and deletes configs of abandoned tests.
+ * @param owner the id that the secrets were sealed for.
  * @returns the id of the test.
  */
 export async function storeTest(pool: Pool, owner: string, sealed: SealedConfig): Promise<string> {
@@ -29,15 +29,15 @@ export async function storeTest(pool: Pool, owner: string, sealed: SealedConfig)
   return id;
 }
 
-/** Removes a config that was tested. */
-export async function removeTest(pool: Pool, testId: string): Promise<void> {
+/** Deletes the config of a test. */
+export async function deleteTest(pool: Pool, testId: string): Promise<void> {
   await pool.query('delete from exportd.destination_tests where id = $1', [testId]);
 }
 
-/** Tests a destination by the id of its stored test. */
+/** Runs a stored destination test by its id. */
 export type TestDestination = (testId: string) => Promise<readonly TestStep[]>;
 
-/** Opens stored tests and takes their steps. @throws DestinationTestNotFound, SecretUnreadable */
+/** Creates the function that runs stored tests. @throws DestinationTestNotFound, SecretUnreadable */
 export const createDestinationTester =
   (pool: Pool, keyRing: KeyRing, settings: Settings): TestDestination =>
   async (testId) => {
@@ -46,7 +46,7 @@ export const createDestinationTester =
       [testId],
     );
     const [found] = rows;
-    if (!found) throw new DestinationTestNotFound(`There is no test ${testId} of a destination any more.`);
+    if (!found) throw new DestinationTestNotFound(`Destination test ${testId} no longer exists.`);
     const type = destinationTypeOf(found.destination_type);
     const { config } = openSealed(keyRing, found.owner_id, found);
     return type.test(type.parseConfig(config, settings), settings);

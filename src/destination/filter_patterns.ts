@@ -4,15 +4,15 @@ import { rejectField } from './config_fields.ts';
 import { destinationTypeOf } from './registry.ts';
 import type { PublicConfig } from './sealed_config.ts';
 
-/** Not valid, and not made ready within the time that a statement may take. */
-const unusable = ['2201B', '57014'];
+/** PostgreSQL error codes: invalid regular expression, statement timeout. */
+const invalidPatternCodes = ['2201B', '57014'];
 
 /**
- * Refuses a config whose filters hold a regular expression that PostgreSQL cannot use. It is asked itself, since
- * nothing else knows all of its rules; the control database answers for the source.
- * @throws CommandRejected that names the member.
+ * Rejects a config with a regular expression that PostgreSQL cannot use. Only PostgreSQL knows all its rules, so the
+ * control database checks it on behalf of the source.
+ * @throws CommandRejected with the field
  */
-export async function refuseInvalidPatterns(
+export async function rejectInvalidPatterns(
   database: Pool | Connection,
   { destination_type, config }: PublicConfig,
 ): Promise<void> {
@@ -24,10 +24,10 @@ export async function refuseInvalidPatterns(
   try {
     await database.query(`select count(*) from unnest($1::text[]) as pattern where '' ~ pattern`, [patterns]);
   } catch (error) {
-    if (!(error instanceof pg.DatabaseError && unusable.includes(error.code ?? ''))) throw error;
+    if (!(error instanceof pg.DatabaseError && invalidPatternCodes.includes(error.code ?? ''))) throw error;
     throw rejectField(
       'filters',
-      `PostgreSQL cannot use a regular expression of 'filters' (${error.message}).`,
+      `PostgreSQL cannot use a regular expression in 'filters' (${error.message}).`,
     );
   }
 }

@@ -3,27 +3,28 @@ import { filesOf, type CompletedFile, type ExistingRun } from '../domain/run.ts'
 import type { ExportedColumn } from '../source/source.ts';
 import { manifestSchema } from './manifest_schema.ts';
 
-/** What readers follow: the files that hold an interval's rows, each row exactly once. */
+/** The list of files that readers follow: they contain each row of an interval exactly once. */
 export type Manifest = Readonly<z.infer<typeof manifestSchema>>;
 
 /**
- * The manifest of a run whose publishing was claimed. It depends on recorded facts alone, so a repeat has the same bytes.
- * @throws RangeError when the run is not that far yet.
+ * Creates the manifest of a run whose publishing was claimed. It depends on journaled facts only, so repeating it
+ * yields the same bytes.
+ * @throws RangeError when the run is not that far
  */
 export function manifestOf(runId: string, run: ExistingRun, columns: readonly ExportedColumn[]): Manifest {
   if (!run.finished || run.publish_started_at === null)
-    throw new RangeError('A manifest is made only of a finished run whose publishing was claimed.');
-  const { spec: subject, rejected_file } = run;
+    throw new RangeError('A manifest requires a finished run whose publishing was claimed.');
+  const { spec: spec, rejected_file } = run;
   const files = filesOf(run);
   return {
     version: 1,
-    batch_export_id: subject.batch_export_id,
+    batch_export_id: spec.batch_export_id,
     run_id: runId,
     generation: run.generation,
-    config_version: subject.config_version,
-    model: subject.model,
-    data_interval_start: subject.data_interval_start,
-    data_interval_end: subject.data_interval_end,
+    config_version: spec.config_version,
+    model: spec.model,
+    data_interval_start: spec.data_interval_start,
+    data_interval_end: spec.data_interval_end,
     settled: run.settled,
     columns: columns.map(({ name, type }) => ({ name, type })),
     rows: sum(files, ({ rows }) => rows),
@@ -37,12 +38,12 @@ export function manifestOf(runId: string, run: ExistingRun, columns: readonly Ex
       crc32: rejected_file.crc32,
     },
     encoder: run.finished.encoder,
-    files: files.map(shownFile),
+    files: files.map(manifestFileOf),
     created_at: run.publish_started_at,
   };
 }
 
-const shownFile = ({ key, rows, bytes, crc32, first, last }: CompletedFile) => ({
+const manifestFileOf = ({ key, rows, bytes, crc32, first, last }: CompletedFile) => ({
   key,
   rows,
   bytes,
@@ -51,10 +52,10 @@ const shownFile = ({ key, rows, bytes, crc32, first, last }: CompletedFile) => (
   last,
 });
 
-/** A manifest as it is stored: indented JSON and a line break. */
+/** Formats a manifest for storage: indented JSON and a line break. */
 export const manifestText = (manifest: Manifest): string => `${JSON.stringify(manifest, null, 2)}\n`;
 
-/** Reads a stored manifest; undefined when the text is not one. */
+/** Parses a stored manifest; undefined when the text is not a manifest. */
 export function parseManifest(text: string): Manifest | undefined {
   try {
     return manifestSchema.safeParse(JSON.parse(text)).data;

@@ -12,7 +12,7 @@ const sortKey = z
   })
   .nullable();
 
-/** What a manifest holds. Members may be added; readers are to ignore those they do not know. */
+/** The schema of a manifest. Fields may be added; readers should ignore unknown fields. */
 export const manifestSchema = z
   .object({
     version: z.literal(1),
@@ -21,44 +21,48 @@ export const manifestSchema = z
     generation: z
       .int()
       .min(1)
-      .describe('Grows with every export of the interval; where there are several, the highest counts'),
-    config_version: z.int().describe("Version of the export's config that the run was opened with"),
+      .describe('Increases with every export of the interval; the highest generation wins'),
+    config_version: z.int().describe('Config version of the run'),
     model: z.enum(models),
-    data_interval_start: time.describe('The interval [start, end) of insertion time; ISO 8601, UTC'),
+    data_interval_start: time.describe('Start of the interval [start, end) of insertion time; ISO 8601, UTC'),
     data_interval_end: time,
     settled: z
       .boolean()
-      .describe('False when a transaction that could still add rows was open when the read began'),
+      .describe('False when a transaction that may add rows was still open when reading started'),
     columns: z
       .array(z.object({ name: z.string(), type: z.string() }))
       .describe(
-        'In the order of the files; types are uuid, text, timestamp, date, json, bigint, integer, double, boolean',
+        'In file order; types are uuid, text, timestamp, date, json, bigint, integer, double, boolean',
       ),
-    rows: count.describe('Of all files together'),
-    bytes: count.describe('Of all files together'),
-    source_rows: count.describe('Rows of the interval in the source right after the last one was read'),
-    rejected: count.describe('Rows that the format cannot hold; rejected_file has them'),
+    rows: count.describe('Total of all files'),
+    bytes: count.describe('Total of all files'),
+    source_rows: count.describe('Rows of the interval in the source right after reading'),
+    rejected: count.describe(
+      'Number of rows that the format cannot represent; they are stored in rejected_file',
+    ),
     rejected_file: z
       .object({ key: z.string(), rows: count, bytes: count, crc32 })
       .nullable()
       .default(null)
-      .describe('JSON lines with the members id, column, reason and row'),
-    encoder: z.string().describe('Name and version of what made the files'),
+      .describe('JSON lines with the fields id, column, reason and row'),
+    encoder: z.string().describe('Name and version of the encoder of the files'),
     files: z
       .array(
         z.object({
-          key: z.string().describe('In the bucket of the manifest; its ending says format and compression'),
+          key: z
+            .string()
+            .describe('Key in the bucket of the manifest; the extension tells format and compression'),
           rows: count,
           bytes: count,
           crc32: crc32.describe('CRC-32 of the object, eight hexadecimal digits'),
-          first: sortKey.describe('Rows of the file lie between these two keys, in their order'),
+          first: sortKey.describe('Sort key of the first row; rows are sorted between first and last'),
           last: sortKey,
         }),
       )
-      .describe('In the order of their keys; every row of the interval is in exactly one of them, once'),
+      .describe('In the order of their sort keys; every row of the interval is in exactly one file, once'),
     created_at: time,
   })
-  .describe('The files that hold the rows of one interval of a batch export');
+  .describe('The files that contain the rows of one interval of a batch export');
 
-/** The same as JSON Schema; `manifest.schema.json` holds it for readers. */
+/** The schema as JSON Schema, published for readers as `manifest.schema.json`. */
 export const manifestJsonSchema = () => z.toJSONSchema(manifestSchema, { io: 'input' });

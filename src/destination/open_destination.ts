@@ -6,18 +6,21 @@ import { readConfig } from './config_versions.ts';
 import type { Destination, DestinationContext } from './destination.ts';
 import { destinationTypeOf } from './registry.ts';
 
-/** Opens the destination of a run, with the version of the config that the run was opened with. */
+/** Opens the destination of a run, with the config version that the run was created with. */
 export type OpenDestination = (
-  subject: Pick<RunSpec, 'batch_export_id' | 'config_version'>,
+  spec: Pick<RunSpec, 'batch_export_id' | 'config_version'>,
   onError: DestinationContext['onError'],
 ) => Promise<Destination>;
 
-/** Opens destinations from their stored configs. Each is opened for one activity and closed with it. */
+/**
+ * Creates the function that opens destinations from stored configs. Each is opened for one activity and closed at its
+ * end.
+ */
 export const createDestinationOpener =
   (pool: Pool, keyRing: KeyRing, settings: Settings): OpenDestination =>
-  async (subject, onError) => {
-    const stored = await readConfig(pool, keyRing, subject.batch_export_id, subject.config_version);
+  async (spec, onError) => {
+    const stored = await readConfig(pool, keyRing, spec.batch_export_id, spec.config_version);
     const type = destinationTypeOf(stored.destination_type);
-    // Checked again, since what is allowed may have become stricter after the config was stored.
+    // Validated again, because settings may have become stricter after the config was stored.
     return type.open(type.parseConfig(stored.config, settings), { settings, onError });
   };

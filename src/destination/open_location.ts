@@ -5,20 +5,25 @@ import { readConfig } from './config_versions.ts';
 import type { Destination } from './destination.ts';
 import { destinationTypeOf } from './registry.ts';
 
-/** Where objects of an export were written, and the config whose credentials are tried first: the one in force. */
+/**
+ * The location of objects of an export: the config version they were written with, and the newest one, whose
+ * credentials are tried first.
+ */
 export interface ObjectLocation {
   readonly batch_export_id: string;
   readonly config_version: number;
-  /** Null where there is none. */
+  /** Null when the export has none. */
   readonly newest_config_version: number | null;
 }
 
-/** Opens the place of objects that were written under an older config. A request that fails is not made again. */
-export type OpenLocation = (place: ObjectLocation) => Promise<Destination>;
+/** Opens the location of objects that were written with an older config. Failed requests are not retried. */
+export type OpenLocation = (location: ObjectLocation) => Promise<Destination>;
 
-/** Opens places with the credentials of the newest config that leads to the same bucket. */
+/**
+ * Creates the function that opens locations, with the credentials of the newest config that leads to the same bucket.
+ */
 export const createLocationOpener = (pool: Pool, keyRing: KeyRing, settings: Settings): OpenLocation => {
-  const impatient = { ...settings, EXPORTD_S3_RETRY_BUDGET: 0 };
+  const withoutRetries = { ...settings, EXPORTD_S3_RETRY_BUDGET: 0 };
   return async ({ batch_export_id, config_version, newest_config_version }) => {
     const stored = await readConfig(pool, keyRing, batch_export_id, config_version);
     const type = destinationTypeOf(stored.destination_type);
@@ -27,8 +32,8 @@ export const createLocationOpener = (pool: Pool, keyRing: KeyRing, settings: Set
       newest_config_version === null || newest_config_version === config_version
         ? stored
         : await readConfig(pool, keyRing, batch_export_id, newest_config_version);
-    // An export's destination never changes its type.
+    // The destination type of an export never changes.
     const config = type.withAccessOf(written, type.parseConfig(newest.config, settings));
-    return type.open(config, { settings: impatient, onError: () => undefined });
+    return type.open(config, { settings: withoutRetries, onError: () => undefined });
   };
 };

@@ -7,27 +7,33 @@ const textOrNumber = z.union([text, z.number()]);
 const time = z.union([z.iso.date(), z.iso.datetime({ offset: true, local: true })]);
 const oneOrMany = <Value extends z.ZodType>(value: Value) => z.union([value, z.array(value)]);
 
-/** What the value of an operator has to be, and how a refusal says it. */
+/** The values that an operator accepts, and their description in errors. */
 interface ValueRule {
   readonly schema: z.ZodType;
-  readonly words: string;
+  readonly description: string;
 }
 
-const anything: ValueRule = { schema: z.unknown(), words: 'anything' };
+const anything: ValueRule = { schema: z.unknown(), description: 'anything' };
 const equal: ValueRule = {
   schema: oneOrMany(scalar),
-  words: 'a text, a number, true, false, null or a list of these',
+  description: 'a string, a number, true, false, null or a list of these',
 };
-const part: ValueRule = { schema: oneOrMany(textOrNumber), words: 'a text, a number or a list of these' };
-const pattern: ValueRule = { schema: oneOrMany(text), words: 'a text or a list of texts' };
-const size: ValueRule = { schema: oneOrMany(textOrNumber), words: 'a number, a text or a list of these' };
+const part: ValueRule = {
+  schema: oneOrMany(textOrNumber),
+  description: 'a string, a number or a list of these',
+};
+const pattern: ValueRule = { schema: oneOrMany(text), description: 'a string or a list of strings' };
+const size: ValueRule = {
+  schema: oneOrMany(textOrNumber),
+  description: 'a number, a string or a list of these',
+};
 const range: ValueRule = {
   schema: z.tuple([textOrNumber, textOrNumber]),
-  words: 'a list of two numbers or two texts',
+  description: 'a list of two numbers or two strings',
 };
 const date: ValueRule = {
   schema: oneOrMany(time),
-  words: 'a date or a time in ISO 8601, such as 2026-11-01 or 2026-11-01T10:00:00Z',
+  description: 'a date or a time in ISO 8601, such as 2026-11-01 or 2026-11-01T10:00:00Z',
 };
 
 const valueRules: Readonly<Record<PropertyOperator, ValueRule>> = {
@@ -56,7 +62,7 @@ const valueRules: Readonly<Record<PropertyOperator, ValueRule>> = {
 };
 
 const filterTypes = ['event', 'person'] as const;
-const boundsOfRuns = ['data_interval_start', 'data_interval_end'];
+const runFields = ['data_interval_start', 'data_interval_end'];
 
 const fields = z.object({
   type: z.enum(filterTypes, {
@@ -74,7 +80,7 @@ const fields = z.object({
   value: z.unknown().optional(),
 });
 
-/** One filter of a config's `filters`; issues are sentences. */
+/** One item of the config field `filters`. Issues are full sentences. */
 const filterSchema = z
   .custom<Record<string, unknown>>(
     (filter) => typeof filter === 'object' && filter !== null && !Array.isArray(filter),
@@ -83,9 +89,9 @@ const filterSchema = z
   .superRefine((filter, context) => {
     const unknown = Object.keys(filter).find((field) => !(field in fields.shape));
     if (unknown === undefined) return;
-    const message = boundsOfRuns.includes(unknown)
-      ? `'data_interval_start' and 'data_interval_end' are run attributes and not 'filters'. Trigger a backfill to export a range of time.`
-      : "A filter may hold 'type', 'key', 'operator' and 'value' only";
+    const message = runFields.includes(unknown)
+      ? `'data_interval_start' and 'data_interval_end' are run attributes and not 'filters'. Use a backfill to export a time range.`
+      : "A filter can only have the fields 'type', 'key', 'operator' and 'value'";
     context.addIssue({ code: 'custom', message });
   })
   .pipe(fields)
@@ -97,12 +103,12 @@ const filterSchema = z
     if (value.success) return { ...filter, value: value.data };
     context.addIssue({
       code: 'custom',
-      message: `The 'value' of a filter with the operator '${operator}' must be ${rule.words}.`,
+      message: `The 'value' of a filter with the operator '${operator}' must be ${rule.description}.`,
     });
     return z.NEVER;
   });
 
-/** The member `filters` of a config: conditions on properties that all have to hold. */
+/** The config field `filters`: conditions on properties, all of which have to hold. */
 export const propertyFilters = z
   .custom<unknown[]>(Array.isArray, "'filters' should be an array of filters")
   .pipe(z.array(filterSchema));

@@ -2,13 +2,10 @@ import { CommandRejected } from '../domain/errors.ts';
 import type { DestinationType } from './destination.ts';
 import { s3 } from './s3/index.ts';
 
-/** Every kind of destination. A new one is one folder beside `s3` and one line here. */
+/** All destination types. To add one, add a folder next to `s3` and a line here. */
 const destinationTypes: readonly DestinationType[] = [s3];
 
-/**
- * The kind of destination with this name.
- * @throws CommandRejected when there is none.
- */
+/** Returns the destination type with this name. @throws CommandRejected when there is none */
 export function destinationTypeOf(name: string): DestinationType {
   const found = destinationTypes.find((type) => type.name === name);
   if (!found)

@@ -3,41 +3,41 @@ import type { DestinationSettings } from './destination.ts';
 import { rejectField } from './config_fields.ts';
 import { destinationTypeOf } from './registry.ts';
 
-type Members = Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
 type SealedSecrets = Readonly<Record<string, string>>;
 
-/** What storing a config needs besides the config. */
+/** Dependencies for storing a config. */
 export interface ConfigStore {
   readonly keyRing: KeyRing;
   readonly settings: DestinationSettings;
 }
 
-/** A stored version as it may be shown: without its secrets. */
+/** A stored config version without its secrets. */
 export interface PublicConfig {
   readonly destination_type: string;
-  readonly config: Members;
+  readonly config: Fields;
 }
 
-/** A checked config as it is stored, its secrets encrypted one by one. */
+/** A validated config for storage. Each secret is encrypted separately. */
 export interface SealedConfig extends PublicConfig {
   readonly secrets: SealedSecrets;
 }
 
-/** Stands for a secret that is kept when a merged config is checked; the schema only asks whether it is there. */
-const keptSecret = 'kept';
+/** Placeholder for a kept secret while a merged config is validated. The schema only checks that it is present. */
+const keptSecretPlaceholder = 'kept';
 
 /**
- * Checks a config as a user sent it and seals its secrets.
- * @param owner id of the export, or of whatever else the secrets are for; they open nowhere else.
- * @throws CommandRejected that names the member at fault.
+ * Validates a config from a request and encrypts its secrets.
+ * @param owner the id of the export or test; secrets cannot be decrypted for another owner.
+ * @throws CommandRejected with the invalid field
  */
 export function sealConfig(
   { keyRing, settings }: ConfigStore,
   owner: string,
-  given: { readonly destination_type: string; readonly config: unknown },
+  input: { readonly destination_type: string; readonly config: unknown },
 ): SealedConfig {
-  const type = destinationTypeOf(given.destination_type);
-  const parsed = type.parseConfig(given.config, settings);
+  const type = destinationTypeOf(input.destination_type);
+  const parsed = type.parseConfig(input.config, settings);
   return {
     destination_type: type.name,
     config: without(parsed, type.secretFields),
@@ -46,24 +46,26 @@ export function sealConfig(
 }
 
 /**
- * A config made of another one and the members that are given: those replace, null resets a member to its default,
- * those left out survive. Secrets that are left out are copied sealed; nothing is decrypted. They are for the same server
- * alone, so that who may edit an export cannot have them sent elsewhere.
- * @throws CommandRejected that names the member at fault.
+ * Merges the given fields into a config: null resets a field to its default, omitted fields are kept. Omitted secrets
+ * are copied without being decrypted. They may only be kept for the same server, so that editors of an export cannot
+ * send them elsewhere.
+ * @throws CommandRejected with the invalid field
  */
 export function mergeSealed(
   { keyRing, settings }: ConfigStore,
   owner: string,
   base: SealedConfig,
-  given: Members,
+  input: Fields,
 ): SealedConfig {
   const type = destinationTypeOf(base.destination_type);
-  const keptSecrets = without(base.secrets, Object.keys(given));
-  const standIns = Object.fromEntries(Object.keys(keptSecrets).map((field) => [field, keptSecret]));
-  const parsed = type.parseConfig({ ...base.config, ...standIns, ...given }, settings);
+  const keptSecrets = without(base.secrets, Object.keys(input));
+  const placeholders = Object.fromEntries(
+    Object.keys(keptSecrets).map((field) => [field, keptSecretPlaceholder]),
+  );
+  const parsed = type.parseConfig({ ...base.config, ...placeholders, ...input }, settings);
   const [kept] = Object.keys(keptSecrets);
   if (kept !== undefined && type.serverOf(parsed) !== type.serverOf(base.config))
-    throw rejectField(kept, `Another server needs '${kept}' to be given again.`);
+    throw rejectField(kept, `Set '${kept}' again, because the server changes.`);
   const newSecrets = without(parsed, Object.keys(keptSecrets));
   return {
     destination_type: type.name,
@@ -72,27 +74,27 @@ export function mergeSealed(
   };
 }
 
-/** A config with its secrets in clear. Only activities call this. @throws SecretUnreadable */
+/** Decrypts the secrets of a config. Only activities call this. @throws SecretUnreadable */
 export function openSealed(keyRing: KeyRing, owner: string, sealed: SealedConfig): PublicConfig {
   const opened: Record<string, string> = {};
   for (const [field, secret] of Object.entries(sealed.secrets))
-    opened[field] = keyRing.open(secret, secretPlace(owner, field));
+    opened[field] = keyRing.open(secret, secretContext(owner, field));
   return { destination_type: sealed.destination_type, config: { ...sealed.config, ...opened } };
 }
 
-/** What a sealed secret is bound to, so that it opens nowhere else. */
-const secretPlace = (owner: string, field: string): string => `${owner}/${field}`;
+/** The context that an encrypted secret is bound to. */
+const secretContext = (owner: string, field: string): string => `${owner}/${field}`;
 
 function sealSecrets(
   keyRing: KeyRing,
   owner: string,
-  config: Members,
+  config: Fields,
   fields: readonly string[],
 ): SealedSecrets {
   const sealed: Record<string, string> = {};
   for (const field of fields) {
     const secret = config[field];
-    if (typeof secret === 'string') sealed[field] = keyRing.seal(secret, secretPlace(owner, field));
+    if (typeof secret === 'string') sealed[field] = keyRing.seal(secret, secretContext(owner, field));
   }
   return sealed;
 }

@@ -1,46 +1,47 @@
 import { DestinationError } from './destination.ts';
 import type { TestResult, TestStep } from './test_result.ts';
 
-/** A step that can be taken. */
+/** A step of a destination test. */
 export interface PlannedStep {
   readonly name: string;
   readonly description: string;
-  /** Names of earlier steps without which this one says nothing. */
+  /** Names of earlier steps that this one depends on. */
   readonly needs: readonly string[];
-  /** Whether it removes what others made, so that it is taken when the time is up too; it has a time limit of its own. */
-  readonly cleansUp?: true;
-  /** @throws DestinationError whose message says what is wrong and what it means for exports. */
+  /** Whether it cleans up after other steps. It runs after the timeout too; its requests have their own timeout. */
+  readonly isCleanUp?: true;
+  /** @throws DestinationError whose message says what is wrong and what it means for exports */
   readonly run: () => Promise<void>;
 }
 
-/** A fault that exports live with: the step has failed, but what needs it is tried all the same. */
+/** A problem that exports can work around: the step fails, but dependent steps run. */
 export class ToleratedError extends Error {
-  override readonly name = 'TolerableFault';
+  override readonly name = 'ToleratedError';
 }
 
 const skipped = { status: 'Skipped', message: null } as const;
 
 /**
- * Takes steps in order. One whose need has failed is skipped, and so are all but those that clean up when the time is up.
- * @param timeoutMs the longest that all steps may take together; then the signal that they are planned with is aborted.
+ * Runs steps in order. A step is skipped when a step that it needs has failed. After the timeout only clean-up steps
+ * run.
+ * @param timeoutMs limit for all steps together; then the signal passed to `plan` is aborted
  */
-export async function takeTestSteps(
+export async function runTestSteps(
   timeoutMs: number,
   plan: (signal: AbortSignal) => readonly PlannedStep[],
 ): Promise<readonly TestStep[]> {
   const deadline = AbortSignal.timeout(timeoutMs);
-  const missing = new Set<string>();
-  const taken: TestStep[] = [];
-  for (const { name, description, needs, cleansUp, run } of plan(deadline)) {
-    const possible = (cleansUp ?? !deadline.aborted) && needs.every((need) => !missing.has(need));
-    const { usable, ...result } = possible ? await takeStep(run, deadline) : { ...skipped, usable: false };
-    if (!usable) missing.add(name);
-    taken.push({ name, description, result });
+  const failed = new Set<string>();
+  const steps: TestStep[] = [];
+  for (const { name, description, needs, isCleanUp, run } of plan(deadline)) {
+    const canRun = (isCleanUp ?? !deadline.aborted) && needs.every((need) => !failed.has(need));
+    const { usable, ...result } = canRun ? await runStep(run, deadline) : { ...skipped, usable: false };
+    if (!usable) failed.add(name);
+    steps.push({ name, description, result });
   }
-  return taken;
+  return steps;
 }
 
-async function takeStep(
+async function runStep(
   run: PlannedStep['run'],
   deadline: AbortSignal,
 ): Promise<TestResult & { readonly usable: boolean }> {
@@ -52,6 +53,9 @@ async function takeStep(
     if (error instanceof ToleratedError) return failed(error.message, true);
     if (error instanceof DestinationError) return failed(error.message, false);
     if (!deadline.aborted) throw error;
-    return failed('The destination did not answer in time; check its address and whether it is up.', false);
+    return failed(
+      'The destination did not respond in time; check its address and whether it is running.',
+      false,
+    );
   }
 }

@@ -94,7 +94,7 @@ export function createMemoryBudget(limit: number): MemoryBudget {
   ): Promise<void> {
     signal.throwIfAborted();
     const granted = Promise.withResolvers<undefined>();
-    const request = { account: reservation, bytes, grant: () => granted.resolve(undefined) };
+    const request = { reservation, bytes, grant: () => granted.resolve(undefined) };
     const abort = (): void => {
       waiting = waiting.filter((one) => one !== request);
       granted.reject(signal.reason);

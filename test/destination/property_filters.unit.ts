@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { propertyFilters } from '../../src/destination/property_filters.ts';
-import { refuseSelectionForModel } from '../../src/destination/row_selection_fields.ts';
+import { rejectSelectionForModel } from '../../src/destination/row_selection_fields.ts';
 import { propertyOperators } from '../../src/source/row_selection.ts';
 
 const filter = { type: 'event', key: '$browser', operator: 'exact', value: 'Chrome' };
@@ -92,7 +92,7 @@ describe('property filters', () => {
     [[{ ...filter, data_interval_end: '2026' }], expect.stringContaining("run attributes and not 'filters'")],
     [
       [{ ...filter, label: 'Browser' }],
-      expect.stringContaining("'type', 'key', 'operator' and 'value' only"),
+      expect.stringContaining("only have the fields 'type', 'key', 'operator' and 'value'"),
     ],
   ])('refuse %j', (filters, expected) => {
     expect(message(filters)).toEqual(expected);
@@ -102,7 +102,7 @@ describe('property filters', () => {
 describe('a selection for the model persons', () => {
   it('may hold conditions on persons alone', () => {
     const person = { type: 'person', key: 'email', operator: 'is_set', value: null } as const;
-    expect(() => refuseSelectionForModel({ include_events: [], filters: [person] }, 'persons')).not.toThrow();
+    expect(() => rejectSelectionForModel({ include_events: [], filters: [person] }, 'persons')).not.toThrow();
   });
 
   it.each([
@@ -110,9 +110,9 @@ describe('a selection for the model persons', () => {
     ['exclude_events', { exclude_events: ['a'] }],
     ['filters', { filters: [{ type: 'event', key: 'a', operator: 'is_set', value: null }] }],
   ] as const)('is refused for %s, which an export of events may have', (member, selection) => {
-    expect(() => refuseSelectionForModel(selection, 'persons')).toThrow(
+    expect(() => rejectSelectionForModel(selection, 'persons')).toThrow(
       expect.objectContaining({ attr: `destination__config__${member}`, code: 'invalid_input' }),
     );
-    expect(() => refuseSelectionForModel(selection, 'events')).not.toThrow();
+    expect(() => rejectSelectionForModel(selection, 'events')).not.toThrow();
   });
 });

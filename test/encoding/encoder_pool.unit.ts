@@ -68,9 +68,7 @@ describe('the encoder pool', () => {
 
   it('refuses a block that holds other rows than it says', async () => {
     const encoder = encoderOf(jsonLines);
-    await expect(encoder.encode({ ...blockOf('a'), rows: 2 })).rejects.toThrow(
-      '1 rows where 2 were announced',
-    );
+    await expect(encoder.encode({ ...blockOf('a'), rows: 2 })).rejects.toThrow('1 rows, expected 2');
   });
 
   it('goes on with another thread after an error that no block is to blame for', async () => {

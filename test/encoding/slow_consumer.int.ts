@@ -5,7 +5,7 @@ import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { everyRow } from '../../src/source/row_selection.ts';
 import type { RowRange, Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { sourceOf, wholeRange } from '../source/rows.ts';
 
 const rowCount = 12_000;
@@ -100,7 +100,7 @@ describe('a consumer that is slow', () => {
       reading = reading.filter(({ rows }) => rows < rowCount);
       // The store takes what is there only now and then.
       if (held.length < 30 && reading.length > 0) continue;
-      await until(async () => (await busySessions()) === 0, 'every transaction has ended');
+      await waitFor(async () => (await busySessions()) === 0, 'every transaction has ended');
       for (const { release } of held.splice(0)) release();
     }
     expect(stretches.map(({ rows }) => rows)).toEqual([rowCount, rowCount, rowCount]);
@@ -131,7 +131,7 @@ describe('a consumer that is slow', () => {
       blocksInFlight,
     });
     expect((await encoded.next()).done).toBe(false);
-    await until(async () => (await busySessions()) === 0, 'nothing is read any more');
+    await waitFor(async () => (await busySessions()) === 0, 'nothing is read any more');
     expect(told.most).toBeLessThanOrEqual(limit + pageBytes);
     abort.abort(reason);
     await expect(
@@ -140,6 +140,6 @@ describe('a consumer that is slow', () => {
       })(),
     ).rejects.toBe(reason);
     // PostgreSQL tells of a transaction's end a moment after the client has heard of it.
-    await until(async () => (await busySessions()) === 0, 'every transaction has ended');
+    await waitFor(async () => (await busySessions()) === 0, 'every transaction has ended');
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import type { BarrierState, Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { sourceOf } from './rows.ts';
 
 let database: TestDatabase;
@@ -114,7 +114,7 @@ describe('the barrier', () => {
            where a.datname = current_database() and application_name = 'vacuum'`,
         )
       ).rows[0]?.pid;
-    const vacuumPid = await until(vacuumAtWork, 'the vacuum at work');
+    const vacuumPid = await waitFor(vacuumAtWork, 'the vacuum at work');
     const cut = await sourceNow();
     expect(await source.checkBarrier(cut, settling)).toEqual({
       state: { phase: 'open' },

@@ -10,7 +10,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import { everyRow } from '../../src/source/row_selection.ts';
 import type { RowRange } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { blocksOf, neverAborted, rowsOf, sourceOf, wholeRange } from './rows.ts';
 import { randomCases } from '../setup/effort.ts';
 
@@ -234,7 +234,7 @@ describe('a page under way', () => {
     ).rows;
   const outcome = (reading: Promise<unknown>): Promise<unknown> => reading.catch((error: unknown) => error);
   const underWay = () =>
-    until(
+    waitFor(
       async () => (await activity()).some(({ state }) => state === 'active'),
       'a statement on slow_events',
     );
@@ -279,7 +279,7 @@ describe('a page under way', () => {
     const abort = new AbortController();
     const aborted = await readAhead(abort.signal);
     abort.abort(reason);
-    await until(async () => (await activity()).length === 0, 'the statement is gone');
+    await waitFor(async () => (await activity()).length === 0, 'the statement is gone');
     await expect(aborted.next()).rejects.toBe(reason);
     expect(await activity()).toEqual([]);
     const left = await readAhead(neverAborted());
@@ -306,7 +306,7 @@ describe('a page under way', () => {
       EXPORTD_SOURCE_STATEMENT_TIMEOUT: 200,
     });
     // It is the limit of the wait between two statements as well: where this process was held up, the session has ended.
-    const failure = await until(async () => {
+    const failure = await waitFor(async () => {
       const error = await outcome(blocksOf(source, range));
       return isConnectionLost(error) ? undefined : error;
     }, 'a page that nothing but its statement holds up');

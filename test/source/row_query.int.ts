@@ -224,7 +224,7 @@ it('fails for good where a stored query does not give what it gave', async () =>
   };
   await fails({ model: 'persons' }, /cannot read persons: .*The table `events` is not available/);
   const fields = query.fields.map((field) => ({ ...field, type: 'bigint' as const }));
-  await fails({ selection: { ...everyRow, query: { ...query, fields } } }, /save the query again/);
+  await fails({ selection: { ...everyRow, query: { ...query, fields } } }, /Save the query again/);
 });
 
 it('binds values, whatever they hold', async () => {

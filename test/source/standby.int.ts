@@ -4,7 +4,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { everyRow } from '../../src/source/row_selection.ts';
 import type { BarrierState, RowRange, Source } from '../../src/source/source.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { blocksOf, rowsOf, sourceOf } from './rows.ts';
 import { startStandbyServers, type StandbyServers } from './standby_servers.ts';
 
@@ -67,7 +67,7 @@ describe('a source that is a standby', () => {
     const held = await source.checkBarrier(cut, settling);
     expect(held).toMatchObject({ state: { phase: 'transactions' }, wait_ms: 123 });
     await standby.query('select pg_wal_replay_pause()');
-    await until(
+    await waitFor(
       async () =>
         (await standby.query<{ state: string }>('select pg_get_wal_replay_pause_state() as state')).rows[0]
           ?.state === 'paused',
@@ -80,7 +80,7 @@ describe('a source that is a standby', () => {
     expect(await source.checkBarrier(cut, behind.state)).toMatchObject({ state: behind.state });
     expect(await source.countRows(rangeTo(cut))).toBe(0);
     await standby.query('select pg_wal_replay_resume()');
-    const opened = await until(async () => {
+    const opened = await waitFor(async () => {
       const look = await source.checkBarrier(cut, behind.state);
       return look.state.phase === 'open' && look;
     }, 'the standby has replayed the row');
@@ -91,7 +91,7 @@ describe('a source that is a standby', () => {
   });
 
   it('is read without a wait when it has replayed everything', async () => {
-    const last = await until(async () => {
+    const last = await waitFor(async () => {
       const look = await source.checkBarrier(await primaryNow(), settling);
       return look.state.phase === 'open' && look;
     }, 'an open barrier');

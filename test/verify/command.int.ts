@@ -26,7 +26,7 @@ describe('exportd verify', () => {
     expect(well).toMatchObject({ code: 0, stderr: '' });
     const lines = well.stdout.trimEnd().split('\n');
     expect(lines[1]).toMatch(/^2026-01-01T10:00:00Z +2026-01-01T11:00:00Z +1 +1 +20 +20 +0 +0$/);
-    expect(lines.at(-1)).toBe('3 manifests, 3 files, 60 rows: nothing is wrong.');
+    expect(lines.at(-1)).toBe('3 manifests, 3 files, 60 rows: no findings.');
 
     await exported.rewrite(1, (rows) => rows.slice(1));
     const wrong = await verify();
@@ -58,7 +58,7 @@ describe('exportd verify', () => {
       'of an endpoint that is refused',
       [],
       { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'false' },
-      /endpoint_url is refused/,
+      /endpoint_url is not allowed/,
     ],
   ])(
     'ends with 2 when it cannot look: %s',

@@ -2,7 +2,7 @@ import { AbortMultipartUploadCommand, ListMultipartUploadsCommand } from '@aws-s
 import { DestinationError } from '../destination.ts';
 import type { S3Requests } from './requests.ts';
 
-/** Throws an upload and its parts away; one that is gone already is no error. */
+/** Aborts an upload, which deletes its parts. It is not an error if it no longer exists. */
 export async function abortUpload(
   requests: S3Requests,
   key: string,
@@ -20,8 +20,9 @@ export async function abortUpload(
 }
 
 /**
- * Throws away what uploads the server has of a key, but for the one that is known: it began them, and its answer was
- * lost with a connection or a process. Where uploads may not be listed they stay; without a part they cost nothing.
+ * Aborts all uploads of a key except `known`. They are orphaned: the server created them, but the response was lost
+ * with a connection or a process. If the credentials may not list uploads, they remain; without parts they cost
+ * nothing.
  */
 export async function abortOrphanedUploads(
   requests: S3Requests,

@@ -2,8 +2,8 @@ import type { S3Config } from './config.ts';
 import { isSameBucket } from './key_collision.ts';
 
 /**
- * A config with the credentials of another one, and its way to the bucket, if both lead to the same; else the config
- * itself. The keys stay its own.
+ * Returns `config` with the credentials and connection settings of `other` if both lead to the same bucket; else
+ * `config`. The keys remain those of `config`.
  */
 export function withAccessOf(config: S3Config, other: S3Config): S3Config {
   if (!isSameBucket(config, other)) return config;

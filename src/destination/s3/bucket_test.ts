@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { DestinationError } from '../destination.ts';
 import { ToleratedError, type PlannedStep } from '../test_steps.ts';
-import { conditionFailed } from './errors.ts';
+import { conditionFailureCodes } from './errors.ts';
 import { testKey } from './keys.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
 import { createTestRequests, type TestRequests } from './test_requests.ts';
 
 /**
- * The steps that show whether exports can be written to a bucket, and what they cannot do with the rights that they
- * have. They write one small object under the prefix and remove it.
+ * The steps of an S3 destination test. They check whether exports can be written to the bucket, and which optional
+ * permissions are missing. They write one small object under the prefix and delete it.
  */
 export function bucketTestSteps(
   requests: S3Requests,
@@ -29,7 +29,7 @@ const stepsOf = (bucket: TestRequests, bytes: number): readonly PlannedStep[] =>
     needs: [],
     run: () =>
       ifDenied(
-        'The S3 server denied access to the bucket: the credentials may not list it, or are wrong. Without that right exports still work, as far as the next steps pass.',
+        'The S3 server denied listing the bucket: the credentials lack s3:ListBucket, or are wrong. Exports work without this permission if the next steps pass.',
         () => bucket.list(),
       ),
   },
@@ -45,80 +45,80 @@ const stepsOf = (bucket: TestRequests, bytes: number): readonly PlannedStep[] =>
     needs: ['write'],
     run: async () => {
       const same = await ifDenied(
-        'The credentials may not read objects. Exports still work, but exportd cannot check what it wrote.',
-        () => bucket.readsBack(),
+        'The credentials may not read objects (s3:GetObject). Exports work, but exportd cannot verify what it wrote.',
+        () => bucket.isReadBack(),
       );
-      if (!same) throw testError('The object was written but reads back as something else.');
+      if (!same) throw testError('The object was written, but its content differs when read back.');
     },
   },
   {
     name: 'conditional write',
-    description: 'See objects and finished uploads refused that would replace another object',
+    description: 'Check that the store refuses to overwrite an object',
     needs: ['write'],
-    run: () => tryConditions(bucket),
+    run: () => checkConditionalWrites(bucket),
   },
   {
     name: 'multipart list parts',
-    description: 'Begin an upload in parts, list its parts and throw it away',
+    description: 'Start a multipart upload, list its parts and abort it',
     needs: ['write'],
-    run: () => tryUpload(bucket, bytes),
+    run: () => checkUpload(bucket, bytes),
   },
   {
     name: 'delete',
     description: 'Delete the object',
     needs: ['write'],
-    cleansUp: true,
+    isCleanUp: true,
     run: () =>
       ifDenied(
-        'The credentials may not delete objects. Exports still work, but files that were replaced stay in the bucket, and so does the object of this test.',
-        () => bucket.remove(),
+        'The credentials may not delete objects (s3:DeleteObject). Exports work, but replaced files and the object of this test remain in the bucket.',
+        () => bucket.delete(),
       ),
   },
 ];
 
-/** An ETag that no object has. */
+/** An ETag that does not match any object. */
 const otherEtag = '"00000000000000000000000000000000"';
 
-async function tryConditions(bucket: TestRequests): Promise<void> {
-  await expectRefusal(() => bucket.put({ IfNoneMatch: '*' }));
-  await expectRefusal(() => bucket.put({ IfMatch: otherEtag }));
+async function checkConditionalWrites(bucket: TestRequests): Promise<void> {
+  await expectConditionFailure(() => bucket.put({ IfNoneMatch: '*' }));
+  await expectConditionFailure(() => bucket.put({ IfMatch: otherEtag }));
   const upload = await bucket.upload();
   try {
-    await expectRefusal(() => upload.complete({ IfNoneMatch: '*' }));
+    await expectConditionFailure(() => upload.complete({ IfNoneMatch: '*' }));
   } finally {
-    // Whether uploads can be thrown away is the next step's to say.
+    // The next step checks whether uploads can be aborted.
     await upload.abort().catch(() => undefined);
   }
 }
 
-async function tryUpload(bucket: TestRequests, bytes: number): Promise<void> {
+async function checkUpload(bucket: TestRequests, bytes: number): Promise<void> {
   const upload = await bucket.upload();
   const listed = await ifDenied(
-    'The credentials may not list the parts of an upload. Exports still work, but a file that is interrupted starts anew.',
+    'The credentials may not list the parts of an upload (s3:ListMultipartUploadParts). Exports work, but interrupted files are exported again instead of resumed.',
     () => upload.listParts(),
   ).finally(() => upload.abort().catch(() => undefined));
   if (listed.length !== 1 || listed[0] !== bytes)
-    throw testError('The parts that the server lists of an upload are not those that were sent.');
+    throw testError('The server lists other parts of the upload than were sent.');
   await ifDenied(
-    'The credentials may not throw uploads away. Exports still work, but parts of runs that ended stay in the bucket until one of its rules removes them.',
+    'The credentials may not abort uploads (s3:AbortMultipartUpload). Exports work, but parts of ended runs remain in the bucket until a lifecycle rule deletes them.',
     () => upload.abort(),
   );
 }
 
-async function expectRefusal(write: () => Promise<void>): Promise<void> {
+async function expectConditionFailure(write: () => Promise<void>): Promise<void> {
   try {
     await write();
   } catch (error) {
     if (!(error instanceof DestinationError)) throw error;
-    if (conditionFailed.has(error.type)) return;
+    if (conditionFailureCodes.has(error.type)) return;
     if (error.type !== 'NotImplemented') throw error;
   }
   throw testError(
-    'The S3 server knows no conditional writes. Exports still work, but the journal alone keeps two runs of an interval apart.',
+    'The S3 server does not support conditional writes. Exports work, but only the journal prevents two runs from overwriting each other.',
   );
 }
 
-/** Does what a right is needed for that exports can do without; the message says what they lose. */
+/** Runs an operation whose permission is optional. If it is denied, the message says what exports lose. */
 async function ifDenied<Result>(message: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

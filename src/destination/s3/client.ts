@@ -8,19 +8,16 @@ import type { S3Config } from './config.ts';
 import { credentialsOf } from './credentials.ts';
 import { endpointProblem, endpointLookup } from './endpoint.ts';
 
-/** The client tries a request this often before its caller learns of the fault. */
-const attempts = 2;
-/** Connections kept per destination: the parts in flight and a few more. */
-const socketsMaximum = 16;
+/** Attempts of the client before it reports an error. */
+const maxAttempts = 2;
+/** Maximum number of connections per destination: one for each part in flight, and a few more. */
+const maxSockets = 16;
 
-/**
- * A client for one config of a destination. The caller destroys it.
- * @throws DestinationError when the endpoint is one that this installation does not allow.
- */
+/** Creates a client for a config. The caller destroys it. @throws DestinationError when the endpoint is not allowed */
 export function createS3Client(config: S3Config, settings: Settings): S3Client {
   return new S3Client({
     region: config.region,
-    maxAttempts: attempts,
+    maxAttempts: maxAttempts,
     requestHandler: requestHandler(config, settings),
     ...credentialsOf(config, settings),
     ...addressing(config),
@@ -29,21 +26,21 @@ export function createS3Client(config: S3Config, settings: Settings): S3Client {
 
 function requestHandler(config: S3Config, settings: Settings): NodeHttpHandler {
   const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate, EXPORTD_S3_REQUEST_TIMEOUT: timeout } = settings;
-  const fault = config.endpoint_url === null ? null : endpointProblem(config.endpoint_url, allowPrivate);
-  if (fault !== null)
-    throw new DestinationError('EndpointNotAllowed', `The endpoint_url is refused: ${fault}.`, {
+  const problem = config.endpoint_url === null ? null : endpointProblem(config.endpoint_url, allowPrivate);
+  if (problem !== null)
+    throw new DestinationError('EndpointNotAllowed', `The endpoint_url is not allowed: ${problem}.`, {
       transient: false,
     });
   const agent = {
     keepAlive: true,
-    maxSockets: socketsMaximum,
+    maxSockets: maxSockets,
     ...(config.endpoint_url !== null && { lookup: endpointLookup(allowPrivate) }),
   };
   return new NodeHttpHandler({
     httpAgent: new HttpAgent(agent),
     httpsAgent: new HttpsAgent(agent),
     connectionTimeout: timeout,
-    // The longest silence, not the longest request: a part on a slow line may take its time as long as bytes flow.
+    // Limits the time without data, not the duration of a request: a part may take long on a slow connection.
     socketTimeout: timeout,
   });
 }
@@ -54,7 +51,7 @@ const addressing = ({ endpoint_url, use_virtual_style_addressing }: S3Config): S
     : {
         endpoint: endpoint_url,
         forcePathStyle: !use_virtual_style_addressing,
-        // Servers other than AWS often refuse the checksum trailers that the SDK adds by itself.
+        // Many other servers reject the checksum trailers that the SDK adds by default.
         requestChecksumCalculation: 'WHEN_REQUIRED',
         responseChecksumValidation: 'WHEN_REQUIRED',
       };

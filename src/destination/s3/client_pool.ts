@@ -4,32 +4,41 @@ import type { Settings } from '../../config/settings.ts';
 import { createS3Client } from './client.ts';
 import type { S3Config } from './config.ts';
 
-/** A client that belongs to its borrower alone until it is given back. */
+/** A client for exclusive use until it is released. */
 export interface PooledClient {
   readonly client: S3Client;
-  /** A second time does nothing. With `reusable: false`, after a fault that a fresh client may not have, it is destroyed. */
+  /**
+   * Has no effect the second time. With `reusable: false`, after an error that a new client may not have, the client
+   * is destroyed.
+   */
   release(how: { readonly reusable: boolean }): void;
 }
 
-/** A client that waits for its next borrower. */
+/** A client that can be acquired. */
 interface IdleClient {
   readonly client: S3Client;
   readonly access: string;
   readonly end: NodeJS.Timeout;
 }
 
-/** How long it waits: the activities of runs that are due together follow each other faster, and servers close sooner or later what is idle. */
-const idleMs = 2_000;
-/** How many wait at once. */
-const idleMaximum = 32;
+/**
+ * Idle time in milliseconds before a client is destroyed. Activities of runs that are due together follow each other
+ * faster, and servers close idle connections.
+ */
+const idleTimeoutMs = 2_000;
+/** Maximum number of idle clients. */
+const maxIdleClients = 32;
 
-/** By settings, since clients follow them. A destination that is tested has settings of its own, and so a fresh client. */
+/**
+ * Idle clients by settings, because clients depend on them. A destination test has separate settings, and therefore a
+ * new client.
+ */
 const idleClients = new WeakMap<Settings, Set<IdleClient>>();
 
 /**
- * Lends a client for one config: one that was given back just now with its connections, or a new one, which costs as
- * much CPU time as several requests. None is ever shared, so a slow bucket delays nobody else.
- * @throws DestinationError when the endpoint is one that this installation does not allow.
+ * Acquires a client for a config: an idle one with open connections, or a new one, which costs as much CPU time as
+ * several requests. Clients are never shared, so a slow bucket does not delay other exports.
+ * @throws DestinationError when the endpoint is not allowed
  */
 export function acquireS3Client(config: S3Config, settings: Settings): PooledClient {
   const idle = idleClients.get(settings) ?? new Set();
@@ -41,27 +50,27 @@ export function acquireS3Client(config: S3Config, settings: Settings): PooledCli
     idle.delete(found);
   }
   const client = found?.client ?? createS3Client(config, settings);
-  let lent = true;
+  let inUse = true;
   return {
     client,
     release: ({ reusable }) => {
-      if (!lent) return;
-      lent = false;
-      if (!reusable || idle.size >= idleMaximum) {
+      if (!inUse) return;
+      inUse = false;
+      if (!reusable || idle.size >= maxIdleClients) {
         client.destroy();
         return;
       }
       const end = setTimeout(() => {
         idle.delete(waiting);
         client.destroy();
-      }, idleMs).unref();
+      }, idleTimeoutMs).unref();
       const waiting: IdleClient = { client, access, end };
       idle.add(waiting);
     },
   };
 }
 
-/** What a client is made from, as a digest: whoever has another secret never gets it. */
+/** A digest of the config fields that a client depends on, including secrets. */
 function accessOf(config: S3Config): string {
   const { region, endpoint_url, use_virtual_style_addressing, role_arn, external_id } = config;
   const { aws_access_key_id = null, aws_secret_access_key = null } = config;

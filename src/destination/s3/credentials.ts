@@ -7,14 +7,14 @@ import type { Settings } from '../../config/settings.ts';
 import type { S3Config } from './config.ts';
 import { toAssumeRoleError } from './errors.ts';
 
-/** How the role's owner finds exportd's requests in the logs of AWS. */
+/** The session name under which AWS logs exportd's requests. */
 const sessionName = 'exportd';
-/** Where roles of a destination outside of AWS are assumed: its region means nothing there. */
+/** The STS region for destinations outside AWS, whose region means nothing to AWS. */
 const fallbackRegion = 'us-east-1';
 
 /**
- * What a client signs its requests with: the keys of the config, or a role that is assumed with them. Without keys the
- * SDK's own chain (environment, profile, role of the machine) takes their place.
+ * The credentials of a client: the keys of the config, or a role that is assumed with them. Without keys, the SDK's
+ * default chain applies (environment, profile, role of the machine).
  */
 export function credentialsOf(
   config: S3Config,
@@ -42,7 +42,7 @@ function assumeRole(
     ...(keys ? { masterCredentials: keys } : {}),
     clientConfig: {
       region: endpoint_url === null ? region : fallbackRegion,
-      // Asked about once an hour: a connection that is kept would only outlive its client.
+      // Used about once an hour. A kept connection would outlive its client.
       requestHandler: new NodeHttpHandler({
         httpAgent: new HttpAgent({ keepAlive: false }),
         httpsAgent: new HttpsAgent({ keepAlive: false }),

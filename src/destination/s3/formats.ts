@@ -7,7 +7,7 @@ import {
 } from '../../encoding/encoder.ts';
 import { rejectField } from '../config_fields.ts';
 
-/** The compressions of each file format; null, no compression, goes with all. */
+/** The compressions of each file format; null (no compression) is always supported. */
 const compressions = {
   JSONLines: textCompressions,
   CSV: textCompressions,
@@ -19,7 +19,7 @@ export type FileFormat =
   | { readonly file_format: 'JSONLines' | 'CSV'; readonly compression: TextCompression | null }
   | { readonly file_format: 'Parquet'; readonly compression: ParquetCompression | null };
 
-/** The file formats, the default first. */
+/** The file formats; the first is the default. */
 export const fileFormats = [
   'JSONLines',
   'CSV',
@@ -27,8 +27,8 @@ export const fileFormats = [
 ] as const satisfies readonly FileFormat['file_format'][];
 
 /**
- * Checks that a compression goes with a file format.
- * @throws CommandRejected that names `compression`; its value is told only when it is one that another format has.
+ * Checks that a file format supports a compression.
+ * @throws CommandRejected with `compression`; the message repeats its value only if another format supports it
  */
 export function fileFormatOf({
   file_format,
@@ -58,7 +58,7 @@ function supported<Format extends FileFormat['file_format']>(
   );
 }
 
-/** What encoders have to know of a config. */
+/** The encoding options of a config. */
 export function encodingOf(config: FileFormat & Pick<EncodingOptions, 'on_bad_row'>): EncodingOptions {
   const { on_bad_row } = config;
   return config.file_format === 'Parquet'
@@ -66,6 +66,6 @@ export function encodingOf(config: FileFormat & Pick<EncodingOptions, 'on_bad_ro
     : { file_format: config.file_format, compression: config.compression, on_bad_row };
 }
 
-/** A list of names for a sentence: `['gzip', 'zstd']`. */
+/** Formats a list of names: `['gzip', 'zstd']`. */
 export const quoted = (names: readonly string[]): string =>
   `[${names.map((name) => `'${name}'`).join(', ')}]`;

@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/settings.ts';
 import type { Destination, DestinationContext, DestinationType } from '../destination.ts';
 import type { TestStep } from '../test_result.ts';
-import { takeTestSteps } from '../test_steps.ts';
+import { runTestSteps } from '../test_steps.ts';
 import { abortOrphanedUploads, abortUpload } from './abort_uploads.ts';
 import { withAccessOf } from './access.ts';
 import { bucketTestSteps } from './bucket_test.ts';
@@ -16,7 +16,7 @@ import { deleteObject, deleteUnchanged, putSmallObject } from './small_object.ts
 
 const mebibyte = 1024 * 1024;
 
-/** Amazon S3 and every server that speaks its protocol. */
+/** Amazon S3 and compatible servers. */
 export const s3: DestinationType<S3Config> = {
   name: 'S3',
   secretFields,
@@ -41,9 +41,9 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
   return {
     encoding: encodingOf(config),
     maxFileBytes: config.max_file_size_mb === null ? null : config.max_file_size_mb * mebibyte,
-    fileKey: (subject, place, extension) => fileKey(config.prefix, subject, place, extension),
-    rejectedKey: (subject, generation) => rejectedKey(config.prefix, subject, generation),
-    manifestKey: (subject) => manifestKey(config.prefix, subject),
+    fileKey: (spec, place, extension) => fileKey(config.prefix, spec, place, extension),
+    rejectedKey: (spec, generation) => rejectedKey(config.prefix, spec, generation),
+    manifestKey: (spec) => manifestKey(config.prefix, spec),
     nameOf: (key) => `s3://${config.bucket_name}/${key}`,
     createUpload: (key, contentType, signal) =>
       createUpload(requests, key, { ...fileOptions, ContentType: contentType }, signal),
@@ -62,14 +62,14 @@ function openS3(config: S3Config, context: DestinationContext): Destination {
   };
 }
 
-/** Faults are told at once: whoever tests a destination waits for the answer. */
+/** Errors are reported without retries, because the caller waits for the result. */
 async function testS3(config: S3Config, settings: Settings): Promise<readonly TestStep[]> {
   const requests = createS3Requests(config, {
     settings: { ...settings, EXPORTD_S3_RETRY_BUDGET: 0 },
     onError: () => undefined,
   });
   try {
-    return await takeTestSteps(settings.EXPORTD_DESTINATION_TEST_TIMEOUT, (signal) =>
+    return await runTestSteps(settings.EXPORTD_DESTINATION_TEST_TIMEOUT, (signal) =>
       bucketTestSteps(requests, config.prefix, encryptionOf(config), signal),
     );
   } finally {

@@ -1,7 +1,7 @@
 import type { KeySource } from '../destination.ts';
 import { prefixesOverlap } from './prefix_overlap.ts';
 
-/** What of a stored config decides over its keys. */
+/** The fields of a stored config that determine its keys. */
 interface KeyFields {
   readonly bucket_name: string;
   readonly region: string;
@@ -9,20 +9,19 @@ interface KeyFields {
   readonly endpoint_url: string | null;
   readonly file_format: string;
   readonly compression: string | null;
-  /** Missing in configs of versions that knew no other way than to fail. */
-  readonly on_bad_row?: string;
+  readonly on_bad_row: string;
 }
 
 /**
- * Whether two exports write the same keys for an interval that both have. Manifests never meet: their keys hold the
- * export's id.
+ * Whether two exports write the same keys for a common interval. Manifests never collide, because their keys contain
+ * the id of the export.
  */
 export function keysCollide(one: KeySource, other: KeySource): boolean {
   const first = fieldsOf(one);
   const second = fieldsOf(other);
   return (
     isSameBucket(first, second) &&
-    shareAnEnding(first, second) &&
+    canShareExtension(first, second) &&
     prefixesOverlap(
       { template: first.prefix, table: one.model },
       { template: second.prefix, table: other.model },
@@ -30,10 +29,10 @@ export function keysCollide(one: KeySource, other: KeySource): boolean {
   );
 }
 
-/** Every stored config was checked and has these members. */
+/** Every stored config was validated and has these fields. */
 const fieldsOf = ({ config }: KeySource): KeyFields => config as unknown as KeyFields;
 
-/** Whether two configs lead to one bucket. */
+/** Whether two configs lead to the same bucket. */
 export const isSameBucket = (
   one: Pick<KeyFields, 'bucket_name' | 'region' | 'endpoint_url'>,
   other: Pick<KeyFields, 'bucket_name' | 'region' | 'endpoint_url'>,
@@ -41,7 +40,7 @@ export const isSameBucket = (
 
 const amazonHost = /(^|\.)amazonaws\.com(\.cn)?$/;
 
-/** Within one store the name of a bucket means one bucket. At AWS that is a partition: the world, China or GovCloud. */
+/** Identifies a store, within which a bucket name is unique. In AWS it is a partition: standard, China or GovCloud. */
 function storeOf({ endpoint_url, region }: Pick<KeyFields, 'endpoint_url' | 'region'>): string {
   const url = endpoint_url === null ? undefined : new URL(endpoint_url);
   const host = url?.hostname.replace(/\.$/, '');
@@ -50,10 +49,10 @@ function storeOf({ endpoint_url, region }: Pick<KeyFields, 'endpoint_url' | 'reg
   return `${host}:${port}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-/** Whether files of both can end alike. Rejected rows are lines of JSON beside files of every format. */
-const shareAnEnding = (one: KeyFields, other: KeyFields): boolean =>
+/** Whether both can write keys with the same extension. Rejected rows are JSON lines for every format. */
+const canShareExtension = (one: KeyFields, other: KeyFields): boolean =>
   extensionOf(one) === extensionOf(other) || (one.on_bad_row === 'reject' && other.on_bad_row === 'reject');
 
-/** Parquet compresses inside the file, whose name stays the same. */
+/** Parquet compresses inside the file, so its extension does not depend on the compression. */
 const extensionOf = ({ file_format, compression }: KeyFields): string =>
   file_format === 'Parquet' ? file_format : `${file_format} ${compression ?? ''}`;

@@ -3,12 +3,12 @@ import { DestinationError, type ManifestState } from '../destination.ts';
 import { manifestText, parseManifest, type Manifest } from '../manifest.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
-import { unconditionalStore } from './unconditional_store.ts';
+import { conditionalWritesUnsupported } from './conditional_writes.ts';
 
-/** Looks and writes this often before a manifest that keeps changing under us is given up. */
-const roundsMaximum = 6;
+/** Maximum number of attempts to replace a manifest that others keep changing. */
+const maxRounds = 6;
 
-/** What stands in the place of a manifest. */
+/** Reads what is stored under the key of a manifest. */
 export async function getManifestObject(
   requests: S3Requests,
   key: string,
@@ -29,10 +29,10 @@ export async function getManifestObject(
 }
 
 /**
- * Replaces the manifest by compare-and-set and reads it back. What stands in the bucket decides after every doubtful
- * reply, so a repeat is safe at any point.
- * @returns whether it was read back.
- * @throws DestinationError `ManifestReplaced` when this or a newer generation of another run stands there.
+ * Replaces the manifest by compare-and-set and reads it back. After each inconclusive response the stored object
+ * decides, so repeating is safe at any point.
+ * @returns whether it was read back
+ * @throws DestinationError `ManifestReplaced` when this generation of another run or a newer generation is stored
  */
 export async function putManifestObject(
   requests: S3Requests,
@@ -44,14 +44,14 @@ export async function putManifestObject(
   const text = manifestText(manifest);
   let last = new DestinationError(
     'ManifestUnverified',
-    `The manifest ${key} was written but reads back as something else.`,
+    `The manifest ${key} was written, but its content differs when read back.`,
     { transient: true },
   );
   let conditional = true;
-  for (let round = 0; round < roundsMaximum; round++) {
+  for (let round = 0; round < maxRounds; round++) {
     const current = await getManifestObject(requests, key, signal);
     if (current.state === 'present' && current.text === text) return { verified: true };
-    if (current.state === 'present') refuseNewer(current.text, manifest);
+    if (current.state === 'present') rejectNewer(current.text, manifest);
     try {
       const conditions = conditional ? conditionsOn(current, round) : {};
       await requests.send('PutObject', signal, (client, call) =>
@@ -71,7 +71,7 @@ export async function putManifestObject(
       if (!(error instanceof DestinationError)) throw error;
       if (error.type === 'NotImplemented') {
         conditional = false;
-        requests.tell(unconditionalStore());
+        requests.report(conditionalWritesUnsupported());
       } else if (!error.transient && error.type !== 'NoSuchKey') throw error;
       last = error;
     }
@@ -79,21 +79,24 @@ export async function putManifestObject(
   throw last;
 }
 
-/** Where nothing can be read, the first round hopes for a new manifest; then the journal's claim alone is the fence. */
+/**
+ * Without read permission, the first round assumes a new manifest. After that, only the journal's claim prevents
+ * overwriting.
+ */
 function conditionsOn(current: ManifestState, round: number): { IfMatch?: string; IfNoneMatch?: string } {
   if (current.state === 'unreadable') return round === 0 ? { IfNoneMatch: '*' } : {};
   if (current.state === 'absent') return { IfNoneMatch: '*' };
   return current.etag === undefined ? {} : { IfMatch: current.etag };
 }
 
-function refuseNewer(text: string, manifest: Manifest): void {
+function rejectNewer(text: string, manifest: Manifest): void {
   const found = parseManifest(text);
   if (!found || found.generation < manifest.generation) return;
   if (found.generation === manifest.generation && found.run_id === manifest.run_id) return;
   throw new DestinationError(
     'ManifestReplaced',
-    `The bucket already holds generation ${found.generation} of this interval's manifest, written by run ${found.run_id}; ` +
-      `generation ${manifest.generation} is not published over it.`,
+    `The bucket already contains generation ${found.generation} of this interval's manifest, written by run ${found.run_id}; ` +
+      `generation ${manifest.generation} does not replace it.`,
     { transient: false },
   );
 }

@@ -16,22 +16,25 @@ import {
 } from '../destination.ts';
 import { abortOrphanedUploads } from './abort_uploads.ts';
 import type { S3Requests } from './requests.ts';
-import { partBytes, partNumberMaximum } from './part_sizes.ts';
-import { unconditionalStore } from './unconditional_store.ts';
+import { partBytes, maxPartNumber } from './part_sizes.ts';
+import { conditionalWritesUnsupported } from './conditional_writes.ts';
 
-/** How objects are encrypted by the server, and what kind of text they hold. */
+/** Server-side encryption and content type of an object. */
 export type ObjectOptions = Pick<
   CreateMultipartUploadCommandInput,
   'ServerSideEncryption' | 'SSEKMSKeyId' | 'ContentType'
 >;
 
-/** How long is spent on uploads that were begun without an answer. */
-const clearingMs = 5_000;
+/** Timeout in milliseconds for aborting uploads after a lost response. */
+const abortTimeoutMs = 5_000;
 
-/** Metadata that tells an upload's object from any other of the same key and size. */
+/**
+ * The metadata key of the upload token, which distinguishes the object of an upload from others with the same key and
+ * size.
+ */
 const uploadTokenMetadata = 'exportd-upload';
 
-/** Begins a multipart upload of `key`; small files go the same way, as a single part. */
+/** Creates a multipart upload of `key`. Small files are uploaded as a single part. */
 export async function createUpload(
   requests: S3Requests,
   key: string,
@@ -46,46 +49,46 @@ export async function createUpload(
     Metadata: { [uploadTokenMetadata]: upload_token },
     ...object,
   };
-  let tries = 0;
+  let attempts = 0;
   const created = await requests
     .send('CreateMultipartUpload', signal, (client, call) => {
-      tries += 1;
+      attempts += 1;
       return client.send(new CreateMultipartUploadCommand(input), call);
     })
     .catch(async (error: unknown) => {
-      await abortUnanswered(requests, key, error);
+      await abortAfterLostResponse(requests, key, error);
       throw error;
     });
   const upload_id = requireField(created.UploadId, 'an upload id');
-  if (tries > 1 || (created.$metadata.attempts ?? 1) > 1)
+  if (attempts > 1 || (created.$metadata.attempts ?? 1) > 1)
     await abortOrphanedUploads(requests, key, upload_id, signal);
   return resumeUpload(requests, { key, upload_id, upload_token }, firstPartBytes);
 }
 
-/** After a request whose answer did not come, the server may have begun an upload all the same. */
-async function abortUnanswered(requests: S3Requests, key: string, error: unknown): Promise<void> {
+/** After a lost response the server may have created an upload. */
+async function abortAfterLostResponse(requests: S3Requests, key: string, error: unknown): Promise<void> {
   if (error instanceof DestinationError && !error.transient) return;
-  await abortOrphanedUploads(requests, key, null, AbortSignal.timeout(clearingMs)).catch(() => undefined);
+  await abortOrphanedUploads(requests, key, null, AbortSignal.timeout(abortTimeoutMs)).catch(() => undefined);
 }
 
-/** An upload that was begun before, by this attempt or another. */
+/** Resumes an upload of this or another attempt. */
 export function resumeUpload(
   requests: S3Requests,
-  names: UploadReference,
+  reference: UploadReference,
   firstPartBytes: number,
 ): FileUpload {
-  const { key, upload_id, upload_token } = names;
+  const { key, upload_id, upload_token } = reference;
   const upload = { Bucket: requests.bucket, Key: key, UploadId: upload_id };
   return {
-    ...names,
-    partNumberMaximum,
+    ...reference,
+    maxPartNumber,
     partBytes: (position) => partBytes(position, firstPartBytes),
     listParts: (signal) =>
       listParts(requests, key, upload_id, signal).catch((error: unknown) => {
-        if (isFault(error, 'NoSuchUpload')) return null;
+        if (isErrorType(error, 'NoSuchUpload')) return null;
         throw error;
       }),
-    isFinished: (bytes, signal) => isThere(requests, upload, { bytes, upload_token }, signal),
+    isCompleted: (bytes, signal) => isUploadedObject(requests, upload, { bytes, upload_token }, signal),
     putPart: async (partNumber, bytes, signal) => {
       const sent = await requests.send('UploadPart', signal, (client, call) =>
         client.send(new UploadPartCommand({ ...upload, PartNumber: partNumber, Body: bytes }), call),
@@ -97,7 +100,7 @@ export function resumeUpload(
   };
 }
 
-/** The parts of an upload that the server holds, by number. */
+/** Lists the uploaded parts by number. */
 export async function listParts(
   requests: S3Requests,
   key: string,
@@ -141,25 +144,26 @@ async function completeUpload(
     );
   try {
     await complete({ IfNoneMatch: '*' }).catch((error: unknown) => {
-      // The server knows no conditional writes. The key belongs to a generation that the journal gave to this attempt alone.
-      if (!isFault(error, 'NotImplemented')) throw error;
-      requests.tell(unconditionalStore());
+      // The server does not support conditional writes. The journal assigned the generation in the key to this
+      // attempt only.
+      if (!isErrorType(error, 'NotImplemented')) throw error;
+      requests.report(conditionalWritesUnsupported());
       return complete({});
     });
   } catch (error) {
     if (!(error instanceof DestinationError)) throw error;
     if (!error.transient) throw error;
-    // The reply to an earlier try may have been lost: whether the file is there now decides, not what the server said.
-    if (!(await isThere(requests, upload, completion, signal)))
+    // The response to an earlier attempt may have been lost, so the stored object decides.
+    if (!(await isUploadedObject(requests, upload, completion, signal)))
       throw new DestinationError(
         'UploadNotFound',
-        `The upload of ${upload.Key} could not be completed (${error.type}); the file is exported anew.`,
+        `The upload of ${upload.Key} could not be completed (${error.type}); the file will be exported again.`,
         { transient: true },
       );
   }
 }
 
-async function isThere(
+async function isUploadedObject(
   requests: S3Requests,
   { Bucket, Key }: UploadTarget,
   { bytes, upload_token }: Pick<Completion, 'bytes' | 'upload_token'>,
@@ -171,13 +175,14 @@ async function isThere(
     );
     return found.ContentLength === bytes && found.Metadata?.[uploadTokenMetadata] === upload_token;
   } catch (error) {
-    // Not there, or not allowed to look: then the file starts anew under the next generation, which is always safe.
+    // The object does not exist or may not be read. The file is then exported again in the next generation, which is
+    // always safe.
     if (error instanceof DestinationError && !error.transient) return false;
     throw error;
   }
 }
 
-/** Whether the object under a key was made of the upload with this mark; null when the credentials may not look. */
+/** Whether the object was created by the upload with this token; null when the credentials may not read it. */
 export async function isFromUpload(
   requests: S3Requests,
   { key, upload_token }: Pick<UploadReference, 'key' | 'upload_token'>,
@@ -189,20 +194,20 @@ export async function isFromUpload(
     );
     return found.Metadata?.[uploadTokenMetadata] === upload_token;
   } catch (error) {
-    if (isFault(error, 'NotFound') || isFault(error, 'NoSuchKey')) return false;
-    if (isFault(error, 'AccessDenied')) return null;
+    if (isErrorType(error, 'NotFound') || isErrorType(error, 'NoSuchKey')) return false;
+    if (isErrorType(error, 'AccessDenied')) return null;
     throw error;
   }
 }
 
-const isFault = (error: unknown, type: string): boolean =>
+const isErrorType = (error: unknown, type: string): boolean =>
   error instanceof DestinationError && error.type === type;
 
 function requireField(value: string | undefined, what: string): string {
   if (value === undefined)
     throw new DestinationError(
       'UnexpectedResponse',
-      `The S3 server answered without ${what}; is endpoint_url an S3 server?`,
+      `The response of the S3 server lacks ${what}; check that endpoint_url is an S3 server.`,
       {
         transient: true,
       },

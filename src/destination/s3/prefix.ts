@@ -1,4 +1,4 @@
-/** What a prefix may name, all of it known from the run alone: never from a clock. */
+/** The variables of a prefix. They depend on the run only, never on the clock. */
 const prefixVariables = [
   'year',
   'month',
@@ -12,36 +12,36 @@ const prefixVariables = [
 ] as const;
 export type PrefixVariable = (typeof prefixVariables)[number];
 
-/** The values of the variables for one run. */
+/** The values of the variables for a run. */
 export type PrefixValues = Readonly<Record<PrefixVariable, string>>;
 
-/** Whether a name in braces stands for something. */
+/** Whether a name is a variable. */
 export const isVariable = (name: string): name is PrefixVariable =>
   (prefixVariables as readonly string[]).includes(name);
 
-/** Says in a sentence why a template is no good as a prefix; null when it is. */
+/** Returns why a template is not a valid prefix; null if it is. */
 export function prefixProblem(template: string): string | null {
-  if (template.startsWith('/')) return `The prefix must not begin with "/".`;
-  if (/[\p{Cc}\\]/u.test(template)) return 'The prefix must not hold control characters or backslashes.';
+  if (template.startsWith('/')) return `The prefix must not start with "/".`;
+  if (/[\p{Cc}\\]/u.test(template)) return 'The prefix must not contain control characters or backslashes.';
   const segments = template.replace(/\/$/, '').split('/');
   if (segments.some((segment) => segment === '..' || segment === '.'))
-    return 'The prefix must not hold the path segments "." and "..".';
-  if (segments.length > 1 && segments.includes('')) return 'The prefix must not hold "//".';
+    return 'The prefix must not contain the path segments "." and "..".';
+  if (segments.length > 1 && segments.includes('')) return 'The prefix must not contain "//".';
   for (const [, name] of template.matchAll(/\{([^{}]*)\}/g))
     if (!isVariable(name ?? ''))
-      return `The prefix names the unknown variable {${name}}; known are ${prefixVariables.map((known) => `{${known}}`).join(', ')}.`;
+      return `The prefix contains the unknown variable {${name}}. Available variables: ${prefixVariables.map((known) => `{${known}}`).join(', ')}.`;
   if (/[{}]/.test(template.replaceAll(/\{[^{}]*\}/g, '')))
-    return 'The prefix has a brace without its partner; variables are written like {year}.';
+    return 'The prefix contains an unbalanced brace. Write variables like {year}.';
   return null;
 }
 
-/** The path that a checked template stands for, without a slash at its end; '' for none. */
+/** Renders a validated template without a trailing slash; '' for no prefix. */
 export const renderPrefix = (template: string, values: PrefixValues): string =>
   template
     .replaceAll(/\{([^{}]*)\}/g, (text, name: string) => (isVariable(name) ? values[name] : text))
     .replace(/\/$/, '');
 
-/** The path segments before the first one that holds a variable: the same for all intervals. */
+/** The path segments before the first variable, which are the same for all intervals. */
 export function constantPart(template: string): string {
   const segments = template.replace(/\/$/, '').split('/');
   const firstVariable = segments.findIndex((segment) => segment.includes('{'));

@@ -2,66 +2,66 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { DestinationContext, DestinationError } from '../destination.ts';
 import type { S3Config } from './config.ts';
-import { conditionFailed, toDestinationError } from './errors.ts';
+import { conditionFailureCodes, toDestinationError } from './errors.ts';
 import { acquireS3Client } from './client_pool.ts';
 
-/** Requests to the bucket of one destination, made patiently. */
+/** Requests to the bucket of a destination, with retries. */
 export interface S3Requests {
   readonly bucket: string;
   /**
-   * Makes a request; passing faults are waited out for as long as EXPORTD_S3_RETRY_BUDGET, so that an outage does not
-   * cost the parts that are already there. Since a reply can be lost, the request may arrive twice.
-   * @throws DestinationError, or the signal's reason once it is aborted.
+   * Sends a request. Transient errors are retried for EXPORTD_S3_RETRY_BUDGET, so that an outage does not waste the
+   * parts that were uploaded. Because a response can be lost, the request may arrive twice.
+   * @throws DestinationError, or the signal's reason once it is aborted
    */
   send<Output>(
     operation: string,
     signal: AbortSignal,
     call: (client: S3Client, options: { abortSignal: AbortSignal }) => Promise<Output>,
   ): Promise<Output>;
-  /** Tells the owner of the export of a fault that is worked around. */
-  readonly tell: (fault: DestinationError) => void;
+  /** Reports an error that is worked around to the owner of the export. */
+  readonly report: (failure: DestinationError) => void;
   readonly close: () => void;
 }
 
-/** Faults that waiting does not change: whoever asked has to look what became of the object or the upload. */
-const needsDecision = new Set(['NoSuchUpload', 'InvalidPart', ...conditionFailed]);
+/** Errors that are not retried: the caller checks the state of the object or upload. */
+const notRetried = new Set(['NoSuchUpload', 'InvalidPart', ...conditionFailureCodes]);
 
-/** Answers about an object, which say nothing against the connection, the credentials or the server. */
-const isAnswer = ({ type }: DestinationError): boolean =>
-  needsDecision.has(type) || type === 'NoSuchKey' || type === 'NotFound';
+/** Errors about an object, which do not indicate a problem of the connection, credentials or server. */
+const isAboutObject = ({ type }: DestinationError): boolean =>
+  notRetried.has(type) || type === 'NoSuchKey' || type === 'NotFound';
 
-/** Opens the way to the bucket of one config. */
+/** Creates the requests to the bucket of a config. */
 export function createS3Requests(config: S3Config, { settings, onError }: DestinationContext): S3Requests {
-  const lent = acquireS3Client(config, settings);
+  const pooled = acquireS3Client(config, settings);
   let reusable = true;
   const {
-    EXPORTD_S3_RETRY_BUDGET: patience,
+    EXPORTD_S3_RETRY_BUDGET: retryBudget,
     EXPORTD_ACTIVITY_RETRY_INITIAL: initial,
     EXPORTD_ACTIVITY_RETRY_MAX: maximum,
   } = settings;
-  const isWorthWaiting = (fault: DestinationError): boolean =>
-    fault.transient && !needsDecision.has(fault.type);
+  const shouldRetry = (failure: DestinationError): boolean =>
+    failure.transient && !notRetried.has(failure.type);
   return {
     bucket: config.bucket_name,
     send: async (operation, signal, call) => {
-      const deadline = Date.now() + patience;
+      const deadline = Date.now() + retryBudget;
       for (let pause = initial; ; pause = Math.min(pause * 2, maximum)) {
         signal.throwIfAborted();
         try {
-          return await call(lent.client, { abortSignal: signal });
+          return await call(pooled.client, { abortSignal: signal });
         } catch (error) {
-          const fault = toDestinationError(error, operation);
-          if (signal.aborted || !isAnswer(fault)) reusable = false;
+          const failure = toDestinationError(error, operation);
+          if (signal.aborted || !isAboutObject(failure)) reusable = false;
           signal.throwIfAborted();
-          if (!isWorthWaiting(fault) || Date.now() + pause > deadline) throw fault;
-          onError(fault);
+          if (!shouldRetry(failure) || Date.now() + pause > deadline) throw failure;
+          onError(failure);
           await wait(pause, undefined, { signal }).catch(() => {
             throw signal.reason;
           });
         }
       }
     },
-    tell: onError,
-    close: () => lent.release({ reusable }),
+    report: onError,
+    close: () => pooled.release({ reusable }),
   };
 }

@@ -1,11 +1,11 @@
 import { DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { DestinationError } from '../destination.ts';
-import { conditionFailed } from './errors.ts';
+import { conditionFailureCodes } from './errors.ts';
 import type { ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
-import { unconditionalStore } from './unconditional_store.ts';
+import { conditionalWritesUnsupported } from './conditional_writes.ts';
 
-/** Writes an object in one request where none stands; one that stands there is left alone. */
+/** Writes an object in one request, unless it exists already. */
 export async function putSmallObject(
   requests: S3Requests,
   key: string,
@@ -25,35 +25,35 @@ export async function putSmallObject(
   } catch (error) {
     if (!(error instanceof DestinationError)) throw error;
     if (error.type === 'NotImplemented') {
-      requests.tell(unconditionalStore());
+      requests.report(conditionalWritesUnsupported());
       await put({});
-    } else if (!conditionFailed.has(error.type)) throw error;
+    } else if (!conditionFailureCodes.has(error.type)) throw error;
   }
 }
 
-/** Removes an object; S3 answers the same whether it was there or not. */
+/** Deletes an object. S3's response does not depend on whether it existed. */
 export async function deleteObject(requests: S3Requests, key: string, signal: AbortSignal): Promise<void> {
   await requests.send('DeleteObject', signal, (client, call) =>
     client.send(new DeleteObjectCommand({ Bucket: requests.bucket, Key: key }), call),
   );
 }
 
-/** The same, provided that it still is the object with this ETag: another one stays, where the server knows conditions. */
+/** Deletes an object if it still has this ETag. Servers without conditional deletes delete any object. */
 export async function deleteUnchanged(
   requests: S3Requests,
   key: string,
   etag: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const remove = (conditions: { IfMatch?: string }) =>
+  const deleteWith = (conditions: { IfMatch?: string }) =>
     requests.send('DeleteObject', signal, (client, call) =>
       client.send(new DeleteObjectCommand({ Bucket: requests.bucket, Key: key, ...conditions }), call),
     );
   try {
-    await remove(etag === undefined ? {} : { IfMatch: etag });
+    await deleteWith(etag === undefined ? {} : { IfMatch: etag });
   } catch (error) {
     if (!(error instanceof DestinationError)) throw error;
-    if (error.type === 'NotImplemented') await remove({});
-    else if (!conditionFailed.has(error.type)) throw error;
+    if (error.type === 'NotImplemented') await deleteWith({});
+    else if (!conditionFailureCodes.has(error.type)) throw error;
   }
 }

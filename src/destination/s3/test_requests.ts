@@ -10,34 +10,34 @@ import { abortUpload } from './abort_uploads.ts';
 import { createUpload, listParts, type ObjectOptions } from './multipart.ts';
 import type { S3Requests } from './requests.ts';
 
-/** A condition that a write has to obey. */
+/** A condition of a write. */
 export interface WriteCondition {
   readonly IfNoneMatch?: string;
   readonly IfMatch?: string;
 }
 
-/** An upload of a single part that is not completed. */
+/** An incomplete upload with one part. */
 export interface TestUpload {
-  /** How many bytes the server holds of each part. */
+  /** The size of each uploaded part in bytes. */
   listParts(): Promise<readonly number[]>;
   complete(condition: WriteCondition): Promise<void>;
   abort(): Promise<void>;
 }
 
-/** What a test asks of a bucket, all of it about one object. Every method throws DestinationError. */
+/** The requests of a destination test, all for one object. All methods throw DestinationError. */
 export interface TestRequests {
   list(): Promise<void>;
   put(condition?: WriteCondition): Promise<void>;
-  /** Whether the object reads back as it was written. */
-  readsBack(): Promise<boolean>;
+  /** Whether the content of the object is what was written. */
+  isReadBack(): Promise<boolean>;
   upload(): Promise<TestUpload>;
-  remove(): Promise<void>;
+  delete(): Promise<void>;
 }
 
-/** How long removing what a test made may take, also when the time of the test is up. */
-const cleaningMs = 3_000;
+/** Timeout in milliseconds for deleting what a test wrote; it applies after the test's own timeout too. */
+const cleanUpTimeoutMs = 3_000;
 
-/** Requests about the object `key` that hold `text`, each made once. */
+/** Creates the requests for the object `key` with the content `text`. Each is sent once. */
 export function createTestRequests(
   requests: S3Requests,
   object: { readonly key: string; readonly text: string; readonly options: ObjectOptions },
@@ -46,17 +46,17 @@ export function createTestRequests(
   const { key, text, options } = object;
   const target = { Bucket: requests.bucket, Key: key };
   const bytes = Buffer.from(text);
-  const uploadOf = (begun: FileUpload, etag: string): TestUpload => ({
+  const uploadOf = (started: FileUpload, etag: string): TestUpload => ({
     listParts: async () =>
-      (await listParts(requests, key, begun.upload_id, signal)).map((part) => part.bytes),
+      (await listParts(requests, key, started.upload_id, signal)).map((part) => part.bytes),
     complete: async (condition) => {
       const MultipartUpload = { Parts: [{ PartNumber: 1, ETag: etag }] };
-      const input = { ...target, ...condition, UploadId: begun.upload_id, MultipartUpload };
+      const input = { ...target, ...condition, UploadId: started.upload_id, MultipartUpload };
       await requests.send('CompleteMultipartUpload', signal, (client, call) =>
         client.send(new CompleteMultipartUploadCommand(input), call),
       );
     },
-    abort: () => abortUpload(requests, key, begun.upload_id, AbortSignal.timeout(cleaningMs)),
+    abort: () => abortUpload(requests, key, started.upload_id, AbortSignal.timeout(cleanUpTimeoutMs)),
   });
   return {
     list: async () => {
@@ -71,7 +71,7 @@ export function createTestRequests(
         client.send(new PutObjectCommand(input), call),
       );
     },
-    readsBack: async () => {
+    isReadBack: async () => {
       const found = await requests.send('GetObject', signal, async (client, call) => {
         const { Body } = await client.send(new GetObjectCommand(target), call);
         return Body?.transformToString();
@@ -79,12 +79,12 @@ export function createTestRequests(
       return found === text;
     },
     upload: async () => {
-      const begun = await createUpload(requests, key, { ...options, firstPartBytes: bytes.length }, signal);
-      const { etag } = await begun.putPart(1, bytes, signal);
-      return uploadOf(begun, etag);
+      const started = await createUpload(requests, key, { ...options, firstPartBytes: bytes.length }, signal);
+      const { etag } = await started.putPart(1, bytes, signal);
+      return uploadOf(started, etag);
     },
-    remove: async () => {
-      await requests.send('DeleteObject', AbortSignal.timeout(cleaningMs), (client, call) =>
+    delete: async () => {
+      await requests.send('DeleteObject', AbortSignal.timeout(cleanUpTimeoutMs), (client, call) =>
         client.send(new DeleteObjectCommand(target), call),
       );
     },

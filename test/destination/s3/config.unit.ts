@@ -132,11 +132,11 @@ describe('the config of an S3 destination', () => {
     ],
     [{ ...least, role_arn: 'arn:aws:iam::1:role/exports' }, 'role_arn', expect.stringContaining('ARN')],
     [{ ...least, external_id: 'a' }, 'external_id', expect.stringContaining('2 to 1224')],
-    [{ ...least, external_id: 'abc' }, 'external_id', "The field 'external_id' needs a 'role_arn'."],
+    [{ ...least, external_id: 'abc' }, 'external_id', "The field 'external_id' requires 'role_arn'."],
     [
       { ...least, include_events: '$pageview' },
       'include_events',
-      "The field 'include_events' must be a list of names of events, none of them empty.",
+      "The field 'include_events' must be a list of non-empty event names.",
     ],
     [{ ...least, exclude_events: ['a', ''] }, 'exclude_events', expect.stringContaining("'exclude_events'")],
     [{ ...least, include_events: [7] }, 'include_events', expect.stringContaining("'include_events'")],

@@ -119,7 +119,7 @@ describe('keys of manifests', () => {
 
 describe('prefixes that are refused', () => {
   it.each([
-    ['/exports', 'begin with "/"'],
+    ['/exports', 'start with "/"'],
     ['a/../b', '".."'],
     ['..', '".."'],
     ['a//b', '"//"'],

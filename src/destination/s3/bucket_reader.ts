@@ -4,28 +4,31 @@ import type { S3Config } from './config.ts';
 import { toDestinationError } from './errors.ts';
 import { createS3Requests, type S3Requests } from './requests.ts';
 
-/** A connection may break this often without a byte in between before a read is given up. */
-const breaksMaximum = 5;
+/** Maximum number of consecutive connection failures without any data. */
+const maxBreaks = 5;
 
-/** An object while it is read. `chunks` can be read once; it throws DestinationError, `ObjectReplaced` when it changed. */
+/**
+ * An object that is being read. `chunks` can be read once; it throws DestinationError, `ObjectReplaced` when the
+ * object changed.
+ */
 export interface OpenObject {
   readonly bytes: number;
   readonly etag: string | undefined;
   readonly chunks: AsyncIterable<Buffer>;
 }
 
-/** What there is in the bucket of one config. Every method throws DestinationError. */
+/** Reads the bucket of a config. All methods throw DestinationError. */
 export interface BucketReader {
-  /** Keys that begin with `prefix`, in the order of the bucket. */
+  /** Lists the keys that start with `prefix`, in bucket order. */
   listKeys(prefix: string, signal: AbortSignal): AsyncGenerator<string>;
-  /** The object under `key`; null when there is none. */
+  /** Opens the object under `key`; null if it does not exist. */
   open(key: string, signal: AbortSignal): Promise<OpenObject | null>;
-  /** The full name of an object for people. */
+  /** The full name of an object for messages. */
   nameOf(key: string): string;
   readonly close: () => void;
 }
 
-/** Opens the bucket of a config for someone who only reads, with the same patience as an export has. */
+/** Opens the bucket of a config for reading, with the same retry budget as an export. */
 export function openBucketReader(config: S3Config, context: DestinationContext): BucketReader {
   const requests = createS3Requests(config, context);
   return {
@@ -74,15 +77,15 @@ async function openObject(
   try {
     const first = await get(undefined, 0);
     const bytes = first.ContentLength ?? 0;
-    return { bytes, etag: first.ETag, chunks: readOn(first, bytes, (from) => get(first.ETag, from)) };
+    return { bytes, etag: first.ETag, chunks: readWithResume(first, bytes, (from) => get(first.ETag, from)) };
   } catch (error) {
-    if (isFault(error, 'NoSuchKey', 'NotFound')) return null;
+    if (isErrorType(error, 'NoSuchKey', 'NotFound')) return null;
     throw error;
   }
 }
 
-/** The bytes of an object; after a broken connection the rest of the same object is asked for. */
-async function* readOn(
+/** The bytes of an object. After a connection failure the rest of the same object is requested. */
+async function* readWithResume(
   first: GetObjectCommandOutput,
   bytes: number,
   getFrom: (from: number) => Promise<GetObjectCommandOutput>,
@@ -98,14 +101,14 @@ async function* readOn(
       }
       if (at >= bytes) return;
     } catch (error) {
-      const fault = toDestinationError(error, 'GetObject');
-      if (!fault.transient || breaks >= breaksMaximum) throw fault;
+      const failure = toDestinationError(error, 'GetObject');
+      if (!failure.transient || breaks >= maxBreaks) throw failure;
     }
     breaks += 1;
     try {
       output = await getFrom(at);
     } catch (error) {
-      if (!isFault(error, 'NoSuchKey', 'NotFound', 'PreconditionFailed')) throw error;
+      if (!isErrorType(error, 'NoSuchKey', 'NotFound', 'PreconditionFailed')) throw error;
       throw new DestinationError('ObjectReplaced', 'An object was replaced or deleted while it was read.', {
         transient: true,
       });
@@ -116,5 +119,5 @@ async function* readOn(
 const bodyOf = (output: GetObjectCommandOutput): AsyncIterable<Buffer> =>
   output.Body as unknown as AsyncIterable<Buffer>;
 
-const isFault = (error: unknown, ...types: readonly string[]): boolean =>
+const isErrorType = (error: unknown, ...types: readonly string[]): boolean =>
   error instanceof DestinationError && types.includes(error.type);

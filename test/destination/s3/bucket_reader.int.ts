@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseS3Config } from '../../../src/destination/s3/config.ts';
-import { openBucketReader, type BucketReader } from '../../../src/destination/s3/reading.ts';
+import { openBucketReader, type BucketReader } from '../../../src/destination/s3/bucket_reader.ts';
 import { createBucket, type TestBucket } from '../../setup/bucket.ts';
 import { configOf, s3Settings } from './bucket_requests.ts';
 
