@@ -2,26 +2,26 @@ import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { createBucket } from '../setup/bucket.ts';
-import { until } from '../setup/until.ts';
-import { insertLargeEvents } from './large_rows.ts';
-import { holdRequests, type RequestHold } from './request_hold.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { insertLargeEvents } from './large_events.ts';
+import { blockRequests, type RequestGate } from './request_gate.ts';
 import { keysUnder } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { isWrite, type S3OperationName } from './s3_operation.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts';
-import { startStack, type ShownRun, type Stack } from './stack.ts';
-import { verified } from './verified.ts';
+import { startStack, type RunResponse, type Stack } from './stack.ts';
+import { verifyExport } from './verify_export.ts';
 
 const rows = 2_600;
 let stack: Stack;
 let proxy: S3Proxy;
-/** How many requests had come when the answer came that a prefix is written no more. */
-const answeredAt = new Map<string, number>();
+/** By prefix, the number of requests when the cancellation of its run was confirmed. */
+const requestsAtResponse = new Map<string, number>();
 
 beforeAll(async () => {
   const bucket = await createBucket();
   proxy = await createS3Proxy(bucket.endpoint);
-  // Nobody who cancels waits for half of this.
+  // Longer than a cancellation may take, so that no timeout helps it.
   const settings = {
     EXPORTD_HEARTBEAT_TIMEOUT: '30s',
     EXPORTD_WORKFLOW_TASK_TIMEOUT: '10s',
@@ -37,11 +37,11 @@ afterAll(async () => {
 });
 
 /** Backfills hours of a new export. */
-async function start(
+async function startBackfill(
   prefix: string,
   from: number,
   to: number,
-): Promise<{ id: string; backfillId: string; runs: ShownRun[] }> {
+): Promise<{ id: string; backfillId: string; runs: RunResponse[] }> {
   const id = await stack.createExport({}, { prefix });
   const { headers } = await stack.call('POST', `/batch_exports/${id}/backfill/`, {
     start_at: hourAgo(from).toISOString(),
@@ -51,42 +51,42 @@ async function start(
   return { id, backfillId, runs: await stack.runs(id) };
 }
 
-const hold = (
+const blockOperation = (
   prefix: string,
-  when: 'before' | 'passing' | 'answered',
+  when: 'before' | 'during' | 'after',
   operation: S3OperationName,
-  more: (request: ProxiedRequest) => boolean = () => true,
-): RequestHold =>
-  holdRequests(proxy, `${operation} below ${prefix}`, {
+  extraCondition: (request: ProxiedRequest) => boolean = () => true,
+): RequestGate =>
+  blockRequests(proxy, `${operation} below ${prefix}`, {
     when,
     matches: (request) =>
-      request.operation === operation && request.key.startsWith(`${prefix}/`) && more(request),
+      request.operation === operation && request.key.startsWith(`${prefix}/`) && extraCondition(request),
   });
 
-/** In the middle of a part, so that the parts before and behind it are on their way too. */
-const holdPart = (prefix: string): RequestHold =>
-  hold(prefix, 'passing', 'UploadPart', ({ received }) => received > 1024 * 1024);
+/** Blocks during a part, so that the parts before and after it are pending too. */
+const blockPart = (prefix: string): RequestGate =>
+  blockOperation(prefix, 'during', 'UploadPart', ({ received }) => received > 1024 * 1024);
 
 const writesBelow = (prefix: string, since = 0): ProxiedRequest[] =>
   proxy.requests.slice(since).filter((request) => isWrite(request) && request.key.startsWith(`${prefix}/`));
 
-/** Statements of exportd that read rows at this moment. */
-async function readingStatements(): Promise<string[]> {
-  const { rows: found } = await stack.pool.query<{ query: string }>(
+/** Statements of exportd that are reading rows now. */
+async function runningCopyStatements(): Promise<string[]> {
+  const { rows: statements } = await stack.pool.query<{ query: string }>(
     `select query from pg_stat_activity where datname = current_database() and application_name = 'exportd'
        and backend_type = 'client backend' and state = 'active' and query like 'copy %'`,
   );
-  return found.map(({ query }) => query);
+  return statements.map(({ query }) => query);
 }
 
-/** Looks at once, when the answer has come; what comes later is looked at in the last test. */
-async function expectNothingLeft(prefix: string, held?: RequestHold): Promise<void> {
-  answeredAt.set(prefix, proxy.requests.length);
-  expect(await readingStatements()).toEqual([]);
+/** Checks right after the response; the last test checks for later writes. */
+async function expectNothingLeft(prefix: string, gate?: RequestGate): Promise<void> {
+  requestsAtResponse.set(prefix, proxy.requests.length);
+  expect(await runningCopyStatements()).toEqual([]);
   await expectNoObject(prefix);
-  // What the network holds of a part may still arrive.
-  held?.release();
-  await until(
+  // Data of a part that is still in the network may arrive.
+  gate?.open();
+  await waitFor(
     () => writesBelow(prefix).every(({ ended }) => ended),
     'the requests below the prefix have ended',
   );
@@ -100,97 +100,97 @@ async function expectNoObject(prefix: string): Promise<void> {
   expect([Uploads, await keysUnder(stack.bucket, `${prefix}/`)]).toEqual([[], []]);
 }
 
-describe('when the answer to a cancellation has come, nothing of the run goes on:', () => {
+describe('after the response to a cancellation, nothing of the run continues:', () => {
   it('while parts are sent', async () => {
-    const held = holdPart('parts');
-    const { id, runs } = await start('parts', 3, 2);
-    await held.reached();
+    const gate = blockPart('parts');
+    const { id, runs } = await startBackfill('parts', 3, 2);
+    await gate.reached();
     const { status, body } = await stack.call('POST', `/batch_exports/${id}/runs/${runs[0]?.id}/cancel/`);
     expect([status, body.status]).toEqual([200, 'Cancelled']);
-    await expectNothingLeft('parts', held);
+    await expectNothingLeft('parts', gate);
   });
 
-  it('while an upload is begun', async () => {
-    const held = hold('begun', 'answered', 'CreateMultipartUpload');
-    const { id, runs } = await start('begun', 3, 2);
-    await held.reached();
+  it('while an upload is created', async () => {
+    const gate = blockOperation('created', 'after', 'CreateMultipartUpload');
+    const { id, runs } = await startBackfill('created', 3, 2);
+    await gate.reached();
     const { status } = await stack.call('POST', `/batch_exports/${id}/runs/${runs[0]?.id}/cancel/`);
     expect(status).toBe(200);
-    await expectNothingLeft('begun', held);
+    await expectNothingLeft('created', gate);
   });
 
   it('while a statement reads rows', async () => {
-    const held = hold('statement', 'before', 'CreateMultipartUpload');
-    const { id, runs } = await start('statement', 3, 2);
-    await held.reached();
-    const locking = new pg.Client({ connectionString: stack.databaseUrl, application_name: 'a test' });
-    await locking.connect();
-    await locking.query('begin; lock table events in access exclusive mode');
-    held.release();
-    await until(async () => (await readingStatements()).length > 0, 'a statement waits for the lock');
+    const gate = blockOperation('statement', 'before', 'CreateMultipartUpload');
+    const { id, runs } = await startBackfill('statement', 3, 2);
+    await gate.reached();
+    const lockHolder = new pg.Client({ connectionString: stack.databaseUrl, application_name: 'a test' });
+    await lockHolder.connect();
+    await lockHolder.query('begin; lock table events in access exclusive mode');
+    gate.open();
+    await waitFor(async () => (await runningCopyStatements()).length > 0, 'a statement waits for the lock');
     const { status } = await stack.call('POST', `/batch_exports/${id}/runs/${runs[0]?.id}/cancel/`);
     expect(status).toBe(200);
     await expectNothingLeft('statement');
-    await locking.end();
+    await lockHolder.end();
   });
 
   it('of the runs of a backfill', async () => {
-    const held = holdPart('backfill');
-    const { id, backfillId, runs } = await start('backfill', 4, 2);
+    const gate = blockPart('backfill');
+    const { id, backfillId, runs } = await startBackfill('backfill', 4, 2);
     expect(runs).toHaveLength(2);
-    await until(() => new Set(held.held.map(({ key }) => key)).size === 2, 'both runs send parts');
+    await waitFor(() => new Set(gate.waiting.map(({ key }) => key)).size === 2, 'both runs send parts');
     const { status, body } = await stack.call('POST', `/batch_exports/${id}/backfills/${backfillId}/cancel/`);
     expect([status, body.status]).toEqual([200, 'Cancelled']);
-    await expectNothingLeft('backfill', held);
+    await expectNothingLeft('backfill', gate);
     expect((await stack.runs(id)).map((run) => run.status)).toEqual(['Cancelled', 'Cancelled']);
   });
 
   it('of the runs of an export that is deleted', async () => {
-    const held = holdPart('deleted');
-    const { id } = await start('deleted', 3, 2);
-    await held.reached();
+    const gate = blockPart('deleted');
+    const { id } = await startBackfill('deleted', 3, 2);
+    await gate.reached();
     expect((await stack.call('DELETE', `/batch_exports/${id}/`)).status).toBe(204);
-    await expectNothingLeft('deleted', held);
+    await expectNothingLeft('deleted', gate);
   });
 });
 
 describe('a cancellation', () => {
-  it('that comes while the manifest is put is refused with 409, and the run completes', async () => {
-    const held = hold('published', 'before', 'PutObject');
-    const { id, runs } = await start('published', 3, 2);
-    await held.reached();
-    const answer = await stack.call('POST', `/batch_exports/${id}/runs/${runs[0]?.id}/cancel/`);
-    expect([answer.status, answer.body.type]).toEqual([409, 'conflict']);
-    held.release();
-    await stack.runIn(id, runs[0]?.id ?? '', 'Completed');
-    const report = await verified(stack, id);
+  it('is rejected with 409 while the manifest is written, and the run completes', async () => {
+    const gate = blockOperation('published', 'before', 'PutObject');
+    const { id, runs } = await startBackfill('published', 3, 2);
+    await gate.reached();
+    const response = await stack.call('POST', `/batch_exports/${id}/runs/${runs[0]?.id}/cancel/`);
+    expect([response.status, response.body.type]).toEqual([409, 'conflict']);
+    gate.open();
+    await stack.waitForRun(id, runs[0]?.id ?? '', 'Completed');
+    const report = await verifyExport(stack, id);
     expect(report.findings).toEqual([]);
     expect(report.totals.rows).toBe(rows);
   });
 
-  it('of a run whose worker does not answer is 202, and comes true', async () => {
-    const held = holdPart('paused');
-    const { id, runs } = await start('paused', 3, 2);
-    await held.reached();
+  it('of a run whose worker does not respond is 202 and applied later', async () => {
+    const gate = blockPart('paused');
+    const { id, runs } = await startBackfill('paused', 3, 2);
+    await gate.reached();
     const [first] = stack.workers;
-    // Before the first stands still, which is missed after a while: then there would be nothing left to wait for.
+    // Started before the first worker is paused, so that the pause does not outlast the heartbeat timeout.
     await stack.startWorker();
     first?.pause();
     const path = `/batch_exports/${id}/runs/${runs[0]?.id}`;
     const { status, body } = await stack.call('POST', `${path}/cancel/`);
-    // The second, where the paused worker was the one that the schedule's next task was meant for.
+    // The second detail when the schedule's next task was assigned to the paused worker.
     expect(status).toBe(202);
     expect(body.detail).toMatch(/^(The run is Cancelled;|The request was accepted)/);
-    await stack.runIn(id, runs[0]?.id ?? '', 'Cancelled');
-    held.release();
+    await stack.waitForRun(id, runs[0]?.id ?? '', 'Cancelled');
+    gate.open();
     await first?.stop();
     expect(await keysUnder(stack.bucket, 'paused/')).toEqual([]);
   });
 
-  it('leaves nothing behind that writes later', async () => {
-    const { id, runs } = await start('afterwards', 3, 2);
-    await stack.runIn(id, runs[0]?.id ?? '', 'Completed');
-    expect([...answeredAt.keys()]).toEqual(['parts', 'begun', 'statement', 'backfill', 'deleted']);
-    for (const [prefix, since] of answeredAt) expect(writesBelow(prefix, since)).toEqual([]);
+  it('leaves nothing that writes later', async () => {
+    const { id, runs } = await startBackfill('afterwards', 3, 2);
+    await stack.waitForRun(id, runs[0]?.id ?? '', 'Completed');
+    expect([...requestsAtResponse.keys()]).toEqual(['parts', 'created', 'statement', 'backfill', 'deleted']);
+    for (const [prefix, since] of requestsAtResponse) expect(writesBelow(prefix, since)).toEqual([]);
   });
 });

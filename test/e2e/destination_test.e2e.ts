@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startStack, type Answer, type Stack } from './stack.ts';
+import { startStack, type ApiResponse, type Stack } from './stack.ts';
 
 const canary = `canary${randomBytes(18).toString('hex')}`;
 let stack: Stack;
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.stop());
 
-const statuses = ({ body }: Answer) =>
+const statuses = ({ body }: ApiResponse) =>
   (body.steps as { result: { status: string } }[]).map(({ result }) => result.status);
 const config = (more: object = {}) => ({
   bucket_name: stack.bucket.bucket,
@@ -22,7 +22,7 @@ const config = (more: object = {}) => ({
   ...more,
 });
 
-/** The histories of all tests of a server that tests have to themselves, as text. */
+/** The histories of destination tests, as text. */
 async function historiesOfTests(ids: readonly string[]): Promise<string> {
   const connection = await Connection.connect({ address: stack.temporalAddress });
   const client = new Client({ connection });
@@ -35,8 +35,8 @@ async function historiesOfTests(ids: readonly string[]): Promise<string> {
   );
 }
 
-/** Remembers the ids of tests, which are gone from the table when they have ended. */
-async function rememberTests(): Promise<() => Promise<string[]>> {
+/** Records the ids of destination tests, whose rows are deleted when they end. */
+async function recordTests(): Promise<() => Promise<string[]>> {
   await stack.pool.query(
     `create table public.seen_tests (id uuid, row text);
      create function public.see_test() returns trigger language plpgsql as $$
@@ -52,8 +52,8 @@ async function rememberTests(): Promise<() => Promise<string[]>> {
 }
 
 describe('the test of a destination', () => {
-  it('is carried out by a worker, and no history, answer or table holds a secret or the config', async () => {
-    const seen = await rememberTests();
+  it('runs on a worker, and no history, response or table has a secret or the config', async () => {
+    const recordedTestIds = await recordTests();
     const passing = await stack.call('POST', '/batch_exports/test/', {
       destination: { type: 'S3', config: config() },
     });
@@ -64,22 +64,22 @@ describe('the test of a destination', () => {
       200,
       ['Failed', ...Array<string>(5).fill('Skipped')],
     ]);
-    const mended = await stack.call('POST', `/batch_exports/${id}/test/`, {
+    const fixed = await stack.call('POST', `/batch_exports/${id}/test/`, {
       destination: { config: { aws_secret_access_key: stack.bucket.secretAccessKey } },
     });
-    expect(statuses(mended)).toEqual(Array<string>(6).fill('Passed'));
-    const histories = await historiesOfTests(await seen());
+    expect(statuses(fixed)).toEqual(Array<string>(6).fill('Passed'));
+    const histories = await historiesOfTests(await recordedTestIds());
     expect(histories).toContain('batchExportDestinationTest');
     for (const text of [canary, stack.bucket.bucket, stack.bucket.accessKeyId, stack.bucket.secretAccessKey])
       expect(histories).not.toContain(text);
     expect(failing.text).not.toContain(canary);
   });
 
-  it('names what keeps a server from being reached', async () => {
-    const answer = await stack.call('POST', '/batch_exports/test/', {
+  it('reports why a server cannot be reached', async () => {
+    const response = await stack.call('POST', '/batch_exports/test/', {
       destination: { type: 'S3', config: config({ endpoint_url: 'http://127.0.0.1:1' }) },
     });
-    expect(answer.body).toMatchObject({
+    expect(response.body).toMatchObject({
       steps: [
         { result: { status: 'Failed', message: expect.stringContaining('ECONNREFUSED') } },
         {},
@@ -93,10 +93,10 @@ describe('the test of a destination', () => {
 
   it('is 503 while no worker runs', async () => {
     await stack.killWorker();
-    const answer = await stack.call('POST', '/batch_exports/test/', {
+    const response = await stack.call('POST', '/batch_exports/test/', {
       destination: { type: 'S3', config: config() },
     });
-    expect([answer.status, answer.body.code]).toEqual([503, 'not_tested']);
+    expect([response.status, response.body.code]).toEqual([503, 'not_tested']);
     const { rows } = await stack.pool.query('select from exportd.destination_tests');
     expect(rows).toHaveLength(0);
   });

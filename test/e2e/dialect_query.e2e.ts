@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Manifest } from '../../src/destination/manifest.ts';
 import type { ExportedColumn } from '../../src/source/source.ts';
 import { startDuckDb, type IndependentReader } from '../encoding/duckdb.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { exportedRows, insertEvents, readObject } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { startStack, type Stack } from './stack.ts';
-import { verified } from './verified.ts';
+import { verifyExport } from './verify_export.ts';
 
 const rowsPerHour = 40;
 let stack: Stack;
@@ -33,20 +33,20 @@ afterAll(async () => {
 const dialect_query = `select uuid, toInt(properties.n) as n, toInt(properties.n) / 8 as part, toDate(timestamp) as day,
   [properties.n, 'x'] as list, properties.quote as quote, n > 10 as large from events where toInt(properties.n) <= 20`;
 
-/** Exports the hour and answers the manifest of its newest run. */
+/** Exports the hour and returns the manifest of its newest run. */
 async function exportHour(id: string): Promise<Manifest & { readonly key: string }> {
   const before = (await stack.runs(id)).length;
   const range = { start_at: hourAgo(2).toISOString(), end_at: hourAgo(1).toISOString() };
   expect((await stack.call('POST', `/batch_exports/${id}/backfill/`, range)).status).toBe(200);
-  const key = await until(async () => {
+  const key = await waitFor(async () => {
     const [run, ...others] = await stack.runs(id);
     return others.length === before && run?.status === 'Completed' && run.manifest_key;
   }, 'the hour is exported');
   return { ...(JSON.parse((await readObject(stack.bucket, key)).toString()) as Manifest), key };
 }
 
-/** What the query gives, worked out without it. */
-const expected = async () =>
+/** The result of the query, computed without the dialect. */
+const expectedRows = async () =>
   (
     await stack.pool.query<Record<string, unknown>>(
       `select uuid, n, n / 8.0::float8 as part, to_char(timestamp, 'YYYY-MM-DD') as day, array[n::text, 'x'] as list,
@@ -58,7 +58,7 @@ const expected = async () =>
   ).rows;
 
 describe('an export with a dialect_query', () => {
-  it('has the columns of the query as JSON lines, and other ones from the run after a change on', async () => {
+  it('has the columns of the query as JSON lines, and new columns from the first run after a change', async () => {
     const config = { exclude_events: ['hidden'], prefix: 'lines', compression: 'gzip' };
     const id = await stack.createExport({ dialect_query, paused: true }, config);
     const manifest = await exportHour(id);
@@ -71,11 +71,11 @@ describe('an export with a dialect_query', () => {
       { name: 'quote', type: 'text' },
       { name: 'large', type: 'boolean' },
     ]);
-    const rows = await expected();
+    const rows = await expectedRows();
     expect(rows.length).toBe(15);
     expect(manifest).toMatchObject({ rows: 15, source_rows: 15 });
     expect(await exportedRows(stack.bucket, manifest.key)).toEqual(rows);
-    expect(await verified(stack, id)).toMatchObject({ ok: true, findings: [] });
+    expect(await verifyExport(stack, id)).toMatchObject({ ok: true, findings: [] });
 
     const changed = await stack.call('PATCH', `/batch_exports/${id}/`, {
       dialect_query: 'select properties.n as n, _inserted_at from events',
@@ -87,10 +87,10 @@ describe('an export with a dialect_query', () => {
       rows: 30,
       columns: [{ name: 'n' }, { name: '_inserted_at' }],
     });
-    expect(await verified(stack, id)).toMatchObject({ ok: true, findings: [] });
+    expect(await verifyExport(stack, id)).toMatchObject({ ok: true, findings: [] });
   });
 
-  it('has them as Parquet, which another program reads', async () => {
+  it('has them as Parquet, readable by DuckDB', async () => {
     const config = {
       exclude_events: ['hidden'],
       prefix: 'parquet',
@@ -104,11 +104,11 @@ describe('an export with a dialect_query', () => {
     writeFileSync(path, await readObject(stack.bucket, file?.key ?? ''));
     const days = (day: unknown) => String(Date.parse(`${String(day)}T00:00:00Z`) / 86_400_000);
     expect(await duckDb.parquet(path, columns as ExportedColumn[])).toEqual(
-      (await expected()).map(({ uuid, n, part, day, list, quote, large }) => [
+      (await expectedRows()).map(({ uuid, n, part, day, list, quote, large }) => [
         ...[uuid, String(n), String(part), days(day)],
         ...[`["${(list as string[]).join('", "')}"]`, quote, String(large)],
       ]),
     );
-    expect(await verified(stack, id)).toMatchObject({ ok: true, findings: [] });
+    expect(await verifyExport(stack, id)).toMatchObject({ ok: true, findings: [] });
   });
 });

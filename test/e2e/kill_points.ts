@@ -1,99 +1,100 @@
-import { until } from '../setup/until.ts';
-import { holdEvent } from './journal_hold.ts';
-import { holdRequests } from './request_hold.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { blockEvent } from './journal_gate.ts';
+import { blockRequests } from './request_gate.ts';
 import type { S3OperationName } from './s3_operation.ts';
 import type { ProxiedRequest, S3Proxy } from './s3_proxy.ts';
 import type { Stack } from './stack.ts';
 
-/** A place in the course of a run at which it stands still until it is let go. */
-export interface Held {
+/** Blocks a run at a kill point. */
+export interface KillPointGate {
   readonly reached: () => Promise<void>;
-  /** How many requests stand there. */
+  /** The number of blocked requests. */
   readonly requests: () => number;
-  /** Ends what is held, when the worker is dead: nothing of it gets any further. */
-  readonly cut: () => Promise<void>;
+  /** Discards what is blocked, once the worker is dead. */
+  readonly discard: () => Promise<void>;
 }
 
-/** Makes a run stand still somewhere. */
-export type Hold = (
+/** Creates the gate of a kill point for a run. */
+export type KillPointGateFactory = (
   at: { readonly proxy: S3Proxy; readonly stack: Stack },
   run: { readonly id: string; readonly prefix: string },
-) => Promise<Held>;
+) => Promise<KillPointGate>;
 
-/** Files of the second generation, not of the first. */
+/** Whether the request is about the second generation of a file, or a manifest. */
 const isNew = ({ key }: ProxiedRequest, prefix: string): boolean =>
   key.startsWith(`${prefix}/`) && (key.includes('-g2.') || key.includes('/_manifests/'));
 
-/** At a request of the run's second generation, before it, in it, or after its answer. */
+/** Blocks a request of the run's second generation: before it, during its body, or before its response arrives. */
 const atRequest =
   (
-    when: 'before' | 'passing' | 'answered',
+    when: 'before' | 'during' | 'after',
     operation: S3OperationName,
-    more: (request: ProxiedRequest) => boolean = () => true,
-  ): Hold =>
+    extraCondition: (request: ProxiedRequest) => boolean = () => true,
+  ): KillPointGateFactory =>
   ({ proxy }, { prefix }) => {
-    const hold = holdRequests(proxy, `${when} ${operation} below ${prefix}`, {
+    const gate = blockRequests(proxy, `${when} ${operation} below ${prefix}`, {
       when,
-      matches: (request) => request.operation === operation && isNew(request, prefix) && more(request),
+      matches: (request) =>
+        request.operation === operation && isNew(request, prefix) && extraCondition(request),
     });
-    const cut = (): Promise<void> => {
-      hold.release('broken');
+    const discard = (): Promise<void> => {
+      gate.open('broken');
       return Promise.resolve();
     };
-    return Promise.resolve({ reached: hold.reached, requests: () => hold.held.length, cut });
+    return Promise.resolve({ reached: gate.reached, requests: () => gate.waiting.length, discard });
   };
 
-/** At a request that is on its way already: it arrives when the next attempt makes the same one, just before that. */
+/** Delays a request in the network until just before the next attempt sends the same one. */
 const arrivingLate =
-  (operation: S3OperationName): Hold =>
+  (operation: S3OperationName): KillPointGateFactory =>
   ({ proxy }, { prefix }) => {
-    const came: ProxiedRequest[] = [];
-    const { promise: repeated, resolve: repeat } = Promise.withResolvers<undefined>();
-    proxy.intervene({
+    const arrived: ProxiedRequest[] = [];
+    const { promise: retried, resolve: repeat } = Promise.withResolvers<undefined>();
+    proxy.intercept({
       before: async (request) => {
         if (request.operation !== operation || !isNew(request, prefix)) return undefined;
-        came.push(request);
-        if (came.length === 1) return repeated;
+        arrived.push(request);
+        if (arrived.length === 1) return retried;
         repeat(undefined);
-        await until(() => came[0]?.ended === true, `the late ${operation} below ${prefix} has arrived`);
+        await waitFor(() => arrived[0]?.ended === true, `the late ${operation} below ${prefix} has arrived`);
         return undefined;
       },
     });
     return Promise.resolve({
       reached: async () => {
-        await until(() => came.length > 0, `${operation} below ${prefix} is on its way`);
+        await waitFor(() => arrived.length > 0, `${operation} below ${prefix} was sent`);
       },
-      requests: () => came.length,
-      cut: () => Promise.resolve(),
+      requests: () => arrived.length,
+      discard: () => Promise.resolve(),
     });
   };
 
-/** At an event that the run is about to append to the journal. */
+/** Blocks the append of an event of the run. */
 const atEvent =
-  (type: string, data: object = {}): Hold =>
+  (type: string, data: object = {}): KillPointGateFactory =>
   async ({ stack }, { id }) => {
-    const { reached, release } = await holdEvent(stack, { run_id: id, type, data });
-    return { reached, requests: () => 0, cut: release };
+    const { reached, open } = await blockEvent(stack, { run_id: id, type, data });
+    return { reached, requests: () => 0, discard: open };
   };
 
-/** Where a worker may be killed, in the order in which a run gets there. */
+/** The points at which the worker is killed, in the order in which a run reaches them. */
 export const killPoints = {
   'before the upload is created': atRequest('before', 'CreateMultipartUpload'),
-  'after the upload is created, before the journal knows it': atRequest('answered', 'CreateMultipartUpload'),
+  'after the upload is created, before it is recorded': atRequest('after', 'CreateMultipartUpload'),
   'in a part': atRequest(
-    'passing',
+    'during',
     'UploadPart',
     ({ partNumber, received }) => partNumber === 2 && received > 1024 * 1024,
   ),
   'between parts': atEvent('RunPartPlanned', { part: { part_number: 2 } }),
   'after the last part': atRequest('before', 'CompleteMultipartUpload'),
-  'after completion, before the file is recorded': atRequest('answered', 'CompleteMultipartUpload'),
+  'after completion, before the file is recorded': atRequest('after', 'CompleteMultipartUpload'),
   'before the publish claim': atEvent('RunPublishStarted'),
   'after the claim, before the manifest': atRequest('before', 'PutObject'),
-  'after the manifest': atRequest('answered', 'PutObject'),
+  'after the manifest': atRequest('after', 'PutObject'),
   'after the last part, while the file is completed': arrivingLate('CompleteMultipartUpload'),
-  'while the manifest is put': arrivingLate('PutObject'),
+  'while the manifest is written': arrivingLate('PutObject'),
   'before the status is recorded': atEvent('RunCompleted'),
-} as const satisfies Record<string, Hold>;
+} as const satisfies Record<string, KillPointGateFactory>;
 
 export type KillPoint = keyof typeof killPoints;

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { lastingWorkers } from '../setup/patience.ts';
-import { until } from '../setup/until.ts';
+import { stableWorkers } from '../setup/timeouts.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { insertEvents, readManifest } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { startStack, type Stack } from './stack.ts';
-import { verified } from './verified.ts';
+import { verifyExport } from './verify_export.ts';
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack('late', lastingWorkers);
+  stack = await startStack('late', stableWorkers);
 });
 afterAll(async () => {
   await stack.stop();
@@ -17,8 +17,8 @@ afterAll(async () => {
 
 describe('a run', () => {
   it.each([
-    { order: 'BEGIN before the cut, first write after it', hour: 3, early: false },
-    { order: 'BEGIN and first write before the cut', hour: 5, early: true },
+    { order: 'BEGIN before the cutoff, first write after it', hour: 3, early: false },
+    { order: 'BEGIN and first write before the cutoff', hour: 5, early: true },
   ])('waits for a transaction that commits late: $order', async ({ hour, early }) => {
     const start = hourAgo(hour);
     await insertEvents(stack.pool, stack.projectId, start, 50);
@@ -38,17 +38,17 @@ describe('a run', () => {
       start_at: start.toISOString(),
       end_at: hourAgo(hour - 1).toISOString(),
     });
-    const [opened] = await stack.runs(id);
-    await until(async () => {
+    const [createdRun] = await stack.runs(id);
+    await waitFor(async () => {
       const { body } = await stack.call('GET', `/batch_exports/${id}/logs/?search=transaction`);
       return (body.results as unknown[]).length > 0;
-    }, 'the log says that the run waits for a transaction');
+    }, 'the log reports that the run waits for a transaction');
     await write(20);
     await writer.query('commit');
     await writer.end();
-    const run = await stack.runIn(id, opened?.id ?? '', 'Completed');
+    const run = await stack.waitForRun(id, createdRun?.id ?? '', 'Completed');
     expect(run.records_completed).toBe(early ? 52 : 51);
     expect(await readManifest(stack.bucket, run.manifest_key ?? '')).toMatchObject({ settled: true });
-    expect((await verified(stack, id)).findings).toEqual([]);
+    expect((await verifyExport(stack, id)).findings).toEqual([]);
   });
 });

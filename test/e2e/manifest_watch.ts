@@ -5,44 +5,44 @@ import { parseManifest, type Manifest } from '../../src/destination/manifest.ts'
 import type { TestBucket } from '../setup/bucket.ts';
 import { readObject } from './rows.ts';
 
-/** Somebody who reads manifests over and over while they are replaced. */
+/** Polls manifests while they are replaced. */
 export interface ManifestWatch {
-  /** What was wrong with an interval for somebody who reads its manifest, so far. */
-  complaints(manifestKey: string): readonly string[];
-  /** How often a manifest has been read with all its objects found. */
+  /** The problems that a reader of the manifest would have had so far. */
+  problems(manifestKey: string): readonly string[];
+  /** The number of polls of all manifests. */
   rounds(): number;
-  /** Reads every byte behind every manifest now. */
+  /** Reads all files of all manifests now. */
   readAll(): Promise<void>;
   stop(): Promise<void>;
 }
 
-const pauseMs = 50;
+const pollMs = 50;
 
-/** Watches manifests that stand already: each has to name objects of the sizes that it tells, at any time. */
+/** Watches existing manifests. At any time, the files of each must exist with the sizes in the manifest. */
 export function watchManifests(bucket: TestBucket, keys: readonly string[]): ManifestWatch {
-  const complaints = new Map<string, string[]>(keys.map((key) => [key, []]));
+  const problems = new Map<string, string[]>(keys.map((key) => [key, []]));
   let rounds = 0;
   const stopping = new AbortController();
 
-  const look = async (key: string, isWhole: (manifest: Manifest) => Promise<string | undefined>) => {
+  const check = async (key: string, isWhole: (manifest: Manifest) => Promise<string | undefined>) => {
     const text = await textOf(bucket, key);
     const manifest = text === undefined ? undefined : parseManifest(text);
-    const complaint = manifest ? await isWhole(manifest) : 'There is no manifest that can be read.';
-    // What a replaced manifest named may be cleaned up.
-    if (complaint !== undefined && text === (await textOf(bucket, key))) complaints.get(key)?.push(complaint);
+    const problem = manifest ? await isWhole(manifest) : 'The manifest is missing or invalid.';
+    // Files of a manifest that was replaced since may be deleted.
+    if (problem !== undefined && text === (await textOf(bucket, key))) problems.get(key)?.push(problem);
   };
   const watching = (async () => {
     for (; !stopping.signal.aborted; rounds += 1) {
-      for (const key of keys) await look(key, (manifest) => missingObject(bucket, manifest));
-      await delay(pauseMs);
+      for (const key of keys) await check(key, (manifest) => missingObject(bucket, manifest));
+      await delay(pollMs);
     }
   })();
 
   return {
-    complaints: (manifestKey) => complaints.get(manifestKey) ?? ['It is not watched.'],
+    problems: (manifestKey) => problems.get(manifestKey) ?? ['The manifest is not watched.'],
     rounds: () => rounds,
     readAll: async () => {
-      for (const key of keys) await look(key, (manifest) => changedObject(bucket, manifest));
+      for (const key of keys) await check(key, (manifest) => changedObject(bucket, manifest));
     },
     stop: async () => {
       stopping.abort();
@@ -59,7 +59,7 @@ async function missingObject(bucket: TestBucket, { files }: Manifest): Promise<s
     const found = await bucket.client
       .send(new HeadObjectCommand({ Bucket: bucket.bucket, Key: key }))
       .catch(() => undefined);
-    if (found?.ContentLength !== bytes) return `${key} is not there with ${bytes} bytes.`;
+    if (found?.ContentLength !== bytes) return `${key} does not exist with ${bytes} bytes.`;
   }
   return undefined;
 }
@@ -67,7 +67,7 @@ async function missingObject(bucket: TestBucket, { files }: Manifest): Promise<s
 async function changedObject(bucket: TestBucket, { files }: Manifest): Promise<string | undefined> {
   for (const { key, crc32: sum } of files) {
     const bytes = await readObject(bucket, key).catch(() => undefined);
-    if (!bytes || crc32(bytes) !== Number.parseInt(sum, 16)) return `${key} does not read back whole.`;
+    if (!bytes || crc32(bytes) !== Number.parseInt(sum, 16)) return `${key} does not have its CRC-32.`;
   }
   return undefined;
 }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createWebhookSecret } from '../../src/notifications/signature.ts';
 import { startReceiver, type Receiver } from '../notifications/receiver.ts';
-import { until } from '../setup/until.ts';
-import { oweMinutes } from './owed.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { makeMinutesDue } from './due_minutes.ts';
 import { startStack, type Stack } from './stack.ts';
 
 const secret = createWebhookSecret();
@@ -28,41 +28,44 @@ const linesOf = async (exportId: string, search: string) => {
 };
 
 describe('an export whose bucket does not exist', () => {
-  it('is told of run by run, pauses itself, and is told of again when it works', async () => {
-    // Before the export, since a run of it may come at once when a minute ends.
-    const made = await stack.call('POST', '/webhooks/', { url: receiver.url, secret });
-    expect(made.status).toBe(201);
-    let refusals = 1;
-    receiver.respond = () => (refusals-- > 0 ? 500 : 202);
+  it('sends a notification for each failed run, pauses itself, and sends one when it recovers', async () => {
+    // Created before the export, whose first run can start immediately when a minute ends.
+    const created = await stack.call('POST', '/webhooks/', { url: receiver.url, secret });
+    expect(created.status).toBe(201);
+    let failuresLeft = 1;
+    receiver.respond = () => (failuresLeft-- > 0 ? 500 : 202);
     const id = await stack.createExport({ interval: 'every 1 minutes' }, { bucket_name: 'there-is-none' });
-    await oweMinutes(stack, id, 6);
-    const renamed = await stack.call('PATCH', `/batch_exports/${id}/`, { name: 'Owed' });
+    await makeMinutesDue(stack, id, 6);
+    const renamed = await stack.call('PATCH', `/batch_exports/${id}/`, { name: 'Due' });
     expect(renamed.status).toBe(200);
 
-    const shown = async () => (await stack.call('GET', `/batch_exports/${id}/`)).body;
-    await until(async () => (await shown()).paused, 'the export has paused itself');
-    expect((await shown()).last_paused_at).toEqual(expect.any(String));
+    const readExport = async () => (await stack.call('GET', `/batch_exports/${id}/`)).body;
+    await waitFor(async () => (await readExport()).paused, 'the export paused itself');
+    expect((await readExport()).last_paused_at).toEqual(expect.any(String));
     const failed = await stack.runs(id);
     expect(failed.map(({ status }) => status)).toEqual(['Failed', 'Failed', 'Failed']);
-    await until(() => typesOf().length === 4 && receiver.messages.length === 5, 'the news of the pause');
+    await waitFor(
+      () => typesOf().length === 4 && receiver.messages.length === 5,
+      'the notification of the pause',
+    );
     expect(typesOf().sort()).toEqual(['batch_export.paused', 'run.failed', 'run.failed', 'run.failed']);
     expect(receiver.messages.find(({ type }) => type === 'batch_export.paused')?.data).toMatchObject({
       batch_export_id: id,
-      batch_export_name: 'Owed',
+      batch_export_name: 'Due',
       status: 'Paused',
       run_id: failed[0]?.id,
       latest_error: failed[0]?.latest_error,
     });
 
-    const mended = await stack.call('PATCH', `/batch_exports/${id}/`, {
+    const fixed = await stack.call('PATCH', `/batch_exports/${id}/`, {
       destination: { type: 'S3', config: { bucket_name: stack.bucket.bucket } },
     });
-    expect(mended.status).toBe(200);
+    expect(fixed.status).toBe(200);
     expect((await stack.call('POST', `/batch_exports/${id}/unpause/`)).status).toBe(200);
-    await until(() => typesOf().includes('batch_export.recovered'), 'the news that it works again');
-    await until(
+    await waitFor(() => typesOf().includes('batch_export.recovered'), 'the notification of the recovery');
+    await waitFor(
       async () => (await stack.runs(id)).filter(({ status }) => status === 'Completed').length >= 3,
-      'the intervals that were owed',
+      'the due intervals are Completed',
     );
     expect(typesOf().filter((type) => type === 'batch_export.recovered')).toHaveLength(1);
 
@@ -72,7 +75,7 @@ describe('an export whose bucket does not exist', () => {
     expect([times, receiver.messages.length]).toEqual([2, 6]);
     expect(receiver.messages.map(({ data }) => data.batch_export_id)).toEqual(Array(6).fill(id));
 
-    await until(async () => (await linesOf(id, 'Webhook')).length === 6, 'six lines about the webhook');
+    await waitFor(async () => (await linesOf(id, 'Webhook')).length === 6, 'six lines about the webhook');
     const lines = await linesOf(id, 'Webhook');
     expect(lines.filter((line) => line.includes('could not be notified: the run of'))).toHaveLength(1);
     expect(lines.filter((line) => / was notified: the run of .* failed\.$/.test(line))).toHaveLength(3);
@@ -83,7 +86,7 @@ describe('an export whose bucket does not exist', () => {
     ]);
   });
 
-  it('loses the lines of its log that are older than the retention, and no others', async () => {
+  it('loses only the log lines that are older than the retention', async () => {
     const id = await stack.createExport();
     await stack.pool.query(
       `insert into exportd.log_lines (team_id, batch_export_id, level, message, timestamp)
@@ -91,14 +94,14 @@ describe('an export whose bucket does not exist', () => {
        from unnest(array[5, 11, 12]) minutes`,
       [stack.projectId, id],
     );
-    await until(async () => (await linesOf(id, 'minutes')).length === 1, 'the old lines are gone');
+    await waitFor(async () => (await linesOf(id, 'minutes')).length === 1, 'the old lines are deleted');
     expect(await linesOf(id, 'minutes')).toEqual(['Of 5 minutes ago']);
   });
 
   it('can have its webhook tested by a worker', async () => {
     receiver.respond = () => 202;
-    const made = await stack.call('POST', '/webhooks/', { url: `${receiver.url}/tested`, secret });
-    const tested = await stack.call('POST', `/webhooks/${String(made.body.id)}/test/`);
+    const created = await stack.call('POST', '/webhooks/', { url: `${receiver.url}/tested`, secret });
+    const tested = await stack.call('POST', `/webhooks/${String(created.body.id)}/test/`);
     expect([tested.status, tested.body]).toEqual([
       200,
       { delivered: true, status: 202, detail: 'The receiver responded with 202.' },

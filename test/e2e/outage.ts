@@ -1,28 +1,28 @@
 import type { S3Proxy } from './s3_proxy.ts';
 
-/** An outage that begins once a part has arrived. */
+/** An outage that starts once a part has arrived. */
 export interface Outage {
-  readonly isThere: () => boolean;
+  readonly isActive: () => boolean;
   readonly end: () => void;
 }
 
-/** Takes the server away, for requests to keys that begin so, as soon as it has answered the first part below them. */
+/** Breaks connections for keys with the prefix, from the response to the first part below it until the outage ends. */
 export function outageAfterFirstPart(proxy: S3Proxy, prefix = ''): Outage {
-  let outage: 'to come' | 'there' | 'over' = 'to come';
-  proxy.intervene({
+  let outage: 'pending' | 'active' | 'over' = 'pending';
+  proxy.intercept({
     before: (request) => {
       if (outage === 'over' || !request.key.startsWith(prefix)) return undefined;
       const parts = proxy.requests.filter(
         ({ operation, key }) => operation === 'UploadPart' && key.startsWith(prefix),
       );
-      if (parts.some(({ status, ended }) => status === 200 && ended)) outage = 'there';
-      // Parts are sent side by side: were others let through, too few would be left for the outage to meet.
+      if (parts.some(({ status, ended }) => status === 200 && ended)) outage = 'active';
+      // Parts are sent concurrently: if others passed, too few would be left for the outage.
       const isSecond = parts.includes(request) && parts.some((part) => part !== request && !part.ended);
-      return outage === 'there' || isSecond ? 'broken' : undefined;
+      return outage === 'active' || isSecond ? 'broken' : undefined;
     },
   });
   return {
-    isThere: () => outage === 'there',
+    isActive: () => outage === 'active',
     end: () => {
       outage = 'over';
     },

@@ -1,22 +1,22 @@
 import { ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createBucket } from '../setup/bucket.ts';
-import { takenOverWorkers } from '../setup/patience.ts';
-import { until } from '../setup/until.ts';
-import { insertLargeEvents } from './large_rows.ts';
-import { holdRequests, type RequestPlace } from './request_hold.ts';
+import { failoverWorkers } from '../setup/timeouts.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { insertLargeEvents } from './large_events.ts';
+import { blockRequests, type GatePosition } from './request_gate.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts';
 import { startStack, type Stack, type WorkerProcess } from './stack.ts';
-import { verified } from './verified.ts';
+import { verifyExport } from './verify_export.ts';
 
 const rows = 2_600;
 const range = { start_at: hourAgo(3).toISOString(), end_at: hourAgo(2).toISOString() };
 
-/** Where the first worker stands still, by the prefix of the export. */
-const places: Readonly<Record<string, Pick<RequestPlace, 'when' | 'matches'>>> = {
+/** Where the first worker is paused, by the prefix of the export. */
+const pausePositions: Readonly<Record<string, Pick<GatePosition, 'when' | 'matches'>>> = {
   'in-a-part': {
-    when: 'passing',
+    when: 'during',
     matches: ({ operation, partNumber, received }) =>
       operation === 'UploadPart' && partNumber === 2 && received > 1024 * 1024,
   },
@@ -30,24 +30,24 @@ const places: Readonly<Record<string, Pick<RequestPlace, 'when' | 'matches'>>> =
     matches: ({ operation }) => operation === 'PutObject',
   },
 };
-const prefixes = Object.keys(places);
+const prefixes = Object.keys(pausePositions);
 
 let stack: Stack;
 let proxy: S3Proxy;
 const exports = new Map<string, { id: string; runId: string }>();
-let before: Visible;
-let after: Visible;
-/** What the first worker sent that waited while it stood still. */
-let late: readonly ProxiedRequest[] = [];
+let before: VisibleState;
+let after: VisibleState;
+/** The requests of the first worker that were blocked while it was paused. */
+let delayedRequests: readonly ProxiedRequest[] = [];
 
-/** All that anybody can see of what the runs did. */
-interface Visible {
+/** Everything visible from outside: objects, uploads and events. */
+interface VisibleState {
   readonly objects: readonly string[];
   readonly uploads: readonly string[];
   readonly events: readonly string[];
 }
 
-async function lookAtEverything(): Promise<Visible> {
+async function readVisibleState(): Promise<VisibleState> {
   const { client, bucket: Bucket } = stack.bucket;
   const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }));
   const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket }));
@@ -69,16 +69,16 @@ async function noTransactionIsOpen(): Promise<boolean> {
   return open.length === 0;
 }
 
-/** Nobody who stands still may hold a lock in the database: that is another matter, and PostgreSQL's to end. */
+/** Pauses the worker while it holds no database lock; PostgreSQL's timeouts would handle those. */
 const pauseBetweenTransactions = (worker: WorkerProcess): Promise<true> =>
-  until(async () => {
+  waitFor(async () => {
     worker.pause();
     if (await noTransactionIsOpen()) return true;
     worker.resume();
     return false;
-  }, 'the worker stands still, and no transaction is open');
+  }, 'the worker is paused and no transaction is open');
 
-async function noBackfillIsUnderWay(): Promise<boolean> {
+async function noBackfillIsActive(): Promise<boolean> {
   const { rows: active } = await stack.pool.query('select from exportd.backfills where finished_at is null');
   return active.length === 0;
 }
@@ -89,79 +89,87 @@ beforeAll(async () => {
   stack = await startStack(
     'paused',
     {
-      ...takenOverWorkers,
+      ...failoverWorkers,
       EXPORTD_EXPORT_SLOTS: String(prefixes.length),
       EXPORTD_S3_REQUEST_TIMEOUT: '2m',
     },
     { bucket: { ...bucket, endpoint: proxy.endpoint } },
   );
   await insertLargeEvents(stack, hourAgo(3), rows);
-  const holds = Object.entries(places).map(([prefix, { when, matches }]) =>
-    holdRequests(proxy, prefix, {
+  const gates = Object.entries(pausePositions).map(([prefix, { when, matches }]) =>
+    blockRequests(proxy, prefix, {
       when,
       matches: (request) => request.key.startsWith(`${prefix}/`) && matches(request),
     }),
   );
   for (const prefix of prefixes) {
     const id = await stack.createExport({}, { prefix });
-    const answer = await stack.call('POST', `/batch_exports/${id}/backfill/`, range);
-    if (answer.status !== 200) throw new Error(`The backfill was not begun: ${answer.status} ${answer.text}`);
+    const response = await stack.call('POST', `/batch_exports/${id}/backfill/`, range);
+    if (response.status !== 200)
+      throw new Error(`The backfill was not started: ${response.status} ${response.text}`);
     const [run] = await stack.runs(id);
     if (!run) throw new Error('The backfill has no run.');
     exports.set(prefix, { id, runId: run.id });
   }
-  for (const hold of holds) await hold.reached();
-  late = holds.flatMap(({ held }) => held);
-  const underWay = () => proxy.requests.filter(({ ended }) => !ended).length;
-  await until(() => underWay() === late.length, 'nothing else is under way');
+  for (const gate of gates) await gate.reached();
+  delayedRequests = gates.flatMap(({ waiting: held }) => held);
+  const pendingRequests = () => proxy.requests.filter(({ ended }) => !ended).length;
+  await waitFor(() => pendingRequests() === delayedRequests.length, 'no other request is pending');
   const [first] = stack.workers;
   if (!first) throw new Error('There is no worker.');
   await pauseBetweenTransactions(first);
 
-  // Another worker takes the runs over once their heartbeats are missed; what it sends passes.
-  for (const hold of holds) hold.passOthers();
+  // Another worker takes over the runs after their heartbeats time out. Its requests pass.
+  for (const gate of gates) gate.letOthersPass();
   await stack.startWorker();
-  for (const { id, runId } of exports.values()) await stack.runIn(id, runId, 'Completed');
+  for (const { id, runId } of exports.values()) await stack.waitForRun(id, runId, 'Completed');
   const replaced = exports.get('before-a-manifest-that-is-replaced');
-  const again = await stack.call('POST', `/batch_exports/${replaced?.id}/runs/${replaced?.runId}/retry/`, {});
-  const retried = again.headers.get('location')?.split('/').at(-2) ?? '';
-  await stack.runIn(replaced?.id ?? '', retried, 'Completed');
+  const retryResponse = await stack.call(
+    'POST',
+    `/batch_exports/${replaced?.id}/runs/${replaced?.runId}/retry/`,
+    {},
+  );
+  const retriedRunId = retryResponse.headers.get('location')?.split('/').at(-2) ?? '';
+  await stack.waitForRun(replaced?.id ?? '', retriedRunId, 'Completed');
 
-  await until(noBackfillIsUnderWay, 'the backfills have ended too');
-  before = await lookAtEverything();
-  for (const hold of holds) hold.release();
-  // Those that were whole arrive although who sent them stands still; the rest of the part comes from the waking worker.
-  await until(() => late.every(({ operation, ended }) => ended || operation === 'UploadPart'), 'they arrive');
+  await waitFor(noBackfillIsActive, 'the backfills have ended');
+  before = await readVisibleState();
+  for (const gate of gates) gate.open();
+  // Complete requests arrive although their sender is paused; the rest of the part comes from the resumed worker.
+  await waitFor(
+    () => delayedRequests.every(({ operation, ended }) => ended || operation === 'UploadPart'),
+    'the complete requests arrive',
+  );
   first.resume();
-  await until(() => late.every(({ ended }) => ended), 'what had waited has ended');
+  await waitFor(() => delayedRequests.every(({ ended }) => ended), 'all delayed requests have ended');
   await first.stop();
-  after = await lookAtEverything();
+  after = await readVisibleState();
 });
 afterAll(async () => {
   await stack.stop();
   await proxy.close();
 });
 
-describe('a worker that wakes up after another one has finished its runs', () => {
+describe('a worker that resumes after another one has completed its runs', () => {
   it('changes no object, leaves no upload and adds no event', () => {
     expect(before.objects).toHaveLength(2 * prefixes.length + 1);
     expect(after).toEqual(before);
     expect(after.uploads).toEqual([]);
   });
 
-  it('was heard by the server with what it had been about to send', () => {
-    expect(late.map(({ operation }) => operation)).toEqual([
+  it('has its delayed requests received by the server', () => {
+    expect(delayedRequests.map(({ operation }) => operation)).toEqual([
       'UploadPart',
       'CompleteMultipartUpload',
       'PutObject',
       'PutObject',
     ]);
-    // A server may thank for a completion that it has seen, but not for a manifest.
-    expect(late.slice(1).map(({ status }) => status)).toEqual([expect.any(Number), 412, 412]);
+    // A server may accept a repeated completion, but must reject a manifest.
+    expect(delayedRequests.slice(1).map(({ status }) => status)).toEqual([expect.any(Number), 412, 412]);
   });
 
-  it.each(prefixes)('leaves every row once: %s', async (prefix) => {
-    const report = await verified(stack, exports.get(prefix)?.id ?? '');
+  it.each(prefixes)('exports every row once: %s', async (prefix) => {
+    const report = await verifyExport(stack, exports.get(prefix)?.id ?? '');
     expect(report.findings).toEqual([]);
     expect(report.totals).toMatchObject({ manifests: 1, rows });
   });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { createKey } from '../../src/http/accounts.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { startStack, type Stack } from './stack.ts';
 
 let stack: Stack;
@@ -18,17 +18,17 @@ beforeAll(async () => {
 });
 afterAll(() => stack.stop());
 
-const ask = (query: string, members: object = {}) =>
-  stack.call('POST', '/query/', { query: { kind: 'DialectQuery', query }, ...members }, headers);
+const sendQuery = (query: string, fields: object = {}) =>
+  stack.call('POST', '/query/', { query: { kind: 'DialectQuery', query }, ...fields }, headers);
 const statusOf = async (id: string) =>
   (await stack.call('GET', `/query/${id}/`, undefined, headers)).body.query_status as Record<string, unknown>;
-const completed = (id: string) =>
-  until(async () => {
+const waitUntilComplete = (id: string) =>
+  waitFor(async () => {
     const status = await statusOf(id);
     return status.complete === true ? status : undefined;
-  }, 'the query to complete');
-/** Whether a statement with this in its text waits for a lock. */
-const waits = async (text: string): Promise<boolean> =>
+  }, 'the query is complete');
+/** Whether a statement that contains the text waits for a lock. */
+const isWaitingForLock = async (text: string): Promise<boolean> =>
   (
     await stack.pool.query(
       `select from pg_stat_activity where datname = current_database() and backend_type = 'client backend'
@@ -36,27 +36,30 @@ const waits = async (text: string): Promise<boolean> =>
       [text],
     )
   ).rows.length > 0;
-const bothWait = async () => (await waits('count(')) && waits('min(');
+const bothAreWaiting = async () => (await isWaitingForLock('count(')) && isWaitingForLock('min(');
 
-it('a query in the background survives its worker, and can be cancelled', async () => {
-  // Not one of the pool, whose transactions may not be idle for as long as a busy machine takes.
-  const holder = new pg.Client({ connectionString: stack.databaseUrl, application_name: 'a test' });
-  holder.on('error', () => undefined);
-  await holder.connect();
-  await holder.query('begin; lock table public.events in access exclusive mode');
+it('a background query survives its worker and can be cancelled', async () => {
+  // A separate connection, since the pool's idle transactions time out on a busy machine.
+  const lockHolder = new pg.Client({ connectionString: stack.databaseUrl, application_name: 'a test' });
+  lockHolder.on('error', () => undefined);
+  await lockHolder.connect();
+  await lockHolder.query('begin; lock table public.events in access exclusive mode');
   const [survivor, cancelled] = [randomUUID(), randomUUID()];
-  await ask('select count() from events', { refresh: 'async', client_query_id: survivor });
-  await ask('select min(timestamp) from events', { refresh: 'async', client_query_id: cancelled });
-  await until(bothWait, 'both statements');
+  await sendQuery('select count() from events', { refresh: 'async', client_query_id: survivor });
+  await sendQuery('select min(timestamp) from events', { refresh: 'async', client_query_id: cancelled });
+  await waitFor(bothAreWaiting, 'both statements wait for the lock');
   await stack.killWorker();
-  await until(async () => !(await waits('events')), 'PostgreSQL to end the statements of a lost process');
+  await waitFor(
+    async () => !(await isWaitingForLock('events')),
+    'PostgreSQL ended the statements of the killed process',
+  );
   await stack.startWorker();
-  await until(bothWait, 'both statements again');
+  await waitFor(bothAreWaiting, 'both statements wait for the lock again');
   expect((await stack.call('DELETE', `/query/${cancelled}/`, undefined, headers)).status).toBe(204);
-  expect(await waits('min(')).toBe(false);
-  await holder.end();
-  expect(await completed(survivor)).toMatchObject({ error: false, results: { results: [[0]] } });
+  expect(await isWaitingForLock('min(')).toBe(false);
+  await lockHolder.end();
+  expect(await waitUntilComplete(survivor)).toMatchObject({ error: false, results: { results: [[0]] } });
   expect(await statusOf(cancelled)).toMatchObject({ complete: true, error: true });
-  const cached = await ask('select count() from events');
+  const cached = await sendQuery('select count() from events');
   expect(cached.body).toMatchObject({ is_cached: true, results: [[0]], query_status: null });
 });

@@ -1,15 +1,15 @@
 import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createBucket } from '../setup/bucket.ts';
-import { until } from '../setup/until.ts';
-import { insertLargeEvents } from './large_rows.ts';
-import { holdRequests, type RequestHold } from './request_hold.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { insertLargeEvents } from './large_events.ts';
+import { blockRequests, type RequestGate } from './request_gate.ts';
 import { keysUnder, readManifest } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { isWrite } from './s3_operation.ts';
 import { createS3Proxy, type S3Proxy } from './s3_proxy.ts';
-import { startStack, type ShownRun, type Stack } from './stack.ts';
-import { verified } from './verified.ts';
+import { startStack, type RunResponse, type Stack } from './stack.ts';
+import { verifyExport } from './verify_export.ts';
 
 const rows = 5_600;
 const ranges = 4;
@@ -22,7 +22,7 @@ beforeAll(async () => {
   proxy = await createS3Proxy(bucket.endpoint);
   stack = await startStack(
     'ranges',
-    // Half of the ranges fit into one worker.
+    // One worker has slots for half of the ranges.
     {
       EXPORTD_RANGE_ROWS: String(rows / ranges),
       EXPORTD_EXPORT_SLOTS: String(ranges / 2),
@@ -37,10 +37,10 @@ afterAll(async () => {
   await proxy.close();
 });
 
-/** Starts a run, and stops each of its ranges in a part. */
-async function startHeld(prefix: string): Promise<{ id: string; run: ShownRun; hold: RequestHold }> {
-  const hold = holdRequests(proxy, `a part below ${prefix}`, {
-    when: 'passing',
+/** Starts a run and blocks each of its ranges during a part. */
+async function startBlocked(prefix: string): Promise<{ id: string; run: RunResponse; gate: RequestGate }> {
+  const gate = blockRequests(proxy, `a part below ${prefix}`, {
+    when: 'during',
     matches: ({ operation, key, received }) =>
       operation === 'UploadPart' && key.startsWith(`${prefix}/`) && received > 1024 * 1024,
   });
@@ -49,10 +49,13 @@ async function startHeld(prefix: string): Promise<{ id: string; run: ShownRun; h
     start_at: hourAgo(3).toISOString(),
     end_at: hourAgo(2).toISOString(),
   });
-  await until(() => new Set(hold.held.map(({ key }) => key)).size === ranges, 'every range sends a part');
+  await waitFor(
+    () => new Set(gate.waiting.map(({ key }) => key)).size === ranges,
+    'every range sends a part',
+  );
   const [run] = await stack.runs(id);
-  if (!run) throw new Error('The backfill opened no run.');
-  return { id, run, hold };
+  if (!run) throw new Error('The backfill created no run.');
+  return { id, run, gate };
 }
 
 const uploadsBelow = async (prefix: string): Promise<readonly unknown[]> => {
@@ -62,24 +65,24 @@ const uploadsBelow = async (prefix: string): Promise<readonly unknown[]> => {
 };
 
 describe('the ranges of a large interval, exported by two workers', () => {
-  it('let go, all of them, before a cancellation is answered', async () => {
-    const { id, run, hold } = await startHeld('cancelled');
+  it('all stop before the response to a cancellation', async () => {
+    const { id, run, gate } = await startBlocked('cancelled');
     const { status } = await stack.call('POST', `/batch_exports/${id}/runs/${run.id}/cancel/`);
     expect(status).toBe(200);
-    const answeredAt = proxy.requests.length;
-    hold.release();
+    const requestsAtResponse = proxy.requests.length;
+    gate.open();
     expect([await uploadsBelow('cancelled'), await keysUnder(stack.bucket, 'cancelled/')]).toEqual([[], []]);
-    expect(proxy.requests.slice(answeredAt).filter(isWrite)).toEqual([]);
+    expect(proxy.requests.slice(requestsAtResponse).filter(isWrite)).toEqual([]);
   });
 
-  it('end in one manifest when one of the workers is killed', async () => {
-    const { id, run, hold } = await startHeld('killed');
+  it('complete in one manifest when one worker is killed', async () => {
+    const { id, run, gate } = await startBlocked('killed');
     await stack.killWorker();
-    hold.release();
-    const { manifest_key } = await stack.runIn(id, run.id, 'Completed');
+    gate.open();
+    const { manifest_key } = await stack.waitForRun(id, run.id, 'Completed');
     const { files } = await readManifest(stack.bucket, manifest_key ?? '');
     expect(files).toHaveLength(ranges);
-    const report = await verified(stack, id);
+    const report = await verifyExport(stack, id);
     expect(report.findings).toEqual([]);
     expect(report.totals).toMatchObject({ manifests: 1, rows });
     expect(await uploadsBelow('killed')).toEqual([]);

@@ -3,7 +3,7 @@ import { GetObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import type { Pool } from '../../src/journal/database.ts';
 import type { TestBucket } from '../setup/bucket.ts';
 
-/** Inserts `rows` events spread evenly over `[start, start + seconds)`, as one statement. */
+/** Inserts `rows` events spread evenly over `[start, start + seconds)` in one statement. */
 export async function insertEvents(
   pool: Pool,
   teamId: number,
@@ -22,7 +22,7 @@ export async function insertEvents(
   );
 }
 
-/** uuids of the source's events inserted in `[start, end)`, sorted. */
+/** The sorted UUIDs of the source's events inserted in `[start, end)`. */
 export async function sourceUuids(pool: Pool, teamId: number, start: string, end: string): Promise<string[]> {
   const { rows } = await pool.query<{ uuid: string }>(
     'select uuid from events where team_id = $1 and inserted_at >= $2 and inserted_at < $3 order by uuid::text',
@@ -31,8 +31,8 @@ export async function sourceUuids(pool: Pool, teamId: number, start: string, end
   return rows.map(({ uuid }) => uuid);
 }
 
-/** A manifest in the members that tests look at. */
-export interface ShownManifest {
+/** The fields of a manifest that tests use. */
+export interface ManifestFields {
   readonly run_id: string;
   readonly generation: number;
   readonly rows: number;
@@ -41,19 +41,19 @@ export interface ShownManifest {
   readonly files: readonly { readonly key: string; readonly rows: number; readonly bytes: number }[];
 }
 
-/** An object's bytes. */
+/** Reads an object. */
 export async function readObject(bucket: TestBucket, key: string): Promise<Buffer> {
-  const answer = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.bucket, Key: key }));
-  if (!answer.Body) throw new Error(`The object ${key} has no body.`);
-  return Buffer.from(await answer.Body.transformToByteArray());
+  const response = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.bucket, Key: key }));
+  if (!response.Body) throw new Error(`The object ${key} has no body.`);
+  return Buffer.from(await response.Body.transformToByteArray());
 }
 
-/** A manifest as a reader sees it. */
-export async function readManifest(bucket: TestBucket, key: string): Promise<ShownManifest> {
-  return JSON.parse((await readObject(bucket, key)).toString()) as ShownManifest;
+/** Reads a manifest. */
+export async function readManifest(bucket: TestBucket, key: string): Promise<ManifestFields> {
+  return JSON.parse((await readObject(bucket, key)).toString()) as ManifestFields;
 }
 
-/** Every row that a manifest names, read as a user would: nothing but the manifest says which objects count. */
+/** Reads all rows of a manifest as users do: only the manifest lists the current files. */
 export async function exportedRows(
   bucket: TestBucket,
   manifestKey: string,
@@ -69,14 +69,14 @@ export async function exportedRows(
   return rows;
 }
 
-/** uuids that a manifest's files hold, sorted; doubled ones stay doubled. */
+/** The sorted UUIDs in a manifest's files, including duplicates. */
 export async function exportedUuids(bucket: TestBucket, manifestKey: string | null): Promise<string[]> {
   if (manifestKey === null) throw new Error('The run has no manifest.');
   const rows = await exportedRows(bucket, manifestKey);
   return rows.map(({ uuid }) => String(uuid)).sort();
 }
 
-/** Keys in the bucket that begin with a prefix. */
+/** The keys in the bucket with a prefix. */
 export async function keysUnder(bucket: TestBucket, prefix: string): Promise<string[]> {
   const listed = await bucket.client.send(
     new ListObjectsV2Command({ Bucket: bucket.bucket, Prefix: prefix }),

@@ -1,4 +1,4 @@
-/** What a request asks of an S3 server, by path-style addressing. */
+/** The S3 operation of a request with path-style addressing. */
 export interface S3Operation {
   readonly operation: S3OperationName;
   /** Key of the object; empty for requests about the bucket. */
@@ -20,11 +20,11 @@ export type S3OperationName =
   | 'DeleteObject'
   | 'Other';
 
-/** Operations that change what is in a bucket. */
+/** Whether the operation changes the content of a bucket. */
 export const isWrite = ({ operation }: Pick<S3Operation, 'operation'>): boolean =>
   ['CreateMultipartUpload', 'UploadPart', 'CompleteMultipartUpload', 'PutObject'].includes(operation);
 
-/** Reads an operation off method and address. */
+/** Parses the operation from method and URL. */
 export function s3OperationOf(method: string, address: string): S3Operation {
   const { pathname, searchParams } = new URL(address, 'http://s3.test');
   const [, , ...key] = pathname.split('/').map(decodeURIComponent);

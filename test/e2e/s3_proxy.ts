@@ -9,26 +9,26 @@ import {
 } from 'node:http';
 import { s3OperationOf, type S3Operation } from './s3_operation.ts';
 
-/** A request on its way through the proxy, and how far it has come. */
+/** A request through the proxy, with its progress. */
 export interface ProxiedRequest extends S3Operation {
-  /** Bytes of its body that have come from the client. */
+  /** Bytes of the body received from the client. */
   received: number;
-  /** SHA-256 of the body once it is whole. */
+  /** SHA-256 of the body, once it is complete. */
   digest: string | null;
-  /** The body, but for a part's. */
+  /** The body; null for parts. */
   text: string | null;
-  /** Status of the server's answer, once there is one. */
+  /** Status of the server's response, once it has responded. */
   status: number | null;
-  /** Whether it has come to an end, one way or another. */
+  /** Whether the request has ended, successfully or not. */
   ended: boolean;
 }
 
-/** What happens instead of going on: the connection breaks, or the client gets this answer. */
-export type Instead = 'broken' | { readonly status: number; readonly body: string };
+/** What the client gets instead of the server's response: a broken connection, or this response. */
+export type InjectedOutcome = 'broken' | { readonly status: number; readonly body: string };
 
-interface Answer {
+interface S3Response {
   readonly status: number;
-  /** Names and values in turn, as they came. */
+  /** Alternating names and values, as received. */
   readonly headers: string[];
   readonly body: Buffer;
 }
@@ -37,61 +37,69 @@ type Body = AsyncIterable<Buffer> | readonly Buffer[];
 
 const xmlHeaders = ['content-type', 'application/xml'];
 
-type Step = (request: ProxiedRequest) => Promise<Instead | undefined> | Instead | undefined;
+type RequestHook = (
+  request: ProxiedRequest,
+) => Promise<InjectedOutcome | undefined> | InjectedOutcome | undefined;
 
-/** Gets between client and server; each step may wait as long as it likes. */
-export interface Intervention {
-  /** Before anything of the request reaches the server. */
-  readonly before?: Step;
-  /** Each time a piece of the body has come, before it is passed on. */
-  readonly passing?: (request: ProxiedRequest, bytes: number) => Promise<Instead | undefined> | undefined;
-  /** The server has answered; the client does not know it yet. */
-  readonly answered?: Step;
+/** Intercepts requests between client and server. Each hook can delay the request by returning a promise. */
+export interface Interceptor {
+  /** Called before any of the request reaches the server. */
+  readonly before?: RequestHook;
+  /** Called for each chunk of the body, before it is forwarded. */
+  readonly during?: (
+    request: ProxiedRequest,
+    bytes: number,
+  ) => Promise<InjectedOutcome | undefined> | undefined;
+  /** Called when the server has responded, before the response is forwarded. */
+  readonly after?: RequestHook;
 }
 
-/** An S3 server as its clients see it through a way that a test can watch and disturb. */
+/** A proxy of an S3 server, through which tests observe and disturb requests. */
 export interface S3Proxy {
-  /** Address to use in place of the server's. */
+  /** URL to use instead of the server's. */
   readonly endpoint: string;
-  /** Every request so far, in the order of their arrival. */
+  /** All requests so far, in order of arrival. */
   readonly requests: readonly ProxiedRequest[];
-  /** Gets between from now on, behind what got between before. @returns a function that ends it. */
-  intervene(intervention: Intervention): () => void;
+  /** Adds an interceptor after the existing ones. @returns a function that removes it. */
+  intercept(interceptor: Interceptor): () => void;
   close(): Promise<void>;
 }
 
-/** Opens a proxy on a free port of the loopback address. Signatures stay good: the host that was signed is passed on. */
+/** Starts a proxy on a free loopback port. It forwards the signed Host header, so signatures stay valid. */
 export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
   const target = new URL(endpoint);
   const agent = new Agent({ keepAlive: true });
   const requests: ProxiedRequest[] = [];
-  const interventions = new Set<Intervention>();
+  const interceptors = new Set<Interceptor>();
 
-  const step = async (name: 'before' | 'answered', proxied: ProxiedRequest): Promise<Instead | undefined> => {
-    for (const intervention of interventions) {
-      const instead = await intervention[name]?.(proxied);
-      if (instead) return instead;
+  const runHooks = async (
+    name: 'before' | 'after',
+    proxied: ProxiedRequest,
+  ): Promise<InjectedOutcome | undefined> => {
+    for (const interceptor of interceptors) {
+      const outcome = await interceptor[name]?.(proxied);
+      if (outcome) return outcome;
     }
     return undefined;
   };
 
-  /** Passes the body on piece by piece, at the pace of the slower side. */
+  /** Forwards the body chunk by chunk, with backpressure. */
   const passBody = async (
     proxied: ProxiedRequest,
     body: Body,
     upstream: ReturnType<typeof httpRequest>,
-  ): Promise<Instead | undefined> => {
+  ): Promise<InjectedOutcome | undefined> => {
     const hash = createHash('sha256');
     const closed = new Promise((resolve) => upstream.once('close', resolve));
-    for await (const piece of body) {
-      hash.update(piece);
-      proxied.received += piece.length;
-      for (const { passing } of interventions) {
-        const instead = await passing?.(proxied, piece.length);
-        if (instead) return instead;
+    for await (const chunk of body) {
+      hash.update(chunk);
+      proxied.received += chunk.length;
+      for (const { during } of interceptors) {
+        const outcome = await during?.(proxied, chunk.length);
+        if (outcome) return outcome;
       }
-      // A server that answered early or broke the connection takes no more; what became of it, its answer says.
-      if (upstream.destroyed || upstream.write(piece)) continue;
+      // A server that responded early or broke the connection accepts no more data; its response decides.
+      if (upstream.destroyed || upstream.write(chunk)) continue;
       await Promise.race([new Promise((resolve) => upstream.once('drain', resolve)), closed]);
     }
     proxied.digest = hash.digest('hex');
@@ -102,7 +110,7 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
     proxied: ProxiedRequest,
     incoming: IncomingMessage,
     body: Body,
-  ): Promise<Instead | Answer> => {
+  ): Promise<InjectedOutcome | S3Response> => {
     const upstream = httpRequest({
       agent,
       host: target.hostname,
@@ -112,36 +120,39 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
       headers: headersOf(incoming),
       setHost: false,
     });
-    // Nobody else listens once an answer has begun: a connection that breaks behind it would end the process.
+    // Without this listener, a connection that breaks after the response started would crash the process.
     upstream.on('error', () => undefined);
-    const answering = once(upstream, 'response') as Promise<[IncomingMessage]>;
-    // Awaited after the body; a server that answers early or breaks the connection is heard of then.
-    answering.catch(() => undefined);
+    const responding = once(upstream, 'response') as Promise<[IncomingMessage]>;
+    // Awaited after the body, so that an early response or a broken connection is handled then.
+    responding.catch(() => undefined);
     try {
-      const instead = await passBody(proxied, body, upstream);
-      if (instead) {
+      const outcome = await passBody(proxied, body, upstream);
+      if (outcome) {
         upstream.destroy();
-        return instead;
+        return outcome;
       }
       upstream.end();
-      const [answer] = await answering;
-      const { statusCode = 0, rawHeaders } = answer;
-      return { status: statusCode, headers: rawHeaders, body: Buffer.concat(await wholeBody(answer)) };
+      const [response] = await responding;
+      const { statusCode = 0, rawHeaders } = response;
+      return { status: statusCode, headers: rawHeaders, body: Buffer.concat(await wholeBody(response)) };
     } catch (error) {
       upstream.destroy();
       throw error;
     }
   };
 
-  const answerTo = async (proxied: ProxiedRequest, incoming: IncomingMessage): Promise<Instead | Answer> => {
+  const respondTo = async (
+    proxied: ProxiedRequest,
+    incoming: IncomingMessage,
+  ): Promise<InjectedOutcome | S3Response> => {
     const body = proxied.operation === 'UploadPart' ? incoming : await wholeBody(incoming);
     if (Array.isArray(body)) proxied.text = Buffer.concat(body).toString();
-    const refused = await step('before', proxied);
-    if (refused) return refused;
+    const injected = await runHooks('before', proxied);
+    if (injected) return injected;
     const forwarded = await forward(proxied, incoming, body);
     if (forwarded === 'broken' || !('headers' in forwarded)) return forwarded;
     proxied.status = forwarded.status;
-    return (await step('answered', proxied)) ?? forwarded;
+    return (await runHooks('after', proxied)) ?? forwarded;
   };
 
   const handle = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
@@ -156,13 +167,13 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
     requests.push(proxied);
     const { socket } = incoming;
     try {
-      const answer = await answerTo(proxied, incoming);
-      if (answer === 'broken') socket.resetAndDestroy();
+      const response = await respondTo(proxied, incoming);
+      if (response === 'broken') socket.resetAndDestroy();
       else {
-        // What is left of the body has to be taken, or the client never reads the answer.
+        // Drain the rest of the body, or the client never reads the response.
         incoming.resume();
-        outgoing.writeHead(answer.status, 'headers' in answer ? answer.headers : xmlHeaders);
-        outgoing.end(answer.body);
+        outgoing.writeHead(response.status, 'headers' in response ? response.headers : xmlHeaders);
+        outgoing.end(response.body);
       }
     } catch {
       socket.destroy();
@@ -179,9 +190,9 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
   return {
     endpoint: `http://127.0.0.1:${String(address.port)}`,
     requests,
-    intervene: (intervention) => {
-      interventions.add(intervention);
-      return () => interventions.delete(intervention);
+    intercept: (interceptor) => {
+      interceptors.add(interceptor);
+      return () => interceptors.delete(interceptor);
     },
     close: async () => {
       server.closeAllConnections();
@@ -191,13 +202,13 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
   };
 }
 
-/** Of a request it is taken at once, so that a small request is there whole although its client dies while it waits. */
+/** Reads a whole body. A blocked small request is thus complete even if its client dies while it waits. */
 async function wholeBody(incoming: IncomingMessage): Promise<Buffer[]> {
-  const pieces: Buffer[] = [];
-  for await (const piece of incoming as AsyncIterable<Buffer>) pieces.push(piece);
-  return pieces;
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk);
+  return chunks;
 }
 
-/** As they came, but for the wait for permission to send a body, which this proxy gives itself. */
+/** The received headers without `Expect: 100-continue`, which the proxy handles itself. */
 const headersOf = ({ rawHeaders }: IncomingMessage): string[] =>
   rawHeaders.filter((_, index) => rawHeaders[index - (index % 2)]?.toLowerCase() !== 'expect');

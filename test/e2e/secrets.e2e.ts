@@ -1,22 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { insertEvents } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { startStack, type Stack } from './stack.ts';
 
-// Characters that URLs and base64 write in another way, so that each form is told apart.
+// With characters that URLs and base64 encode, so that each encoding differs.
 const canary = `canary/${randomBytes(18).toString('base64')}+=`;
 const rowMarker = `row-${randomBytes(12).toString('hex')}`;
 let stack: Stack;
 let connection: Connection;
 let histories = '';
-let answers = '';
+let responses = '';
 
-/** The text itself and the ways in which it could hide. */
-function formsOf(secret: string): string[] {
-  // Base64 depends on where in a text the secret begins: three alignments, without the characters at the seams.
+/** The secret and its possible encodings. */
+function encodingsOf(secret: string): string[] {
+  // Base64 depends on the offset of the secret: three alignments, without the characters at the boundaries.
   const aligned = [0, 1, 2].map((shift) =>
     Buffer.from('x'.repeat(shift) + secret)
       .toString('base64')
@@ -45,26 +45,26 @@ beforeAll(async () => {
   await stack.call('PATCH', `/batch_exports/${failing}/`, {
     destination: { type: 'S3', config: { aws_secret_access_key: canary, prefix: 'patched-prefix' } },
   });
-  const ended = async (id: string, status: string) =>
+  const hasRunIn = async (id: string, status: string) =>
     (await stack.runs(id)).some((run) => run.status === status);
-  await until(() => ended(failing, 'Failed'), 'the run with the canary is Failed');
-  await until(() => ended(working, 'Completed'), 'the other run is Completed');
+  await waitFor(() => hasRunIn(failing, 'Failed'), 'the run with the canary is Failed');
+  await waitFor(() => hasRunIn(working, 'Completed'), 'the other run is Completed');
 
   for (const id of [failing, working])
     for (const path of ['', 'runs/', 'logs/', 'backfills/'])
-      answers += (await stack.call('GET', `/batch_exports/${id}/${path}`)).text;
-  answers += (await stack.call('GET', '/batch_exports/')).text;
+      responses += (await stack.call('GET', `/batch_exports/${id}/${path}`)).text;
+  responses += (await stack.call('GET', '/batch_exports/')).text;
 
   connection = await Connection.connect({ address: stack.temporalAddress });
   const client = new Client({ connection });
   const query = `ExportdProject = "${stack.projectId}" and (ExportdBatchExport = "${failing}" or ExportdBatchExport = "${working}")`;
-  // Visibility lags behind the executions for a moment: schedules, backfills and runs of both exports.
+  // Schedules, backfills and runs of both exports. Visibility lags behind the executions.
   const listed = async () => {
     const executions = [];
     for await (const execution of client.workflow.list({ query })) executions.push(execution);
     return executions;
   };
-  await until(async () => (await listed()).length >= 6, 'all executions are listed');
+  await waitFor(async () => (await listed()).length >= 6, 'all executions are listed');
   for (const execution of await listed()) {
     const handle = client.workflow.getHandle(execution.workflowId, execution.runId);
     const history = await handle.fetchHistory();
@@ -100,33 +100,33 @@ async function journalAndLogs(): Promise<string> {
 }
 
 describe('a planted secret', () => {
-  it('stands in no history', () => {
+  it('is in no history', () => {
     expect(histories).toContain('WORKFLOW_EXECUTION_STARTED');
-    for (const form of formsOf(canary)) expect(histories).not.toContain(form);
+    for (const encoding of encodingsOf(canary)) expect(histories).not.toContain(encoding);
   });
 
-  it('stands in no journal, command, log line or read model', async () => {
+  it('is in no journal event, command, log line or read model', async () => {
     const text = await journalAndLogs();
     expect(text).toContain('With a canary');
-    for (const form of formsOf(canary)) expect(text).not.toContain(form);
+    for (const encoding of encodingsOf(canary)) expect(text).not.toContain(encoding);
   });
 
-  it('stands in no answer', () => {
-    expect(answers).toContain('With a canary');
-    for (const form of formsOf(canary)) expect(answers).not.toContain(form);
+  it('is in no response', () => {
+    expect(responses).toContain('With a canary');
+    for (const encoding of encodingsOf(canary)) expect(responses).not.toContain(encoding);
   });
 
-  it('is encrypted where it is kept', async () => {
+  it('is encrypted where it is stored', async () => {
     const { rows } = await stack.pool.query<{ text: string }>(
       `select string_agg(line::text, ' ') as text from exportd.destination_configs line`,
     );
     expect(rows[0]?.text).toContain('patched-prefix');
-    for (const form of formsOf(canary)) expect(rows[0]?.text).not.toContain(form);
+    for (const encoding of encodingsOf(canary)) expect(rows[0]?.text).not.toContain(encoding);
   });
 });
 
 describe('a history', () => {
-  it('holds no row of the source and no config of a destination', () => {
+  it('contains no source row and no destination config', () => {
     for (const text of [rowMarker, 'secret-prefix', 'patched-prefix', stack.bucket.bucket])
       expect(histories).not.toContain(text);
   });

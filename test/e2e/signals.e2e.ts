@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { rebuild } from '../../src/projections/rebuild.ts';
 import { projections } from '../../src/projections/registry.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { insertEvents } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { startStack, type Stack } from './stack.ts';
@@ -19,7 +19,7 @@ let client: Client;
 beforeAll(async () => {
   stack = await startStack('signals');
   await insertEvents(stack.pool, stack.projectId, hourAgo(3), 30);
-  exportId = await stack.createExport({ name: 'Steered by hand' });
+  exportId = await stack.createExport({ name: 'Controlled by manual signals' });
   connection = await Connection.connect({ address: stack.temporalAddress });
   client = new Client({ connection });
 });
@@ -29,19 +29,19 @@ afterAll(async () => {
 });
 
 const workflowId = () => `batch-export-${exportId}`;
-const signal = async (name: string, input: string, more: string[] = []) =>
+const signal = async (name: string, input: string, options: string[] = []) =>
   execute(await temporalCommand(), [
     ...['workflow', 'signal', '--address', stack.temporalAddress, '--workflow-id', workflowId()],
-    ...['--name', name, '--input', input, ...more],
+    ...['--name', name, '--input', input, ...options],
   ]);
-const shown = async () => (await stack.call('GET', `/batch_exports/${exportId}/`)).body;
+const readExport = async () => (await stack.call('GET', `/batch_exports/${exportId}/`)).body;
 
 describe('signals sent with the temporal command line', () => {
   it('pause and unpause', async () => {
     await signal('pause', '{}');
-    await until(async () => (await shown()).paused === true, 'the export is paused');
+    await waitFor(async () => (await readExport()).paused === true, 'the export is paused');
     await signal('unpause', '{}');
-    await until(async () => (await shown()).paused === false, 'the export is unpaused');
+    await waitFor(async () => (await readExport()).paused === false, 'the export is unpaused');
   });
 
   it('backfill, and retry a run', async () => {
@@ -49,62 +49,62 @@ describe('signals sent with the temporal command line', () => {
     await signal('backfill', JSON.stringify(range));
     const completed = async (count: number) =>
       (await stack.runs(exportId)).filter(({ status }) => status === 'Completed').length === count;
-    await until(() => completed(1), 'the backfilled run is Completed');
+    await waitFor(() => completed(1), 'the backfilled run is Completed');
     const [run] = await stack.runs(exportId);
     await signal('retry', JSON.stringify({ run_id: run?.id }));
-    await until(() => completed(2), 'the retried run is Completed');
+    await waitFor(() => completed(2), 'the retried run is Completed');
     expect((await stack.runs(exportId)).map(({ generation }) => generation)).toEqual([2, 1]);
   });
 
-  it('change nothing when they are nonsense, and the workflow goes on', async () => {
-    const before = await shown();
+  it('change nothing when they are invalid, and the workflow continues', async () => {
+    const before = await readExport();
     await signal('pause', '"nonsense"');
     await signal('backfill', '{"start_at": "yesterday"}');
     await signal('no-such-name', '[1, 2, 3]');
     await signal('retry', 'bm9uc2Vuc2U=', ['--input-base64', '--input-meta', 'encoding=binary/plain']);
-    await until(async () => {
+    await waitFor(async () => {
       const logs = await stack.call('GET', `/batch_exports/${exportId}/logs/?search=refused`);
       return logs.body.count === 4;
     }, 'four refusals are in the log');
-    expect(await shown()).toEqual(before);
+    expect(await readExport()).toEqual(before);
     await signal('pause', '{}');
-    await until(async () => (await shown()).paused === true, 'the workflow goes on');
+    await waitFor(async () => (await readExport()).paused === true, 'the workflow continues');
   });
 
-  it('stand in the history like those that come over HTTP', async () => {
+  it('are in the history like those of the HTTP API', async () => {
     await stack.call('POST', `/batch_exports/${exportId}/unpause/`);
     const names = async () =>
       ((await client.workflow.getHandle(workflowId()).fetchHistory()).events ?? [])
         .map((event) => event.workflowExecutionSignaledEventAttributes?.signalName)
         .filter((name) => name !== undefined && name !== null);
-    // Not the last of all: of a command that waited as it came by, the reconciler tells once more.
-    await until(async () => {
+    // Not the last signal: the reconciler can signal a command again that was pending when it ran.
+    await waitFor(async () => {
       const signalled = await names();
       return signalled.lastIndexOf('unpause') > signalled.indexOf('no-such-name');
-    }, 'the command over HTTP stands behind those sent by hand');
+    }, 'the HTTP command is in the history after the manual signals');
     expect(await names()).toEqual(
       expect.arrayContaining(['create', 'pause', 'unpause', 'backfill', 'retry', 'no-such-name']),
     );
   });
 
-  it('terminate a schedule, and the next command brings it back', async () => {
-    await client.workflow.getHandle(workflowId()).terminate('by hand');
+  it('terminate a schedule, and the next command restarts it', async () => {
+    await client.workflow.getHandle(workflowId()).terminate('by the test');
     expect((await stack.call('POST', `/batch_exports/${exportId}/pause/`)).status).toBe(200);
-    expect((await shown()).paused).toBe(true);
+    expect((await readExport()).paused).toBe(true);
     expect((await client.workflow.getHandle(workflowId()).describe()).status.name).toBe('RUNNING');
   });
 
-  it('and without a command the reconciler brings it back', async () => {
-    await client.workflow.getHandle(workflowId()).terminate('by hand');
-    await until(
+  it('terminate a schedule, and without a command the reconciler restarts it', async () => {
+    await client.workflow.getHandle(workflowId()).terminate('by the test');
+    await waitFor(
       async () => (await client.workflow.getHandle(workflowId()).describe()).status.name === 'RUNNING',
-      'the schedule runs again',
+      'the schedule is running again',
     );
   });
 });
 
 describe('exportd rebuild', () => {
-  it('leaves the bytes of every answer as they were', async () => {
+  it('leaves every response identical', async () => {
     const paths = [
       '/batch_exports/',
       `/batch_exports/${exportId}/`,
@@ -117,25 +117,25 @@ describe('exportd rebuild', () => {
       `/batch_exports/${exportId}/runs/${run?.id}/`,
       `/batch_exports/${exportId}/backfills/${run?.backfill_id}/`,
     );
-    const answers = () => Promise.all(paths.map(async (path) => (await stack.call('GET', path)).text));
-    const before = await answers();
+    const responses = () => Promise.all(paths.map(async (path) => (await stack.call('GET', path)).text));
+    const before = await responses();
     for (const { owns } of projections)
       for (const table of owns) await stack.pool.query(`drop table ${table} cascade`);
     await rebuild(stack.pool);
-    expect(await answers()).toEqual(before);
+    expect(await responses()).toEqual(before);
   });
 });
 
-describe('delete by hand', () => {
-  it('ends the workflows, and the export is gone', async () => {
+describe('a manual delete signal', () => {
+  it('deletes the export and closes its workflows', async () => {
     await signal('delete', '{}');
-    await until(
+    await waitFor(
       async () => (await stack.call('GET', `/batch_exports/${exportId}/`)).status === 404,
-      'the export is gone',
+      'the export is deleted',
     );
-    await until(
+    await waitFor(
       async () => (await client.workflow.getHandle(workflowId()).describe()).status.name === 'COMPLETED',
-      'its schedule has ended',
+      'its schedule is closed',
     );
   });
 });

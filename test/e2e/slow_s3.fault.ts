@@ -11,10 +11,10 @@ import { startStack, type RunResponse, type Stack } from './stack.ts';
 import { throttle } from './throttle.ts';
 import { verifyExport } from './verify_export.ts';
 
-/** About 13 MB, compressed: three parts; `npm run test:long` sends four times as much. */
+/** About 13 MB compressed: three parts. `npm run test:long` sends four times as much. */
 const rows = 168_000 * Math.min(effort, 4);
 const bytesPerSecond = 400_000;
-/** The line is busy for more than twice as long; a machine that stalls for some seconds is no fault. */
+/** The upload takes more than twice as long; a machine that stalls for seconds must not fail the test. */
 const maxTransactionSeconds = 15;
 const maxGrowth = 1.1;
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
   proxy = await createS3Proxy(bucket.endpoint);
   proxy.intercept(throttle(bytesPerSecond));
   stack = await startStack('slow-s3', stableWorkers, { bucket: { ...bucket, endpoint: proxy.endpoint } });
-  // Minute by minute: as one statement it comes near the limit of statements on a busy machine.
+  // Minute by minute, since one statement could time out on a busy machine.
   for (let minute = 0; minute < 60; minute += 1)
     await insertEvents(
       stack.pool,
@@ -63,8 +63,8 @@ afterAll(async () => {
   await proxy.close();
 });
 
-describe(`${rows} rows to a bucket behind a line of 400 kB/s`, () => {
-  it('keep no transaction of the source open', () => {
+describe(`${rows} rows sent to a bucket at 400 kB/s`, () => {
+  it('keep no source transaction open', () => {
     expect(samples.length).toBeGreaterThan(50);
     const ages = samples.map(({ transactionAge }) => transactionAge);
     expect(Math.max(...ages)).toBeLessThan(maxTransactionSeconds);
@@ -78,7 +78,7 @@ describe(`${rows} rows to a bucket behind a line of 400 kB/s`, () => {
     expect(second / first).toBeLessThan(maxGrowth);
   });
 
-  it('show how far they are', () => {
+  it('report progress', () => {
     expect(counts.length).toBeGreaterThanOrEqual(3);
     expect(counts).toEqual(counts.toSorted((one, other) => one - other));
     expect(counts.at(-1)).toBe(rows);
@@ -88,6 +88,5 @@ describe(`${rows} rows to a bucket behind a line of 400 kB/s`, () => {
     const report = await verifyExport(stack, exportId, { deep: false });
     expect(report.findings).toEqual([]);
     expect(report.totals.rows).toBe(rows);
-    // Nearly half a million rows are compared in this process, which a busy machine does in minutes.
   });
 });

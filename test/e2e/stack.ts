@@ -4,29 +4,29 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
-import { keepPorts } from '../../src/local_stack/ports.ts';
+import { assignPorts } from '../../src/local_stack/ports.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
-import { patience } from '../setup/patience.ts';
-import { until } from '../setup/until.ts';
+import { generousTimeouts } from '../setup/timeouts.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { hourAgo } from '../setup/hours.ts';
 
 const root = join(import.meta.dirname, '../..');
 
-/** An answer of the HTTP facade. */
-export interface Answer {
+/** A response of the HTTP API. */
+export interface ApiResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The body as JSON; undefined when there is none. */
+  /** The parsed JSON body; empty when there is none. */
   readonly body: Record<string, unknown>;
 }
 
-/** A run as GET shows it, in the members that tests look at. */
-export interface ShownRun {
+/** The fields of a run that tests use. */
+export interface RunResponse {
   readonly id: string;
   readonly status: string;
   readonly records_completed: number;
@@ -44,43 +44,43 @@ export interface ShownRun {
 /** A worker process. */
 export interface WorkerProcess {
   readonly pid: number;
-  /** SIGKILL, as the kernel or an operator would. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
-  /** Stands still, as under a debugger or on a machine that is out of memory. */
+  /** Sends SIGSTOP, which freezes the process like a debugger or a swapping machine. */
   pause(): void;
   resume(): void;
-  /** SIGTERM; resolves when it has let go of all it did. */
+  /** Sends SIGTERM; resolves when the process has exited. */
   stop(): Promise<void>;
 }
 
-/** exportd as a user runs it: a server and a worker process on a database, a bucket and a task queue of their own. */
+/** exportd as users run it: a server and a worker process with a separate database, bucket and task queue. */
 export interface Stack {
   readonly baseUrl: string;
   readonly projectId: number;
   readonly pool: Pool;
   readonly bucket: TestBucket;
-  /** Those of its processes. */
+  /** The settings of its processes. */
   readonly settings: Settings;
   readonly databaseUrl: string;
   readonly key: string;
   readonly temporalAddress: string;
-  /** Sends a request under the project; `path` begins behind `/api/environments/<project>`. */
-  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  /** Creates an export to the stack's bucket, under a prefix of its own unless one is given, and returns its id. */
-  createExport(members?: Record<string, unknown>, config?: Record<string, unknown>): Promise<string>;
-  runs(exportId: string): Promise<ShownRun[]>;
-  /** Waits until the run is in the status and returns it. */
-  runIn(exportId: string, runId: string, status: string): Promise<ShownRun>;
-  /** The workers that were started, whatever became of them. */
+  /** Sends a request; `path` is relative to `/api/environments/<project>`. */
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiResponse>;
+  /** Creates an export to the stack's bucket, below a random prefix by default, and returns its id. */
+  createExport(fields?: Record<string, unknown>, config?: Record<string, unknown>): Promise<string>;
+  runs(exportId: string): Promise<RunResponse[]>;
+  /** Waits until the run has the status, and returns it. */
+  waitForRun(exportId: string, runId: string, status: string): Promise<RunResponse>;
+  /** All workers that were started, also those that have exited. */
   readonly workers: readonly WorkerProcess[];
-  /** Starts one more worker, with these settings in place of the stack's own. */
+  /** Starts another worker; `settings` override those of the stack. */
   startWorker(settings?: Record<string, string>): Promise<WorkerProcess>;
-  /** Kills the worker that was started last. */
+  /** Kills the worker started last. */
   killWorker(): Promise<void>;
   stop(): Promise<void>;
 }
 
-async function ended(child: ChildProcess): Promise<void> {
+async function exited(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   await new Promise((resolve) => child.once('exit', resolve));
 }
@@ -89,18 +89,18 @@ const workerProcess = (child: ChildProcess): WorkerProcess => ({
   pid: child.pid ?? 0,
   kill: async () => {
     child.kill('SIGKILL');
-    await ended(child);
+    await exited(child);
   },
   pause: () => void child.kill('SIGSTOP'),
   resume: () => void child.kill('SIGCONT'),
   stop: async () => {
     child.kill('SIGCONT');
     child.kill('SIGTERM');
-    await ended(child);
+    await exited(child);
   },
 });
 
-/** Starts the stack; every wait of the product is short unless `settings` says otherwise. */
+/** Starts a stack with short waits; `settings` override them. */
 export async function startStack(
   name: string,
   settings: Record<string, string> = {},
@@ -116,8 +116,8 @@ export async function startStack(
     project_id: project.id,
     scopes: ['batch_export:read', 'batch_export:write'],
   });
-  // Not one that the system may hand to an outgoing connection before the server listens.
-  const { server: port } = await keepPorts(
+  // A port that the system does not assign to an outgoing connection before the server listens.
+  const { server: port } = await assignPorts(
     join(fromSetUp('EXPORTD_TEST_FOLDER'), `${randomUUID()}.ports.json`),
     ['server'],
   );
@@ -143,14 +143,14 @@ export async function startStack(
     EXPORTD_ACTIVITY_RETRY_INITIAL: '200ms',
     EXPORTD_ACTIVITY_RETRY_MAX: '1s',
     EXPORTD_BACKFILL_CONCURRENCY: '6',
-    ...patience,
+    ...generousTimeouts,
     ...settings,
   };
   const logs = join(tmpdir(), 'exportd-e2e-logs');
   mkdirSync(logs, { recursive: true });
-  const start = (part: 'server' | 'worker', others: Record<string, string> = {}): ChildProcess => {
+  const start = (part: 'server' | 'worker', overrides: Record<string, string> = {}): ChildProcess => {
     const child = spawn(process.execPath, [join(root, 'src/cli/main.ts'), part], {
-      env: { ...environment, ...others },
+      env: { ...environment, ...overrides },
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd: root,
     });
@@ -164,15 +164,15 @@ export async function startStack(
   const server = start('server');
   const workers: WorkerProcess[] = [];
 
-  const answers = async (path: string) => {
-    if (server.exitCode !== null) throw new Error(`${name}: the server ended; see ${logs}`);
+  const isReady = async (path: string) => {
+    if (server.exitCode !== null) throw new Error(`${name}: the server exited; see ${logs}`);
     const response = await fetch(`${baseUrl}${path}`).catch(() => undefined);
     return response?.status === 200;
   };
-  const startWorker: Stack['startWorker'] = async (others) => {
-    const worker = workerProcess(start('worker', others));
+  const startWorker: Stack['startWorker'] = async (overrides) => {
+    const worker = workerProcess(start('worker', overrides));
     workers.push(worker);
-    await until(() => answers('/readyz'), `${name}: /readyz answers 200`);
+    await waitFor(() => isReady('/readyz'), `${name}: /readyz responds 200`);
     return worker;
   };
 
@@ -198,7 +198,7 @@ export async function startStack(
 
   const runs = async (exportId: string) => {
     const { body } = await call('GET', `/batch_exports/${exportId}/runs/?limit=200`);
-    return body.results as ShownRun[];
+    return body.results as RunResponse[];
   };
 
   const stack: Stack = {
@@ -215,14 +215,14 @@ export async function startStack(
     workers,
     startWorker,
     killWorker: async () => workers.at(-1)?.kill(),
-    createExport: async (members = {}, config = {}) => {
-      const answer = await call('POST', '/batch_exports/', {
+    createExport: async (fields = {}, config = {}) => {
+      const response = await call('POST', '/batch_exports/', {
         name: `Export of ${name}`,
         model: 'events',
         interval: 'hour',
-        // A test that is about a backfill must not get a scheduled run beside it when an hour ends meanwhile.
-        ...(members.interval === undefined ? { end_at: hourAgo(0).toISOString() } : {}),
-        ...members,
+        // No scheduled run may start beside a test's backfill when an hour ends during the test.
+        ...(fields.interval === undefined ? { end_at: hourAgo(0).toISOString() } : {}),
+        ...fields,
         destination: {
           type: 'S3',
           config: {
@@ -238,18 +238,19 @@ export async function startStack(
           },
         },
       });
-      if (answer.status !== 201) throw new Error(`The export was not created: ${answer.text}`);
-      return answer.body.id as string;
+      if (response.status !== 201) throw new Error(`Could not create the export: ${response.text}`);
+      return response.body.id as string;
     },
-    runIn: async (exportId, runId, status) => {
-      let last: ShownRun | undefined;
-      await until(
+    waitForRun: async (exportId, runId, status) => {
+      let last: RunResponse | undefined;
+      await waitFor(
         async () => {
           const { body } = await call('GET', `/batch_exports/${exportId}/runs/${runId}/`);
-          last = body as unknown as ShownRun;
+          last = body as unknown as RunResponse;
           return last.status === status;
         },
-        () => `run ${runId} is ${status}; it is ${last?.status ?? '?'} (${last?.latest_error ?? 'no error'})`,
+        () =>
+          `run ${runId} is ${status}; last status ${last?.status ?? 'unknown'} (${last?.latest_error ?? 'no error'})`,
       );
       if (!last) throw new Error('The run was never read.');
       return last;
@@ -257,12 +258,12 @@ export async function startStack(
     stop: async () => {
       await Promise.all(workers.map((worker) => worker.stop()));
       server.kill('SIGTERM');
-      await ended(server);
+      await exited(server);
       await database.drop();
     },
   };
 
-  await until(() => answers('/healthz'), `${name}: /healthz answers 200`);
+  await waitFor(() => isReady('/healthz'), `${name}: /healthz responds 200`);
   if (options.worker !== false) await startWorker();
   return stack;
 }

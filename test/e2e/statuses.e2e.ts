@@ -2,25 +2,25 @@ import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { createBucket } from '../setup/bucket.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { runWorkflowId } from '../../src/contract/workflow_ids.ts';
-import { insertLargeEvents } from './large_rows.ts';
+import { insertLargeEvents } from './large_events.ts';
 import { outageAfterFirstPart } from './outage.ts';
-import { holdRequests, type RequestHold } from './request_hold.ts';
+import { blockRequests, type RequestGate } from './request_gate.ts';
 import { insertEvents } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
-import { evidenceOf, openUploads, type RunEvidence } from './run_evidence.ts';
+import { runViewsOf, openUploads, type RunViews } from './run_views.ts';
 import { createS3Proxy, type S3Proxy } from './s3_proxy.ts';
-import { startStack, type ShownRun, type Stack } from './stack.ts';
+import { startStack, type RunResponse, type Stack } from './stack.ts';
 
 let stack: Stack;
 let proxy: S3Proxy;
 let connection: Connection;
 let client: Client;
 
-/** Hours with rows for three parts, and for one. */
-const large = 3;
-const small = 6;
+/** Hours with rows for three parts and for one part. */
+const largeHour = 3;
+const smallHour = 6;
 
 beforeAll(async () => {
   const bucket = await createBucket();
@@ -28,17 +28,18 @@ beforeAll(async () => {
   stack = await startStack(
     'statuses',
     {
-      EXPORTD_RETRY_INITIAL_MS: '500',
-      // After an attempt that counts as lost the next one sends what is left: too few parts to be handed over.
-      EXPORTD_HEARTBEAT_TIMEOUT_MS: '60000',
+      EXPORTD_RUN_RETRY_INITIAL: '500ms',
+      // After a lost attempt, the next one would send the remaining parts: too few to continue as new.
+      EXPORTD_HEARTBEAT_TIMEOUT: '60s',
       EXPORTD_PARTS_PER_EXECUTION: '2',
-      EXPORTD_UPKEEP_INTERVAL_MS: '500',
-      EXPORTD_SWEEP_AFTER_MS: '1000',
+      EXPORTD_MAINTENANCE_INTERVAL: '500ms',
+      EXPORTD_ORPHAN_RETENTION: '1s',
     },
     { bucket: { ...bucket, endpoint: proxy.endpoint } },
   );
-  await insertLargeEvents(stack, hourAgo(large), 2_600);
-  for (const hour of [small, small + 1]) await insertEvents(stack.pool, stack.projectId, hourAgo(hour), 30);
+  await insertLargeEvents(stack, hourAgo(largeHour), 2_600);
+  for (const hour of [smallHour, smallHour + 1])
+    await insertEvents(stack.pool, stack.projectId, hourAgo(hour), 30);
   connection = await Connection.connect({ address: stack.temporalAddress });
   client = new Client({ connection });
 });
@@ -48,15 +49,20 @@ afterAll(async () => {
   await proxy.close();
 });
 
-interface Started {
+interface StartedBackfill {
   readonly exportId: string;
   readonly prefix: string;
   readonly backfillId: string;
-  readonly runs: readonly ShownRun[];
+  readonly runs: readonly RunResponse[];
 }
 
-/** Backfills hours of a new export below a prefix of its own. */
-async function start(prefix: string, from: number, to = from - 1, config: object = {}): Promise<Started> {
+/** Backfills hours of a new export below a separate prefix. */
+async function startBackfill(
+  prefix: string,
+  from: number,
+  to = from - 1,
+  config: object = {},
+): Promise<StartedBackfill> {
   const exportId = await stack.createExport({}, { prefix, ...config });
   const { headers } = await stack.call('POST', `/batch_exports/${exportId}/backfill/`, {
     start_at: hourAgo(from).toISOString(),
@@ -66,36 +72,36 @@ async function start(prefix: string, from: number, to = from - 1, config: object
   return { exportId, prefix, backfillId, runs: await stack.runs(exportId) };
 }
 
-const hold = (prefix: string): RequestHold =>
-  holdRequests(proxy, `the first write below ${prefix}`, {
+const blockFirstWrite = (prefix: string): RequestGate =>
+  blockRequests(proxy, `the first write below ${prefix}`, {
     when: 'before',
     matches: ({ operation, key }) => operation === 'UploadPart' && key.startsWith(`${prefix}/`),
   });
 
-const firstOf = ({ runs }: Started): ShownRun => {
+const firstRunOf = ({ runs }: StartedBackfill): RunResponse => {
   const [run] = runs;
-  if (!run) throw new Error('The backfill opened no run.');
+  if (!run) throw new Error('The backfill created no run.');
   return run;
 };
 
-/** What all places say of a run, once the execution has ended and the bucket is swept. */
-async function settled(started: Started, runId: string): Promise<RunEvidence> {
-  await until(async () => (await openUploads(stack, started.prefix)) === 0, 'no upload is open');
-  let evidence = await evidenceOf(stack, client, { ...started, runId });
-  await until(
+/** The views of a run once its execution is closed and no upload is open. */
+async function finalViewsOf(started: StartedBackfill, runId: string): Promise<RunViews> {
+  await waitFor(async () => (await openUploads(stack, started.prefix)) === 0, 'no upload is open');
+  let views = await runViewsOf(stack, client, { ...started, runId });
+  await waitFor(
     async () => {
-      evidence = await evidenceOf(stack, client, { ...started, runId });
-      return evidence.execution !== 'RUNNING';
+      views = await runViewsOf(stack, client, { ...started, runId });
+      return views.execution !== 'RUNNING';
     },
-    () => `the execution has ended: ${JSON.stringify(evidence)}`,
+    () => `the execution is closed: ${JSON.stringify(views)}`,
   );
-  return evidence;
+  return views;
 }
 
-/** The run that follows another of the same interval, once it is in the status. */
-async function followerOf({ exportId }: Started, runId: string, status: string): Promise<ShownRun> {
-  let runs: ShownRun[] = [];
-  return until(
+/** The next run of the same interval, once it has the status. */
+async function nextRunOf({ exportId }: StartedBackfill, runId: string, status: string): Promise<RunResponse> {
+  let runs: RunResponse[] = [];
+  return waitFor(
     async () => {
       runs = await stack.runs(exportId);
       return runs.find((run) => run.id !== runId && run.status === status);
@@ -104,7 +110,12 @@ async function followerOf({ exportId }: Started, runId: string, status: string):
   );
 }
 
-const agreeing = (status: string, execution: string, journal: string[], more: Partial<RunEvidence> = {}) => ({
+const agreeingViews = (
+  status: string,
+  execution: string,
+  journal: string[],
+  more: Partial<RunViews> = {},
+) => ({
   shown: status,
   listed: status,
   journal,
@@ -117,84 +128,106 @@ const agreeing = (status: string, execution: string, journal: string[], more: Pa
 
 describe('GET, journal, Temporal and S3 agree on a run that is', () => {
   it('Running, and then Completed', async () => {
-    const held = hold('completed');
-    const started = await start('completed', small);
-    await held.reached();
-    const { id } = firstOf(started);
-    expect(await evidenceOf(stack, client, { ...started, runId: id })).toEqual(
-      agreeing('Running', 'RUNNING', ['RunStarted', 'RunExportBegan'], { uploads: 1 }),
+    const gate = blockFirstWrite('completed');
+    const started = await startBackfill('completed', smallHour);
+    await gate.reached();
+    const { id } = firstRunOf(started);
+    expect(await runViewsOf(stack, client, { ...started, runId: id })).toEqual(
+      agreeingViews('Running', 'RUNNING', ['RunCreated', 'RunExportStarted'], { uploads: 1 }),
     );
-    held.release();
-    await stack.runIn(started.exportId, id, 'Completed');
-    expect(await settled(started, id)).toEqual(
-      agreeing('Completed', 'COMPLETED', ['RunStarted', 'RunExportBegan', 'RunCompleted'], { manifests: 1 }),
+    gate.open();
+    await stack.waitForRun(started.exportId, id, 'Completed');
+    expect(await finalViewsOf(started, id)).toEqual(
+      agreeingViews('Completed', 'COMPLETED', ['RunCreated', 'RunExportStarted', 'RunCompleted'], {
+        manifests: 1,
+      }),
     );
   });
 
-  it('Failed, since there is no such bucket', async () => {
-    const started = await start('failed', small, small - 1, { bucket_name: `none-${Date.now()}` });
-    const { id } = firstOf(started);
-    const run = await stack.runIn(started.exportId, id, 'Failed');
+  it('Failed, for a missing bucket', async () => {
+    const started = await startBackfill('failed', smallHour, smallHour - 1, {
+      bucket_name: `none-${Date.now()}`,
+    });
+    const { id } = firstRunOf(started);
+    const run = await stack.waitForRun(started.exportId, id, 'Failed');
     expect(run.latest_error).toMatch(/^NoSuchBucket: /);
-    expect(await settled(started, id)).toEqual(
-      agreeing('Failed', 'FAILED', ['RunStarted', 'RunExportBegan', 'RunFailed']),
+    expect(await finalViewsOf(started, id)).toEqual(
+      agreeingViews('Failed', 'FAILED', ['RunCreated', 'RunExportStarted', 'RunFailed']),
     );
     expect(await stack.runs(started.exportId)).toHaveLength(1);
   });
 
-  it('ContinuedAsNew, since it has sent the parts of one execution', async () => {
-    const started = await start('continued', large);
-    const { id } = firstOf(started);
-    const run = await stack.runIn(started.exportId, id, 'ContinuedAsNew');
+  it('ContinuedAsNew, after the maximum of parts per execution', async () => {
+    const started = await startBackfill('continued', largeHour);
+    const { id } = firstRunOf(started);
+    const run = await stack.waitForRun(started.exportId, id, 'ContinuedAsNew');
     expect(run.cursor).toEqual(expect.any(String));
-    const completed = await followerOf(started, id, 'Completed');
-    expect(await settled(started, id)).toEqual(
-      agreeing('ContinuedAsNew', 'CONTINUED_AS_NEW', ['RunStarted', 'RunExportBegan', 'RunContinuedAsNew'], {
+    const completed = await nextRunOf(started, id, 'Completed');
+    expect(await finalViewsOf(started, id)).toEqual(
+      agreeingViews(
+        'ContinuedAsNew',
+        'CONTINUED_AS_NEW',
+        ['RunCreated', 'RunExportStarted', 'RunContinuedAsNew'],
+        {
+          manifests: 1,
+        },
+      ),
+    );
+    expect(await finalViewsOf(started, completed.id)).toEqual(
+      agreeingViews('Completed', 'COMPLETED', ['RunCreated', 'RunExportStarted', 'RunCompleted'], {
         manifests: 1,
       }),
     );
-    expect(await settled(started, completed.id)).toEqual(
-      agreeing('Completed', 'COMPLETED', ['RunStarted', 'RunExportBegan', 'RunCompleted'], { manifests: 1 }),
-    );
   });
 
-  const cancelled = agreeing('Cancelled', 'CANCELLED', ['RunStarted', 'RunExportBegan', 'RunCancelled']);
+  const cancelled = agreeingViews('Cancelled', 'CANCELLED', [
+    'RunCreated',
+    'RunExportStarted',
+    'RunCancelled',
+  ]);
 
   it.each([
-    ['by a person', ({ exportId }: Started, id: string) => ['POST', `${exportId}/runs/${id}/cancel/`, 200]],
+    [
+      'by request',
+      ({ exportId }: StartedBackfill, id: string) => ['POST', `${exportId}/runs/${id}/cancel/`, 200],
+    ],
     [
       'with its backfill',
-      ({ exportId, backfillId }: Started) => ['POST', `${exportId}/backfills/${backfillId}/cancel/`, 200],
+      ({ exportId, backfillId }: StartedBackfill) => [
+        'POST',
+        `${exportId}/backfills/${backfillId}/cancel/`,
+        200,
+      ],
     ],
-    ['by deleting the export', ({ exportId }: Started) => ['DELETE', `${exportId}/`, 204]],
-  ] as const)('Cancelled %s', async (how, request) => {
-    const prefix = how.replaceAll(' ', '-');
-    const held = hold(prefix);
-    const started = await start(prefix, small + 1, small - 1);
-    await until(() => new Set(held.held.map(({ key }) => key)).size === 2, 'both runs send');
-    const { id } = firstOf(started);
+    ['by deleting the export', ({ exportId }: StartedBackfill) => ['DELETE', `${exportId}/`, 204]],
+  ] as const)('Cancelled %s', async (title, request) => {
+    const prefix = title.replaceAll(' ', '-');
+    const gate = blockFirstWrite(prefix);
+    const started = await startBackfill(prefix, smallHour + 1, smallHour - 1);
+    await waitFor(() => new Set(gate.waiting.map(({ key }) => key)).size === 2, 'both runs send');
+    const { id } = firstRunOf(started);
     const [method, path, status] = request(started, id);
     expect((await stack.call(String(method), `/batch_exports/${path}`)).status).toBe(status);
-    held.release();
-    const ofOne = how === 'by a person' ? { manifests: 1 } : {};
-    if (how === 'by a person') await followerOf(started, id, 'Completed');
-    const gone = how === 'by deleting the export' ? { shown: null, listed: null } : {};
-    expect(await settled(started, id)).toEqual({ ...cancelled, ...ofOne, ...gone });
+    gate.open();
+    const ownManifest = title === 'by request' ? { manifests: 1 } : {};
+    if (title === 'by request') await nextRunOf(started, id, 'Completed');
+    const deletedViews = title === 'by deleting the export' ? { shown: null, listed: null } : {};
+    expect(await finalViewsOf(started, id)).toEqual({ ...cancelled, ...ownManifest, ...deletedViews });
   });
 
-  it('Terminated in Temporal, which is left alone', async () => {
-    const held = hold('terminated');
-    const started = await start('terminated', small);
-    await held.reached();
-    const { id } = firstOf(started);
-    const run = await stack.runIn(started.exportId, id, 'Running');
+  it('Terminated in Temporal, and not restarted', async () => {
+    const gate = blockFirstWrite('terminated');
+    const started = await startBackfill('terminated', smallHour);
+    await gate.reached();
+    const { id } = firstRunOf(started);
+    const run = await stack.waitForRun(started.exportId, id, 'Running');
     await client.workflow
       .getHandle(runWorkflowId({ ...run, batch_export_id: started.exportId }))
-      .terminate('by hand');
-    await stack.runIn(started.exportId, id, 'Terminated');
-    held.release();
-    expect(await settled(started, id)).toEqual(
-      agreeing('Terminated', 'TERMINATED', ['RunStarted', 'RunExportBegan', 'RunTerminated'], {
+      .terminate('by the test');
+    await stack.waitForRun(started.exportId, id, 'Terminated');
+    gate.open();
+    expect(await finalViewsOf(started, id)).toEqual(
+      agreeingViews('Terminated', 'TERMINATED', ['RunCreated', 'RunExportStarted', 'RunTerminated'], {
         attribute: 'Running',
       }),
     );
@@ -202,50 +235,50 @@ describe('GET, journal, Temporal and S3 agree on a run that is', () => {
   });
 });
 
-describe('They agree under short time limits on a run that is', () => {
-  // Of these runs alone: the others must not come near their limits on a busy machine.
+describe('they agree with short timeouts on a run that is', () => {
+  // Only for these runs: on a busy machine, the others could reach such limits.
   beforeAll(async () => {
     await Promise.all(stack.workers.map((worker) => worker.stop()));
-    await stack.startWorker({ EXPORTD_RUN_TIMEOUT_MS: '20000', EXPORTD_ACTIVITY_BUDGET_MS: '8000' });
+    await stack.startWorker({ EXPORTD_RUN_TIMEOUT: '20s', EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT: '8s' });
   });
 
-  it('FailedRetryable, since S3 was away for longer than the budget; and a new run goes on', async () => {
-    const outage = outageAfterFirstPart(proxy, 'away/');
-    const started = await start('away', large);
-    await until(outage.isThere, 'a part has arrived');
-    const { id } = firstOf(started);
-    const failed = await stack.runIn(started.exportId, id, 'FailedRetryable');
+  it('FailedRetryable, after an outage of S3 beyond the timeout; and a new run resumes', async () => {
+    const outage = outageAfterFirstPart(proxy, 'outage/');
+    const started = await startBackfill('outage', largeHour);
+    await waitFor(outage.isActive, 'a part has arrived');
+    const { id } = firstRunOf(started);
+    const failed = await stack.waitForRun(started.exportId, id, 'FailedRetryable');
     outage.end();
-    const completed = await followerOf(started, id, 'Completed');
+    const completed = await nextRunOf(started, id, 'Completed');
     expect(completed).toMatchObject({ records_completed: 2_600 });
-    // Not always the one that completes: on a busy machine that one may be out of time again.
+    // It may not be the run that completes: on a busy machine it can time out too.
     const next = (await stack.runs(started.exportId)).filter((run) => run.id !== id).at(-1);
     expect(next?.generation).toBe(failed.generation);
-    expect(await settled(started, id)).toEqual(
-      agreeing('FailedRetryable', 'FAILED', ['RunStarted', 'RunExportBegan', 'RunFailedRetryable'], {
+    expect(await finalViewsOf(started, id)).toEqual(
+      agreeingViews('FailedRetryable', 'FAILED', ['RunCreated', 'RunExportStarted', 'RunFailedRetryable'], {
         manifests: 1,
       }),
     );
   });
 
-  it('Starting behind an open transaction, and TimedOut; and a new run follows', async () => {
+  it('Starting, waiting for an open transaction, then TimedOut; and a new run completes', async () => {
     const writer = new pg.Client({ connectionString: stack.databaseUrl, application_name: 'a writer' });
     await writer.connect();
     await writer.query('begin; select now()');
-    const started = await start('timed-out', small);
-    const { id } = firstOf(started);
-    let evidence: RunEvidence | undefined;
-    await until(async () => {
-      evidence = await evidenceOf(stack, client, { ...started, runId: id });
-      return evidence.execution === 'RUNNING';
-    }, 'the execution has begun');
-    expect(evidence).toEqual(agreeing('Starting', 'RUNNING', ['RunStarted']));
-    await stack.runIn(started.exportId, id, 'TimedOut');
+    const started = await startBackfill('timed-out', smallHour);
+    const { id } = firstRunOf(started);
+    let views: RunViews | undefined;
+    await waitFor(async () => {
+      views = await runViewsOf(stack, client, { ...started, runId: id });
+      return views.execution === 'RUNNING';
+    }, 'the execution has started');
+    expect(views).toEqual(agreeingViews('Starting', 'RUNNING', ['RunCreated']));
+    await stack.waitForRun(started.exportId, id, 'TimedOut');
     await writer.query('rollback');
     await writer.end();
-    await followerOf(started, id, 'Completed');
-    expect(await settled(started, id)).toEqual(
-      agreeing('TimedOut', 'TIMED_OUT', ['RunStarted', 'RunTimedOut'], {
+    await nextRunOf(started, id, 'Completed');
+    expect(await finalViewsOf(started, id)).toEqual(
+      agreeingViews('TimedOut', 'TIMED_OUT', ['RunCreated', 'RunTimedOut'], {
         attribute: 'Starting',
         manifests: 1,
       }),

@@ -46,7 +46,7 @@ async function complete(runId: string | undefined): Promise<void> {
     command: () => Promise.reject(new Error('No command is needed.')),
   });
   const id = runId ?? '';
-  await runs.publish(id, await runs.begin(id), `key of ${id}`);
+  await runs.publish(id, await runs.start(id), `key of ${id}`);
 }
 
 describe('the progress of a backfill', () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { minutesAgo } from '../decisions/commander.ts';
 import { minuteAgo } from '../setup/minutes.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { exportBody, openApiHarness, type ApiHarness } from './api_harness.ts';
 
 let api: ApiHarness;
@@ -130,7 +130,7 @@ describe('a command', () => {
     const id = await api.createExport();
     api.mode = 'deferred';
     const response = api.call('POST', `batch_exports/${id}/pause`);
-    await until(async () => (await commandsOf(id)).includes('pause pending'), 'the command is stored');
+    await waitFor(async () => (await commandsOf(id)).includes('pause pending'), 'the command is stored');
     await api.advanceSchedule(id);
     expect((await response).status).toBe(200);
   });

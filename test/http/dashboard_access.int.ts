@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import type { AccessLevel } from '../../src/http/dashboards/access_levels.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { createDashboardUser, type DashboardUser } from './dashboard_users.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
@@ -186,7 +186,7 @@ describe('a change that waits for a concurrent change', () => {
       [id],
     );
     const renamed = grace.call('PATCH', path, { name: 'Too late' });
-    await until(async () => {
+    await waitFor(async () => {
       const { rows } = await pool.query(
         `select from pg_stat_activity where datname = current_database() and backend_type = 'client backend'
            and wait_event_type = 'Lock'`,

@@ -6,7 +6,7 @@ import { startServer, type RunningServer } from '../../src/http/server.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
-import { patience } from '../setup/patience.ts';
+import { generousTimeouts } from '../setup/timeouts.ts';
 import { exportBody } from './api_harness.ts';
 
 let database: TestDatabase;
@@ -20,7 +20,7 @@ function settingsWith(more: Record<string, string>): Settings {
     EXPORTD_LOG_LEVEL: 'silent',
     EXPORTD_TASK_QUEUE_PREFIX: `test-${randomUUID()}`,
     EXPORTD_ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
-    ...patience,
+    ...generousTimeouts,
     EXPORTD_COMMAND_TIMEOUT: '300ms',
     ...more,
   });

@@ -1,27 +1,27 @@
 import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import type { Client } from '@temporalio/client';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { keysUnder } from './rows.ts';
 import type { Stack } from './stack.ts';
 
-/** What each of the four places says of a run. */
-export interface RunEvidence {
-  /** GET of the run, and the run among the export's `latest_runs`; null where the export is deleted. */
-  readonly shown: string | null;
+/** The state of a run as seen through the API, the journal, Temporal and S3. */
+export interface RunViews {
+  /** The status from a GET of the run and from the export's `latest_runs`; null when the export is deleted. */
+  readonly retrieved: string | null;
   readonly listed: string | null;
-  /** Types of the run's events that begin or end it, in the journal's order. */
+  /** The types of the events that start or end the run, in journal order. */
   readonly journal: readonly string[];
-  /** Status of the execution in Temporal, and its search attribute, which no ending from outside can change. */
+  /** The status of the Temporal execution, and its search attribute, which a termination does not update. */
   readonly execution: string;
   readonly attribute: string;
-  /** How many manifests lie below the export's prefix, and how many uploads are open there after the sweep. */
+  /** The number of manifests, and of open uploads, below the export's prefix. */
   readonly manifests: number;
   readonly uploads: number;
 }
 
 const lifecycle = [
-  'RunStarted',
-  'RunExportBegan',
+  'RunCreated',
+  'RunExportStarted',
   'RunCompleted',
   'RunFailed',
   'RunFailedRetryable',
@@ -31,20 +31,20 @@ const lifecycle = [
   'RunContinuedAsNew',
 ];
 
-/** Asks GET, the journal, Temporal and S3 about a run, whose export is alone below its prefix. */
-export async function evidenceOf(
+/** Reads a run from the API, the journal, Temporal and S3. No other export may use its prefix. */
+export async function runViewsOf(
   stack: Stack,
   client: Client,
   { exportId, runId, prefix }: { readonly exportId: string; readonly runId: string; readonly prefix: string },
-): Promise<RunEvidence> {
+): Promise<RunViews> {
   const run = await stack.call('GET', `/batch_exports/${exportId}/runs/${runId}/`);
-  const shownExport = await stack.call('GET', `/batch_exports/${exportId}/`);
-  const latest = (shownExport.body.latest_runs ?? []) as { id: string; status: string }[];
+  const exportResponse = await stack.call('GET', `/batch_exports/${exportId}/`);
+  const latest = (exportResponse.body.latest_runs ?? []) as { id: string; status: string }[];
   const { rows } = await stack.pool.query<{ event_type: string }>(
     `select event_type from exportd.journal_events where stream_id = $1 and event_type = any($2) order by stream_version`,
     [runId, lifecycle],
   );
-  const execution = await until(async () => {
+  const execution = await waitFor(async () => {
     for await (const found of client.workflow.list({ query: `ExportdRun = "${runId}"` })) return found;
     return undefined;
   }, 'the execution of the run is listed');
@@ -55,9 +55,9 @@ export async function evidenceOf(
   const attribute = attributes.find(({ key }) => key.name === 'ExportdStatus')?.value;
   const keys = await keysUnder(stack.bucket, `${prefix}/`);
   return {
-    shown: run.status === 200 ? String(run.body.status) : null,
+    retrieved: run.status === 200 ? String(run.body.status) : null,
     listed:
-      shownExport.status === 200 ? (latest.find(({ id }) => id === runId)?.status ?? 'not there') : null,
+      exportResponse.status === 200 ? (latest.find(({ id }) => id === runId)?.status ?? 'not listed') : null,
     journal: rows.map(({ event_type }) => event_type),
     execution: status.name,
     attribute: String(attribute),
@@ -66,7 +66,7 @@ export async function evidenceOf(
   };
 }
 
-/** How many multipart uploads are open below a prefix. */
+/** The number of open multipart uploads below a prefix. */
 export async function openUploads({ bucket }: Pick<Stack, 'bucket'>, prefix: string): Promise<number> {
   const { Uploads = [] } = await bucket.client.send(
     new ListMultipartUploadsCommand({ Bucket: bucket.bucket, Prefix: `${prefix}/` }),

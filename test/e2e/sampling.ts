@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from '../../src/journal/database.ts';
 
-/** What was seen of a worker and of the source at one moment. */
+/** A measurement of a worker and the source. */
 export interface Sample {
   /** Resident memory of the worker, in bytes. */
   readonly memory: number;
@@ -10,21 +10,21 @@ export interface Sample {
   readonly transactionAge: number;
 }
 
-/** Looks at a worker and at exportd's transactions several times a second until it is stopped. */
+/** Samples a worker and exportd's transactions several times a second until it is stopped. */
 export interface Sampling {
   stop(): Promise<readonly Sample[]>;
 }
 
-const pauseMs = 100;
+const pollMs = 100;
 
-/** Begins to sample a worker by its process id. */
+/** Starts to sample the worker process. */
 export function startSampling(pool: Pool, pid: number): Sampling {
   const samples: Sample[] = [];
   const stopping = new AbortController();
   const sampling = (async () => {
     while (!stopping.signal.aborted) {
       samples.push({ memory: residentBytes(pid), transactionAge: await oldestTransaction(pool) });
-      await delay(pauseMs);
+      await delay(pollMs);
     }
   })();
   return {

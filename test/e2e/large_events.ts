@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Stack } from './stack.ts';
 
-/** Bytes of noise in a row, written as base64: what compression leaves of it is the noise. */
+/** Random bytes in a row, stored as base64, which compress to about this size. */
 const noiseBytes = 4_500;
 
-/** Inserts events that hardly compress, so that few of them make parts of 5 MiB; spread over the hour from `start`. */
+/** Inserts events that hardly compress, so that few of them fill a part of 5 MiB, spread over the hour from `start`. */
 export async function insertLargeEvents(
   { pool, projectId }: Pick<Stack, 'pool' | 'projectId'>,
   start: Date,

@@ -3,8 +3,8 @@ import type { VerificationReport } from '../../src/verify/report.ts';
 import { verifyBatchExport } from '../../src/verify/verify_batch_export.ts';
 import type { Stack } from './stack.ts';
 
-/** What `exportd verify` says of an export, with every value compared unless `deep` is false. */
-export const verified = (
+/** The report of `exportd verify` for an export. Compares every value unless `deep` is false. */
+export const verifyExport = (
   { pool, settings, databaseUrl }: Stack,
   batchExportId: string,
   { deep = true }: { readonly deep?: boolean } = {},

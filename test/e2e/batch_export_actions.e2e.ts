@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { until } from '../setup/until.ts';
-import { oweMinutes } from './owed.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { makeMinutesDue } from './due_minutes.ts';
 import { exportedRows, exportedUuids, insertEvents, keysUnder, readManifest, sourceUuids } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
-import { startStack, type ShownRun, type Stack } from './stack.ts';
+import { startStack, type RunResponse, type Stack } from './stack.ts';
 
 let stack: Stack;
 const rowsPerHour = 120;
 
 beforeAll(async () => {
-  stack = await startStack('steering');
+  stack = await startStack('batch-export-actions');
   for (let hour = 25; hour >= 0; hour--)
     await insertEvents(stack.pool, stack.projectId, hourAgo(hour), rowsPerHour);
 });
@@ -22,23 +22,23 @@ const hourRange = (from: number, to: number) => ({
   end_at: hourAgo(to).toISOString(),
 });
 
-/** Requests a backfill and waits until every one of its runs is Completed. */
-async function completedBackfill(exportId: string, from: number, to: number): Promise<ShownRun[]> {
-  const answer = await stack.call('POST', `/batch_exports/${exportId}/backfill/`, hourRange(from, to));
-  expect(answer.status).toBe(200);
-  expect(answer.text).toBe('');
-  const backfillId = answer.headers.get('location')?.split('/').at(-2);
-  await until(async () => {
-    const shown = await stack.call('GET', `/batch_exports/${exportId}/backfills/${backfillId}/`);
-    return shown.body.status === 'Completed';
+/** Requests a backfill and waits until it is Completed. @returns its runs. */
+async function runBackfill(exportId: string, from: number, to: number): Promise<RunResponse[]> {
+  const response = await stack.call('POST', `/batch_exports/${exportId}/backfill/`, hourRange(from, to));
+  expect(response.status).toBe(200);
+  expect(response.text).toBe('');
+  const backfillId = response.headers.get('location')?.split('/').at(-2);
+  await waitFor(async () => {
+    const backfillResponse = await stack.call('GET', `/batch_exports/${exportId}/backfills/${backfillId}/`);
+    return backfillResponse.body.status === 'Completed';
   }, `backfill ${backfillId} is Completed`);
   return (await stack.runs(exportId)).filter((run) => run.backfill_id === backfillId);
 }
 
-describe('steering over HTTP', () => {
-  it('backfills the last 24 hours: every run Completed, every row there once', async () => {
+describe('a batch export controlled over HTTP', () => {
+  it('backfills the last 24 hours: every run is Completed, every row is exported once', async () => {
     const id = await stack.createExport();
-    const runs = await completedBackfill(id, 24, 0);
+    const runs = await runBackfill(id, 24, 0);
     expect(runs).toHaveLength(24);
     for (const run of runs) {
       expect(run).toMatchObject({ status: 'Completed', records_completed: rowsPerHour });
@@ -53,24 +53,24 @@ describe('steering over HTTP', () => {
     }
   });
 
-  it('retries one run: a new row, the next generation, the old objects whole until then', async () => {
+  it('retries a run: a new run, the next generation, and the old objects are kept until then', async () => {
     const id = await stack.createExport({}, { prefix: 'retried' });
-    const [first] = await completedBackfill(id, 3, 2);
+    const [first] = await runBackfill(id, 3, 2);
     if (!first?.manifest_key) throw new Error('The run has no manifest.');
     const before = await readManifest(stack.bucket, first.manifest_key);
     const late = new Date(new Date(first.data_interval_start).getTime() + 1_000);
     await insertEvents(stack.pool, stack.projectId, late, 1, 1);
 
-    const answer = await stack.call('POST', `/batch_exports/${id}/runs/${first.id}/retry/`, {
+    const response = await stack.call('POST', `/batch_exports/${id}/runs/${first.id}/retry/`, {
       status: 'Completed',
       data_interval_end: first.data_interval_end,
     });
-    expect(answer.status).toBe(200);
+    expect(response.status).toBe(200);
     const newest = (await stack.runs(id))[0];
     expect(newest?.id).not.toBe(first.id);
     expect(newest?.data_interval_start).toBe(first.data_interval_start);
-    expect(answer.headers.get('location')).toContain(newest?.id);
-    const retried = await stack.runIn(id, newest?.id ?? '', 'Completed');
+    expect(response.headers.get('location')).toContain(newest?.id);
+    const retried = await stack.waitForRun(id, newest?.id ?? '', 'Completed');
 
     const after = await readManifest(stack.bucket, retried.manifest_key ?? '');
     expect(retried.manifest_key).toBe(first.manifest_key);
@@ -99,7 +99,7 @@ describe('steering over HTTP', () => {
       [stack.projectId, moment],
     );
     const id = await stack.createExport({ model: 'persons' }, { prefix: 'persons', compression: null });
-    const [run] = await completedBackfill(id, 5, 4);
+    const [run] = await runBackfill(id, 5, 4);
     const rows = await exportedRows(stack.bucket, run?.manifest_key ?? '');
     expect(rows).toHaveLength(100);
     expect(new Set(rows.map(({ distinct_id }) => distinct_id)).size).toBe(100);
@@ -120,14 +120,14 @@ describe('steering over HTTP', () => {
 
   it('writes a manifest without files for an empty interval', async () => {
     const id = await stack.createExport({}, { prefix: 'empty' });
-    const [run] = await completedBackfill(id, 40, 39);
+    const [run] = await runBackfill(id, 40, 39);
     expect(run).toMatchObject({ status: 'Completed', records_completed: 0 });
     expect(await readManifest(stack.bucket, run?.manifest_key ?? '')).toMatchObject({ rows: 0, files: [] });
   });
 
-  it('uses a patched prefix from the next run on, with the credentials it had', async () => {
+  it('uses a changed prefix from the next run on, with unchanged credentials', async () => {
     const id = await stack.createExport({}, { prefix: 'before' });
-    const [before] = await completedBackfill(id, 3, 2);
+    const [before] = await runBackfill(id, 3, 2);
     const patched = await stack.call('PATCH', `/batch_exports/${id}/`, {
       destination: { type: 'S3', config: { prefix: 'after' } },
     });
@@ -135,34 +135,34 @@ describe('steering over HTTP', () => {
     expect(patched.body.destination).toMatchObject({
       config: { prefix: 'after', bucket_name: stack.bucket.bucket },
     });
-    const [after] = await completedBackfill(id, 3, 2);
+    const [after] = await runBackfill(id, 3, 2);
     expect(before?.manifest_key).toMatch(/^before\//);
     expect(after?.manifest_key).toMatch(/^after\//);
     expect((await keysUnder(stack.bucket, 'after/')).length).toBeGreaterThan(1);
   });
 
-  it('runs on schedule, not while paused, and on again after unpause', async () => {
+  it('runs on schedule, not while paused, and again after unpause', async () => {
     const id = await stack.createExport({ interval: 'every 1 minutes', paused: true }, { prefix: 'minutes' });
     const paused = await stack.call('GET', `/batch_exports/${id}/`);
     expect(paused.body).toMatchObject({ paused: true, last_paused_at: expect.any(String) });
     expect((await stack.call('POST', `/batch_exports/${id}/pause/`)).status).toBe(200);
     expect((await stack.call('GET', `/batch_exports/${id}/`)).body).toEqual(paused.body);
 
-    // One interval ended before the pause, one contains it; both have ended by now, and the schedule looks.
-    const first = await oweMinutes(stack, id, 2);
+    // One interval ended before the pause, the next contains it. Both have ended when the schedule advances.
+    const first = await makeMinutesDue(stack, id, 2);
     const minuteLater = (minutes: number) => new Date(first.getTime() + minutes * 60_000).toISOString();
     await stack.pool.query(
       `update exportd.stream_states set state = jsonb_set(state, '{paused_recorded_at}', to_jsonb($2::text))
        where stream_id = $1`,
       [id, minuteLater(1.5)],
     );
-    const renamed = await stack.call('PATCH', `/batch_exports/${id}/`, { name: 'Owed' });
+    const renamed = await stack.call('PATCH', `/batch_exports/${id}/`, { name: 'Due' });
     expect(renamed.status).toBe(200);
     expect(await stack.runs(id)).toEqual([]);
 
     expect((await stack.call('POST', `/batch_exports/${id}/unpause/`)).status).toBe(200);
     expect((await stack.call('GET', `/batch_exports/${id}/`)).body.paused).toBe(false);
-    await until(
+    await waitFor(
       async () => (await stack.runs(id)).some(({ status }) => status === 'Completed'),
       'a run is Completed',
     );
@@ -172,11 +172,11 @@ describe('steering over HTTP', () => {
     expect([starts.includes(minuteLater(0)), starts.includes(minuteLater(1))]).toEqual([true, false]);
   });
 
-  it('is gone after DELETE, and its objects stay', async () => {
+  it('is not found after DELETE, and its objects stay', async () => {
     const id = await stack.createExport({}, { prefix: 'deleted' });
-    await completedBackfill(id, 3, 2);
-    const answer = await stack.call('DELETE', `/batch_exports/${id}/`);
-    expect([answer.status, answer.text]).toEqual([204, '']);
+    await runBackfill(id, 3, 2);
+    const response = await stack.call('DELETE', `/batch_exports/${id}/`);
+    expect([response.status, response.text]).toEqual([204, '']);
     expect((await stack.call('GET', `/batch_exports/${id}/`)).status).toBe(404);
     expect((await stack.call('POST', `/batch_exports/${id}/pause/`)).status).toBe(404);
     expect((await keysUnder(stack.bucket, 'deleted/')).length).toBeGreaterThan(1);

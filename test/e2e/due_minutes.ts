@@ -4,11 +4,11 @@ import type { Stack } from './stack.ts';
 const minute = 60_000;
 
 /**
- * Makes the schedule of an export `every 1 minutes` owe the last so many minutes, as if it had been created so long ago
- * and nobody had run since: minutes cannot be shortened. There are ten events in each.
- * @returns the start of the first of them.
+ * Makes the last `minutes` intervals of an export `every 1 minutes` due, as if it had been created before them and no
+ * worker had run since. Tests need not wait for minutes to end. Inserts ten events into each minute.
+ * @returns the start of the first due minute.
  */
-export async function oweMinutes(stack: Stack, exportId: string, minutes: number): Promise<Date> {
+export async function makeMinutesDue(stack: Stack, exportId: string, minutes: number): Promise<Date> {
   const start = new Date(Math.floor(Date.now() / minute) * minute - minutes * minute);
   await insertEvents(stack.pool, stack.projectId, start, minutes * 10, minutes * 60);
   await stack.pool.query(
