@@ -141,7 +141,7 @@ describe('an attempt', () => {
 });
 
 describe('an automatic retry', () => {
-  const failing = { status: 'FailedRetryable', latest_error: 'Unavailable: S3 does not answer.' } as const;
+  const failing = { status: 'FailedRetryable', latest_error: 'Unavailable: S3 does not respond.' } as const;
   const retryOf = async (batchExportId: string): Promise<ExistingRun> => {
     const retry = (await runsOf(batchExportId)).find(({ retry_number }) => retry_number === 1);
     return recorder.readActive(retry?.id ?? '');

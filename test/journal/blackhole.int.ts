@@ -4,7 +4,7 @@ import { openJournal } from '../../src/projections/open_journal.ts';
 import { isDatabaseUnavailable } from '../../src/journal/database_errors.ts';
 import { createAdvisoryLock } from '../../src/temporal/reconcilers/advisory_lock.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { openBlackholeProxy, type BlackholeProxy } from './blackhole_proxy.ts';
 
 let database: TestDatabase;
@@ -29,10 +29,10 @@ const errorOf = (work: Promise<unknown>): Promise<unknown> =>
 
 /** Retries: on a busy machine PostgreSQL itself may exceed the timeout once. */
 const retryWhileUnavailable = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-  const { answer: value } = await until(
+  const { value } = await waitFor(
     () =>
       work().then(
-        (value) => ({ answer: value }),
+        (value) => ({ value }),
         (error: unknown) => {
           if (!isDatabaseUnavailable(error)) throw error;
           return undefined;
@@ -59,7 +59,7 @@ describe('a connection into a network black hole', () => {
       await connection.query('select 1');
     });
     expect(isDatabaseUnavailable(await errorOf(transaction))).toBe(true);
-    await until(() => pool.totalCount === 0, 'the connection is dropped');
+    await waitFor(() => pool.totalCount === 0, 'the connection is dropped');
     const again = () => journal.transaction(() => Promise.resolve('done'));
     expect(await retryWhileUnavailable(again)).toBe('done');
   });
@@ -67,13 +67,13 @@ describe('a connection into a network black hole', () => {
   it('loses its lock, which can be acquired again once PostgreSQL detects the loss', async () => {
     const lock = createAdvisoryLock(pool, 8_151_617);
     const tryAcquire = () => retryWhileUnavailable(() => lock.tryAcquire());
-    await until(tryAcquire, 'the lock');
+    await waitFor(tryAcquire, 'the lock');
     proxy.dropTraffic();
     expect(await tryAcquire()).toBe(false);
     await database.pool.query(
       `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = 8151617`,
     );
-    await until(tryAcquire, 'the lock again');
+    await waitFor(tryAcquire, 'the lock again');
     lock.release();
   });
 });

@@ -70,7 +70,7 @@ export function exceededLimits(journal: ExportJournal, limit: number): string[] 
     active.set(event.stream_id, run);
     const scheduled = [...active.values()].filter(({ backfill_id }) => backfill_id === null);
     if (run.backfill_id === null && scheduled.length > limit)
-      violations.push(`${scheduled.length} scheduled runs at once, at ${run.data_interval_start}`);
+      violations.push(`${scheduled.length} concurrent scheduled runs at ${run.data_interval_start}`);
   }
   return violations;
 }
