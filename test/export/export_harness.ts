@@ -24,7 +24,7 @@ import { createTestDatabase } from '../setup/database.ts';
 export const interval = { start: '2026-01-01T10:00:00.000Z', end: '2026-01-01T11:00:00.000Z' };
 const teamId = 1;
 
-/** Inserts events of about 1 KB that hardly compress, spread over the hour that begins at `start`. */
+/** Inserts events of about 1 KB that hardly compress, spread over the hour that starts at `start`. */
 export const insertEvents = (pool: Pool, rows: number, start: string): Promise<unknown> =>
   pool.query(
     `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
@@ -35,8 +35,8 @@ export const insertEvents = (pool: Pool, rows: number, start: string): Promise<u
     [teamId, start, rows],
   );
 
-/** Everything an export needs, for real but for Temporal: a database that is also the source, a bucket, encoders. */
-export async function createStage() {
+/** All dependencies of an export except Temporal: a database that is also the source, a bucket and encoders. */
+export async function createExportHarness() {
   const [database, bucket] = [await createTestDatabase(), await createBucket()];
   const settings = s3Settings({ EXPORTD_S3_PART_SIZE: '5MiB', EXPORTD_SOURCE_PAGE_SIZE: '1000000B' });
   const encryptionKeys = `main:${randomBytes(32).toString('base64')}`;
@@ -50,7 +50,7 @@ export async function createStage() {
   const readSelection = createSelectionReader(database.pool);
   const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
 
-  /** The activities of one attempt; `heartbeats` is what it told. */
+  /** The activities of one attempt, with the details of its heartbeats. */
   const attempt = (
     more: { signal?: AbortSignal } & Partial<
       Pick<ExportActivityDependencies, 'openDestination' | 'recorder' | 'settings'>
@@ -61,7 +61,7 @@ export async function createStage() {
       heartbeat: (details) => heartbeats.push(details),
       cancellationSignal: more.signal ?? new AbortController().signal,
     });
-    const working = {
+    const defaults = {
       recorder,
       source,
       encoders,
@@ -74,12 +74,12 @@ export async function createStage() {
       settings,
       context,
     };
-    const dependencies = { ...working, ...more };
+    const dependencies = { ...defaults, ...more };
     return { ...createExportActivities(dependencies), heartbeats };
   };
 
-  /** Opens a run of the interval, or of another one, under a config of its own. */
-  const openRun = async (
+  /** Creates a run of `interval`, or of another one, with a new config version. */
+  const createRun = async (
     more: {
       config?: object;
       batchExportId?: string;
@@ -104,7 +104,7 @@ export async function createStage() {
     const run_id = randomUUID();
     await journal.transaction(async (transaction) => {
       const stream = await transaction.lock(runDecider, run_id);
-      const subject = {
+      const spec = {
         batch_export_id: batchExportId,
         team_id: teamId,
         model: more.model ?? 'events',
@@ -115,7 +115,7 @@ export async function createStage() {
         retry_number: 0,
         continues_run_id: null,
       } as const;
-      await stream.append('opened', [{ type: 'RunCreated', data: subject }]);
+      await stream.append('opened', [{ type: 'RunCreated', data: spec }]);
     });
     return { run_id, batchExportId };
   };
@@ -138,15 +138,15 @@ export async function createStage() {
     openDestination,
     readSelection,
     attempt,
-    openRun,
+    createRun,
     insertEvents: (rows: number) => insertEvents(database.pool, rows, interval.start),
     close,
   };
 }
 
-export type Stage = Awaited<ReturnType<typeof createStage>>;
+export type ExportHarness = Awaited<ReturnType<typeof createExportHarness>>;
 
-/** A query of an export as the facade stores it. */
+/** An export's query as the API stores it. */
 const rowQueryOf = ({ model = 'events', query }: { model?: Model; query?: string | undefined }) =>
   query === undefined
     ? null

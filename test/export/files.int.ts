@@ -1,40 +1,40 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { countExistingRun } from '../../src/export/count_rows.ts';
-import type { ExportActivities } from '../../workflows/export_ranges.ts';
+import type { ExportActivities } from '../../activities/export.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
-import { createStage, insertEvents, interval, type Stage } from './export_harness.ts';
-import { interrupted, killed, type Interruptions } from './crash_injection.ts';
+import { createExportHarness, insertEvents, interval, type ExportHarness } from './export_harness.ts';
+import { withInterruptions, withCrash, type Interruptions } from './crash_injection.ts';
 import { createReader } from './reader.ts';
 
-let stage: Stage;
-let read: ReturnType<typeof createReader>;
+let harness: ExportHarness;
+let reader: ReturnType<typeof createReader>;
 const eventCount = 24_000;
 const config = { max_file_size_mb: 6 };
 beforeAll(async () => {
-  stage = await createStage();
-  read = createReader(stage.database.pool, stage.bucket, interval);
-  await stage.insertEvents(eventCount);
+  harness = await createExportHarness();
+  reader = createReader(harness.database.pool, harness.bucket, interval);
+  await harness.insertEvents(eventCount);
 });
-afterAll(() => stage.close());
+afterAll(() => harness.close());
 
-/** Publishes and checks that a reader finds exactly the rows of the source in files that follow each other. */
-async function publishWhole(runId: string, generation = 1) {
-  const { manifest_key } = await stage.attempt().publishManifest({ run_id: runId });
-  const manifest = await read.manifestAt(manifest_key);
+/** Publishes and checks that a reader finds exactly the rows of the source, in files without overlaps. */
+async function publishAndVerify(runId: string, generation = 1) {
+  const { manifest_key } = await harness.attempt().publishManifest({ run_id: runId });
+  const manifest = await reader.manifestAt(manifest_key);
   expect(manifest).toMatchObject({ generation, run_id: runId });
-  expect(await read.uuidsBehind(manifest)).toEqual(await read.sourceUuids());
-  expect(await read.openUploads()).toEqual([]);
+  expect(await reader.uuidsIn(manifest)).toEqual(await reader.sourceUuids());
+  expect(await reader.openUploads()).toEqual([]);
   const keys = manifest.files.flatMap(({ first, last }) => [first, last].map((key) => JSON.stringify(key)));
   expect(keys.toSorted()).toEqual(keys);
   expect(new Set(manifest.files.map(({ key }) => key)).size).toBe(manifest.files.length);
   return manifest;
 }
 
-describe('an export with a largest size of files', () => {
-  it('begins the next file behind the block that reaches it', async () => {
-    const { run_id } = await stage.openRun({ config });
-    await stage.attempt().exportInterval({ run_id });
-    const { files } = await publishWhole(run_id);
+describe('an export with a maximum file size', () => {
+  it('starts the next file after the block that reaches it', async () => {
+    const { run_id } = await harness.createRun({ config });
+    await harness.attempt().exportInterval({ run_id });
+    const { files } = await publishAndVerify(run_id);
     expect(files.length).toBeGreaterThan(2);
     const sizes = files.map(({ bytes }) => bytes);
     for (const size of sizes.slice(0, -1)) expect(size).toBeGreaterThanOrEqual(6 * 1024 * 1024);
@@ -44,7 +44,7 @@ describe('an export with a largest size of files', () => {
     );
   });
 
-  const moments: [keyof Interruptions, number][] = [
+  const crashPoints: [keyof Interruptions, number][] = [
     ['planPart', 1],
     ['planPart', 3],
     ['arrived', 2],
@@ -53,111 +53,113 @@ describe('an export with a largest size of files', () => {
     ['complete', 2],
     ['completed', 2],
   ];
-  it.each(moments)('goes on with the file that it was killed in (%s %i)', async (at, which) => {
-    const { run_id } = await stage.openRun({ config });
-    const first = killed(stage, at, which);
-    await expect(stage.attempt(first).exportInterval({ run_id })).rejects.toThrow();
-    const { ranges } = await stage.recorder.read(run_id);
-    await stage.attempt().exportInterval({ run_id });
-    const { files } = await publishWhole(run_id);
-    // What was finished before was not touched.
+  it.each(crashPoints)('resumes the file in which it crashed (%s %i)', async (at, occurrence) => {
+    const { run_id } = await harness.createRun({ config });
+    const first = withCrash(harness, at, occurrence);
+    await expect(harness.attempt(first).exportInterval({ run_id })).rejects.toThrow();
+    const { ranges } = await harness.recorder.read(run_id);
+    await harness.attempt().exportInterval({ run_id });
+    const { files } = await publishAndVerify(run_id);
+    // Files that were complete before are unchanged.
     expect(files.slice(0, ranges[0]?.files.length)).toMatchObject(
       (ranges[0]?.files ?? []).map(({ key, crc32 }) => ({ key, crc32 })),
     );
   });
 
-  it('begins a lost file anew under the next number and keeps those before it', async () => {
-    const { run_id } = await stage.openRun({ config });
-    await expect(stage.attempt(killed(stage, 'arrived', 4)).exportInterval({ run_id })).rejects.toThrow();
-    const { ranges, spec: subject } = await stage.recorder.read(run_id);
+  it('starts a lost file over under the next number and keeps the files before it', async () => {
+    const { run_id } = await harness.createRun({ config });
+    await expect(
+      harness.attempt(withCrash(harness, 'arrived', 4)).exportInterval({ run_id }),
+    ).rejects.toThrow();
+    const { ranges, spec: spec } = await harness.recorder.read(run_id);
     const [range] = ranges;
     expect(range?.files.length).toBeGreaterThan(0);
-    const destination = await stage.openDestination(subject, () => undefined);
+    const destination = await harness.openDestination(spec, () => undefined);
     const { signal } = new AbortController();
     await destination.abortUpload(range?.upload?.key ?? '', range?.upload?.upload_id ?? '', signal);
     destination.close();
-    await stage.attempt().exportInterval({ run_id });
-    const { files } = await publishWhole(run_id);
+    await harness.attempt().exportInterval({ run_id });
+    const { files } = await publishAndVerify(run_id);
     expect(files.map(({ key }) => key)).not.toContain(range?.upload?.key);
     expect(files[0]?.key).toBe(range?.files[0]?.key);
   });
 
-  it('is handed over between files too', async () => {
-    let { run_id } = (await stage.openRun({ config })) as { run_id: string };
-    const settings = { ...stage.settings, EXPORTD_PARTS_PER_EXECUTION: 1 };
+  it('continues as new between files too', async () => {
+    let { run_id } = (await harness.createRun({ config })) as { run_id: string };
+    const settings = { ...harness.settings, EXPORTD_PARTS_PER_EXECUTION: 1 };
     let executions = 1;
-    while (!(await stage.attempt({ settings }).exportInterval({ run_id })).finished) {
-      ({ run_id } = await continueRun(stage.journal, run_id));
+    while (!(await harness.attempt({ settings }).exportInterval({ run_id })).finished) {
+      ({ run_id } = await continueRun(harness.journal, run_id));
       executions += 1;
     }
-    const { files } = await publishWhole(run_id);
+    const { files } = await publishAndVerify(run_id);
     expect(executions).toBeGreaterThan(files.length);
   });
 });
 
-describe('an interval that is cut', () => {
-  const settings = () => ({ ...stage.settings, EXPORTD_RANGE_ROWS: 9_000 });
+describe('a split interval', () => {
+  const settings = () => ({ ...harness.settings, EXPORTD_RANGE_ROWS: 9_000 });
 
-  async function openCutRun(more: { config?: object } = {}) {
-    const { run_id } = await stage.openRun(more);
+  async function createSplitRun(more: { config?: object } = {}) {
+    const { run_id } = await harness.createRun(more);
     const counted = await countExistingRun(
-      { ...stage, settings: settings() },
+      { ...harness, settings: settings() },
       { run_id, settled: true, blocked_by: [] },
-      await stage.recorder.readActive(run_id),
+      await harness.recorder.readActive(run_id),
       new AbortController().signal,
     );
-    expect(counted).toEqual({ rows: eventCount, ranges: 3 });
+    expect(counted).toEqual({ rows: eventCount, ranges: 3, publish_empty: false });
     return { run_id };
   }
-  const exportAll = (run_id: string, activities: Pick<ExportActivities, 'exportRange'>) =>
+  const exportAllRanges = (run_id: string, activities: Pick<ExportActivities, 'exportRange'>) =>
     Promise.all([0, 1, 2].map((range) => activities.exportRange({ run_id, range })));
 
-  it.each([{}, { config }])('is exported by several at once and ends in one manifest (%j)', async (more) => {
-    const { run_id } = await openCutRun(more);
-    await exportAll(run_id, stage.attempt());
-    expect(await stage.attempt().finishExport({ run_id })).toMatchObject({
+  it.each([{}, { config }])('is exported by concurrent attempts to one manifest (%j)', async (more) => {
+    const { run_id } = await createSplitRun(more);
+    await exportAllRanges(run_id, harness.attempt());
+    expect(await harness.attempt().finishExport({ run_id })).toMatchObject({
       finished: true,
       rows: eventCount,
     });
-    const { files } = await publishWhole(run_id);
+    const { files } = await publishAndVerify(run_id);
     expect(files.map(({ key }) => /-(\d)\.\d+\.jsonl$/.exec(key)?.[1])).toEqual(
       expect.arrayContaining(['0', '1', '2']),
     );
   });
 
-  it('goes on range by range after a kill', async () => {
-    const { run_id } = await openCutRun();
-    await stage.attempt().exportRange({ run_id, range: 1 });
-    const dying = killed(stage, 'arrived');
+  it('resumes each range after a crash', async () => {
+    const { run_id } = await createSplitRun();
+    await harness.attempt().exportRange({ run_id, range: 1 });
+    const crashing = withCrash(harness, 'arrived');
     for (const range of [0, 2])
-      await expect(stage.attempt(dying).exportRange({ run_id, range })).rejects.toThrow();
-    const second = interrupted(stage, {});
-    await exportAll(run_id, stage.attempt(second));
-    await stage.attempt().finishExport({ run_id });
-    await publishWhole(run_id);
+      await expect(harness.attempt(crashing).exportRange({ run_id, range })).rejects.toThrow();
+    const second = withInterruptions(harness, {});
+    await exportAllRanges(run_id, harness.attempt(second));
+    await harness.attempt().finishExport({ run_id });
+    await publishAndVerify(run_id);
   });
 
-  it('is not finished while a range is not', async () => {
-    const { run_id } = await openCutRun();
-    await stage.attempt().exportRange({ run_id, range: 0 });
-    expect(await stage.attempt().finishExport({ run_id })).toMatchObject({ finished: false });
-    await exportAll(run_id, stage.attempt());
-    await stage.attempt().finishExport({ run_id });
-    await publishWhole(run_id);
+  it('is not finished until every range is', async () => {
+    const { run_id } = await createSplitRun();
+    await harness.attempt().exportRange({ run_id, range: 0 });
+    expect(await harness.attempt().finishExport({ run_id })).toMatchObject({ finished: false });
+    await exportAllRanges(run_id, harness.attempt());
+    await harness.attempt().finishExport({ run_id });
+    await publishAndVerify(run_id);
   });
 });
 
-describe('rows that arrive while their interval is exported', () => {
-  it('are exported with all others as the next generation, before anything is published', async () => {
-    const { run_id } = await stage.openRun();
+describe('rows that arrive during the export of their interval', () => {
+  it('are exported with all others as the next generation before anything is published', async () => {
+    const { run_id } = await harness.createRun();
     let late = 1;
-    const way = interrupted(stage, {
+    const intercepted = withInterruptions(harness, {
       complete: async () => {
-        if (late-- > 0) await insertEvents(stage.database.pool, 1, interval.start);
+        if (late-- > 0) await insertEvents(harness.database.pool, 1, interval.start);
       },
     });
-    const exported = await stage.attempt(way).exportInterval({ run_id });
+    const exported = await harness.attempt(intercepted).exportInterval({ run_id });
     expect(exported).toMatchObject({ finished: true, generation: 2, rows: eventCount + 1 });
-    await publishWhole(run_id, 2);
+    await publishAndVerify(run_id, 2);
   });
 });

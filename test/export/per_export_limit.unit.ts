@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 
-/** Turns, and how many slots are lent. */
-function turnsOf(perExport: number) {
+/** A limit, and how many slots its waiters yield. */
+function limitOf(perExport: number) {
   let yielded = 0;
   const yieldSlot = () => {
     yielded += 1;
@@ -14,9 +14,9 @@ function turnsOf(perExport: number) {
 }
 const never = new AbortController().signal;
 
-describe('the turns of exports', () => {
-  it('are as many of each export as there may be; who waits lends its slot, and comes in order', async () => {
-    const { acquire, yielded } = turnsOf(1);
+describe('the limit per export', () => {
+  it('applies to each export; waiters yield their slots and proceed in order', async () => {
+    const { acquire, yielded } = limitOf(1);
     const first = await acquire('a', never);
     await acquire('b', never);
     const order: string[] = [];
@@ -34,8 +34,8 @@ describe('the turns of exports', () => {
     expect(yielded()).toBe(0);
   });
 
-  it('are not kept for one that was cancelled', async () => {
-    const { acquire, yielded } = turnsOf(1);
+  it('reserves nothing for a cancelled waiter', async () => {
+    const { acquire, yielded } = limitOf(1);
     const first = await acquire('a', never);
     const cancelled = new AbortController();
     const waiting = acquire('a', cancelled.signal);

@@ -4,54 +4,62 @@ import { runDecider } from '../../src/domain/run.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { startBlackholeServer, type BlackholeServer } from '../isolation/blackhole_server.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { createStage, interval, type Stage } from './export_harness.ts';
+import { createExportHarness, interval, type ExportHarness } from './export_harness.ts';
 import { createReader } from './reader.ts';
 
-let stage: Stage;
-let silent: BlackholeServer;
+let harness: ExportHarness;
+let blackhole: BlackholeServer;
 beforeAll(async () => {
-  stage = await createStage();
-  silent = await startBlackholeServer();
+  harness = await createExportHarness();
+  blackhole = await startBlackholeServer();
 });
 afterAll(async () => {
-  await stage.close();
-  await silent.close();
+  await harness.close();
+  await blackhole.close();
 });
 
-const publisher = (patienceMs: number) =>
+const publisher = (timeoutMs: number) =>
   createEmptyPublisher(
-    { ...stage, logger: createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }) },
-    { EXPORTD_EMPTY_PUBLISH_SLOTS: 1, EXPORTD_EMPTY_PUBLISH_TIMEOUT: patienceMs },
+    { ...harness, logger: createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }) },
+    { EXPORTD_EMPTY_PUBLISH_SLOTS: 1, EXPORTD_EMPTY_PUBLISH_TIMEOUT: timeoutMs },
   );
-const openEmpty = async (config: object = {}) => {
-  const { run_id } = await stage.openRun({ config });
-  await stage.recorder.recordEmpty(run_id, { settled: true, encoder: 'none' });
+const createEmptyRun = async (config: object = {}) => {
+  const { run_id } = await harness.createRun({ config });
+  await harness.recorder.recordEmpty(run_id, { settled: true, encoder: 'none' });
   return run_id;
 };
 
 describe('an interval without rows', () => {
-  it('is published where it was found to have none, once', async () => {
+  it('is published by the worker that counted it, once', async () => {
     const publish = publisher(60_000);
-    const run_id = await openEmpty();
+    const run_id = await createEmptyRun();
     expect([await publish(run_id), await publish(run_id)]).toEqual([true, true]);
-    const { manifest_key } = await stage.attempt().publishManifest({ run_id });
-    const read = createReader(stage.database.pool, stage.bucket, interval);
-    expect(await read.manifestAt(manifest_key)).toMatchObject({ run_id, rows: 0, files: [], generation: 1 });
+    const { manifest_key } = await harness.attempt().publishManifest({ run_id });
+    const reader = createReader(harness.database.pool, harness.bucket, interval);
+    expect(await reader.manifestAt(manifest_key)).toMatchObject({
+      run_id,
+      rows: 0,
+      files: [],
+      generation: 1,
+    });
   });
 
-  it('is left to the exports while its bucket hangs, and so is the next as long as no place is free', async () => {
+  it('is left to the export workers while its bucket hangs, as is the next while no slot is free', async () => {
     const publish = publisher(2_000);
-    const [next, stuck] = [await openEmpty(), await openEmpty({ endpoint_url: silent.endpoint })];
+    const [next, stuck] = [
+      await createEmptyRun(),
+      await createEmptyRun({ endpoint_url: blackhole.endpoint }),
+    ];
     const hanging = publish(stuck);
-    // At once: it hangs for so long only.
+    // Checked at once: the first one occupies the slot only until its timeout.
     expect(await publish(next)).toBe(false);
     expect(await hanging).toBe(false);
-    await waitFor(() => publish(next), 'the next is published in the place that is free again');
+    await waitFor(() => publish(next), 'the next run is published in the released slot');
   });
 
-  it('of a run that has ended is not published', async () => {
-    const run_id = await openEmpty();
-    await stage.journal.transaction(async (transaction) => {
+  it('is not published if its run has ended', async () => {
+    const run_id = await createEmptyRun();
+    await harness.journal.transaction(async (transaction) => {
       const stream = await transaction.lock(runDecider, run_id);
       await stream.append('ended', [{ type: 'RunCancelled', data: { reason: 'a test' } }]);
     });

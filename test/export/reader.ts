@@ -1,11 +1,12 @@
 import { crc32, gunzipSync } from 'node:zlib';
 import { GetObjectCommand, ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { expect } from '@jest/globals';
+import { formatCrc32 } from '../../src/encoding/format_crc32.ts';
 import { parseManifest, type Manifest } from '../../src/destination/manifest.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import type { TestBucket } from '../setup/bucket.ts';
 
-/** What a reader finds in a bucket, and what it should find. */
+/** Reads a bucket as a consumer of exports does, and what the consumer should find in it. */
 export function createReader(pool: Pool, bucket: TestBucket, interval: { start: string; end: string }) {
   async function bytesOf(key: string): Promise<Buffer> {
     const { Body } = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.bucket, Key: key }));
@@ -14,17 +15,17 @@ export function createReader(pool: Pool, bucket: TestBucket, interval: { start: 
 
   async function manifestAt(key: string): Promise<Manifest> {
     const manifest = parseManifest((await bytesOf(key)).toString());
-    if (!manifest) throw new Error(`${key} is no manifest.`);
+    if (!manifest) throw new Error(`${key} is not a manifest.`);
     return manifest;
   }
 
-  /** Events that a reader finds who follows a manifest; checks what it says of each file on the way. */
-  async function uuidsBehind(manifest: Manifest): Promise<string[]> {
+  /** The events in the files of a manifest; checks size, checksum and row count of each file. */
+  async function uuidsIn(manifest: Manifest): Promise<string[]> {
     const uuids: string[] = [];
     for (const file of manifest.files) {
       const bytes = await bytesOf(file.key);
       expect(bytes.length).toBe(file.bytes);
-      expect(crc32(bytes).toString(16).padStart(8, '0')).toBe(file.crc32);
+      expect(formatCrc32(crc32(bytes))).toBe(file.crc32);
       const text = (file.key.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
       const rows = text
         .trimEnd()
@@ -46,7 +47,7 @@ export function createReader(pool: Pool, bucket: TestBucket, interval: { start: 
     return rows.map(({ uuid }) => uuid);
   }
 
-  async function keysUnder(prefix: string): Promise<string[]> {
+  async function keysWithPrefix(prefix: string): Promise<string[]> {
     const listed = await bucket.client.send(
       new ListObjectsV2Command({ Bucket: bucket.bucket, Prefix: prefix }),
     );
@@ -65,5 +66,5 @@ export function createReader(pool: Pool, bucket: TestBucket, interval: { start: 
     );
     return rows.map(({ event_type }) => event_type);
   }
-  return { manifestAt, textOf, uuidsBehind, sourceUuids, keysUnder, openUploads, eventTypes };
+  return { manifestAt, textOf, uuidsIn, sourceUuids, keysWithPrefix, openUploads, eventTypes };
 }

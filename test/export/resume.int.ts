@@ -1,100 +1,102 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
-import { createStage, interval, type Stage } from './export_harness.ts';
-import { interrupted, killed, type Interruptions } from './crash_injection.ts';
+import { createExportHarness, interval, type ExportHarness } from './export_harness.ts';
+import { withInterruptions, withCrash, type Interruptions } from './crash_injection.ts';
 import { createReader } from './reader.ts';
 
-let stage: Stage;
-let read: ReturnType<typeof createReader>;
+let harness: ExportHarness;
+let reader: ReturnType<typeof createReader>;
 const eventCount = 12_000;
 beforeAll(async () => {
-  stage = await createStage();
-  read = createReader(stage.database.pool, stage.bucket, interval);
-  await stage.insertEvents(eventCount);
+  harness = await createExportHarness();
+  reader = createReader(harness.database.pool, harness.bucket, interval);
+  await harness.insertEvents(eventCount);
 });
-afterAll(() => stage.close());
+afterAll(() => harness.close());
 
 const sum = (values: Iterable<number>): number => [...values].reduce((total, value) => total + value, 0);
 
-/** Bytes of the planned parts that had arrived in a row, before the first that had not. */
-function bytesInARow(sent: ReadonlyMap<number, number>, arrived: ReadonlySet<number>): number {
+/** Bytes of the planned parts that arrived, up to the first one that did not. */
+function contiguousBytes(sent: ReadonlyMap<number, number>, arrived: ReadonlySet<number>): number {
   const numbers = [...sent.keys()].toSorted((one, other) => one - other);
   const missing = numbers.findIndex((number) => !arrived.has(number));
   return sum((missing === -1 ? numbers : numbers.slice(0, missing)).map((number) => sent.get(number) ?? 0));
 }
 
 /** Publishes and checks that a reader finds exactly the rows of the source. */
-async function expectWhole(runId: string, batchExportId: string, generation = 1): Promise<void> {
-  const { manifest_key } = await stage.attempt().publishManifest({ run_id: runId });
-  const manifest = await read.manifestAt(manifest_key);
+async function publishAndVerify(runId: string, batchExportId: string, generation = 1): Promise<void> {
+  const { manifest_key } = await harness.attempt().publishManifest({ run_id: runId });
+  const manifest = await reader.manifestAt(manifest_key);
   expect(manifest).toMatchObject({ generation, rows: eventCount, run_id: runId });
-  expect(await read.uuidsBehind(manifest)).toEqual(await read.sourceUuids());
-  expect(await read.keysUnder(batchExportId)).toHaveLength(2);
-  expect(await read.openUploads()).toEqual([]);
+  expect(await reader.uuidsIn(manifest)).toEqual(await reader.sourceUuids());
+  expect(await reader.keysWithPrefix(batchExportId)).toHaveLength(2);
+  expect(await reader.openUploads()).toEqual([]);
 }
 
-describe('an attempt after one that was killed', () => {
-  const moments: [string, keyof Interruptions, number][] = [
-    ['when its upload was created', 'planPart', 1],
-    ['when a part was planned', 'putPart', 2],
-    ['when a part was sent', 'arrived', 2],
-    ['when all parts were sent', 'complete', 1],
-    ['when the object was made', 'completed', 1],
+describe('an attempt after a crashed one', () => {
+  const crashPoints: [string, keyof Interruptions, number][] = [
+    ['that created its upload', 'planPart', 1],
+    ['that planned a part', 'putPart', 2],
+    ['that sent a part', 'arrived', 2],
+    ['that sent all parts', 'complete', 1],
+    ['that completed the object', 'completed', 1],
   ];
   it.each(
-    moments.flatMap((moment) => [null, 'gzip'].map((compression) => [...moment, compression] as const)),
-  )('%s sends what is missing and nothing else (%s %i, %s)', async (_, at, which, compression) => {
-    const { run_id, batchExportId } = await stage.openRun({ config: { compression } });
-    const first = killed(stage, at, which);
-    await expect(stage.attempt(first).exportInterval({ run_id })).rejects.toThrow();
-    const second = interrupted(stage, {});
-    const exported = await stage.attempt(second).exportInterval({ run_id });
+    crashPoints.flatMap((moment) => [null, 'gzip'].map((compression) => [...moment, compression] as const)),
+  )('%s sends only what is missing (%s %i, %s)', async (_, at, occurrence, compression) => {
+    const { run_id, batchExportId } = await harness.createRun({ config: { compression } });
+    const first = withCrash(harness, at, occurrence);
+    await expect(harness.attempt(first).exportInterval({ run_id })).rejects.toThrow();
+    const second = withInterruptions(harness, {});
+    const exported = await harness.attempt(second).exportInterval({ run_id });
     expect(exported).toMatchObject({ generation: 1, rows: eventCount, source_rows: eventCount });
-    // A part under way when the first was killed may have arrived although nobody heard of it.
+    // A part in flight at the crash may have arrived although the first attempt never received the response.
     const arrived = new Set([...first.arrived, ...second.listed]);
-    expect(sum(second.sent.values())).toBe(exported.bytes - bytesInARow(first.sent, arrived));
+    expect(sum(second.sent.values())).toBe(exported.bytes - contiguousBytes(first.sent, arrived));
     expect([...second.sent.keys()].filter((number) => first.sent.has(number))).toEqual([]);
-    await expectWhole(run_id, batchExportId);
+    await publishAndVerify(run_id, batchExportId);
   });
 
-  it('and another one, and another, still ends with one file', async () => {
-    const { run_id, batchExportId } = await stage.openRun();
-    // None after a part has arrived: the others may have as well by then, and nothing would be left to be killed at.
-    const moments: [keyof Interruptions, number][] = [
+  it('ends with one file after three crashes', async () => {
+    const { run_id, batchExportId } = await harness.createRun();
+    // No crash after a part has arrived: all others may have arrived too by then, which leaves no call to crash at.
+    const crashPoints: [keyof Interruptions, number][] = [
       ['planPart', 2],
       ['planPart', 1],
       ['putPart', 1],
     ];
-    for (const [at, which] of moments)
-      await expect(stage.attempt(killed(stage, at, which)).exportInterval({ run_id })).rejects.toThrow();
-    const last = interrupted(stage, {});
-    await stage.attempt(last).exportInterval({ run_id });
-    // Each attempt that planned a part begins its numbers at the next thousand.
+    for (const [at, occurrence] of crashPoints)
+      await expect(
+        harness.attempt(withCrash(harness, at, occurrence)).exportInterval({ run_id }),
+      ).rejects.toThrow();
+    const last = withInterruptions(harness, {});
+    await harness.attempt(last).exportInterval({ run_id });
+    // Each attempt that plans a part starts its numbers at the next thousand.
     expect(Math.min(...last.sent.keys())).toBe(2_000);
-    await expectWhole(run_id, batchExportId);
+    await publishAndVerify(run_id, batchExportId);
   });
 
-  it('starts anew when the upload was thrown away meanwhile', async () => {
-    const { run_id, batchExportId } = await stage.openRun();
-    await expect(stage.attempt(killed(stage, 'arrived')).exportInterval({ run_id })).rejects.toThrow();
-    const { ranges, spec: subject } = await stage.recorder.read(run_id);
+  it('starts over if the upload was aborted meanwhile', async () => {
+    const { run_id, batchExportId } = await harness.createRun();
+    await expect(harness.attempt(withCrash(harness, 'arrived')).exportInterval({ run_id })).rejects.toThrow();
+    const { ranges, spec: spec } = await harness.recorder.read(run_id);
     const upload = ranges[0]?.upload;
-    const destination = await stage.openDestination(subject, () => undefined);
+    const destination = await harness.openDestination(spec, () => undefined);
     await destination.abortUpload(upload?.key ?? '', upload?.upload_id ?? '', new AbortController().signal);
     destination.close();
-    await stage.attempt().exportInterval({ run_id });
-    await expectWhole(run_id, batchExportId, 2);
+    await harness.attempt().exportInterval({ run_id });
+    await publishAndVerify(run_id, batchExportId, 2);
   });
 
-  it('starts anew, and says why, when it may not list parts', async () => {
-    const { run_id, batchExportId } = await stage.openRun();
-    await expect(stage.attempt(killed(stage, 'arrived')).exportInterval({ run_id })).rejects.toThrow();
-    const denied = new DestinationError('AccessDenied', 'Denied.', { transient: false });
-    const { openDestination } = interrupted(stage, { listParts: () => Promise.reject(denied) });
-    await stage.attempt({ openDestination }).exportInterval({ run_id });
-    await expectWhole(run_id, batchExportId, 2);
-    const { rows } = await stage.database.pool.query(
+  it('starts over, and logs why, if it must not list parts', async () => {
+    const { run_id, batchExportId } = await harness.createRun();
+    await expect(harness.attempt(withCrash(harness, 'arrived')).exportInterval({ run_id })).rejects.toThrow();
+    const accessDenied = new DestinationError('AccessDenied', 'Denied.', { transient: false });
+    const { openDestination } = withInterruptions(harness, { listParts: () => Promise.reject(accessDenied) });
+    await harness.attempt({ openDestination }).exportInterval({ run_id });
+    await publishAndVerify(run_id, batchExportId, 2);
+    const { rows } = await harness.database.pool.query(
       `select message from exportd.log_lines where run_id = $1 and level = 'WARNING'`,
       [run_id],
     );
@@ -102,17 +104,17 @@ describe('an attempt after one that was killed', () => {
   });
 });
 
-describe('an attempt that is only believed dead', () => {
-  /** An attempt that stops at one of its calls until it is woken. */
-  function stalled(runId: string, at: keyof Interruptions) {
+describe('a zombie', () => {
+  /** Starts an attempt that stalls at one of its calls until it is woken. */
+  function startZombie(runId: string, at: keyof Interruptions) {
     const reached = Promise.withResolvers<undefined>();
     const woken = Promise.withResolvers<undefined>();
     const stall = async (): Promise<void> => {
       reached.resolve(undefined);
       await woken.promise;
     };
-    const ended = stage
-      .attempt(interrupted(stage, { [at]: stall }))
+    const ended = harness
+      .attempt(withInterruptions(harness, { [at]: stall }))
       .exportInterval({ run_id: runId })
       .then(
         () => 'finished',
@@ -128,100 +130,100 @@ describe('an attempt that is only believed dead', () => {
   }
 
   it.each(['planPart', 'putPart', 'arrived', 'complete', 'completed'] as const)(
-    'changes nothing when it wakes (%s) after another has finished',
+    'changes nothing if it wakes (%s) after another attempt has finished',
     async (at) => {
-      const { run_id, batchExportId } = await stage.openRun();
-      const zombie = stalled(run_id, at);
+      const { run_id, batchExportId } = await harness.createRun();
+      const zombie = startZombie(run_id, at);
       await zombie.reached;
-      await stage.attempt().exportInterval({ run_id });
-      const before = [await stage.recorder.read(run_id), await read.eventTypes(run_id)];
-      // The journal refuses whatever comes next, or the bucket parts that had been planned before.
+      await harness.attempt().exportInterval({ run_id });
+      const before = [await harness.recorder.read(run_id), await reader.eventTypes(run_id)];
+      // The journal rejects its next step; the bucket rejects parts that were planned before.
       const hasPlanned = at === 'putPart' || at === 'arrived';
       expect(['GenerationSuperseded', ...(hasPlanned ? ['NoSuchUpload'] : [])]).toContain(
         await zombie.wake(),
       );
-      expect([await stage.recorder.read(run_id), await read.eventTypes(run_id)]).toEqual(before);
-      await expectWhole(run_id, batchExportId);
+      expect([await harness.recorder.read(run_id), await reader.eventTypes(run_id)]).toEqual(before);
+      await publishAndVerify(run_id, batchExportId);
     },
   );
 
-  it('and makes its object while another takes over, has made that one’s object too', async () => {
-    const { run_id, batchExportId } = await stage.openRun();
-    const zombie = stalled(run_id, 'complete');
+  it('that completes its object while another attempt resumes has completed it for both', async () => {
+    const { run_id, batchExportId } = await harness.createRun();
+    const zombie = startZombie(run_id, 'complete');
     await zombie.reached;
-    // It passed the journal's check before the other began, so every part of its file is there to be found.
-    const other = interrupted(stage, {
+    // It passed the journal's check before the other attempt started, so every part of its file exists.
+    const other = withInterruptions(harness, {
       listParts: async () => {
         expect(await zombie.wake()).toBe('GenerationSuperseded');
       },
     });
-    await stage.attempt(other).exportInterval({ run_id });
+    await harness.attempt(other).exportInterval({ run_id });
     expect(other.sent.size).toBe(0);
-    await expectWhole(run_id, batchExportId);
+    await publishAndVerify(run_id, batchExportId);
   });
 
-  it('cannot make an object once another has begun to look', async () => {
-    const { run_id, batchExportId } = await stage.openRun();
-    const zombie = stalled(run_id, 'putPart');
+  it('cannot complete an object once another attempt has inspected the upload', async () => {
+    const { run_id, batchExportId } = await harness.createRun();
+    const zombie = startZombie(run_id, 'putPart');
     await zombie.reached;
     const completions: string[] = [];
-    const other = interrupted(stage, {
-      // The zombie sends everything it has planned, and would complete, after the other has seen a part missing.
+    const other = withInterruptions(harness, {
+      // The zombie sends all planned parts, and would complete the upload, after the other found a part missing.
       putPart: async () => {
         completions.push(await zombie.wake());
       },
     });
-    await stage.attempt(other).exportInterval({ run_id });
+    await harness.attempt(other).exportInterval({ run_id });
     expect(completions[0]).toBe('GenerationSuperseded');
-    await expectWhole(run_id, batchExportId);
+    await publishAndVerify(run_id, batchExportId);
   });
 
-  it('does not throw away what another goes on with, though its own error is for good', async () => {
-    const { run_id, batchExportId } = await stage.openRun();
-    const goOn = Promise.withResolvers<undefined>();
+  it('does not abort what another attempt resumes, even after a permanent error', async () => {
+    const { run_id, batchExportId } = await harness.createRun();
+    const resume = Promise.withResolvers<undefined>();
     const reached = Promise.withResolvers<undefined>();
-    const refused = new DestinationError('AccessDenied', 'Denied.', { transient: false });
-    const way = interrupted(stage, {
+    const accessDenied = new DestinationError('AccessDenied', 'Denied.', { transient: false });
+    const intercepted = withInterruptions(harness, {
       planPart: async (partNumber) => {
         if (partNumber === 1) return;
         reached.resolve(undefined);
-        await goOn.promise;
-        throw refused;
+        await resume.promise;
+        throw accessDenied;
       },
     });
-    const zombie = stage.attempt(way).exportInterval({ run_id });
+    const zombie = harness.attempt(intercepted).exportInterval({ run_id });
     zombie.catch(() => undefined);
     await reached.promise;
-    const other = interrupted(stage, {
+    const other = withInterruptions(harness, {
       complete: async () => {
-        goOn.resolve(undefined);
+        resume.resolve(undefined);
         await expect(zombie).rejects.toMatchObject({ type: 'AccessDenied' });
       },
     });
-    await stage.attempt(other).exportInterval({ run_id });
-    await expectWhole(run_id, batchExportId);
+    await harness.attempt(other).exportInterval({ run_id });
+    await publishAndVerify(run_id, batchExportId);
   });
 });
 
-describe('an export handed over to a fresh run', () => {
-  it('goes on in the same file, and counts on', async () => {
-    const { run_id, batchExportId } = await stage.openRun();
-    const settings = { ...stage.settings, EXPORTD_PARTS_PER_EXECUTION: 2 };
-    const first = interrupted(stage, {});
-    const outcome = await stage.attempt({ ...first, settings }).exportInterval({ run_id });
+describe('an export that continues as new', () => {
+  it('resumes the same file and keeps counting', async () => {
+    const { run_id, batchExportId } = await harness.createRun();
+    const settings = { ...harness.settings, EXPORTD_PARTS_PER_EXECUTION: 2 };
+    const first = withInterruptions(harness, {});
+    const outcome = await harness.attempt({ ...first, settings }).exportInterval({ run_id });
     expect(outcome).toMatchObject({ finished: false, generation: 1 });
     expect(first.sent.size).toBe(2);
-    const next = await continueRun(stage.journal, run_id);
-    expect(await stage.recorder.read(next.run_id)).toMatchObject({
+    const next = await continueRun(harness.journal, run_id);
+    expect(await harness.recorder.read(next.run_id)).toMatchObject({
       status: 'Starting',
       generation: 1,
       spec: { continues_run_id: run_id, batch_export_id: batchExportId },
     });
-    await expect(stage.attempt().exportInterval({ run_id })).rejects.toMatchObject({ type: 'RunEnded' });
-    const second = interrupted(stage, {});
-    const exported = await stage.attempt(second).exportInterval(next);
+    await expect(harness.attempt().exportInterval({ run_id })).rejects.toMatchObject({ type: 'RunEnded' });
+    const second = withInterruptions(harness, {});
+    const exported = await harness.attempt(second).exportInterval(next);
     expect(exported).toMatchObject({ finished: true, rows: eventCount });
     expect(sum(second.sent.values())).toBe(exported.bytes - outcome.bytes);
-    await expectWhole(next.run_id, batchExportId);
+    await publishAndVerify(next.run_id, batchExportId);
   });
 });

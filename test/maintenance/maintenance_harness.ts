@@ -16,38 +16,38 @@ import { batchExportDecider, type Model } from '../../src/domain/batch_export.ts
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { definition, quickPolicies } from '../decisions/commander.ts';
 import type { TestBucket } from '../setup/bucket.ts';
-import type { Stage } from '../export/export_harness.ts';
+import type { ExportHarness } from '../export/export_harness.ts';
 
-/** Settings with which everything is due at once. */
-const atOnce = {
+/** Settings that make everything due at once. */
+const noDelays = {
   EXPORTD_OLD_GENERATION_RETENTION: '0s',
   EXPORTD_ORPHAN_RETENTION: '0s',
   EXPORTD_RUN_RETRY_LIMIT: '0',
 };
 
-/** The upkeep of a stage's exports, and what people do to buckets behind its back. */
-export function createUpkeepStage(stage: Stage) {
-  const { journal, source, readSelection, settings, keyRing, database, bucket } = stage;
+/** The maintenance of a harness's exports, and changes that people make to their buckets. */
+export function createMaintenanceHarness(harness: ExportHarness) {
+  const { journal, source, readSelection, settings, keyRing, database, bucket } = harness;
   const { client } = bucket;
-  const signalled: { batch_export_id: string; name: string; id: string }[] = [];
+  const signalledCommands: { batch_export_id: string; name: string; id: string }[] = [];
 
-  /** The activities of the upkeep under these settings, and with these moments, which may be longer than settings. */
-  const upkeep = (
+  /** The maintenance activities. `policy` overrides what follows from the settings, which allow shorter times only. */
+  const activities = (
     more: Record<string, string> = {},
-    moments: Partial<MaintenancePolicy> = {},
+    policy: Partial<MaintenancePolicy> = {},
     cancellationSignal = new AbortController().signal,
   ) => {
-    const policies = quickPolicies({ ...atOnce, ...more });
+    const policies = quickPolicies({ ...noDelays, ...more });
     const context = (): ActivityContext => ({ heartbeat: () => undefined, cancellationSignal });
     return createMaintenanceActivities({
       journal,
-      policies: { maintenance: { ...policies.maintenance, ...moments } },
+      policies: { maintenance: { ...policies.maintenance, ...policy } },
       source,
       readSelection,
       openLocation: createLocationOpener(database.pool, keyRing, settings),
       schedules: {
         signal: (command) => {
-          signalled.push(command);
+          signalledCommands.push(command);
           return Promise.resolve();
         },
       },
@@ -61,7 +61,7 @@ export function createUpkeepStage(stage: Stage) {
     const { Contents = [] } = await of.client.send(new ListObjectsV2Command({ Bucket: of.bucket }));
     return Contents.map(({ Key = '' }) => Key);
   };
-  const removeByHand = (key: string, of: TestBucket = bucket) =>
+  const deleteObject = (key: string, of: TestBucket = bucket) =>
     of.client.send(new DeleteObjectCommand({ Bucket: of.bucket, Key: key }));
   const uploadsOf = async (batchExportId: string) => {
     const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket: bucket.bucket }));
@@ -69,21 +69,21 @@ export function createUpkeepStage(stage: Stage) {
   };
 
   return {
-    upkeep,
-    /** What schedules were told. */
-    signalled,
-    /** A run of an export under a config of its own, with a file and a manifest. */
+    activities,
+    /** The commands that were signalled to schedules. */
+    signalledCommands,
+    /** Publishes a run with a new config version: a file and a manifest. */
     publish: async (batchExportId?: string, config: object = {}) => {
-      const run = await stage.openRun({ ...(batchExportId !== undefined && { batchExportId }), config });
-      const activities = stage.attempt();
+      const run = await harness.createRun({ ...(batchExportId !== undefined && { batchExportId }), config });
+      const activities = harness.attempt();
       await activities.exportInterval(run);
       const { manifest_key } = await activities.publishManifest(run);
       return { ...run, manifest_key };
     },
-    /** Ends a run for good, with what it leaves behind. */
+    /** Fails a run permanently; its objects stay in the bucket. */
     fail: (runId: string) =>
-      endRun(journal, quickPolicies(atOnce), runId, { status: 'Failed', latest_error: 'A reason.' }),
-    /** Creates the export itself, of which the stage has only runs. */
+      endRun(journal, quickPolicies(noDelays), runId, { status: 'Failed', latest_error: 'A reason.' }),
+    /** Creates the export; the export harness creates only its runs. */
     createExport: (batchExportId: string, config_version: number) =>
       journal.transaction(async (transaction) => {
         const stream = await transaction.lock(batchExportDecider, batchExportId);
@@ -96,42 +96,42 @@ export function createUpkeepStage(stage: Stage) {
           },
         ]);
       }),
-    /** Makes the secret of a stored config one that the server does not accept. */
+    /** Replaces the secret of a stored config with one that the server rejects. */
     revokeSecret: async (batchExportId: string, version: number) => {
-      const member = 'aws_secret_access_key';
+      const field = 'aws_secret_access_key';
       await database.pool.query(
         `update exportd.destination_configs set secrets = secrets || $3::jsonb
          where batch_export_id = $1 and version = $2`,
         [
           batchExportId,
           version,
-          JSON.stringify({ [member]: keyRing.seal('revoked', `${batchExportId}/${member}`) }),
+          JSON.stringify({ [field]: keyRing.seal('revoked', `${batchExportId}/${field}`) }),
         ],
       );
     },
-    /** The keys of an export's objects. */
+    /** Keys of an export's objects. */
     keysOf: async (batchExportId: string, of: TestBucket = bucket): Promise<string[]> =>
       (await keysIn(of)).filter((key) => key.includes(batchExportId)),
-    /** The keys of an export's unfinished uploads. */
+    /** Keys of an export's unfinished uploads. */
     uploadsOf: async (batchExportId: string): Promise<string[]> =>
       (await uploadsOf(batchExportId)).map(({ Key = '' }) => Key),
-    abortByHand: async (batchExportId: string) => {
+    abortUploads: async (batchExportId: string) => {
       for (const { Key, UploadId } of await uploadsOf(batchExportId))
         await client.send(new AbortMultipartUploadCommand({ Bucket: bucket.bucket, Key, UploadId }));
     },
-    removeByHand,
-    putByHand: (key: string, text: string) =>
+    deleteObject,
+    putObject: (key: string, text: string) =>
       client.send(new PutObjectCommand({ Bucket: bucket.bucket, Key: key, Body: text })),
-    read: async (key: string): Promise<string> => {
+    readObject: async (key: string): Promise<string> => {
       const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket.bucket, Key: key }));
       return (await Body?.transformToString()) ?? '';
     },
-    removeBucket: async (of: TestBucket) => {
-      for (const key of await keysIn(of)) await removeByHand(key, of);
+    deleteBucket: async (of: TestBucket) => {
+      for (const key of await keysIn(of)) await deleteObject(key, of);
       await of.client.send(new DeleteBucketCommand({ Bucket: of.bucket }));
       of.client.destroy();
     },
-    /** What was told of the export, but for its runs. */
+    /** Log lines of the export, without those of its runs. */
     logLines: async (batchExportId: string): Promise<string[]> => {
       const { rows } = await database.pool.query<{ message: string }>(
         'select message from exportd.log_lines where batch_export_id = $1 and run_id is null order by id',
@@ -139,8 +139,8 @@ export function createUpkeepStage(stage: Stage) {
       );
       return rows.map(({ message }) => message);
     },
-    /** What is still to be removed of an export. */
-    obsolete: async (batchExportId: string): Promise<string[]> => {
+    /** Keys of an export's obsolete objects that still have to be deleted. */
+    obsoleteKeys: async (batchExportId: string): Promise<string[]> => {
       const { rows } = await database.pool.query<{ key: string }>(
         `select key from exportd.destination_objects where batch_export_id = $1 and obsolete_at is not null
          order by position`,
@@ -151,4 +151,4 @@ export function createUpkeepStage(stage: Stage) {
   };
 }
 
-export type UpkeepStage = ReturnType<typeof createUpkeepStage>;
+export type MaintenanceHarness = ReturnType<typeof createMaintenanceHarness>;

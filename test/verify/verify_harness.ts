@@ -10,7 +10,7 @@ import { manifestText, parseManifest, type Manifest } from '../../src/destinatio
 import { batchExportDecider, type Model } from '../../src/domain/batch_export.ts';
 import type { VerificationReport } from '../../src/verify/report.ts';
 import { verifyBatchExport, type VerifyOptions } from '../../src/verify/verify_batch_export.ts';
-import { createStage, insertEvents } from '../export/export_harness.ts';
+import { createExportHarness, insertEvents } from '../export/export_harness.ts';
 
 /** The project of every row. */
 export const teamId = 1;
@@ -45,7 +45,7 @@ export interface Exported {
 
 /** Everything to export for real and to verify it: PostgreSQL with three hours of events, a bucket, exports into it. */
 export async function createVerifyStage(eventsPerHour = 100) {
-  const stage = await createStage();
+  const stage = await createExportHarness();
   const { pool } = stage.database;
   for (const { start } of hours) await insertEvents(pool, eventsPerHour, start);
   const { client, bucket: Bucket } = stage.bucket;
@@ -71,7 +71,7 @@ export async function createVerifyStage(eventsPerHour = 100) {
         keyRing: stage.keyRing,
         settings: stage.settings,
         sourceUrl: stage.database.url,
-        onFault: () => undefined,
+        onError: () => undefined,
       },
       options,
     );
@@ -104,8 +104,8 @@ export async function createVerifyStage(eventsPerHour = 100) {
     return batchExportId;
   };
 
-  const exportHour = async (more: Parameters<typeof stage.openRun>[0]): Promise<string> => {
-    const { run_id } = await stage.openRun(more);
+  const exportHour = async (more: Parameters<typeof stage.createRun>[0]): Promise<string> => {
+    const { run_id } = await stage.createRun(more);
     const attempt = stage.attempt();
     await attempt.exportInterval({ run_id });
     return (await attempt.publishManifest({ run_id })).manifest_key;
