@@ -65,7 +65,7 @@ export default typescript.config(
       'jest/no-disabled-tests': 'error',
       'jest/expect-expect': [
         'error',
-        { assertFunctionNames: ['expect', 'expect*', 'waitFor', 'fc.assert', '**.then', '**.thenRefused'] },
+        { assertFunctionNames: ['expect', 'expect*', 'waitFor', 'fc.assert', '**.then', '**.thenRejected'] },
       ],
       'jest/no-standalone-expect': ['error', { additionalTestBlockFunctions: ['afterEach'] }],
     },
