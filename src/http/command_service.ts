@@ -147,7 +147,7 @@ function outcomeOf(command: Command): Pick<DecidedSubmission, 'batch_export_id' 
 
 /** Rolls back the transaction when a concurrent request with the same key stored its command first. */
 class ConcurrentSubmission extends Error {
-  override readonly name = 'StoredMeanwhile';
+  override readonly name = 'ConcurrentSubmission';
   readonly command: Command;
   constructor(command: Command) {
     super('A concurrent request with the same Idempotency-Key was stored first.');

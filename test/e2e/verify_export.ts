@@ -15,7 +15,7 @@ export const verifyExport = (
       keyRing: createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS),
       settings,
       sourceUrl: databaseUrl,
-      onFault: () => undefined,
+      onError: () => undefined,
     },
     { batchExportId, deep },
   );

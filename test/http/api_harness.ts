@@ -179,8 +179,8 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     waitsForDecision.includes(mode) ? app : (shortWaitApp ??= createTestApp(settings));
 
   const call: ApiHarness['call'] = async (method, path, body, headers = {}) => {
-    const asked = await appFor(state.mode);
-    const response = await asked.inject({
+    const requestApp = await appFor(state.mode);
+    const response = await requestApp.inject({
       method,
       url: path.startsWith('/') ? path : `/api/environments/${project.id}/${path}`,
       headers: { authorization: `Bearer ${key}`, ...headers },
@@ -218,8 +218,8 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     newKey,
     call,
     createExport: async (fields) => {
-      const asked = exportBody({ end_at: minuteAgo(0).toISOString(), ...fields });
-      const { status, body, text } = await call('POST', 'batch_exports/', asked);
+      const exportRequest = exportBody({ end_at: minuteAgo(0).toISOString(), ...fields });
+      const { status, body, text } = await call('POST', 'batch_exports/', exportRequest);
       if (status !== 201) throw new Error(`Creating an export failed with status ${status}: ${text}`);
       return String(body.id);
     },

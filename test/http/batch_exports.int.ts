@@ -155,8 +155,8 @@ describe('a batch export', () => {
 
   it('cannot keep a compression that a new file format does not support', async () => {
     const id = await api.createExport();
-    const patch = (members: object) =>
-      api.call('PATCH', `batch_exports/${id}`, { destination: { config: members } });
+    const patch = (fields: object) =>
+      api.call('PATCH', `batch_exports/${id}`, { destination: { config: fields } });
     const parquet = await patch({ file_format: 'Parquet', compression: 'snappy' });
     expect([parquet.status, config(parquet).compression]).toEqual([200, 'snappy']);
     const csv = await patch({ file_format: 'CSV' });
@@ -212,8 +212,8 @@ describe('a batch export', () => {
 
   it('keeps the changes of a pending update when another update follows', async () => {
     const id = await api.createExport();
-    const patch = (members: object) =>
-      api.call('PATCH', `batch_exports/${id}`, { destination: { config: members } });
+    const patch = (fields: object) =>
+      api.call('PATCH', `batch_exports/${id}`, { destination: { config: fields } });
     api.mode = 'deferred';
     const pending = patch({ prefix: 'first' });
     // The update is pending once its command is stored.
@@ -239,8 +239,8 @@ describe('a batch export', () => {
       model: 'persons',
       start_at: '2026-01-01T00:00:00Z',
     });
-    const patch = async (members: object) => {
-      const response = await api.call('PATCH', `batch_exports/${id}`, members);
+    const patch = async (fields: object) => {
+      const response = await api.call('PATCH', `batch_exports/${id}`, fields);
       expect(response.status).toBe(200);
       return response.body;
     };

@@ -243,8 +243,8 @@ describe('the scopes of a key', () => {
       ]);
       expect((await (mayRead ? reader : writer).call(method, where, body)).status).toBeLessThan(300);
     }
-    const nobody = await api.call('GET', 'dashboards', undefined, { authorization: '' });
-    expect([nobody.status, nobody.body.type]).toEqual([401, 'authentication_error']);
+    const withoutKey = await api.call('GET', 'dashboards', undefined, { authorization: '' });
+    expect([withoutKey.status, withoutKey.body.type]).toEqual([401, 'authentication_error']);
   });
 
   it('are checked for queries by check_auth_for_async, which responds without a body', async () => {
@@ -258,13 +258,13 @@ describe('the scopes of a key', () => {
     for (const root of ['projects', 'environments'])
       for (const ending of ['', '/']) {
         const url = `/api/${root}/${api.projectId}/query/check_auth_for_async${ending}`;
-        const ask = (authorization: string) =>
+        const request = (authorization: string) =>
           api.call('POST', url, undefined, { authorization, 'content-type': 'application/json' });
-        const allowed = await ask(may);
+        const allowed = await request(may);
         expect([allowed.status, allowed.text]).toEqual([200, '']);
-        const denied = await ask(mayNot);
+        const denied = await request(mayNot);
         expect([denied.status, denied.body.detail]).toEqual([403, expect.stringContaining("'query:read'")]);
-        expect([(await ask('')).status, (await ask(elsewhere)).status]).toEqual([401, 404]);
+        expect([(await request('')).status, (await request(elsewhere)).status]).toEqual([401, 404]);
         expect((await api.call('GET', url)).status).toBe(405);
       }
   });

@@ -25,7 +25,7 @@ const ada = () => ({
 
 describe('a dashboard', () => {
   it('has every documented field, in a list and alone', async () => {
-    const created = await api.call('POST', 'dashboards/', { name: 'Every member' });
+    const created = await api.call('POST', 'dashboards/', { name: 'Every field' });
     const { id } = created.body;
     expect(created.status).toBe(201);
     expect(created.headers.location).toBe(
@@ -33,7 +33,7 @@ describe('a dashboard', () => {
     );
     const fields = {
       id: expect.any(Number),
-      name: 'Every member',
+      name: 'Every field',
       description: '',
       pinned: false,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),

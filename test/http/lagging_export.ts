@@ -10,20 +10,20 @@ export async function createLaggingExport(
   since: Date,
   more: Partial<BatchExportDefinition> & { readonly paused?: boolean } = {},
 ): Promise<string> {
-  const { paused = false, ...members } = more;
-  const like = await api.createExport({ paused: true });
+  const { paused = false, ...fields } = more;
+  const template = await api.createExport({ paused: true });
   const id = randomUUID();
   await api.database.pool.query(
     `insert into exportd.destination_configs
      select (jsonb_populate_record(stored, jsonb_build_object('batch_export_id', $2::uuid))).*
      from exportd.destination_configs stored where batch_export_id = $1`,
-    [like, id],
+    [template, id],
   );
   // It writes the same keys as the new export.
-  await api.call('DELETE', `batch_exports/${like}`);
+  await api.call('DELETE', `batch_exports/${template}`);
   await appendLaggingExport(api.journal, id, {
     team_id: api.projectId,
-    definition: { ...(definition as BatchExportDefinition), ...members },
+    definition: { ...(definition as BatchExportDefinition), ...fields },
     scheduled_until: since.toISOString(),
     paused,
   });

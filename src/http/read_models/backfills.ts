@@ -29,12 +29,12 @@ interface BackfillRow {
 const selection = `
   select backfill.id, backfill.batch_export_id, backfill.team_id, backfill.start_at, backfill.end_at, backfill.status,
     backfill.total_runs, backfill.retry_of_run_id, backfill.created_at, backfill.finished_at, backfill.last_updated_at,
-    backfill.completed_runs + backfill.failed_runs + backfill.cancelled_runs + open.finished_runs as finished_runs,
-    backfill.completed_runs + open.completed_runs as completed_runs,
-    backfill.failed_runs + open.failed_runs as failed_runs,
-    backfill.cancelled_runs + open.cancelled_runs as cancelled_runs,
-    backfill.records_completed + open.records_completed as records_completed,
-    backfill.records_total_count + open.records_total_count as records_total_count
+    backfill.completed_runs + backfill.failed_runs + backfill.cancelled_runs + uncounted.finished_runs as finished_runs,
+    backfill.completed_runs + uncounted.completed_runs as completed_runs,
+    backfill.failed_runs + uncounted.failed_runs as failed_runs,
+    backfill.cancelled_runs + uncounted.cancelled_runs as cancelled_runs,
+    backfill.records_completed + uncounted.records_completed as records_completed,
+    backfill.records_total_count + uncounted.records_total_count as records_total_count
   from exportd.backfills backfill cross join lateral (
     select count(*) filter (where run.finished_at is not null) as finished_runs,
       count(*) filter (where outcome.status = 'Completed') as completed_runs,
@@ -43,8 +43,8 @@ const selection = `
       count(*) filter (where outcome.status = 'Cancelled') as cancelled_runs,
       coalesce(sum(outcome.records_completed), 0)::bigint as records_completed,
       coalesce(sum(outcome.records_total_count), 0)::bigint as records_total_count
-    from (select * from exportd.backfill_runs where ${isUncounted}) opened
-    join exportd.batch_export_runs run on run.id = opened.run_id
+    from (select * from exportd.backfill_runs where ${isUncounted}) uncounted_run
+    join exportd.batch_export_runs run on run.id = uncounted_run.run_id
     left join lateral (
       select * from exportd.batch_export_runs retry
       where run.status in ('FailedRetryable', 'TimedOut') and retry.batch_export_id = run.batch_export_id
@@ -55,7 +55,7 @@ const selection = `
       select coalesce(retry.status, run.status) as status, coalesce(retry.retry_at, run.retry_at) as retry_at,
         coalesce(retry.records_completed, run.records_completed) as records_completed,
         coalesce(retry.records_total_count, run.records_total_count) as records_total_count) outcome
-    where opened.backfill_id = backfill.id) open
+    where uncounted_run.backfill_id = backfill.id) uncounted
   where backfill.batch_export_id = $1`;
 
 const toBackfillResponse = (row: BackfillRow): BackfillResponse => ({

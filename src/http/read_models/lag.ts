@@ -83,7 +83,7 @@ async function readIntervalsWithRun(
 ): Promise<IntervalsWithRun[]> {
   const ranges = withoutRun.flatMap(({ id, ranges }) => ranges.map((range) => ({ id, ...range })));
   const { rows } = await pool.query<IntervalsWithRun>(
-    `select export.id, opened.intervals, opened.seconds, opened.gaps, ahead.intervals as completed_ahead,
+    `select export.id, with_run.intervals, with_run.seconds, with_run.gaps, ahead.intervals as completed_ahead,
        ahead.seconds as completed_ahead_seconds, completed.last_completed_interval_end
      from unnest($1::uuid[], $2::timestamptz[]) as export (id, scheduled_until)
      cross join lateral (
@@ -103,7 +103,7 @@ async function readIntervalsWithRun(
             select data_interval_start, data_interval_end, run_id, status from newest
             where finished_at is not null and retry_at is null order by data_interval_start desc limit $6) gap) as gaps
        from newest where is_scheduled and data_interval_start < export.scheduled_until
-     ) opened
+     ) with_run
      cross join lateral (
        select count(*) as intervals, ${totalSeconds} as seconds
        from (

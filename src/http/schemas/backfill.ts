@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../journal/commands.ts';
-import { pathId, responseTimestamp } from './common.ts';
+import { pathId, responseTimestampSchema } from './common.ts';
 
 /** A backfill in a response. */
 export const backfillSchema = z
@@ -8,16 +8,16 @@ export const backfillSchema = z
     id: z.string(),
     batch_export: z.string(),
     team_id: z.number().int(),
-    start_at: responseTimestamp,
-    end_at: responseTimestamp,
+    start_at: responseTimestampSchema,
+    end_at: responseTimestampSchema,
     status: z.enum(['Running', 'Paused', 'Completed', 'Cancelled']),
     retry_of_run_id: z
       .string()
       .nullable()
       .describe('The run that this backfill retries; null for other backfills.'),
-    created_at: responseTimestamp,
-    finished_at: responseTimestamp.nullable(),
-    last_updated_at: responseTimestamp,
+    created_at: responseTimestampSchema,
+    finished_at: responseTimestampSchema.nullable(),
+    last_updated_at: responseTimestampSchema,
     progress: z.object({
       total_runs: z.number().int(),
       finished_runs: z.number().int().describe('Completed, failed, cancelled and retrying runs.'),
@@ -54,8 +54,8 @@ export const createBackfillBody = z.strictObject({
 export const dryRunSchema = z
   .object({
     dry_run: z.literal(true),
-    start_at: responseTimestamp.describe('The start of the first whole interval.'),
-    end_at: responseTimestamp.describe('The end of the last whole interval.'),
+    start_at: responseTimestampSchema.describe('The start of the first whole interval.'),
+    end_at: responseTimestampSchema.describe('The end of the last whole interval.'),
     intervals: z.number().int(),
     rows: z
       .number()

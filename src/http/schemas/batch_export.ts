@@ -3,7 +3,7 @@ import { models } from '../../domain/batch_export.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
 import { timestampSchema } from '../../journal/commands.ts';
 import { dryRunField } from './backfill.ts';
-import { pathId, readOnly, responseTimestamp } from './common.ts';
+import { pathId, readOnly, responseTimestampSchema } from './common.ts';
 import { lagSchema } from './lag.ts';
 import { runSchema } from './run.ts';
 
@@ -25,11 +25,11 @@ export const batchExportSchema = z
     offset_hour: z.number().int(),
     offset_day: z.number().int(),
     paused: z.boolean(),
-    created_at: responseTimestamp,
-    last_updated_at: responseTimestamp,
-    last_paused_at: responseTimestamp.nullable(),
-    start_at: responseTimestamp.nullable(),
-    end_at: responseTimestamp.nullable(),
+    created_at: responseTimestampSchema,
+    last_updated_at: responseTimestampSchema,
+    last_paused_at: responseTimestampSchema.nullable(),
+    start_at: responseTimestampSchema.nullable(),
+    end_at: responseTimestampSchema.nullable(),
     latest_runs: z.array(runSchema).describe('The 10 newest runs, newest first.'),
     dialect_query: z.string().nullable(),
     schema: z

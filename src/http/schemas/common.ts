@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** A time in a response: ISO 8601 in UTC with milliseconds. */
-export const responseTimestamp = z.string().meta({ format: 'date-time' });
+export const responseTimestampSchema = z.string().meta({ format: 'date-time' });
 
 /** An id in a path, lower-cased as stored. Other text than a UUID is 404. */
 export const pathId = z.guid().toLowerCase();

@@ -6,7 +6,7 @@ import {
   restrictionLevelLabels,
   restrictionLevels,
 } from '../dashboards/access_levels.ts';
-import { readOnly, responseTimestamp } from './common.ts';
+import { readOnly, responseTimestampSchema } from './common.ts';
 import { userSchema } from './user.ts';
 
 const maxId = 2_147_483_647;
@@ -39,7 +39,7 @@ export const dashboardSchema = z
     name: z.string(),
     description: z.string(),
     pinned: z.boolean(),
-    created_at: responseTimestamp,
+    created_at: responseTimestampSchema,
     created_by: userSchema.nullable().describe('Null when the user no longer exists.'),
     is_shared: z.boolean(),
     deleted: z.boolean(),

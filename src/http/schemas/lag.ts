@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { responseTimestamp } from './common.ts';
+import { responseTimestampSchema } from './common.ts';
 import { runStatuses } from './run.ts';
 
 /** An interval that no automatic retry will fill. */
 const gapSchema = z
   .object({
-    data_interval_start: responseTimestamp,
-    data_interval_end: responseTimestamp,
+    data_interval_start: responseTimestampSchema,
+    data_interval_end: responseTimestampSchema,
     run_id: z.string().describe("The interval's newest run, which can be retried."),
     status: z.enum(runStatuses).describe('The status of that run.'),
   })
@@ -23,7 +23,7 @@ export const lagSchema = z
           'Excludes intervals that the schedule skips: those that ended while paused, before start_at or after end_at.',
       ),
     seconds: z.number().describe('The total length of those intervals.'),
-    last_completed_interval_end: responseTimestamp
+    last_completed_interval_end: responseTimestampSchema
       .nullable()
       .describe('The end of the newest interval that has a Completed run.'),
     gaps: z

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { logLevels } from '../../journal/log_lines.ts';
 import { timestampSchema } from '../../journal/commands.ts';
-import { limitParameter, offsetParameter, repeatable, responseTimestamp } from './common.ts';
+import { limitParameter, offsetParameter, repeatable, responseTimestampSchema } from './common.ts';
 
 /** A line of an export's log. */
 export const logLineSchema = z
   .object({
-    timestamp: responseTimestamp,
+    timestamp: responseTimestampSchema,
     level: z.enum(logLevels),
     message: z.string(),
     instance_id: z

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { JsonValue } from '../../domain/json_value.ts';
 import { refreshNames } from '../../queries/refresh_modes.ts';
-import { responseTimestamp } from './common.ts';
+import { responseTimestampSchema } from './common.ts';
 
 /** Paths below `/query/` that cannot be ids. */
 const reservedIds = new Set(['check_auth_for_async', 'draft_sql', '.', '..']);
@@ -84,10 +84,12 @@ const queryStatusSchema = z
       .looseObject({})
       .nullable()
       .describe('The whole response, once the query is complete. Set only when the query is retrieved.'),
-    start_time: responseTimestamp,
-    pickup_time: responseTimestamp.nullable().describe('When the query started to run.'),
-    end_time: responseTimestamp.nullable(),
-    expiration_time: responseTimestamp.nullable().describe('When the status of an ended query expires.'),
+    start_time: responseTimestampSchema,
+    pickup_time: responseTimestampSchema.nullable().describe('When the query started to run.'),
+    end_time: responseTimestampSchema.nullable(),
+    expiration_time: responseTimestampSchema
+      .nullable()
+      .describe('When the status of an ended query expires.'),
     task_id: z.string().nullable().describe('The id of the workflow that runs the query.'),
     query_progress: z
       .object({
@@ -127,8 +129,8 @@ export const queryResponseSchema = z
     timezone: z.string().optional(),
     is_cached: z.boolean().optional(),
     cache_key: z.string().optional(),
-    last_refresh: responseTimestamp.optional(),
-    next_allowed_client_refresh: responseTimestamp.optional(),
+    last_refresh: responseTimestampSchema.optional(),
+    next_allowed_client_refresh: responseTimestampSchema.optional(),
     query_status: queryStatusSchema
       .nullable()
       .describe('The background query that calculates the same result, if any.'),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { runStatusLabels, type RunStatus } from '../../domain/run.ts';
 import { timestampSchema } from '../../journal/commands.ts';
-import { limitParameter, pathId, readOnly, repeatable, responseTimestamp } from './common.ts';
+import { limitParameter, pathId, readOnly, repeatable, responseTimestampSchema } from './common.ts';
 
 export const runStatuses = Object.keys(runStatusLabels) as RunStatus[];
 
@@ -18,12 +18,12 @@ export const runSchema = z
     status,
     records_completed: z.number().int().describe('Number of records exported so far.'),
     latest_error: z.string().nullable(),
-    data_interval_start: responseTimestamp,
-    data_interval_end: responseTimestamp,
+    data_interval_start: responseTimestampSchema,
+    data_interval_end: responseTimestampSchema,
     cursor: z.string().nullable().describe('Opaque cursor that may be used to resume.'),
-    created_at: responseTimestamp,
-    finished_at: responseTimestamp.nullable(),
-    last_updated_at: responseTimestamp,
+    created_at: responseTimestampSchema,
+    finished_at: responseTimestampSchema.nullable(),
+    last_updated_at: responseTimestampSchema,
     records_total_count: z.number().int().nullable(),
     batch_export: z.string(),
     bytes: z.number().int().describe('Bytes of the completed files and of the parts uploaded since.'),

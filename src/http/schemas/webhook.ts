@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { notificationTypes } from '../../notifications/notification.ts';
 import { isWebhookSecret } from '../../notifications/signature.ts';
-import { pathId, readOnly, responseTimestamp } from './common.ts';
+import { pathId, readOnly, responseTimestampSchema } from './common.ts';
 
 const events = z
   .array(z.enum(notificationTypes))
@@ -30,10 +30,10 @@ export const webhookSchema = z
       .nullable()
       .describe('Send only notifications of this batch export; null for all.'),
     enabled: z.boolean(),
-    created_at: responseTimestamp,
+    created_at: responseTimestampSchema,
     last_delivery: z
       .object({
-        at: responseTimestamp,
+        at: responseTimestampSchema,
         status: z.number().int().nullable().describe('The status code of the response; null without one.'),
         detail: z.string(),
       })
