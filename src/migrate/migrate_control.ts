@@ -4,7 +4,7 @@ import { ensureProjections } from '../projections/rebuild.ts';
 import { runMigrations, withMigrationClient } from './run_migrations.ts';
 
 /** Folder of the control database's migrations. */
-export const controlMigrations = join(import.meta.dirname, '../journal/migrations');
+const controlMigrations = join(import.meta.dirname, '../journal/migrations');
 
 /**
  * Migrates the control database, then rebuilds the read models from the journal if their tables have changed. Several
