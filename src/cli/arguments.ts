@@ -1,24 +1,24 @@
 import { InvalidArgumentError } from 'commander';
 import { restrictionLevels, type RestrictionLevel } from '../http/dashboards/access_levels.ts';
 
-/** Reads a positive whole number. */
+/** Parses a positive whole number. */
 export function parseId(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a positive whole number.');
   return Number(text);
 }
 
-/** Reads a whole number from zero on. */
+/** Parses a whole number, at least 0. */
 export const parseCount = (text: string): number => (text === '0' ? 0 : parseId(text));
 
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new InvalidArgumentError('It is not JSON.');
+    throw new InvalidArgumentError('It must be JSON.');
   }
 }
 
-/** Reads a JSON object. */
+/** Parses a JSON object. */
 export function parseJsonObject(text: string): Record<string, unknown> {
   const value = parseJson(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -26,14 +26,14 @@ export function parseJsonObject(text: string): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** Reads a JSON array. */
+/** Parses a JSON array. */
 export function parseJsonArray(text: string): unknown[] {
   const value = parseJson(text);
   if (!Array.isArray(value)) throw new InvalidArgumentError('It must be a JSON array.');
   return value;
 }
 
-/** Reads who may edit a dashboard: 21 or 37. */
+/** Parses the restriction level of a dashboard: 21 or 37. */
 export function parseRestrictionLevel(text: string): RestrictionLevel {
   const level = restrictionLevels.find((one) => String(one) === text);
   if (level === undefined)

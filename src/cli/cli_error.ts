@@ -1,4 +1,4 @@
-/** Something that a command cannot do; the message is one sentence for the person who typed it. */
+/** A command failed. The message is one sentence for the user. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: number;

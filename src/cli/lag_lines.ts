@@ -1,7 +1,7 @@
 import { runStatusLabels, type RunStatus } from '../domain/run.ts';
-import { table } from './output.ts';
+import { counted, table } from './output.ts';
 
-/** How far an export is behind, as the service answers it. */
+/** The lag of an export, as in the response of the API. */
 export interface Lag {
   readonly intervals: number;
   readonly seconds: number;
@@ -14,14 +14,14 @@ export interface Lag {
   }[];
 }
 
-/** The lag of an export for people, with the intervals that wait for a person. */
+/** Formats the lag of an export, with the gaps that need a manual retry. */
 export function lagLines({ intervals, seconds, last_completed_interval_end, gaps }: Lag): string[] {
-  const behind = `Behind: ${intervals} ${intervals === 1 ? 'interval' : 'intervals'}, ${seconds} s. `;
-  const last = `Newest completed interval: ${last_completed_interval_end ?? 'none'}.`;
-  if (gaps.length === 0) return [behind + last];
+  const summary = `Lag: ${counted(intervals, 'interval')}, ${seconds} s. `;
+  const newest = `Newest completed interval: ${last_completed_interval_end ?? 'none'}.`;
+  if (gaps.length === 0) return [summary + newest];
   return [
-    behind + last,
-    'Gaps, which nothing fills by itself; retry the run:',
+    summary + newest,
+    'Gaps, which only a retry of the run fills:',
     ...table(
       ['interval start', 'interval end', 'status', 'run'],
       gaps.map((gap) => [

@@ -1,15 +1,15 @@
 #!/usr/bin/env node
 import { CliError } from './cli_error.ts';
-import { describeFailure } from './failures.ts';
-import { printed } from './output.ts';
+import { describeError } from './error_messages.ts';
+import { stdoutFlushed } from './output.ts';
 import { createProgram } from './program.ts';
 
 try {
   await createProgram().parseAsync();
-  await printed();
-  // Sets no code: a command may have set one that means something.
+  await stdoutFlushed();
+  // Without an argument: a command may have set the exit code.
   process.exit();
 } catch (error) {
-  process.stderr.write(`exportd: ${describeFailure(error)}\n`);
+  process.stderr.write(`exportd: ${describeError(error)}\n`);
   process.exit(error instanceof CliError ? error.exitCode : 1);
 }

@@ -1,29 +1,29 @@
-/** Prints what a command found: one JSON document, or lines for people. */
-export type Print = (document: unknown, lines: () => readonly string[]) => void;
+/** Prints the result of a command, as JSON or as lines of text. */
+export type Print = (result: unknown, lines: () => readonly string[]) => void;
 
 const write = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
 /**
- * Resolves when what was printed has been taken, or cannot be: a reader that is slow gets all of it before the process
- * ends, and one that went away, as `head` does, is not waited for.
+ * Resolves when stdout is flushed or closed. A slow reader gets all output before the process exits; a reader that has
+ * closed the pipe, such as `head`, is not waited for.
  */
-export const printed = (): Promise<void> =>
+export const stdoutFlushed = (): Promise<void> =>
   new Promise((resolve) => {
     process.stdout.once('error', () => resolve());
     process.stdout.write('', () => resolve());
   });
 
-/** Output as `--json` asks for it. */
+/** Prints JSON with `--json`, otherwise lines. */
 export const printer =
   (options: { readonly json?: boolean }): Print =>
-  (document, lines) => {
-    if (options.json) write(JSON.stringify(document, null, 2));
+  (result, lines) => {
+    if (options.json) write(JSON.stringify(result, null, 2));
     else for (const line of lines()) write(line);
   };
 
-/** Rows under headings, in columns as wide as what they hold. */
+/** Formats rows under headings, in aligned columns. */
 export function table(headings: readonly string[], rows: readonly (readonly unknown[])[]): string[] {
   const cells = [headings, ...rows].map((row) => row.map((cell) => cellText(cell)));
   const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
@@ -39,3 +39,7 @@ function cellText(cell: unknown): string {
   if (cell === null || cell === undefined) return '-';
   return typeof cell === 'string' ? cell : JSON.stringify(cell);
 }
+
+/** A count and its noun, such as "1 poller" or "2 pollers". */
+export const counted = (count: number, noun: string): string =>
+  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;

@@ -11,11 +11,11 @@ import { addVerifyCommand } from './commands/verify.ts';
 import { addWarehouseCommands } from './commands/warehouse.ts';
 import { addWebhookCommands } from './commands/webhooks.ts';
 
-/** The whole command line. */
+/** The command line `exportd`. */
 export function createProgram(): Command {
   const program = new Command('exportd')
     .description('Batch exports of events and persons from PostgreSQL to S3.')
-    .showHelpAfterError('(--help shows what there is)');
+    .showHelpAfterError('(add --help for usage)');
   addProcessCommands(program);
   addDoctorCommand(program);
   addUserCommands(program);

@@ -1,15 +1,15 @@
 import { CliError } from './cli_error.ts';
 import { readDemoService } from './running_stack.ts';
 
-/** Options that say where the service is and who asks. */
+/** URL and API key of the service. */
 export interface ServiceOptions {
   readonly baseUrl?: string;
   readonly key?: string;
 }
 
-/** The HTTP interface of a running service, below the project of the key. */
+/** Client of the HTTP API, for the project of its key. */
 export interface ServiceClient {
-  /** Sends a request; the answer's body, and where `Location` points to. @throws CliError with the service's own words. */
+  /** Sends a request. @throws CliError with the error message of the response. */
   call(
     method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
     path: string,
@@ -17,16 +17,16 @@ export interface ServiceClient {
   ): Promise<{ status: number; body: Record<string, unknown>; location: string | null }>;
 }
 
-/** A client of the service that the options, the environment or the stack of this clone name. */
+/** Connects to the service that the options, the environment or the running demo name. @throws CliError */
 export function openService(options: ServiceOptions): ServiceClient {
   const demo = readDemoService();
   const baseUrl = options.baseUrl ?? process.env.EXPORTD_BASE_URL ?? demo.base_url;
   const key = options.key ?? process.env.EXPORTD_API_KEY ?? demo.api_key;
   if (baseUrl === undefined)
     throw new CliError(
-      'There is no service: give --base-url or set EXPORTD_BASE_URL, or start the stack of this clone with "npm start".',
+      'No service: pass --base-url, set EXPORTD_BASE_URL, or start the local stack with "npm start".',
     );
-  if (key === undefined) throw new CliError('There is no API key: give --key or set EXPORTD_API_KEY.');
+  if (key === undefined) throw new CliError('No API key: pass --key or set EXPORTD_API_KEY.');
 
   const request = async (method: string, url: string, body?: unknown) => {
     const response = await fetch(`${baseUrl.replace(/\/+$/, '')}${url}`, {
@@ -37,19 +37,19 @@ export function openService(options: ServiceOptions): ServiceClient {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     }).catch(() => {
-      throw new CliError(`The service does not answer at ${baseUrl}.`);
+      throw new CliError(`Cannot connect to the service at ${baseUrl}.`);
     });
     const text = await response.text();
-    const answer = text === '' ? {} : parseObject(text);
-    if (!response.ok) throw new CliError(refusalOf(answer, response.status));
-    return { status: response.status, body: answer, location: response.headers.get('location') };
+    const responseBody = text === '' ? {} : parseObject(text);
+    if (!response.ok) throw new CliError(errorMessageOf(responseBody, response.status));
+    return { status: response.status, body: responseBody, location: response.headers.get('location') };
   };
 
   let project: Promise<string> | undefined;
   const findProject = async () => {
     const { body } = await request('GET', '/api/projects/');
     const [first] = body.results as { id: number }[];
-    if (!first) throw new CliError('The key is for no project.');
+    if (!first) throw new CliError('The API key has no project.');
     return String(first.id);
   };
   return {
@@ -64,11 +64,14 @@ function parseObject(text: string): Record<string, unknown> {
   try {
     return JSON.parse(text) as Record<string, unknown>;
   } catch {
-    throw new CliError('What answers there is not exportd.');
+    throw new CliError('The response is not JSON. Is exportd running at this URL?');
   }
 }
 
-function refusalOf(answer: Record<string, unknown>, status: number): string {
-  const detail = typeof answer.detail === 'string' ? answer.detail : `The service answered ${status}.`;
-  return typeof answer.attr === 'string' ? `${answer.attr}: ${detail}` : detail;
+function errorMessageOf(responseBody: Record<string, unknown>, status: number): string {
+  const detail =
+    typeof responseBody.detail === 'string'
+      ? responseBody.detail
+      : `The service responded with status ${status}.`;
+  return typeof responseBody.attr === 'string' ? `${responseBody.attr}: ${detail}` : detail;
 }

@@ -1,7 +1,7 @@
 import type { Finding, NamedRow, Note, VerificationReport } from '../verify/report.ts';
-import { table } from './output.ts';
+import { counted, table } from './output.ts';
 
-/** A report for people: the intervals, what is wrong, what is worth knowing, and a last line that says it all. */
+/** Formats a report: a table of the intervals, the findings, the notes and a summary. */
 export const reportLines = (report: VerificationReport): string[] => [
   ...table(
     ['interval start', 'interval end', 'generation', 'files', 'rows', 'in source', 'rejected', 'findings'],
@@ -19,7 +19,7 @@ export const reportLines = (report: VerificationReport): string[] => [
   ...report.findings.flatMap(findingLines),
   ...(report.notes.length === 0 ? [] : ['', ...report.notes.map(noteLine)]),
   '',
-  lastLine(report),
+  summaryLine(report),
 ];
 
 const findingLines = (finding: Finding): string[] => [
@@ -27,30 +27,27 @@ const findingLines = (finding: Finding): string[] => [
   `${finding.kind.toUpperCase()}  ${timesOf(finding)}${finding.object ?? ''}`.trimEnd(),
   `  ${finding.detail}`,
   ...finding.rows.map((row) => `  ${rowName(row)}`),
-  ...(named(finding) < finding.count && finding.rows.length > 0 ? ['  and more'] : []),
+  ...(namedRows(finding) < finding.count && finding.rows.length > 0 ? ['  … and more'] : []),
 ];
 
 const noteLine = (note: Note): string => `note  ${timesOf(note)}${note.detail}`;
 
 const rowName = ({ id, column }: NamedRow): string => (column === undefined ? id : `${id}  ${column}`);
 
-const named = ({ rows }: Finding): number => new Set(rows.map(({ id }) => id)).size;
+const namedRows = ({ rows }: Finding): number => new Set(rows.map(({ id }) => id)).size;
 
 const timesOf = ({ start, end }: { start: string | null; end: string | null }): string =>
   start === null || end === null ? '' : `${shortTime(start)} to ${shortTime(end)}  `;
 
-/** Intervals begin and end with whole seconds. */
+/** Intervals start and end at whole seconds. */
 const shortTime = (time: string): string => time.replace('.000Z', 'Z');
 
-function lastLine({ ok, deep, totals, findings }: VerificationReport): string {
-  const looked = `${counted(totals.manifests, 'manifest')}, ${counted(totals.files, 'file')}, ${counted(totals.rows, 'row')}`;
-  if (ok)
-    return `${looked}: nothing is wrong${deep ? '' : '; values were not compared one by one (--deep does)'}.`;
+function summaryLine({ ok, deep, totals, findings }: VerificationReport): string {
+  const checked = `${counted(totals.manifests, 'manifest')}, ${counted(totals.files, 'file')}, ${counted(totals.rows, 'row')}`;
+  if (ok) return `${checked}: no findings${deep ? '' : ' (use --deep to compare every value)'}.`;
   const rows = (['missing', 'duplicate', 'unexpected', 'mismatched'] as const)
     .filter((kind) => totals[kind] > 0)
     .map((kind) => `${counted(totals[kind], 'row')} ${kind}`);
   const gaps = totals.gaps > 0 ? [counted(totals.gaps, 'gap')] : [];
-  return `${looked}: ${[counted(findings.length, 'finding'), ...rows, ...gaps].join(', ')}.`;
+  return `${checked}: ${[counted(findings.length, 'finding'), ...rows, ...gaps].join(', ')}.`;
 }
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** The one JSON document that a command prints. */
+/** The JSON that a command prints. */
 async function jsonOutputOf(environment: Record<string, string>, ...args: string[]): Promise<unknown> {
   const { code, stdout, stderr } = await exportd(environment, ...args, '--json');
   expect([code, stderr]).toEqual([0, '']);
@@ -26,7 +26,7 @@ async function jsonOutputOf(environment: Record<string, string>, ...args: string
 }
 
 describe('exportd', () => {
-  it('lists its commands and says what each needs', async () => {
+  it('lists its commands and their options', async () => {
     const [all, one] = await Promise.all([exportd({}, '--help'), exportd({}, 'key', 'create', '--help')]);
     expect([all.code, one.code]).toEqual([0, 0]);
     for (const name of [
@@ -49,7 +49,7 @@ describe('exportd', () => {
     expect(one.stdout).toContain('batch_export:write');
   });
 
-  it('bundles the workflows for workers to start with', async () => {
+  it('writes a workflow bundle', async () => {
     const path = join(fromSetUp('EXPORTD_TEST_FOLDER'), `${randomUUID()}.js`);
     const { code, stdout, stderr } = await exportd({}, 'bundle', path);
     expect([code, stdout, stderr]).toEqual([0, '', '']);
@@ -58,7 +58,7 @@ describe('exportd', () => {
     expect([nowhere.code, nowhere.stderr]).toEqual([1, expect.stringContaining('/nowhere/workflows.js')]);
   });
 
-  it('makes a user, a project and a key that the service takes, until it is revoked', async () => {
+  it('creates a user, a project and a key that works until it is revoked', async () => {
     const user = await jsonOutputOf(
       database,
       'user',
@@ -101,19 +101,19 @@ describe('exportd', () => {
     expect((await list()).status).toBe(401);
   });
 
-  it('steers an export through the service', async () => {
+  it('manages an export', async () => {
     const created = await jsonOutputOf(
       service,
       'export',
       'create',
-      // Of a minute that ends meanwhile it is not behind.
-      JSON.stringify(exportBody({ name: 'By hand', end_at: minuteAgo(0).toISOString() })),
+      // Ends in the past: a minute that passes during the test adds no lag.
+      JSON.stringify(exportBody({ name: 'From the CLI', end_at: minuteAgo(0).toISOString() })),
     );
     const { id } = created as { id: string };
     await jsonOutputOf(service, 'export', 'pause', id);
     expect(await jsonOutputOf(service, 'export', 'show', id)).toMatchObject({ id, paused: true });
     const current = await exportd(service, 'export', 'show', id);
-    expect(current.stdout).toMatch(/^Behind: 0 intervals, 0 s\. Newest completed interval: none\.$/m);
+    expect(current.stdout).toMatch(/^Lag: 0 intervals, 0 s\. Newest completed interval: none\.$/m);
     const range = ['--start-at', '2026-11-01T10:00:30Z', '--end-at', '2026-11-01T10:02:00Z'];
     const dry = await exportd(service, 'export', 'backfill', id, ...range, '--dry-run');
     expect(dry.stdout).toMatch(/^2026-11-01T10:00:00.000Z +2026-11-01T10:02:00.000Z +2 +0$/m);
@@ -124,7 +124,7 @@ describe('exportd', () => {
     expect(await jsonOutputOf(service, 'export', 'delete', id)).toEqual({ accepted: false, location: null });
   });
 
-  it('makes a webhook, shows its secret once, and tests it', async () => {
+  it('creates a webhook, prints its secret once, and tests it', async () => {
     const url = 'http://127.0.0.1:1/hook';
     const created = await jsonOutputOf(service, 'webhook', 'create', '--url', url, '--events', 'run.failed');
     expect(created).toMatchObject({ url, events: ['run.failed'], secret: expect.stringMatching(/^whsec_/) });
@@ -140,7 +140,7 @@ describe('exportd', () => {
     expect(await jsonOutputOf(service, 'webhook', 'delete', id)).toEqual({ id, deleted: true });
   });
 
-  it('folds the journal again and finds nothing to migrate', async () => {
+  it('rebuilds the read models and applies no migration', async () => {
     expect(await jsonOutputOf(database, 'rebuild')).toEqual({ events: expect.any(Number) });
     expect(await jsonOutputOf(database, 'migrate')).toEqual({ applied: [] });
   });
@@ -153,15 +153,15 @@ describe('exportd', () => {
       ['user', 'list'],
       /EXPORTD_COLOUR/,
     ],
-    ['with a bad setting', { DATABASE_URL: 'x', EXPORTD_PORT: 'http' }, ['server'], /EXPORTD_PORT/],
+    ['with an invalid setting', { DATABASE_URL: 'x', EXPORTD_PORT: 'http' }, ['server'], /EXPORTD_PORT/],
     [
-      'without keys for secrets',
+      'without encryption keys',
       { DATABASE_URL: 'postgres://127.0.0.1:1/x' },
       ['server'],
       /EXPORTD_ENCRYPTION_KEYS/,
     ],
     [
-      'with a bundle of workflows that is not there',
+      'with a missing workflow bundle',
       {
         DATABASE_URL: 'postgres://127.0.0.1:1/x',
         EXPORTD_ENCRYPTION_KEYS: `main:${Buffer.alloc(32, 1).toString('base64')}`,
@@ -172,30 +172,30 @@ describe('exportd', () => {
     ],
     ['without a service', {}, ['export', 'list'], /EXPORTD_BASE_URL/],
     [
-      'with a service that is not there',
+      'with an unreachable service',
       { EXPORTD_BASE_URL: 'http://127.0.0.1:1', EXPORTD_API_KEY: 'x' },
       ['export', 'list'],
-      /does not answer/,
+      /Cannot connect/,
     ],
     [
-      'with a database that is not there',
+      'with an unreachable database',
       { DATABASE_URL: 'postgres://127.0.0.1:1/x' },
       ['key', 'list'],
-      /does not answer/,
+      /Cannot connect/,
     ],
-  ])('says in one sentence what is wrong %s', async (_, environment: Record<string, string>, args, words) => {
+  ])('prints a one-line error %s', async (_, environment: Record<string, string>, args, words) => {
     const { code, stdout, stderr } = await exportd(environment, ...args);
     expect([code, stdout, stderr.trim().split('\n').length]).toEqual([1, '', 1]);
     expect(stderr).toMatch(words);
   });
 
-  it('finds what is missing', async () => {
+  it('reports failed checks', async () => {
     const { code, stdout, stderr } = await exportd(
       { ...database, TEMPORAL_ADDRESS: '127.0.0.1:1' },
       'doctor',
       '--json',
     );
-    expect([code, stderr]).toEqual([1, 'exportd: Not everything is well: encryption keys, Temporal.\n']);
+    expect([code, stderr]).toEqual([1, 'exportd: Failed checks: encryption keys, Temporal.\n']);
     const findings = JSON.parse(stdout) as { check: string; ok: boolean }[];
     expect(findings.filter(({ ok }) => ok).map(({ check }) => check)).toEqual([
       'control database',
@@ -204,7 +204,7 @@ describe('exportd', () => {
     ]);
   });
 
-  it('passes on what the service and the database refuse', async () => {
+  it('prints the errors of the service and the database', async () => {
     const missing = await exportd(service, 'export', 'show', randomUUID());
     expect([missing.code, missing.stderr]).toEqual([1, 'exportd: Not found.\n']);
     const scope = await exportd(database, 'key', 'create', '--project', '1', '--scopes', 'everything');

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { fromSetUp } from '../setup/environment.ts';
 
-/** How a command ended. */
+/** The result of a command. */
 export interface CommandResult {
   readonly code: number;
   readonly stdout: string;
@@ -11,7 +11,7 @@ export interface CommandResult {
 
 const root = join(import.meta.dirname, '../..');
 
-/** Runs `exportd` as a person would, with this environment and no other, away from any stack of this clone. */
+/** Runs `exportd` with only this environment, isolated from the local stack of the clone. */
 export const exportd = (
   environment: Readonly<Record<string, string>>,
   ...args: readonly string[]

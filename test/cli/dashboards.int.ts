@@ -1,24 +1,24 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { openFacade, type Facade } from '../http/facade.ts';
+import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { exportd } from './command_line.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 beforeAll(async () => {
-  facade = await openFacade();
+  api = await openApiHarness();
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
-const run = (...args: string[]) => exportd({ DATABASE_URL: facade.database.url }, ...args);
-const answerOf = async (...args: string[]): Promise<unknown> => {
+const run = (...args: string[]) => exportd({ DATABASE_URL: api.database.url }, ...args);
+const jsonOutputOf = async (...args: string[]): Promise<unknown> => {
   const { code, stdout, stderr } = await run(...args, '--json');
   expect([code, stderr]).toEqual([0, '']);
   return JSON.parse(stdout);
 };
 
 describe('exportd dashboard', () => {
-  it('makes dashboards that the service shows, and lists those of one project or of all', async () => {
-    const project = String(facade.projectId);
-    const made = await answerOf(
+  it('creates dashboards that the API returns, and lists those of one project or all', async () => {
+    const project = String(api.projectId);
+    const created = await jsonOutputOf(
       ...[
         'dashboard',
         'create',
@@ -32,9 +32,9 @@ describe('exportd dashboard', () => {
       ],
       ...['--tags', 'eu, Weekly', '--restriction-level', '37', '--default-access-level', 'viewer'],
     );
-    expect(made).toMatchObject({
+    expect(created).toMatchObject({
       id: expect.any(Number),
-      project_id: facade.projectId,
+      project_id: api.projectId,
       name: 'Sales',
       description: 'of shoes',
       pinned: true,
@@ -42,37 +42,40 @@ describe('exportd dashboard', () => {
       restriction_level: 37,
       default_access_level: 'viewer',
       access_controls: [],
-      created_by: { id: facade.userId, email: 'ada@example.com' },
+      created_by: { id: api.userId, email: 'ada@example.com' },
     });
-    const { id } = made as { id: number };
-    const shown = await facade.call('GET', `dashboards/${id}`);
-    expect([shown.status, shown.body]).toMatchObject([200, { name: 'Sales', user_access_level: 'manager' }]);
+    const { id } = created as { id: number };
+    const current = await api.call('GET', `dashboards/${id}`);
+    expect([current.status, current.body]).toMatchObject([
+      200,
+      { name: 'Sales', user_access_level: 'manager' },
+    ]);
 
-    const other = await answerOf(
+    const other = await jsonOutputOf(
       'dashboard',
       'create',
       '--project',
-      String(facade.otherProjectId),
+      String(api.otherProjectId),
       '--name',
       'B',
     );
     const [one, all, lines] = await Promise.all([
-      answerOf('dashboard', 'list', '--project', project),
-      answerOf('dashboard', 'list'),
+      jsonOutputOf('dashboard', 'list', '--project', project),
+      jsonOutputOf('dashboard', 'list'),
       run('dashboard', 'list', '--project', project),
     ]);
-    expect([one, all]).toEqual([[made], [made, other]]);
+    expect([one, all]).toEqual([[created], [created, other]]);
     expect(lines.stdout).toMatch(
       new RegExp(`^${id} +${project} +Sales +true +eu,weekly +37 +ada@example.com$`, 'm'),
     );
   });
 
-  it('makes projects whose dashboards only collaborators may edit', async () => {
-    const project = (await answerOf(
+  it('creates projects whose dashboards only collaborators can edit', async () => {
+    const project = (await jsonOutputOf(
       ...['project', 'create', '--name', 'Strict', '--dashboard-restriction-level', '37'],
     )) as { id: number };
-    const { key } = await facade.newKey(project.id);
-    const { body } = await facade.call(
+    const { key } = await api.newKey(project.id);
+    const { body } = await api.call(
       'POST',
       `/api/projects/${project.id}/dashboards`,
       { name: 'Kept' },
@@ -81,16 +84,16 @@ describe('exportd dashboard', () => {
     expect(body).toMatchObject({ restriction_level: 21, effective_restriction_level: 37 });
   });
 
-  it('says in words what is wrong', async () => {
-    const refused = await Promise.all([
+  it('prints errors', async () => {
+    const failures = await Promise.all([
       run('dashboard', 'create', '--project', '4711', '--name', 'x'),
       run('dashboard', 'create', '--project', '1', '--name', ' '),
     ]);
-    expect(refused.map(({ code, stdout }) => [code, stdout])).toEqual([
+    expect(failures.map(({ code, stdout }) => [code, stdout])).toEqual([
       [1, ''],
       [1, ''],
     ]);
-    expect(refused[0].stderr).toMatch(/no project 4711/);
-    expect(refused[1].stderr).toMatch(/--name: This field may not be blank/);
+    expect(failures[0].stderr).toMatch(/no project 4711/);
+    expect(failures[1].stderr).toMatch(/--name: This field may not be blank/);
   });
 });

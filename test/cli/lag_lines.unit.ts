@@ -8,14 +8,14 @@ const lag = {
   gaps: [],
 };
 
-describe('the lag of an export on the command line', () => {
-  it('is a line', () => {
+describe('the lag of an export in the CLI', () => {
+  it('is one line without gaps', () => {
     expect(lagLines(lag)).toEqual([
-      'Behind: 1 interval, 3600 s. Newest completed interval: 2026-11-01T10:00:00.000Z.',
+      'Lag: 1 interval, 3600 s. Newest completed interval: 2026-11-01T10:00:00.000Z.',
     ]);
   });
 
-  it('names the gaps and the runs to retry', () => {
+  it('lists the gaps and the runs to retry', () => {
     const gap = {
       data_interval_start: '2026-11-01T10:00:00.000Z',
       data_interval_end: '2026-11-01T11:00:00.000Z',

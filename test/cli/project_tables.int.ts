@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { openFacade, type Facade } from '../http/facade.ts';
+import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { exportd } from './command_line.ts';
 
-let facade: Facade;
+let api: ApiHarness;
 beforeAll(async () => {
-  facade = await openFacade();
-  await facade.database.pool.query('create table public.stripe_charges (amount integer)');
+  api = await openApiHarness();
+  await api.database.pool.query('create table public.stripe_charges (amount integer)');
 });
-afterAll(() => facade.close());
+afterAll(() => api.close());
 
 const run = async (...args: readonly string[]) => {
-  const { code, stdout, stderr } = await exportd({ DATABASE_URL: facade.database.url }, ...args, '--json');
+  const { code, stdout, stderr } = await exportd({ DATABASE_URL: api.database.url }, ...args, '--json');
   return code === 0 ? (JSON.parse(stdout) as unknown) : stderr.trim();
 };
 
-it('registers tables, lists and removes them', async () => {
-  const ofProject = ['--project', String(facade.projectId)] as const;
+it('registers, lists and removes tables', async () => {
+  const ofProject = ['--project', String(api.projectId)] as const;
   const named = [...ofProject, '--name', 'stripe.charges'] as const;
   const added = await run('warehouse', 'add', ...named, '--relation', 'stripe_charges');
   expect(added).toMatchObject({ name: 'stripe.charges', relation_schema: 'public', team_column: null });
@@ -24,8 +24,8 @@ it('registers tables, lists and removes them', async () => {
   expect(await run('warehouse', 'remove', ...named)).toMatch(/has no table "stripe.charges"/);
 });
 
-it('defines properties, lists and removes them', async () => {
-  const ofProject = ['--project', String(facade.projectId)] as const;
+it('defines, lists and removes properties', async () => {
+  const ofProject = ['--project', String(api.projectId)] as const;
   const named = [...ofProject, '--scope', 'person', '--name', 'seats'] as const;
   const defined = await run('property', 'define', ...named, '--type', 'numeric');
   expect(defined).toMatchObject({ scope: 'person', name: 'seats', type: 'numeric' });

@@ -57,7 +57,7 @@ describe('settings', () => {
 
   it('reject a missing DATABASE_URL and unknown names', () => {
     expect(() => readSettings({})).toThrow(new SettingsError('DATABASE_URL is missing.'));
-    expect(() => read({ EXPORTD_SETTLE_DELAY: '1ms' })).toThrow('Unknown setting EXPORTD_SETTLE_DELAY.');
+    expect(() => read({ EXPORTD_COLOUR: '1' })).toThrow('Unknown setting EXPORTD_COLOUR.');
   });
 
   it('ignore empty variables', () => {

@@ -45,13 +45,18 @@ describe('exportd verify', () => {
   });
 
   it.each([
-    ['of an export that there is not', ['--json'], { id: 'nothing' }, /There is no batch export nothing\./],
-    ['of a time that is none', ['--from', 'yesterday'], {}, /"yesterday" is not a time\./],
+    [
+      'of an export that there is not',
+      ['--json'],
+      { id: 'nothing' },
+      /Batch export nothing does not exist\./,
+    ],
+    ['of a time that is none', ['--from', 'yesterday'], {}, /"yesterday" is not a valid time\./],
     [
       'without a source',
       [],
       { SOURCE_DATABASE_URL: 'postgres://127.0.0.1:1/x' },
-      /The source does not answer/,
+      /The source does not respond/,
     ],
     ['with an unknown option', ['--depp'], {}, /unknown option/],
     [

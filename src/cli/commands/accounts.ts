@@ -15,7 +15,7 @@ import { scopes } from '../../http/api_keys.ts';
 import type { RestrictionLevel } from '../../http/dashboards/access_levels.ts';
 import { CliError } from '../cli_error.ts';
 import { parseId, parseJsonArray, parseJsonObject, parseRestrictionLevel } from '../arguments.ts';
-import { chosenUser } from '../chosen_user.ts';
+import { resolveUser } from '../resolve_user.ts';
 import { printer, table } from '../output.ts';
 import { withPool } from '../with_pool.ts';
 
@@ -35,31 +35,31 @@ interface UserOptions extends JsonOption {
 
 /** `user create|list`. */
 export function addUserCommands(program: Command): void {
-  const user = program.command('user').description('people who own keys');
+  const user = program.command('user').description('manage users, who own API keys');
 
   user
     .command('create')
-    .description('make a user')
+    .description('create a user')
     .requiredOption('--email <address>')
     .option('--first-name <name>')
     .option('--last-name <name>')
-    .option('--distinct-id <id>', 'made up when it is not given')
-    .option('--email-verified', 'the address has been verified')
-    .option('--mascot-config <JSON>', 'an object', parseJsonObject)
+    .option('--distinct-id <id>', 'random by default')
+    .option('--email-verified', 'mark the address as verified')
+    .option('--mascot-config <JSON>', 'a JSON object', parseJsonObject)
     .option('--role-at-organization <role>')
-    .option('--json', 'print one JSON document')
+    .option('--json', 'print JSON')
     .action(async (options: UserOptions) => {
       const { email, firstName, lastName, distinctId, emailVerified, mascotConfig, roleAtOrganization } =
         options;
       const created = await withPool((pool) =>
         createUser(pool, {
           email,
-          ...given('first_name', firstName),
-          ...given('last_name', lastName),
-          ...given('distinct_id', distinctId),
-          ...given('is_email_verified', emailVerified),
-          ...given('mascot_config', mascotConfig),
-          ...given('role_at_organization', roleAtOrganization),
+          ...optional('first_name', firstName),
+          ...optional('last_name', lastName),
+          ...optional('distinct_id', distinctId),
+          ...optional('is_email_verified', emailVerified),
+          ...optional('mascot_config', mascotConfig),
+          ...optional('role_at_organization', roleAtOrganization),
         }),
       );
       printer(options)(created, () => userTable([created]));
@@ -67,8 +67,8 @@ export function addUserCommands(program: Command): void {
 
   user
     .command('list')
-    .description('show every user')
-    .option('--json', 'print one JSON document')
+    .description('list all users')
+    .option('--json', 'print JSON')
     .action(async (options: JsonOption) => {
       const users = await withPool(listUsers);
       printer(options)(users, () => userTable(users));
@@ -86,24 +86,24 @@ interface ProjectOptions extends JsonOption {
 
 /** `project create|list`. */
 export function addProjectCommands(program: Command): void {
-  const project = program.command('project').description('owners of events and exports');
+  const project = program.command('project').description('manage projects, which own events and exports');
 
   project
     .command('create')
-    .description('make a project')
+    .description('create a project')
     .requiredOption('--name <name>')
-    .option('--id <number>', 'the team_id of its rows; the next free one when it is not given', parseId)
+    .option('--id <number>', 'the team_id of its rows; by default the next free one', parseId)
     .option('--timezone <name>', 'an IANA time zone', 'UTC')
     .addOption(
       new Option('--week-start-day <day>', 'first day of the week').choices(weekStartDays).default('sunday'),
     )
-    .option('--test-account-filters <JSON>', 'an array', parseJsonArray)
+    .option('--test-account-filters <JSON>', 'a JSON array', parseJsonArray)
     .option(
       '--dashboard-restriction-level <number>',
-      '21: everyone in the project may edit dashboards; 37: only the collaborators of each (default: 21)',
+      '21: everyone in the project can edit dashboards; 37: only the collaborators of each dashboard (default: 21)',
       parseRestrictionLevel,
     )
-    .option('--json', 'print one JSON document')
+    .option('--json', 'print JSON')
     .action(async (options: ProjectOptions) => {
       const { id, name, timezone, weekStartDay, testAccountFilters, dashboardRestrictionLevel } = options;
       const created = await withPool((pool) =>
@@ -121,8 +121,8 @@ export function addProjectCommands(program: Command): void {
 
   project
     .command('list')
-    .description('show every project')
-    .option('--json', 'print one JSON document')
+    .description('list all projects')
+    .option('--json', 'print JSON')
     .action(async (options: JsonOption) => {
       const projects = await withPool(listProjects);
       printer(options)(projects, () => projectTable(projects));
@@ -137,18 +137,18 @@ interface KeyOptions extends JsonOption {
 
 /** `key create|list|revoke`. */
 export function addKeyCommands(program: Command): void {
-  const key = program.command('key').description('personal API keys');
+  const key = program.command('key').description('manage personal API keys');
 
   key
     .command('create')
-    .description('make a key; it is shown once and only its hash is stored')
-    .option('--user <id>', 'whose key it is; the first user when it is not given', parseId)
-    .requiredOption('--project <id>', 'the project that it is for', parseId)
-    .requiredOption('--scopes <list>', `with commas between them: ${scopes.join(', ')}`)
-    .option('--json', 'print one JSON document')
+    .description('create a key; it is printed once, only its hash is stored')
+    .option('--user <id>', 'owner of the key; by default the first user', parseId)
+    .requiredOption('--project <id>', 'project that the key gives access to', parseId)
+    .requiredOption('--scopes <list>', `separated by commas: ${scopes.join(', ')}`)
+    .option('--json', 'print JSON')
     .action(async (options: KeyOptions) => {
       const created = await withPool(async (pool) => {
-        const user = await chosenUser(pool, options.user);
+        const user = await resolveUser(pool, options.user);
         const list = options.scopes.split(',').map((scope) => scope.trim());
         return createKey(pool, { user_id: user, project_id: options.project, scopes: list });
       });
@@ -157,8 +157,8 @@ export function addKeyCommands(program: Command): void {
 
   key
     .command('list')
-    .description('show every key, without the keys themselves')
-    .option('--json', 'print one JSON document')
+    .description('list all keys, without their secrets')
+    .option('--json', 'print JSON')
     .action(async (options: JsonOption) => {
       const keys = await withPool(listKeys);
       printer(options)(keys, () =>
@@ -178,18 +178,18 @@ export function addKeyCommands(program: Command): void {
 
   key
     .command('revoke')
-    .description('revoke a key for ever')
-    .argument('<id>', 'id of the key, as "key list" shows it')
-    .option('--json', 'print one JSON document')
+    .description('revoke a key permanently')
+    .argument('<id>', 'id of the key, from "key list"')
+    .option('--json', 'print JSON')
     .action(async (id: string, options: JsonOption) => {
       if (!(await withPool((pool) => revokeKey(pool, id))))
-        throw new CliError(`There is no key ${id} in force.`);
-      printer(options)({ id, revoked: true }, () => [`Key ${id} is revoked.`]);
+        throw new CliError(`There is no active key ${id}.`);
+      printer(options)({ id, revoked: true }, () => [`Revoked key ${id}.`]);
     });
 }
 
-/** A member, left out when its value is. */
-const given = <Name extends string, Value>(
+/** A field, omitted when its value is undefined. */
+const optional = <Name extends string, Value>(
   name: Name,
   value: Value | undefined,
 ): Partial<Record<Name, Value>> =>
@@ -203,6 +203,6 @@ const userTable = (users: readonly User[]): string[] =>
 
 const projectTable = (projects: readonly Project[]): string[] =>
   table(
-    ['id', 'name', 'timezone', 'week starts'],
+    ['id', 'name', 'timezone', 'week starts on'],
     projects.map((project) => [project.id, project.name, project.timezone, project.week_start_day]),
   );

@@ -18,12 +18,15 @@ interface Options extends ScratchOptions {
 export function addBenchCommand(program: Command): void {
   const bench = program.command('bench');
   bench
-    .description('measure exports of many events beside a bare COPY and a shell pipeline, on scratch servers')
-    .option('--events <number>', 'how many events are made', parseId, 1_000_000)
-    .option('--formats <list>', 'e.g. JSONLines+gzip,Parquet+zstd; else all that are usual')
-    .option('--repeat <number>', 'how often everything is measured', parseId, 1)
-    .option('--warm', 'let each worker export everything once before it is measured')
-    .option('--profile <folder>', 'keep a CPU profile of each worker there');
+    .description('benchmark exports against a plain COPY and a shell pipeline, on scratch servers')
+    .option('--events <number>', 'number of events', parseId, 1_000_000)
+    .option(
+      '--formats <list>',
+      'separated by commas, for example JSONLines+gzip,Parquet+zstd; by default the common ones',
+    )
+    .option('--repeat <number>', 'number of measurements', parseId, 1)
+    .option('--warm', 'let each worker export everything once before the measurement')
+    .option('--profile <folder>', 'write a CPU profile of each worker to this folder');
   addScratchOptions(bench).action(async (options: Options) => {
     const [{ runBench }, { defaultFormats }, { resultTable }] = await Promise.all([
       import('../../bench/bench.ts'),
@@ -31,18 +34,18 @@ export function addBenchCommand(program: Command): void {
       import('../../bench/result_table.ts'),
     ]);
     const { events, repeat, profile } = options;
-    const order = {
+    const request = {
       events,
       repeat,
       warm: options.warm ?? false,
       formats: options.formats?.split(',') ?? defaultFormats,
       profileFolder: profile && resolve(profile),
     };
-    const found = await runOnScratch(options, (place, report, signal) =>
-      runBench({ ...order, ...place }, report, signal),
+    const document = await runOnScratch(options, (location, report, signal) =>
+      runBench({ ...request, ...location }, report, signal),
     );
-    printer(options)(found, () => {
-      const { headings, rows } = resultTable(found);
+    printer(options)(document, () => {
+      const { headings, rows } = resultTable(document);
       return table(headings, rows);
     });
   });

@@ -17,33 +17,32 @@ interface Options extends ScratchOptions {
 export function addQueryBenchCommand(bench: Command): void {
   const command = bench
     .command('query')
-    .description('measure typical insights beside hand-written SQL for the same answers')
-    .option('--events <number>', 'how many events are made', parseId, 5_000_000)
-    .option('--days <number>', 'how many days they are spread over', parseId, 180)
-    .option('--repeat <number>', 'how often each is measured', parseId, 5)
-    .option('--only <text>', 'measure the insights whose names hold this')
-    .option(
-      '--plans <folder>',
-      'keep the plans of the statements there instead, of events that 20 projects share',
-    );
+    .description('benchmark typical insights against hand-written SQL with the same results')
+    .option('--events <number>', 'number of events', parseId, 5_000_000)
+    .option('--days <number>', 'number of days that the events cover', parseId, 180)
+    .option('--repeat <number>', 'number of measurements', parseId, 5)
+    .option('--only <text>', 'only insights whose name contains this text')
+    .option('--plans <folder>', 'instead, write the query plans to this folder, for events of 20 projects');
   addScratchOptions(command).action(async (own: Options) => {
-    // Some of them `bench` has as well, with defaults of its own, and takes them where they are given.
-    const taken = Object.entries(bench.opts()).filter(([name]) => bench.getOptionValueSource(name) === 'cli');
-    const options: Options = { ...own, ...Object.fromEntries(taken) };
+    // Commander assigns options that `bench` has too, such as --events, to `bench`.
+    const fromBench = Object.entries(bench.opts()).filter(
+      ([name]) => bench.getOptionValueSource(name) === 'cli',
+    );
+    const options: Options = { ...own, ...Object.fromEntries(fromBench) };
     const [{ runQueryBench }, { queryResultTable }] = await Promise.all([
       import('../../bench/query/query_bench.ts'),
       import('../../bench/query/result_table.ts'),
     ]);
     const plansFolder = options.plans && resolve(options.plans);
-    const found = await runOnScratch(options, (place, report, signal) =>
-      runQueryBench({ ...options, ...place, plansFolder }, report, signal),
+    const document = await runOnScratch(options, (location, report, signal) =>
+      runQueryBench({ ...options, ...location, plansFolder }, report, signal),
     );
-    printer(options)(found, () => {
-      const { headings, rows } = queryResultTable(found);
+    printer(options)(document, () => {
+      const { headings, rows } = queryResultTable(document);
       return table(headings, rows);
     });
-    const differing = found.insights.filter((one) => 'agrees' in one && !one.agrees);
+    const differing = document.insights.filter((one) => 'agrees' in one && !one.agrees);
     if (differing.length > 0)
-      throw new CliError(`Answers differ: ${differing.map(({ name }) => name).join('; ')}.`);
+      throw new CliError(`Results differ: ${differing.map(({ name }) => name).join('; ')}.`);
   });
 }

@@ -12,14 +12,14 @@ interface Options extends ScratchOptions {
   readonly jitter: readonly number[];
   readonly withRows: number;
   readonly backfill: number;
-  readonly bare: number;
+  readonly noop: number;
   readonly profile?: string;
 }
 
 function parseInterval(text: string): string {
   const minutes = Number(/^every (\d{1,2}) minutes$/.exec(text)?.[1]);
   if (!(minutes >= 1 && 60 % minutes === 0))
-    throw new InvalidArgumentError('It must be "every N minutes", N a divisor of 60.');
+    throw new InvalidArgumentError('It must be "every N minutes", where N divides 60.');
   return text;
 }
 
@@ -34,36 +34,36 @@ function parseJitters(text: string): number[] {
 export function addScheduleBenchCommand(bench: Command): void {
   const schedule = bench
     .command('schedule')
-    .description('measure the ticks of many exports, and an empty backfill beside bare Temporal workflows')
-    .option('--exports <number>', 'how many exports are created; 0 for none', parseCount, 1_000)
-    .option('--interval <interval>', 'the interval of each', parseInterval, 'every 5 minutes')
-    .option('--ticks <number>', 'how many ticks are measured for each jitter', parseId, 2)
+    .description('benchmark the ticks of many exports, and an empty backfill against no-op workflows')
+    .option('--exports <number>', 'number of exports; 0 skips the ticks', parseCount, 1_000)
+    .option('--interval <interval>', 'interval of the exports', parseInterval, 'every 5 minutes')
+    .option('--ticks <number>', 'ticks per jitter', parseId, 2)
     .option(
       '--jitter <list>',
-      'fractions of the interval that starts are spread over',
+      'jitters to measure, as fractions of the interval, separated by commas',
       parseJitters,
       [0, 0.2],
     )
-    .option('--with-rows <number>', 'how many of the exports have rows in each interval', parseCount, 20)
-    .option('--backfill <number>', 'how many intervals are backfilled', parseId, 1_000)
-    .option('--bare <number>', 'how many bare workflows are measured, before and after', parseId, 500)
-    .option('--profile <folder>', 'keep CPU profiles of the workers there');
+    .option('--with-rows <number>', 'exports that have rows in each interval', parseCount, 20)
+    .option('--backfill <number>', 'intervals of the backfill', parseId, 1_000)
+    .option('--noop <number>', 'no-op workflows before and after the backfill', parseId, 500)
+    .option('--profile <folder>', 'write CPU profiles of the workers to this folder');
   addScratchOptions(schedule).action(async (_own: unknown, command: Command) => {
-    // Some of them `bench` has as well, and takes them for its own.
+    // Commander assigns options that `bench` has too, such as --profile, to `bench`.
     const options = command.optsWithGlobals<Options>();
     const [{ runScheduleBench }, { resultTables }] = await Promise.all([
       import('../../bench/schedule/schedule_bench.ts'),
       import('../../bench/schedule/result_tables.ts'),
     ]);
-    const { jitter, profile, ...order } = options;
+    const { jitter, profile, ...request } = options;
     const profileFolder = profile && resolve(profile);
-    const found = await runOnScratch(options, (place, report, signal) =>
-      runScheduleBench({ ...order, ...place, jitters: jitter, profileFolder }, report, signal),
+    const document = await runOnScratch(options, (location, report, signal) =>
+      runScheduleBench({ ...request, ...location, jitters: jitter, profileFolder }, report, signal),
     );
-    printer(options)(found, () =>
-      resultTables(found).flatMap(({ title, headings, rows }) => [title, ...table(headings, rows), '']),
+    printer(options)(document, () =>
+      resultTables(document).flatMap(({ title, headings, rows }) => [title, ...table(headings, rows), '']),
     );
-    const missing = found.ticks.filter((one) => one.manifests < one.expected_runs);
-    if (missing.length > 0) throw new CliError('Not every tick ended in a Completed run with a manifest.');
+    const missing = document.ticks.filter((one) => one.manifests < one.expected_runs);
+    if (missing.length > 0) throw new CliError('Not every tick has a completed run with a manifest.');
   });
 }

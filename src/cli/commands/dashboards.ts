@@ -5,10 +5,10 @@ import {
   type RestrictionLevel,
 } from '../../http/dashboards/access_levels.ts';
 import { createDashboard } from '../../http/dashboards/create_dashboard.ts';
-import { listStoredDashboards, type StoredDashboard } from '../../http/reading/dashboards.ts';
+import { listStoredDashboards, type StoredDashboard } from '../../http/read_models/dashboards.ts';
 import { createDashboardBody } from '../../http/schemas/dashboard.ts';
 import { parseId, parseRestrictionLevel } from '../arguments.ts';
-import { chosenUser } from '../chosen_user.ts';
+import { resolveUser } from '../resolve_user.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
 import { withPool } from '../with_pool.ts';
@@ -32,33 +32,33 @@ interface ListOptions {
 
 /** `dashboard create|list`. */
 export function addDashboardCommands(program: Command): void {
-  const dashboard = program.command('dashboard').description('dashboards of a project');
+  const dashboard = program.command('dashboard').description('manage dashboards');
 
   dashboard
     .command('create')
-    .description('make a dashboard; collaborators are named over HTTP')
-    .requiredOption('--project <id>', 'the project that it belongs to', parseId)
-    .option('--user <id>', 'its creator; the first user when it is not given', parseId)
+    .description('create a dashboard; add collaborators with the HTTP API')
+    .requiredOption('--project <id>', 'id of its project', parseId)
+    .option('--user <id>', 'creator; by default the first user', parseId)
     .requiredOption('--name <name>')
     .option('--description <text>')
-    .option('--pinned', 'show it before those that are not')
-    .option('--tags <list>', 'with commas between them')
+    .option('--pinned', 'list it before dashboards that are not pinned')
+    .option('--tags <list>', 'separated by commas')
     .option(
       '--restriction-level <number>',
-      '21: everyone in the project may edit it; 37: only collaborators (default: 21)',
+      '21: everyone in the project can edit it; 37: only collaborators (default: 21)',
       parseRestrictionLevel,
     )
     .addOption(
       new Option(
         '--default-access-level <level>',
-        'of users who are no collaborators (default: editor)',
+        'access of users who are not collaborators (default: editor)',
       ).choices(accessLevels),
     )
-    .option('--json', 'print one JSON document')
+    .option('--json', 'print JSON')
     .action(async (options: CreateOptions) => {
       const body = bodyOf(options);
       const created = await withPool(async (pool) => {
-        const creator = { project_id: options.project, user_id: await chosenUser(pool, options.user) };
+        const creator = { project_id: options.project, user_id: await resolveUser(pool, options.user) };
         const id = await createDashboard(pool, creator, body);
         return (await listStoredDashboards(pool, options.project)).find((one) => one.id === id);
       });
@@ -67,16 +67,16 @@ export function addDashboardCommands(program: Command): void {
 
   dashboard
     .command('list')
-    .description('show every dashboard, whoever may see it')
-    .option('--project <id>', 'only those of this project', parseId)
-    .option('--json', 'print one JSON document')
+    .description('list all dashboards, regardless of access')
+    .option('--project <id>', 'only of this project', parseId)
+    .option('--json', 'print JSON')
     .action(async (options: ListOptions) => {
       const dashboards = await withPool((pool) => listStoredDashboards(pool, options.project));
       printer(options)(dashboards, () => dashboardTable(dashboards));
     });
 }
 
-/** What the options describe, by the rules that bodies of the service follow. @throws CliError */
+/** Validates the options with the schema of the HTTP API. @throws CliError */
 function bodyOf(options: CreateOptions) {
   const parsed = createDashboardBody.safeParse({
     name: options.name,
@@ -88,7 +88,7 @@ function bodyOf(options: CreateOptions) {
   });
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw new CliError(`--${String(issue?.path[0])}: ${issue?.message ?? 'It is not valid.'}`);
+  throw new CliError(`--${String(issue?.path[0])}: ${issue?.message ?? 'Invalid value.'}`);
 }
 
 const dashboardTable = (dashboards: readonly StoredDashboard[]): string[] =>

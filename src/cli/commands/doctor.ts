@@ -5,64 +5,64 @@ import { createKeyRing } from '../../config/key_ring.ts';
 import type { Settings } from '../../config/settings.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
 import { CliError } from '../cli_error.ts';
-import { printer, table } from '../output.ts';
+import { counted, printer, table } from '../output.ts';
 import { commandSettings } from '../running_stack.ts';
 
-interface Finding {
+interface CheckResult {
   readonly check: string;
   readonly ok: boolean;
-  /** What was found, or what is wrong. */
+  /** Description of what was found, or the error. */
   readonly detail: string;
 }
 
 const migrationsFolder = join(import.meta.dirname, '../../journal/migrations');
-const oldestPostgresql = 150_000;
+const minPostgresqlVersion = 150_000;
 
-/** `doctor`: whether everything that exportd needs is there. */
+/** `doctor`: checks everything that exportd depends on. */
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
     .description('check settings, databases, migrations, Temporal and workers')
-    .option('--json', 'print one JSON document')
+    .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }) => {
-      const findings = await examine(commandSettings(process.env));
-      printer(options)(findings, () =>
+      const results = await runChecks(commandSettings(process.env));
+      printer(options)(results, () =>
         table(
-          ['', 'check', 'found'],
-          findings.map(({ ok, check, detail }) => [ok ? 'ok' : 'FAILED', check, detail]),
+          ['', 'check', 'result'],
+          results.map(({ ok, check, detail }) => [ok ? 'ok' : 'FAILED', check, detail]),
         ),
       );
-      const failed = findings.filter(({ ok }) => !ok).map(({ check }) => check);
-      if (failed.length > 0) throw new CliError(`Not everything is well: ${failed.join(', ')}.`);
+      const failed = results.filter(({ ok }) => !ok).map(({ check }) => check);
+      if (failed.length > 0) throw new CliError(`Failed checks: ${failed.join(', ')}.`);
     });
 }
 
-async function examine(settings: Settings): Promise<Finding[]> {
+async function runChecks(settings: Settings): Promise<CheckResult[]> {
   const pool = createPool(settings.DATABASE_URL, { max: 2 });
   const source = createPool(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL, { max: 1 });
   try {
     return [
-      await find('encryption keys', () => {
+      await check('encryption keys', () => {
         createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
-        return 'usable';
+        return 'valid';
       }),
-      await find('control database', () => describeServer(pool)),
-      await find('migrations', () => describeMigrations(pool)),
-      await find('source', () => describeRelations(source, settings)),
-      await find('Temporal', () => describeWorkers(settings)),
+      await check('control database', () => describeServer(pool)),
+      await check('migrations', () => describeMigrations(pool)),
+      await check('source', () => describeRelations(source, settings)),
+      await check('Temporal', () => describeWorkers(settings)),
     ];
   } finally {
     await Promise.all([pool.end(), source.end()]);
   }
 }
 
-async function find(check: string, look: () => string | Promise<string>): Promise<Finding> {
+async function check(name: string, run: () => string | Promise<string>): Promise<CheckResult> {
   try {
-    return { check, ok: true, detail: await look() };
+    return { check: name, ok: true, detail: await run() };
   } catch (error) {
-    // A refused connection has several causes and no message of its own.
-    const detail = error instanceof Error && error.message !== '' ? error.message : 'does not answer';
-    return { check, ok: false, detail };
+    // The error of a refused connection has an empty message.
+    const detail = error instanceof Error && error.message !== '' ? error.message : 'cannot connect';
+    return { check: name, ok: false, detail };
   }
 }
 
@@ -71,8 +71,8 @@ async function describeServer(pool: Pool): Promise<string> {
     `select current_setting('server_version_num')::integer as number, current_setting('server_version') as version`,
   );
   const [server] = rows;
-  if (!server || server.number < oldestPostgresql)
-    throw new Error(`PostgreSQL ${server?.version ?? '?'} is too old: 15 or newer is needed.`);
+  if (!server || server.number < minPostgresqlVersion)
+    throw new Error(`PostgreSQL ${server?.version ?? '?'} is too old: version 15 or newer is required`);
   return `PostgreSQL ${server.version}`;
 }
 
@@ -82,7 +82,7 @@ async function describeMigrations(pool: Pool): Promise<string> {
   const missing = readdirSync(migrationsFolder)
     .map((file) => file.replace(/\.sql$/, ''))
     .filter((name) => !applied.has(name));
-  if (missing.length > 0) throw new Error(`not applied: ${missing.join(', ')}; run "exportd migrate"`);
+  if (missing.length > 0) throw new Error(`missing ${missing.join(', ')}: run "exportd migrate"`);
   return `${applied.size} applied`;
 }
 
@@ -96,7 +96,7 @@ async function describeRelations(source: Pool, settings: Settings): Promise<stri
     'select name from unnest($1::text[]) as name where to_regclass(name) is null',
     [names],
   );
-  if (rows.length > 0) throw new Error(`there is no relation ${rows.map(({ name }) => name).join(', ')}`);
+  if (rows.length > 0) throw new Error(`missing table or view ${rows.map(({ name }) => name).join(', ')}`);
   return names.join(', ');
 }
 
@@ -108,10 +108,10 @@ async function describeWorkers(settings: Settings): Promise<string> {
   const temporal = createClient(settings);
   try {
     const pollers = await countPollers(temporal.client, settings).catch(() => {
-      throw new Error(`does not answer at ${settings.TEMPORAL_ADDRESS}`);
+      throw new Error(`cannot connect to ${settings.TEMPORAL_ADDRESS}`);
     });
-    if (pollers === 0) throw new Error('answers, but no worker polls: run "exportd worker"');
-    return `${settings.TEMPORAL_ADDRESS}, ${pollers} pollers`;
+    if (pollers === 0) throw new Error('no worker is polling: run "exportd worker"');
+    return `${settings.TEMPORAL_ADDRESS}, ${counted(pollers, 'poller')}`;
   } finally {
     await temporal.close();
   }

@@ -4,20 +4,20 @@ import { parseJsonObject } from '../arguments.ts';
 import { lagLines, type Lag } from '../lag_lines.ts';
 import { printer, table } from '../output.ts';
 import { openService } from '../service_client.ts';
-import { results, serviceCommand, type Members, type ServiceCommandOptions } from './service_command.ts';
+import { results, serviceCommand, type JsonObject, type ServiceCommandOptions } from './service_command.ts';
 
 type Options = ServiceCommandOptions;
 
-/** The last part of an address: the id of what it names. */
+/** The id at the end of a URL. */
 const idIn = (location: string | null): string | undefined => location?.split('/').filter(Boolean).at(-1);
 
-const exportTable = (exports: readonly Members[]): string[] =>
+const exportTable = (exports: readonly JsonObject[]): string[] =>
   table(
     ['id', 'name', 'model', 'interval', 'paused'],
     exports.map((one) => [one.id, one.name, one.model, one.interval, one.paused]),
   );
 
-const runTable = (runs: readonly Members[]): string[] =>
+const runTable = (runs: readonly JsonObject[]): string[] =>
   table(
     ['id', 'interval start', 'interval end', 'status', 'rows', 'latest error'],
     runs.map((run) => [
@@ -32,16 +32,16 @@ const runTable = (runs: readonly Members[]): string[] =>
 
 /** `export list|show|create|update|delete|pause|unpause|backfill|retry|runs|logs`. */
 export function addExportCommands(program: Command): void {
-  const exports = program.command('export').description('batch exports, through the HTTP interface');
+  const exports = program.command('export').description('manage batch exports (uses the HTTP API)');
 
-  serviceCommand(exports, 'list', 'show the batch exports of the project').action(
+  serviceCommand(exports, 'list', 'list the batch exports of the project').action(
     async (options: Options) => {
       const { body } = await openService(options).call('GET', 'batch_exports/?limit=1000');
       printer(options)(body, () => exportTable(results(body)));
     },
   );
 
-  serviceCommand(exports, 'show', 'show a batch export, how far it is behind, and its newest runs')
+  serviceCommand(exports, 'show', 'show a batch export, its lag and its newest runs')
     .argument('<id>')
     .action(async (id: string, options: Options) => {
       const { body } = await openService(options).call('GET', `batch_exports/${encodeURIComponent(id)}/`);
@@ -55,44 +55,44 @@ export function addExportCommands(program: Command): void {
     });
 
   serviceCommand(exports, 'create', 'create a batch export')
-    .argument('<JSON>', 'its members, as POST …/batch_exports/ takes them', parseJsonObject)
-    .action(async (members: Members, options: Options) => {
-      const { body } = await openService(options).call('POST', 'batch_exports/', members);
+    .argument('<JSON>', 'its fields, as in POST …/batch_exports/', parseJsonObject)
+    .action(async (fields: JsonObject, options: Options) => {
+      const { body } = await openService(options).call('POST', 'batch_exports/', fields);
       printer(options)(body, () => exportTable([body]));
     });
 
-  serviceCommand(exports, 'update', 'change a batch export; members that are left out stay')
+  serviceCommand(exports, 'update', 'change a batch export; omitted fields stay unchanged')
     .argument('<id>')
-    .argument('<JSON>', 'the members to change', parseJsonObject)
-    .action(async (id: string, members: Members, options: Options) => {
+    .argument('<JSON>', 'the fields to change', parseJsonObject)
+    .action(async (id: string, fields: JsonObject, options: Options) => {
       const path = `batch_exports/${encodeURIComponent(id)}/`;
-      const { body } = await openService(options).call('PATCH', path, members);
+      const { body } = await openService(options).call('PATCH', path, fields);
       printer(options)(body, () => exportTable([body]));
     });
 
-  serviceCommand(exports, 'delete', 'delete a batch export; what is in the bucket stays')
+  serviceCommand(exports, 'delete', 'delete a batch export; its objects stay in the bucket')
     .argument('<id>')
-    .action((id: string, options: Options) => steer(options, 'DELETE', id, '', undefined, 'Deleted.'));
+    .action((id: string, options: Options) => sendAction(options, 'DELETE', id, '', undefined, 'Deleted.'));
 
-  serviceCommand(exports, 'pause', 'start no new runs')
+  serviceCommand(exports, 'pause', 'pause a batch export: start no new runs')
     .argument('<id>')
-    .action((id: string, options: Options) => steer(options, 'POST', id, 'pause', {}, 'Paused.'));
+    .action((id: string, options: Options) => sendAction(options, 'POST', id, 'pause', {}, 'Paused.'));
 
-  serviceCommand(exports, 'unpause', 'start runs again')
+  serviceCommand(exports, 'unpause', 'unpause a batch export')
     .argument('<id>')
-    .option('--backfill', 'also make up for the intervals that ended while it was paused')
+    .option('--backfill', 'also backfill the intervals that ended while it was paused')
     .action((id: string, options: Options & { backfill?: boolean }) =>
-      steer(options, 'POST', id, 'unpause', { backfill: options.backfill ?? false }, 'Unpaused.'),
+      sendAction(options, 'POST', id, 'unpause', { backfill: options.backfill ?? false }, 'Unpaused.'),
     );
 
-  serviceCommand(exports, 'backfill', 'export the intervals of a range of the past')
+  serviceCommand(exports, 'backfill', 'export the intervals of a past time range')
     .argument('<id>')
-    .requiredOption('--start-at <time>', 'ISO 8601 with an offset')
-    .requiredOption('--end-at <time>', 'ISO 8601 with an offset')
-    .option('--dry-run', 'only say what it would export')
+    .requiredOption('--start-at <time>', 'ISO 8601 with a time zone offset')
+    .requiredOption('--end-at <time>', 'ISO 8601 with a time zone offset')
+    .option('--dry-run', 'only print what it would export')
     .action(async (id: string, options: Options & { startAt: string; endAt: string; dryRun?: boolean }) => {
       const range = { start_at: options.startAt, end_at: options.endAt };
-      if (!options.dryRun) return steer(options, 'POST', id, 'backfill', range, 'Backfill started');
+      if (!options.dryRun) return sendAction(options, 'POST', id, 'backfill', range, 'Started backfill');
       const path = `batch_exports/${encodeURIComponent(id)}/backfill`;
       const { body } = await openService(options).call('POST', path, { ...range, dry_run: true });
       printer(options)(body, () => [
@@ -104,25 +104,25 @@ export function addExportCommands(program: Command): void {
       ]);
     });
 
-  serviceCommand(exports, 'retry', "open one more run of a run's interval")
+  serviceCommand(exports, 'retry', 'export the interval of a run again')
     .argument('<export id>')
     .argument('<run id>')
     .action((id: string, run: string, options: Options) =>
-      steer(options, 'POST', id, `runs/${encodeURIComponent(run)}/retry`, {}, 'Run started'),
+      sendAction(options, 'POST', id, `runs/${encodeURIComponent(run)}/retry`, {}, 'Started run'),
     );
 
-  serviceCommand(exports, 'runs', 'show the newest runs of a batch export')
+  serviceCommand(exports, 'runs', 'list the newest runs of a batch export')
     .argument('<id>')
-    .option('--limit <number>', 'how many', '100')
+    .option('--limit <number>', 'maximum number', '100')
     .action(async (id: string, options: Options & { limit: string }) => {
       const path = `batch_exports/${encodeURIComponent(id)}/runs/?limit=${encodeURIComponent(options.limit)}`;
       const { body } = await openService(options).call('GET', path);
       printer(options)(body, () => runTable(results(body)));
     });
 
-  serviceCommand(exports, 'logs', 'show the newest lines of its log')
+  serviceCommand(exports, 'logs', 'show the newest log lines of a batch export')
     .argument('<id>')
-    .option('--limit <number>', 'how many', '100')
+    .option('--limit <number>', 'maximum number', '100')
     .action(async (id: string, options: Options & { limit: string }) => {
       const path = `batch_exports/${encodeURIComponent(id)}/logs/?limit=${encodeURIComponent(options.limit)}`;
       const { body } = await openService(options).call('GET', path);
@@ -136,19 +136,23 @@ export function addExportCommands(program: Command): void {
     });
 }
 
-async function steer(
+async function sendAction(
   options: Options,
   method: 'POST' | 'DELETE',
   id: string,
   action: string,
-  body: Members | undefined,
-  done: string,
+  body: JsonObject | undefined,
+  message: string,
 ): Promise<void> {
   const path = `batch_exports/${encodeURIComponent(id)}/${action}`;
   const { status, location } = await openService(options).call(method, path, body);
-  const started = idIn(location);
+  const createdId = idIn(location);
   const accepted = status === 202;
   printer(options)({ accepted, location }, () => [
-    accepted ? 'Accepted; it will be carried out.' : started === undefined ? done : `${done}: ${started}`,
+    accepted
+      ? 'Accepted. The command is still being processed.'
+      : createdId === undefined
+        ? message
+        : `${message}: ${createdId}`,
   ]);
 }

@@ -1,16 +1,16 @@
 import type { Command } from 'commander';
 import { limitSemiSpaceGrowth } from '../../temporal/worker/v8_heap.ts';
-import { printer } from '../output.ts';
+import { counted, printer } from '../output.ts';
 import { commandSettings } from '../running_stack.ts';
 import { withPool } from '../with_pool.ts';
 
-// What a command works with is loaded when it runs: the SDKs alone take most of a second.
+// Modules are imported when a command runs: loading the SDKs takes most of a second.
 
 /** `up`, `server`, `worker`, `bundle`, `migrate` and `rebuild`. */
 export function addProcessCommands(program: Command): void {
   program
     .command('up')
-    .description('start PostgreSQL, Temporal, an S3 server, the worker and the HTTP server on this machine')
+    .description('start the local stack: PostgreSQL, Temporal, an S3 server, the worker and the HTTP server')
     .option('--no-demo', 'start without demo data')
     .action(async (options: { demo: boolean }) => {
       const { up } = await import('../../local_stack/up.ts');
@@ -27,7 +27,7 @@ export function addProcessCommands(program: Command): void {
 
   program
     .command('worker')
-    .description('run a worker: workflows, exports and the reconciler')
+    .description('run a worker: workflows, exports, queries and the reconciler')
     .action(async () => {
       limitSemiSpaceGrowth();
       const { runWorker } = await import('../../temporal/worker/worker_process.ts');
@@ -36,9 +36,7 @@ export function addProcessCommands(program: Command): void {
 
   program
     .command('bundle <file>')
-    .description(
-      'write the workflows for EXPORTD_WORKFLOW_BUNDLE, so that workers start without bundling them',
-    )
+    .description('write the workflow bundle for EXPORTD_WORKFLOW_BUNDLE, which makes workers start faster')
     .action(async (file: string) => {
       const { writeWorkflowBundle } = await import('../../temporal/worker/bundle.ts');
       await writeWorkflowBundle(file);
@@ -46,9 +44,9 @@ export function addProcessCommands(program: Command): void {
 
   program
     .command('migrate')
-    .description('bring the control database up to date')
-    .option('--source', "also make the source's relations where they are missing")
-    .option('--json', 'print one JSON document')
+    .description('apply missing migrations to the control database')
+    .option('--source', 'also create missing tables of the source')
+    .option('--json', 'print JSON')
     .action(async (options: { source?: boolean; json?: boolean }) => {
       const { migrateControl } = await import('../../migrate/migrate_control.ts');
       const { migrateSource } = await import('../../migrate/migrate_source.ts');
@@ -59,17 +57,17 @@ export function addProcessCommands(program: Command): void {
       printer(options)({ applied }, () =>
         applied.length === 0
           ? ['The database is up to date.']
-          : applied.map((migration) => `applied ${migration}`),
+          : applied.map((migration) => `Applied ${migration}`),
       );
     });
 
   program
     .command('rebuild')
-    .description('drop every read model and fold the journal again')
-    .option('--json', 'print one JSON document')
+    .description('rebuild all read models from the journal')
+    .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }) => {
       const { rebuild } = await import('../../projections/rebuild.ts');
       const events = await withPool(rebuild);
-      printer(options)({ events }, () => [`Folded ${events} events.`]);
+      printer(options)({ events }, () => [`Rebuilt the read models from ${counted(events, 'event')}.`]);
     });
 }

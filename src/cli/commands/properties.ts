@@ -31,14 +31,16 @@ interface ListOptions {
 
 /** `property define|list|remove`. */
 export function addPropertyCommands(program: Command): void {
-  const property = program.command('property').description('what properties of events and persons hold');
+  const property = program
+    .command('property')
+    .description('define types of properties of events and persons');
 
   namedCommand(
     property,
     'define',
-    'say what a property holds; queries read it as that, and what is not as null',
+    'set the type of a property; queries convert its values, and read other values as null',
   )
-    .addOption(new Option('--type <type>', 'what it holds').choices(propertyTypes).makeOptionMandatory())
+    .addOption(new Option('--type <type>', 'type of its values').choices(propertyTypes).makeOptionMandatory())
     .action(async (options: DefineOptions) => {
       const { project: team_id, scope, name, type } = options;
       const stored = await withPool((pool) => defineProperty(pool, { team_id, scope, name, type }));
@@ -47,15 +49,15 @@ export function addPropertyCommands(program: Command): void {
 
   property
     .command('list')
-    .description('show every definition')
-    .option('--project <id>', 'only those of this project', parseId)
-    .option('--json', 'print one JSON document')
+    .description('list all definitions')
+    .option('--project <id>', 'only of this project', parseId)
+    .option('--json', 'print JSON')
     .action(async (options: ListOptions) => {
       const definitions = await withPool((pool) => listProperties(pool, options.project));
       printer(options)(definitions, () => propertyTable(definitions));
     });
 
-  namedCommand(property, 'remove', 'forget what a property holds: it is text again').action(
+  namedCommand(property, 'remove', 'remove the type of a property: queries read it as text again').action(
     async (options: NamedOptions) => {
       const { project: team_id, scope, name } = options;
       await withPool((pool) => removeProperty(pool, { team_id, scope, name }));
@@ -64,17 +66,17 @@ export function addPropertyCommands(program: Command): void {
   );
 }
 
-/** A command about one property. */
+/** A command for one property. */
 const namedCommand = (parent: Command, name: string, description: string): Command =>
   parent
     .command(name)
     .description(description)
-    .requiredOption('--project <id>', 'the project that it belongs to', parseId)
+    .requiredOption('--project <id>', 'id of its project', parseId)
     .addOption(
-      new Option('--scope <scope>', 'whose property it is').choices(propertyScopes).makeOptionMandatory(),
+      new Option('--scope <scope>', 'owner of the property').choices(propertyScopes).makeOptionMandatory(),
     )
-    .requiredOption('--name <name>', 'the name of the property')
-    .option('--json', 'print one JSON document');
+    .requiredOption('--name <name>', 'name of the property')
+    .option('--json', 'print JSON');
 
 const propertyTable = (definitions: readonly PropertyDefinition[]): string[] =>
   table(

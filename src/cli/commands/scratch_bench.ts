@@ -4,46 +4,46 @@ import { createReport, type Report } from '../../local_stack/report.ts';
 import { dataFolderPath } from '../../local_stack/stack_file.ts';
 import { CliError } from '../cli_error.ts';
 
-/** What every bench can be told of the servers it measures on. */
+/** Options of every benchmark. */
 export interface ScratchOptions {
   readonly useEnvironment?: boolean;
   readonly folder?: string;
   readonly json?: boolean;
 }
 
-/** Where a bench keeps what it makes. */
-export interface ScratchPlace {
-  /** A folder of the bench's own, which it removes. */
+/** The scratch servers of a benchmark. */
+export interface ScratchLocation {
+  /** A dedicated folder, deleted afterwards. */
   readonly folder: string;
   readonly useEnvironment: boolean;
 }
 
-/** Adds those options to a bench, behind its own. */
+/** Adds these options after those of the benchmark. */
 export const addScratchOptions = (command: Command): Command =>
   command
     .option(
       '--use-environment',
-      'use the servers of DATABASE_URL, TEMPORAL_ADDRESS and S3_ENDPOINT where set',
+      'use the servers of DATABASE_URL, TEMPORAL_ADDRESS and S3_ENDPOINT if they are set',
     )
-    .option('--folder <folder>', 'where the scratch data lie, which are removed afterwards')
-    .option('--json', 'print one JSON document');
+    .option('--folder <folder>', 'parent folder of the scratch data, which is deleted afterwards')
+    .option('--json', 'print JSON');
 
 /**
- * Runs a bench, which tells on standard error how far it is. Whoever stops it once has its data removed, twice ends it.
+ * Runs a benchmark, which reports its progress on stderr. The first Ctrl-C deletes the scratch data, the second exits at once.
  * @throws CliError when it was stopped.
  */
-export async function runOnScratch<Found>(
+export async function runOnScratch<Result>(
   options: ScratchOptions,
-  run: (place: ScratchPlace, report: Report, signal: AbortSignal) => Promise<Found>,
-): Promise<Found> {
-  const { listenForStop } = await import('../../local_stack/stop_requests.ts');
+  run: (location: ScratchLocation, report: Report, signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const { listenForShutdown: listenForShutdown } = await import('../../local_stack/shutdown_signals.ts');
   const stopping = new AbortController();
-  void listenForStop(() => process.exit(130)).first.then(() =>
-    stopping.abort(new CliError('The bench was stopped.')),
+  void listenForShutdown(() => process.exit(130)).first.then(() =>
+    stopping.abort(new CliError('The benchmark was stopped.')),
   );
-  const place = {
+  const location = {
     folder: join(resolve(options.folder ?? dataFolderPath()), 'exportd-bench'),
     useEnvironment: options.useEnvironment ?? false,
   };
-  return run(place, createReport(process.stderr), stopping.signal);
+  return run(location, createReport(process.stderr), stopping.signal);
 }

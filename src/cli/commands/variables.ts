@@ -24,22 +24,22 @@ interface ListOptions {
 
 /** `variable set|list`. */
 export function addVariableCommands(program: Command): void {
-  const variable = program.command('variable').description('variables that queries read');
+  const variable = program.command('variable').description('manage query variables');
 
   variable
     .command('set')
-    .description('make a variable, or give one another default; queries read it as {variables.<code name>}')
-    .requiredOption('--project <id>', 'the project that it belongs to', parseId)
+    .description('create a variable or change its default; queries read it as {variables.<code name>}')
+    .requiredOption('--project <id>', 'id of its project', parseId)
     .requiredOption('--code-name <name>', 'letters, digits and _')
-    .requiredOption('--default <value>', 'what queries read where a request gives no other value')
-    .option('--name <name>', 'for people; the code name when it is not given')
+    .requiredOption('--default <value>', 'value when a request does not override it')
+    .option('--name <name>', 'display name; by default the code name')
     .addOption(
       new Option(
         '--type <type>',
-        'how the default is read (default: as JSON where it is JSON, else as text)',
+        'type of the default value (default: JSON if it is valid JSON, otherwise text)',
       ).choices(types),
     )
-    .option('--json', 'print one JSON document')
+    .option('--json', 'print JSON')
     .action(async (options: SetOptions) => {
       const { project: team_id, codeName: code_name, name } = options;
       const default_value = valueOf(options.default, options.type);
@@ -49,27 +49,27 @@ export function addVariableCommands(program: Command): void {
 
   variable
     .command('list')
-    .description('show every variable')
-    .option('--project <id>', 'only those of this project', parseId)
-    .option('--json', 'print one JSON document')
+    .description('list all variables')
+    .option('--project <id>', 'only of this project', parseId)
+    .option('--json', 'print JSON')
     .action(async (options: ListOptions) => {
       const variables = await withPool((pool) => listVariables(pool, options.project));
       printer(options)(variables, () => variableTable(variables));
     });
 }
 
-/** Reads a default as its type is written. @throws CliError */
+/** Parses a default value by its type. @throws CliError */
 function valueOf(text: string, type: SetOptions['type']): JsonValue {
   const json = jsonOf(text);
-  const fits: Record<(typeof types)[number], boolean> = {
+  const isValid: Record<(typeof types)[number], boolean> = {
     String: true,
     Number: typeof json === 'number',
     Boolean: typeof json === 'boolean',
     List: Array.isArray(json),
     Date: /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text)),
   };
-  if (type !== undefined && !fits[type])
-    throw new CliError(`--default: It is not what the type ${type} is written as.`);
+  if (type !== undefined && !isValid[type])
+    throw new CliError(`--default: "${text}" is not a valid ${type}.`);
   return type === 'String' || type === 'Date' || json === undefined ? text : json;
 }
 

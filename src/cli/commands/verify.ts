@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { createKeyRing } from '../../config/key_ring.ts';
-import type { DestinationFault } from '../../destination/destination.ts';
+import type { DestinationError } from '../../destination/destination.ts';
 import type { VerificationReport } from '../../verify/report.ts';
 import { CliError } from '../cli_error.ts';
-import { describeFailure } from '../failures.ts';
+import { describeError } from '../error_messages.ts';
 import { printer } from '../output.ts';
 import { commandSettings } from '../running_stack.ts';
 import { reportLines } from '../verification_lines.ts';
@@ -15,34 +15,33 @@ interface Options {
   readonly json?: boolean;
 }
 
-/** Ends for a script: nothing is wrong, something is, or nobody could look. */
-const exitCodes = { well: 0, wrong: 1, unknown: 2 };
+/** Exit codes: no findings, findings, or the verification failed. */
+const exitCodes = { ok: 0, findings: 1, error: 2 };
 
-/** `verify`: whether what an export wrote is what the source has. */
+/** `verify`: compares the exported objects with the source. */
 export function addVerifyCommand(program: Command): void {
   program
     .command('verify')
-    .description('compare what a batch export wrote with the source: lost, doubled and changed rows, gaps')
-    .argument('<batch export id>')
-    .option('--from <time>', 'ISO 8601; leave out intervals that end before it')
-    .option('--to <time>', 'ISO 8601; leave out intervals that begin at it or later')
-    .option('--deep', 'compare every value, not only that each row is there')
-    .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      '\nEnds with 0 when nothing is wrong, 1 when something is, 2 when it could not look.',
+    .description(
+      'compare the objects of a batch export with the source: missing, duplicate and mismatched rows, gaps',
     )
-    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? exitCodes.well : exitCodes.unknown))
+    .argument('<batch export id>')
+    .option('--from <time>', 'ISO 8601; skip intervals that end before')
+    .option('--to <time>', 'ISO 8601; skip intervals that start then or later')
+    .option('--deep', 'compare every value, not only the keys of the rows')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExit codes: 0 no findings, 1 findings, 2 the verification failed.')
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? exitCodes.ok : exitCodes.error))
     .action(async (id: string, options: Options) => {
-      const report = await look(id, options).catch((error: unknown) => {
-        throw new CliError(describeFailure(error), exitCodes.unknown);
+      const report = await verify(id, options).catch((error: unknown) => {
+        throw new CliError(describeError(error), exitCodes.error);
       });
       printer(options)(report, () => reportLines(report));
-      process.exitCode = report.ok ? exitCodes.well : exitCodes.wrong;
+      process.exitCode = report.ok ? exitCodes.ok : exitCodes.findings;
     });
 }
 
-async function look(batchExportId: string, { from, to, deep }: Options): Promise<VerificationReport> {
+async function verify(batchExportId: string, { from, to, deep }: Options): Promise<VerificationReport> {
   const [{ verifyBatchExport }, { withPool }] = await Promise.all([
     import('../../verify/verify_batch_export.ts'),
     import('../with_pool.ts'),
@@ -54,7 +53,7 @@ async function look(batchExportId: string, { from, to, deep }: Options): Promise
   try {
     return await withPool((pool) =>
       verifyBatchExport(
-        { pool, keyRing, settings, sourceUrl, onFault: progress.waiting },
+        { pool, keyRing, settings, sourceUrl, onError: progress.retrying },
         { batchExportId, from, to, deep, onProgress: progress.checked },
       ),
     );
@@ -63,9 +62,9 @@ async function look(batchExportId: string, { from, to, deep }: Options): Promise
   }
 }
 
-/** Tells a person at a terminal how far it is, and everybody what it waits for. */
+/** Reports progress on a terminal, and each type of retried error once. */
 function createProgress(isTerminal: boolean) {
-  const told = new Set<string>();
+  const reportedTypes = new Set<string>();
   const clear = () => {
     if (isTerminal) process.stderr.write('\r\u001b[K');
   };
@@ -74,11 +73,11 @@ function createProgress(isTerminal: boolean) {
     checked: (checked: number, intervals: number) => {
       if (isTerminal) process.stderr.write(`\rChecked ${checked} of ${intervals} intervals.`);
     },
-    waiting: ({ type, message }: DestinationFault) => {
-      if (told.has(type)) return;
-      told.add(type);
+    retrying: ({ type, message }: DestinationError) => {
+      if (reportedTypes.has(type)) return;
+      reportedTypes.add(type);
       clear();
-      process.stderr.write(`${message} Trying again.\n`);
+      process.stderr.write(`${message} Retrying.\n`);
     },
   };
 }

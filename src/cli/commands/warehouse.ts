@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { createPool, type Pool } from '../../journal/database.ts';
-import { findRegistrable, type WarehouseRequest } from '../../queries/registrable_relation.ts';
+import { findRegistrableRelation, type WarehouseRequest } from '../../queries/registrable_relation.ts';
 import {
   addWarehouseTable,
   listWarehouseTables,
@@ -34,31 +34,31 @@ interface ListOptions {
 export function addWarehouseCommands(program: Command): void {
   const warehouse = program
     .command('warehouse')
-    .description('further tables of the source that queries of a project may read');
+    .description('register tables of the source that queries of a project can read');
 
   warehouse
     .command('add')
-    .description('let the queries of a project read a relation of the source')
-    .requiredOption('--project <id>', 'the project whose queries may read it', parseId)
-    .requiredOption('--name <name>', 'what queries call it, such as stripe.charges')
-    .requiredOption('--relation <relation>', 'the table or view in the source, such as public.stripe_charges')
+    .description('register a table or view of the source')
+    .requiredOption('--project <id>', 'id of the project whose queries can read it', parseId)
+    .requiredOption('--name <name>', 'name in queries, such as stripe.charges')
+    .requiredOption('--relation <relation>', 'table or view in the source, such as public.stripe_charges')
     .option(
       '--team-column <column>',
-      'the column that holds the id of the project; without one all rows are those of this project',
+      'column with the id of the project; without it, all rows belong to this project',
     )
-    .option('--json', 'print one JSON document')
+    .option('--json', 'print JSON')
     .action(async (options: AddOptions) => {
       const { project: team_id, name, relation, teamColumn: team_column = null } = options;
-      const found = await lookInSource({ name, relation, team_column });
+      const found = await findRelation({ name, relation, team_column });
       const stored = await withPool((pool) => addWarehouseTable(pool, { team_id, name, relation: found }));
       printer(options)(stored, () => warehouseTable([stored]));
     });
 
   warehouse
     .command('list')
-    .description('show every registered table')
-    .option('--project <id>', 'only those of this project', parseId)
-    .option('--json', 'print one JSON document')
+    .description('list all registered tables')
+    .option('--project <id>', 'only of this project', parseId)
+    .option('--json', 'print JSON')
     .action(async (options: ListOptions) => {
       const tables = await withPool((pool) => listWarehouseTables(pool, options.project));
       printer(options)(tables, () => warehouseTable(tables));
@@ -66,10 +66,10 @@ export function addWarehouseCommands(program: Command): void {
 
   warehouse
     .command('remove')
-    .description('take a table out of the queries of a project; the relation stays as it is')
-    .requiredOption('--project <id>', 'the project that it belongs to', parseId)
-    .requiredOption('--name <name>', 'what queries call it')
-    .option('--json', 'print one JSON document')
+    .description('unregister a table; the table itself stays unchanged')
+    .requiredOption('--project <id>', 'id of its project', parseId)
+    .requiredOption('--name <name>', 'name in queries')
+    .option('--json', 'print JSON')
     .action(async (options: NamedOptions) => {
       const { project: team_id, name } = options;
       await withPool((pool) => removeWarehouseTable(pool, { team_id, name }));
@@ -77,11 +77,11 @@ export function addWarehouseCommands(program: Command): void {
     });
 }
 
-async function lookInSource(request: WarehouseRequest): Promise<RegistrableRelation> {
+async function findRelation(request: WarehouseRequest): Promise<RegistrableRelation> {
   const settings = commandSettings(process.env);
   const source: Pool = createPool(settings.SOURCE_DATABASE_URL ?? settings.DATABASE_URL, { max: 1 });
   try {
-    return await findRegistrable(source, relationsOf(settings), request);
+    return await findRegistrableRelation(source, relationsOf(settings), request);
   } finally {
     await source.end();
   }

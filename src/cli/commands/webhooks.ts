@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { printer, table } from '../output.ts';
 import { openService } from '../service_client.ts';
-import { results, serviceCommand, type Members, type ServiceCommandOptions } from './service_command.ts';
+import { results, serviceCommand, type JsonObject, type ServiceCommandOptions } from './service_command.ts';
 
 type Options = ServiceCommandOptions;
 
-const webhookTable = (webhooks: readonly Members[]): string[] =>
+const webhookTable = (webhooks: readonly JsonObject[]): string[] =>
   table(
     ['id', 'url', 'batch export', 'enabled', 'events', 'last delivery'],
     webhooks.map((one) => [
@@ -24,12 +24,12 @@ const path = (id: string): string => `webhooks/${encodeURIComponent(id)}/`;
 export function addWebhookCommands(program: Command): void {
   const webhooks = program
     .command('webhook')
-    .description('who is told of what happens to batch exports, through the HTTP interface');
+    .description('manage webhooks for batch exports (uses the HTTP API)');
 
-  serviceCommand(webhooks, 'create', 'tell an address of failures, pauses and recoveries')
-    .requiredOption('--url <url>', 'where messages are sent to')
-    .option('--events <names>', 'what of, separated by commas; everything when it is left out')
-    .option('--batch-export <id>', 'of this batch export alone')
+  serviceCommand(webhooks, 'create', 'send failures, pauses and recoveries to a URL')
+    .requiredOption('--url <url>', 'URL that receives the messages')
+    .option('--events <names>', 'event names, separated by commas; by default all')
+    .option('--batch-export <id>', 'only of this batch export')
     .action(async (options: Options & { url: string; events?: string; batchExport?: string }) => {
       const { body } = await openService(options).call('POST', 'webhooks/', {
         url: options.url,
@@ -41,24 +41,24 @@ export function addWebhookCommands(program: Command): void {
       printer(options)(body, () => [
         ...webhookTable([body]),
         '',
-        `Messages are signed with ${String(body.secret)}`,
-        'Keep it: it is not shown again.',
+        `Signing secret: ${String(body.secret)}`,
+        'Store it now: it is not shown again.',
       ]);
     });
 
-  serviceCommand(webhooks, 'list', 'show the webhooks of the project').action(async (options: Options) => {
+  serviceCommand(webhooks, 'list', 'list the webhooks of the project').action(async (options: Options) => {
     const { body } = await openService(options).call('GET', 'webhooks/?limit=1000');
     printer(options)(body, () => webhookTable(results(body)));
   });
 
-  serviceCommand(webhooks, 'delete', 'tell an address nothing more')
+  serviceCommand(webhooks, 'delete', 'delete a webhook')
     .argument('<id>')
     .action(async (id: string, options: Options) => {
       await openService(options).call('DELETE', path(id));
       printer(options)({ id, deleted: true }, () => ['Deleted.']);
     });
 
-  serviceCommand(webhooks, 'test', 'send a message of the type test, once')
+  serviceCommand(webhooks, 'test', 'send a test message once')
     .argument('<id>')
     .action(async (id: string, options: Options) => {
       const { body } = await openService(options).call('POST', `${path(id)}test/`, {});
