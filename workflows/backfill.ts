@@ -37,7 +37,7 @@ export async function batchExportBackfill(input: BackfillInput | undefined): Pro
     woken = false;
     const step = await activities.advanceBackfill({ backfill_id });
     setCurrentDetails(
-      `${step.runs_created} of ${step.total} intervals started${step.status === 'Paused' ? ', paused' : ''}`,
+      `${step.runs_created} of ${step.total_runs} intervals started${step.status === 'Paused' ? ', paused' : ''}`,
     );
     if (step.status !== currentStatus)
       upsertSearchAttributes([{ key: searchAttributes.status, value: step.status }]);
