@@ -1,14 +1,14 @@
 import { findOnPath } from '../local_stack/servers/executable.ts';
-import type { FloorResult } from './document.ts';
-import { discardCopy, psqlEnvironment } from './exported_rows.ts';
-import type { Measurement } from './figures.ts';
+import type { FloorResult } from './result.ts';
+import { discardCopy, psqlEnvironment } from './export_statements.ts';
+import type { Measurement } from './statistics.ts';
 import { runTimed } from './timed_shell.ts';
 
-/** The client that reads the floor: psql, which does least, or where there is none the driver that exportd uses. */
+/** The client of the floor: psql, the fastest, or without it the driver of exportd. */
 export const floorClient = (): FloorResult['client'] =>
   findOnPath('psql') !== undefined && findOnPath('bash') !== undefined ? 'psql' : 'pg';
 
-/** Reads all rows in order as binary COPY and throws them away. */
+/** Reads all rows in order as binary COPY and discards them. */
 export async function measureFloor(
   databaseUrl: string,
   copyBinary: string,

@@ -1,9 +1,9 @@
 import type { ScratchStack } from './scratch_stack.ts';
 import { readSettings } from '../config/settings.ts';
 import { destinationTypeOf } from '../destination/registry.ts';
-import { CommandRefused } from '../domain/errors.ts';
+import { CommandRejected } from '../domain/errors.ts';
 
-/** What is measured when nothing is chosen: a file format and, after a plus sign, its compression. */
+/** The formats that are measured by default: a file format and, after a plus sign, its compression. */
 export const defaultFormats = [
   'JSONLines+gzip',
   'JSONLines',
@@ -13,7 +13,7 @@ export const defaultFormats = [
   'Parquet+snappy',
 ] as const;
 
-/** A destination in the scratch bucket that writes in a format. */
+/** A destination in the scratch bucket with a format. */
 export function destinationFor(format: string, { objectStore, bucket }: ScratchStack) {
   const [file_format, compression = null] = format.split('+');
   return {
@@ -31,8 +31,8 @@ export function destinationFor(format: string, { objectStore, bucket }: ScratchS
   };
 }
 
-/** Why exportd refuses to write in a format; undefined when it does not. */
-export function refusalOf(format: string, stack: ScratchStack): string | undefined {
+/** Why exportd does not support a format; undefined when it does. */
+export function unsupportedReason(format: string, stack: ScratchStack): string | undefined {
   const { type, config } = destinationFor(format, stack);
   const settings = readSettings({
     DATABASE_URL: stack.databaseUrl,
@@ -42,7 +42,7 @@ export function refusalOf(format: string, stack: ScratchStack): string | undefin
     destinationTypeOf(type).parseConfig(config, settings);
     return undefined;
   } catch (error) {
-    if (error instanceof CommandRefused) return error.message;
+    if (error instanceof CommandRejected) return error.message;
     throw error;
   }
 }

@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { createChildren, lastLines } from '../local_stack/children.ts';
+import { createChildProcesses, lastLines } from '../local_stack/child_processes.ts';
 import { createApiClient, type ApiClient } from '../local_stack/demo/api_client.ts';
-import { filesOf } from '../local_stack/demo/objects.ts';
+import { readManifestFiles } from '../local_stack/demo/demo_bucket.ts';
 import { startExportd } from '../local_stack/exportd_processes.ts';
 import { LaunchError } from '../local_stack/launch_error.ts';
 import type { Pool } from '../journal/database.ts';
-import type { BenchAccount } from './account.ts';
+import type { BenchAccount } from './bench_account.ts';
 import { exportdEnvironment, profilingOptions } from './exportd_environment.ts';
-import type { Measurement } from './figures.ts';
+import type { Measurement } from './statistics.ts';
 import { destinationFor } from './formats.ts';
-import { cpuSecondsOf, memoryOf, resetPeakMemory } from './process_figures.ts';
+import { cpuSecondsOf, memoryOf, resetPeakMemory } from './process_usage.ts';
 import type { ScratchStack } from './scratch_stack.ts';
 
-/** One export of the interval by a worker that was started for it. */
+/** An export of the interval by a newly started worker. */
 export interface MeasuredRun extends Measurement {
   readonly seconds_from_command: number;
   readonly rows: number;
@@ -21,18 +21,18 @@ export interface MeasuredRun extends Measurement {
   readonly peak_memory_bytes: number | null;
 }
 
-/** What is exported, and as whom. */
-export interface RunOrder {
+/** The run to measure. */
+export interface RunRequest {
   readonly format: string;
   readonly account: BenchAccount;
   readonly interval: { readonly start: string; readonly end: string };
-  /** Whether the worker exports the interval once before, so that what is compiled and connected first is not measured. */
+  /** Whether the worker exports the interval once before, which excludes its start-up from the measurement. */
   readonly warm: boolean;
-  /** Where the worker's CPU profiles go; none are made without it. */
+  /** Folder for the CPU profiles of the worker; none are written without it. */
   readonly profileFolder?: string | undefined;
 }
 
-interface ShownRun {
+interface RunResponse {
   readonly id: string;
   readonly status: string;
   readonly latest_error: string | null;
@@ -43,44 +43,44 @@ const pollMs = 200;
 const active = new Set(['Starting', 'Running', 'ContinuedAsNew']);
 
 /**
- * Starts server and worker as anybody would, exports the interval once by a backfill of it, and stops them again: every
- * measurement has a fresh worker, whose memory and caches no other format has touched.
+ * Starts a server and a worker, exports the interval with a backfill, and stops them. Every measurement has a new worker,
+ * unaffected by the memory and caches of other formats.
  * @throws LaunchError when the run does not complete
  */
 export async function measureRun(
   stack: ScratchStack,
   pool: Pool,
-  order: RunOrder,
+  request: RunRequest,
   signal: AbortSignal,
 ): Promise<MeasuredRun> {
   const { folder } = stack;
-  const { baseUrl, environment } = await exportdEnvironment(stack, order.format);
-  const children = createChildren(folder);
+  const { baseUrl, environment } = await exportdEnvironment(stack, request.format);
+  const children = createChildProcesses(folder);
   const kill = () => children.killAll();
   process.once('exit', kill);
   try {
     const { worker } = await startExportd(children, environment, baseUrl, {
-      workerNodeOptions: profilingOptions(order.profileFolder),
+      workerNodeOptions: profilingOptions(request.profileFolder),
     });
-    const { teamId, apiKey } = order.account;
+    const { teamId, apiKey } = request.account;
     const client = createApiClient(baseUrl, teamId, apiKey);
     const session = { stack, pool, client, workerPid: worker.pid, signal };
     const ended = worker.exited.then((how) => {
-      throw new LaunchError(`The worker ${how}. The end of its log:\n${lastLines(worker.logFile)}`);
+      throw new LaunchError(`The worker ${how}. Last lines of its log:\n${lastLines(worker.logFile)}`);
     });
     ended.catch(() => undefined);
-    if (order.warm) {
-      await Promise.race([exportOnce(session, order), ended]);
+    if (request.warm) {
+      await Promise.race([exportOnce(session, request), ended]);
       await stack.emptyBucket();
     }
-    return await Promise.race([exportOnce(session, order), ended]);
+    return await Promise.race([exportOnce(session, request), ended]);
   } finally {
     await children.stopAll();
     process.off('exit', kill);
   }
 }
 
-/** A worker that runs, and how to reach it. */
+/** A running worker and its clients. */
 interface Session {
   readonly stack: ScratchStack;
   readonly pool: Pool;
@@ -89,8 +89,8 @@ interface Session {
   readonly signal: AbortSignal;
 }
 
-/** Exports the interval once, by an export that is made for it and deleted afterwards. */
-async function exportOnce(session: Session, { format, interval }: RunOrder): Promise<MeasuredRun> {
+/** Exports the interval once, with a new export that is deleted afterwards. */
+async function exportOnce(session: Session, { format, interval }: RunRequest): Promise<MeasuredRun> {
   const { stack, pool, client, workerPid, signal } = session;
   const created = await client.request<{ id: string }>('POST', '', {
     name: `Bench ${format}`,
@@ -105,16 +105,16 @@ async function exportOnce(session: Session, { format, interval }: RunOrder): Pro
   const cpuBefore = cpuSecondsOf(workerPid);
   const commandAt = Date.now();
   await client.request('POST', `${id}/backfill/`, { start_at: interval.start, end_at: interval.end });
-  const run = await untilOver(client, id, signal);
+  const run = await waitUntilFinished(client, id, signal);
   const peak = memoryOf(workerPid);
   const cpuAfter = cpuSecondsOf(workerPid);
   if (run.status !== 'Completed' || run.manifest_key === null)
-    throw new LaunchError(`The run ended ${run.status}: ${run.latest_error ?? 'it does not say why'}`);
-  const files = await filesOf(stack.objectStore, stack.bucket, run.manifest_key);
-  const { beganAt, completedAt } = await timesOf(pool, id);
+    throw new LaunchError(`The run is ${run.status}: ${run.latest_error ?? 'no error recorded'}`);
+  const files = await readManifestFiles(stack.objectStore, stack.bucket, run.manifest_key);
+  const { startedAt, completedAt } = await timesOf(pool, id);
   await client.request('DELETE', `${id}/`);
   return {
-    seconds: (completedAt - beganAt) / 1_000,
+    seconds: (completedAt - startedAt) / 1_000,
     seconds_from_command: (completedAt - commandAt) / 1_000,
     cpu_seconds: (cpuAfter ?? Number.NaN) - (cpuBefore ?? Number.NaN),
     rows: files.reduce((sum, file) => sum + file.rows, 0),
@@ -124,20 +124,23 @@ async function exportOnce(session: Session, { format, interval }: RunOrder): Pro
   };
 }
 
-async function untilOver(client: ApiClient, id: string, signal: AbortSignal): Promise<ShownRun> {
+async function waitUntilFinished(client: ApiClient, id: string, signal: AbortSignal): Promise<RunResponse> {
   for (;;) {
     signal.throwIfAborted();
-    const page = await client.request<{ results: ShownRun[] }>('GET', `${id}/runs/?limit=1`);
+    const page = await client.request<{ results: RunResponse[] }>('GET', `${id}/runs/?limit=1`);
     const [run] = page?.results ?? [];
     if (run !== undefined && !active.has(run.status)) return run;
     await delay(pollMs);
   }
 }
 
-/** When the export's first run became Running and its last one was Completed, by the journal; milliseconds. */
-async function timesOf(pool: Pool, batchExportId: string): Promise<{ beganAt: number; completedAt: number }> {
-  const { rows } = await pool.query<{ began: number; completed: number }>(
-    `select extract(epoch from min(recorded_at) filter (where event_type = 'RunExportBegan'))::float8 as began,
+/** When the first run started and the last one completed, from the journal, in milliseconds. */
+async function timesOf(
+  pool: Pool,
+  batchExportId: string,
+): Promise<{ startedAt: number; completedAt: number }> {
+  const { rows } = await pool.query<{ startedAt: number; completed: number }>(
+    `select extract(epoch from min(recorded_at) filter (where event_type = 'RunExportStarted'))::float8 as began,
        extract(epoch from max(recorded_at) filter (where event_type = 'RunCompleted'))::float8 as completed
      from exportd.journal_events where stream_type = 'run'
        and stream_id in (select id from exportd.batch_export_runs where batch_export_id = $1)`,
@@ -145,7 +148,7 @@ async function timesOf(pool: Pool, batchExportId: string): Promise<{ beganAt: nu
   );
   const [times] = rows;
   return {
-    beganAt: (times?.began ?? Number.NaN) * 1_000,
+    startedAt: (times?.startedAt ?? Number.NaN) * 1_000,
     completedAt: (times?.completed ?? Number.NaN) * 1_000,
   };
 }

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { findOnPath } from '../local_stack/servers/executable.ts';
 import type { ObjectStore } from '../local_stack/servers/start_servers.ts';
-import { psqlEnvironment } from './exported_rows.ts';
-import type { Measurement } from './figures.ts';
+import { psqlEnvironment } from './export_statements.ts';
+import type { Measurement } from './statistics.ts';
 import { runTimed } from './timed_shell.ts';
 
 const uploadProgram = join(import.meta.dirname, 'upload_program.ts');
 
-/** Why the pipeline cannot be measured here; undefined when it can. */
+/** Why the pipeline cannot run on this machine; undefined when it can. */
 export function pipelineObstacle(): string | undefined {
   const missing = ['bash', 'psql', 'gzip'].filter((program) => findOnPath(program) === undefined);
   return missing.length === 0 ? undefined : `Not on PATH: ${missing.join(', ')}.`;
@@ -18,7 +18,7 @@ export type PipelineMeasurement = Measurement & {
   readonly bytes: number;
 };
 
-/** Exports the rows as a person would by hand: psql, gzip and an upload, joined by pipes. */
+/** Exports the rows with a shell pipeline: psql, gzip and an upload. */
 export async function measurePipeline(
   target: { readonly databaseUrl: string; readonly objectStore: ObjectStore; readonly bucket: string },
   copyJson: string,

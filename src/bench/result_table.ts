@@ -1,9 +1,9 @@
-import type { BenchDocument, Throughput } from './document.ts';
+import type { BenchResult, Throughput } from './result.ts';
 
 const headings = [
-  'what',
+  'export',
   'seconds',
-  'least',
+  'min',
   'rows/s',
   'MB/s',
   'CPU s',
@@ -25,8 +25,8 @@ const throughputCells = ({ seconds, rows_per_second, megabytes_per_second, cpu_s
   cpu_seconds.median.toFixed(2),
 ];
 
-/** The result as a table for people: its headings and rows. */
-export function resultTable({ floor, pipeline, exports }: BenchDocument): {
+/** The result as a table. */
+export function resultTable({ floor, pipeline, exports }: BenchResult): {
   headings: readonly string[];
   rows: readonly (readonly string[])[];
 } {
@@ -53,7 +53,7 @@ export function resultTable({ floor, pipeline, exports }: BenchDocument): {
         ];
   const exportRows = exports.map((one) =>
     'skipped' in one
-      ? [`exportd ${one.format}: left out`]
+      ? [`exportd ${one.format}: skipped`]
       : [
           `exportd ${one.format}`,
           ...throughputCells(one),

@@ -8,18 +8,18 @@ import {
 } from '@aws-sdk/client-s3';
 import type { ObjectStore } from '../local_stack/servers/start_servers.ts';
 
-/** A bucket for one bench. */
+/** A bucket of a benchmark. */
 export interface ScratchBucket {
   readonly name: string;
   /** The keys of all its objects. */
   readonly keys: () => Promise<ReadonlySet<string>>;
-  /** Removes its objects. */
+  /** Deletes its objects. */
   readonly empty: () => Promise<void>;
-  /** Removes it with all objects. */
+  /** Deletes it with all objects. */
   readonly remove: () => Promise<void>;
 }
 
-/** Makes an empty bucket. */
+/** Creates an empty bucket. */
 export async function createScratchBucket(objectStore: ObjectStore): Promise<ScratchBucket> {
   const { endpoint, region, accessKeyId, secretAccessKey } = objectStore;
   const client = new S3Client({

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import pg from 'pg';
-import { createChildren, endRecordedProcesses } from '../local_stack/child_processes.ts';
+import { createChildProcesses, stopRecordedProcesses } from '../local_stack/child_processes.ts';
 import { openDataFolder, type DataFolder } from '../local_stack/data_folder.ts';
 import { LaunchError } from '../local_stack/launch_error.ts';
-import { LockHeld, takeLock } from '../local_stack/lock.ts';
+import { LockHeld, acquireLock } from '../local_stack/lock.ts';
 import type { Report } from '../local_stack/report.ts';
 import { startServers, type ObjectStore, type TemporalServer } from '../local_stack/servers/start_servers.ts';
 import { migrateControl } from '../migrate/migrate_control.ts';
 import { migrateSource } from '../migrate/migrate_source.ts';
-import { benchApplicationName } from './exported_rows.ts';
+import { benchApplicationName } from './export_statements.ts';
 import { createScratchBucket } from './scratch_bucket.ts';
 
-/** Servers with a database and a bucket that are thrown away after the bench. */
+/** Servers with a database and a bucket that are deleted after the benchmark. */
 export interface ScratchStack {
   readonly folder: DataFolder;
   /** A migrated, empty database for exportd and the events. */
@@ -22,19 +22,19 @@ export interface ScratchStack {
   readonly bucket: string;
   /** The keys of all objects in the bucket. */
   objectKeys(): Promise<ReadonlySet<string>>;
-  /** Removes all objects of the bucket. */
+  /** Deletes all objects of the bucket. */
   emptyBucket(): Promise<void>;
-  /** Removes database and bucket, ends the servers that were started here and removes the folder. */
+  /** Deletes the database and the bucket, stops the servers that it started and deletes the folder. */
   remove(): Promise<void>;
 }
 
 function lockFolder(folder: DataFolder): () => void {
   try {
-    return takeLock(folder.inside('lock'));
+    return acquireLock(folder.inside('lock'));
   } catch (error) {
     if (error instanceof LockHeld)
       throw new LaunchError(
-        `A bench already runs from ${folder.path} (process ${error.holder.pid}): two at once would measure each other.`,
+        `A benchmark is already running in ${folder.path} (process ${error.holder.pid}). Concurrent benchmarks would distort the results.`,
       );
     throw error;
   }
@@ -57,7 +57,7 @@ const databaseOf = (serverUrl: string, name: string): string => {
 };
 
 /**
- * Makes the scratch stack in a folder, by servers of its own or those that the environment names.
+ * Creates a scratch stack in a folder, on new servers or those that the environment names.
  * @throws LaunchError
  */
 export async function createScratchStack(
@@ -67,19 +67,19 @@ export async function createScratchStack(
 ): Promise<ScratchStack> {
   const folder = openDataFolder(path);
   const unlock = lockFolder(folder);
-  const children = createChildren(folder);
+  const children = createChildProcesses(folder);
   process.once('exit', () => children.killAll());
   const undo: (() => Promise<void>)[] = [];
   const remove = async () => {
     for (const step of undo.splice(0).toReversed())
-      await step().catch((error: unknown) => report(`Something is left behind: ${String(error)}`));
+      await step().catch((error: unknown) => report(`Clean-up failed: ${String(error)}`));
     await children.stopAll();
     rmSync(folder.path, { recursive: true, force: true });
     unlock();
   };
   try {
-    await endRecordedProcesses(folder);
-    // What a bench that was killed has left: gigabytes of data.
+    await stopRecordedProcesses(folder);
+    // Data of a killed benchmark, which can be gigabytes.
     for (const name of ['postgresql', 's3', 's3-attributes'])
       rmSync(folder.inside(name), { recursive: true, force: true });
     const servers = await startServers(folder, children, { durable: false, useEnvironment }, report);
@@ -97,7 +97,7 @@ export async function createScratchStack(
     const bucket = await createScratchBucket(objectStore);
     undo.push(bucket.remove);
     const { name, keys: objectKeys, empty: emptyBucket } = bucket;
-    // Whoever finds them later, after a bench that was killed, knows whose they were.
+    // Reported to identify them after a killed benchmark.
     report(`The scratch database is ${database}, the scratch bucket ${name}`);
     return { folder, databaseUrl, temporal, objectStore, bucket: name, objectKeys, emptyBucket, remove };
   } catch (error) {

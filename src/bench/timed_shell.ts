@@ -1,21 +1,21 @@
 import { spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
-import type { Measurement } from './figures.ts';
+import type { Measurement } from './statistics.ts';
 
-/** What a shell script took and said. */
+/** Duration and output of a shell script. */
 export interface ShellResult extends Measurement {
   readonly output: string;
 }
 
-/** A script failed; the message holds the end of what it said. */
+/** A script failed. The message is the end of its stderr. */
 export class ShellFailed extends Error {
   override readonly name = 'ShellFailed';
 }
 
 /**
- * Runs a script in bash; it fails when any program of a pipe does.
- * @returns the time until all programs had ended, and the CPU time of all of them.
- * @throws ShellFailed; the signal's reason when it is aborted, which ends every program
+ * Runs a script in bash, which fails when any program of a pipe does.
+ * @returns The time until all programs have exited, and their CPU time.
+ * @throws ShellFailed. @throws the reason of an aborted signal, which kills every program
  */
 export async function runTimed(
   script: string,
@@ -26,7 +26,7 @@ export async function runTimed(
   const begin = performance.now();
   const shell = spawn('bash', ['-o', 'pipefail', '-c', `${script}\nstatus=$?; times >&3; exit $status`], {
     env: environment,
-    // A group of its own, so that all programs of a pipe can be ended.
+    // A separate process group, to kill all programs of a pipe.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
@@ -35,14 +35,14 @@ export async function runTimed(
   };
   signal.addEventListener('abort', end);
   process.once('exit', end);
-  const [, output, complaints, times] = shell.stdio.map(gather);
+  const [, output, errors, times] = shell.stdio.map(gather);
   try {
     const code = await new Promise<number | null>((resolve, reject) => {
       shell.once('error', reject);
       shell.once('close', resolve);
     });
     signal.throwIfAborted();
-    if (code !== 0) throw new ShellFailed((complaints?.() ?? '').trim().slice(-500));
+    if (code !== 0) throw new ShellFailed((errors?.() ?? '').trim().slice(-500));
     const seconds = (performance.now() - begin) / 1_000;
     return { seconds, cpu_seconds: cpuSecondsIn(times?.() ?? ''), output: output?.() ?? '' };
   } finally {
@@ -51,7 +51,7 @@ export async function runTimed(
   }
 }
 
-/** Gathers the text of a stream. @returns what has come so far. */
+/** Collects the text of a stream. @returns Reads the text so far. */
 function gather(stream: Readable | Writable | null | undefined): () => string {
   let text = '';
   stream?.on('data', (chunk: Buffer) => (text += chunk.toString()));

@@ -7,8 +7,8 @@ import {
 } from '@aws-sdk/client-s3';
 
 /**
- * A program that uploads what comes on standard input as one object, in parts of 8 MiB of which several are under way,
- * as `aws s3 cp - s3://…` does, and prints `{"bytes": …}`. The end of the bench's shell pipeline.
+ * The last program of the shell pipeline: uploads stdin as one object, like `aws s3 cp - s3://…`, with several parts of
+ * 8 MiB in flight. Prints `{"bytes": …}`.
  */
 
 const partBytes = 8 * 1024 * 1024;

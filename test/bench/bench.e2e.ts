@@ -2,12 +2,12 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type {
-  BenchDocument,
+  BenchResult,
   ExportResult,
   PipelineResult,
   Skipped,
   Throughput,
-} from '../../src/bench/document.ts';
+} from '../../src/bench/result.ts';
 import { pipelineObstacle } from '../../src/bench/pipeline.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { expectNothingLeft, runBench } from './run_bench.ts';
@@ -29,7 +29,7 @@ function expectFigures({ seconds, rows_per_second, cpu_seconds }: Throughput): v
   expect((rows_per_second * seconds.median) / events).toBeCloseTo(1, 2);
 }
 
-/** Ratios are of exact times, which are printed to the millisecond. */
+/** Ratios are computed from exact times, which are printed with milliseconds. */
 function expectRatio(ratio: number | null, one: Throughput, other: Throughput): void {
   expect(((ratio ?? 0) * other.seconds.median) / one.seconds.median).toBeCloseTo(1, 1);
 }
@@ -46,13 +46,13 @@ function expectNoComparison(pipeline: PipelineResult | Skipped, result: ExportRe
   expect(result).toMatchObject({ times_faster_than_pipeline: null, size_to_pipeline: null });
 }
 
-/** A machine with nothing but Node has no pipeline to compare with. */
+/** Without psql there is no pipeline. */
 const expectPipeline = pipelineObstacle() === undefined ? expectComparison : expectNoComparison;
 
 describe('exportd bench', () => {
-  it('prints one document whose figures fit together, and leaves nothing behind', async () => {
-    const ended = await run('--json', '--formats', 'JSONLines+gzip,JSONLines+lzma');
-    const found = JSON.parse(ended.stdout) as BenchDocument;
+  it('prints a consistent result and deletes its data', async () => {
+    const command = await run('--json', '--formats', 'JSONLines+gzip,JSONLines+lzma');
+    const found = JSON.parse(command.stdout) as BenchResult;
     expect(found).toMatchObject({ events, repeat: 1, warm: false, machine: { node: process.version } });
     expect(found.copy_bytes / events).toBeGreaterThan(400);
     expect(found.copy_bytes / events).toBeLessThan(500);
@@ -72,20 +72,22 @@ describe('exportd bench', () => {
     expect(result.peak_memory_bytes).toBeGreaterThanOrEqual(result.idle_memory_bytes ?? Infinity);
     expectRatio(result.ratio_to_floor, result, floor);
     expectPipeline(found.pipeline, result);
-    await expectNothingLeft(ended, folder());
+    await expectNothingLeft(command, folder());
   });
 
-  it('measures warm workers again and again, and keeps a profile of each', async () => {
+  it('measures warm workers repeatedly, and writes a profile of each', async () => {
     const profiles = join(folder(), 'profiles');
-    const ended = await run(...['--formats', 'JSONLines', '--warm', '--repeat', '2', '--profile', profiles]);
-    expect(ended.stdout).toMatch(
-      /^what +seconds +least .*\nfloor .*\n(psql|shell) .*\nexportd JSONLines .*\n$/,
+    const command = await run(
+      ...['--formats', 'JSONLines', '--warm', '--repeat', '2', '--profile', profiles],
     );
-    expect(ended.stderr).toMatch(/exportd JSONLines \(2 of 2\): [\d.]+ s/);
+    expect(command.stdout).toMatch(
+      /^export +seconds +min .*\nfloor .*\n(psql|shell) .*\nexportd JSONLines .*\n$/,
+    );
+    expect(command.stderr).toMatch(/exportd JSONLines \(2 of 2\): [\d.]+ s/);
     for (const repeat of ['1', '2'])
       expect(readdirSync(join(profiles, `JSONLines-${repeat}`))).toContainEqual(
         expect.stringMatching(/\.cpuprofile$/),
       );
-    await expectNothingLeft(ended, folder());
+    await expectNothingLeft(command, folder());
   });
 });

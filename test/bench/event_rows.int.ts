@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { insertEventRows } from '../../src/bench/event_rows.ts';
-import { discardCopy, exportedRows } from '../../src/bench/exported_rows.ts';
+import { discardCopy, exportStatements } from '../../src/bench/export_statements.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 
 let database: TestDatabase;
@@ -27,8 +27,8 @@ async function digestOf(teamId: number): Promise<string | undefined> {
   return rows[0]?.digest;
 }
 
-describe("the bench's events", () => {
-  it('are the same however they are made, all of them in the hour', async () => {
+describe('the events of the benchmark', () => {
+  it('are the same for any split into statements, all in the hour', async () => {
     await insert(1, [[0, count]]);
     await insert(2, [
       [1_500, count],
@@ -44,17 +44,17 @@ describe("the bench's events", () => {
     expect(rows).toEqual([{ count, ids: count }]);
   });
 
-  it('are read whole and in order by the statement of the floor', async () => {
+  it('are all read by the statement of the floor', async () => {
     await insert(3, [[0, count]]);
-    const { copyBinary } = await exportedRows(database.url, 3, interval);
+    const { copyBinary } = await exportStatements(database.url, 3, interval);
     const bytes = await discardCopy(database.url, copyBinary);
     expect(bytes / count).toBeGreaterThan(400);
     expect(bytes / count).toBeLessThan(500);
   });
 
-  it('become JSON lines with the members of the export by the statement of the pipeline', async () => {
+  it('have the fields of the export in the statement of the pipeline', async () => {
     await insert(4, [[0, 1]]);
-    const { copyJson } = await exportedRows(database.url, 4, interval);
+    const { copyJson } = await exportStatements(database.url, 4, interval);
     const [, select = ''] = /^copy \((.*)\) to stdout$/s.exec(copyJson) ?? [];
     const { rows } = await database.pool.query<{ row_to_json: Record<string, unknown> }>(select);
     expect(Object.keys(rows[0]?.row_to_json ?? {})).toEqual([

@@ -7,7 +7,7 @@ import { createBucket } from '../setup/bucket.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 
-/** Runs a bench on the servers of the tests. @throws Error when it ends with another code than 0. */
+/** Runs a benchmark on the test servers. @throws Error when it fails. */
 export async function runBench(folder: string, ...args: readonly string[]): Promise<CommandResult> {
   const result = await exportd(
     {
@@ -21,11 +21,11 @@ export async function runBench(folder: string, ...args: readonly string[]): Prom
     },
     ...['bench', ...args, '--use-environment', '--folder', folder],
   );
-  if (result.code !== 0) throw new Error(`The bench ended with code ${result.code}: ${result.stderr}`);
+  if (result.code !== 0) throw new Error(`The benchmark exited with code ${result.code}: ${result.stderr}`);
   return result;
 }
 
-/** That a bench has removed the database, the bucket and the folder it made, whatever other benches have now. */
+/** Checks that a benchmark has deleted its database, bucket and folder. */
 export async function expectNothingLeft({ stderr }: CommandResult, folder: string): Promise<void> {
   const [, scratchDatabase, scratchBucket] =
     /The scratch database is (\S+), the scratch bucket (\S+)/.exec(stderr) ?? [];

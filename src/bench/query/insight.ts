@@ -1,44 +1,44 @@
-import type { QueryAnswer } from '../../queries/query_kind.ts';
+import type { QueryOutput } from '../../queries/query_kind.ts';
 
-/** What a statement and a query are about. */
+/** Project and time of an insight. */
 export interface InsightRange {
   readonly teamId: number;
-  /** The time that the product takes for now; the newest event is a little older. */
+  /** The current time for exportd; the newest event is slightly older. */
   readonly now: Date;
 }
 
-/** A statement written by hand, with its values. */
+/** A hand-written statement with its parameters. */
 export interface FloorStatement {
   readonly text: string;
   readonly values: readonly unknown[];
 }
 
-/** A question that products often ask, as a request and as the best SQL that we know for the same answer. */
+/** A typical insight, as a request and as the best SQL that we know for the same result. */
 export interface Insight {
   readonly name: string;
-  /** The member `query` of a request. */
+  /** The field `query` of the request. */
   query(range: InsightRange): Readonly<Record<string, unknown>>;
   floor(range: InsightRange): FloorStatement;
-  /** What of the product's answer the statement gives as well, as JSON. */
-  answerOf(answer: QueryAnswer): unknown;
-  /** The same made of the statement's rows, whose values are PostgreSQL's texts. */
+  /** The part of exportd's result that the statement returns too, as JSON. */
+  actualOf(answer: QueryOutput): unknown;
+  /** The same from the rows of the statement, whose values are text. */
   expectedOf(rows: readonly (readonly (string | null)[])[], range: InsightRange): unknown;
 }
 
 const dayMs = 86_400_000;
 
-/** The beginning of a day in UTC, some days before now. */
+/** The start of a day in UTC, some days before now. */
 const dayBefore = ({ now }: InsightRange, days: number): Date =>
   new Date(Math.floor(now.getTime() / dayMs) * dayMs - days * dayMs);
 
-/** Days, today the last of them, as a request names them and as bounds of a statement. */
+/** The last days including today, as fields of a request and as bounds of a statement. */
 export function lastDays(
   range: InsightRange,
   days: number,
 ): {
   readonly dateRange: { readonly date_from: string; readonly date_to: string };
   readonly from: Date;
-  /** The first moment behind. */
+  /** Exclusive. */
   readonly end: Date;
   /** `YYYY-MM-DD` of each. */
   readonly days: readonly string[];
@@ -55,13 +55,12 @@ export function lastDays(
 }
 
 /**
- * When the day or the week in UTC began that an event lies in: a division, which is quicker than a look into the calendar
- * of a zone.
+ * SQL for the start of an event's day or week in UTC: a division, which is faster than date_trunc with a time zone.
  */
-export const beginOf = (unit: 'day' | 'week'): string =>
+export const startOf = (unit: 'day' | 'week'): string =>
   `date_bin('${unit === 'day' ? 1 : 7} days', timestamp, '2001-01-01T00:00:00Z')`;
 
-/** Numbers by day as a line over all of these days. */
+/** Counts by day as a series over all days. */
 export function lineOf(
   days: readonly string[],
   rows: readonly (readonly (string | null)[])[],

@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
-import { QueryInvalid } from '../../queries/query_errors.ts';
-import type { QueryAnswer, QueryContext } from '../../queries/query_kind.ts';
+import { QueryError } from '../../queries/query_errors.ts';
+import type { QueryOutput, QueryContext } from '../../queries/query_kind.ts';
 import { queryTransaction } from '../../queries/query_source.ts';
 import type { QueryKinds } from '../../queries/registry.ts';
 import type { SourceConnections } from '../../source/source_connection.ts';
-import type { Skipped } from '../document.ts';
-import { figuresOf, medianOf, rounded } from '../figures.ts';
-import type { InsightResult } from './document.ts';
+import type { Skipped } from '../result.ts';
+import { statisticsOf, medianOf, rounded } from '../statistics.ts';
+import type { InsightResult } from './result.ts';
 import type { Insight, InsightRange } from './insight.ts';
 
-/** What insights are measured with. */
+/** Dependencies of the query measurements. */
 export interface QueryBench {
   readonly source: SourceConnections;
   readonly kinds: QueryKinds;
@@ -22,25 +22,25 @@ export interface QueryBench {
 const timeoutMs = 600_000;
 const asText = { getTypeParser: () => (text: string) => text };
 
-/** Milliseconds of some work, and what it gave. */
+/** Duration in milliseconds and result of `work`. */
 async function timed<Result>(
   work: () => Promise<Result>,
 ): Promise<{ readonly ms: number; readonly result: Result }> {
-  const began = performance.now();
+  const startedAt = performance.now();
   const result = await work();
-  return { ms: performance.now() - began, result };
+  return { ms: performance.now() - startedAt, result };
 }
 
 /**
- * Asks the product and the hand-written statement in turn, on the same connection and with the same settings. Each is
- * asked once before, which also says whether their answers are the same.
+ * Alternates between exportd and the hand-written statement, on the same connection with the same settings. A first,
+ * untimed execution of each compares their results.
  */
 export async function measureInsight(bench: QueryBench, insight: Insight): Promise<InsightResult | Skipped> {
   const { source, kinds, context, range, repeat, signal } = bench;
   const request = insight.query(range);
   const { text, values } = insight.floor(range);
   const settings = queryTransaction(timeoutMs);
-  const product = (): Promise<QueryAnswer> =>
+  const product = (): Promise<QueryOutput> =>
     source.read(settings, signal, ({ connection }) => kinds.parse(request).run({ ...context, connection }));
   const floor = () =>
     source.read(settings, signal, async ({ connection }) => {
@@ -48,14 +48,14 @@ export async function measureInsight(bench: QueryBench, insight: Insight): Promi
       return (await connection.query<(string | null)[]>(query)).rows;
     });
 
-  let answer: QueryAnswer;
+  let answer: QueryOutput;
   try {
     answer = await product();
   } catch (error) {
-    if (error instanceof QueryInvalid) return { skipped: error.message };
+    if (error instanceof QueryError) return { skipped: error.message };
     throw error;
   }
-  const found: unknown = JSON.parse(JSON.stringify(insight.answerOf(answer)));
+  const found: unknown = JSON.parse(JSON.stringify(insight.actualOf(answer)));
   const expected: unknown = JSON.parse(JSON.stringify(insight.expectedOf(await floor(), range)));
   const agrees = isDeepStrictEqual(found, expected);
 
@@ -68,12 +68,12 @@ export async function measureInsight(bench: QueryBench, insight: Insight): Promi
     for (const measure of inTurn) await measure();
   }
   return {
-    floor_ms: figuresOf(floors),
-    product_ms: figuresOf(products),
+    floor_ms: statisticsOf(floors),
+    product_ms: statisticsOf(products),
     ratio: rounded(medianOf(products.map((ms, index) => ms / (floors[index] ?? Number.NaN)))),
     agrees,
-    difference: agrees ? null : { floor: beginningOf(expected), product: beginningOf(found) },
+    difference: agrees ? null : { floor: prefixOf(expected), product: prefixOf(found) },
   };
 }
 
-const beginningOf = (answer: unknown): string => JSON.stringify(answer).slice(0, 300);
+const prefixOf = (answer: unknown): string => JSON.stringify(answer).slice(0, 300);

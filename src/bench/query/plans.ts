@@ -5,13 +5,13 @@ import type { QueryContext } from '../../queries/query_kind.ts';
 import type { QueryKinds } from '../../queries/registry.ts';
 import type { Insight, InsightRange } from './insight.ts';
 
-/** A statement of the product with the plan that PostgreSQL has for it. */
+/** A statement of exportd with its query plan. */
 export interface StatementPlan {
   readonly statement: string;
   readonly plan: string;
 }
 
-/** Runs the insight and explains each statement that it read rows by. @throws QueryInvalid */
+/** Runs the insight and explains each statement that returned rows. @throws QueryError */
 export async function plansOf(
   insight: Insight,
   range: InsightRange,
@@ -22,11 +22,11 @@ export async function plansOf(
   const { connection } = context;
   const query = new Proxy(connection.query, {
     apply: (target, _own, given: readonly unknown[]) => {
-      const [asked] = given;
-      if (asked instanceof pg.Query)
+      const [submitted] = given;
+      if (submitted instanceof pg.Query)
         read.push({
-          text: Reflect.get(asked, 'text') as string,
-          values: Reflect.get(asked, 'values') as unknown[],
+          text: Reflect.get(submitted, 'text') as string,
+          values: Reflect.get(submitted, 'values') as unknown[],
         });
       return Reflect.apply(target, connection, given) as unknown;
     },
@@ -40,11 +40,11 @@ export async function plansOf(
   return plans;
 }
 
-/** `Trends: pageviews by browser, 30 days` as the name of a file. */
+/** File name of an insight such as `Trends: pageviews by browser, 30 days`. */
 const fileOf = (name: string): string => `${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '_')}.txt`;
 
-/** Keeps the plans of an insight as a text; ids in long lists are left out. */
-export function keepPlans(
+/** Writes the plans of an insight to a text file, with long lists of ids shortened. */
+export function writePlans(
   folder: string,
   insight: Insight,
   about: string,

@@ -1,17 +1,17 @@
-import type { QueryBenchDocument } from './document.ts';
+import type { QueryBenchResult } from './result.ts';
 
 const milliseconds = (value: number): string => value.toFixed(1);
 
-/** The result as a table for people: its headings and rows. */
-export function queryResultTable({ insights }: QueryBenchDocument): {
+/** The result as a table. */
+export function queryResultTable({ insights }: QueryBenchResult): {
   readonly headings: readonly string[];
   readonly rows: readonly (readonly string[])[];
 } {
   return {
-    headings: ['insight', 'floor ms', 'product ms', 'ratio', 'answers'],
+    headings: ['insight', 'floor ms', 'product ms', 'ratio', 'results'],
     rows: insights.map((one) =>
       'skipped' in one
-        ? [one.name, '-', '-', '-', `left out: ${one.skipped}`]
+        ? [one.name, '-', '-', '-', `skipped: ${one.skipped}`]
         : [
             one.name,
             milliseconds(one.floor_ms.median),

@@ -1,13 +1,13 @@
 import type { Client } from '@temporalio/client';
 import type { runWorkflowId } from '../../contract/workflow_ids.ts';
-import { rounded } from '../figures.ts';
-import type { ExecutionCost } from './document.ts';
+import { rounded } from '../statistics.ts';
+import type { ExecutionCost } from './result.ts';
 import { costOf, readEvents } from './histories.ts';
 
 /** A run whose history is read. */
 export type SampledRun = Parameters<typeof runWorkflowId>[0];
 
-/** What the latest executions of some workflow ids cost on average, from a time on. */
+/** Average cost of the latest executions of some workflow ids since a time. */
 export async function averageCost(
   client: Client,
   workflowIds: readonly string[],

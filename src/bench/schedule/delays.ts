@@ -1,18 +1,18 @@
-import { rounded } from '../figures.ts';
-import type { Delays } from './document.ts';
+import { rounded } from '../statistics.ts';
+import type { Delays } from './result.ts';
 
 /**
- * The smallest of the values that at least this share of them do not exceed.
- * @throws RangeError when there are none
+ * The smallest value that is not exceeded by at least this share of the values.
+ * @throws RangeError without values
  */
 export function percentileOf(values: readonly number[], share: number): number {
   const sorted = values.toSorted((left, right) => left - right);
   const value = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
-  if (value === undefined) throw new RangeError('There is no percentile of nothing.');
+  if (value === undefined) throw new RangeError('The percentile of no values is undefined.');
   return value;
 }
 
-/** Delays of milliseconds as seconds. Clocks are read in several places, so one may be a little below zero. */
+/** Delays in seconds. They come from several clocks, so one may be slightly negative. */
 export function delaysOf(milliseconds: readonly number[]): Delays {
   const count = milliseconds.length;
   if (count === 0) return { count, p50: null, p99: null, maximum: null };

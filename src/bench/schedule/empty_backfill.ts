@@ -3,26 +3,26 @@ import type { Client } from '@temporalio/client';
 import { createApiClient } from '../../local_stack/demo/api_client.ts';
 import { LaunchError } from '../../local_stack/launch_error.ts';
 import { backfillWorkflowId, runWorkflowId } from '../../contract/workflow_ids.ts';
-import type { BenchAccount } from '../account.ts';
-import { medianOf, rounded } from '../figures.ts';
-import type { BackfillResult, BareResult } from './document.ts';
+import type { BenchAccount } from '../bench_account.ts';
+import { medianOf, rounded } from '../statistics.ts';
+import type { BackfillResult, NoopResult } from './result.ts';
 import { averageCost, type SampledRun } from './average_cost.ts';
-import { createExport } from './exports.ts';
+import { createExport } from './create_exports.ts';
 import { costOf, executionsOf, readEvents } from './histories.ts';
-import { settingsOf, type ScheduleBench } from './session.ts';
-import { watchUse } from './stack_use.ts';
+import { settingsOf, type ScheduleBench } from './with_exportd.ts';
+import { watchUsage } from './stack_usage.ts';
 import { statementsSoFar } from './statement_count.ts';
 
 const hourMs = 3_600_000;
 const pollMs = 250;
 const reportEveryMs = 10_000;
 
-/** A backfill before it is compared with bare workflows. */
-export type MeasuredBackfill = Omit<BackfillResult, 'ratio_to_bare' | 'ratio_to_bare_at_once'>;
+/** A backfill without its comparison with no-op workflows. */
+export type MeasuredBackfill = Omit<BackfillResult, 'ratio_to_noop' | 'ratio_to_noop_at_same_concurrency'>;
 
 /**
- * Backfills hours without rows of a paused export.
- * @throws LaunchError when a run of it does not complete
+ * Backfills empty hours of a paused export.
+ * @throws LaunchError when one of its runs does not complete
  */
 export async function measureEmptyBackfill(
   bench: ScheduleBench,
@@ -33,38 +33,38 @@ export async function measureEmptyBackfill(
   const api = createApiClient(baseUrl, account.teamId, account.apiKey);
   const exportId = await createExport(stack, api, { name: 'backfill', interval: 'hour', paused: true });
   const end = Math.floor(Date.now() / hourMs) * hourMs;
-  const use = watchUse(stack);
+  const usage = watchUsage(stack);
   const statementsBefore = countsStatements ? await statementsSoFar(pool) : 0;
-  const began = Date.now();
+  const startedAt = Date.now();
   await api.request('POST', `${exportId}/backfill/`, {
     start_at: new Date(end - intervals * hourMs).toISOString(),
     end_at: new Date(end).toISOString(),
   });
-  const { id, finishedAt, stateBytes } = await untilFinished(bench, exportId, intervals);
-  const used = await use.end();
+  const { id, finishedAt, stateBytes } = await waitUntilFinished(bench, exportId, intervals);
+  const used = await usage.end();
   const statements = countsStatements ? (await statementsSoFar(pool)) - statementsBefore : null;
-  const seconds = (finishedAt - began) / 1_000;
+  const seconds = (finishedAt - startedAt) / 1_000;
   const { rows: sample } = await pool.query<SampledRun>(
     `select batch_export_id, data_interval_start, data_interval_end from exportd.batch_export_runs
      where backfill_id = $1 order by md5(id::text) limit 50`,
     [id],
   );
-  const ofBackfill = await backfillCost(client, id);
+  const backfillTotal = await backfillCost(client, id);
   return {
     intervals,
-    at_once: settingsOf(environment).EXPORTD_BACKFILL_CONCURRENCY,
+    concurrency: settingsOf(environment).EXPORTD_BACKFILL_CONCURRENCY,
     seconds: rounded(seconds),
     runs_per_second: rounded(intervals / seconds),
     run: await averageCost(client, sample.map(runWorkflowId)),
-    backfill_events_per_run: rounded(ofBackfill.events / intervals),
-    backfill_actions_per_run: rounded(ofBackfill.actions / intervals),
+    backfill_events_per_run: rounded(backfillTotal.events / intervals),
+    backfill_actions_per_run: rounded(backfillTotal.actions / intervals),
     statements_per_run: statements === null ? null : rounded(statements / intervals),
     backfill_state_bytes: stateBytes,
-    use: used,
+    usage: used,
   };
 }
 
-async function untilFinished(
+async function waitUntilFinished(
   { pool, report, signal }: ScheduleBench,
   exportId: string,
   intervals: number,
@@ -116,14 +116,16 @@ async function backfillCost(client: Client, backfillId: string) {
   return { events, actions };
 }
 
-/** Adds how the backfill compares with the bare workflows that were measured in the same run. */
-export function comparedWithBare(backfill: MeasuredBackfill, bare: readonly BareResult[]): BackfillResult {
-  const rateOf = (of: readonly BareResult[]) => medianOf(of.map(({ per_second }) => per_second));
-  const most = Math.max(...bare.map(({ at_once }) => at_once));
+/** Compares the backfill with the no-op workflows of the same benchmark. */
+export function compareWithNoop(backfill: MeasuredBackfill, noop: readonly NoopResult[]): BackfillResult {
+  const rateOf = (of: readonly NoopResult[]) => medianOf(of.map(({ per_second }) => per_second));
+  const maxConcurrency = Math.max(...noop.map(({ concurrency }) => concurrency));
   const rate = backfill.runs_per_second;
   return {
     ...backfill,
-    ratio_to_bare: rounded(rate / rateOf(bare.filter(({ at_once }) => at_once === most))),
-    ratio_to_bare_at_once: rounded(rate / rateOf(bare.filter(({ at_once }) => at_once === backfill.at_once))),
+    ratio_to_noop: rounded(rate / rateOf(noop.filter(({ concurrency }) => concurrency === maxConcurrency))),
+    ratio_to_noop_at_same_concurrency: rounded(
+      rate / rateOf(noop.filter(({ concurrency }) => concurrency === backfill.concurrency)),
+    ),
   };
 }

@@ -1,21 +1,21 @@
 import type { Client } from '@temporalio/client';
-// Of a CommonJS module whose names Node cannot see, only the whole can be imported.
+// Node does not detect the named exports of this CommonJS module.
 import proto from '@temporalio/proto';
 import { forEachConcurrently } from '../../temporal/concurrency.ts';
 
 type HistoryEvent = proto.temporal.api.history.v1.IHistoryEvent;
 
 const { EventType } = proto.temporal.api.enums.v1;
-const requestsAtOnce = 8;
+const maxConcurrentRequests = 8;
 const localActivityMarker = 'core_local_activity';
 
-/** What a history costs. */
+/** Cost of a history. */
 export interface HistoryCost {
   readonly events: number;
   readonly actions: number;
 }
 
-/** Each of these is an action: what Temporal's cloud bills, and what a server of one's own has to work for. */
+/** Events that are actions, which Temporal Cloud bills. */
 const actionTypes = new Set([
   EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
   EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
@@ -25,8 +25,8 @@ const actionTypes = new Set([
 ]);
 
 /**
- * Counts events and billable actions: starts (a continue-as-new is one), signals, remote activities, timers, changes of
- * search attributes, patches; all local activities of one workflow task together are one.
+ * Counts events and actions: starts (including continue-as-new), signals, remote activities, timers, changes of search
+ * attributes and patches. All local activities of a workflow task are one action.
  */
 export function costOf(events: readonly HistoryEvent[]): HistoryCost {
   let actions = 0;
@@ -41,7 +41,7 @@ export function costOf(events: readonly HistoryEvent[]): HistoryCost {
   return { events: events.length, actions: actions + tasksWithLocalActivities.size };
 }
 
-/** The events of an execution, the latest of the workflow id unless another is named; from a time on. */
+/** The events of an execution since a time. Without a run id, of the latest execution. */
 export async function readEvents(
   client: Client,
   execution: { readonly workflowId: string; readonly runId?: string },
@@ -51,14 +51,14 @@ export async function readEvents(
   return (events ?? []).filter(({ eventTime }) => millisecondsOf(eventTime) >= since);
 }
 
-/** When the first workflow task of each workflow id's latest execution was taken up; milliseconds since 1970. */
+/** Start times of the first workflow task of each latest execution, in milliseconds since 1970. */
 export async function firstTasks(
   client: Client,
   workflowIds: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
-  const taken = new Map<string, number>();
-  await forEachConcurrently(workflowIds, requestsAtOnce, async (workflowId) => {
-    // Started, task scheduled, task started: no more of it is needed.
+  const startTimes = new Map<string, number>();
+  await forEachConcurrently(workflowIds, maxConcurrentRequests, async (workflowId) => {
+    // The first three events: started, task scheduled, task started.
     const { history } = await client.workflowService.getWorkflowExecutionHistory({
       namespace: client.options.namespace,
       execution: { workflowId },
@@ -67,9 +67,9 @@ export async function firstTasks(
     const first = history?.events?.find(
       ({ eventType }) => eventType === EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED,
     );
-    if (first) taken.set(workflowId, millisecondsOf(first.eventTime));
+    if (first) startTimes.set(workflowId, millisecondsOf(first.eventTime));
   });
-  return taken;
+  return startTimes;
 }
 
 /** The longest history of all executions on a task queue. */
@@ -78,7 +78,7 @@ export async function largestHistory(
   taskQueue: string,
 ): Promise<{ readonly events: number; readonly workflow_id: string }> {
   let largest = { events: 0, workflow_id: '' };
-  const note = (workflow_id: string, events: number) => {
+  const compare = (workflow_id: string, events: number) => {
     if (events > largest.events) largest = { events, workflow_id };
   };
   const running: { workflowId: string; runId: string }[] = [];
@@ -86,17 +86,17 @@ export async function largestHistory(
     query: `TaskQueue = '${taskQueue}'`,
     pageSize: 1_000,
   }))
-    // Of one that runs, a list does not know the length yet.
+    // A list has no history length for running executions.
     if (execution.status.name === 'RUNNING') running.push(execution);
-    else note(execution.workflowId, execution.historyLength);
-  await forEachConcurrently(running, requestsAtOnce, async ({ workflowId, runId }) => {
+    else compare(execution.workflowId, execution.historyLength);
+  await forEachConcurrently(running, maxConcurrentRequests, async ({ workflowId, runId }) => {
     const { historyLength } = await client.workflow.getHandle(workflowId, runId).describe();
-    note(workflowId, historyLength);
+    compare(workflowId, historyLength);
   });
   return largest;
 }
 
-/** All executions of a workflow id, as it was continued. */
+/** All executions of a workflow id. */
 export async function executionsOf(
   client: Client,
   workflowId: string,

@@ -1,6 +1,6 @@
-import type { BareResult, Delays, ScheduleBenchDocument, StackUse, TicksResult, Use } from './document.ts';
+import type { NoopResult, Delays, ScheduleBenchResult, StackUsage, TicksResult, Usage } from './result.ts';
 
-/** A table for people. */
+/** A table of results. */
 export interface ResultTable {
   readonly title: string;
   readonly headings: readonly string[];
@@ -8,16 +8,16 @@ export interface ResultTable {
 }
 
 const number = (value: number | null, digits = 1): string => (value === null ? '-' : value.toFixed(digits));
-const use = ({ cpu_seconds, memory_bytes }: Use): string =>
+const usage = ({ cpu_seconds, memory_bytes }: Usage): string =>
   `${number(cpu_seconds)} s, ${number(memory_bytes === null ? null : memory_bytes / 1e6, 0)} MB`;
-const uses = ({ worker, server, temporal, postgresql }: StackUse): string[] =>
-  [worker, server, temporal, postgresql].map(use);
-const useHeadings = ['worker', 'server', 'Temporal', 'PostgreSQL'];
+const usages = ({ worker, server, temporal, postgresql }: StackUsage): string[] =>
+  [worker, server, temporal, postgresql].map(usage);
+const usageHeadings = ['worker', 'server', 'Temporal', 'PostgreSQL'];
 const delays = ({ p50, p99, maximum }: Delays): string =>
   [p50, p99, maximum].map((value) => number(value, 2)).join(' / ');
 
-const bareRow = ({ workflows, at_once, seconds, per_second, use: used }: BareResult) => [
-  `bare workflows, one activity each, ${String(at_once)} at once`,
+const noopRow = ({ workflows, concurrency, seconds, per_second, usage: used }: NoopResult) => [
+  `no-op workflows, one activity each, ${String(concurrency)} concurrent`,
   String(workflows),
   number(seconds),
   number(per_second),
@@ -25,70 +25,70 @@ const bareRow = ({ workflows, at_once, seconds, per_second, use: used }: BareRes
   '-',
   '-',
   '-',
-  ...uses(used),
+  ...usages(used),
 ];
 
 const tickRow = (one: TicksResult) => [
   one.jitter === 0 ? 'no jitter' : `jitter ${String(one.jitter)} of the interval`,
   `${String(one.completed_runs)} of ${String(one.expected_runs)}`,
   String(one.manifests),
-  delays(one.due_to_opened),
+  delays(one.due_to_created),
   delays(one.due_to_first_task),
   delays(one.due_to_completed),
   number(one.run.events + one.schedule_events_per_run),
   number(one.run.actions + one.schedule_actions_per_run),
   number(one.statements_per_run),
-  ...uses(one.use),
+  ...usages(one.usage),
 ];
 
 /** The results as tables. */
-export function resultTables(found: ScheduleBenchDocument): readonly ResultTable[] {
+export function resultTables(found: ScheduleBenchResult): readonly ResultTable[] {
   const { backfill, creation, largest_history, machine, load } = found;
   return [
     {
       title: 'Backfill of an empty source',
       headings: [
-        'what',
+        'workload',
         'runs',
         'seconds',
-        'a second',
-        '÷ bare',
+        'per second',
+        '÷ no-op',
         'events',
         'actions',
         'statements',
-        ...useHeadings,
+        ...usageHeadings,
       ],
       rows: [
-        ...found.bare.map(bareRow),
+        ...found.noop.map(noopRow),
         [
-          `backfill, ${String(backfill.at_once)} at once`,
+          `backfill, ${String(backfill.concurrency)} concurrent`,
           String(backfill.intervals),
           number(backfill.seconds),
           number(backfill.runs_per_second),
-          number(backfill.ratio_to_bare, 2),
+          number(backfill.ratio_to_noop, 2),
           number(backfill.run.events + backfill.backfill_events_per_run),
           number(backfill.run.actions + backfill.backfill_actions_per_run),
           number(backfill.statements_per_run),
-          ...uses(backfill.use),
+          ...usages(backfill.usage),
         ],
       ],
     },
     {
-      title: `${String(found.exports)} exports ${found.interval}: seconds from due, p50 / p99 / most`,
+      title: `${String(found.exports)} exports ${found.interval}: seconds after due, p50 / p99 / max`,
       headings: [
-        ...['ticks', 'Completed', 'manifests', 'to opened', 'to first task', 'to Completed'],
-        ...['events', 'actions', 'statements', ...useHeadings],
+        ...['ticks', 'Completed', 'manifests', 'to created', 'to first task', 'to Completed'],
+        ...['events', 'actions', 'statements', ...usageHeadings],
       ],
       rows: found.ticks.map(tickRow),
     },
     {
-      title: 'Beside that',
-      headings: ['what', 'figure'],
+      title: 'Other results',
+      headings: ['measurement', 'value'],
       rows: [
-        ['exports created over HTTP, a second', number(creation?.per_second ?? null)],
+        ['exports created over HTTP, per second', number(creation?.per_second ?? null)],
         ['longest history, events', `${String(largest_history.events)} (${largest_history.workflow_id})`],
         ['state of the backfill, bytes', String(backfill.backfill_state_bytes)],
-        ['time for late transactions before each run, seconds', number(found.settle_seconds)],
+        ['settle delay of each run, seconds', number(found.settle_seconds)],
         ['cores, load before', `${String(machine.cpus)}, ${load.before.toFixed(2)}`],
       ],
     },

@@ -5,59 +5,60 @@ import type { Report } from '../../local_stack/report.ts';
 import { createPool } from '../../journal/database.ts';
 import { createClient } from '../../temporal/connections.ts';
 import { taskQueues } from '../../temporal/task_queues.ts';
-import { createBenchAccount, type BenchAccount } from '../account.ts';
+import { createBenchAccount, type BenchAccount } from '../bench_account.ts';
 import { exportdEnvironment } from '../exportd_environment.ts';
-import { rounded } from '../figures.ts';
+import { rounded } from '../statistics.ts';
 import { insertEventRows } from '../event_rows.ts';
-import { describeMachine } from '../machine.ts';
+import { describeMachine } from '../describe_machine.ts';
 import { createScratchStack } from '../scratch_stack.ts';
-import { measureBareRate } from './bare_rate.ts';
-import type { BareResult, CreationResult, ScheduleBenchDocument, TicksResult } from './document.ts';
-import { comparedWithBare, measureEmptyBackfill } from './empty_backfill.ts';
-import { createExports } from './exports.ts';
+import { measureNoopRate } from './noop_rate.ts';
+import type { NoopResult, CreationResult, ScheduleBenchResult, TicksResult } from './result.ts';
+import { compareWithNoop, measureEmptyBackfill } from './empty_backfill.ts';
+import { createExports } from './create_exports.ts';
 import { largestHistory } from './histories.ts';
-import { settingsOf, withExportd, type ScheduleBench } from './session.ts';
-import { watchUse } from './stack_use.ts';
+import { settingsOf, withExportd, type ScheduleBench } from './with_exportd.ts';
+import { watchUsage } from './stack_usage.ts';
 import { countStatements } from './statement_count.ts';
 import { measureTicks } from './ticks.ts';
 
 export interface ScheduleBenchOptions {
-  /** How many exports are created; 0 leaves ticks out. */
+  /** Number of exports; 0 skips the ticks. */
   readonly exports: number;
   /** `every N minutes`. */
   readonly interval: string;
   readonly ticks: number;
-  /** Fractions of the interval over which starts are spread, each measured in turn. */
+  /** Jitters to measure, as fractions of the interval. */
   readonly jitters: readonly number[];
-  /** How many of the exports have rows in each interval. */
+  /** Number of exports that have rows in each interval. */
   readonly withRows: number;
-  /** How many intervals are backfilled. */
+  /** Number of intervals of the backfill. */
   readonly backfill: number;
-  /** How many bare workflows are measured, each time. */
-  readonly bare: number;
-  /** Folder of the scratch servers' data; removed afterwards. */
+  /** Number of no-op workflows before and after the backfill. */
+  readonly noop: number;
+  /** Folder of the scratch servers' data, deleted afterwards. */
   readonly folder: string;
   readonly useEnvironment: boolean;
   readonly profileFolder?: string | undefined;
 }
 
-/** As many bare workflows at once as a worker can use. */
-const manyAtOnce = 20;
-/** Rows of each interval of the exports that have some. */
+/** The concurrency of no-op workflows that saturates a worker. */
+const maxConcurrency = 20;
+/** Rows per hour of the exports that have rows. */
 const rowsPerHour = 3_600;
 const hourMs = 3_600_000;
 
 /**
- * Measures the control plane: bare workflows, a backfill of an empty source beside them, and ticks of many exports.
- * Removes all that it made.
- * @throws LaunchError when a process ends or a run of the backfill does not complete; the signal's reason when aborted
+ * Measures the control plane: no-op workflows, a backfill of an empty source, and ticks of many exports. Deletes
+ * everything that it created.
+ * @throws LaunchError when a process exits or a run of the backfill does not complete. @throws the reason of an aborted
+ * signal
  */
 export async function runScheduleBench(
   options: ScheduleBenchOptions,
   report: Report,
   signal: AbortSignal,
-): Promise<ScheduleBenchDocument> {
-  const began = new Date();
+): Promise<ScheduleBenchResult> {
+  const startedAt = new Date();
   const loadBefore = loadavg()[0] ?? 0;
   const stack = await createScratchStack(options.folder, options, report);
   const pool = createPool(stack.databaseUrl, { max: 4 });
@@ -82,31 +83,33 @@ export async function runScheduleBench(
       empty: await createBenchAccount(pool, 'Empty'),
       filled: await createBenchAccount(pool, 'Filled'),
     };
-    const bare: BareResult[] = [];
-    const measureBare = async () => {
-      const atOnce = [...new Set([manyAtOnce, settings.EXPORTD_BACKFILL_CONCURRENCY])];
-      const order = { workflows: options.bare, atOnce };
-      for (const one of await measureBareRate(stack, temporal.client, settings, order, signal)) {
-        report(`Bare workflows, ${String(one.at_once)} at once: ${one.per_second.toFixed(1)} a second`);
-        bare.push(one);
+    const noop: NoopResult[] = [];
+    const measureNoop = async () => {
+      const concurrencies = [...new Set([maxConcurrency, settings.EXPORTD_BACKFILL_CONCURRENCY])];
+      const request = { workflows: options.noop, concurrencies: concurrencies };
+      for (const one of await measureNoopRate(stack, temporal.client, settings, request, signal)) {
+        report(
+          `No-op workflows, ${String(one.concurrency)} concurrent: ${one.per_second.toFixed(1)} per second`,
+        );
+        noop.push(one);
       }
     };
-    await measureBare();
+    await measureNoop();
     const backfill = await withExportd(profiled(bench, 'backfill'), {}, () =>
       measureEmptyBackfill(bench, accounts.empty, options.backfill),
     );
-    report(`Empty backfill: ${backfill.runs_per_second.toFixed(1)} runs a second`);
-    await measureBare();
+    report(`Empty backfill: ${backfill.runs_per_second.toFixed(1)} runs per second`);
+    await measureNoop();
     const jitters = options.exports > 0 ? options.jitters : [];
     const { creation, ticks } = await measureSchedules(bench, { ...options, jitters }, accounts);
     return {
-      started_at: began.toISOString(),
-      seconds: rounded((Date.now() - began.getTime()) / 1_000),
+      started_at: startedAt.toISOString(),
+      seconds: rounded((Date.now() - startedAt.getTime()) / 1_000),
       machine,
       load: { before: rounded(loadBefore), after: rounded(loadavg()[0] ?? 0) },
       settle_seconds: settings.EXPORTD_SETTLE_DELAY / 1_000,
-      bare,
-      backfill: comparedWithBare(backfill, bare),
+      noop,
+      backfill: compareWithNoop(backfill, noop),
       exports: options.exports,
       interval: options.interval,
       creation,
@@ -115,7 +118,7 @@ export async function runScheduleBench(
     };
   } finally {
     await Promise.all([pool.end(), temporal.close()]);
-    report('Removing the scratch data');
+    report('Deleting the scratch data');
     await stack.remove();
   }
 }
@@ -125,18 +128,18 @@ const profiled = (bench: ScheduleBench, name: string): ScheduleBench => ({
   profileFolder: bench.profileFolder && join(bench.profileFolder, name),
 });
 
-/** Creates the exports and measures their ticks, once for each jitter, by workers that are started with it. */
+/** Creates the exports and measures their ticks for each jitter, with new workers. */
 async function measureSchedules(
   bench: ScheduleBench,
   options: ScheduleBenchOptions,
   accounts: Readonly<Record<'empty' | 'filled', BenchAccount>>,
-): Promise<Pick<ScheduleBenchDocument, 'creation' | 'ticks'>> {
+): Promise<Pick<ScheduleBenchResult, 'creation' | 'ticks'>> {
   const { pool, report } = bench;
-  const { exports, interval, ticks: ticksEach, jitters } = options;
+  const { exports, interval, ticks: ticksPerJitter, jitters } = options;
   let hoursFilled = 0;
   const prepare = async (start: Date, end: Date) => {
     const hours = Math.ceil((end.getTime() - start.getTime()) / hourMs);
-    // Rows follow from their number, so each hour takes the next ones; the first of all is where they would begin.
+    // The row number determines the row, so each hour uses the next numbers, counted from a fictitious first hour.
     const first = hoursFilled * rowsPerHour;
     const zero = new Date(start.getTime() - hoursFilled * hourMs);
     const rows = { first, end: first + hours * rowsPerHour, count: rowsPerHour };
@@ -144,12 +147,12 @@ async function measureSchedules(
     hoursFilled += hours;
   };
   const ticks: TicksResult[] = [];
-  let creation: ScheduleBenchDocument['creation'] = null;
+  let creation: ScheduleBenchResult['creation'] = null;
   for (const jitter of jitters) {
     const settings = { EXPORTD_JITTER_SHORT_FRACTION: String(jitter) };
     const result = await withExportd(profiled(bench, `jitter-${String(jitter)}`), settings, async () => {
       creation ??= await createAll(bench, options, accounts);
-      return measureTicks(bench, { exports, interval, ticks: ticksEach, jitter, prepare });
+      return measureTicks(bench, { exports, interval, ticks: ticksPerJitter, jitter, prepare });
     });
     const { p50, p99 } = result.due_to_first_task;
     report(
@@ -172,8 +175,8 @@ async function createAll(
     created += 1;
     if (created % 100 === 0) report(`Created ${String(created)} of ${String(exports)} exports`);
   };
-  const use = watchUse(stack);
-  const began = performance.now();
+  const usage = watchUsage(stack);
+  const startedAt = performance.now();
   const create = ({ teamId, apiKey }: BenchAccount, count: number, prefix: string) =>
     createExports(
       stack,
@@ -184,7 +187,7 @@ async function createAll(
     );
   await create(accounts.empty, exports - filled, 'empty');
   await create(accounts.filled, filled, 'filled');
-  const seconds = (performance.now() - began) / 1_000;
-  report(`Created the exports in ${seconds.toFixed(1)} s, ${(exports / seconds).toFixed(1)} a second`);
-  return { seconds: rounded(seconds), per_second: rounded(exports / seconds), use: await use.end() };
+  const seconds = (performance.now() - startedAt) / 1_000;
+  report(`Created the exports in ${seconds.toFixed(1)} s, ${(exports / seconds).toFixed(1)} per second`);
+  return { seconds: rounded(seconds), per_second: rounded(exports / seconds), usage: await usage.end() };
 }

@@ -1,6 +1,6 @@
 import type { Pool } from '../../journal/database.ts';
 
-/** Prepares counting; a server that was not started for it does not count. */
+/** Installs pg_stat_statements. @returns Whether the server counts statements. */
 export async function countStatements(pool: Pool): Promise<boolean> {
   try {
     await pool.query('create extension if not exists pg_stat_statements');
@@ -11,7 +11,7 @@ export async function countStatements(pool: Pool): Promise<boolean> {
   }
 }
 
-/** How many statements were executed on the scratch database so far, `begin` and `commit` among them. */
+/** Number of statements on the scratch database so far, including `begin` and `commit`. */
 export async function statementsSoFar(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ calls: number }>(
     `select coalesce(sum(calls), 0)::float8 as calls from pg_stat_statements

@@ -1,9 +1,9 @@
 import type { Policies } from '../../decisions/policies.ts';
 import { runWorkflowId } from '../../contract/workflow_ids.ts';
 import { delaysOf } from './delays.ts';
-import type { TicksResult } from './document.ts';
+import type { TicksResult } from './result.ts';
 
-/** A run of one of the ticks, as the read model has it. */
+/** A run of a tick, from the read model. */
 export interface TickedRun {
   readonly id: string;
   readonly batch_export_id: string;
@@ -12,24 +12,24 @@ export interface TickedRun {
   readonly status: string;
   readonly manifest_key: string | null;
   readonly records_completed: number;
-  /** When the event that opened it was recorded. */
+  /** Time of the event that created the run. */
   readonly created_at: string;
   readonly finished_at: string | null;
 }
 
-/** When a run is due: its interval's end, and the jitter that the workers put before its start; milliseconds. */
+/** When a run is due: the end of its interval plus its jitter, in milliseconds. */
 export const dueTimes =
   (interval: string, jitterMs: Policies['jitterMs']) =>
   (run: TickedRun): number =>
     Date.parse(run.data_interval_end) +
     jitterMs(run.batch_export_id, interval, { start: run.data_interval_start, end: run.data_interval_end });
 
-/** How long the runs took; `firstTasks` has when the first workflow task of each execution was taken up. */
+/** The delays of runs. `firstTasks` are the start times of their first workflow tasks. */
 export function delaysOfRuns(
   runs: readonly TickedRun[],
   dueAt: (run: TickedRun) => number,
   firstTasks: ReadonlyMap<string, number>,
-): Pick<TicksResult, 'due_to_opened' | 'due_to_first_task' | 'due_to_completed'> {
+): Pick<TicksResult, 'due_to_created' | 'due_to_first_task' | 'due_to_completed'> {
   const after = (time: (run: TickedRun) => number | undefined) =>
     delaysOf(
       runs.flatMap((run) => {
@@ -38,7 +38,7 @@ export function delaysOfRuns(
       }),
     );
   return {
-    due_to_opened: after(({ created_at }) => Date.parse(created_at)),
+    due_to_created: after(({ created_at }) => Date.parse(created_at)),
     due_to_first_task: after((run) => firstTasks.get(runWorkflowId(run))),
     due_to_completed: after(({ status, finished_at }) =>
       status === 'Completed' && finished_at !== null ? Date.parse(finished_at) : undefined,

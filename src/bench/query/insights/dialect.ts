@@ -1,10 +1,10 @@
-import type { QueryAnswer } from '../../../queries/query_kind.ts';
-import { beginOf, type Insight, type InsightRange } from '../insight.ts';
+import type { QueryOutput } from '../../../queries/query_kind.ts';
+import { startOf, type Insight, type InsightRange } from '../insight.ts';
 
 const dayMs = 86_400_000;
 const before = ({ now }: InsightRange, days: number): Date => new Date(now.getTime() - days * dayMs);
 const dialect = (query: string) => () => ({ kind: 'DialectQuery', query });
-const rowsOf = ({ results }: QueryAnswer): unknown => results;
+const rowsOf = ({ results }: QueryOutput): unknown => results;
 const time = (text: string | null | undefined): string =>
   new Date(text ?? '').toISOString().slice(0, 19) + 'Z';
 
@@ -15,11 +15,11 @@ const eventsByDay: Insight = {
      WHERE timestamp >= now() - INTERVAL 30 DAY GROUP BY day ORDER BY day`,
   ),
   floor: (range) => ({
-    text: `select ${beginOf('day')} as day, count(*) from public.events
+    text: `select ${startOf('day')} as day, count(*) from public.events
       where team_id = $1 and timestamp >= $2 group by day order by day`,
     values: [range.teamId, before(range, 30)],
   }),
-  answerOf: rowsOf,
+  actualOf: rowsOf,
   expectedOf: (rows) => rows.map(([day, count]) => [time(day), Number(count)]),
 };
 
@@ -35,7 +35,7 @@ const topPages: Insight = {
       where team_id = $1 and event = '$pageview' and timestamp >= $2 group by url order by views desc, url limit 20`,
     values: [range.teamId, before(range, 7)],
   }),
-  answerOf: rowsOf,
+  actualOf: rowsOf,
   expectedOf: (rows) => rows.map(([url, views]) => [url, Number(views)]),
 };
 
@@ -45,15 +45,15 @@ const usersByWeek: Insight = {
     `SELECT toStartOfWeek(timestamp, 1) AS week, count(DISTINCT person_id) AS users FROM events
      WHERE timestamp >= now() - INTERVAL 84 DAY GROUP BY week ORDER BY week`,
   ),
-  // Counting what is already distinct needs no sort, and can be done by several processes.
+  // Counting distinct rows of a subquery needs no sort and can run in parallel.
   floor: (range) => ({
     text: `select week::date, count(person_id) from (
-        select ${beginOf('week')} as week, person_id from public.events
+        select ${startOf('week')} as week, person_id from public.events
         where team_id = $1 and timestamp >= $2 group by 1, 2
       ) as seen group by week order by week`,
     values: [range.teamId, before(range, 84)],
   }),
-  answerOf: rowsOf,
+  actualOf: rowsOf,
   expectedOf: (rows) => rows.map(([week, users]) => [week, Number(users)]),
 };
 

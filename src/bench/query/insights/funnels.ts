@@ -1,4 +1,4 @@
-import type { QueryAnswer } from '../../../queries/query_kind.ts';
+import type { QueryOutput } from '../../../queries/query_kind.ts';
 import { lastDays, type FloorStatement, type Insight, type InsightRange } from '../insight.ts';
 
 const days = 30;
@@ -11,27 +11,27 @@ const request = (range: InsightRange) => ({
   dateRange: lastDays(range, days).dateRange,
 });
 
-/** Counts and times of persons, by how deep they got and when. */
+/** Counts and conversion times of persons, from the depth that they reached. */
 const measures = `count(*), count(*) filter (where depth >= 2), count(*) filter (where depth = 3),
   avg(extract(epoch from second_at - first_at)::float8), avg(extract(epoch from third_at - second_at)::float8),
   percentile_cont(0.5) within group (order by extract(epoch from second_at - first_at)::float8),
   percentile_cont(0.5) within group (order by extract(epoch from third_at - second_at)::float8)`;
 
-/** Of each event what a funnel needs; the fence makes rows narrow before they are sorted. */
+/** The columns that a funnel needs. "offset 0" makes rows narrow before they are sorted. */
 const steps = (more = ''): string => `
   select person_id, timestamp as at, case event when $4 then 1 when $5 then 2 else 3 end as step ${more}
   from public.events
   where team_id = $1 and timestamp >= $2 and timestamp < $3 and event in ($4, $5, $6) and person_id is not null
   offset 0`;
 
-/** Which events are looked at again: the first one of the first step, and what may go on from a step before it. */
-const goesOn = `case step when 1 then latest_first is null when 2 then latest_first + interval '336 hours' >= at
+/** The events that matter: the first one of the first step, and events that can follow an earlier step. */
+const isRelevant = `case step when 1 then latest_first is null when 2 then latest_first + interval '336 hours' >= at
   else latest_first is not null end`;
 
 /**
- * Two looks back in the order of one sort: from a second step to the latest first one, and from a third to the latest
- * second one that had a first. A person counts where it got furthest, the first time it did; times of what is looked back
- * on never fall, so that the smallest are those of the first time.
+ * Looks back twice in one sort order: from a second step to the latest first step, and from a third step to the latest
+ * second step that has a first. A person counts at the deepest step, the first time that they reached it. The times of
+ * the preceding steps never decrease, so the minimum belongs to the first time.
  */
 const furthest = `
   select ${measures} from (
@@ -46,13 +46,13 @@ const furthest = `
       from (
         select person_id, at, step, case when step = 2 then latest_first end as first_at from (
           select *, max(at) filter (where step = 1) over ${followed} as latest_first from (${steps()}) as steps
-        ) as looked_back where ${goesOn}
+        ) as looked_back where ${isRelevant}
       ) as seconds
     ) as thirds where step < 3 or chain_first + interval '336 hours' >= at
     group by person_id
   ) as persons`;
 
-/** The same with the first browser that any of a person's events has: that event stays, whatever its step is good for. */
+/** The same by the browser of a person's first event, which is kept even if its step does not matter. */
 const furthestByBrowser = `
   select browser, ${measures} from (
     select max(depth) as depth, coalesce(max(browser) filter (where at = browser_at), '') as browser,
@@ -73,7 +73,7 @@ const furthestByBrowser = `
             select *, max(at) filter (where step = 1) over ${followed} as latest_first,
               min(at) filter (where browser <> '') over (partition by person_id) as browser_at
             from (${steps(`, coalesce(properties ->> '$browser', '') as browser`)}) as steps
-          ) as looked_back where at = browser_at or ${goesOn}
+          ) as looked_back where at = browser_at or ${isRelevant}
         ) as seconds
       ) as thirds
     ) as attempts group by person_id
@@ -93,14 +93,14 @@ interface Step {
   readonly breakdown_value?: readonly string[];
 }
 
-/** Counts, then times with as many digits as do not depend on the order in which they are added. */
-const shown = (counts: readonly number[], times: readonly (number | null)[]): unknown => [
+/** Counts, then times rounded to digits that do not depend on the order of summation. */
+const normalized = (counts: readonly number[], times: readonly (number | null)[]): unknown => [
   ...counts,
   ...times.map((time) => (time === null ? null : Number(time.toPrecision(10)))),
 ];
 
-const shownSteps = (steps: readonly Step[]): unknown =>
-  shown(
+const normalizedSteps = (steps: readonly Step[]): unknown =>
+  normalized(
     steps.map(({ count }) => count),
     [
       ...steps.slice(1).map((step) => step.average_conversion_time),
@@ -108,8 +108,8 @@ const shownSteps = (steps: readonly Step[]): unknown =>
     ],
   );
 
-const shownRow = (row: readonly (string | null)[]): unknown =>
-  shown(
+const normalizedRow = (row: readonly (string | null)[]): unknown =>
+  normalized(
     row.slice(0, 3).map(Number),
     row.slice(3).map((time) => (time === null ? null : Number(time))),
   );
@@ -118,8 +118,8 @@ const ordered: Insight = {
   name: 'Funnel: three steps in order, 30 days',
   query: request,
   floor: floorOf(furthest),
-  answerOf: ({ results }: QueryAnswer) => shownSteps(results as readonly Step[]),
-  expectedOf: ([row = []]) => shownRow(row),
+  actualOf: ({ results }: QueryOutput) => normalizedSteps(results as readonly Step[]),
+  expectedOf: ([row = []]) => normalizedRow(row),
 };
 
 const byBrowser: Insight = {
@@ -129,15 +129,17 @@ const byBrowser: Insight = {
     breakdownFilter: { breakdown: '$browser', breakdown_type: 'event' },
   }),
   floor: floorOf(furthestByBrowser),
-  answerOf: ({ results }: QueryAnswer) =>
+  actualOf: ({ results }: QueryOutput) =>
     Object.fromEntries(
       (results as readonly (readonly Step[])[]).map((steps) => [
         String(steps[0]?.breakdown_value),
-        shownSteps(steps),
+        normalizedSteps(steps),
       ]),
     ),
   expectedOf: (rows) =>
-    Object.fromEntries(rows.map(([browser, ...row]): [string, unknown] => [String(browser), shownRow(row)])),
+    Object.fromEntries(
+      rows.map(([browser, ...row]): [string, unknown] => [String(browser), normalizedRow(row)]),
+    ),
 };
 
 export const funnelInsights: readonly Insight[] = [ordered, byBrowser];

@@ -4,7 +4,7 @@ import { funnelInsights } from './funnels.ts';
 import { listInsights } from './lists.ts';
 import { trendsInsights } from './trends.ts';
 
-/** The insights that are measured; `src/queries/README.md` lists them. */
+/** The measured insights, which `src/queries/README.md` lists. */
 export const insights: readonly Insight[] = [
   ...dialectInsights,
   ...trendsInsights,

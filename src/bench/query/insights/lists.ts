@@ -1,13 +1,13 @@
-import type { QueryAnswer } from '../../../queries/query_kind.ts';
+import type { QueryOutput } from '../../../queries/query_kind.ts';
 import { lastDays, type Insight, type InsightRange } from '../insight.ts';
 
-const rowsOf = ({ results }: QueryAnswer): readonly (readonly unknown[])[] =>
+const rowsOf = ({ results }: QueryOutput): readonly (readonly unknown[])[] =>
   results as readonly (readonly unknown[])[];
 const parsed = (json: string | null | undefined): unknown => JSON.parse(json ?? 'null');
 
 const dayMs = 86_400_000;
 
-/** The first day of the last whole month, and of the one after it. */
+/** The first days of the last whole month and of the next one. */
 const monthOf = ({ now }: InsightRange): readonly [Date, Date] => [
   new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1)),
   new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth())),
@@ -49,7 +49,7 @@ const actorsOfMonth: Insight = {
       order by a.events desc, p.id`,
     values: [range.teamId, ...monthOf(range)],
   }),
-  answerOf: (answer) =>
+  actualOf: (answer) =>
     rowsOf(answer).map(([person, events]) => {
       const { id, properties, distinct_ids } = person as Person;
       return [id, properties, distinct_ids, events];
@@ -88,7 +88,7 @@ const foundEvents: Insight = {
       order by e.timestamp desc, e.uuid`,
     values: [range.teamId, new Date(range.now.getTime() - 7 * dayMs), new Date(range.now.getTime() + 5_000)],
   }),
-  answerOf: (answer) =>
+  actualOf: (answer) =>
     rowsOf(answer).map(([event, person]) => {
       const { uuid, event: name, properties, distinct_id } = event as Readonly<Record<string, unknown>>;
       const { uuid: id, properties: own } = person as Readonly<Record<string, unknown>>;
@@ -117,7 +117,7 @@ const searchedPersons: Insight = {
       ) order by p.id limit 100`,
     values: [teamId, '%user-1234%'],
   }),
-  answerOf: (answer) =>
+  actualOf: (answer) =>
     rowsOf(answer).map(([person]) => {
       const { id, properties, distinct_ids } = person as Person;
       return [id, properties, distinct_ids];

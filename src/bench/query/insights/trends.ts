@@ -1,5 +1,5 @@
-import type { QueryAnswer } from '../../../queries/query_kind.ts';
-import { beginOf, lastDays, lineOf, type Insight } from '../insight.ts';
+import type { QueryOutput } from '../../../queries/query_kind.ts';
+import { startOf, lastDays, lineOf, type Insight } from '../insight.ts';
 
 const days = 30;
 const pageviews = { kind: 'EventsNode', event: '$pageview' };
@@ -9,8 +9,8 @@ interface Line {
   readonly breakdown_value?: unknown;
 }
 
-const linesOf = ({ results }: QueryAnswer): readonly Line[] => results as readonly Line[];
-const dataOf = (answer: QueryAnswer): unknown => linesOf(answer).map(({ data }) => data);
+const linesOf = ({ results }: QueryOutput): readonly Line[] => results as readonly Line[];
+const dataOf = (answer: QueryOutput): unknown => linesOf(answer).map(({ data }) => data);
 
 const byBrowser: Insight = {
   name: 'Trends: pageviews by browser, 30 days',
@@ -21,11 +21,11 @@ const byBrowser: Insight = {
     breakdownFilter: { breakdown: '$browser', breakdown_type: 'event' },
   }),
   floor: (range) => ({
-    text: `select coalesce(properties ->> '$browser', '') as browser, ${beginOf('day')} as day, count(*)
+    text: `select coalesce(properties ->> '$browser', '') as browser, ${startOf('day')} as day, count(*)
       from public.events where team_id = $1 and event = '$pageview' and timestamp >= $2 and timestamp < $3 group by 1, 2`,
     values: [range.teamId, lastDays(range, days).from, lastDays(range, days).end],
   }),
-  answerOf: (answer) =>
+  actualOf: (answer) =>
     Object.fromEntries(linesOf(answer).map(({ breakdown_value, data }) => [String(breakdown_value), data])),
   expectedOf: (rows, range) => {
     const browsers = [...new Set(rows.map(([browser]) => browser))];
@@ -50,13 +50,13 @@ const dailyUsers: Insight = {
   }),
   floor: (range) => ({
     text: `select day, count(*) from (
-        select ${beginOf('day')} as day, person_id from public.events
+        select ${startOf('day')} as day, person_id from public.events
         where team_id = $1 and event = '$pageview' and timestamp >= $2 and timestamp < $3 and person_id is not null
         group by 1, 2
       ) as seen group by day`,
     values: [range.teamId, lastDays(range, days).from, lastDays(range, days).end],
   }),
-  answerOf: dataOf,
+  actualOf: dataOf,
   expectedOf: (rows, range) => [lineOf(lastDays(range, days).days, rows)],
 };
 
@@ -67,13 +67,13 @@ const weeklyUsers: Insight = {
     series: [{ ...pageviews, math: 'weekly_active' }],
     dateRange: lastDays(range, days).dateRange,
   }),
-  // A person is active from each of its days until seven days later or its next day. Equal spans are counted first, then
-  // what begins less what ends is summed up.
+  // A person is active from each of their days until seven days later or their next day. Equal spans are counted first,
+  // then starts minus ends are summed up.
   floor: (range) => ({
     text: `with spans as (
         select day, least(day + 7, next_day) as end_day, count(*) as persons from (
           select day::date, lead(day::date) over (partition by person_id order by day) as next_day from (
-            select ${beginOf('day')} as day, person_id from public.events
+            select ${startOf('day')} as day, person_id from public.events
             where team_id = $1 and event = '$pageview' and timestamp >= $2::timestamptz - interval '6 days' and timestamp < $3
               and person_id is not null
             group by 1, 2
@@ -85,7 +85,7 @@ const weeklyUsers: Insight = {
       ) as changes group by at`,
     values: [range.teamId, lastDays(range, days).from, lastDays(range, days).end],
   }),
-  answerOf: dataOf,
+  actualOf: dataOf,
   expectedOf: (rows, range) => [lineOf(lastDays(range, days).days, rows)],
 };
 

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { readSettings, type Settings } from '../../config/settings.ts';
-import { createChildren, lastLines } from '../../local_stack/children.ts';
+import { createChildProcesses, lastLines } from '../../local_stack/child_processes.ts';
 import { startExportd } from '../../local_stack/exportd_processes.ts';
 import { LaunchError } from '../../local_stack/launch_error.ts';
 import type { Report } from '../../local_stack/report.ts';
@@ -9,7 +9,7 @@ import type { Pool } from '../../journal/database.ts';
 import { profilingOptions } from '../exportd_environment.ts';
 import type { ScratchStack } from '../scratch_stack.ts';
 
-/** What all measurements of schedules work with. */
+/** Dependencies of the schedule measurements. */
 export interface ScheduleBench {
   readonly stack: ScratchStack;
   readonly pool: Pool;
@@ -18,7 +18,7 @@ export interface ScheduleBench {
   readonly environment: StackEnvironment;
   /** Whether the server counts statements. */
   readonly countsStatements: boolean;
-  /** Where the CPU profiles of the workers are kept; none are made without it. */
+  /** Folder for the CPU profiles of the workers; none are written without it. */
   readonly profileFolder: string | undefined;
   readonly report: Report;
   readonly signal: AbortSignal;
@@ -28,15 +28,15 @@ export interface ScheduleBench {
 export const settingsOf = (environment: StackEnvironment): Settings => readSettings({ ...environment });
 
 /**
- * Starts server and worker with some settings, does the work, and stops them.
- * @throws LaunchError when the worker ends meanwhile
+ * Runs `work` with a server and a worker that have the given settings.
+ * @throws LaunchError when the worker exits
  */
 export async function withExportd<Result>(
   { stack, baseUrl, environment, profileFolder }: ScheduleBench,
   settings: StackEnvironment,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const children = createChildren(stack.folder);
+  const children = createChildProcesses(stack.folder);
   const kill = () => children.killAll();
   process.once('exit', kill);
   try {
@@ -44,7 +44,7 @@ export async function withExportd<Result>(
       workerNodeOptions: profilingOptions(profileFolder),
     });
     const ended = worker.exited.then((how) => {
-      throw new LaunchError(`The worker ${how}. The end of its log:\n${lastLines(worker.logFile)}`);
+      throw new LaunchError(`The worker ${how}. Last lines of its log:\n${lastLines(worker.logFile)}`);
     });
     ended.catch(() => undefined);
     return await Promise.race([work(), ended]);

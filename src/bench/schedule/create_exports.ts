@@ -3,35 +3,38 @@ import { forEachConcurrently } from '../../temporal/concurrency.ts';
 import { destinationFor } from '../formats.ts';
 import type { ScratchStack } from '../scratch_stack.ts';
 
-const requestsAtOnce = 8;
+const maxConcurrentRequests = 8;
 
-/** An export of events, under a prefix of its own. */
+/** Creates an export of events with its own prefix. */
 export async function createExport(
   stack: ScratchStack,
   api: ApiClient,
-  members: { readonly name: string; readonly interval: string; readonly paused: boolean },
+  fields: { readonly name: string; readonly interval: string; readonly paused: boolean },
 ): Promise<string> {
   const { type, config } = destinationFor('JSONLines+gzip', stack);
   const created = await api.request<{ id: string }>('POST', '', {
-    ...members,
+    ...fields,
     model: 'events',
-    destination: { type, config: { ...config, prefix: members.name } },
+    destination: { type, config: { ...config, prefix: fields.name } },
   });
   return created?.id ?? '';
 }
 
-/** Creates many exports over HTTP, several at once. */
+/** Creates many exports with concurrent HTTP requests. */
 export async function createExports(
   stack: ScratchStack,
   api: ApiClient,
-  order: { readonly count: number; readonly interval: string; readonly prefix: string },
+  request: { readonly count: number; readonly interval: string; readonly prefix: string },
   onCreated: () => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const names = Array.from({ length: order.count }, (_, number) => `${order.prefix}/${String(number + 1)}`);
-  await forEachConcurrently(names, requestsAtOnce, async (name) => {
+  const names = Array.from(
+    { length: request.count },
+    (_, number) => `${request.prefix}/${String(number + 1)}`,
+  );
+  await forEachConcurrently(names, maxConcurrentRequests, async (name) => {
     signal.throwIfAborted();
-    await createExport(stack, api, { name, interval: order.interval, paused: false });
+    await createExport(stack, api, { name, interval: request.interval, paused: false });
     onCreated();
   });
 }

@@ -2,17 +2,17 @@ import { availableParallelism } from 'node:os';
 import pg from 'pg';
 import type { Report } from '../local_stack/report.ts';
 import { insertEventRows, type EventRows } from './event_rows.ts';
-import { benchApplicationName, sessionOptions } from './exported_rows.ts';
+import { benchApplicationName, sessionOptions } from './export_statements.ts';
 
-/** Rows that one statement inserts; a line of progress follows each. */
+/** Rows per statement. Each statement is followed by a line of progress. */
 const rowsPerStatement = 100_000;
-const mostSessions = 4;
+const maxConnections = 4;
 
 /**
- * Fills the events of a scratch database, spread over an hour or several, in several sessions since one cannot use two cores for an insert. Afterwards
- * nothing is left to do for the first reader: statistics are there and every row is marked as visible.
+ * Inserts events over several connections, because an insert uses only one core. Then vacuums and analyzes the table, which
+ * saves the first reader from setting hint bits.
  */
-export async function makeEvents(
+export async function insertEvents(
   databaseUrl: string,
   rows: Pick<EventRows, 'count' | 'hours' | 'projects'> & { readonly teamId: number; readonly start: Date },
   report: Report,
@@ -28,7 +28,7 @@ export async function makeEvents(
     return client;
   };
   let next = 0;
-  let made = 0;
+  let inserted = 0;
   const insert = async () => {
     const client = await connect();
     try {
@@ -38,8 +38,8 @@ export async function makeEvents(
         const range = { ...rows, first: next, end: Math.min(next + rowsPerStatement, count) };
         next = range.end;
         await client.query(insertEventRows(rows.teamId, rows.start, range));
-        made += range.end - range.first;
-        report(`Made ${made.toLocaleString('en')} of ${rows.count.toLocaleString('en')} events`);
+        inserted += range.end - range.first;
+        report(`Inserted ${inserted.toLocaleString('en')} of ${rows.count.toLocaleString('en')} events`);
       }
     } finally {
       await client.end();
@@ -47,7 +47,7 @@ export async function makeEvents(
   };
   const client = await connect();
   try {
-    // They are thrown away: a log that could bring them back would only take time and disk.
+    // The data is temporary: no write-ahead log is needed.
     await client.query(`do $$
       declare partition regclass;
       begin
@@ -55,7 +55,7 @@ export async function makeEvents(
           execute format('alter table %s set unlogged', partition);
         end loop;
       end $$`);
-    const sessions = Math.min(mostSessions, availableParallelism());
+    const sessions = Math.min(maxConnections, availableParallelism());
     await Promise.all(Array.from({ length: sessions }, insert));
     await client.query('vacuum (analyze) public.events');
   } finally {

@@ -1,30 +1,30 @@
-import type { Figures, Throughput } from './document.ts';
+import type { Statistics, Throughput } from './result.ts';
 
-/** What one measurement of something that moves all rows gives. */
+/** A measurement of moving all rows. */
 export interface Measurement {
   readonly seconds: number;
   readonly cpu_seconds: number;
 }
 
-/** The middle one, or the mean of the two in the middle. @throws RangeError when there is none. */
+/** The median. @throws RangeError without values. */
 export function medianOf(values: readonly number[]): number {
   const sorted = values.toSorted((left, right) => left - right);
   const [low, high] = [
     sorted[Math.floor((sorted.length - 1) / 2)],
     sorted[Math.ceil((sorted.length - 1) / 2)],
   ];
-  if (low === undefined || high === undefined) throw new RangeError('There is no median of nothing.');
+  if (low === undefined || high === undefined) throw new RangeError('The median of no values is undefined.');
   return (low + high) / 2;
 }
 
-/** The figures of all repeats, rounded to thousandths. */
-export const figuresOf = (all: readonly number[]): Figures => ({
+/** Statistics of all repeats, rounded to thousandths. */
+export const statisticsOf = (all: readonly number[]): Statistics => ({
   minimum: rounded(Math.min(...all)),
   median: rounded(medianOf(all)),
   all: all.map(rounded),
 });
 
-/** The median of the ratios within each repeat, so that what slows a whole repeat down falls out. */
+/** The median of the ratios within each repeat, which ignores slow repeats. */
 export const pairedRatio = (
   numerators: readonly Measurement[],
   denominators: readonly Measurement[],
@@ -37,14 +37,14 @@ export const pairedRatio = (
 
 /** Throughput of repeated measurements that each moved `rows` rows of `bytes` bytes. */
 export function throughputOf(repeats: readonly Measurement[], rows: number, bytes: number): Throughput {
-  const seconds = figuresOf(repeats.map((one) => one.seconds));
+  const seconds = statisticsOf(repeats.map((one) => one.seconds));
   return {
     seconds,
     rows_per_second: Math.round(rows / seconds.median),
     megabytes_per_second: rounded(bytes / 1e6 / seconds.median),
-    cpu_seconds: figuresOf(repeats.map((one) => one.cpu_seconds)),
+    cpu_seconds: statisticsOf(repeats.map((one) => one.cpu_seconds)),
   };
 }
 
-/** To thousandths: more digits than that would only look exact. */
+/** Rounds to thousandths: more digits would only look exact. */
 export const rounded = (value: number): number => Math.round(value * 1_000) / 1_000;

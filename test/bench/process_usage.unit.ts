@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
-import { treeUseOf } from '../../src/bench/process_figures.ts';
+import { usageOfTree } from '../../src/bench/process_usage.ts';
 
-describe('what a tree of processes uses', () => {
-  it('has what its descendants use, those that have ended included', async () => {
+describe('the resources of a process tree', () => {
+  it('include descendants, also those that have exited', async () => {
     const parent = spawn(
       'sh',
       [
@@ -14,12 +14,12 @@ describe('what a tree of processes uses', () => {
       { stdio: ['pipe', 'pipe', 'ignore'] },
     );
     await once(parent.stdout, 'data');
-    const shell = treeUseOf(parent.pid ?? 0);
+    const shell = usageOfTree(parent.pid ?? 0);
     parent.stdin.end();
     await once(parent, 'exit');
-    // Two starts of Node, and the memory of the one that still runs.
+    // Two starts of Node, and the memory of the one that is running.
     expect(shell?.cpu_seconds).toBeGreaterThan(0.02);
     expect(shell?.memory_bytes).toBeGreaterThan(10_000_000);
-    expect(treeUseOf(parent.pid ?? 0)).toBeNull();
+    expect(usageOfTree(parent.pid ?? 0)).toBeNull();
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import proto from '@temporalio/proto';
 import { delaysOf, percentileOf } from '../../../src/bench/schedule/delays.ts';
-import type { BareResult } from '../../../src/bench/schedule/document.ts';
-import { comparedWithBare, type MeasuredBackfill } from '../../../src/bench/schedule/empty_backfill.ts';
+import type { NoopResult } from '../../../src/bench/schedule/result.ts';
+import { compareWithNoop, type MeasuredBackfill } from '../../../src/bench/schedule/empty_backfill.ts';
 import { costOf } from '../../../src/bench/schedule/histories.ts';
 import { delaysOfRuns, dueTimes, type TickedRun } from '../../../src/bench/schedule/tick_delays.ts';
 import { runWorkflowId } from '../../../src/contract/workflow_ids.ts';
@@ -10,7 +10,7 @@ import { runWorkflowId } from '../../../src/contract/workflow_ids.ts';
 const { EventType } = proto.temporal.api.enums.v1;
 
 describe('delays', () => {
-  it('have percentiles that are among them', () => {
+  it('have percentiles', () => {
     const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
     expect(percentileOf(hundred, 0.5)).toBe(50);
     expect(percentileOf(hundred, 0.99)).toBe(99);
@@ -18,7 +18,7 @@ describe('delays', () => {
     expect(() => percentileOf([], 0.5)).toThrow(RangeError);
   });
 
-  it('are told in seconds', () => {
+  it('are converted to seconds', () => {
     expect(delaysOf([1_500, -3, 250])).toEqual({ count: 3, p50: 0.25, p99: 1.5, maximum: 1.5 });
   });
 });
@@ -40,7 +40,7 @@ describe('the delays of runs', () => {
     ...more,
   });
 
-  it('begin when the interval has ended and the jitter is over', () => {
+  it('start at the end of the interval plus jitter', () => {
     const runs = [
       run('a'),
       run('b', { status: 'Failed' }),
@@ -48,13 +48,13 @@ describe('the delays of runs', () => {
     ];
     const tasks = new Map([[runWorkflowId(run('a')), Date.parse('2026-11-21T10:05:20.250Z')]]);
     expect(delaysOfRuns(runs, dueTimes(interval, jitterMs), tasks)).toEqual({
-      due_to_opened: { count: 3, p50: 1, p99: 1, maximum: 1 },
+      due_to_created: { count: 3, p50: 1, p99: 1, maximum: 1 },
       due_to_first_task: { count: 1, p50: 0.25, p99: 0.25, maximum: 0.25 },
       due_to_completed: { count: 1, p50: 32.5, p99: 32.5, maximum: 32.5 },
     });
   });
 
-  it('are none where nothing got so far', () => {
+  it('are null without runs', () => {
     expect(delaysOf([])).toEqual({ count: 0, p50: null, p99: null, maximum: null });
   });
 });
@@ -83,13 +83,14 @@ describe('the cost of a history', () => {
   });
 });
 
-describe('a backfill beside bare workflows', () => {
-  it('is compared with the most at once, and with as many as it has itself', () => {
-    const bare = (at_once: number, per_second: number) => ({ at_once, per_second }) as BareResult;
-    const backfill = { at_once: 3, runs_per_second: 15 } as MeasuredBackfill;
-    expect(comparedWithBare(backfill, [bare(20, 28), bare(3, 18), bare(20, 32), bare(3, 22)])).toMatchObject({
-      ratio_to_bare: 0.5,
-      ratio_to_bare_at_once: 0.75,
+describe('a backfill compared with no-op workflows', () => {
+  it('is compared at maximum concurrency and at its own', () => {
+    const noop = (concurrency: number, per_second: number) =>
+      ({ concurrency: concurrency, per_second }) as NoopResult;
+    const backfill = { concurrency: 3, runs_per_second: 15 } as MeasuredBackfill;
+    expect(compareWithNoop(backfill, [noop(20, 28), noop(3, 18), noop(20, 32), noop(3, 22)])).toMatchObject({
+      ratio_to_noop: 0.5,
+      ratio_to_noop_at_same_concurrency: 0.75,
     });
   });
 });

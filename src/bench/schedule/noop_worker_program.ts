@@ -1,12 +1,12 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
-import { bareQueues } from './bare_queues.ts';
+import { noopQueues } from './noop_queues.ts';
 
 /**
- * The worker of the bare workflows, a process of its own like exportd's, with workers of the same options: one for
- * workflows, one for activities. Arguments: address, namespace, prefix of the task queues, slots for activities, and the
- * file that keeps the bundle for the next time.
+ * The worker process of the no-op workflows, with the same options as exportd's: one worker for workflows, one for
+ * activities. Arguments: address, namespace, prefix of the task queues, activity slots, and the file that caches the
+ * workflow bundle.
  */
 
 const [address = '', namespace = '', prefix = '', slots = '', codePath = ''] = process.argv.slice(2);
@@ -15,11 +15,11 @@ Runtime.install({
   telemetryOptions: { logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} } },
 });
 const connection = await NativeConnection.connect({ address });
-const queues = bareQueues(prefix);
+const queues = noopQueues(prefix);
 const shared = { connection, namespace, shutdownGraceTime: '5s', shutdownForceTime: '10s' } as const;
 if (!existsSync(codePath)) {
   const { code } = await bundleWorkflowCode({
-    workflowsPath: join(import.meta.dirname, 'bare_workflow.ts'),
+    workflowsPath: join(import.meta.dirname, 'noop_workflow.ts'),
     logger: new DefaultLogger('WARN'),
   });
   writeFileSync(codePath, code);
@@ -38,5 +38,5 @@ const activities = await Worker.create({
   maxConcurrentActivityTaskExecutions: Number(slots),
 });
 await Promise.all([workflows.run(), activities.run()]);
-// An open connection would keep the process from ending.
+// An open connection would keep the process running.
 await connection.close();

@@ -1,27 +1,27 @@
 import { setInterval as ticks } from 'node:timers/promises';
 import { readIdentity } from '../../local_stack/process_identity.ts';
-import { rounded } from '../figures.ts';
-import { treeUseOf } from '../process_figures.ts';
+import { rounded } from '../statistics.ts';
+import { usageOfTree } from '../process_usage.ts';
 import type { ScratchStack } from '../scratch_stack.ts';
-import type { StackUse, Use } from './document.ts';
+import type { StackUsage, Usage } from './result.ts';
 
 const names = ['worker', 'server', 'temporal', 'postgresql'] as const;
 const sampleMs = 2_000;
 
-/** Watches what the stack's processes use. */
-export interface UseWatch {
-  /** What they used since the watch began. */
-  end(): Promise<StackUse>;
+/** Measures the resources of the stack's processes. */
+export interface UsageWatch {
+  /** Resources since the start of the watch. */
+  end(): Promise<StackUsage>;
 }
 
-/** Begins to watch the processes that the scratch folder knows of; others, such as given servers, have no figures. */
-export function watchUse({ folder }: ScratchStack): UseWatch {
+/** Watches the processes that are recorded in the scratch folder. Servers from the environment have no values. */
+export function watchUsage({ folder }: ScratchStack): UsageWatch {
   const pids = new Map(
     names.map((name) => [name, readIdentity(folder.inside('processes', `${name}.json`))?.pid]),
   );
   const read = (name: (typeof names)[number]) => {
     const pid = pids.get(name);
-    return pid === undefined ? null : treeUseOf(pid);
+    return pid === undefined ? null : usageOfTree(pid);
   };
   const before = new Map(names.map((name) => [name, read(name)]));
   const memory = new Map<string, number>();
@@ -36,10 +36,10 @@ export function watchUse({ folder }: ScratchStack): UseWatch {
     sample();
     for await (const take of ticks(sampleMs, sample, { signal: ending.signal })) take();
   })().catch(() => undefined);
-  const useOf = (name: (typeof names)[number]): Use => {
-    const [began, ended] = [before.get(name), read(name)];
+  const usageOf = (name: (typeof names)[number]): Usage => {
+    const [startedAt, ended] = [before.get(name), read(name)];
     return {
-      cpu_seconds: began && ended ? rounded(ended.cpu_seconds - began.cpu_seconds) : null,
+      cpu_seconds: startedAt && ended ? rounded(ended.cpu_seconds - startedAt.cpu_seconds) : null,
       memory_bytes: memory.get(name) ?? null,
     };
   };
@@ -49,10 +49,10 @@ export function watchUse({ folder }: ScratchStack): UseWatch {
       await sampling;
       sample();
       return {
-        worker: useOf('worker'),
-        server: useOf('server'),
-        temporal: useOf('temporal'),
-        postgresql: useOf('postgresql'),
+        worker: usageOf('worker'),
+        server: usageOf('server'),
+        temporal: usageOf('temporal'),
+        postgresql: usageOf('postgresql'),
       };
     },
   };

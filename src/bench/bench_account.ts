@@ -2,13 +2,13 @@ import { createKey, createProject, createUser } from '../http/accounts.ts';
 import { scopes } from '../http/api_keys.ts';
 import type { Pool } from '../journal/database.ts';
 
-/** The project whose events are exported, and a key for it. */
+/** A project and its API key. */
 export interface BenchAccount {
   readonly teamId: number;
   readonly apiKey: string;
 }
 
-/** Makes an account of that name in a scratch control database. */
+/** Creates a user, a project and a key in a scratch database. */
 export async function createBenchAccount(pool: Pool, name = 'Bench'): Promise<BenchAccount> {
   const user = await createUser(pool, { email: `${name.toLowerCase()}@example.com` });
   const project = await createProject(pool, { name });

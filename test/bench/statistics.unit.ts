@@ -1,26 +1,26 @@
 import { describe, expect, it } from '@jest/globals';
-import { figuresOf, medianOf, pairedRatio, throughputOf } from '../../src/bench/figures.ts';
+import { statisticsOf, medianOf, pairedRatio, throughputOf } from '../../src/bench/statistics.ts';
 import { cpuSecondsIn } from '../../src/bench/timed_shell.ts';
 
 const of = (...seconds: number[]) => seconds.map((value) => ({ seconds: value, cpu_seconds: value / 2 }));
 
-describe('figures of repeated measurements', () => {
-  it('have the middle one as their median', () => {
+describe('statistics of repeated measurements', () => {
+  it('have a median', () => {
     expect(medianOf([3, 1, 2])).toBe(2);
     expect(medianOf([4, 1, 2, 3])).toBe(2.5);
     expect(() => medianOf([])).toThrow(RangeError);
   });
 
   it('keep the order of the repeats', () => {
-    expect(figuresOf([3, 1.23456, 2])).toEqual({ minimum: 1.235, median: 2, all: [3, 1.235, 2] });
+    expect(statisticsOf([3, 1.23456, 2])).toEqual({ minimum: 1.235, median: 2, all: [3, 1.235, 2] });
   });
 
-  it('compare what was measured in the same repeat', () => {
+  it('compare measurements of the same repeat', () => {
     // The second repeat was slow as a whole.
     expect(pairedRatio(of(6, 30, 6.6), of(2, 10, 2))).toBe(3);
   });
 
-  it('have rates by the median', () => {
+  it('have rates from the median', () => {
     expect(throughputOf(of(4, 2, 3), 600, 3e6)).toMatchObject({
       rows_per_second: 200,
       megabytes_per_second: 1,
@@ -30,7 +30,7 @@ describe('figures of repeated measurements', () => {
 });
 
 describe('the times of a shell', () => {
-  it('are those of its children too, user and system', () => {
+  it('include user and system time of its children', () => {
     expect(cpuSecondsIn('0m0.010s 0m0.020s\n1m2.500s 0m0.250s\n')).toBeCloseTo(62.78, 6);
   });
 });

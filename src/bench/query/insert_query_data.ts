@@ -1,24 +1,24 @@
 import pg from 'pg';
 import type { Report } from '../../local_stack/report.ts';
-import { benchApplicationName, sessionOptions } from '../exported_rows.ts';
-import { makeEvents } from '../make_events.ts';
+import { benchApplicationName, sessionOptions } from '../export_statements.ts';
+import { insertEvents } from '../insert_events.ts';
 
-/** What is made for the bench of queries. */
+/** Data of the query benchmark. */
 export interface QueryData {
   readonly teamId: number;
   readonly events: number;
   readonly days: number;
-  /** Whole hour before which all events lie. */
+  /** Whole hour; all events are before it. */
   readonly now: Date;
-  /** How many projects share the events, the team's the first; 1 when it is not given. */
+  /** Number of projects that share the events, starting with `teamId`; 1 by default. */
   readonly projects?: number | undefined;
 }
 
 /**
- * Fills a scratch database with the events of some days and the persons that they are of, with statistics.
- * @returns how many persons there are.
+ * Inserts the events of some days and their persons, and analyzes the tables.
+ * @returns The number of persons.
  */
-export async function makeQueryData(
+export async function insertQueryData(
   databaseUrl: string,
   { teamId, events, days, now, projects = 1 }: QueryData,
   report: Report,
@@ -26,7 +26,7 @@ export async function makeQueryData(
 ): Promise<number> {
   const hours = days * 24;
   const start = new Date(now.getTime() - hours * 3_600_000);
-  await makeEvents(databaseUrl, { teamId, start, count: events, hours, projects }, report, signal);
+  await insertEvents(databaseUrl, { teamId, start, count: events, hours, projects }, report, signal);
   const client = new pg.Client({
     connectionString: databaseUrl,
     application_name: benchApplicationName,
@@ -48,7 +48,7 @@ export async function makeQueryData(
       [teamId],
     );
     await client.query('vacuum (analyze) public.persons, public.person_distinct_ids');
-    report(`Made ${(rowCount ?? 0).toLocaleString('en')} persons`);
+    report(`Inserted ${(rowCount ?? 0).toLocaleString('en')} persons`);
     return rowCount ?? 0;
   } finally {
     await client.end();

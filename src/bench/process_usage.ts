@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
-/** Clock ticks in a second, as every Linux shows them to programs. */
+/** Clock ticks per second in /proc, the same on every Linux. */
 const ticksPerSecond = 100;
 
-/** CPU seconds, user and system, that a process and all its threads have used; null where the system does not tell. */
+/** User and system CPU seconds of a process with all its threads; null without /proc. */
 export function cpuSecondsOf(pid: number): number | null {
   const fields = statFields(pid);
   return fields === null ? null : (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
@@ -12,11 +12,11 @@ export function cpuSecondsOf(pid: number): number | null {
 /** Memory of a process in bytes. */
 export interface ProcessMemory {
   readonly resident: number;
-  /** The most that was resident since the process began, or since `resetPeakMemory`. */
+  /** Maximum resident memory since the start of the process, or since `resetPeakMemory`. */
   readonly peak: number;
 }
 
-/** Memory of a process; null where the system does not tell. */
+/** Memory of a process; null without /proc. */
 export function memoryOf(pid: number): ProcessMemory | null {
   const text = read(pid, 'status');
   const kibibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text ?? '')?.[1]);
@@ -24,37 +24,37 @@ export function memoryOf(pid: number): ProcessMemory | null {
   return Number.isNaN(resident) || Number.isNaN(peak) ? null : { resident, peak };
 }
 
-/** Lets the peak begin anew from what is resident now; where that is not allowed, the peak stays that of all time. */
+/** Resets the peak to the current resident memory, if the system allows it. */
 export function resetPeakMemory(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/clear_refs`, '5');
   } catch {
-    // Not Linux, or a container that forbids it: a peak of all time is only ever too high.
+    // Not Linux, or a container that forbids it. The peak since the start is only too high.
   }
 }
 
-/** What a process and all that it started use. */
-export interface TreeUse {
-  /** User and system, of children that have ended too. */
+/** Resources of a process and its descendants. */
+export interface ProcessTreeUsage {
+  /** User and system time, including children that have exited. */
   readonly cpu_seconds: number;
-  /** Pages that several of them share are counted once; null where they may not be looked at. */
+  /** Shared pages are counted once. Null when the system denies access. */
   readonly memory_bytes: number | null;
 }
 
-/** Sums over a process and its descendants; null where the system does not tell, or when it has ended. */
-export function treeUseOf(pid: number): TreeUse | null {
+/** Sums over a process and its descendants; null when it has exited or without /proc. */
+export function usageOfTree(pid: number): ProcessTreeUsage | null {
   if (read(pid, 'stat') === null) return null;
   const children = childrenOfAll();
   const tree = [pid];
-  // It grows while it is walked.
+  // The array grows during the iteration.
   for (const parent of tree) tree.push(...(children.get(parent) ?? []));
   let ticks = 0;
   let memory: number | null = 0;
-  for (const member of tree) {
-    const fields = statFields(member);
+  for (const processId of tree) {
+    const fields = statFields(processId);
     if (fields === null) continue;
     ticks += fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-    const kibibytes = Number(/^Pss:\s+(\d+) kB/m.exec(read(member, 'smaps_rollup') ?? '')?.[1]);
+    const kibibytes = Number(/^Pss:\s+(\d+) kB/m.exec(read(processId, 'smaps_rollup') ?? '')?.[1]);
     memory = memory === null || Number.isNaN(kibibytes) ? null : memory + kibibytes * 1_024;
   }
   return { cpu_seconds: ticks / ticksPerSecond, memory_bytes: memory };
@@ -72,7 +72,7 @@ function childrenOfAll(): Map<number, number[]> {
   return children;
 }
 
-/** The fields after the name, which may hold spaces and brackets. */
+/** The fields after the name, which may contain spaces and parentheses. */
 function statFields(pid: number): string[] | null {
   const text = read(pid, 'stat');
   return text === null ? null : text.slice(text.lastIndexOf(')') + 2).split(' ');

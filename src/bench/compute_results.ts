@@ -1,33 +1,33 @@
-import type { BenchDocument, ExportResult, PipelineResult, Skipped } from './document.ts';
-import { figuresOf, pairedRatio, rounded, throughputOf, type Measurement } from './figures.ts';
+import type { BenchResult, ExportResult, PipelineResult, Skipped } from './result.ts';
+import { statisticsOf, pairedRatio, rounded, throughputOf, type Measurement } from './statistics.ts';
 import { floorClient } from './floor.ts';
 import type { MeasuredRun } from './measured_run.ts';
 import type { PipelineMeasurement } from './pipeline.ts';
 
-/** What all repeats gave, in their order. */
+/** The measurements of all repeats, in order. */
 export interface Measurements {
   readonly floor: Measurement[];
   readonly pipeline: PipelineMeasurement[];
-  /** By format; a format that is refused has none. */
+  /** By format, without unsupported ones. */
   readonly runs: ReadonlyMap<string, MeasuredRun[]>;
-  /** Why a format is refused. */
-  readonly refusals: ReadonlyMap<string, string>;
-  /** Why there is no pipeline. */
+  /** Why a format is not supported. */
+  readonly unsupportedFormats: ReadonlyMap<string, string>;
+  /** Why the pipeline was skipped. */
   readonly pipelineObstacle: string | undefined;
 }
 
-/** The events that were measured with. */
+/** The exported events. */
 interface Events {
   readonly events: number;
   readonly copy_bytes: number;
 }
 
-/** Rates and ratios of what was measured. */
+/** Computes rates and ratios. */
 export function resultsOf(
   measurements: Measurements,
   formats: readonly string[],
   events: Events,
-): Pick<BenchDocument, 'floor' | 'pipeline' | 'exports'> {
+): Pick<BenchResult, 'floor' | 'pipeline' | 'exports'> {
   const { floor } = measurements;
   return {
     floor: { client: floorClient(), ...throughput(floor, events) },
@@ -50,15 +50,15 @@ function pipelineResult(measurements: Measurements, events: Events): PipelineRes
 }
 
 function exportResult(format: string, measurements: Measurements, events: Events): ExportResult | Skipped {
-  const { floor, pipeline, runs, refusals } = measurements;
-  const refusal = refusals.get(format);
-  if (refusal !== undefined) return { skipped: refusal };
+  const { floor, pipeline, runs, unsupportedFormats } = measurements;
+  const reason = unsupportedFormats.get(format);
+  if (reason !== undefined) return { skipped: reason };
   const repeats = runs.get(format) ?? [];
   const bytes = largest(repeats, (run) => run.bytes);
   const [piped] = pipeline;
   return {
     ...throughput(repeats, events),
-    seconds_from_command: figuresOf(repeats.map((run) => run.seconds_from_command)),
+    seconds_from_command: statisticsOf(repeats.map((run) => run.seconds_from_command)),
     rows: largest(repeats, ({ rows }) => rows),
     bytes,
     peak_memory_bytes: largestKnown(repeats.map((run) => run.peak_memory_bytes)),

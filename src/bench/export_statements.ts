@@ -2,26 +2,26 @@ import pg from 'pg';
 import { readSettings } from '../config/settings.ts';
 import { createSource } from '../source/postgres_source.ts';
 
-/** Marks the bench's own sessions. */
+/** application_name of the benchmark's connections. */
 export const benchApplicationName = 'exportd-bench';
 
-/** Statements that read what exportd exports of a project's events: the same columns, rows and order. */
-export interface ExportedRows {
-  /** The rows in binary, as exportd reads them. */
+/** Statements that read the same columns and rows of events as exportd, in the same order. */
+export interface ExportStatements {
+  /** The rows as binary COPY, as exportd reads them. */
   readonly copyBinary: string;
-  /** The rows as JSON lines with the members of exportd's. */
+  /** The rows as JSON lines with the same fields as those of exportd. */
   readonly copyJson: string;
 }
 
-/** Columns of exportd that have another name in the relation. */
+/** Exported columns that have another name in the relation. */
 const relationColumns: Readonly<Record<string, string>> = { _inserted_at: 'inserted_at' };
 
-/** The statements for the rows of one interval, with the columns that the product's own source names. */
-export async function exportedRows(
+/** The statements for the rows of an interval, with the columns of exportd's source. */
+export async function exportStatements(
   databaseUrl: string,
   teamId: number,
   interval: { readonly start: string; readonly end: string },
-): Promise<ExportedRows> {
+): Promise<ExportStatements> {
   const source = createSource({
     sourceUrl: databaseUrl,
     settings: readSettings({ DATABASE_URL: databaseUrl }),
@@ -40,7 +40,7 @@ export async function exportedRows(
   }
 }
 
-/** What pg asks of a query object. */
+/** Methods that pg calls on a query object. */
 interface CopyQuery extends pg.Submittable {
   callback: (error?: Error | null) => void;
   handleCopyData: (message: { chunk: Buffer }) => void;
@@ -49,7 +49,7 @@ interface CopyQuery extends pg.Submittable {
   handleError: (error: Error) => void;
 }
 
-/** Runs a COPY and throws away what comes. @returns how many bytes that were. */
+/** Runs a COPY and discards its rows. @returns The number of bytes. */
 export async function discardCopy(databaseUrl: string, copy: string): Promise<number> {
   const client = new pg.Client({
     connectionString: databaseUrl,
@@ -75,10 +75,10 @@ export async function discardCopy(databaseUrl: string, copy: string): Promise<nu
   }
 }
 
-/** As exportd's own sessions have it, so that all statements are planned alike. */
+/** The options of exportd's connections, for the same query plans. */
 export const sessionOptions = '-c timezone=UTC -c jit=off';
 
-/** The environment that leads psql to a database, without a secret among its arguments. */
+/** The environment that makes psql connect to a database without a secret in its arguments. */
 export function psqlEnvironment(databaseUrl: string): NodeJS.ProcessEnv {
   const url = new URL(databaseUrl);
   const sslMode = url.searchParams.get('sslmode');

@@ -1,0 +1,80 @@
+/** A value of every repeat. The distance of minimum and median shows how noisy the machine was. */
+export interface Statistics {
+  readonly minimum: number;
+  readonly median: number;
+  /** In the order of the repeats. */
+  readonly all: readonly number[];
+}
+
+/** Duration of moving all rows. Rates use the median. Megabytes are those of binary COPY. */
+export interface Throughput {
+  readonly seconds: Statistics;
+  readonly rows_per_second: number;
+  readonly megabytes_per_second: number;
+  /** CPU time of the client processes, without PostgreSQL and the S3 server. */
+  readonly cpu_seconds: Statistics;
+}
+
+/** The reason why something was not measured. */
+export interface Skipped {
+  readonly skipped: string;
+}
+
+/** The ordered binary COPY, discarded: nothing that reads all rows in order is faster. */
+export interface FloorResult extends Throughput {
+  /** The client that read it. */
+  readonly client: 'psql' | 'pg';
+}
+
+/** The shell pipeline, which writes the same rows as gzipped JSON lines to the bucket. */
+export interface PipelineResult extends Throughput {
+  /** Size of the object. */
+  readonly bytes: number;
+  readonly ratio_to_floor: number;
+}
+
+/** An export by exportd in a format. `seconds` is the time from Running to the manifest, from the journal. */
+export interface ExportResult extends Throughput {
+  /** From the command to Completed, including the start of the backfill, the wait for open transactions and the count. */
+  readonly seconds_from_command: Statistics;
+  /** Rows in the manifest. */
+  readonly rows: number;
+  /** Size of the objects. */
+  readonly bytes: number;
+  /** Peak resident memory of the worker during the export; null without /proc. */
+  readonly peak_memory_bytes: number | null;
+  /** Resident memory of the worker before the export. */
+  readonly idle_memory_bytes: number | null;
+  /** Median over the repeats: time of exportd divided by that of the floor. */
+  readonly ratio_to_floor: number;
+  /** Median over the repeats: time of the pipeline divided by that of exportd. Null without a pipeline. */
+  readonly times_faster_than_pipeline: number | null;
+  /** Bytes divided by those of the pipeline. */
+  readonly size_to_pipeline: number | null;
+}
+
+/** Result of `exportd bench`. Times are in seconds, sizes in bytes. */
+export interface BenchResult {
+  readonly started_at: string;
+  /** Duration of the whole benchmark, including data and clean-up. */
+  readonly seconds: number;
+  readonly machine: {
+    readonly cpus: number;
+    readonly cpu_model: string;
+    readonly memory_bytes: number;
+    readonly platform: string;
+    readonly node: string;
+    readonly postgresql: string;
+  };
+  readonly events: number;
+  /** Size of the events as binary COPY. */
+  readonly copy_bytes: number;
+  readonly repeat: number;
+  /** Whether each worker exported the interval once before the measurement. */
+  readonly warm: boolean;
+  readonly floor: FloorResult;
+  readonly pipeline: PipelineResult | Skipped;
+  readonly exports: readonly (
+    ({ readonly format: string } & ExportResult) | ({ readonly format: string } & Skipped)
+  )[];
+}
