@@ -14,7 +14,7 @@ import type { Pool } from '../journal/database.ts';
 import type { QueryService } from '../queries/query_service.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { DestinationTestClient } from '../temporal/clients/destination_test_client.ts';
-import type { WebhookTestClient } from '../temporal/clients/notification_client.ts';
+import type { WebhookTestClient } from '../temporal/clients/webhook_test_client.ts';
 import { rejectOtherMethods, collectRoutes } from './allowed_methods.ts';
 import { notFound } from './api_error.ts';
 import { authenticate } from './authentication.ts';

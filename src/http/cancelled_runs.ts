@@ -24,14 +24,14 @@ export interface RunExecutions {
  * @returns false when an execution may still be open.
  */
 export async function waitForCancelledRuns(
-  deps: { readonly pool: Pool; readonly executions: RunExecutions; readonly logger: Logger },
+  dependencies: { readonly pool: Pool; readonly executions: RunExecutions; readonly logger: Logger },
   commandId: string,
   timeoutMs: number,
 ): Promise<boolean> {
-  const runs = await runsCancelledSince(deps.pool, commandId);
+  const runs = await runsCancelledSince(dependencies.pool, commandId);
   const closed = runs.map((run) =>
-    deps.executions.waitUntilClosed(run, timeoutMs).catch((error: unknown) => {
-      deps.logger.warn(
+    dependencies.executions.waitUntilClosed(run, timeoutMs).catch((error: unknown) => {
+      dependencies.logger.warn(
         { err: error, run_id: run.run_id },
         'Could not read whether the execution of a cancelled run is closed.',
       );

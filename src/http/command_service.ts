@@ -69,7 +69,7 @@ const maxKeyLength = 255;
 const commandsThatCancelRuns: ReadonlySet<CommandName> = new Set(['cancelRun', 'cancelBackfill', 'delete']);
 
 /** Creates the service, which checks and stores a command, signals its schedule and waits for the outcome. */
-export function createCommandService(deps: {
+export function createCommandService(dependencies: {
   readonly pool: Pool;
   readonly signaller: ScheduleSignaller;
   readonly outcomes: CommandOutcomes;
@@ -78,16 +78,16 @@ export function createCommandService(deps: {
   readonly timeoutMs: number;
 }): CommandService {
   const submit = async (submission: CommandSubmission): Promise<SubmissionResult> => {
-    const deadline = performance.now() + deps.timeoutMs;
-    const stored = await storeOnce(deps.pool, submission);
-    const command = stored.status === 'withdrawn' ? await renewWithdrawn(deps.pool, stored) : stored;
+    const deadline = performance.now() + dependencies.timeoutMs;
+    const stored = await storeOnce(dependencies.pool, submission);
+    const command = stored.status === 'withdrawn' ? await renewWithdrawn(dependencies.pool, stored) : stored;
     const decided = command.status === 'pending' ? await signalAndWait(command) : command;
     if (!decided) return { decided: false };
     const decidedOutcome = outcomeOf(decided);
     const timeLeft = Math.max(0, deadline - performance.now());
     const executionsClosed =
       !commandsThatCancelRuns.has(submission.name) ||
-      (await waitForCancelledRuns(deps, decided.id, timeLeft));
+      (await waitForCancelledRuns(dependencies, decided.id, timeLeft));
     return { decided: true, ...decidedOutcome, executionsClosed };
   };
 
@@ -95,11 +95,14 @@ export function createCommandService(deps: {
   const signalAndWait = async (command: Command): Promise<Command | undefined> => {
     const { id, batch_export_id, name } = command;
     const stop = new AbortController();
-    const outcome = deps.outcomes.waitUntilDecided(id, deps.timeoutMs, stop.signal);
-    const signalled = deps.signaller.signal({ id, batch_export_id, name }).then(
+    const outcome = dependencies.outcomes.waitUntilDecided(id, dependencies.timeoutMs, stop.signal);
+    const signalled = dependencies.signaller.signal({ id, batch_export_id, name }).then(
       () => true,
       (error: unknown) => {
-        deps.logger.warn({ err: error, command_id: id }, 'Could not signal the schedule of a command.');
+        dependencies.logger.warn(
+          { err: error, command_id: id },
+          'Could not signal the schedule of a command.',
+        );
         return false;
       },
     );
@@ -109,7 +112,8 @@ export function createCommandService(deps: {
       if (decided) return decided;
       // The timeout has passed or the signal failed; a pending signal is treated as failed.
       const sent = await Promise.race([signalled, sleep(0, false)]);
-      if (sent || !(await withdrawCommand(deps.pool, id))) return await readIfDecided(deps.pool, id);
+      if (sent || !(await withdrawCommand(dependencies.pool, id)))
+        return await readIfDecided(dependencies.pool, id);
       throw new ApiError(
         503,
         'temporal_unreachable',

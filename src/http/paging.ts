@@ -43,18 +43,18 @@ export function offsetPage<Item>(
   request: Addressed,
   settings: BaseUrl,
   window: { readonly limit: number; readonly offset: number },
-  found: { readonly count: number; readonly results: Item[] },
+  list: { readonly count: number; readonly results: Item[] },
 ): ListPage<Item> {
   const { limit, offset } = window;
-  const at = (start: number) =>
+  const urlAt = (start: number) =>
     withParameters(request, settings, {
       limit: String(limit),
       offset: start > 0 ? String(start) : undefined,
     });
   return {
-    count: found.count,
-    next: offset + limit < found.count ? at(offset + limit) : null,
-    previous: offset > 0 ? at(Math.max(0, offset - limit)) : null,
-    results: found.results,
+    count: list.count,
+    next: offset + limit < list.count ? urlAt(offset + limit) : null,
+    previous: offset > 0 ? urlAt(Math.max(0, offset - limit)) : null,
+    results: list.results,
   };
 }

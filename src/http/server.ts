@@ -10,7 +10,7 @@ import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { createClient } from '../temporal/connections.ts';
 import { createDestinationTestClient } from '../temporal/clients/destination_test_client.ts';
-import { createWebhookTestClient } from '../temporal/clients/notification_client.ts';
+import { createWebhookTestClient } from '../temporal/clients/webhook_test_client.ts';
 import { countPollers } from '../temporal/clients/pollers.ts';
 import { createQueryClient } from '../temporal/clients/query_client.ts';
 import { createRunExecutionWatch } from '../temporal/clients/run_executions.ts';

@@ -25,18 +25,18 @@ export async function resolveCollaborators(
     'select id, uuid from exportd.users where id = any($1::integer[]) or uuid = any($2::uuid[])',
     [ids, uuids],
   );
-  const found = new Map<number, Collaborator>();
+  const collaborators = new Map<number, Collaborator>();
   entries.forEach((entry, index) => {
     const attr = `access_controls__${index}__user`;
     const wanted = typeof entry.user === 'string' ? entry.user.toLowerCase() : entry.user;
     const user = rows.find(({ id, uuid }) => id === wanted || uuid === wanted);
     if (!user) throw invalid('No user has this id or uuid.', attr);
-    if (found.has(user.id)) throw invalid('This user is listed twice.', attr);
+    if (collaborators.has(user.id)) throw invalid('This user is listed twice.', attr);
     if (user.id === creatorId && entry.access_level !== 'manager')
       throw invalid('The creator of a dashboard is always a manager.', attr);
-    found.set(user.id, { user_id: user.id, user: user.uuid, access_level: entry.access_level });
+    collaborators.set(user.id, { user_id: user.id, user: user.uuid, access_level: entry.access_level });
   });
-  return [...found.values()]
+  return [...collaborators.values()]
     .filter(({ user_id }) => user_id !== creatorId)
     .sort((one, other) => one.user_id - other.user_id);
 }

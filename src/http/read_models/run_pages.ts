@@ -89,13 +89,13 @@ export async function readRunPage(
      order by ${keys.map((key) => `${key} ${direction}`).join(', ')} limit $${values.length}`,
     values,
   );
-  const more = rows.length > query.limit;
+  const hasMore = rows.length > query.limit;
   const page = rows.slice(0, query.limit);
   if (backwards) page.reverse();
   const first = page[0];
   const last = page.at(-1);
-  const hasNext = backwards || more;
-  const hasPrevious = backwards ? more : cursor !== undefined;
+  const hasNext = backwards || hasMore;
+  const hasPrevious = backwards ? hasMore : cursor !== undefined;
   return {
     count: counted.rows[0]?.count ?? 0,
     rows: page,

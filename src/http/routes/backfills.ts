@@ -84,10 +84,10 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
       const { batch_export_id } = request.params;
       const { start_at, end_at } = request.body;
       if (request.body.dry_run === true) {
-        const of = { team_id: teamOf(request), batch_export_id };
+        const target = { team_id: teamOf(request), batch_export_id };
         return reply
           .code(200)
-          .send(await dryRun(context, of, { start_at: toUtc(start_at), end_at: toUtc(end_at) }));
+          .send(await dryRun(context, target, { start_at: toUtc(start_at), end_at: toUtc(end_at) }));
       }
       const submitted = await submitCommand(context, request, 'backfill', async (connection) => {
         await requireBatchExport(connection, teamOf(request), batch_export_id);

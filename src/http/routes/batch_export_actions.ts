@@ -63,10 +63,10 @@ export const batchExportActionRoutes: ProjectRoutes = (app, context) => {
     async (request, reply) => {
       const { start_at, end_at } = request.body;
       if (request.body.dry_run === true) {
-        const of = { team_id: teamOf(request), batch_export_id: request.params.id };
+        const target = { team_id: teamOf(request), batch_export_id: request.params.id };
         return reply
           .code(200)
-          .send(await dryRun(context, of, { start_at: toUtc(start_at), end_at: toUtc(end_at) }));
+          .send(await dryRun(context, target, { start_at: toUtc(start_at), end_at: toUtc(end_at) }));
       }
       const submitted = await submitCommand(context, request, 'backfill', async (connection) => {
         const { id } = await requireBatchExport(connection, teamOf(request), request.params.id);

@@ -53,11 +53,11 @@ export const runRoutes: ProjectRoutes = (app, context) => {
       const statuses = parseChoices('status', status, runStatuses);
       await requireBatchExport(pool, teamOf(request), batch_export_id);
       const page = await readRunPage(pool, batch_export_id, { cursor: undefined, ...query, statuses });
-      const at = (cursor: string | null) => cursor && withParameters(request, settings, { cursor });
+      const urlOf = (cursor: string | null) => cursor && withParameters(request, settings, { cursor });
       return {
         count: page.count,
-        next: at(page.next),
-        previous: at(page.previous),
+        next: urlOf(page.next),
+        previous: urlOf(page.previous),
         results: page.rows.map((run) => toRunResponse(run, context.runLink)),
       };
     },
