@@ -5,53 +5,53 @@ import { inTransaction } from '../../src/journal/database.ts';
 import { toQueryError } from '../../src/queries/sql_errors.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { RandomCalls } from './random_calls.ts';
-import { insertRubbish, rubbishProject } from './rubbish_data.ts';
+import { insertEdgeValues, edgeValueProject } from './edge_values.ts';
 import { randomCases } from '../setup/effort.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
   database = await createTestDatabase();
-  await insertRubbish(database.pool);
+  await insertEdgeValues(database.pool);
 });
 afterAll(() => database.drop());
 
 function compiled(query: string): CompiledStatement | undefined {
   try {
-    return compileQuery(query, rubbishProject);
+    return compileQuery(query, edgeValueProject);
   } catch (error) {
     if (Error.isError(error) && error.name === 'DialectError') return undefined;
     throw error;
   }
 }
 
-const asText = { getTypeParser: () => (text: string) => text };
+const rawText = { getTypeParser: () => (text: string) => text };
 
-/** How a statement ended: `rows`, or the code and sentence that a caller is told; what he is not told is thrown. */
-async function ending({ sql, parameters }: CompiledStatement, atMost = '1min'): Promise<string> {
+/** The outcome of a statement: `rows`, `timeout`, or the message for the caller. Unexpected errors are thrown. */
+async function outcomeOf({ sql, parameters }: CompiledStatement, atMost = '1min'): Promise<string> {
   try {
     await inTransaction(database.pool, async (connection) => {
       await connection.query(`set transaction read only; set local statement_timeout = '${atMost}'`);
-      await connection.query({ text: sql, values: [...parameters], rowMode: 'array', types: asText });
+      await connection.query({ text: sql, values: [...parameters], rowMode: 'array', types: rawText });
     });
     return 'rows';
   } catch (error) {
-    // The time that a query may take has its own answer.
+    // Timeouts have a separate response.
     if (Error.isError(error) && 'code' in error && error.code === '57014') return 'timeout';
-    const fault = toQueryError(error);
-    if (fault === undefined) throw error;
-    return fault.message;
+    const queryError = toQueryError(error);
+    if (queryError === undefined) throw error;
+    return queryError.message;
   }
 }
 
-describe('random calls of all functions with values at the edges of their types', () => {
-  it('give rows or are refused in a sentence that holds no value', async () => {
+describe('random calls of all functions with values at the limits of their types', () => {
+  it('return rows, or an error message without values', async () => {
     const found = { rows: 0, refused: 0 };
     await fc.assert(
       fc.asyncProperty(fc.gen(), async (draw) => {
         const calls = new RandomCalls((bound) => draw(fc.nat, { max: bound - 1 }));
         const statement = compiled(calls.query());
         if (statement === undefined) return;
-        const end = await ending(statement, '1s');
+        const end = await outcomeOf(statement, '1s');
         found[end === 'rows' ? 'rows' : 'refused'] += 1;
         expect(end).toMatch(/^(rows|timeout|[A-Z][^"]+\. \(SQLSTATE [0-9A-Z]{5}\))$/);
       }),
@@ -62,38 +62,38 @@ describe('random calls of all functions with values at the edges of their types'
   });
 
   it.each([
-    ['SELECT i + i FROM rubbish', 'A number is out of range for its type. (SQLSTATE 22003)'],
-    ['SELECT f * f FROM rubbish', 'A number is out of range for its type. (SQLSTATE 22003)'],
-    ["SELECT match('a', s) FROM rubbish", 'A regular expression is invalid. (SQLSTATE 2201B)'],
-    ["SELECT 'a' LIKE s FROM rubbish", 'A LIKE pattern ends with a backslash. (SQLSTATE 22025)'],
-    ["SELECT to_char(f, '9.9.9') FROM rubbish", 'A number or time format is invalid. (SQLSTATE 42601)'],
-    ['SELECT toStartOfMonth(d) FROM rubbish', 'A date or time is out of range. (SQLSTATE 22008)'],
+    ['SELECT i + i FROM edge_values', 'A number is out of range for its type. (SQLSTATE 22003)'],
+    ['SELECT f * f FROM edge_values', 'A number is out of range for its type. (SQLSTATE 22003)'],
+    ["SELECT match('a', s) FROM edge_values", 'A regular expression is invalid. (SQLSTATE 2201B)'],
+    ["SELECT 'a' LIKE s FROM edge_values", 'A LIKE pattern ends with a backslash. (SQLSTATE 22025)'],
+    ["SELECT to_char(f, '9.9.9') FROM edge_values", 'A number or time format is invalid. (SQLSTATE 42601)'],
+    ['SELECT toStartOfMonth(d) FROM edge_values', 'A date or time is out of range. (SQLSTATE 22008)'],
     [
-      'SELECT toInt(t) FROM rubbish',
+      'SELECT toInt(t) FROM edge_values',
       'The database cannot compute this: a FULL JOIN needs an equality between both sides, and few functions accept an infinite time. (SQLSTATE 0A000)',
     ],
     [
-      'SELECT map(s, i) FROM rubbish',
+      'SELECT map(s, i) FROM edge_values',
       'An argument has a value that its function does not accept. (SQLSTATE 22023)',
     ],
     [
-      'SELECT sum(i) OVER (ORDER BY id ROWS -1 PRECEDING) FROM rubbish',
+      'SELECT sum(i) OVER (ORDER BY id ROWS -1 PRECEDING) FROM edge_values',
       'A window frame bound is null or negative. (SQLSTATE 22013)',
     ],
   ])('%s', async (query, sentence) => {
     const statement = compiled(query);
-    expect(statement && (await ending(statement))).toBe(sentence);
+    expect(statement && (await outcomeOf(statement))).toBe(sentence);
   });
 
   it.each([
-    'SELECT log(f), ln(i), sqrt(f), pow(f, f), pow(i, 0.5), exp(f), factorial(i), intDiv(i, 0), i % 0, f / 0 FROM rubbish',
-    'SELECT toInt(s), toFloat(s), toDate(s), toDateTime(s), toUUID(s), toBool(s), JSONExtractInt(s, s) FROM rubbish',
-    'SELECT j.a, j.a.b, j[1], JSONExtractFloat(j, 1), JSONLength(j), JSONType(j) FROM rubbish',
-    'SELECT substring(s, i, i), left(s, i), repeat(s, i), leftPad(s, 5, s), s || toString(i) FROM rubbish',
-    'SELECT arrayElement([1, 2], i), range(i % 5), arraySlice([1, 2, 3], i, i), [i, i][i] FROM rubbish',
-    'SELECT decodeURLComponent(s), domain(s), path(s), port(s), extractURLParameter(s, s), base64Decode(s) FROM rubbish',
+    'SELECT log(f), ln(i), sqrt(f), pow(f, f), pow(i, 0.5), exp(f), factorial(i), intDiv(i, 0), i % 0, f / 0 FROM edge_values',
+    'SELECT toInt(s), toFloat(s), toDate(s), toDateTime(s), toUUID(s), toBool(s), JSONExtractInt(s, s) FROM edge_values',
+    'SELECT j.a, j.a.b, j[1], JSONExtractFloat(j, 1), JSONLength(j), JSONType(j) FROM edge_values',
+    'SELECT substring(s, i, i), left(s, i), repeat(s, i), leftPad(s, 5, s), s || toString(i) FROM edge_values',
+    'SELECT arrayElement([1, 2], i), range(i % 5), arraySlice([1, 2, 3], i, i), [i, i][i] FROM edge_values',
+    'SELECT decodeURLComponent(s), domain(s), path(s), port(s), extractURLParameter(s, s), base64Decode(s) FROM edge_values',
   ])('never fail: %s', async (query) => {
     const statement = compiled(query);
-    expect(statement && (await ending(statement))).toBe('rows');
+    expect(statement && (await outcomeOf(statement))).toBe('rows');
   });
 });

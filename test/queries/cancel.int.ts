@@ -7,60 +7,64 @@ import { createRunningQueries, type RunningQueries } from '../../src/queries/run
 import { registerQuery, requestCancel } from '../../src/queries/statuses.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { queryWorkflowId } from '../../src/contract/workflow_ids.ts';
-import { until } from '../setup/until.ts';
-import { openQueryStack, type QueryServer, type QueryStack } from './query_stack.ts';
-import { standInKinds, statement } from './fake_kind.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { openQueryHarness, type QueryServer, type QueryHarness } from './query_harness.ts';
+import { fakeKinds, statement } from './fake_kind.ts';
 
-let stack: QueryStack;
+let harness: QueryHarness;
 let otherServer: QueryServer;
 beforeAll(async () => {
-  stack = await openQueryStack();
-  otherServer = await stack.addServer();
-  await stack.control.startWorker();
+  harness = await openQueryHarness();
+  otherServer = await harness.addServer();
+  await harness.control.startWorker();
 });
 afterEach(async () => {
-  expect(await stack.statements()).toBe(0);
+  expect(await harness.statements()).toBe(0);
 });
-afterAll(() => stack.close());
+afterAll(() => harness.close());
 
 const endless = () => statement(`select pg_sleep(600), '${randomUUID()}'`);
-const retrieve = (id: string, server = stack.server) =>
+const retrieve = (id: string, server = harness.server) =>
   server.call('GET', `query/${encodeURIComponent(id)}/`);
-const cancel = (id: string, server = stack.server) =>
+const cancel = (id: string, server = harness.server) =>
   server.call('DELETE', `query/${encodeURIComponent(id)}`);
 
-describe('a query in the background', () => {
-  it('ends in PostgreSQL when it is cancelled, and says so', async () => {
+describe('a background query', () => {
+  it('ends in PostgreSQL when it is cancelled, and its status says so', async () => {
     const id = randomUUID();
-    await stack.server.post(endless(), { refresh: 'async', client_query_id: id });
-    await stack.running();
+    await harness.server.post(endless(), { refresh: 'async', client_query_id: id });
+    await harness.running();
     expect((await cancel(id)).status).toBe(204);
-    expect(await stack.statements()).toBe(0);
+    expect(await harness.statements()).toBe(0);
     const { status, body } = await retrieve(id);
     expect([status, body.query_status]).toMatchObject([
       200,
       { complete: true, error: true, error_message: 'The query was cancelled.', results: null },
     ]);
     expect((await cancel(id)).status).toBe(204);
-    const handle = stack.control.client.workflow.getHandle(queryWorkflowId({ team_id: stack.projectId, id }));
-    await until(async () => (await handle.describe()).status.name !== 'RUNNING', 'the end of the workflow');
+    const handle = harness.control.client.workflow.getHandle(
+      queryWorkflowId({ team_id: harness.projectId, id }),
+    );
+    await waitFor(async () => (await handle.describe()).status.name !== 'RUNNING', 'the end of the workflow');
   });
 
-  it('that is cancelled in Temporal ends the same way', async () => {
+  it('ends the same way when it is cancelled in Temporal', async () => {
     const id = randomUUID();
-    await stack.server.post(endless(), { refresh: 'force_async', client_query_id: id });
-    await stack.running();
-    await stack.control.client.workflow.getHandle(queryWorkflowId({ team_id: stack.projectId, id })).cancel();
-    await until(async () => (await retrieve(id)).body.query_status?.complete === true, 'the cancellation');
+    await harness.server.post(endless(), { refresh: 'force_async', client_query_id: id });
+    await harness.running();
+    await harness.control.client.workflow
+      .getHandle(queryWorkflowId({ team_id: harness.projectId, id }))
+      .cancel();
+    await waitFor(async () => (await retrieve(id)).body.query_status?.complete === true, 'the cancellation');
     expect((await retrieve(id)).body.query_status).toMatchObject({
       error: true,
       error_message: 'The query was cancelled.',
     });
   });
 
-  it('that hears of both its cancellation and the end of its attempt counts as cancelled', async () => {
-    const { pool, projectId: team_id } = stack;
-    const { settings } = stack.control;
+  it('is cancelled if both its cancellation and the end of its attempt arrive', async () => {
+    const { pool, projectId: team_id } = harness;
+    const { settings } = harness.control;
     const { kind, ...query } = endless();
     const { status } = await registerQuery(pool, {
       ...{ id: randomUUID(), team_id, kind, query, variables: {}, cache_key: '', query_async: true },
@@ -74,11 +78,11 @@ describe('a query in the background', () => {
       run: (id, work) => queries.run(id, work).finally(() => stopping.abort()),
     };
     const ran = runBackgroundQuery(
-      { pool, kinds: standInKinds, source, running, logger, settings },
+      { pool, kinds: fakeKinds, source, running, logger, settings },
       status.execution_id,
       stopping.signal,
     );
-    await stack.running();
+    await harness.running();
     await requestCancel(pool, status.execution_id, 60_000);
     expect(await ran).toBe('cancelled');
     expect((await retrieve(status.id)).body.query_status).toMatchObject({
@@ -88,12 +92,12 @@ describe('a query in the background', () => {
     await source.close();
   });
 
-  it('whose attempt was taken for lost ends the next attempt on its cancellation, not just the first', async () => {
-    const { pool } = stack;
+  it('cancels the next attempt too after one was considered lost', async () => {
+    const { pool } = harness;
     const running = createRunningQueries({
       pool,
       pollMs: 20,
-      logger: createLogger('test', stack.control.settings),
+      logger: createLogger('test', harness.control.settings),
     });
     const id = randomUUID();
     const lost = running.run(id, () => Promise.resolve());
@@ -106,16 +110,16 @@ describe('a query in the background', () => {
           });
         }),
     );
-    // Nobody knows the id, so it counts as cancelled at the first look.
+    // The id is unknown, so the first poll reports it as cancelled.
     await lost;
     await expect(next).rejects.toThrow(QueryCancelled);
   });
 
-  it('under an id in use is not started twice, and its id is free once it has ended', async () => {
+  it('is not started twice under one id, which is free once the query has ended', async () => {
     const id = randomUUID();
     const query = endless();
-    const first = await stack.server.post(query, { refresh: 'async', client_query_id: id });
-    await stack.running();
+    const first = await harness.server.post(query, { refresh: 'async', client_query_id: id });
+    await harness.running();
     const again = await otherServer.post(query, { refresh: 'force_async', client_query_id: id });
     expect(again.body.query_status).toMatchObject({
       id,
@@ -128,11 +132,11 @@ describe('a query in the background', () => {
       'conflict',
       'client_query_id',
     ]);
-    expect(await stack.statements()).toBe(1);
+    expect(await harness.statements()).toBe(1);
     await cancel(id);
-    const next = await stack.server.post(statement('select 1'), { refresh: 'async', client_query_id: id });
+    const next = await harness.server.post(statement('select 1'), { refresh: 'async', client_query_id: id });
     expect(next.body.query_status).toMatchObject({ id, complete: false });
-    await until(async () => (await retrieve(id)).body.query_status?.complete === true, 'the next query');
+    await waitFor(async () => (await retrieve(id)).body.query_status?.complete === true, 'the next query');
     expect((await retrieve(id)).body.query_status).toMatchObject({
       error: false,
       results: { results: [[1]] },
@@ -141,10 +145,10 @@ describe('a query in the background', () => {
 });
 
 describe('a blocking query', () => {
-  it('is seen and cancelled through another server process; its POST answers 400', async () => {
+  it('can be read and cancelled through another server process; its POST returns 400', async () => {
     const id = `dash board/${randomUUID()} ü`;
-    const posted = stack.server.post(endless(), { client_query_id: id });
-    await stack.running();
+    const posted = harness.server.post(endless(), { client_query_id: id });
+    await harness.running();
     expect((await retrieve(id, otherServer)).body.query_status).toMatchObject({
       id,
       complete: false,
@@ -152,7 +156,7 @@ describe('a blocking query', () => {
       task_id: null,
     });
     expect((await cancel(id, otherServer)).status).toBe(204);
-    expect(await stack.statements()).toBe(0);
+    expect(await harness.statements()).toBe(0);
     const { status, body } = await posted;
     expect([status, body]).toEqual([
       400,
@@ -165,26 +169,26 @@ describe('a blocking query', () => {
     ]);
   });
 
-  it('is waited for by a second request under its id, and answers both', async () => {
+  it('is awaited by a second request with the same id, and both get its result', async () => {
     const id = randomUUID();
     const query = statement(`select gen_random_uuid()::text, '${id}', count(*) from public.persons`);
-    const letGo = await stack.holdPersons();
-    const first = stack.server.post(query, { client_query_id: id });
-    await stack.running();
-    const refused = await otherServer.post(statement('select 2'), { client_query_id: id });
-    expect(refused.status).toBe(409);
-    const { rows } = await stack.pool.query<{ now: string }>('select clock_timestamp()::text as now');
-    const asked = otherServer.post(query, { client_query_id: id });
-    await until(async () => {
-      const { rowCount } = await stack.pool.query(
+    const release = await harness.lockPersons();
+    const first = harness.server.post(query, { client_query_id: id });
+    await harness.running();
+    const rejected = await otherServer.post(statement('select 2'), { client_query_id: id });
+    expect(rejected.status).toBe(409);
+    const { rows } = await harness.pool.query<{ now: string }>('select clock_timestamp()::text as now');
+    const secondRequest = otherServer.post(query, { client_query_id: id });
+    await waitFor(async () => {
+      const { rowCount } = await harness.pool.query(
         `select from pg_stat_activity where datname = current_database() and query_start > $1
            and query like 'select team_id, id, execution_id, cache_key%'`,
         [rows[0]?.now],
       );
       return (rowCount ?? 0) > 0;
     }, 'the second request reads the status of the first');
-    await letGo();
-    const second = await asked;
+    await release();
+    const second = await secondRequest;
     expect(second.body).toEqual((await first).body);
     expect((await retrieve(id)).body.query_status).toMatchObject({
       complete: true,
@@ -192,22 +196,22 @@ describe('a blocking query', () => {
     });
   });
 
-  it('that is answered from the cache can be asked for under the id, too', async () => {
+  it('can be read by id after a cache hit', async () => {
     const query = statement(`select '${randomUUID()}'`);
-    const { body } = await stack.server.post(query);
+    const { body } = await harness.server.post(query);
     const id = randomUUID();
-    await stack.server.post(query, { client_query_id: id });
+    await harness.server.post(query, { client_query_id: id });
     expect((await retrieve(id)).body.query_status).toMatchObject({
       complete: true,
       results: { results: body.results, cache_key: body.cache_key },
     });
   });
 
-  it('counts as failed when its process is gone, and its id is free', async () => {
+  it('has failed when its process is gone, and its id is free', async () => {
     const id = randomUUID();
     const query = statement(`select '${id}'`);
-    await stack.server.post(query, { client_query_id: id });
-    await stack.pool.query(
+    await harness.server.post(query, { client_query_id: id });
+    await harness.pool.query(
       `update exportd.queries set status = 'running', end_time = null, expiration_time = null, result_id = null,
          lease_expires_at = clock_timestamp() - interval '1 second' where id = $1`,
       [id],
@@ -217,34 +221,34 @@ describe('a blocking query', () => {
       error: true,
       error_message: expect.stringContaining('process that ran the query has ended'),
     });
-    const again = await stack.server.post(query, { client_query_id: id, refresh: 'force_blocking' });
+    const again = await harness.server.post(query, { client_query_id: id, refresh: 'force_blocking' });
     expect(again.body.results).toEqual([[id]]);
   });
 
-  it('is ended by the shutdown of its server', async () => {
-    const leaving = await stack.addServer();
+  it('ends with the shutdown of its server', async () => {
+    const leaving = await harness.addServer();
     const posted = leaving.post(endless(), { client_query_id: 'left' });
-    await stack.running();
+    await harness.running();
     await leaving.app.close();
     expect((await posted).status).toBe(503);
     expect((await retrieve('left')).body.query_status).toMatchObject({ complete: true, error: true });
   });
 });
 
-describe('an id that names nothing', () => {
-  it('is 404, as is the id of another project and one that has expired', async () => {
+describe('an unknown id', () => {
+  it('is 404, as is the id of another project and an expired one', async () => {
     const id = randomUUID();
-    await stack.server.post(statement('select 1'), { client_query_id: id });
-    const statuses = async (of: string, key = stack.key, project = stack.projectId) => {
+    await harness.server.post(statement('select 1'), { client_query_id: id });
+    const statuses = async (of: string, key = harness.key, project = harness.projectId) => {
       const path = `/api/environments/${project}/query/${of}/`;
-      const retrieved = await stack.server.call('GET', path, undefined, key);
-      const deleted = await stack.server.call('DELETE', path, undefined, key);
+      const retrieved = await harness.server.call('GET', path, undefined, key);
+      const deleted = await harness.server.call('DELETE', path, undefined, key);
       return [retrieved.status, deleted.status];
     };
     expect(await statuses(randomUUID())).toEqual([404, 404]);
-    expect(await statuses(id, stack.otherKey, stack.otherProjectId)).toEqual([404, 404]);
+    expect(await statuses(id, harness.otherKey, harness.otherProjectId)).toEqual([404, 404]);
     expect(await statuses(id)).toEqual([200, 204]);
-    await stack.pool.query('update exportd.queries set expiration_time = clock_timestamp() where id = $1', [
+    await harness.pool.query('update exportd.queries set expiration_time = clock_timestamp() where id = $1', [
       id,
     ]);
     expect(await statuses(id)).toEqual([404, 404]);

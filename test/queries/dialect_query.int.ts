@@ -14,15 +14,15 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-const ask = (query: string, more: object = {}, members: object = {}) =>
+const runQuery = (query: string, more: object = {}, members: object = {}) =>
   api.call('POST', `/api/projects/${api.projectId}/query/`, {
     query: { kind: 'DialectQuery', query, ...more },
     ...members,
   });
 
 describe('DialectQuery', () => {
-  it("answers rows of the project alone, with names, types and the query's canonical text", async () => {
-    const { status, body } = await ask(
+  it("returns only rows of the project, with names, types and the query's canonical text", async () => {
+    const { status, body } = await runQuery(
       'select event, count() as events, min(timestamp) from events group by event order by event',
     );
     expect([status, body]).toMatchObject([
@@ -47,20 +47,20 @@ describe('DialectQuery', () => {
     ]);
   });
 
-  it('has 100 rows without LIMIT and as many as LIMIT says with one; the old name means the same', async () => {
-    const cut = await ask('select uuid from events');
+  it('returns 100 rows without LIMIT, else as many as LIMIT; the old kind name is an alias', async () => {
+    const cut = await runQuery('select uuid from events');
     expect([cut.body.hasMore, cut.body.limit, (cut.body.results as unknown[]).length]).toEqual([
       true,
       100,
       100,
     ]);
-    const all = await ask('select uuid from events limit 10 offset 145', { kind: 'HogQLQuery' });
+    const all = await runQuery('select uuid from events limit 10 offset 145', { kind: 'HogQLQuery' });
     expect([all.body.limit, all.body.offset, (all.body.results as unknown[]).length]).toEqual([10, 145, 5]);
   });
 
-  it('has at most 10,000 rows of a share of all rows, and all ties of the last of LIMIT', async () => {
+  it('returns at most 10,000 rows of a LIMIT in percent or WITH TIES', async () => {
     const share = async (text: string) => {
-      const { results, hasMore, limit, offset } = (await ask(text)).body;
+      const { results, hasMore, limit, offset } = (await runQuery(text)).body;
       return [(results as unknown[]).length, hasMore, limit, offset];
     };
     expect(await share('select number from numbers(25000) limit 50 percent')).toEqual([
@@ -84,9 +84,9 @@ describe('DialectQuery', () => {
     expect(await share('select event from events limit 5 offset 0.99')).toEqual([1, false, 5, null]);
   });
 
-  it('has the row of totals behind as many rows as it may have', async () => {
+  it('returns the row of totals after the maximum number of rows', async () => {
     const grouped = async (text: string) => {
-      const { results, hasMore, limit } = (await ask(text)).body;
+      const { results, hasMore, limit } = (await runQuery(text)).body;
       const rows = results as unknown[];
       return [rows.length, rows.at(-1), hasMore, limit];
     };
@@ -98,26 +98,26 @@ describe('DialectQuery', () => {
   });
 
   it('reads values and variables', async () => {
-    const { body } = await ask(
+    const { body } = await runQuery(
       'select count() from events where event = {name} and toInt(properties.price) > {variables.least}',
       { values: { name: 'bought' }, variables: { a: { variableId: 'a', code_name: 'least', value: 100 } } },
       { variables_override: { a: { value: 147 } } },
     );
     expect(body.results).toEqual([[1]]);
-    const missing = await ask('select {variables.none}');
+    const missing = await runQuery('select {variables.none}');
     expect([missing.status, missing.body.code]).toEqual([400, 'unknown_variable']);
   });
 
-  it('says that it shows no plan', async () => {
-    expect(await ask('select 1', { explain: true })).toMatchObject({
+  it('rejects explain with a message', async () => {
+    expect(await runQuery('select 1', { explain: true })).toMatchObject({
       status: 400,
-      body: { attr: 'query__explain', detail: 'The plan of a query is not shown: leave explain out.' },
+      body: { attr: 'query__explain', detail: 'Query plans are not supported. Omit explain.' },
     });
-    expect(await ask('select 1', { explain: false })).toMatchObject({ status: 200 });
+    expect(await runQuery('select 1', { explain: false })).toMatchObject({ status: 200 });
   });
 
-  it('says where a query is wrong', async () => {
-    const syntax = await ask('select event\nform events');
+  it('returns the position of an error', async () => {
+    const syntax = await runQuery('select event\nform events');
     expect([syntax.status, syntax.body]).toMatchObject([
       400,
       {
@@ -126,7 +126,7 @@ describe('DialectQuery', () => {
         detail: expect.stringMatching(/line 2, column \d+\)\n.*\n *\^/),
       },
     ]);
-    const field = await ask('select no_such_field from events');
+    const field = await runQuery('select no_such_field from events');
     expect(field.body.detail).toContain('Unable to resolve field: no_such_field');
     for (const text of [
       'drop table events',
@@ -134,6 +134,6 @@ describe('DialectQuery', () => {
       'select * from pg_class',
       'select pg_sleep(1)',
     ])
-      expect((await ask(text)).status).toBe(400);
+      expect((await runQuery(text)).status).toBe(400);
   });
 });

@@ -9,15 +9,15 @@ const schema = z.strictObject({
   statement: z.string().min(1),
   interval: z.enum(['minute', 'hour', 'day', 'week', 'month']).nullable().default(null),
   date_to: z.string().nullable().default(null),
-  /** Read as $1, $2, … of the statement, after the values of `variables`. */
+  /** Bound to $1, $2, … of the statement, after the values of `variables`. */
   values: z.array(z.json()).default([]),
-  /** Code names, whose values come first. */
+  /** Code names; their values are bound first. */
   variables: z.record(z.string(), z.json().nullable()).default({}),
   color: z.string().optional(),
 });
 type StatementQuery = z.infer<typeof schema>;
 
-/** A kind that runs any statement, which no kind of the product does. */
+/** A kind that runs any SQL statement, unlike the kinds of the product. */
 const statementQuery: QueryKind<StatementQuery> = {
   kind: 'StatementQuery',
   aliases: ['Statement'],
@@ -58,9 +58,9 @@ const statementQuery: QueryKind<StatementQuery> = {
   },
 };
 
-export const standInKinds = createQueryKinds([bindQueryKind(statementQuery)]);
+export const fakeKinds = createQueryKinds([bindQueryKind(statementQuery)]);
 
-/** A query of the stand-in kind. */
+/** A query of the fake kind. */
 export const statement = (text: string, more: object = {}) => ({
   kind: 'StatementQuery',
   statement: text,

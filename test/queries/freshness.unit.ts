@@ -6,7 +6,7 @@ import type { QueryInterval } from '../../src/queries/query_kind.ts';
 const now = new Date('2026-11-21T12:00:00Z');
 const minutesAgo = (minutes: number) => new Date(now.getTime() - minutes * 60_000);
 
-describe('the age that an answer may have', () => {
+describe('the maximum age of a result', () => {
   it.each([
     ['minute', 5, 15],
     ['hour', 60, 120],
@@ -15,10 +15,10 @@ describe('the age that an answer may have', () => {
     ['month', 1_440, 1_440],
     [null, 360, 720],
   ] as [QueryInterval, number, number][])(
-    'of the interval %s is %i and %i minutes',
+    'is for interval %s %i and %i minutes',
     (interval, very, somewhat) => {
-      const freshFor = (wanted: 'very_fresh' | 'somewhat_fresh', minutes: number) =>
-        isFresh(minutesAgo(minutes), { interval, date_to: null }, now, wanted);
+      const freshFor = (limit: 'very_fresh' | 'somewhat_fresh', minutes: number) =>
+        isFresh(minutesAgo(minutes), { interval, date_to: null }, now, limit);
       expect([freshFor('very_fresh', very - 0.01), freshFor('very_fresh', very)]).toEqual([true, false]);
       expect([freshFor('somewhat_fresh', somewhat - 0.01), freshFor('somewhat_fresh', somewhat)]).toEqual([
         true,
@@ -27,7 +27,7 @@ describe('the age that an answer may have', () => {
     },
   );
 
-  it('does not matter once the range had been over for ten seconds', () => {
+  it('is unlimited if the range had ended ten seconds before', () => {
     const computed = minutesAgo(100_000);
     const endedBefore = (seconds: number) => new Date(computed.getTime() - seconds * 1_000);
     const fresh = (date_to: Date) => isFresh(computed, { interval: 'minute', date_to }, now, 'very_fresh');
@@ -40,7 +40,7 @@ describe('the age that an answer may have', () => {
 });
 
 describe('the cache key', () => {
-  const asked = {
+  const input = {
     kind: 'K',
     normalizedForCache: { kind: 'K', query: 'select 1', limit: 5 },
     variables: { country: 'DE' },
@@ -55,9 +55,9 @@ describe('the cache key', () => {
     row_limit: 10_000,
   } as const;
 
-  it('does not depend on the order of members, on nulls or on tags', () => {
+  it('does not depend on the order of fields, on nulls or on tags', () => {
     const other = {
-      ...asked,
+      ...input,
       normalizedForCache: {
         limit: 5,
         offset: null,
@@ -67,20 +67,20 @@ describe('the cache key', () => {
         x: undefined,
       },
     };
-    expect(cacheKeyOf(other)).toBe(cacheKeyOf(asked));
+    expect(cacheKeyOf(other)).toBe(cacheKeyOf(input));
   });
 
   it.each([
     { kind: 'L' },
-    { normalizedForCache: { ...asked.normalizedForCache, limit: 6 } },
-    { normalizedForCache: { ...asked.normalizedForCache, query: 'select 2' } },
+    { normalizedForCache: { ...input.normalizedForCache, limit: 6 } },
+    { normalizedForCache: { ...input.normalizedForCache, query: 'select 2' } },
     { variables: { country: 'FR' } },
-    { project: { ...asked.project, team_id: 2 } },
-    { project: { ...asked.project, timezone: 'Europe/Berlin' } },
-    { project: { ...asked.project, week_start_day: 'sunday' as const } },
-    { project: { ...asked.project, test_account_filters: ['x'] } },
+    { project: { ...input.project, team_id: 2 } },
+    { project: { ...input.project, timezone: 'Europe/Berlin' } },
+    { project: { ...input.project, week_start_day: 'sunday' as const } },
+    { project: { ...input.project, test_account_filters: ['x'] } },
     { row_limit: 9_999 },
-  ])('is another for %j', (change) => {
-    expect(cacheKeyOf({ ...asked, ...change })).not.toBe(cacheKeyOf(asked));
+  ])('differs for %j', (change) => {
+    expect(cacheKeyOf({ ...input, ...change })).not.toBe(cacheKeyOf(input));
   });
 });

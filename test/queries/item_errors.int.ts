@@ -8,9 +8,9 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-const ask = async (query: object, more: object = {}) => {
-  const answer = await api.call('POST', 'query/', { query, ...more });
-  return { status: answer.status, attr: answer.body.attr };
+const runQuery = async (query: object, more: object = {}) => {
+  const response = await api.call('POST', 'query/', { query, ...more });
+  return { status: response.status, attr: response.body.attr };
 };
 
 const fine = { type: 'event', key: 'plan', value: 'pro' };
@@ -23,8 +23,8 @@ const unknownType = { type: 'magic', key: 'plan' };
 const wrongPattern = { type: 'event', key: 'plan', operator: 'regex', value: ['a', '('] };
 const inGroup = (filter: object) => ({ type: 'AND', values: [fine, { type: 'OR', values: [fine, filter] }] });
 
-/** Faults of a filter, and where below the filter's path each is named. */
-const faults: readonly (readonly [string, object, string])[] = [
+/** Invalid filters, and the path of the error relative to the filter. */
+const faultyFilters: readonly (readonly [string, object, string])[] = [
   ['an unknown field', unknownField, '__key'],
   ['a text that cannot be read', unread, '__key'],
   ['an aggregate', overMany, '__key'],
@@ -50,8 +50,8 @@ const actorsOf = (kind: string, source: object, point: object) => ({
   source: { kind, source, ...point },
 });
 
-/** Queries with filters in one place, and the path of that place. */
-const places: readonly (readonly [string, (properties: unknown) => object, string])[] = [
+/** Queries with filters in one position, and the path of that position. */
+const filterPositions: readonly (readonly [string, (properties: unknown) => object, string])[] = [
   ['events', (properties) => ({ kind: 'EventsQuery', select: ['event'], properties }), 'query__properties'],
   [
     'events, fixed',
@@ -126,26 +126,26 @@ const long = 'x'.repeat(10_001);
 const nested = (levels: number) =>
   Array.from({ length: levels }).reduce<object>((inner) => ({ type: 'AND', values: [inner] }), fine);
 
-it('a value that is too long, and groups that are too deep, are refused in words', async () => {
+it('a value that is too long and groups that are too deep are rejected with a message', async () => {
   const detailOf = async (query: object) => {
     const { body } = await api.call('POST', 'query/', { query });
     return [body.attr, body.detail];
   };
   expect(
     await detailOf(trends({ properties: [fine, { ...fine, operator: 'icontains', value: long }] })),
-  ).toEqual(['query__properties__1__value', 'This may have at most 10,000 characters.']);
+  ).toEqual(['query__properties__1__value', 'This must have at most 10,000 characters.']);
   expect(
     await detailOf({ kind: 'EventsQuery', select: ['event'], properties: [{ ...fine, value: ['a', long] }] }),
-  ).toEqual(['query__properties__0__value__1', 'This may have at most 10,000 characters.']);
+  ).toEqual(['query__properties__0__value__1', 'This must have at most 10,000 characters.']);
   expect(await detailOf({ kind: 'ActorsQuery', search: long })).toEqual([
     'query__search',
-    'This may have at most 10,000 characters.',
+    'This must have at most 10,000 characters.',
   ]);
   expect(await detailOf(funnel({ properties: nested(9) }))).toEqual([
     `query__properties${'__values__0'.repeat(8)}`,
-    'Groups of property filters may be nested 8 levels deep, and this one is deeper.',
+    'Groups of property filters can be nested at most 8 levels deep.',
   ]);
-  expect((await ask(funnel({ properties: nested(8) }))).status).toBe(200);
+  expect((await runQuery(funnel({ properties: nested(8) }))).status).toBe(200);
 });
 
 it.each([
@@ -160,43 +160,43 @@ it.each([
     },
     'query__filters__filterTestAccounts',
   ],
-])("the project's filters of test accounts, which are at fault, are named: %j", async (query, attr) => {
+])('invalid test account filters of the project are named: %j', async (query, attr) => {
   const setTo = (filters: object) =>
     api.database.pool.query('update exportd.projects set test_account_filters = $1', [
       JSON.stringify(filters),
     ]);
   await setTo([unknownField]);
-  expect(await ask(query)).toEqual({ status: 400, attr });
+  expect(await runQuery(query)).toEqual({ status: 400, attr });
   await setTo([]);
 });
 
-it("a dashboard's filter that is at fault is named", async () => {
+it('an invalid dashboard filter is named', async () => {
   const more = { filters_override: { properties: [fine, wrongPattern] } };
-  expect(await ask(trends({}), more)).toEqual({
+  expect(await runQuery(trends({}), more)).toEqual({
     status: 400,
     attr: 'filters_override__properties__1__value__1',
   });
 });
 
-describe.each(places)('a filter of %s', (_name, query, path) => {
-  it.each(faults)('with %s is named', async (_fault, filter, below) => {
-    expect(await ask(query([fine, filter]))).toEqual({ status: 400, attr: `${path}__1${below}` });
-    expect(await ask(query(inGroup(filter)))).toEqual({
+describe.each(filterPositions)('a filter of %s', (_name, query, path) => {
+  it.each(faultyFilters)('with %s is named', async (_fault, filter, below) => {
+    expect(await runQuery(query([fine, filter]))).toEqual({ status: 400, attr: `${path}__1${below}` });
+    expect(await runQuery(query(inGroup(filter)))).toEqual({
       status: 400,
       attr: `${path}__values__1__values__1${below}`,
     });
   });
 });
 
-const ofPersons = { type: 'person', key: 'plan', value: 'pro' };
+const useGroup = { type: 'person', key: 'plan', value: 'pro' };
 
 it.each([
   ['an unknown field', unknownField, '__key'],
   ['an aggregate', overMany, '__key'],
   ['a filter of events', fine, '__type'],
 ])('a filter of persons with %s is named', async (_fault, filter, below) => {
-  const properties = [ofPersons, filter];
-  expect(await ask({ kind: 'ActorsQuery', properties })).toEqual({
+  const properties = [useGroup, filter];
+  expect(await runQuery({ kind: 'ActorsQuery', properties })).toEqual({
     status: 400,
     attr: `query__properties__1${below}`,
   });
@@ -301,5 +301,5 @@ it.each([
     'query__funnelsFilter__funnelAggregateByHogQL',
   ],
 ])('%j', async (query, attr) => {
-  expect(await ask(query)).toEqual({ status: 400, attr });
+  expect(await runQuery(query)).toEqual({ status: 400, attr });
 });

@@ -7,61 +7,61 @@ import { reconcileQueries } from '../../src/temporal/reconcilers/queries.ts';
 import { createQueryClient } from '../../src/temporal/clients/query_client.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { queryWorkflowId } from '../../src/contract/workflow_ids.ts';
-import { until } from '../setup/until.ts';
-import { openQueryStack, type QueryStack } from './query_stack.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { openQueryHarness, type QueryHarness } from './query_harness.ts';
 import { statement } from './fake_kind.ts';
 
-let stack: QueryStack;
+let harness: QueryHarness;
 let child: ChildProcess | undefined;
 beforeAll(async () => {
-  stack = await openQueryStack({ EXPORTD_QUERY_SLOTS: '1', EXPORTD_QUERY_HEARTBEAT_TIMEOUT: '3s' });
+  harness = await openQueryHarness({ EXPORTD_QUERY_SLOTS: '1', EXPORTD_QUERY_HEARTBEAT_TIMEOUT: '3s' });
 });
 afterAll(async () => {
   child?.kill('SIGKILL');
-  await stack.close();
+  await harness.close();
 });
 
 const start = async (text: string) => {
   const id = randomUUID();
-  await stack.server.post(statement(text), { refresh: 'async', client_query_id: id });
+  await harness.server.post(statement(text), { refresh: 'async', client_query_id: id });
   return id;
 };
 const statusOf = async (id: string) =>
-  (await stack.server.call('GET', `query/${id}`)).body.query_status ?? {};
+  (await harness.server.call('GET', `query/${id}`)).body.query_status ?? {};
 const completed = (id: string) =>
-  until(async () => {
+  waitFor(async () => {
     const status = await statusOf(id);
     return status.complete === true ? status : undefined;
   }, 'the query to complete');
 const workflowOf = (id: string) =>
-  stack.control.client.workflow.getHandle(queryWorkflowId({ team_id: stack.projectId, id }));
+  harness.control.client.workflow.getHandle(queryWorkflowId({ team_id: harness.projectId, id }));
 
-it('a query whose worker is killed in the middle is completed by another', async () => {
-  await stack.control.startWorker();
-  // The only place of this process's worker is taken, so the query goes to the other process.
+it('a query whose worker is killed is completed by another worker', async () => {
+  await harness.control.startWorker();
+  // The only slot of this process's worker is occupied, so the other process gets the query.
   const occupying = await start('select pg_sleep(600)');
-  await stack.running();
+  await harness.running();
   child = spawn(process.execPath, [join(import.meta.dirname, 'worker_program.ts')], {
     env: {
       PATH: process.env.PATH,
-      DATABASE_URL: stack.control.settings.DATABASE_URL,
-      TEMPORAL_ADDRESS: stack.control.settings.TEMPORAL_ADDRESS,
-      EXPORTD_TASK_QUEUE_PREFIX: stack.control.settings.EXPORTD_TASK_QUEUE_PREFIX,
+      DATABASE_URL: harness.control.settings.DATABASE_URL,
+      TEMPORAL_ADDRESS: harness.control.settings.TEMPORAL_ADDRESS,
+      EXPORTD_TASK_QUEUE_PREFIX: harness.control.settings.EXPORTD_TASK_QUEUE_PREFIX,
       EXPORTD_QUERY_HEARTBEAT_TIMEOUT: '1s',
       EXPORTD_LOG_LEVEL: 'fatal',
     },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
-  const letGo = await stack.holdPersons();
+  const release = await harness.lockPersons();
   const secret = `canary-${randomUUID()}`;
   const id = await start(`select count(*)::integer, '${secret}' from public.persons`);
-  await stack.running(2);
+  await harness.running(2);
   child.kill('SIGKILL');
-  await stack.running(1);
-  await stack.server.call('DELETE', `query/${occupying}`);
-  await stack.running(1);
+  await harness.running(1);
+  await harness.server.call('DELETE', `query/${occupying}`);
+  await harness.running(1);
   expect(await statusOf(id)).toMatchObject({ complete: false });
-  await letGo();
+  await release();
   expect(await completed(id)).toMatchObject({ error: false, results: { results: [[0, secret]] } });
   const workflow = workflowOf(id);
   await workflow.result();
@@ -74,14 +74,14 @@ it('a query whose worker is killed in the middle is completed by another', async
   expect(decoded).not.toContain('persons');
 });
 
-it('a query that Temporal does not know or has ended is mended by the reconciler', async () => {
-  await stack.control.stopWorker();
-  const { pool, control } = stack;
+it('the reconciler repairs a query that Temporal lost or has terminated', async () => {
+  await harness.control.stopWorker();
+  const { pool, control } = harness;
   const { client, settings } = control;
   const terminated = await start("select 'terminated'");
-  // As it is when the namespace was lost: the query is stored, and Temporal knows nothing of it.
+  // As after the loss of a namespace: the query is stored, but Temporal does not know it.
   const { status } = await registerQuery(pool, {
-    team_id: stack.projectId,
+    team_id: harness.projectId,
     id: randomUUID(),
     kind: 'StatementQuery',
     query: statement("select 'lost'"),

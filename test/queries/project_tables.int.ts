@@ -64,8 +64,8 @@ const runQuery = async (query: string, of = project()) => {
   return status === 200 ? body : String(body.detail);
 };
 
-describe('tables of the warehouse', () => {
-  it('are read under their names with the types of their columns, by their project alone', async () => {
+describe('warehouse tables', () => {
+  it('are read under their names with the types of their columns, only by their project', async () => {
     expect(await add(project(), 'stripe.charges', 'public.stripe_charges')).toMatchObject({
       team_id: api.projectId,
       name: 'stripe.charges',
@@ -100,14 +100,14 @@ describe('tables of the warehouse', () => {
     );
   });
 
-  it('with a team column belong to several projects, each of which sees its own rows', async () => {
+  it('with a team column can be registered by several projects, and each sees its own rows', async () => {
     for (const owner of [project(), other()])
       expect(await add(owner, 'notes', 'shared', 'project_id')).toMatchObject({
         name: 'notes',
       });
     expect(await runQuery('select note from notes')).toMatchObject({ results: [['ours']] });
     expect(await runQuery('select note from notes', other())).toMatchObject({ results: [['theirs']] });
-    expect(await add(project(), 'all_notes', 'shared')).toMatch(/has public.shared already/);
+    expect(await add(project(), 'all_notes', 'shared')).toMatch(/has already registered public.shared/);
   });
 
   it.each([
@@ -120,18 +120,18 @@ describe('tables of the warehouse', () => {
     ['a', 'public.events', /contains the rows of all projects/],
     ['a', 'groups', /contains the rows of all projects/],
     ['stripe.charges', 'public.stripe_charges', /already has a table "stripe.charges"/],
-  ])('%s from %s is refused', async (name, relation, message) => {
+  ])('%s from %s is rejected', async (name, relation, message) => {
     expect(await add(project(), name, relation)).toMatch(message);
   });
 
-  it('need a team column that can hold ids', async () => {
-    expect(await add(project(), 'a', 'no_ids', 'project_id')).toMatch(/it is of the type text/);
+  it('need an integer team column', async () => {
+    expect(await add(project(), 'a', 'no_ids', 'project_id')).toMatch(/its type is text/);
     expect(await add(project(), 'a', 'shared', 'team')).toMatch(/has no column "team"/);
   });
 
-  it('belong to one project, and are gone when they are removed', async () => {
-    expect(await add(other(), 'charges', 'stripe_charges')).toMatch(/already: without a team column/);
-    expect(await add(other(), 'charges', 'stripe_charges', 'whole')).toMatch(/alone, which/);
+  it('belong to one project, and can no longer be read once they are removed', async () => {
+    expect(await add(other(), 'charges', 'stripe_charges')).toMatch(/Without a team column/);
+    expect(await add(other(), 'charges', 'stripe_charges', 'whole')).toMatch(/, which registered it without/);
     await removeWarehouseTable(api.database.pool, { team_id: project(), name: 'stripe.charges' });
     expect(await runQuery('select 1 from stripe.charges')).toMatch('Unknown table');
     expect(await add(other(), 'charges', 'stripe_charges')).toMatchObject({ name: 'charges' });
@@ -139,7 +139,7 @@ describe('tables of the warehouse', () => {
     await expect(removing).rejects.toThrow(/has no table "x"/);
   });
 
-  it('that have vanished fail the queries that read them, and no others', async () => {
+  it('that are gone fail only the queries that read them', async () => {
     await api.database.pool.query('drop table public."Odd ""Name"');
     expect(await runQuery('select x from odd')).toMatch(
       /The table `odd` can no longer be read. .*\(line 1, column 15\)/,
@@ -149,7 +149,7 @@ describe('tables of the warehouse', () => {
 });
 
 describe('groups', () => {
-  it('are read by their project alone, as long as the source has what belongs to them', async () => {
+  it('are read only by their project, if the source has the columns of groups', async () => {
     const { pool } = api.database;
     await pool.query(
       `insert into public.groups (team_id, group_type_index, group_key) values ($1, 0, 'ours'), ($2, 0, 'theirs')`,
@@ -165,11 +165,11 @@ describe('groups', () => {
   });
 });
 
-describe('definitions of properties', () => {
+describe('property definitions', () => {
   const define = (scope: PropertyScope, name: string, type: PropertyType, team_id = project()) =>
     defineProperty(api.database.pool, { team_id, scope, name, type }).catch(messageOf);
 
-  it('say what queries read; what does not fit is null, and another project reads text', async () => {
+  it('set the type that queries read; unconvertible values are null, other projects are not affected', async () => {
     expect(await runQuery('select properties.price from events order by 1')).toMatchObject({
       results: [['5'], ['dear']],
     });
@@ -194,7 +194,7 @@ describe('definitions of properties', () => {
     expect(await runQuery('select properties.price + 1 from events', other())).toMatch(/requires numbers/);
   });
 
-  it('are changed and removed, and refused in words', async () => {
+  it('can be changed and removed, and are rejected with a message', async () => {
     expect(await define('event', 'vip', 'numeric')).toMatchObject({ type: 'numeric' });
     const remove = () =>
       removeProperty(api.database.pool, { team_id: project(), scope: 'event', name: 'vip' });
@@ -203,6 +203,6 @@ describe('definitions of properties', () => {
     expect(await runQuery(`select properties.vip from events where properties.vip = 'true'`)).toMatchObject({
       results: [['true']],
     });
-    expect(await define('event', 'a', 'numeric', 4711)).toMatch(/no project 4711/);
+    expect(await define('event', 'a', 'numeric', 4711)).toMatch(/Project 4711 does not exist/);
   });
 });

@@ -1,43 +1,43 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { until } from '../setup/until.ts';
-import { openQueryStack, type QueryReply, type QueryStack } from './query_stack.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { openQueryHarness, type QueryResponse, type QueryHarness } from './query_harness.ts';
 import { statement } from './fake_kind.ts';
 
-let stack: QueryStack;
+let harness: QueryHarness;
 beforeAll(async () => {
-  stack = await openQueryStack();
-  await stack.control.startWorker();
+  harness = await openQueryHarness();
+  await harness.control.startWorker();
 });
-afterAll(() => stack.close());
+afterAll(() => harness.close());
 
-/** A query that nobody asked before, whose answer is another each time that it is calculated. */
+/** A query that is not cached yet and whose result differs each time it runs. */
 let query: ReturnType<typeof statement>;
 beforeEach(() => {
   query = statement(`select '${randomUUID()}' as mark, gen_random_uuid()::text as made`);
 });
 
 const post = (refresh: string | undefined, more: object = {}) =>
-  stack.server.post(query, { ...(refresh === undefined ? {} : { refresh }), ...more });
-const madeIn = ({ body }: QueryReply) => (body.results as string[][])[0]?.[1];
+  harness.server.post(query, { ...(refresh === undefined ? {} : { refresh }), ...more });
+const nonceOf = ({ body }: QueryResponse) => (body.results as string[][])[0]?.[1];
 const retrieve = async (id: unknown) =>
-  (await stack.server.call('GET', `query/${String(id)}/`)).body.query_status;
+  (await harness.server.call('GET', `query/${String(id)}/`)).body.query_status;
 const completed = (id: unknown) =>
-  until(async () => {
+  waitFor(async () => {
     const status = await retrieve(id);
     return status?.complete === true ? status : undefined;
   }, 'the query to complete');
 
-/** Makes all that is cached look this much older. */
+/** Makes all cached results this much older. */
 const age = (milliseconds: number) =>
-  stack.pool.query(
+  harness.pool.query(
     `update exportd.query_results set computed_at = computed_at - $1 * interval '1 millisecond'`,
     [milliseconds],
   );
 const hour = 3_600_000;
 
-describe('an answer', () => {
-  it('has every member, calculated and cached alike', async () => {
+describe('a result', () => {
+  it('has every field, calculated and cached alike', async () => {
     const calculated = await post(undefined);
     expect(calculated).toMatchObject({
       status: 200,
@@ -65,18 +65,18 @@ describe('an answer', () => {
     expect(cached.body).toEqual({ ...calculated.body, is_cached: true });
   });
 
-  it('is shared by queries that can only have the same answer, whichever root they are sent to', async () => {
+  it('is shared by equivalent queries of a project, on both API roots', async () => {
     const first = await post('blocking');
     const same = { interval: null, color: 'red', ...query, kind: 'Statement' };
-    const again = await stack.server.call('POST', `/api/environments/${stack.projectId}/query`, {
+    const again = await harness.server.call('POST', `/api/environments/${harness.projectId}/query`, {
       query: { kind: 'DataTableNode', source: same, columns: ['x'] },
     });
     expect(again.body).toMatchObject({ is_cached: true, cache_key: first.body.cache_key });
-    const foreign = await stack.server.call(
+    const foreign = await harness.server.call(
       'POST',
-      `/api/projects/${stack.otherProjectId}/query/`,
+      `/api/projects/${harness.otherProjectId}/query/`,
       { query },
-      stack.otherKey,
+      harness.otherKey,
     );
     expect(foreign.body).toMatchObject({ is_cached: false, timezone: 'UTC' });
     expect(foreign.body.cache_key).not.toBe(first.body.cache_key);
@@ -84,45 +84,49 @@ describe('an answer', () => {
 });
 
 describe('the refresh modes', () => {
-  it('blocking takes an answer that is very fresh, and calculates where it is not', async () => {
+  it('blocking returns a very fresh result and runs the query otherwise', async () => {
     const first = await post('blocking');
     await age(5 * hour);
-    expect(madeIn(await post('blocking'))).toBe(madeIn(first));
+    expect(nonceOf(await post('blocking'))).toBe(nonceOf(first));
     await age(1.1 * hour);
     const later = await post('blocking');
     expect(later.body.is_cached).toBe(false);
-    expect(madeIn(later)).not.toBe(madeIn(first));
+    expect(nonceOf(later)).not.toBe(nonceOf(first));
   });
 
-  it('lazy_async takes what is somewhat fresh, async starts a refresh beside what is stale', async () => {
+  it('lazy_async returns a somewhat fresh result, async also refreshes a stale one', async () => {
     const first = await post('blocking');
     await age(7 * hour);
     const lazy = await post('lazy_async');
-    expect([madeIn(lazy), lazy.body.is_cached, lazy.body.query_status]).toEqual([madeIn(first), true, null]);
+    expect([nonceOf(lazy), lazy.body.is_cached, lazy.body.query_status]).toEqual([
+      nonceOf(first),
+      true,
+      null,
+    ]);
     const stale = await post('async');
-    expect([stale.status, madeIn(stale), stale.body.is_cached]).toEqual([200, madeIn(first), true]);
+    expect([stale.status, nonceOf(stale), stale.body.is_cached]).toEqual([200, nonceOf(first), true]);
     expect(stale.body.query_status).toMatchObject({ complete: false, query_async: true, results: null });
     const status = await completed(stale.body.query_status?.id);
     const refreshed = await post('async');
     expect(refreshed.body).toMatchObject({ is_cached: true, query_status: null });
     expect(refreshed.body.results).toEqual((status.results as Record<string, unknown>).results);
-    expect(madeIn(refreshed)).not.toBe(madeIn(first));
+    expect(nonceOf(refreshed)).not.toBe(nonceOf(first));
     await age(13 * hour);
     expect((await post('lazy_async')).body.query_status).toMatchObject({ complete: false });
   });
 
-  it('a range that is over for good is never stale', async () => {
+  it('the result of a closed range is never stale', async () => {
     const closed = { ...query, date_to: '2026-01-01T00:00:00Z' };
-    const first = await stack.server.post(closed);
+    const first = await harness.server.post(closed);
     await age(100 * hour);
-    expect(madeIn(await stack.server.post(closed))).toBe(madeIn(first));
+    expect(nonceOf(await harness.server.post(closed))).toBe(nonceOf(first));
     const open = { ...query, date_to: new Date(Date.now() + 200 * hour).toISOString() };
-    const second = await stack.server.post(open);
+    const second = await harness.server.post(open);
     await age(7 * hour);
-    expect(madeIn(await stack.server.post(open))).not.toBe(madeIn(second));
+    expect(nonceOf(await harness.server.post(open))).not.toBe(nonceOf(second));
   });
 
-  it('force_blocking always calculates, force_cache never', async () => {
+  it('force_blocking always runs the query, force_cache never', async () => {
     const miss = await post('force_cache');
     expect([miss.status, miss.body]).toEqual([
       200,
@@ -131,21 +135,21 @@ describe('the refresh modes', () => {
     const first = await post('force_blocking');
     const second = await post('force_blocking');
     expect([first.body.is_cached, second.body.is_cached]).toEqual([false, false]);
-    expect(madeIn(second)).not.toBe(madeIn(first));
+    expect(nonceOf(second)).not.toBe(nonceOf(first));
     await age(6 * 24 * hour);
-    expect(madeIn(await post('force_cache'))).toBe(madeIn(second));
+    expect(nonceOf(await post('force_cache'))).toBe(nonceOf(second));
     await age(24 * hour);
     expect((await post('force_cache')).body).toEqual(miss.body);
   });
 
-  it('force_async answers the status alone, with all its members', async () => {
+  it('force_async returns only the status, with all of its fields', async () => {
     await post('blocking');
     const { status, body } = await post('force_async');
     expect([status, Object.keys(body)]).toEqual([200, ['query_status']]);
-    const shown = {
+    const expectedStatus = {
       id: expect.any(String),
       query_async: true,
-      team_id: stack.projectId,
+      team_id: harness.projectId,
       insight_id: null,
       dashboard_id: null,
       labels: null,
@@ -157,26 +161,26 @@ describe('the refresh modes', () => {
       pickup_time: null,
       end_time: null,
       expiration_time: null,
-      task_id: `query-${stack.projectId}-${String(body.query_status?.id)}`,
+      task_id: `query-${harness.projectId}-${String(body.query_status?.id)}`,
       query_progress: null,
     };
-    expect(body.query_status).toEqual(shown);
+    expect(body.query_status).toEqual(expectedStatus);
     const done = await completed(body.query_status?.id);
     expect(done).toEqual({
-      ...shown,
+      ...expectedStatus,
       complete: true,
       pickup_time: expect.any(String),
       end_time: expect.any(String),
       expiration_time: expect.any(String),
       results: expect.objectContaining({ is_cached: false, columns: ['mark', 'made'], query_status: null }),
     });
-    const keptMs = Date.parse(String(done.expiration_time)) - Date.parse(String(done.end_time));
-    expect(Math.abs(keptMs - 1_200_000)).toBeLessThan(1_000);
+    const ttlMs = Date.parse(String(done.expiration_time)) - Date.parse(String(done.end_time));
+    expect(Math.abs(ttlMs - 1_200_000)).toBeLessThan(1_000);
   });
 
-  it('a miss in async starts one query for all who ask; async: true means the same', async () => {
+  it('async starts one query for all requests; async: true means the same', async () => {
     query = statement(`select count(*), '${randomUUID()}' as mark from public.persons`);
-    const letGo = await stack.holdPersons();
+    const release = await harness.lockPersons();
     const first = await post('async');
     expect(first.body).toEqual({
       cache_key: expect.any(String),
@@ -185,7 +189,7 @@ describe('the refresh modes', () => {
     const [second, cacheOnly] = [await post(undefined, { async: true }), await post('force_cache')];
     for (const same of [second, cacheOnly])
       expect(same.body.query_status).toMatchObject({ id: first.body.query_status?.id, complete: false });
-    const running = await until(async () => {
+    const running = await waitFor(async () => {
       const status = await retrieve(first.body.query_status?.id);
       return status?.query_progress === null ? undefined : status;
     }, 'progress');
@@ -196,15 +200,15 @@ describe('the refresh modes', () => {
       time_elapsed: expect.any(Number),
       active_cpu_time: null,
     });
-    await letGo();
+    await release();
     await completed(first.body.query_status?.id);
   });
 });
 
-describe('a query in the background that fails', () => {
-  it('is complete with an error, and no rows of others are quoted', async () => {
+describe('a background query that fails', () => {
+  it('is complete with an error that quotes no values of rows', async () => {
     const failing = statement(`select ('x' || 'secret-value')::integer`);
-    const { status, body } = await stack.server.post(failing, {
+    const { status, body } = await harness.server.post(failing, {
       refresh: 'async',
       client_query_id: 'failing',
     });
@@ -213,10 +217,10 @@ describe('a query in the background that fails', () => {
     expect(done).toMatchObject({
       complete: true,
       error: true,
-      error_message: 'A text could not be converted to the type that it is used as. (SQLSTATE 22P02)',
+      error_message: 'A string could not be converted to the required type. (SQLSTATE 22P02)',
       results: null,
     });
-    const blocking = await stack.server.post(failing);
+    const blocking = await harness.server.post(failing);
     expect([blocking.status, blocking.body]).toEqual([
       400,
       {
@@ -228,13 +232,13 @@ describe('a query in the background that fails', () => {
     ]);
   });
 
-  it('tells nothing of a fault of ours', async () => {
+  it('does not disclose internal errors', async () => {
     const broken = statement('select no_such_column');
-    await stack.server.post(broken, { refresh: 'async', client_query_id: 'broken' });
+    await harness.server.post(broken, { refresh: 'async', client_query_id: 'broken' });
     expect(await completed('broken')).toMatchObject({
       error: true,
       error_message: 'A server error occurred.',
     });
-    expect((await stack.server.post(broken)).status).toBe(500);
+    expect((await harness.server.post(broken)).status).toBe(500);
   });
 });

@@ -16,10 +16,10 @@ afterAll(() => database.drop());
 const minute = 60_000;
 const day = 24 * 60 * minute;
 
-it('answers go when they are too old or replaced and nobody can ask for them, statuses when they expire', async () => {
+it('deletes results that are unreferenced and old or superseded, and expired statuses', async () => {
   const { pool } = database;
   const settings = readSettings({ DATABASE_URL: database.url });
-  const answer = async (cache_key: string, age: number) => {
+  const storeOutput = async (cache_key: string, age: number) => {
     const { id } = await storeResult(pool, { team_id: 1, cache_key, json: '{}' });
     await pool.query(
       `update exportd.query_results set computed_at = computed_at - $2 * interval '1 millisecond' where id = $1`,
@@ -27,22 +27,22 @@ it('answers go when they are too old or replaced and nobody can ask for them, st
     );
     return id;
   };
-  const status = async (result_id: string, keptMs: number) => {
+  const status = async (result_id: string, ttlMs: number) => {
     const id = randomUUID();
-    const order = { team_id: 1, id, kind: 'K', query: {}, variables: {}, cache_key: 'x' };
-    await recordCacheHit(pool, { ...order, result_id, ttlMs: keptMs });
+    const job = { team_id: 1, id, kind: 'K', query: {}, variables: {}, cache_key: 'x' };
+    await recordCacheHit(pool, { ...job, result_id, ttlMs: ttlMs });
     return id;
   };
-  const old = await answer('a', 8 * day);
-  const named = await answer('b', 8 * day);
-  const replaced = await answer('c', 10 * minute);
-  const kept = [
-    await answer('c', 5 * minute),
-    await answer('c', 0),
-    await answer('d', 6 * day),
-    named,
+  const old = await storeOutput('a', 8 * day);
+  const referenced = await storeOutput('b', 8 * day);
+  const replaced = await storeOutput('c', 10 * minute);
+  const remaining = [
+    await storeOutput('c', 5 * minute),
+    await storeOutput('c', 0),
+    await storeOutput('d', 6 * day),
+    referenced,
   ].sort();
-  const [asked, expired] = [await status(named, day), await status(old, 0)];
+  const [unexpired, expired] = [await status(referenced, day), await status(old, 0)];
   await admitQueryRequest(pool, 1, 5);
   await admitQueryRequest(pool, 1, 5);
   await pool.query(
@@ -51,10 +51,10 @@ it('answers go when they are too old or replaced and nobody can ask for them, st
   expect(await deleteExpiredQueries(pool, settings)).toBe(3);
   const ids = async (table: string) =>
     (await pool.query<{ id: string }>(`select id from exportd.${table}`)).rows.map(({ id }) => id).sort();
-  expect(await ids('query_results')).toEqual(kept);
-  expect(kept).not.toContain(replaced);
-  expect(await ids('queries')).toEqual([asked]);
-  expect(expired).not.toBe(asked);
+  expect(await ids('query_results')).toEqual(remaining);
+  expect(remaining).not.toContain(replaced);
+  expect(await ids('queries')).toEqual([unexpired]);
+  expect(expired).not.toBe(unexpired);
   expect((await admitQueryRequest(pool, 1, 5)).remaining).toBe(3);
   expect(await deleteExpiredQueries(pool, settings)).toBe(0);
 });

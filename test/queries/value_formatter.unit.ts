@@ -6,7 +6,7 @@ import { valueFormatter } from '../../src/queries/value_formatter.ts';
 const time = scalar('datetime');
 const berlin = 'Europe/Berlin';
 
-describe('values as JSON shows them', () => {
+describe('formatted values', () => {
   it.each([
     ['2026-11-21 16:00:00.5+00', '2026-11-21T17:00:00.500000+01:00'],
     ['2026-10-25 00:59:59+00', '2026-10-25T02:59:59+02:00'],
@@ -20,7 +20,7 @@ describe('values as JSON shows them', () => {
   });
 
   it.each(['Europe/Berlin', 'Australia/Lord_Howe', 'America/St_Johns'])(
-    'have the offset of %s at any moment',
+    'have the offset of %s at any time',
     (zone) => {
       const read = valueFormatter(time, zone);
       for (let at = DateTime.utc(1890); at.year < 2040; at = at.plus({ days: 19, hours: 5, minutes: 7 })) {
@@ -33,7 +33,7 @@ describe('values as JSON shows them', () => {
     },
   );
 
-  it('have the new offset from the minute on in which clocks are changed', () => {
+  it('have the new offset from the minute of a clock change', () => {
     const read = valueFormatter(time, 'America/St_Johns');
     expect(['2006-04-02 03:30:59+00', '2006-04-02 03:31:00+00'].map(read)).toEqual([
       '2006-04-02T00:00:59-03:30',
@@ -41,7 +41,7 @@ describe('values as JSON shows them', () => {
     ]);
   });
 
-  it('are times of their own zone where their type has one', () => {
+  it('use the zone of their type if it has one', () => {
     const tokyo = timeIn('Asia/Tokyo', false);
     expect(valueFormatter(tokyo, berlin)('2026-11-21 16:00:00+00')).toBe('2026-11-22T01:00:00+09:00');
     const both = valueFormatter(tupleOf([tokyo, time]), berlin);
@@ -51,7 +51,7 @@ describe('values as JSON shows them', () => {
     ]);
   });
 
-  it('are times of the zone inside of arrays, tuples and maps too', () => {
+  it('use the zone inside arrays, tuples and maps too', () => {
     const [written, shown] = ['2026-09-02T22:29:23.300160Z', '2026-09-03T00:29:23.300160+02:00'];
     const json = (value: unknown): string => JSON.stringify(value);
     expect(valueFormatter(arrayOf(time), berlin)(json([written, null]))).toEqual([shown, null]);

@@ -6,9 +6,9 @@ import { createLogger } from '../../src/telemetry/logger.ts';
 import { installRuntime } from '../../src/temporal/worker/runtime.ts';
 import { createQueryActivityDependencies } from '../../src/temporal/worker/query_activity_dependencies.ts';
 import { taskQueues } from '../../src/temporal/task_queues.ts';
-import { standInKinds } from './fake_kind.ts';
+import { fakeKinds } from './fake_kind.ts';
 
-/** A process that runs queries of the stand-in kind, for tests that kill it. Its settings are its environment. */
+/** A process that runs queries of the fake kind, for tests that kill it. Configured by its environment. */
 const settings = readSettings(process.env);
 const logger = createLogger('test', settings);
 installRuntime(logger);
@@ -18,7 +18,7 @@ const worker = await Worker.create({
   namespace: settings.TEMPORAL_NAMESPACE,
   taskQueue: taskQueues(settings).query,
   activities: createQueryActivities(
-    createQueryActivityDependencies({ pool, kinds: standInKinds, logger, settings }),
+    createQueryActivityDependencies({ pool, kinds: fakeKinds, logger, settings }),
   ),
 });
 await worker.run();

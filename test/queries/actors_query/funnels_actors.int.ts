@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { funnel, insertEvents, projectOf } from '../funnels_query/asking.ts';
+import { funnel, insertEvents, projectOf } from '../funnels_query/run_funnels_query.ts';
 import { eventsArb, funnelArb, queryOf } from '../funnels_query/random_funnels.ts';
-import { actors } from './asking.ts';
+import { actors } from './run_actors_query.ts';
 import { randomCases } from '../../setup/effort.ts';
 
 let database: TestDatabase;
@@ -19,13 +19,13 @@ interface Step {
 }
 
 describe('The actors of steps of random funnels', () => {
-  it('are as many as the step says, and those who left as many as are missing from it', async () => {
+  it('are as many as the step counts, and those who dropped off are the rest', async () => {
     await fc.assert(
-      fc.asyncProperty(eventsArb, funnelArb, fc.constantFrom(null, 1), async (events, drawn, index) => {
-        // Who left before an optional step is not told by the counts, and "Other" counts people by their values.
-        const steps = drawn.funnel.steps.map((step) => ({ ...step, optional: false }));
+      fc.asyncProperty(eventsArb, funnelArb, fc.constantFrom(null, 1), async (events, arbitrary, index) => {
+        // The counts do not show who dropped off before an optional step, and "Other" counts people once per value.
+        const steps = arbitrary.funnel.steps.map((step) => ({ ...step, optional: false }));
         const source = {
-          ...queryOf({ ...drawn, viz: 'steps', funnel: { ...drawn.funnel, steps, limit: 25 } }),
+          ...queryOf({ ...arbitrary, viz: 'steps', funnel: { ...arbitrary.funnel, steps, limit: 25 } }),
           aggregation_group_type_index: index,
         };
         teams += 1;
@@ -41,10 +41,10 @@ describe('The actors of steps of random funnels', () => {
           expect(more).toEqual({ missing_actors_count: rows.length });
           return rows.length;
         };
-        const answer = (await funnel(database.pool, teams, source)) as readonly (Step | readonly Step[])[];
-        const lines = answer.some((one) => Array.isArray(one))
-          ? (answer as readonly (readonly Step[])[])
-          : [answer as readonly Step[]];
+        const response = (await funnel(database.pool, teams, source)) as readonly (Step | readonly Step[])[];
+        const lines = response.some((one) => Array.isArray(one))
+          ? (response as readonly (readonly Step[])[])
+          : [response as readonly Step[]];
         for (const line of lines.slice(0, 2)) {
           const countOf = (funnelStep: number, step: Step) => count(funnelStep, step.breakdown_value ?? null);
           for (const [index, step] of line.entries()) expect(await countOf(index + 1, step)).toBe(step.count);

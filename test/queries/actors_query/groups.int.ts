@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { actors } from './asking.ts';
+import { actors } from './run_actors_query.ts';
 
 const teamId = 1;
 let database: TestDatabase;
@@ -31,8 +31,8 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const ask = (query: object) => actors(database.pool, teamId, query);
-const resultsOf = async (query: object) => (await ask(query)).results;
+const runQuery = (query: object) => actors(database.pool, teamId, query);
+const resultsOf = async (query: object) => (await runQuery(query)).results;
 
 const [acme, globex, blue] = [
   {
@@ -62,8 +62,8 @@ const cameOn20th = {
 const sql = (query: string) => ({ kind: 'DialectQuery', query });
 
 describe('Actors that are groups', () => {
-  it('are those that a point of trends counted', async () => {
-    expect(await ask({ source: cameOn20th })).toMatchObject({
+  it('are those that a point of a trend counts', async () => {
+    expect(await runQuery({ source: cameOn20th })).toMatchObject({
       columns: ['group'],
       types: ['JSON'],
       results: [[acme], [globex], [{ id: 'gone' }]],
@@ -76,7 +76,7 @@ describe('Actors that are groups', () => {
     ]);
   });
 
-  it('are those that did a step of a funnel, of their type', async () => {
+  it('are those of a type that did a step of a funnel', async () => {
     const of = (index: number, funnelStep: number) =>
       resultsOf({
         source: {
@@ -96,7 +96,7 @@ describe('Actors that are groups', () => {
     expect(await of(2, 1)).toEqual([[blue], [{ id: 'green' }], [{ id: 'red' }]]);
   });
 
-  it('are those of a query of the dialect with their keys', async () => {
+  it('are those of a dialect query that returns their keys', async () => {
     const source = sql(
       "select $group_0 as group_key, count() as times, 'x' as created_at from events where $group_0 != '' group by 1",
     );
@@ -117,13 +117,13 @@ describe('Actors that are groups', () => {
     ]);
   });
 
-  it('are selected, sorted, paged and counted as persons are', async () => {
+  it('are selected, sorted, paged and counted like persons', async () => {
     const source = cameOn20th;
     const select = [
       ...['id', 'key', 'actor.key', 'index', 'properties.name', '`group`.properties.plan -- Plan'],
       'toInt(actor.properties.seats) * 2 AS twice',
     ];
-    expect(await ask({ source, select, orderBy: ['actor DESC'], limit: 2 })).toMatchObject({
+    expect(await runQuery({ source, select, orderBy: ['actor DESC'], limit: 2 })).toMatchObject({
       columns: [...select.slice(0, -1), 'twice'],
       results: [
         ['globex', 'globex', 'globex', 0, 'Globex', 'free', 60],
@@ -162,20 +162,24 @@ describe('Actors that are groups', () => {
   });
 
   it.each([
-    [{ select: ['id', 'person'] }, 'query__select__1', 'These actors are groups; select group.'],
-    [{ select: ['person_display_name'] }, 'query__select__0', 'These actors are groups; select group.'],
-    [{ select: ['person.$delete'] }, 'query__select__0', 'These actors are groups; select group.'],
+    [{ select: ['id', 'person'] }, 'query__select__1', 'These actors are groups. Select group instead.'],
+    [
+      { select: ['person_display_name'] },
+      'query__select__0',
+      'These actors are groups. Select group instead.',
+    ],
+    [{ select: ['person.$delete'] }, 'query__select__0', 'These actors are groups. Select group instead.'],
     [{ select: ['group', 'person.properties.plan'] }, 'query__select__1', 'Unable to resolve field: person'],
     [{ orderBy: ['key', 'nothing'] }, 'query__orderBy__1', 'Unable to resolve field: nothing'],
     [
       { properties: [{ type: 'person', key: 'plan', value: 'pro' }] },
       'query__properties__0__type',
-      'In this place only filters of the types group and hogql can be used.',
+      'Only filters of type group or hogql are supported here.',
     ],
     [
       { properties: [{ type: 'group', key: 'plan', value: 'pro', group_type_index: 1 }] },
       'query__properties__0__group_type_index',
-      'The actors are groups of the type 0.',
+      'The actors are groups of type 0.',
     ],
     [
       { fixedProperties: [{ type: 'hogql', key: 'nothing = 1' }] },
@@ -190,10 +194,10 @@ describe('Actors that are groups', () => {
         },
       },
       'query__source__source__series__0__math_group_type_index',
-      'The math unique_group needs math_group_type_index.',
+      'math unique_group requires math_group_type_index.',
     ],
-  ])('are refused by the name of the member: %j', async (query, attr, words) => {
-    await expect(ask({ source: cameOn20th, ...query })).rejects.toMatchObject({
+  ])('are rejected with the path of the field: %j', async (query, attr, words) => {
+    await expect(runQuery({ source: cameOn20th, ...query })).rejects.toMatchObject({
       attr,
       message: expect.stringContaining(words),
     });

@@ -1,10 +1,10 @@
 import type { PropertyFilters } from '../../../src/queries/filters/schema.ts';
-import { meets, textOf } from '../filters/reference_filters.ts';
+import { matchesFilters, textOf } from '../filters/reference_filters.ts';
 import type { JsonValue } from '../../../src/domain/json_value.ts';
 
-// What an ActorsQuery without a source means, written down a second time: over persons in memory.
+// A reference implementation of ActorsQuery without a source, over persons in memory.
 
-export interface PlainPerson {
+export interface ReferencePerson {
   readonly id: string;
   readonly properties: Readonly<Record<string, JsonValue>>;
   readonly created_at: string;
@@ -12,7 +12,7 @@ export interface PlainPerson {
   readonly distinct_ids: readonly string[];
 }
 
-export interface PlainQuery {
+export interface ReferenceQuery {
   readonly select: readonly string[];
   readonly search: string | null;
   readonly properties: PropertyFilters | null;
@@ -21,30 +21,31 @@ export interface PlainQuery {
   readonly offset: number;
 }
 
-const property = (person: PlainPerson, key: string): string | null => textOf(person.properties[key] ?? null);
-const shownTime = (time: string): string => time.replace('.000Z', 'Z');
+const property = (person: ReferencePerson, key: string): string | null =>
+  textOf(person.properties[key] ?? null);
+const formatTime = (time: string): string => time.replace('.000Z', 'Z');
 
-const shownPerson = ({ id, properties, created_at, distinct_ids }: PlainPerson) => ({
+const formatPerson = ({ id, properties, created_at, distinct_ids }: ReferencePerson) => ({
   id,
   properties,
   is_identified: null,
-  created_at: shownTime(created_at),
+  created_at: formatTime(created_at),
   distinct_ids: [...distinct_ids].sort(),
 });
 
-const displayName = (person: PlainPerson): string => {
+const displayName = (person: ReferencePerson): string => {
   const [name] = ['email', 'name']
     .map((key) => property(person, key))
     .filter((text) => text !== null && text !== '');
   return name ?? [...person.distinct_ids].sort()[0] ?? person.id;
 };
 
-/** The entries of `select` that the random queries use. */
-const columns: Readonly<Record<string, (person: PlainPerson) => unknown>> = {
-  person: shownPerson,
-  actor: shownPerson,
+/** The entries of `select` in random queries. */
+const columns: Readonly<Record<string, (person: ReferencePerson) => unknown>> = {
+  person: formatPerson,
+  actor: formatPerson,
   id: ({ id }) => id,
-  created_at: ({ created_at }) => shownTime(created_at),
+  created_at: ({ created_at }) => formatTime(created_at),
   'person.$delete': () => 1,
   person_display_name: (person) => ({ display_name: displayName(person), id: person.id }),
   'properties.plan': (person) => property(person, 'plan'),
@@ -54,8 +55,8 @@ const columns: Readonly<Record<string, (person: PlainPerson) => unknown>> = {
 };
 export const columnNames = Object.keys(columns);
 
-/** What rows are sorted by: a key for each entry of `orderBy`; shown values of columns sort by the id. */
-const keys: Readonly<Record<string, (person: PlainPerson) => string | null>> = {
+/** The sort keys: one for each entry of `orderBy`; columns that show actors sort by the id. */
+const keys: Readonly<Record<string, (person: ReferencePerson) => string | null>> = {
   person: (person) => property(person, 'email'),
   id: ({ id }) => id,
   created_at: ({ created_at }) => created_at,
@@ -64,7 +65,7 @@ const keys: Readonly<Record<string, (person: PlainPerson) => string | null>> = {
 };
 export const orderNames = Object.keys(keys);
 
-const ofColumns: Readonly<Record<string, (person: PlainPerson) => string | null>> = {
+const ofColumns: Readonly<Record<string, (person: ReferencePerson) => string | null>> = {
   ...keys,
   person: ({ id }) => id,
   actor: ({ id }) => id,
@@ -74,17 +75,17 @@ const ofColumns: Readonly<Record<string, (person: PlainPerson) => string | null>
   'person.properties.plan': (person) => property(person, 'plan'),
 };
 
-/** Texts by their bytes, nulls last in both directions. */
+/** Compares strings by bytes, with nulls last in both directions. */
 function compare(one: string | null, other: string | null, descending: boolean): number {
   if (one === null || other === null) return Number(one === null) - Number(other === null);
   const order = Buffer.compare(Buffer.from(one), Buffer.from(other));
   return descending ? -order : order;
 }
 
-type Order = readonly (readonly [key: (person: PlainPerson) => string | null, descending: boolean])[];
+type Order = readonly (readonly [key: (person: ReferencePerson) => string | null, descending: boolean])[];
 
-function orderOf({ orderBy, select }: PlainQuery): Order {
-  const byId = [({ id }: PlainPerson) => id, false] as const;
+function orderOf({ orderBy, select }: ReferenceQuery): Order {
+  const byId = [({ id }: ReferencePerson) => id, false] as const;
   if (orderBy !== null)
     return [
       ...orderBy.map((text) => {
@@ -98,19 +99,22 @@ function orderOf({ orderBy, select }: PlainQuery): Order {
   return first === undefined ? [byId] : [[ofColumns[first] ?? byId[0], false], byId];
 }
 
-const isFound = (person: PlainPerson, search: string | null): boolean => {
+const isFound = (person: ReferencePerson, search: string | null): boolean => {
   if (search === null) return true;
   const texts = [property(person, 'email'), property(person, 'name'), person.id, ...person.distinct_ids];
   return texts.some((text) => text?.toLowerCase().includes(search.toLowerCase()) === true);
 };
 
-/** The persons that a query is about. */
-const wanted = (persons: readonly PlainPerson[], { search, properties }: PlainQuery): PlainPerson[] =>
+/** The persons that match a query. */
+const select = (
+  persons: readonly ReferencePerson[],
+  { search, properties }: ReferenceQuery,
+): ReferencePerson[] =>
   persons.filter(
     (person) =>
       !person.is_deleted &&
       isFound(person, search) &&
-      meets(
+      matchesFilters(
         {
           uuid: '',
           event: '',
@@ -123,13 +127,13 @@ const wanted = (persons: readonly PlainPerson[], { search, properties }: PlainQu
       ),
   );
 
-/** Rows of a query without aggregates, and whether there are more. */
-export function plainActors(
-  persons: readonly PlainPerson[],
-  query: PlainQuery,
+/** The rows of a query without aggregates, and whether there are more. */
+export function referenceActors(
+  persons: readonly ReferencePerson[],
+  query: ReferenceQuery,
 ): { readonly results: readonly (readonly unknown[])[]; readonly hasMore: boolean } {
   const order = orderOf(query);
-  const sorted = wanted(persons, query).sort((one, other) =>
+  const sorted = select(persons, query).sort((one, other) =>
     order.reduce((so, [key, descending]) => so || compare(key(one), key(other), descending), 0),
   );
   const page = sorted.slice(query.offset, query.offset + query.limit);
@@ -139,13 +143,13 @@ export function plainActors(
   };
 }
 
-/** How many of each plan there are, the most first and then by plan. */
-export function plainCounts(
-  persons: readonly PlainPerson[],
-  query: PlainQuery,
+/** The number of persons for each plan, in descending order, then by plan. */
+export function referenceCounts(
+  persons: readonly ReferencePerson[],
+  query: ReferenceQuery,
 ): readonly (readonly [string | null, number])[] {
   const counts = new Map<string | null, number>();
-  for (const person of wanted(persons, query)) {
+  for (const person of select(persons, query)) {
     const plan = property(person, 'plan');
     counts.set(plan, (counts.get(plan) ?? 0) + 1);
   }

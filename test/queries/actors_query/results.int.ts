@@ -15,13 +15,13 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-const ask = (query: object, more: object = {}) =>
+const runQuery = (query: object, more: object = {}) =>
   api.call('POST', `/api/projects/${api.projectId}/query/`, {
     query: { kind: 'ActorsQuery', ...query },
     ...more,
   });
 const resultsOf = async (query: object, more: object = {}) => {
-  const { status, body, text } = await ask(query, more);
+  const { status, body, text } = await runQuery(query, more);
   if (status !== 200) throw new Error(text);
   return body.results;
 };
@@ -38,8 +38,8 @@ const funnel = {
 const sql = (query: string) => ({ kind: 'HogQLQuery', query });
 
 describe('ActorsQuery', () => {
-  it('lists the persons of the project that are not deleted', async () => {
-    const { body } = await ask({});
+  it('lists the persons of the project, without deleted ones', async () => {
+    const { body } = await runQuery({});
     expect(body).toMatchObject({
       results: [
         [
@@ -66,7 +66,7 @@ describe('ActorsQuery', () => {
     });
   });
 
-  it('takes expressions, names, labels, aggregates, search and filters', async () => {
+  it('supports expressions, aliases, labels, aggregates, search and filters', async () => {
     expect(
       await resultsOf({
         select: ['person_display_name', 'upper(properties.plan) AS plan', 'properties.email -- Mail'],
@@ -77,7 +77,7 @@ describe('ActorsQuery', () => {
       [{ display_name: 'eve@example.com', id: eve }, 'PRO', 'eve@example.com'],
       [{ display_name: 'ada@example.com', id: ada }, 'PRO', 'ada@example.com'],
     ]);
-    const counted = await ask({
+    const counted = await runQuery({
       select: ['count()', 'properties.plan -- Plan', 'max(created_at) as newest'],
     });
     expect([counted.body.results, counted.body.columns, counted.body.missing_actors_count]).toEqual([
@@ -92,11 +92,11 @@ describe('ActorsQuery', () => {
     expect(await resultsOf({ select: ['id'], properties, orderBy: ['person DESC'] })).toEqual([[eve], [ada]]);
     expect(await resultsOf({ select: ['id'] }, { filters_override: { properties } })).toEqual([[ada], [eve]]);
     expect(await resultsOf({ select: ['id'], search: 'ADA' })).toEqual([[ada]]);
-    const page = await ask({ select: ['id'], limit: 1, offset: 1 });
+    const page = await runQuery({ select: ['id'], limit: 1, offset: 1 });
     expect([page.body.results, page.body.hasMore, page.body.offset]).toEqual([[[bob]], true, 1]);
   });
 
-  it('takes the actors of a query of the dialect', async () => {
+  it('lists the actors of a dialect query', async () => {
     const source = sql('select person_id, count() as purchases from events group by person_id');
     expect(
       await resultsOf({ source, select: ['properties.email', 'purchases'], orderBy: ['purchases DESC'] }),
@@ -108,7 +108,9 @@ describe('ActorsQuery', () => {
     expect(
       await resultsOf({ source, properties: [{ type: 'person', key: 'plan', value: 'free' }] }),
     ).toMatchObject([[{ id: bob }, bob, 1]]);
-    const unknown = await ask({ source: sql("select distinct_id from events where distinct_id = 'd2'") });
+    const unknown = await runQuery({
+      source: sql("select distinct_id from events where distinct_id = 'd2'"),
+    });
     expect(unknown.body).toMatchObject({
       results: [
         [{ id: 'd2' }, 'd2', 1],
@@ -125,7 +127,7 @@ describe('ActorsQuery', () => {
     ).toEqual([[bob]]);
   });
 
-  it('takes the actors of a point of trends', async () => {
+  it('lists the actors of a point of a trend', async () => {
     const source = {
       kind: 'InsightActorsQuery',
       source: {
@@ -152,7 +154,7 @@ describe('ActorsQuery', () => {
     expect(await resultsOf({ source, select: ['count()', 'sum(event_count)'] })).toEqual([[2, 3]]);
   });
 
-  it('takes the actors of a step of a funnel', async () => {
+  it('lists the actors of a step of a funnel', async () => {
     const of = (funnelStep: number) =>
       resultsOf({
         source: { kind: 'FunnelsActorsQuery', source: funnel, funnelStep },
@@ -166,10 +168,10 @@ describe('ActorsQuery', () => {
     expect(await of(-2)).toEqual([[bob, 'free']]);
   });
 
-  it("takes a dashboard's filters for its source, or for persons", async () => {
+  it("applies a dashboard's filters to its source, or to persons", async () => {
     const properties = [{ type: 'event', key: '$browser', value: 'Safari' }];
-    const refused = await ask({}, { filters_override: { properties } });
-    expect([refused.status, refused.body.attr]).toEqual([400, 'filters_override__properties__0__type']);
+    const rejected = await runQuery({}, { filters_override: { properties } });
+    expect([rejected.status, rejected.body.attr]).toEqual([400, 'filters_override__properties__0__type']);
     const source = { kind: 'FunnelsActorsQuery', source: funnel, funnelStep: 1 };
     expect(await resultsOf({ source, select: ['id'] }, { filters_override: { properties } })).toEqual([
       [bob],
@@ -226,8 +228,8 @@ describe('ActorsQuery', () => {
       { source: { kind: 'FunnelsActorsQuery', source: funnel } },
       'query__source__funnelStep',
     ],
-  ])('refuses %s by the name of the member', async (_, query, attr) => {
-    const { status, body } = await ask(query);
+  ])('rejects %s with the path of the field', async (_, query, attr) => {
+    const { status, body } = await runQuery(query);
     expect([status, body.attr]).toEqual([400, attr]);
   });
 });

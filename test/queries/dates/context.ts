@@ -1,7 +1,7 @@
 import type { DateContext } from '../../../src/queries/dates/date_range.ts';
 import type { QueryProject } from '../../../src/queries/query_kind.ts';
 
-/** What dates are relative to, in a project without events. */
+/** The context of dates in a project without events. */
 export const contextOf = (
   timezone: string,
   now: string | Date,

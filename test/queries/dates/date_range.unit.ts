@@ -10,7 +10,7 @@ import { dayOf, labelOf } from '../../../src/queries/dates/labels.ts';
 import type { DateRange } from '../../../src/queries/dates/schema.ts';
 import { contextOf } from './context.ts';
 
-// A Saturday, four in the afternoon in Berlin; summer time ended on 25 October.
+// A Saturday at 16:00 in Berlin; daylight saving time ended on 25 October.
 const now = '2026-11-21T15:30:20.500Z';
 const berlin = contextOf('Europe/Berlin', now);
 
@@ -72,13 +72,13 @@ describe('the bounds of a range', () => {
     expect(boundsOf(range, interval)).toEqual([from, to]);
   });
 
-  it('begin with the first event for all, cut to the interval', () => {
+  it('start with the interval of the first event for all', () => {
     const context = { ...berlin, earliest: new Date('2026-10-07T13:00:00Z') };
     expect(boundsOf({ date_from: 'all' }, 'day', context)[0]).toBe('2026-10-07T00:00:00.000');
     expect(boundsOf({ date_from: 'all' }, 'month', context)[0]).toBe('2026-10-01T00:00:00.000');
   });
 
-  it('hold the hour that clocks show twice, and the day without its midnight', () => {
+  it('include the repeated hour, and the day without midnight', () => {
     const havana = contextOf('America/Havana', '2026-11-01T12:00:00Z');
     expect(resolveRange({ date_from: 'dStart' }, 'day', havana).from.toUTC().toISO()).toBe(
       '2026-11-01T04:00:00.000Z',
@@ -96,7 +96,7 @@ describe('the bounds of a range', () => {
     [{ date_from: '-9999999y' }, 'query__dateRange__date_from'],
     [{ date_to: '-7d; drop table events' }, 'query__dateRange__date_to'],
     [{ date_from: 'all' }, 'query__dateRange'],
-  ])('are refused by name: %j', (range, attr) => {
+  ])('are rejected by name: %j', (range, attr) => {
     expect(() => resolveRange(range, 'minute', berlin)).toThrow(
       expect.objectContaining({ name: 'QueryError', attr }),
     );
@@ -104,7 +104,7 @@ describe('the bounds of a range', () => {
 });
 
 describe('intervals', () => {
-  it('are all there, with those that begin before the range', () => {
+  it('are complete, including one that starts before the range', () => {
     const { buckets } = resolveRange({ date_from: '-2w' }, 'week', berlin);
     expect(buckets.map((bucket) => dayOf(bucket, 'week'))).toEqual([
       '2026-11-01',
@@ -116,7 +116,7 @@ describe('intervals', () => {
     expect(weeks.map((bucket) => dayOf(bucket, 'week'))).toEqual(['2026-11-02', '2026-11-09', '2026-11-16']);
   });
 
-  it('are 25 hours on the day on which clocks are set back, two of them with one name', () => {
+  it('are 25 hours on the day when clocks are set back, two of them with the same label', () => {
     const { buckets } = resolveRange(
       { date_from: '2026-10-25', date_to: '2026-10-25T23:00:00' },
       'hour',
@@ -142,7 +142,7 @@ describe('intervals', () => {
   });
 });
 
-describe('the range before', () => {
+describe('the previous range', () => {
   const previous = (range: DateRange | null, interval: Interval, distance: string | null = null) => {
     const { from, to } = previousRange(range, distance, resolveRange(range, interval, berlin), berlin);
     return [shown(from), shown(to)];
@@ -170,14 +170,14 @@ describe('the range before', () => {
     expect(previous(range, interval, distance)).toEqual([from, to]);
   });
 
-  it('is refused by name', () => {
+  it('is rejected by name', () => {
     expect(() => previous(null, 'day', 'dStart')).toThrow(
       expect.objectContaining({ attr: 'query__compareFilter__compare_to' }),
     );
   });
 });
 
-describe('the end of a range that is over', () => {
+describe('the end of a closed range', () => {
   it.each([
     [{ date_to: '2026-11-20' }, '2026-11-20T22:59:59.999Z'],
     [{ date_to: '2026-11-21' }, undefined],

@@ -23,7 +23,7 @@ const longest: Readonly<Record<Interval, number>> = {
   month: 86_400_000 * 1500,
 };
 
-/** Ranges that often begin or end close to a day on which clocks are set. */
+/** Ranges that often start or end near a clock change. */
 const moment = fc.oneof(
   fc.integer({ min: Date.UTC(2024, 0), max: Date.UTC(2027, 0) }),
   fc
@@ -36,7 +36,7 @@ const moment = fc.oneof(
     )
     .chain((turn) => fc.integer({ min: -7_200_000, max: 7_200_000 }).map((past) => Date.parse(turn) + past)),
 );
-const drawn = fc.record({
+const arbitrary = fc.record({
   zone: fc.constantFrom(...zones),
   interval: fc.constantFrom(...intervals),
   weekStart: fc.constantFrom('sunday' as const, 'monday' as const),
@@ -46,9 +46,9 @@ const drawn = fc.record({
 });
 
 describe('the intervals of a random range', () => {
-  it('tile it: each begins where an interval begins, and every moment lies in the one that it begins', () => {
+  it('tile it: each starts at the start of an interval and contains all times up to the next one', () => {
     fc.assert(
-      fc.property(drawn, ({ zone, interval, weekStart, from, part, explicitDate }) => {
+      fc.property(arbitrary, ({ zone, interval, weekStart, from, part, explicitDate }) => {
         const end = from + Math.floor(part * longest[interval]);
         const iso = (time: number): string => DateTime.fromMillis(time, { zone }).toISO() ?? '';
         const range = { date_from: iso(from), date_to: iso(end), explicitDate };
@@ -70,7 +70,7 @@ describe('the intervals of a random range', () => {
     );
   });
 
-  it('is begun by midnights, first days of weeks and first days of months', () => {
+  it('start at midnight, on the first day of the week or of the month', () => {
     fc.assert(
       fc.property(fc.constantFrom(...zones), moment, (zone, time) => {
         const at = DateTime.fromMillis(time, { zone });

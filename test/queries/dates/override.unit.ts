@@ -10,14 +10,14 @@ describe("a dashboard's dates", () => {
     [{ date_from: '-30d' }, { date_from: '-30d', date_to: null }],
     [{ date_to: '2026-11-21' }, { date_from: null, date_to: '2026-11-21' }],
     [{ date_from: 'all' }, { date_from: 'all', date_to: null }],
-  ])('stand as a whole in the place of those of the query: %j', (override, range) => {
+  ])('replace those of the query: %j', (override, range) => {
     expect(withOverriddenDates(own, override)).toEqual(range);
   });
 
   it.each([
     [{ date_from: 'soon' }, 'filters_override__date_from'],
     [{ date_to: 'all' }, 'filters_override__date_to'],
-  ])('are refused by name: %j', (override, attr) => {
+  ])('are rejected by name: %j', (override, attr) => {
     expect(() => withOverriddenDates(own, override)).toThrow(
       expect.objectContaining({ name: 'QueryError', attr }),
     );

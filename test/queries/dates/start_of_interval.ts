@@ -1,7 +1,7 @@
 import type { DateTime } from 'luxon';
 import { bucketsOf, type Interval } from '../../../src/queries/dates/intervals.ts';
 
-/** Where the interval begins in which a moment lies: the one bucket of a range that is this moment alone. */
+/** The start of the interval of a point in time: the only bucket of the range with just this time. */
 export function startOfInterval(
   moment: DateTime,
   interval: Interval,

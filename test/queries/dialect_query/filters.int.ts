@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openApiHarness, type ApiHarness } from '../../http/api_harness.ts';
 
 let api: ApiHarness;
-// Four events of two days in Berlin: the third is half past midnight there.
+// Four events on two days in Berlin: the third is at half past midnight there.
 beforeAll(async () => {
   api = await openApiHarness();
   const { pool } = api.database;
@@ -32,13 +32,13 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-const ask = (query: string, filters?: object, members: object = {}) =>
+const runQuery = (query: string, filters?: object, members: object = {}) =>
   api.call('POST', `/api/projects/${api.projectId}/query/`, {
     query: { kind: 'DialectQuery', query, ...(filters && { filters }) },
     ...members,
   });
 const namesOf = async (query: string, filters?: object, members: object = {}): Promise<string> => {
-  const { status, body } = await ask(query, filters, members);
+  const { status, body } = await runQuery(query, filters, members);
   expect([status, body.detail]).toEqual([200, undefined]);
   return (body.results as readonly (readonly unknown[])[]).map(([name]) => String(name)).join('');
 };
@@ -69,7 +69,7 @@ describe('{filters}', () => {
   });
 
   it.each([
-    // Names of SELECT, of other tables and of queries inside do not change what it means.
+    // Aliases, other tables and subqueries do not change its meaning.
     ["select 'x' as timestamp, event as properties from events where {filters}", 'xx'],
     [
       'select e.event from events as e join sessions as s on s.session_id = e.$session_id where {filters} order by 1',
@@ -95,7 +95,7 @@ describe('{filters}', () => {
     ]);
   });
 
-  it('is about the begin of sessions, where those are read', async () => {
+  it('applies to the start of sessions in queries of sessions', async () => {
     const query = 'select session_id from sessions where {filters} order by session_id';
     expect(await namesOf(query, { dateRange: { date_from: '2026-11-20' } })).toBe('s2s3');
     expect(
@@ -105,7 +105,7 @@ describe('{filters}', () => {
     ).toBe('s1');
   });
 
-  it('is about when groups were made, and about their own properties, where those are read', async () => {
+  it('applies to the creation time and properties of groups in queries of groups', async () => {
     const query = 'select concat(key, toString(index)) from groups where {filters} order by 1';
     expect(await namesOf(query)).toBe('g0g1h0');
     expect(await namesOf(query, { dateRange: { date_from: '2026-11-20' } })).toBe('g1h0');
@@ -121,7 +121,7 @@ describe('{filters}', () => {
     for (const [properties, names] of cases) expect(await namesOf(query, { properties })).toBe(names);
   });
 
-  it('has its bounds alone, too, and a comparison with one that is not set is true', async () => {
+  it('has its bounds as separate placeholders; a comparison with an unset one is true', async () => {
     const query =
       'select event from events where timestamp >= {filters.dateRange.from} and timestamp < {filters.dateRange.to} order by event';
     expect(await namesOf(query)).toBe('abcd');
@@ -131,7 +131,7 @@ describe('{filters}', () => {
     );
   });
 
-  it("is narrowed by a dashboard's filters, whose dates stand in the place of its own", async () => {
+  it("is narrowed by a dashboard's filters, whose dates replace its own", async () => {
     const own = { dateRange: { date_from: '2026-11-20' }, properties: [pro] };
     const plans = (value: string) => [{ type: 'event', key: 'plan', value }];
     expect(await namesOf(all, own, { filters_override: { date_to: '2026-11-20' } })).toBe('a');
@@ -188,8 +188,8 @@ describe('{filters}', () => {
       'not_supported',
       'query__filters__properties__0__type',
     ],
-  ])('refuses by name: %s with %j and %j', async (query, filters, members, code, attr) => {
-    const { status, body } = await ask(query, filters, members);
+  ])('rejects by name: %s with %j and %j', async (query, filters, members, code, attr) => {
+    const { status, body } = await runQuery(query, filters, members);
     expect([status, body]).toMatchObject([400, { code, attr }]);
   });
 });

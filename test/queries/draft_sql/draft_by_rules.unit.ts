@@ -9,7 +9,7 @@ const vocabulary = {
 const draft = (prompt: string, current_query: string | null = null): string =>
   draftByRules({ prompt, current_query, vocabulary, today: '2026-11-21' });
 
-describe('a prompt that cannot be meant so is told that it is unclear', () => {
+describe('rejects a prompt without a sensible meaning as unclear', () => {
   it.each([
     ['signups on 2026-13-45', null],
     ['signups since 2026-02-30', null],
@@ -24,7 +24,7 @@ describe('a prompt that cannot be meant so is told that it is unclear', () => {
   });
 });
 
-it('days of the calendar are taken as they are, the last of them included', () => {
+it('uses calendar days as given, including the last one', () => {
   expect(draft('signups between 2028-02-28 and 2028-02-29').replaceAll(/\s+/g, ' ')).toBe(
     "SELECT count() AS total FROM events WHERE event = 'signup' " +
       "AND timestamp >= toDateTime('2028-02-28') AND timestamp < toDateTime('2028-03-01')",

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Project } from '../../../src/dialect/resolve/statement.ts';
 import { project as anyProject } from '../../dialect/project.ts';
-import { rowsOf } from '../../dialect/running.ts';
+import { rowsOf } from '../../dialect/rows_of.ts';
 import { openApiHarness, type ApiHarness } from '../../http/api_harness.ts';
 import { insertShop, person } from './shop_data.ts';
 
@@ -25,7 +25,7 @@ const draft = (parameters: Readonly<Record<string, string>>) =>
     `/api/projects/${api.projectId}/query/draft_sql?${new URLSearchParams(parameters).toString()}`,
   );
 
-/** The rows of what is drafted, on the Saturday that the data was written for. */
+/** The rows of the drafted query, on the Saturday that the data was written for. */
 async function rowsFor(prompt: string, more: Readonly<Record<string, string>> = {}) {
   const { status, body, text } = await draft({ prompt, ...more });
   if (status !== 200) throw new Error(`${prompt}: ${text}`);
@@ -35,7 +35,7 @@ async function rowsFor(prompt: string, more: Readonly<Record<string, string>> = 
 type Case = readonly [prompt: string, rows: readonly (readonly unknown[])[]];
 const [ada, bob, eve] = [person(1), person(2), person(3)];
 
-const answers: readonly Case[] = [
+const expectedRows: readonly Case[] = [
   ['Signups per day in the last 7 days', [['2026-11-20T00:00:00.000Z', 1]]],
   ['How many page views were there yesterday?', [[3]]],
   ['unique users last week', [[2]]],
@@ -197,11 +197,11 @@ const answers: readonly Case[] = [
 ];
 
 describe('Drafts of queries', () => {
-  it.each(answers)('%s', async (prompt, rows) => {
+  it.each(expectedRows)('%s', async (prompt, rows) => {
     expect(await rowsFor(prompt)).toEqual(rows);
   });
 
-  it('lists rows, the newest first', async () => {
+  it('list rows, newest first', async () => {
     const rows = await rowsFor('show me the latest 2 purchases');
     expect(rows.map(([, event, distinctId, properties]) => [event, distinctId, properties])).toMatchObject([
       ['purchase_completed', 'd1', { amount: 30 }],
@@ -211,11 +211,11 @@ describe('Drafts of queries', () => {
     expect(persons.map(([id]) => id)).toEqual([eve, ada]);
   });
 
-  it('takes a property for a number where a definition says so, and says what it understands of one', async () => {
+  it('read a property as a number if a definition says so, and suggest what is understood', async () => {
     const { pool } = api.database;
     const { body } = await draft({ prompt: 'plan per country' });
     expect(body.detail).toBe(
-      'It is not clear what "plan" means here. Say what of it is wanted: understood are "signups by plan", "top 10 plan" and "different plan".',
+      'Could not interpret "plan". Try "signups by plan", "top 10 plan" or "different plan".',
     );
     expect((await draft({ prompt: 'amount' })).body.detail).toContain('or amount by another property.');
     await pool.query(
@@ -227,21 +227,21 @@ describe('Drafts of queries', () => {
     expect([status, (await draft({ prompt: 'discount per country' })).body.code]).toEqual([200, 'unclear']);
   });
 
-  it('narrows the current query where a prompt says no more', async () => {
+  it('narrow the current query if the prompt says nothing else', async () => {
     const current_query = 'select count() from events';
     expect(await rowsFor('only in Germany', { current_query })).toEqual([[7]]);
     expect(await rowsFor('only the last 7 days', { current_query })).toEqual([[6]]);
     expect(await rowsFor('how many signups', { current_query })).toEqual([[3]]);
   });
 
-  it('refuses what is missing, long, or not clear, and drafts for who may ask', async () => {
-    const refused = async (parameters: Readonly<Record<string, string>>) => {
+  it('reject missing, long and unclear prompts, and keys without the scope', async () => {
+    const rejected = async (parameters: Readonly<Record<string, string>>) => {
       const { status, body } = await draft(parameters);
       return [status, body.code, body.attr];
     };
-    expect(await refused({})).toEqual([400, 'required', 'prompt']);
-    expect(await refused({ prompt: '  ' })).toEqual([400, 'required', 'prompt']);
-    expect(await refused({ prompt: 'signups '.repeat(51) })).toEqual([400, 'too_long', 'prompt']);
+    expect(await rejected({})).toEqual([400, 'required', 'prompt']);
+    expect(await rejected({ prompt: '  ' })).toEqual([400, 'required', 'prompt']);
+    expect(await rejected({ prompt: 'signups '.repeat(51) })).toEqual([400, 'too_long', 'prompt']);
     for (const prompt of [
       'hello',
       'count',
@@ -255,18 +255,18 @@ describe('Drafts of queries', () => {
       'top 2 users by amount',
       'amount per month',
     ])
-      expect([prompt, ...(await refused({ prompt }))]).toEqual([prompt, 400, 'unclear', 'prompt']);
+      expect([prompt, ...(await rejected({ prompt }))]).toEqual([prompt, 400, 'unclear', 'prompt']);
     const { key } = await api.newKey(api.projectId, ['batch_export:read']);
-    const answer = await api.call(
+    const response = await api.call(
       'GET',
       `/api/projects/${api.projectId}/query/draft_sql?prompt=signups`,
       undefined,
       { authorization: `Bearer ${key}` },
     );
-    expect(answer.status).toBe(403);
+    expect(response.status).toBe(403);
   });
 
-  it('says which words are not clear and what they could be', async () => {
+  it('say which words are unclear and what they could mean', async () => {
     const { body } = await draft({ prompt: 'completed launches per day' });
     expect(body.detail).toContain('"launches"');
     const ofNumber = await draft({ prompt: 'top 2 users by amount' });

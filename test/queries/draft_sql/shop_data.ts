@@ -34,7 +34,7 @@ const persons = [
   { email: 'gone@example.com', plan: 'pro', created: '2026-11-19' },
 ];
 
-/** Ten events of three persons, and a person who is deleted; the other project has a name of its own. */
+/** Ten events of three persons, and a deleted person; the other project has an event name that this one lacks. */
 export async function insertShop(pool: Pool, teamId: number, otherTeamId: number): Promise<void> {
   for (const [event, number, time, properties] of events)
     await pool.query(

@@ -3,21 +3,21 @@ import { isGrammarWord } from '../../../src/queries/draft_sql/naming/grammar_wor
 import { keysOf, wordsOf } from '../../../src/queries/draft_sql/naming/words.ts';
 import { orderedRules } from '../../../src/queries/draft_sql/understand.ts';
 
-it('every word that a rule says is one of the rules, and no name of a project', () => {
+it('every word in a rule is a grammar word and not a name of a project', () => {
   const words = orderedRules('2026-11-21').flatMap(({ pattern: says }) =>
     says.source
       .replaceAll(/\(\?<\w+>|<[^>]*>|\\[a-z]\+?|\(\?[:<!=]*|\[\^ \]/g, ' ')
       .split(/[^a-z0-9]+/)
       .filter((word) => /[a-z]/.test(word)),
   );
-  // An `s` alone is the ending that words may have.
+  // A single `s` is an optional ending.
   const unknown = [...new Set(words)].filter(
     (word) => word !== 's' && !isGrammarWord(word) && !isGrammarWord(`${word}s`),
   );
   expect(unknown).toEqual([]);
 });
 
-it('words are told by quotes, signs and numbers', () => {
+it('splits words by quotes, signs and numbers', () => {
   expect(
     wordsOf(`Ada's "plan b" isn't >= 1,000 or $pageview, since 2026-11-21. /a/b?`).map(
       ({ text, kind }) => `${kind} ${text}`,
@@ -45,6 +45,6 @@ it.each([
   ['classes', 'class'],
   ['planned', 'plan'],
   ['created', 'creates'],
-])('%s and %s are one name', (one, other) => {
+])('%s and %s are the same name', (one, other) => {
   expect(keysOf(one).filter((key) => keysOf(other).includes(key))).not.toEqual([]);
 });

@@ -11,11 +11,11 @@ import { contextOf } from '../dates/context.ts';
 import { insertEvents, personIdOf, randomEvents } from '../filters/random_events.ts';
 import { randomFilters } from '../filters/random_filters.ts';
 import {
-  plainAggregates,
-  plainAnswer,
-  plainColumns,
-  plainConditions,
-  type PlainQuery,
+  referenceAggregates,
+  referenceResult,
+  referenceColumns,
+  referenceConditions,
+  type ReferenceQuery,
 } from './reference_events_query.ts';
 import { randomCases } from '../../setup/effort.ts';
 
@@ -51,11 +51,11 @@ const some = <Name extends string>(table: Readonly<Record<Name, unknown>>, maxLe
   fc.uniqueArray(fc.constantFrom(...namesOf(table)), { maxLength });
 const moment = fc.integer({ min: 0, max: 5 * 86_400_000 }).map((ago) => new Date(now.getTime() - ago));
 
-const drawn: fc.Arbitrary<PlainQuery> = fc
+const arbitrary: fc.Arbitrary<ReferenceQuery> = fc
   .record({
-    columns: some(plainColumns, 3),
-    aggregates: fc.oneof(fc.constant([]), some(plainAggregates, 2)),
-    conditions: fc.oneof(fc.constant([]), some(plainConditions, 2)),
+    columns: some(referenceColumns, 3),
+    aggregates: fc.oneof(fc.constant([]), some(referenceAggregates, 2)),
+    conditions: fc.oneof(fc.constant([]), some(referenceConditions, 2)),
     isOften: fc.boolean(),
     properties: fc.oneof(fc.constant(null), randomFilters),
     event: fc.constantFrom(null, null, 'bought', 'nothing'),
@@ -69,7 +69,7 @@ const drawn: fc.Arbitrary<PlainQuery> = fc
       columns.length + aggregates.length > 0 && !(isOften && columns.length === 0),
   );
 
-const asked = (query: PlainQuery): unknown => ({
+const toRequest = (query: ReferenceQuery): unknown => ({
   kind: 'EventsQuery',
   select: [...query.columns, ...query.aggregates],
   where: [...query.conditions, ...(query.isOften ? ['count() > 1'] : [])],
@@ -82,19 +82,19 @@ const asked = (query: PlainQuery): unknown => ({
 });
 
 describe('random queries of events', () => {
-  it('have the rows that a look at each event gives', async () => {
+  it('return the rows of the reference implementation', async () => {
     await fc.assert(
-      fc.asyncProperty(drawn, async (query) => {
-        const parsed = eventsQuerySchema.parse(asked(query));
+      fc.asyncProperty(arbitrary, async (query) => {
+        const parsed = eventsQuerySchema.parse(toRequest(query));
         expect(eventsQuerySchema.parse(JSON.parse(JSON.stringify(parsed)))).toEqual(parsed);
         const { results, hasMore } = await run(parsed);
-        expect({ results, hasMore }).toEqual(plainAnswer(events, query));
+        expect({ results, hasMore }).toEqual(referenceResult(events, query));
       }),
       { numRuns: randomCases(100) },
     );
   });
 
-  it('have the person of each event', async () => {
+  it('return the person of each event', async () => {
     const query = eventsQuerySchema.parse({ kind: 'EventsQuery', select: ['uuid', 'person'], after: 'all' });
     const { results } = await run(query);
     const expected = [...events]

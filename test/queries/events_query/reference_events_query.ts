@@ -1,45 +1,45 @@
 import type { JsonValue } from '../../../src/domain/json_value.ts';
 import type { PropertyFilters } from '../../../src/queries/filters/schema.ts';
-import { meets, textOf as textOfValue, type PlainEvent } from '../filters/reference_filters.ts';
+import { matchesFilters, textOf as textOfValue, type ReferenceEvent } from '../filters/reference_filters.ts';
 
-// What the kind EventsQuery means, written down a second time: over rows in memory.
+// A reference implementation of EventsQuery over rows in memory.
 
 type Cell = string | number | null;
 
-/** A column of one event, by the text that a query asks for it with. */
-export const plainColumns = {
+/** Columns of one event, by their text in the query. */
+export const referenceColumns = {
   event: ({ event }) => event,
   distinct_id: ({ distinct_id }) => distinct_id,
   uuid: ({ uuid }) => uuid,
-  timestamp: ({ timestamp }) => shownTime(timestamp),
+  timestamp: ({ timestamp }) => formatTime(timestamp),
   'properties.plan': ({ properties }) => textOf(properties.plan),
   'toFloat(properties.amount) AS number': ({ properties }) => numberOf(properties.amount),
   'person.properties.plan -- Plan': ({ person }) => textOf(person?.plan),
-} satisfies Readonly<Record<string, (event: PlainEvent) => Cell>>;
+} satisfies Readonly<Record<string, (event: ReferenceEvent) => Cell>>;
 
-/** A column of many events. */
-export const plainAggregates = {
+/** Aggregates of events. */
+export const referenceAggregates = {
   'count()': (events) => events.length,
   'uniq(distinct_id)': (events) => new Set(events.map(({ distinct_id }) => distinct_id)).size,
   "countIf(event = 'bought')": (events) => events.filter(({ event }) => event === 'bought').length,
-  // Over nothing it is the beginning of time.
+  // Without events it is the epoch.
   'max(timestamp) AS latest': (events) =>
     events
-      .map(({ timestamp }) => shownTime(timestamp))
+      .map(({ timestamp }) => formatTime(timestamp))
       .reduce((one, other) => (one > other ? one : other), '1970-01-01T00:00:00Z'),
-} satisfies Readonly<Record<string, (events: readonly PlainEvent[]) => Cell>>;
+} satisfies Readonly<Record<string, (events: readonly ReferenceEvent[]) => Cell>>;
 
-export const plainConditions = {
+export const referenceConditions = {
   "event != 'bought'": ({ event }) => event !== 'bought',
   "distinct_id in ('d1', 'd2', 'd7')": ({ distinct_id }) => ['d1', 'd2', 'd7'].includes(distinct_id),
   "properties.plan = 'a' or properties.amount is null": ({ properties }) =>
     properties.plan === 'a' || textOf(properties.amount) === null,
-} satisfies Readonly<Record<string, (event: PlainEvent) => boolean>>;
+} satisfies Readonly<Record<string, (event: ReferenceEvent) => boolean>>;
 
-export interface PlainQuery {
-  readonly columns: readonly (keyof typeof plainColumns)[];
-  readonly aggregates: readonly (keyof typeof plainAggregates)[];
-  readonly conditions: readonly (keyof typeof plainConditions)[];
+export interface ReferenceQuery {
+  readonly columns: readonly (keyof typeof referenceColumns)[];
+  readonly aggregates: readonly (keyof typeof referenceAggregates)[];
+  readonly conditions: readonly (keyof typeof referenceConditions)[];
   readonly isOften: boolean;
   readonly properties: PropertyFilters | null;
   readonly event: string | null;
@@ -49,10 +49,10 @@ export interface PlainQuery {
   readonly offset: number;
 }
 
-/** Rows and whether there are more. */
-export function plainAnswer(
-  events: readonly PlainEvent[],
-  query: PlainQuery,
+/** Rows, and whether there are more. */
+export function referenceResult(
+  events: readonly ReferenceEvent[],
+  query: ReferenceQuery,
 ): { readonly results: readonly (readonly Cell[])[]; readonly hasMore: boolean } {
   const { columns, aggregates, conditions, isOften, properties, event, limit, offset } = query;
   const found = events.filter(
@@ -60,8 +60,8 @@ export function plainAnswer(
       one.timestamp > query.after &&
       one.timestamp < query.before &&
       (event === null || one.event === event) &&
-      meets(one, properties) &&
-      conditions.every((condition) => plainConditions[condition](one)),
+      matchesFilters(one, properties) &&
+      conditions.every((condition) => referenceConditions[condition](one)),
   );
   const rows =
     aggregates.length === 0 && !isOften
@@ -70,11 +70,14 @@ export function plainAnswer(
   return { results: rows.slice(offset, offset + limit), hasMore: rows.length > offset + limit };
 }
 
-function eachOf(events: readonly PlainEvent[], columns: PlainQuery['columns']): readonly (readonly Cell[])[] {
+function eachOf(
+  events: readonly ReferenceEvent[],
+  columns: ReferenceQuery['columns'],
+): readonly (readonly Cell[])[] {
   const at = columns.indexOf('timestamp');
   const by = Math.max(at, 0);
   return events
-    .map((event) => ({ event, row: columns.map((column) => plainColumns[column](event)) }))
+    .map((event) => ({ event, row: columns.map((column) => referenceColumns[column](event)) }))
     .sort(
       (one, other) =>
         compare(one.row[by] ?? null, other.row[by] ?? null, at !== -1) ||
@@ -84,15 +87,15 @@ function eachOf(events: readonly PlainEvent[], columns: PlainQuery['columns']): 
 }
 
 function groupsOf(
-  events: readonly PlainEvent[],
-  columns: PlainQuery['columns'],
-  aggregates: PlainQuery['aggregates'],
+  events: readonly ReferenceEvent[],
+  columns: ReferenceQuery['columns'],
+  aggregates: ReferenceQuery['aggregates'],
   isOften: boolean,
 ): readonly (readonly Cell[])[] {
-  const groups = new Map<string, { readonly keys: readonly Cell[]; readonly members: PlainEvent[] }>();
+  const groups = new Map<string, { readonly keys: readonly Cell[]; readonly members: ReferenceEvent[] }>();
   if (columns.length === 0) groups.set('[]', { keys: [], members: [] });
   for (const event of events) {
-    const keys = columns.map((column) => plainColumns[column](event));
+    const keys = columns.map((column) => referenceColumns[column](event));
     const group = groups.get(JSON.stringify(keys)) ?? { keys, members: [] };
     group.members.push(event);
     groups.set(JSON.stringify(keys), group);
@@ -103,14 +106,14 @@ function groupsOf(
   const isDescending = aggregates.length > 0 || time !== -1;
   return [...groups.values()]
     .filter(({ members }) => !isOften || members.length > 1)
-    .map(({ keys, members }) => [...keys, ...aggregates.map((name) => plainAggregates[name](members))])
+    .map(({ keys, members }) => [...keys, ...aggregates.map((name) => referenceAggregates[name](members))])
     .sort((one, other) => {
       const first = compare(one[by] ?? null, other[by] ?? null, isDescending);
       return first || columns.reduce((less, _, at) => less || compare(one[at] ?? null, other[at] ?? null), 0);
     });
 }
 
-/** Nothing is last, whatever the direction. */
+/** Nulls are last in both directions. */
 function compare(one: Cell, other: Cell, isDescending = false): number {
   if (one === other) return 0;
   if (one === null || other === null) return one === null ? 1 : -1;
@@ -124,5 +127,5 @@ const numberOf = (value: JsonValue | undefined): number | null => {
   return text !== null && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : null;
 };
 
-/** As answers in UTC show times of whole seconds. */
-const shownTime = (time: Date): string => time.toISOString().replace('.000Z', 'Z');
+/** Formats a time with whole seconds in UTC. */
+const formatTime = (time: Date): string => time.toISOString().replace('.000Z', 'Z');

@@ -10,7 +10,7 @@ let api: ApiHarness;
 let now: Date;
 const ago = (hours: number): string => new Date(now.getTime() - hours * 3_600_000).toISOString();
 
-// The second event names a person that its distinct id has no row for; the third is of nobody.
+// The second event names a person for which its distinct id has no row; the third has no person.
 beforeAll(async () => {
   api = await openApiHarness();
   const { pool } = api.database;
@@ -48,20 +48,20 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-const ask = (query: object, members: object = {}) =>
+const runQuery = (query: object, members: object = {}) =>
   api.call('POST', `/api/projects/${api.projectId}/query/`, {
     query: { kind: 'EventsQuery', ...query },
     ...members,
   });
 const resultsOf = async (query: object, members: object = {}): Promise<unknown> => {
-  const { status, body } = await ask(query, members);
+  const { status, body } = await runQuery(query, members);
   expect([status, body.detail]).toEqual([200, undefined]);
   return body.results;
 };
 
 describe('EventsQuery', () => {
-  it('answers whole events with their persons, the newest of a day when nothing is said', async () => {
-    const { status, body } = await ask({
+  it('returns whole events with their persons, of the last day by default, newest first', async () => {
+    const { status, body } = await runQuery({
       select: ['*', 'person', 'person_display_name -- Person', 'timestamp', 'properties.price AS price'],
     });
     const event = (number: number) => expect.objectContaining({ uuid: uuid(number) }) as unknown;
@@ -108,7 +108,7 @@ describe('EventsQuery', () => {
     ]);
   });
 
-  it('has the elements of an event that has a chain of them', async () => {
+  it("returns the elements of an event's chain", async () => {
     expect(await resultsOf({ select: [], event: '$pageview' })).toEqual([
       [
         {
@@ -208,7 +208,7 @@ describe('EventsQuery', () => {
       },
       [[uuid(1)]],
     ],
-    // A name of SELECT does not change what other members mean.
+    // An alias does not change the meaning of other fields.
     [
       {
         select: ["'x' as event", "'y' as properties"],
@@ -221,9 +221,9 @@ describe('EventsQuery', () => {
     expect(await resultsOf(query)).toEqual(results);
   });
 
-  it('is cut at its limit, and goes on at its offset', async () => {
-    const first = await ask({ select: ['uuid', 'timestamp'], limit: 2 });
-    const second = await ask({ select: ['uuid', 'timestamp'], limit: 2, offset: 2 });
+  it('respects limit and offset', async () => {
+    const first = await runQuery({ select: ['uuid', 'timestamp'], limit: 2 });
+    const second = await runQuery({ select: ['uuid', 'timestamp'], limit: 2, offset: 2 });
     const ids = [first, second].map(({ body }) => (body.results as string[][]).map(([id]) => id));
     expect([first.body.hasMore, first.body.limit, second.body.hasMore, second.body.offset, ids]).toEqual([
       true,
@@ -234,7 +234,7 @@ describe('EventsQuery', () => {
     ]);
   });
 
-  it('has the dates and filters of a dashboard, and one answer whatever it is called', async () => {
+  it("applies a dashboard's dates and filters, and shares a result between equivalent queries", async () => {
     const query = { select: ['uuid'], properties: [{ key: '$browser', value: 'Firefox' }] };
     const filters_override = {
       date_from: '-7d',
@@ -242,7 +242,7 @@ describe('EventsQuery', () => {
       properties: [{ key: 'price', operator: 'is_not_set' }],
     };
     expect(await resultsOf(query, { filters_override })).toEqual([[uuid(3)]]);
-    const again = await ask({ ...query, name: 'The same' }, { filters_override });
+    const again = await runQuery({ ...query, name: 'The same' }, { filters_override });
     expect(again.body.is_cached).toBe(true);
   });
 
@@ -276,8 +276,8 @@ describe('EventsQuery', () => {
     [{}, 'required', 'query__select'],
     [{ select: ['uuid'], having: [] }, 'invalid_input', 'query__having'],
     [{ select: ['uuid'], limit: 0 }, 'invalid_input', 'query__limit'],
-  ])('refuses by name: %j', async (query, code, attr) => {
-    const { status, body } = await ask(query);
+  ])('rejects by name: %j', async (query, code, attr) => {
+    const { status, body } = await runQuery(query);
     expect([status, body]).toMatchObject([400, { code, attr }]);
   });
 
@@ -293,7 +293,7 @@ describe('EventsQuery', () => {
     ...more,
   });
 
-  it('answers the events behind a point of trends, also those of nobody and of more than a day ago', async () => {
+  it('returns the events behind a point of a trend, also older ones and those without a person', async () => {
     const select = ['uuid', 'distinct_id'];
     expect(await resultsOf({ select, source: point({}) })).toEqual([
       [uuid(2), 'carl-1'],
@@ -310,13 +310,16 @@ describe('EventsQuery', () => {
     [point({ series: 3 }), 'query__source__series'],
     [point({}, { dateRange: { date_from: 'soon' } }), 'query__source__source__dateRange__date_from'],
     [{ kind: 'InsightActorsQuery', source: { kind: 'LifecycleQuery' } }, 'query__source__source__kind'],
-  ])('refuses a point that is none: %j', async (source, attr) => {
-    const { status, body } = await ask({ select: ['uuid'], source });
+  ])('rejects an invalid point: %j', async (source, attr) => {
+    const { status, body } = await runQuery({ select: ['uuid'], source });
     expect([status, body]).toMatchObject([400, { attr }]);
   });
 
-  it('refuses the filters of a dashboard by name', async () => {
-    const { status, body } = await ask({ select: ['uuid'] }, { filters_override: { date_from: 'soon' } });
+  it("rejects a dashboard's filters by name", async () => {
+    const { status, body } = await runQuery(
+      { select: ['uuid'] },
+      { filters_override: { date_from: 'soon' } },
+    );
     expect([status, body]).toMatchObject([400, { attr: 'filters_override__date_from' }]);
   });
 });

@@ -9,20 +9,20 @@ import { seriesCondition, seriesName } from '../../../src/queries/series/conditi
 import { contextOf } from '../dates/context.ts';
 import { randomFilters } from './random_filters.ts';
 
-const place = { scope: 'events', attr: 'query__properties' } as const;
+const target = { scope: 'events', attr: 'query__properties' } as const;
 const textOf = (filters: unknown, scope: 'events' | 'persons' = 'events'): string | null => {
-  const condition = filtersCondition(propertyFiltersSchema.parse(filters), { ...place, scope });
+  const condition = filtersCondition(propertyFiltersSchema.parse(filters), { ...target, scope });
   return condition && printExpression(condition);
 };
 const ofGroups = (filters: PropertyFilters): string | null => {
   const groups = { index: 1, key: buildField('id') };
-  const condition = filtersCondition(filters, { ...place, scope: 'groups', relation: 'groups', groups });
+  const condition = filtersCondition(filters, { ...target, scope: 'groups', relation: 'groups', groups });
   return condition && printExpression(condition);
 };
 const refusal = (code: string, attr: string): Error =>
   expect.objectContaining({ name: 'QueryError', code, attr }) as unknown as Error;
 
-describe('what filters become', () => {
+describe('conditions of filters', () => {
   it.each([
     [[{ type: 'person', key: 'email', operator: 'is_set' }], 'events', 'person.properties.email IS NOT NULL'],
     [[{ type: 'person', key: 'email', operator: 'is_set' }], 'persons', 'properties.email IS NOT NULL'],
@@ -82,14 +82,14 @@ describe('what filters become', () => {
     expect(ofGroups([filter])).toBe(text);
   });
 
-  it('keeps values apart from text', () => {
+  it('keep values out of the text', () => {
     expect(textOf([{ key: "a' or 1", value: "x' or '1'='1" }])).toBe(
       "toString(properties.`a' or 1`) = 'x\\' or \\'1\\'=\\'1'",
     );
   });
 });
 
-describe('what is refused, by name', () => {
+describe('rejected filters are named', () => {
   it.each([
     [[{ type: 'cohort', key: 'id', value: 5 }], 'not_supported', 'query__properties__0__type'],
     [
@@ -128,7 +128,7 @@ describe('what is refused, by name', () => {
     expect(() => textOf(filters)).toThrow(refusal(code, attr));
   });
 
-  it('is what events have, where persons are asked', () => {
+  it('includes filters on events for queries of persons', () => {
     expect(() => textOf([{ type: 'event', key: 'plan', value: 'pro' }], 'persons')).toThrow(
       refusal('not_supported', 'query__properties__0__type'),
     );
@@ -140,7 +140,7 @@ describe('what is refused, by name', () => {
     [{ type: 'group', key: 'plan', group_type_index: 2, value: 'pro' }, 'invalid_input', 'group_type_index'],
     [{ type: 'group', key: '$group_2', value: 'acme' }, 'invalid_input', 'key'],
   ] as const)(
-    'is what groups of another type have, or others, where groups are asked: %j',
+    'includes filters on groups of another type for queries of groups: %j',
     (filter, code, member) => {
       expect(() => ofGroups([filter])).toThrow(refusal(code, `query__properties__0__${member}`));
     },
@@ -154,11 +154,11 @@ describe('what is refused, by name', () => {
     [[{ key: 'a', negated: true }], [0]],
     [{ type: 'AND', values: [{ type: 'OR', values: [{ key: true }] }] }, ['values', 0, 'values', 0, 'key']],
     ['plan', []],
-  ])('is a shape that filters do not have: %j', (filters, path) => {
+  ])('includes malformed filters: %j', (filters, path) => {
     expect(propertyFiltersSchema.safeParse(filters).error?.issues[0]?.path).toEqual(path);
   });
 
-  it('is a group in a group in a group without an end', () => {
+  it('includes groups that are nested too deeply', () => {
     const nest = (levels: number): unknown =>
       Array.from({ length: levels }).reduce<unknown[]>((values) => [{ type: 'AND', values }], [])[0];
     expect([8, 9, 20_000].map((levels) => propertyFiltersSchema.safeParse(nest(levels)).success)).toEqual([
@@ -169,7 +169,7 @@ describe('what is refused, by name', () => {
   });
 });
 
-describe('filters as they are stored', () => {
+describe('stored filters', () => {
   it('parse to themselves', () => {
     fc.assert(
       fc.property(randomFilters, (filters) => {
@@ -198,7 +198,7 @@ describe("a dashboard's filters", () => {
     expect(withOverride(own as PropertyFilters | null, more)).toEqual(expected);
   });
 
-  it('are refused by name', () => {
+  it('are rejected by name', () => {
     expect(() => withOverride(null, [plan, { key: 'a', operator: 'likes' }])).toThrow(
       refusal('invalid_input', 'filters_override__properties__1__operator'),
     );
@@ -214,7 +214,7 @@ describe("the project's test accounts", () => {
     ],
   };
 
-  it('are left out by what the project says of events, and of persons by what it says of them', () => {
+  it("are excluded by the project's filters on events, for persons by those on persons", () => {
     const texts = (['events', 'persons'] as const).map((scope) => {
       const condition = testAccountsCondition(project, scope);
       return condition && printExpression(condition);
@@ -225,7 +225,7 @@ describe("the project's test accounts", () => {
     ]);
   });
 
-  it('cannot be told by filters that cannot be read', () => {
+  it('cannot be excluded by invalid filters', () => {
     const broken = { ...project, test_account_filters: [{ nonsense: 1 }] };
     expect(() => testAccountsCondition(broken, 'events')).toThrow(
       refusal('invalid_input', 'query__filterTestAccounts'),
@@ -234,7 +234,7 @@ describe("the project's test accounts", () => {
 });
 
 describe('series', () => {
-  it('are events with a name that meet filters', () => {
+  it('are events with a name that match filters', () => {
     const properties = [{ type: 'event', key: 'plan', value: 'pro' }] as const;
     const condition = seriesCondition(
       { kind: 'EventsNode', event: 'bought', properties },
@@ -254,7 +254,7 @@ describe('series', () => {
   it.each([
     ['ActionsNode', 'invalid_input', 'query__series__0__id'],
     ['DataWarehouseNode', 'not_supported', 'query__series__0__kind'],
-  ])('of the kind %s are refused', (kind, code, attr) => {
+  ])('of the kind %s are rejected', (kind, code, attr) => {
     expect(() => seriesCondition({ kind }, 'query__series__0')).toThrow(refusal(code, attr));
   });
 });

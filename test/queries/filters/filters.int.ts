@@ -7,10 +7,10 @@ import type { Schema } from '../../../src/dialect/schema.ts';
 import { filtersCondition } from '../../../src/queries/filters/condition.ts';
 import { propertyFiltersSchema, type PropertyFilters } from '../../../src/queries/filters/schema.ts';
 import { berlin } from '../../dialect/project.ts';
-import { rowsOf } from '../../dialect/running.ts';
+import { rowsOf } from '../../dialect/rows_of.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { startOfInterval } from '../dates/start_of_interval.ts';
-import { meets } from './reference_filters.ts';
+import { matchesFilters } from './reference_filters.ts';
 import { insertEvents, randomEvents } from './random_events.ts';
 import { randomFilters } from './random_filters.ts';
 import { randomCases } from '../../setup/effort.ts';
@@ -46,10 +46,10 @@ const select = async (
 };
 
 describe('random filters', () => {
-  it('find the events that a look at each of them finds', async () => {
+  it('find the same events as the reference implementation', async () => {
     await fc.assert(
       fc.asyncProperty(randomFilters, async (filters) => {
-        const expected = events.filter((event) => meets(event, filters)).map(({ uuid }) => uuid);
+        const expected = events.filter((event) => matchesFilters(event, filters)).map(({ uuid }) => uuid);
         expect(await select(filters)).toEqual(expected.sort());
       }),
       { numRuns: randomCases(150) },
@@ -68,7 +68,7 @@ describe('dates of filters', () => {
     return uuid;
   };
   beforeAll(async () => {
-    // In Berlin the second is the 20th, half past midnight; the fourth is that moment in seconds.
+    // In Berlin, the second is on the 20th at half past midnight; the fourth is that time in seconds.
     for (const [uuid, joined] of [
       ['01', '2026-11-19'],
       ['02', '2026-11-19T23:30:00Z'],
@@ -89,7 +89,7 @@ describe('dates of filters', () => {
     ['is_date_exact', '2026-11-19T23:30:00Z', ['02', '04']],
     ['is_date_before', '2026-11-20 00:30:00', ['01']],
     ['is_date_after', '2026-11-20 00:30:00', ['03']],
-    // It is one in the afternoon of the 21st in Berlin.
+    // In Berlin it is 13:00 on the 21st.
     ['is_date_exact', '-1d', ['02', '03', '04']],
     ['is_date_exact', '-1dEnd', ['02', '03', '04']],
     ['is_date_after', '-1d', []],
@@ -105,7 +105,7 @@ describe('dates of filters', () => {
     expect(found.map((uuid) => String(uuid).slice(-2))).toEqual(expected);
   });
 
-  it('are those of columns, too', async () => {
+  it('apply to columns too', async () => {
     const only = { type: 'event_metadata', key: 'event', value: 'dated' } as const;
     const at = async (operator: 'exact' | 'gt' | 'between', value: string | string[]) =>
       (await select([only, { type: 'event_metadata', key: 'timestamp', operator, value }])).length;
@@ -119,7 +119,7 @@ describe('dates of filters', () => {
 });
 
 describe('properties with a known type', () => {
-  it('are compared as what they are', async () => {
+  it('are compared by type', async () => {
     const schema: Schema = {
       ...project.schema,
       eventProperties: new Map([
@@ -141,7 +141,7 @@ describe('properties with a known type', () => {
 });
 
 describe('intervals', () => {
-  it('begin where those of the dialect begin, also where clocks are set', async () => {
+  it('start where those of the dialect start, also at clock changes', async () => {
     const moments = [
       '2026-10-25T00:30Z',
       '2026-10-25T01:30Z',

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type { JsonValue } from '../../../src/domain/json_value.ts';
 import type { Pool } from '../../../src/journal/database.ts';
-import type { PlainEvent } from './reference_filters.ts';
+import type { ReferenceEvent } from './reference_filters.ts';
 import { propertyKeys, storedValues } from './random_filters.ts';
 
 const properties = (keys: readonly string[]): fc.Arbitrary<Record<string, JsonValue>> =>
@@ -12,7 +12,7 @@ const properties = (keys: readonly string[]): fc.Arbitrary<Record<string, JsonVa
 
 const groupKeys = ['g0', 'g1', 'g2', 'not stored'];
 
-/** The groups that are stored, of the first two types; the same keys are other groups in each. */
+/** The stored groups, of the first two types. The same keys are different groups in each type. */
 const storedGroups = [3, 4].map(
   (seed) =>
     new Map(
@@ -22,8 +22,8 @@ const storedGroups = [3, 4].map(
     ),
 );
 
-/** Events of a few persons and groups, and of nobody, within four days before a moment, at whole seconds. */
-export const randomEvents = (before: Date, count: number): readonly PlainEvent[] => {
+/** Events of a few persons and groups, and without a person, within four days before `now`, at whole seconds. */
+export const randomEvents = (before: Date, count: number): readonly ReferenceEvent[] => {
   const persons = fc.sample(properties(propertyKeys.slice(0, 2)), { numRuns: 6, seed: 1 });
   const event = fc.record({
     uuid: fc.constant(null).map(() => randomUUID()),
@@ -48,12 +48,16 @@ export const randomEvents = (before: Date, count: number): readonly PlainEvent[]
   }));
 };
 
-/** The id of the person whose distinct id it is. */
+/** The id of the person with a distinct id. */
 export const personIdOf = (distinctId: string): string =>
   `00000000-0000-0000-0000-0000000000${distinctId.slice(1).padStart(2, '0')}`;
 
-/** Inserts events with their persons and groups; an event of another project beside each of them, and all its groups. */
-export async function insertEvents(pool: Pool, teamId: number, events: readonly PlainEvent[]): Promise<void> {
+/** Inserts events with their persons and groups, and next to each an event of another project with all its groups. */
+export async function insertEvents(
+  pool: Pool,
+  teamId: number,
+  events: readonly ReferenceEvent[],
+): Promise<void> {
   for (const { uuid, event, distinct_id, properties: own, person, timestamp } of events)
     for (const team of [teamId, teamId + 1])
       await pool.query(

@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import type { JsonValue } from '../../../src/domain/json_value.ts';
 import type { PropertyFilter, PropertyFilters, PropertyGroup } from '../../../src/queries/filters/schema.ts';
 
-/** Values that properties hold, so few that filters often meet them. */
+/** Values of properties; few, so that filters often match. */
 export const storedValues: readonly JsonValue[] = [
   ...['a', 'B', 'ab', 'A b', '', '10', '10.0', '2.5', 'true', '-1', '9'],
   ...[10, 2.5, -1, 0, 9, true, false, null],
 ];
 
-/** Names of properties, one of them with what a text of SQL or of JSON would need quotes for. */
+/** Names of properties, one of them with characters that SQL and JSON must quote. */
 export const propertyKeys = ['plan', 'amount', `it's "a".b`] as const;
 
 const texts = fc.constantFrom('a', 'B', 'ab', 'b', '10', '2.5', 'true', 'TRUE', '', "it's");
@@ -42,7 +42,7 @@ const operatorAndValue: fc.Arbitrary<Pick<PropertyFilter, 'operator' | 'value'>>
   }),
 );
 
-/** Filters that nobody has finished are among them. */
+/** Includes incomplete filters. */
 const filter: fc.Arbitrary<PropertyFilter> = fc.oneof(
   {
     weight: 12,

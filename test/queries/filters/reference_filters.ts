@@ -6,33 +6,37 @@ import type {
   PropertyGroup,
 } from '../../../src/queries/filters/schema.ts';
 
-// What filters mean, written down a second time: over rows in memory, one value after another.
+// A reference implementation of filters over rows in memory, one value at a time.
 
 /** An event with the properties of its person and of its groups. */
-export interface PlainEvent {
+export interface ReferenceEvent {
   readonly uuid: string;
   readonly event: string;
   readonly distinct_id: string;
   readonly properties: Readonly<Record<string, JsonValue>>;
   readonly person: Readonly<Record<string, JsonValue>> | null;
-  /** By type; nothing where a group is not stored. */
+  /** By type; undefined if a group is not stored. */
   readonly groups?: readonly (Readonly<Record<string, JsonValue>> | undefined)[];
   readonly timestamp: Date;
 }
 
-/** Whether an event meets filters of the types event, person, group and event_metadata. */
-export function meets(event: PlainEvent, filters: PropertyFilters | null | undefined): boolean {
+/** Whether an event matches filters of the types event, person, group and event_metadata. */
+export function matchesFilters(event: ReferenceEvent, filters: PropertyFilters | null | undefined): boolean {
   if (!filters) return true;
-  return 'type' in filters ? meetsGroup(event, filters) : filters.every((filter) => meetsOne(event, filter));
+  return 'type' in filters
+    ? matchesGroup(event, filters)
+    : filters.every((filter) => matchesFilter(event, filter));
 }
 
-const meetsGroup = (event: PlainEvent, { type, values }: PropertyGroup): boolean => {
-  const answers = values.map((item) => ('values' in item ? meetsGroup(event, item) : meetsOne(event, item)));
-  if (answers.length === 0) return true;
-  return type === 'AND' ? answers.every((answer) => answer) : answers.some((answer) => answer);
+const matchesGroup = (event: ReferenceEvent, { type, values }: PropertyGroup): boolean => {
+  const results = values.map((item) =>
+    'values' in item ? matchesGroup(event, item) : matchesFilter(event, item),
+  );
+  if (results.length === 0) return true;
+  return type === 'AND' ? results.every((result) => result) : results.some((result) => result);
 };
 
-function foundIn(event: PlainEvent, { type, group_type_index }: PropertyFilter, key: string): unknown {
+function foundIn(event: ReferenceEvent, { type, group_type_index }: PropertyFilter, key: string): unknown {
   switch (type) {
     case 'person':
       return event.person?.[key];
@@ -47,14 +51,14 @@ function foundIn(event: PlainEvent, { type, group_type_index }: PropertyFilter, 
   }
 }
 
-function meetsOne(event: PlainEvent, filter: PropertyFilter): boolean {
+function matchesFilter(event: ReferenceEvent, filter: PropertyFilter): boolean {
   const { key, operator, value } = filter;
   if (key === undefined || key === null) return true;
   const stored = (foundIn(event, filter, String(key)) ?? null) as JsonValue;
   if (operator === 'is_set') return stored !== null;
   if (operator === 'is_not_set') return stored === null;
   const wanted = (Array.isArray(value) ? value : [value]).filter((one) => one !== null && one !== undefined);
-  return wanted.length === 0 || holds(stored, operator ?? 'exact', wanted);
+  return wanted.length === 0 || matchesOperator(stored, operator ?? 'exact', wanted);
 }
 
 export const textOf = (stored: JsonValue): string | null =>
@@ -65,7 +69,7 @@ const numberOf = (stored: FilterScalar | JsonValue): number | null => {
   return typeof stored === 'string' && /^[-+]?\d+(\.\d*)?$/.test(stored) ? Number(stored) : null;
 };
 
-function holds(stored: JsonValue, operator: string, wanted: readonly FilterScalar[]): boolean {
+function matchesOperator(stored: JsonValue, operator: string, wanted: readonly FilterScalar[]): boolean {
   const text = textOf(stored);
   const equals = (value: FilterScalar): boolean =>
     typeof value === 'number' ? numberOf(text) === value : text === String(value);

@@ -13,7 +13,7 @@ import {
   projectOf,
   relations,
   sampledIds,
-} from './asking.ts';
+} from './run_funnels_query.ts';
 import { eventsArb, funnelArb, queryOf } from './random_funnels.ts';
 import { randomCases } from '../../setup/effort.ts';
 
@@ -42,7 +42,7 @@ const stepsOf = (results: unknown): readonly (readonly StepResult[])[] => {
 
 let team = 5_000;
 
-it('the actors of a step are as many as it counts, with those that did not go on', async () => {
+it('the actors of a step are as many as it counts, and the rest dropped off', async () => {
   const ofSteps = funnelArb.filter(
     ({ viz, funnel }) =>
       viz === 'steps' && (funnel.breakdowns.length === 0 || funnel.attribution === 'first_touch'),
@@ -68,7 +68,7 @@ it('the actors of a step are as many as it counts, with those that did not go on
   );
 });
 
-it('the actors of a sample are those of its distinct ids, and a step counts as many as they stand for', async () => {
+it('the actors of a sample are those of its distinct ids, and counts are extrapolated', async () => {
   const ofSteps = funnelArb.filter(({ viz, funnel }) => viz === 'steps' && funnel.breakdowns.length === 0);
   const factors = fc.constantFrom(0.2, 0.4, 0.7);
   await fc.assert(
@@ -88,7 +88,7 @@ it('the actors of a sample are those of its distinct ids, and a step counts as m
   );
 });
 
-it('the actors of a point of a trend are those that entered then', async () => {
+it('the actors of a point of a trend are those that entered in its interval', async () => {
   const person = '00000000-0000-0000-0000-000000000001';
   const at = Date.UTC(2026, 10, 10, 8, 30);
   const event = { actor: person, size: 's', plan: 'pro', region: null };

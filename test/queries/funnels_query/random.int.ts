@@ -13,8 +13,8 @@ import {
   projectOf,
   relations,
   sampledIds,
-} from './asking.ts';
-import { answered, expectedOf } from './expected.ts';
+} from './run_funnels_query.ts';
+import { actualResult, expectedResult } from './expected_results.ts';
 import { eventsArb, firstTime, funnelArb, queryOf } from './random_funnels.ts';
 import { randomCases } from '../../setup/effort.ts';
 
@@ -26,7 +26,7 @@ afterAll(() => database.drop());
 
 let team = 1_000;
 
-it('random funnels over random events give what a walk event by event gives', async () => {
+it('random funnels over random events match the reference implementation', async () => {
   await fc.assert(
     fc.asyncProperty(
       eventsArb,
@@ -36,7 +36,7 @@ it('random funnels over random events give what a walk event by event gives', as
         await insertEvents(database.pool, team, events);
         for (const one of funnels) {
           const results = await ask(database.pool, team, queryOf(one));
-          expect(answered(one, results)).toEqual(expectedOf(one, events));
+          expect(actualResult(one, results)).toEqual(expectedResult(one, events));
         }
       },
     ),
@@ -44,10 +44,10 @@ it('random funnels over random events give what a walk event by event gives', as
   );
 });
 
-it('of equal steps at the same time, the ones that come first make the attempt', async () => {
+it('of equal steps at the same time, the first ones form the attempt', async () => {
   team += 1;
   const event = { event: 'a', size: 's', plan: null, region: null };
-  // PostgreSQL keeps the order of equal rows only where they are few.
+  // PostgreSQL keeps the order of equal rows only if they are few.
   const events = Array.from({ length: 40 }, (_, number) => ({
     ...event,
     actor: `00000000-0000-0000-0000-00000000000${number % 4}`,
@@ -63,7 +63,7 @@ it('of equal steps at the same time, the ones that come first make the attempt',
   ]);
 });
 
-it('a sample of a funnel gives what its distinct ids give, times what they are a part of', async () => {
+it('a sample of a funnel matches its distinct ids, extrapolated', async () => {
   await fc.assert(
     fc.asyncProperty(
       eventsArb,
@@ -73,11 +73,11 @@ it('a sample of a funnel gives what its distinct ids give, times what they are a
         team += 1;
         await insertEvents(database.pool, team, events);
         const ids = await sampledIds(database.pool, projectOf(team), now, factor);
-        for (const drawn of funnels) {
-          const one = { ...drawn, funnel: { ...drawn.funnel, factor } };
+        for (const arbitrary of funnels) {
+          const one = { ...arbitrary, funnel: { ...arbitrary.funnel, factor } };
           const results = await ask(database.pool, team, { ...queryOf(one), samplingFactor: factor });
           const sampled = events.filter(({ actor }) => ids.has(actor));
-          expect(answered(one, results)).toEqual(expectedOf(one, sampled));
+          expect(actualResult(one, results)).toEqual(expectedResult(one, sampled));
         }
       },
     ),
@@ -101,7 +101,7 @@ it.each(['ordered', 'strict'])(
       return explained.rows.map((row) => row['QUERY PLAN']);
     });
     expect(lines.filter((line) => line.includes('WindowAgg'))).toHaveLength(3);
-    // The second one sorts the few attempts that are left, of which each person's best is taken.
+    // The second one sorts the few remaining attempts, of which the best of each person is selected.
     expect(lines.filter((line) => line.includes('Sort Key'))).toHaveLength(2);
   },
 );

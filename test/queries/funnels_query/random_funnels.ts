@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import type { PlainEvent, PlainFunnel } from './reference_events.ts';
+import type { ReferenceEvent, ReferenceFunnel } from './reference_events.ts';
 
-/** Names, sizes and times are few, so that many events meet several steps, or happen at once. */
+/** Few names, sizes and times, so that many events match several steps or happen at the same time. */
 const names = ['a', 'b', 'c', 'x'] as const;
 const hour = 3_600_000;
 export const firstTime = Date.UTC(2026, 9, 24, 22);
 
-const eventArb: fc.Arbitrary<Omit<PlainEvent, 'uuid'>> = fc.record({
+const eventArb: fc.Arbitrary<Omit<ReferenceEvent, 'uuid'>> = fc.record({
   actor: fc.integer({ min: 1, max: 4 }).map((number) => `00000000-0000-0000-0000-00000000000${number}`),
   at: fc.integer({ min: 0, max: 14 }).map((number) => firstTime + (number * hour) / 2),
   event: fc.constantFrom(...names, 'a', 'b'),
@@ -16,7 +16,7 @@ const eventArb: fc.Arbitrary<Omit<PlainEvent, 'uuid'>> = fc.record({
 });
 
 /** Events of a few actors. */
-export const eventsArb: fc.Arbitrary<readonly PlainEvent[]> = fc
+export const eventsArb: fc.Arbitrary<readonly ReferenceEvent[]> = fc
   .array(eventArb, { minLength: 4, maxLength: 45 })
   .chain((events) =>
     fc
@@ -38,14 +38,14 @@ const definitionArb = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ event: null, size: null }) },
 );
 
-/** A funnel and what is asked about it. */
+/** A funnel and the options of its query. */
 export interface RandomFunnel {
-  readonly funnel: PlainFunnel;
+  readonly funnel: ReferenceFunnel;
   readonly viz: 'steps' | 'time_to_convert' | 'trends';
   readonly from: number;
   readonly to: number;
   readonly binCount: number | null;
-  /** Whether breakdowns read the events or their groups, which have the same properties. */
+  /** Whether breakdowns read the events, or their groups with the same properties. */
   readonly breakdownType: 'event' | 'group';
 }
 
@@ -78,30 +78,30 @@ export const funnelArb: fc.Arbitrary<RandomFunnel> = fc
     binCount: fc.constantFrom(null, 1, 3, 7),
     breakdownType: fc.constantFrom('event' as const, 'group' as const),
   })
-  .map((drawn) => {
-    const { order, viz, windowMs, breakdowns, limit, binCount, breakdownType } = drawn;
-    const last = drawn.steps.length - 1;
-    const hasOptional = drawn.hasOptional && viz === 'steps' && order !== 'unordered';
-    const steps = drawn.steps.map(({ definition, optional }, index) => ({
+  .map((arbitrary) => {
+    const { order, viz, windowMs, breakdowns, limit, binCount, breakdownType } = arbitrary;
+    const last = arbitrary.steps.length - 1;
+    const hasOptional = arbitrary.hasOptional && viz === 'steps' && order !== 'unordered';
+    const steps = arbitrary.steps.map(({ definition, optional }, index) => ({
       ...definition,
-      optional: hasOptional && optional && index > 0 && isNotTheNext(drawn.steps, index),
+      optional: hasOptional && optional && index > 0 && isNotTheNext(arbitrary.steps, index),
     }));
-    const from = Math.min(drawn.from, last - 1);
-    const exclusions = (drawn.hasExclusions ? drawn.exclusions : []).map((one) => {
+    const from = Math.min(arbitrary.from, last - 1);
+    const exclusions = (arbitrary.hasExclusions ? arbitrary.exclusions : []).map((one) => {
       const first = order === 'unordered' ? 0 : Math.min(one.from, last - 1);
       const until = order === 'unordered' ? last : Math.max(first + 1, Math.min(one.to, last));
       return { event: 'x', size: one.size, from: first, to: until };
     });
     const attribution =
-      drawn.attribution === 'step'
-        ? { step: order === 'unordered' ? 0 : Math.min(drawn.attributed, last) }
-        : drawn.attribution;
-    const funnel: PlainFunnel = { steps, order, windowMs, exclusions, breakdowns, attribution, limit };
-    const to = Math.max(from + 1, Math.min(drawn.to, last));
+      arbitrary.attribution === 'step'
+        ? { step: order === 'unordered' ? 0 : Math.min(arbitrary.attributed, last) }
+        : arbitrary.attribution;
+    const funnel: ReferenceFunnel = { steps, order, windowMs, exclusions, breakdowns, attribution, limit };
+    const to = Math.max(from + 1, Math.min(arbitrary.to, last));
     return { funnel, viz, from, to, binCount, breakdownType };
   });
 
-/** An optional step must not be the same as the one behind it. */
+/** An optional step must not equal the next one. */
 const isNotTheNext = (
   steps: readonly { readonly definition: { event: string | null; size: string | null } }[],
   index: number,
@@ -116,7 +116,7 @@ const nodeOf = ({ event, size }: { event: string | null; size: string | null }):
   ...(size !== null && { properties: [{ type: 'event', key: 'size', value: size, operator: 'exact' }] }),
 });
 
-/** The query that asks for it, hour by hour of the first hours of a day on which clocks are set back. */
+/** The query for a funnel by hour, over the first hours of a day when clocks are set back. */
 export function queryOf({ funnel, viz, from, to, binCount, breakdownType }: RandomFunnel): object {
   const { steps, order, windowMs, exclusions, breakdowns, attribution, limit } = funnel;
   return {

@@ -1,8 +1,8 @@
 /** An event of the tests. */
-export interface PlainEvent {
+export interface ReferenceEvent {
   readonly uuid: string;
   readonly actor: string;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly at: number;
   readonly event: string;
   readonly size: string;
@@ -10,43 +10,46 @@ export interface PlainEvent {
   readonly region: string | null;
 }
 
-/** Which events a step or an exclusion means; null means any. */
-export interface PlainDefinition {
+/** The events of a step or an exclusion; null means any. */
+export interface ReferenceDefinition {
   readonly event: string | null;
   readonly size: string | null;
 }
 
-export interface PlainExclusion extends PlainDefinition {
-  /** Steps from 0. */
+export interface ReferenceExclusion extends ReferenceDefinition {
+  /** Steps, counted from 0. */
   readonly from: number;
   readonly to: number;
 }
 
 /** A funnel of the tests. */
-export interface PlainFunnel {
-  readonly steps: readonly (PlainDefinition & { readonly optional: boolean })[];
+export interface ReferenceFunnel {
+  readonly steps: readonly (ReferenceDefinition & { readonly optional: boolean })[];
   readonly order: 'ordered' | 'strict' | 'unordered';
   readonly windowMs: number;
-  readonly exclusions: readonly PlainExclusion[];
-  /** Properties that the answer is broken down by; none, one or two. */
+  readonly exclusions: readonly ReferenceExclusion[];
+  /** Properties that results are broken down by: none, one or two. */
   readonly breakdowns: readonly ('plan' | 'region')[];
   readonly attribution: 'first_touch' | 'last_touch' | 'all_events' | { readonly step: number };
   readonly limit: number;
-  /** The share of all that the actors are taken for; all of them where it is missing. */
+  /** The share of all actors that these stand for; all by default. */
   readonly factor?: number;
 }
 
-export const isOf = (definition: PlainDefinition, event: PlainEvent): boolean =>
+export const isOf = (definition: ReferenceDefinition, event: ReferenceEvent): boolean =>
   (definition.event === null || definition.event === event.event) &&
   (definition.size === null || definition.size === event.size);
 
-const rankOf = (funnel: PlainFunnel, event: PlainEvent): number => {
+const rankOf = (funnel: ReferenceFunnel, event: ReferenceEvent): number => {
   const step = funnel.steps.findIndex((one) => isOf(one, event));
   return step === -1 ? funnel.steps.length : step;
 };
 
-/** The events that a funnel looks at, in the order in which it does. */
-export function sortedEvents(funnel: PlainFunnel, events: readonly PlainEvent[]): readonly PlainEvent[] {
+/** The events that a funnel reads, in its order. */
+export function sortedEvents(
+  funnel: ReferenceFunnel,
+  events: readonly ReferenceEvent[],
+): readonly ReferenceEvent[] {
   const seen = events.filter(
     (event) =>
       funnel.order === 'strict' || [...funnel.steps, ...funnel.exclusions].some((one) => isOf(one, event)),

@@ -1,47 +1,47 @@
-import { isOf, sortedEvents, type PlainEvent, type PlainFunnel } from './reference_events.ts';
+import { isOf, sortedEvents, type ReferenceEvent, type ReferenceFunnel } from './reference_events.ts';
 import {
-  walkFromEntrance,
+  walkFromEntry,
   walkInAnyOrder,
   walkInOrder,
-  type PlainReach,
+  type ReferenceProgress,
   type StepTest,
 } from './reference_walks.ts';
 
-/** Who came how far, for which value of the breakdown and in which interval of a trend. */
-export interface PlainActor extends PlainReach {
+/** How far an actor got, for a breakdown value and in an interval of a trend. */
+export interface ReferenceActor extends ReferenceProgress {
   readonly actor: string;
   readonly value: string;
   readonly entrance: number | null;
 }
 
-const valueOf = ({ breakdowns }: PlainFunnel, event: PlainEvent): string =>
+const valueOf = ({ breakdowns }: ReferenceFunnel, event: ReferenceEvent): string =>
   breakdowns.length === 0 || breakdowns.every((name) => !event[name])
     ? ''
     : JSON.stringify(breakdowns.map((name) => event[name] ?? ''));
 
-/** All actors of a funnel; `bucketOf` gives the interval of an event for a trend. */
-export function plainActors(
-  funnel: PlainFunnel,
-  events: readonly PlainEvent[],
-  bucketOf: ((event: PlainEvent) => number) | null,
-): readonly PlainActor[] {
+/** All actors of a funnel. `bucketOf` returns the interval of an event for a trend. */
+export function referenceActors(
+  funnel: ReferenceFunnel,
+  events: readonly ReferenceEvent[],
+  bucketOf: ((event: ReferenceEvent) => number) | null,
+): readonly ReferenceActor[] {
   const actors = [...new Set(events.map(({ actor }) => actor))];
   return actors.flatMap((actor) => {
     const own = sortedEvents(
       funnel,
       events.filter((event) => event.actor === actor),
     );
-    return valuesOf(funnel, own).flatMap(({ value, walked, isStep }): readonly PlainActor[] => {
+    return valuesOf(funnel, own).flatMap(({ value, walked, isStep }): readonly ReferenceActor[] => {
       if (bucketOf === null) {
         const walk = funnel.order === 'unordered' ? walkInAnyOrder : walkInOrder;
         const reach = walk(funnel, walked, isStep);
         return reach === null || reach.depth === 0 ? [] : [{ ...reach, actor, value, entrance: null }];
       }
       return [...new Set(walked.map(bucketOf))].flatMap((entrance) => {
-        const isEntrance = (event: PlainEvent): boolean => bucketOf(event) === entrance;
+        const isEntrance = (event: ReferenceEvent): boolean => bucketOf(event) === entrance;
         const reach =
           funnel.order === 'unordered'
-            ? walkFromEntrance(funnel, walked, isStep, isEntrance)
+            ? walkFromEntry(funnel, walked, isStep, isEntrance)
             : walkInOrder(
                 funnel,
                 walked,
@@ -55,11 +55,11 @@ export function plainActors(
 
 interface ValueWalk {
   readonly value: string;
-  readonly walked: readonly PlainEvent[];
+  readonly walked: readonly ReferenceEvent[];
   readonly isStep: StepTest;
 }
 
-function valuesOf(funnel: PlainFunnel, events: readonly PlainEvent[]): readonly ValueWalk[] {
+function valuesOf(funnel: ReferenceFunnel, events: readonly ReferenceEvent[]): readonly ValueWalk[] {
   const { attribution, steps, breakdowns } = funnel;
   const isStep: StepTest = (step, event) => {
     const definition = steps[step];
@@ -87,8 +87,8 @@ function valuesOf(funnel: PlainFunnel, events: readonly PlainEvent[]): readonly 
   return [{ value: ordered.find((value) => value !== '') ?? '', walked: events, isStep }];
 }
 
-/** In any order, steps of the same definition are not told apart. */
-const isSame = ({ steps, order }: PlainFunnel, one: number, other: number): boolean =>
+/** In any order, steps of the same definition are not distinguished. */
+const isSame = ({ steps, order }: ReferenceFunnel, one: number, other: number): boolean =>
   one === other ||
   (order === 'unordered' &&
     steps[one]?.event === steps[other]?.event &&

@@ -1,18 +1,18 @@
-import type { PlainActor } from './reference_funnels.ts';
-import type { PlainFunnel } from './reference_events.ts';
+import type { ReferenceActor } from './reference_funnels.ts';
+import type { ReferenceFunnel } from './reference_events.ts';
 
-export interface PlainStep {
+export interface ReferenceStep {
   readonly count: number;
   readonly average: number | null;
   readonly median: number | null;
 }
 
-/** Values in the order of an answer, each with its actors; null stands for all the others. */
+/** Values in the order of results, each with its actors; null stands for all others. */
 export function rankedValues(
-  { limit }: PlainFunnel,
-  actors: readonly PlainActor[],
-  ranks: (ofValue: readonly PlainActor[]) => readonly number[],
-): readonly { readonly value: string | null; readonly actors: readonly PlainActor[] }[] {
+  { limit }: ReferenceFunnel,
+  actors: readonly ReferenceActor[],
+  ranks: (ofValue: readonly ReferenceActor[]) => readonly number[],
+): readonly { readonly value: string | null; readonly actors: readonly ReferenceActor[] }[] {
   const values = [...new Set(actors.map(({ value }) => value))].map((value) => {
     const own = actors.filter((actor) => actor.value === value);
     return { value, actors: own, ranks: ranks(own) };
@@ -31,10 +31,10 @@ export function rankedValues(
   ];
 }
 
-export function plainSteps(
-  { steps, factor = 1 }: PlainFunnel,
-  actors: readonly PlainActor[],
-): readonly PlainStep[] {
+export function referenceSteps(
+  { steps, factor = 1 }: ReferenceFunnel,
+  actors: readonly ReferenceActor[],
+): readonly ReferenceStep[] {
   return steps.map((step, index) => {
     const done = actors.filter((actor) =>
       step.optional ? typeof actor.times[index] === 'number' : actor.depth > index,
@@ -57,8 +57,8 @@ export function plainSteps(
   });
 }
 
-export function plainTimes(
-  actors: readonly PlainActor[],
+export function referenceTimes(
+  actors: readonly ReferenceActor[],
   { from, to, binCount, factor = 1 }: { from: number; to: number; binCount: number | null; factor?: number },
 ): { bins: readonly (readonly [number, number])[]; average_conversion_time: number | null } {
   const seconds = actors
@@ -81,8 +81,8 @@ export function plainTimes(
   };
 }
 
-export function plainRates(
-  actors: readonly PlainActor[],
+export function referenceRates(
+  actors: readonly ReferenceActor[],
   { from, to, buckets }: { from: number; to: number; buckets: readonly number[] },
 ): readonly number[] {
   return buckets.map((bucket) => {

@@ -7,7 +7,7 @@ let api: ApiHarness;
 const minute = 60_000;
 const begin = Date.UTC(2026, 10, 10, 8);
 
-/** Who did what after how many minutes. */
+/** Actors, their events, and the minutes after which they happened. */
 const story: readonly (readonly [person: number, event: string, minutes: number, plan: string])[] = [
   [1, 'view', 0, 'free'],
   [1, 'signup', 10, 'pro'],
@@ -60,7 +60,7 @@ const counts = (results: unknown): readonly unknown[] =>
   (results as { count: number }[]).map(({ count }) => count);
 
 describe('FunnelsQuery', () => {
-  it('answers steps with counts and times', async () => {
+  it('returns steps with counts and times', async () => {
     const { status, body } = await runQuery({
       series: [...series.slice(0, 2), { ...series[2], custom_name: 'Paid' }],
     });
@@ -89,12 +89,12 @@ describe('FunnelsQuery', () => {
     ]);
   });
 
-  it('answers nothing where nobody entered', async () => {
+  it('returns an empty list if nobody entered', async () => {
     const nobody = await runQuery({ series: [{ kind: 'EventsNode', event: 'none' }, series[1]] });
     expect(nobody.body.results).toEqual([]);
   });
 
-  it('knows windows, strict and any order, and who goes through', async () => {
+  it('supports windows, strict and any order, and other actors', async () => {
     const filter = (funnelsFilter: object, more: object = {}) =>
       runQuery({ funnelsFilter, ...more }).then(({ body }) => counts(body.results));
     expect(await filter({ funnelWindowInterval: 10, funnelWindowIntervalUnit: 'minute' })).toEqual([3, 1, 0]);
@@ -110,7 +110,7 @@ describe('FunnelsQuery', () => {
     ).toEqual([2, 2, 1]);
   });
 
-  it('names steps of any order by their number', async () => {
+  it('names steps in any order by their number', async () => {
     const { body } = await runQuery({ funnelsFilter: { funnelOrderType: 'unordered' } });
     expect(body.results).toMatchObject([
       { action_id: null, name: 'Completed 1 step' },
@@ -119,7 +119,7 @@ describe('FunnelsQuery', () => {
     ]);
   });
 
-  it('leaves optional steps out, and persons who did what is excluded', async () => {
+  it('skips optional steps, and persons with an excluded event', async () => {
     const [view, signup, bought] = series;
     const optional = await runQuery({ series: [view, { ...signup, optionalInFunnel: true }, bought] });
     expect(counts(optional.body.results)).toEqual([3, 2, 2]);
@@ -134,7 +134,7 @@ describe('FunnelsQuery', () => {
     expect(counts(both.body.results)).toEqual([2, 2, 1]);
   });
 
-  it('breaks down, with a list for each value', async () => {
+  it('returns a list for each breakdown value', async () => {
     const byPlan = { breakdownFilter: { breakdown: 'plan' } };
     const first = await runQuery(byPlan);
     expect(first.body.results).toMatchObject([
@@ -145,11 +145,10 @@ describe('FunnelsQuery', () => {
       ...byPlan,
       funnelsFilter: { breakdownAttributionType: 'step', breakdownAttributionValue: 1 },
     });
-    const shown = (step.body.results as { breakdown_value: string[]; count: number }[][]).map((steps) => [
-      steps[0]?.breakdown_value,
-      counts(steps),
-    ]);
-    expect(shown).toEqual([
+    const countsByValue = (step.body.results as { breakdown_value: string[]; count: number }[][]).map(
+      (steps) => [steps[0]?.breakdown_value, counts(steps)],
+    );
+    expect(countsByValue).toEqual([
       [['pro'], [1, 1, 1]],
       [[''], [2, 1, 0]],
     ]);
@@ -161,7 +160,7 @@ describe('FunnelsQuery', () => {
     ).toEqual(['free', 'Other']);
   });
 
-  it('answers how long it took, as one document', async () => {
+  it('returns the time to convert as one object', async () => {
     const { status, body } = await runQuery({
       funnelsFilter: { funnelVizType: 'time_to_convert', funnelToStep: 1, binCount: 2 },
     });
@@ -182,7 +181,7 @@ describe('FunnelsQuery', () => {
     expect([again.body.is_cached, again.body.results]).toEqual([true, body.results]);
   });
 
-  it('answers a trend by the interval in which persons entered', async () => {
+  it('returns a trend by the interval in which persons entered', async () => {
     const { body } = await runQuery({ funnelsFilter: { funnelVizType: 'trends' }, interval: 'day' });
     expect(body.results).toEqual([
       {
@@ -194,7 +193,7 @@ describe('FunnelsQuery', () => {
     ]);
   });
 
-  it('breaks down by persons, sessions, expressions and what events are', async () => {
+  it('breaks down by persons, sessions, expressions and event metadata', async () => {
     const values = async (breakdown_type: string, breakdown: string) => {
       const { body } = await runQuery({ breakdownFilter: { breakdown, breakdown_type } });
       return (body.results as { breakdown_value: unknown; count: number }[][]).map(([first]) => [
@@ -211,7 +210,7 @@ describe('FunnelsQuery', () => {
     expect(await values('event_metadata', 'event')).toEqual([['view', 3]]);
   });
 
-  it('begins with the first event, and leaves test accounts out, where that is asked for', async () => {
+  it('supports date_from all and excludes test accounts if requested', async () => {
     const all = await runQuery({ dateRange: { date_from: 'all', date_to: '2026-11-12' } });
     expect([counts(all.body.results), all.body.resolved_date_range]).toMatchObject([
       [3, 2, 1],
@@ -224,7 +223,7 @@ describe('FunnelsQuery', () => {
     expect(counts((await runQuery({ filterTestAccounts: true })).body.results)).toEqual([2, 1, 0]);
   });
 
-  it('takes the filters of a dashboard', async () => {
+  it("applies a dashboard's filters", async () => {
     const { body } = await runQuery(
       {},
       { filters_override: { date_from: '2026-11-11', date_to: '2026-11-12' } },
@@ -239,7 +238,7 @@ const excluding = (event: string, funnelFromStep: number, funnelToStep: number) 
 });
 const rejected: readonly (readonly [what: object, attr: string, detail: RegExp])[] = [
   [{ series: series.slice(0, 1) }, 'query__series', /at least two steps/],
-  [{ samplingFactor: 0 }, 'query__samplingFactor', /above 0 and up to 1, such as 0.1/],
+  [{ samplingFactor: 0 }, 'query__samplingFactor', /greater than 0 and at most 1, such as 0.1/],
   [{ series: [series[0], { kind: 'ActionsNode', id: 3 }] }, 'query__series__1__id', /Action does not exist/],
   [
     { breakdownFilter: { breakdown: 7, breakdown_type: 'cohort' } },
@@ -259,7 +258,7 @@ const rejected: readonly (readonly [what: object, attr: string, detail: RegExp])
   [
     { breakdownFilter: { breakdown: 'price', breakdown_histogram_bin_count: 4 } },
     'query__breakdownFilter__breakdown',
-    /bins of a histogram/,
+    /histogram bins/,
   ],
   [
     filterOf({ funnelAggregateByHogQL: 'missing_field' }),
@@ -299,11 +298,11 @@ const rejected: readonly (readonly [what: object, attr: string, detail: RegExp])
     'query__series__1__optionalInFunnel',
     /only supported/,
   ],
-  [{ dateRange: { date_from: 'soon' } }, 'query__dateRange__date_from', /not a date/],
+  [{ dateRange: { date_from: 'soon' } }, 'query__dateRange__date_from', /not a valid date/],
 ];
 
-describe('funnels that cannot be', () => {
-  it.each(rejected)('%j is refused at %s', async (what, attr, detail) => {
+describe('invalid funnels', () => {
+  it.each(rejected)('%j is rejected at %s', async (what, attr, detail) => {
     const { status, body } = await runQuery(what);
     expect([status, body.attr, body.detail]).toEqual([400, attr, expect.stringMatching(detail)]);
   });

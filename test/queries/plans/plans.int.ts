@@ -8,10 +8,10 @@ import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 
 const today = new Date();
-/** As at the beginning of the month: of the partition of a month in its first days, a scan may be quicker than an index. */
+/** Not at the start of a month: in a partition with only a few days, a scan can be faster than an index. */
 const now = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth()));
 const range: InsightRange = { teamId: 1, now };
-/** So many share the events that those of one are a small part of each page, as in a large installation. */
+/** Enough projects that the events of one are a small part of each page, as in a large installation. */
 const projects = 40;
 const days = 120;
 
@@ -38,7 +38,7 @@ const project = {
   property_definitions: [],
 } as const;
 
-/** The plans of all insights' statements, after some statement that is undone again. */
+/** The plans of all statements of the insights, after a statement that is rolled back. */
 async function plansAfter(before: string): Promise<ReadonlyMap<string, string>> {
   const kinds = builtInQueryKinds(readSettings({ DATABASE_URL: database.url }));
   const bounds = { row_limit: 10_000, byte_limit: 10_000_000, variables: {}, progress: () => undefined };
@@ -58,7 +58,7 @@ async function plansAfter(before: string): Promise<ReadonlyMap<string, string>> 
   }
 }
 
-/** Sequential scans of partitions that hold rows; of an empty one nothing else is quicker. */
+/** Sequential scans of non-empty partitions; for an empty one nothing is faster. */
 async function scansOf(all: ReadonlyMap<string, string>): Promise<readonly string[]> {
   const { rows } = await database.pool.query<{ name: string }>(
     `select relid::regclass::text as name from pg_partition_tree('public.events')
@@ -72,18 +72,18 @@ async function scansOf(all: ReadonlyMap<string, string>): Promise<readonly strin
 }
 
 describe('the statements of typical insights', () => {
-  it('read no partition of events from its beginning to its end', async () => {
+  it('never read a whole partition of events', async () => {
     const all = await plansAfter('select');
     expect(all.size).toBe(insights.length);
     expect(await scansOf(all)).toEqual([]);
   });
 
-  it('would, were it not for the indexes', async () => {
+  it('would do so without the indexes', async () => {
     const names = ['inserted', 'timestamp', 'event', 'person', 'distinct_id', 'session'];
     const all = await plansAfter(
       `drop index ${names.map((name) => `public.events_team_${name}`).join(', ')}`,
     );
-    // But for the one that reads persons.
+    // Except for the one that reads persons.
     expect(await scansOf(all)).toHaveLength(insights.length - 1);
   });
 });

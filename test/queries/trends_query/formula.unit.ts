@@ -3,17 +3,18 @@ import fc from 'fast-check';
 import { parseFormula } from '../../../src/queries/trends_query/formula.ts';
 import { randomCases } from '../../setup/effort.ts';
 
-/** A formula as text in as few brackets as its operators need, and its value where A is 6, B 4 and C 0. */
-interface Written {
+/** A formula as text with as few parentheses as possible, and its value for A = 6, B = 4 and C = 0. */
+interface WrittenFormula {
   readonly text: string;
   readonly value: number;
-  /** How tight it binds: 1 sums, 2 products, 3 signs, 4 powers, 5 the rest. */
+  /** Its precedence: 1 sums, 2 products, 3 signs, 4 powers, 5 the rest. */
   readonly level: number;
 }
 
 const values = [6, 4, 0];
 const finite = (value: number): number => (Number.isFinite(value) ? value : 0);
-const within = ({ text, level }: Written, least: number): string => (level < least ? `(${text})` : text);
+const within = ({ text, level }: WrittenFormula, least: number): string =>
+  level < least ? `(${text})` : text;
 
 const operators: readonly (readonly [string, number, (a: number, b: number) => number])[] = [
   ['+', 1, (a, b) => a + b],
@@ -23,7 +24,7 @@ const operators: readonly (readonly [string, number, (a: number, b: number) => n
   ['%', 2, (a, b) => (b === 0 ? 0 : a % b)],
 ];
 
-const { formula } = fc.letrec<{ formula: Written }>((tie) => ({
+const { formula } = fc.letrec<{ formula: WrittenFormula }>((tie) => ({
   formula: fc.oneof(
     { maxDepth: 5 },
     fc.constantFrom('A', 'b', 'C').map((text) => ({
@@ -49,7 +50,7 @@ const { formula } = fc.letrec<{ formula: Written }>((tie) => ({
 }));
 
 describe('formulas', () => {
-  it('are computed as arithmetic is, and 0 where there is no number', () => {
+  it('compute arithmetic, and 0 where the result is not a number', () => {
     fc.assert(
       fc.property(formula, ({ text, value }) => {
         const { evaluate } = parseFormula(text);
@@ -70,21 +71,21 @@ describe('formulas', () => {
     expect(parseFormula(text).evaluate((index) => values[index] ?? NaN)).toBe(value);
   });
 
-  it('say which series they read', () => {
+  it('list the series that they read', () => {
     expect(parseFormula('c + A * a').series).toEqual([2, 0]);
   });
 
   it.each([
-    ['', 'The formula ends too early.', 0],
-    ['A +', 'The formula ends too early.', 3],
+    ['', 'The formula is incomplete.', 0],
+    ['A +', 'The formula is incomplete.', 3],
     ['A B', 'An operator is missing before `B`.', 2],
-    ['(A', 'A bracket is not closed.', 0],
-    ['A + $', '`$` cannot stand in a formula.', 4],
+    ['(A', 'A parenthesis is not closed.', 0],
+    ['A + $', '`$` is not allowed in a formula.', 4],
     ['sum + 1', '`sum` is no series; those are called by one letter, A for the first.', 0],
     ['A * / B', 'A series or a number is missing before `/`.', 4],
-    ['A;drop table events', '`;` cannot stand in a formula.', 1],
+    ['A;drop table events', '`;` is not allowed in a formula.', 1],
     ['A+'.repeat(600), 'The formula is too long.', 1001],
-  ])('%s is refused with the place', (text, message, offset) => {
+  ])('%s is rejected with an offset', (text, message, offset) => {
     expect(() => parseFormula(text)).toThrow(expect.objectContaining({ message, offset }));
   });
 });

@@ -1,18 +1,18 @@
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
-import type { PlainEvent } from './reference_math.ts';
-import type { PlainBreakdown, PlainQuery, PlainSeries } from './reference_trends.ts';
+import type { ReferenceEvent } from './reference_math.ts';
+import type { ReferenceBreakdown, ReferenceQuery, ReferenceSeries } from './reference_trends.ts';
 
 export const now = new Date('2026-11-05T12:00:00Z');
 const personIds = [1, 2, 3, 4].map((number) => `00000000-0000-0000-0000-00000000000${number}`);
 
-/** What the persons of every case are like. */
+/** The persons of every case. */
 export const personsOfCases = personIds.map((id, index) => ({
   id,
   properties: { country: ['de', 'fr', '', null][index] },
 }));
 
-/** The groups of every case that are stored. */
+/** The stored groups of every case. */
 export const groupsOfCases = [
   { key: 'g1', properties: { tier: 'gold' } },
   { key: 'g2', properties: { tier: 'base' } },
@@ -20,7 +20,7 @@ export const groupsOfCases = [
 
 const plans = ['x', 'y', 'Zoë', '', null, true, 5];
 
-const eventOf = (timezone: string): fc.Arbitrary<PlainEvent> =>
+const eventOf = (timezone: string): fc.Arbitrary<ReferenceEvent> =>
   fc.record({
     event: fc.constantFrom('a', 'b', 'c'),
     distinct_id: fc.constantFrom('d1', 'd2'),
@@ -35,14 +35,14 @@ const eventOf = (timezone: string): fc.Arbitrary<PlainEvent> =>
       },
       { requiredKeys: [] },
     ),
-    // Seconds from the middle of September, half of them in the last weeks, in which clocks are set.
+    // Seconds from the middle of September, half of them in the last weeks, which contain a clock change.
     time: fc
       .oneof(fc.integer({ min: 0, max: 4_400_000 }), fc.integer({ min: 3_300_000, max: 4_400_000 }))
       .map((seconds) => DateTime.fromISO('2026-09-15T00:00:00Z').plus({ seconds }).setZone(timezone)),
   });
 
-/** Some events of a project in a zone. */
-export const eventsOf = (timezone: string): fc.Arbitrary<readonly PlainEvent[]> =>
+/** Events of a project in a zone. */
+export const eventsOf = (timezone: string): fc.Arbitrary<readonly ReferenceEvent[]> =>
   fc.array(eventOf(timezone), { minLength: 0, maxLength: 60 });
 
 const textOf = (value: unknown): string | null =>
@@ -53,10 +53,10 @@ function normalized(text: string | null): string | null {
   return text.replace(/[/?#]+$/, '') || '/';
 }
 
-/** A breakdown as a request has it and as it is read. */
+/** A breakdown as in a request, and how to read it from an event. */
 interface CaseBreakdown {
   readonly member: object;
-  readonly read: PlainBreakdown;
+  readonly read: ReferenceBreakdown;
 }
 
 const tiers = new Map(groupsOfCases.map(({ key, properties }) => [key, properties.tier]));
@@ -87,8 +87,8 @@ const breakdowns: readonly CaseBreakdown[] = [
   },
 ];
 
-/** Maths whose values are the same whatever order numbers are added in. */
-const maths: readonly Omit<PlainSeries, 'event' | 'plan'>[] = [
+/** Maths whose values do not depend on the order of addition. */
+const maths: readonly Omit<ReferenceSeries, 'event' | 'plan'>[] = [
   ...['total', 'dau', 'weekly_active', 'monthly_active', 'unique_session', 'first_time_for_user'].map(
     (math) => ({ math }),
   ),
@@ -106,14 +106,14 @@ const maths: readonly Omit<PlainSeries, 'event' | 'plan'>[] = [
   { math: 'hogql', math_hogql: "count() * 2 + countIf(event = 'a')" },
 ];
 
-/** Those whose last digits depend on it. */
-const inexactMaths: readonly Omit<PlainSeries, 'event' | 'plan'>[] = [
+/** Maths whose last digits depend on it. */
+const inexactMaths: readonly Omit<ReferenceSeries, 'event' | 'plan'>[] = [
   ...['avg', 'p90', 'p95', 'p99'].map((math) => ({ math, math_property: 'price' })),
   ...['avg', 'p90', 'p95', 'p99'].map((math) => ({ math: `${math}_count_per_actor` })),
   { math: 'avg', math_property: '$session_duration' },
 ];
 
-const seriesOf = (kinds: readonly Omit<PlainSeries, 'event' | 'plan'>[]): fc.Arbitrary<PlainSeries> =>
+const seriesOf = (kinds: readonly Omit<ReferenceSeries, 'event' | 'plan'>[]): fc.Arbitrary<ReferenceSeries> =>
   fc
     .record({
       math: fc.constantFrom(...kinds),
@@ -143,7 +143,7 @@ const formulas: readonly (readonly [string, (values: readonly number[]) => numbe
   ['-(a - B) ** 2 % 7', ([a = 0, b = 0]) => -((a - b) ** 2) % 7],
 ];
 
-/** A query as a request has it, and what the plain one needs to know of it. */
+/** A query as in a request, and what the reference implementation needs to know of it. */
 export interface TrendsCase {
   readonly request: {
     readonly interval: string;
@@ -160,7 +160,7 @@ export interface TrendsCase {
     readonly trendsFilter: { readonly display: string };
     readonly samplingFactor?: number;
   };
-  readonly plain: PlainQuery;
+  readonly plain: ReferenceQuery;
 }
 
 /** @param exact whether values are equal in all digits, so that sums of them can be compared */
@@ -207,7 +207,7 @@ export const trendsCase = (exact: boolean): fc.Arbitrary<TrendsCase> =>
         ActionsLineGraphCumulative: 'cumulative',
         BoldNumber: 'totalValue',
       } as const;
-      const plain: PlainQuery = {
+      const plain: ReferenceQuery = {
         series,
         display: forms[display],
         breakdowns: one.breakdowns.map(({ read }) => read),
@@ -219,7 +219,7 @@ export const trendsCase = (exact: boolean): fc.Arbitrary<TrendsCase> =>
       return { request, query, plain };
     });
 
-/** The same case with one math for all series, and lines as they are computed. */
+/** The same case with one math for all series, and without smoothing and cumulation. */
 export function withMath({ request, query, plain }: TrendsCase, math: string): TrendsCase {
   const { series, trendsFilter, ...rest } = query;
   const { event, properties } = series[0] ?? {};

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { previousRange, resolveRange, type Interval } from '../../../src/queries/dates/date_range.ts';
 import type { QueryProject } from '../../../src/queries/query_kind.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { actorsOf, sampledIds, trends, type Result } from './asking.ts';
-import type { PlainEvent } from './reference_math.ts';
-import { type PlainSample, PlainTrends } from './reference_trends.ts';
+import { actorsOf, sampledIds, trends, type Result } from './run_trends_query.ts';
+import type { ReferenceEvent } from './reference_math.ts';
+import { type ReferenceSample, ReferenceTrends } from './reference_trends.ts';
 import {
   eventsOf,
   groupsOfCases,
@@ -29,9 +29,9 @@ const projects = [
 ] as const;
 let teams = 0;
 
-/** Each set of events is a project of its own. */
+/** Each set of events is a separate project. */
 async function projectWith(
-  events: readonly PlainEvent[],
+  events: readonly ReferenceEvent[],
   settings: (typeof projects)[number],
 ): Promise<QueryProject> {
   teams += 1;
@@ -56,7 +56,7 @@ async function projectWith(
   };
 }
 
-/** Those of the kind that is asked for, and others with the same keys. */
+/** Groups of the requested type, and others with the same keys. */
 async function insertGroups(teamId: number): Promise<void> {
   const others = groupsOfCases.map(({ key }) => ({ key, properties: { tier: 'another' } }));
   for (const [index, groups] of [groupsOfCases, others].entries())
@@ -67,10 +67,10 @@ async function insertGroups(teamId: number): Promise<void> {
     );
 }
 
-/** What the answer has to be: compared, breakdown and points of each line. */
+/** The expected result: comparison, breakdown and points of each line. */
 function expected(
   { request, plain }: TrendsCase,
-  events: readonly PlainEvent[],
+  events: readonly ReferenceEvent[],
   project: QueryProject,
 ): unknown[] {
   const times = events.map(({ time }) => time.toMillis());
@@ -82,7 +82,7 @@ function expected(
   const ranges =
     compareFilter === null ? [range] : [range, previousRange(dateRange, compareTo, range, about)];
   return ranges.flatMap((one, index) =>
-    new PlainTrends(events, plain, one).lines().flatMap((lines, order) =>
+    new ReferenceTrends(events, plain, one).lines().flatMap((lines, order) =>
       lines.map(({ values, data }) => ({
         ...(compareFilter !== null && { compared: index === 0 ? 'current' : 'previous' }),
         order,
@@ -93,7 +93,7 @@ function expected(
   );
 }
 
-async function answered({ query, plain }: TrendsCase, project: QueryProject): Promise<unknown[]> {
+async function actualResult({ query, plain }: TrendsCase, project: QueryProject): Promise<unknown[]> {
   const { results } = await trends(database.pool, query, project, now);
   return results.map(({ compare_label, order, breakdown_value, data, aggregated_value = 0 }) => ({
     ...(compare_label && { compared: compare_label }),
@@ -103,10 +103,10 @@ async function answered({ query, plain }: TrendsCase, project: QueryProject): Pr
   }));
 }
 
-/** As JSON has them: there is one zero. */
+/** As in JSON, which has a single zero. */
 const asJson = (lines: readonly unknown[]): unknown => JSON.parse(JSON.stringify(lines));
 
-/** The same with nine digits of each number. */
+/** The same, rounded to nine digits. */
 const rounded = (lines: readonly unknown[]): unknown =>
   JSON.parse(
     JSON.stringify(lines, (_, value: unknown) =>
@@ -114,7 +114,7 @@ const rounded = (lines: readonly unknown[]): unknown =>
     ),
   );
 
-describe('random queries of random events have the answer that going through all events gives', () => {
+describe('random queries of random events match the reference implementation', () => {
   it.each(projects)('in $timezone', async (settings) => {
     await fc.assert(
       fc.asyncProperty(
@@ -124,8 +124,8 @@ describe('random queries of random events have the answer that going through all
         async (events, cases, inexact) => {
           const project = await projectWith(events, settings);
           for (const one of cases)
-            expect(asJson(await answered(one, project))).toEqual(asJson(expected(one, events, project)));
-          expect(rounded(await answered(inexact, project))).toEqual(
+            expect(asJson(await actualResult(one, project))).toEqual(asJson(expected(one, events, project)));
+          expect(rounded(await actualResult(inexact, project))).toEqual(
             rounded(expected(inexact, events, project)),
           );
         },
@@ -135,11 +135,11 @@ describe('random queries of random events have the answer that going through all
   });
 });
 
-/** Of so many distinct ids that a sample has some of them. */
-const ofManyIds = (events: readonly PlainEvent[]): readonly PlainEvent[] =>
+/** Enough distinct ids that a sample contains some of them. */
+const ofManyIds = (events: readonly ReferenceEvent[]): readonly ReferenceEvent[] =>
   events.map((event, index) => ({ ...event, distinct_id: `d${index % 12}` }));
 
-const ofSample = ({ request, query, plain }: TrendsCase, sample: PlainSample): TrendsCase => ({
+const ofSample = ({ request, query, plain }: TrendsCase, sample: ReferenceSample): TrendsCase => ({
   request,
   query: { ...query, samplingFactor: sample.factor },
   plain: { ...plain, sample },
@@ -148,7 +148,7 @@ const ofSample = ({ request, query, plain }: TrendsCase, sample: PlainSample): T
 describe('random queries of a sample', () => {
   const factors = fc.constantFrom(0.5, 0.4, 0.7);
 
-  it('have the answer that going through the events of its distinct ids gives, times what they are a part of', async () => {
+  it('match the reference implementation over its distinct ids, extrapolated', async () => {
     const cases = fc.array(trendsCase(true), { minLength: 4, maxLength: 4 });
     await fc.assert(
       fc.asyncProperty(
@@ -156,16 +156,16 @@ describe('random queries of a sample', () => {
         cases,
         trendsCase(false),
         factors,
-        async (drawn, exact, one, factor) => {
-          const events = ofManyIds(drawn);
+        async (arbitrary, exact, one, factor) => {
+          const events = ofManyIds(arbitrary);
           const project = await projectWith(events, projects[0]);
           const sample = { distinctIds: await sampledIds(database.pool, project, now, factor), factor };
           for (const sampled of exact.map((each) => ofSample(each, sample)))
-            expect(asJson(await answered(sampled, project))).toEqual(
+            expect(asJson(await actualResult(sampled, project))).toEqual(
               asJson(expected(sampled, events, project)),
             );
           const inexact = ofSample(one, sample);
-          expect(rounded(await answered(inexact, project))).toEqual(
+          expect(rounded(await actualResult(inexact, project))).toEqual(
             rounded(expected(inexact, events, project)),
           );
         },
@@ -181,8 +181,8 @@ describe('random queries of a sample', () => {
         trendsCase(true),
         factors,
         fc.nat(),
-        async (drawn, one, factor, seed) => {
-          const events = ofManyIds(drawn).filter(({ person_id }) => person_id !== null);
+        async (arbitrary, one, factor, seed) => {
+          const events = ofManyIds(arbitrary).filter(({ person_id }) => person_id !== null);
           const project = await projectWith(events, projects[0]);
           const sample = { distinctIds: await sampledIds(database.pool, project, now, factor), factor };
           const persons = new Set(

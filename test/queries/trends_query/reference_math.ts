@@ -1,7 +1,7 @@
 import type { DateTime } from 'luxon';
 
-/** An event as the tests make it. */
-export interface PlainEvent {
+/** An event of the tests. */
+export interface ReferenceEvent {
   readonly event: string;
   readonly distinct_id: string;
   readonly person_id: string | null;
@@ -17,7 +17,7 @@ const numberOf = (value: unknown): number | null => {
 
 const shares: Readonly<Record<string, number>> = { median: 0.5, p75: 0.75, p90: 0.9, p95: 0.95, p99: 0.99 };
 
-/** A statistic of numbers; 0 of none. */
+/** A statistic of numbers; 0 for none. */
 export function statistic(name: string, numbers: readonly number[]): number {
   if (numbers.length === 0) return 0;
   const total = numbers.reduce((sum, number) => sum + number, 0);
@@ -38,10 +38,10 @@ const counted = (keys: readonly (string | null)[]): Map<string, number> => {
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-/** What a math makes of some events; `durations` are the seconds of sessions. */
+/** The value of a math over events. `durations` are the lengths of sessions in seconds. */
 export function mathOf(
   series: { readonly math: string; readonly math_property?: string; readonly math_multiplier?: number },
-  events: readonly PlainEvent[],
+  events: readonly ReferenceEvent[],
   durations: ReadonlyMap<string, number>,
 ): number {
   const { math, math_property: property, math_multiplier: multiplier = 1 } = series;
@@ -78,11 +78,11 @@ export function mathOf(
   );
 }
 
-/** Whoever is counted, or has a number; null for an event that belongs to nobody. */
+/** The actor of an event for a math; null if the event has none. */
 export function actorOf(
   math: string,
   property: string | undefined,
-  { person_id, properties }: PlainEvent,
+  { person_id, properties }: ReferenceEvent,
 ): string | null {
   if (['total', 'hogql', 'unique_session'].includes(math)) return '';
   if (math === 'unique_group') return textOf(properties.$group_0);

@@ -1,41 +1,41 @@
 import type { DateTime } from 'luxon';
 import type { ResolvedRange } from '../../../src/queries/dates/date_range.ts';
-import { actorOf, mathOf, type PlainEvent } from './reference_math.ts';
+import { actorOf, mathOf, type ReferenceEvent } from './reference_math.ts';
 
-/** A series as the tests make it. */
-export interface PlainSeries {
+/** A series of the tests. */
+export interface ReferenceSeries {
   readonly event: string | null;
   readonly math: string;
   readonly math_property?: string;
   readonly math_multiplier?: number;
   readonly math_hogql?: string;
   readonly math_group_type_index?: number;
-  /** Only events with this text as their plan. */
+  /** Only events with this plan. */
   readonly plan: string | null;
 }
 
-/** What lines are broken down by: how an event's value is read. */
-export type PlainBreakdown = (event: PlainEvent) => string | null;
+/** A breakdown: how the value of an event is read. */
+export type ReferenceBreakdown = (event: ReferenceEvent) => string | null;
 
-export interface PlainQuery {
-  readonly series: readonly PlainSeries[];
+export interface ReferenceQuery {
+  readonly series: readonly ReferenceSeries[];
   readonly display: 'timeSeries' | 'cumulative' | 'totalValue';
-  readonly breakdowns: readonly PlainBreakdown[];
+  readonly breakdowns: readonly ReferenceBreakdown[];
   readonly limit: number;
   readonly hideOther: boolean;
   readonly smoothing: number;
-  /** Computes one point of the values of the first two series. */
+  /** Computes one point from the values of the first two series. */
   readonly formula: ((values: readonly number[]) => number) | null;
-  readonly sample?: PlainSample;
+  readonly sample?: ReferenceSample;
 }
 
-/** The distinct ids whose events alone are looked at, and the share of all that they are taken for. */
-export interface PlainSample {
+/** The distinct ids in the sample, and the share of all that they stand for. */
+export interface ReferenceSample {
   readonly distinctIds: ReadonlySet<unknown>;
   readonly factor: number;
 }
 
-export interface PlainLine {
+export interface ReferenceLine {
   readonly values: readonly string[];
   readonly data: readonly number[];
 }
@@ -46,14 +46,14 @@ const dayOf = (time: DateTime): number =>
   Math.round(Date.UTC(time.year, time.month - 1, time.day) / 86_400_000);
 const sum = (data: readonly number[]): number => data.reduce((total, value) => total + value, 0);
 
-/** The lines of one range by going through all events again for each point. */
-export class PlainTrends {
-  readonly #events: readonly PlainEvent[];
-  readonly #query: PlainQuery;
+/** A reference implementation of the lines of one range, which reads all events again for each point. */
+export class ReferenceTrends {
+  readonly #events: readonly ReferenceEvent[];
+  readonly #query: ReferenceQuery;
   readonly #range: ResolvedRange;
   readonly #durations = new Map<string, number>();
 
-  constructor(events: readonly PlainEvent[], query: PlainQuery, range: ResolvedRange) {
+  constructor(events: readonly ReferenceEvent[], query: ReferenceQuery, range: ResolvedRange) {
     const { sample } = query;
     this.#events = sample ? events.filter(({ distinct_id }) => sample.distinctIds.has(distinct_id)) : events;
     this.#query = query;
@@ -69,8 +69,8 @@ export class PlainTrends {
       this.#durations.set(session, (Math.max(...times) - Math.min(...times)) / 1_000);
   }
 
-  /** The lines of each series or formula, in their order. */
-  lines(): readonly (readonly PlainLine[])[] {
+  /** The lines of each series or formula, in order. */
+  lines(): readonly (readonly ReferenceLine[])[] {
     const { series, formula, display } = this.#query;
     if (formula === null) return series.map((one) => this.#linesOf(one));
     const isKept = new Set(series.slice(0, 2).flatMap((one) => this.#keptBy(one)));
@@ -82,7 +82,7 @@ export class PlainTrends {
         .map((line) => [JSON.stringify(line.values), line.values]),
     );
     const length = display === 'totalValue' ? 1 : this.#range.buckets.length;
-    const computed = [...values].map(([key, own]): PlainLine => {
+    const computed = [...values].map(([key, own]): ReferenceLine => {
       const parts = bySeries.map((lines) => lines.find((line) => JSON.stringify(line.values) === key));
       const data = Array.from(
         { length },
@@ -93,10 +93,10 @@ export class PlainTrends {
     return [sorted(computed, display === 'cumulative' ? (data) => data.at(-1) ?? 0 : sum)];
   }
 
-  /** Every value of a series, in their order. */
-  #groupsOf(series: PlainSeries, events: readonly PlainEvent[]) {
+  /** All values of a series, in order. */
+  #groupsOf(series: ReferenceSeries, events: readonly ReferenceEvent[]) {
     const { breakdowns } = this.#query;
-    const groups = new Map<string, { values: readonly string[]; events: PlainEvent[] }>();
+    const groups = new Map<string, { values: readonly string[]; events: ReferenceEvent[] }>();
     for (const event of events) {
       const values = breakdowns.map((read) => {
         const value = read(event);
@@ -115,24 +115,24 @@ export class PlainTrends {
     );
   }
 
-  /** The values that a series gives a line of their own. */
-  #keptBy(series: PlainSeries): readonly string[] {
+  /** The values of a series with a separate line. */
+  #keptBy(series: ReferenceSeries): readonly string[] {
     return this.#groupsOf(series, this.#eventsOf(series))
       .slice(0, this.#query.limit)
       .map(({ key }) => key);
   }
 
   #linesOf(
-    series: PlainSeries,
+    series: ReferenceSeries,
     isKept: ReadonlySet<string> = new Set(this.#keptBy(series)),
-  ): readonly PlainLine[] {
+  ): readonly ReferenceLine[] {
     const { breakdowns, hideOther } = this.#query;
     const events = this.#eventsOf(series);
     if (breakdowns.length === 0)
       return [{ values: [], data: this.#shown(series, this.#data(series, events)) }];
     const lines = this.#groupsOf(series, events);
     const rest = lines.filter(({ key }) => !isKept.has(key)).flatMap((line) => line.events);
-    const all: PlainLine[] = lines.filter(({ key }) => isKept.has(key));
+    const all: ReferenceLine[] = lines.filter(({ key }) => isKept.has(key));
     if (rest.length > 0 && !hideOther)
       all.push({ values: breakdowns.map(() => other), data: this.#data(series, rest) });
     return all
@@ -142,18 +142,18 @@ export class PlainTrends {
       .map(({ values, data }) => ({ values, data: this.#shown(series, data) }));
   }
 
-  #windowOf({ math }: PlainSeries): number | null {
+  #windowOf({ math }: ReferenceSeries): number | null {
     const { interval } = this.#range;
     const isTotal = this.#query.display === 'totalValue';
     if (math === 'weekly_active' && (isTotal || (interval !== 'week' && interval !== 'month'))) return 7;
     return math === 'monthly_active' && (isTotal || interval !== 'month') ? 30 : null;
   }
 
-  /** The events of a series, with those that its windows look back on. */
-  #eventsOf(series: PlainSeries): readonly PlainEvent[] {
+  /** The events of a series, including those in windows before the range. */
+  #eventsOf(series: ReferenceSeries): readonly ReferenceEvent[] {
     const { from, to, buckets } = this.#range;
     const named = this.#events.filter(({ event }) => series.event === null || event === series.event);
-    const fits = ({ properties }: PlainEvent): boolean =>
+    const fits = ({ properties }: ReferenceEvent): boolean =>
       series.plan === null || properties.plan === series.plan;
     const isFirst = series.math.startsWith('first_');
     const among = series.math === 'first_matching_event_for_user' ? named.filter(fits) : named;
@@ -163,7 +163,7 @@ export class PlainTrends {
         firsts.set(person_id, Math.min(firsts.get(person_id) ?? Infinity, time.toMillis()));
     const window = this.#windowOf(series);
     const [first = from] = buckets;
-    const begins = ({ time }: PlainEvent): boolean =>
+    const begins = ({ time }: ReferenceEvent): boolean =>
       window === null
         ? time >= from
         : this.#query.display === 'totalValue'
@@ -179,8 +179,8 @@ export class PlainTrends {
     );
   }
 
-  /** Before it is summed up or smoothed. */
-  #data(series: PlainSeries, events: readonly PlainEvent[]): readonly number[] {
+  /** Before cumulation and smoothing. */
+  #data(series: ReferenceSeries, events: readonly ReferenceEvent[]): readonly number[] {
     const { display } = this.#query;
     if (display === 'totalValue') return [mathOf(series, events, this.#durations)];
     const { buckets } = this.#range;
@@ -188,9 +188,9 @@ export class PlainTrends {
     const isOnce = display === 'cumulative' && ['dau', 'unique_group'].includes(this.#mathOf(series));
     return buckets.map((bucket, index) => {
       const next = buckets[index + 1];
-      const within = (event: PlainEvent): boolean =>
+      const within = (event: ReferenceEvent): boolean =>
         event.time >= bucket && (next === undefined || event.time < next);
-      const upTo = (event: PlainEvent): boolean => next === undefined || event.time < next;
+      const upTo = (event: ReferenceEvent): boolean => next === undefined || event.time < next;
       if (isOnce)
         return (
           mathOf(series, events.filter(upTo), this.#durations) -
@@ -207,13 +207,13 @@ export class PlainTrends {
     });
   }
 
-  #mathOf(series: PlainSeries): string {
+  #mathOf(series: ReferenceSeries): string {
     return series.math.endsWith('ly_active') && this.#windowOf(series) === null ? 'dau' : series.math;
   }
 
-  #shown({ math }: PlainSeries, counted: readonly number[]): readonly number[] {
+  #shown({ math }: ReferenceSeries, counted: readonly number[]): readonly number[] {
     const { display, smoothing, sample } = this.#query;
-    const data = counted.map((value) => ofAll(math, value, sample?.factor ?? 1));
+    const data = counted.map((value) => extrapolate(math, value, sample?.factor ?? 1));
     if (display === 'totalValue') return data;
     const summed = display === 'cumulative' ? data.map((_, index) => sum(data.slice(0, index + 1))) : data;
     if (smoothing === 1) return summed;
@@ -229,14 +229,14 @@ const counts = [
   ...['first_time_for_user', 'first_matching_event_for_user'],
 ];
 
-/** What a number of a sample is taken for. */
-function ofAll(math: string, value: number, factor: number): number {
+/** Extrapolates a number of a sample. */
+function extrapolate(math: string, value: number, factor: number): number {
   if (math === 'sum') return value / factor;
   return counts.includes(math) ? Math.round(value / factor) : value;
 }
 
-/** Ordinary values by their totals and then their bytes, events without a value, all others. */
-function sorted<Line extends PlainLine>(
+/** Sorts values by their totals, then by bytes; then events without a value, then all others. */
+function sorted<Line extends ReferenceLine>(
   lines: readonly Line[],
   totalOf: (data: readonly number[]) => number = sum,
 ): readonly Line[] {

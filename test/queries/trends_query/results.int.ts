@@ -4,7 +4,7 @@ import { openApiHarness, type ApiHarness } from '../../http/api_harness.ts';
 let api: ApiHarness;
 beforeAll(async () => {
   api = await openApiHarness();
-  // Four events on each of three days, of two persons; prices 1 to 12.
+  // Four events on each of three days, of two persons; prices from 1 to 12.
   await api.database.pool.query(
     `insert into public.events (team_id, uuid, event, distinct_id, person_id, properties, timestamp)
      select team, gen_random_uuid(), case when n % 2 = 0 then '$pageview' else 'bought' end, 'user ' || n % 2,
@@ -21,15 +21,17 @@ const dateRange = { date_from: '2024-03-03', date_to: '2024-03-06' };
 const pageviews = { kind: 'EventsNode', event: '$pageview' };
 const bought = { kind: 'EventsNode', event: 'bought' };
 
-const ask = (query: object, more: object = {}) =>
+const runQuery = (query: object, more: object = {}) =>
   api.call('POST', `/api/projects/${api.projectId}/query/`, {
     query: { kind: 'TrendsQuery', series: [pageviews], dateRange, ...query },
     ...more,
   });
 
-describe('answers of TrendsQuery', () => {
-  it('have a point for each day, also for those without events, with their names', async () => {
-    const { status, body } = await ask({ series: [{ ...pageviews, custom_name: 'Views', math: 'dau' }] });
+describe('results of TrendsQuery', () => {
+  it('have a point and a label for each day, also without events', async () => {
+    const { status, body } = await runQuery({
+      series: [{ ...pageviews, custom_name: 'Views', math: 'dau' }],
+    });
     expect([status, body]).toMatchObject([
       200,
       {
@@ -69,21 +71,24 @@ describe('answers of TrendsQuery', () => {
     ]);
   });
 
-  it('count totals: 1, 2, 2, 1 views of three days that begin at six', async () => {
-    const { body } = await ask({});
+  it('count totals: 1, 2, 2, 1 views on three days that start at six', async () => {
+    const { body } = await runQuery({});
     expect(body.results).toMatchObject([{ data: [1, 2, 2, 1], count: 6 }]);
-    const cumulative = await ask({ trendsFilter: { display: 'ActionsLineGraphCumulative' } });
+    const cumulative = await runQuery({ trendsFilter: { display: 'ActionsLineGraphCumulative' } });
     expect(cumulative.body.results).toMatchObject([{ data: [1, 3, 5, 6], count: 6 }]);
-    const smooth = await ask({ trendsFilter: { smoothingIntervals: 2 } });
+    const smooth = await runQuery({ trendsFilter: { smoothingIntervals: 2 } });
     expect(smooth.body.results).toMatchObject([{ data: [1, 1, 2, 1], count: 5 }]);
-    const total = await ask({ trendsFilter: { display: 'BoldNumber' } });
+    const total = await runQuery({ trendsFilter: { display: 'BoldNumber' } });
     expect(total.body.results).toMatchObject([
       { aggregated_value: 6, data: [], days: [], labels: [], count: 0 },
     ]);
   });
 
-  it('have one line for each value of a breakdown, then those without a value, then all others', async () => {
-    const one = await ask({ breakdownFilter: { breakdown: 'browser' }, series: [{ kind: 'EventsNode' }] });
+  it('have a line for each breakdown value, then one without a value, then one for all others', async () => {
+    const one = await runQuery({
+      breakdownFilter: { breakdown: 'browser' },
+      series: [{ kind: 'EventsNode' }],
+    });
     expect(one.body.results).toMatchObject([
       { label: 'Chrome0', breakdown_value: 'Chrome0', data: [0, 1, 1, 1] },
       { label: 'Chrome1', breakdown_value: 'Chrome1', data: [1, 1, 1, 0] },
@@ -94,7 +99,7 @@ describe('answers of TrendsQuery', () => {
         data: [1, 1, 1, 0],
       },
     ]);
-    const cut = await ask({
+    const cut = await runQuery({
       breakdownFilter: { breakdowns: [{ property: 'browser' }, { property: 'paid' }], breakdown_limit: 1 },
       series: [{ kind: 'EventsNode', math: 'avg', math_property: 'price' }, bought],
     });
@@ -115,8 +120,8 @@ describe('answers of TrendsQuery', () => {
     ]);
   });
 
-  it('put numbers into bins of one width, the last a little wider', async () => {
-    const { body } = await ask({
+  it('assign numbers to bins of equal width, the last one slightly wider', async () => {
+    const { body } = await runQuery({
       breakdownFilter: { breakdown: 'price', breakdown_histogram_bin_count: 2 },
       series: [{ kind: 'EventsNode' }],
     });
@@ -126,18 +131,18 @@ describe('answers of TrendsQuery', () => {
     ]);
   });
 
-  it('hold what formulas compute, one line each, and no action', async () => {
+  it('have one line for each formula, without an action', async () => {
     const formulaNodes = [{ formula: 'A / (B - B)' }, { formula: 'B * 2 + 1', custom_name: 'Twice' }];
-    const { body } = await ask({ series: [pageviews, bought], trendsFilter: { formulaNodes } });
+    const { body } = await runQuery({ series: [pageviews, bought], trendsFilter: { formulaNodes } });
     expect(body.results).toMatchObject([
       { label: 'Formula (A / (B - B))', action: null, data: [0, 0, 0, 0], order: 0 },
       { label: 'Twice', action: null, data: [5, 5, 5, 1], count: 16, order: 1 },
     ]);
   });
 
-  it('compute a formula of the same values of all its series, also where each would keep others', async () => {
+  it('compute a formula over the same values of all its series, although each has other top values', async () => {
     const properties = [{ type: 'event', key: 'price', operator: 'gt', value: 4 }];
-    const { body } = await ask({
+    const { body } = await runQuery({
       series: [pageviews, { ...bought, properties }],
       breakdownFilter: {
         breakdown: 'toInt(properties.price) % 3',
@@ -154,8 +159,8 @@ describe('answers of TrendsQuery', () => {
     expect(body.hasMore).toBe(true);
   });
 
-  it('hold the current range before the one that it is compared with', async () => {
-    const { body } = await ask({
+  it('contain the current range before the one that it is compared with', async () => {
+    const { body } = await runQuery({
       dateRange: { date_from: '2024-03-05', date_to: '2024-03-06' },
       compareFilter: { compare: true },
     });
@@ -165,27 +170,27 @@ describe('answers of TrendsQuery', () => {
     ]);
   });
 
-  it('come from the cache for queries that only look different', async () => {
+  it('come from the cache for queries that differ only in presentation', async () => {
     const look = {
       showLegend: true,
       aggregationAxisFormat: 'duration',
       display: 'ActionsBar',
       goalLines: [],
     };
-    const first = await ask({ interval: 'week' });
-    const again = await ask({
+    const first = await runQuery({ interval: 'week' });
+    const again = await runQuery({
       interval: 'week',
       trendsFilter: look,
       series: [{ ...pageviews, custom_name: 'x' }],
       tags: { a: 1 },
     });
     expect([again.body.is_cached, again.body.cache_key]).toEqual([true, first.body.cache_key]);
-    const other = await ask({ interval: 'week', trendsFilter: { display: 'BoldNumber' } });
+    const other = await runQuery({ interval: 'week', trendsFilter: { display: 'BoldNumber' } });
     expect(other.body.is_cached).toBe(false);
   });
 
-  it('are narrowed by the filters of a dashboard', async () => {
-    const { body } = await ask(
+  it("are narrowed by a dashboard's filters", async () => {
+    const { body } = await runQuery(
       {},
       {
         filters_override: {
@@ -199,7 +204,7 @@ describe('answers of TrendsQuery', () => {
   });
 });
 
-describe('queries that cannot be answered are refused by the name of their member', () => {
+describe('invalid queries are rejected with the path of their field', () => {
   const series = (members: object) => ({ series: [pageviews, { ...bought, ...members }] });
   it.each([
     [{ series: [] }, 'query__series'],
@@ -242,7 +247,7 @@ describe('queries that cannot be answered are refused by the name of their membe
     [{ dateRange: { date_from: 'yesterday-ish' } }, 'query__dateRange__date_from'],
     [{ colour: 'red' }, 'query__colour'],
   ])('%j', async (query, attr) => {
-    const { status, body } = await ask(query);
+    const { status, body } = await runQuery(query);
     expect([status, body.attr]).toEqual([400, attr]);
     expect(String(body.detail)).toMatch(/\w{3,} \w{2,}/);
   });

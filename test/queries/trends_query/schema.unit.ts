@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { trendsQueryKind } from '../../../src/queries/trends_query/index.ts';
-import { relations } from './asking.ts';
+import { relations } from './run_trends_query.ts';
 
 const kind = trendsQueryKind(relations);
 const parse = (query: object) =>
@@ -63,7 +63,7 @@ describe('a TrendsQuery', () => {
       { trendsFilter: { formulaNodes: [{ formula: 'A', custom_name: 'x' }] } },
       false,
     ],
-  ])('with %s is told from another one by the cache only where its answer differs', (_, one, other, same) => {
+  ])('with %s has another cache key only if its result differs', (_, one, other, same) => {
     const form = (query: object): unknown => asJson(kind.normalizeForCache?.(parse(query)));
     expect(JSON.stringify(form(one)) === JSON.stringify(form(other))).toBe(same);
   });
@@ -80,7 +80,7 @@ describe('a TrendsQuery', () => {
       '2026-10-31T22:59:59.999Z',
     ],
     [{ dateRange: { date_from: 'rubbish' } }, undefined, null],
-  ])('%j is asked for again after %d ms', (query, next, end) => {
+  ])('%j can be refreshed after %d ms', (query, next, end) => {
     const { date_to, next_refresh_ms } = kind.freshness(parse(query), project, now);
     expect([next_refresh_ms, date_to?.toISOString() ?? null]).toEqual([next, end]);
   });

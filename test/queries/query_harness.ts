@@ -12,28 +12,28 @@ import { createClient } from '../../src/temporal/connections.ts';
 import { createQueryClient } from '../../src/temporal/clients/query_client.ts';
 import { createControlStack, type ControlStack } from '../temporal/control_plane_harness.ts';
 import { standInSource, createBehaviour } from '../temporal/fakes.ts';
-import { patience } from '../setup/patience.ts';
-import { until } from '../setup/until.ts';
-import { standInKinds } from './fake_kind.ts';
+import { generousTimeouts } from '../setup/timeouts.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { fakeKinds } from './fake_kind.ts';
 
-/** An answer of the query endpoint. */
-export interface QueryReply {
+/** A response of the query endpoint. */
+export interface QueryResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly body: Record<string, unknown> & { readonly query_status?: Record<string, unknown> | null };
 }
 
-/** One server process, as far as requests can tell. */
+/** The equivalent of one server process. */
 export interface QueryServer {
   readonly app: HttpApp;
-  /** `path` below the project when it does not begin with `/`. */
-  call(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown, key?: string): Promise<QueryReply>;
-  post(query: object, more?: object): Promise<QueryReply>;
+  /** A `path` without leading `/` is relative to the project. */
+  call(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown, key?: string): Promise<QueryResponse>;
+  post(query: object, more?: object): Promise<QueryResponse>;
   close(): Promise<void>;
 }
 
-/** Servers and a worker that answer the stand-in kind, on a database of their own. */
-export interface QueryStack {
+/** Servers and a worker that support the fake kind, on a separate database. */
+export interface QueryHarness {
   readonly control: ControlStack;
   readonly pool: Pool;
   readonly projectId: number;
@@ -43,27 +43,27 @@ export interface QueryStack {
   readonly server: QueryServer;
   /** Starts one more server on the same database. */
   addServer(more?: Record<string, string>): Promise<QueryServer>;
-  /** How many statements of queries are under way, which sleep or wait for a table, seen by PostgreSQL itself. */
+  /** Number of running statements of queries that sleep or wait for a table, as seen by PostgreSQL. */
   statements(): Promise<number>;
-  /** Waits until so many are, one when nothing is said. */
+  /** Waits until this many statements run; one by default. */
   running(count?: number): Promise<void>;
-  /** Keeps queries that read persons waiting, until the answer is called or the stack is closed. */
-  holdPersons(): Promise<() => Promise<void>>;
+  /** Blocks queries that read persons until the returned function is called or the harness is closed. */
+  lockPersons(): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
-const notHere = () => Promise.reject(new Error('Only queries are tested here.'));
+const notTested = () => Promise.reject(new Error('Only queries are tested here.'));
 
-/** Starts the stack without its worker; `stack.control.startWorker()` starts that. */
-export async function openQueryStack(more: Record<string, string> = {}): Promise<QueryStack> {
-  const waits = {
+/** Opens the harness without its worker; `harness.control.startWorker()` starts it. */
+export async function openQueryHarness(more: Record<string, string> = {}): Promise<QueryHarness> {
+  const testSettings = {
     EXPORTD_QUERY_POLL_INTERVAL: '40ms',
     EXPORTD_QUERY_HEARTBEAT_TIMEOUT: '60s',
     EXPORTD_QUERIES_PER_HOUR: '100000',
-    ...patience,
+    ...generousTimeouts,
     ...more,
   };
-  const control = await createControlStack(waits, undefined, standInKinds);
+  const control = await createControlStack(testSettings, undefined, fakeKinds);
   const { pool, keyRing } = control;
   const user = await createUser(pool, { email: 'ada@example.com' });
   const project = await createProject(pool, { name: 'Shop', timezone: 'Europe/Berlin' });
@@ -72,12 +72,12 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
     (await createKey(pool, { user_id: user.id, project_id: projectId, scopes })).key;
   const key = await newKey(project.id);
   const servers: QueryServer[] = [];
-  const held = new Set<() => Promise<void>>();
+  const locks = new Set<() => Promise<void>>();
 
-  const addServer: QueryStack['addServer'] = async (settingsOfServer = {}) => {
-    const settings = readSettingsOf(control, { ...waits, ...settingsOfServer });
+  const addServer: QueryHarness['addServer'] = async (settingsOfServer = {}) => {
+    const settings = readSettingsOf(control, { ...testSettings, ...settingsOfServer });
     const logger = createLogger('test', settings);
-    // A pool of its own, as a process has.
+    // A separate pool, as in a separate process.
     const ownPool = createPool(settings.DATABASE_URL, { max: 10 });
     const source = connectQueriesToSource(settings);
     const temporal = createClient(settings);
@@ -85,12 +85,12 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
       settings,
       pool: ownPool,
       source: standInSource(createBehaviour()),
-      signaller: { signal: notHere },
-      executions: { waitUntilClosed: notHere },
+      signaller: { signal: notTested },
+      executions: { waitUntilClosed: notTested },
       keyRing,
       logger,
-      destinationTests: { test: notHere },
-      webhookTests: { test: notHere },
+      destinationTests: { test: notTested },
+      webhookTests: { test: notTested },
       countPollers: () => Promise.resolve(1),
       metrics: new Registry(),
       queries: {
@@ -98,7 +98,7 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
         pool: ownPool,
         logger,
         source,
-        kinds: standInKinds,
+        kinds: fakeKinds,
         running: createRunningQueries({
           pool: ownPool,
           pollMs: settings.EXPORTD_QUERY_POLL_INTERVAL,
@@ -118,7 +118,7 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
       return {
         status: response.statusCode,
         headers: response.headers,
-        body: parsed as QueryReply['body'],
+        body: parsed as QueryResponse['body'],
       };
     };
     const server: QueryServer = {
@@ -134,7 +134,7 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
     servers.push(server);
     return server;
   };
-  const statements: QueryStack['statements'] = async () => {
+  const statements: QueryHarness['statements'] = async () => {
     const { rows } = await pool.query<{ count: number }>(
       `select count(*) as count from pg_stat_activity
        where state = 'active' and datname = current_database() and wait_event in ('PgSleep', 'relation')`,
@@ -152,21 +152,21 @@ export async function openQueryStack(more: Record<string, string> = {}): Promise
     addServer,
     statements,
     running: async (count = 1) => {
-      await until(async () => (await statements()) === count, `${count} statements under way`);
+      await waitFor(async () => (await statements()) === count, `${count} statements under way`);
     },
-    holdPersons: async () => {
+    lockPersons: async () => {
       const holder = await pool.connect();
-      const letGo = async () => {
-        if (!held.delete(letGo)) return;
+      const release = async () => {
+        if (!locks.delete(release)) return;
         await holder.query('commit');
         holder.release();
       };
-      held.add(letGo);
+      locks.add(release);
       await holder.query('begin; lock table public.persons in access exclusive mode');
-      return letGo;
+      return release;
     },
     close: async () => {
-      for (const letGo of held) await letGo();
+      for (const release of locks) await release();
       for (const server of servers) await server.close();
       await control.close();
     },

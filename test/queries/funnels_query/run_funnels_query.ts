@@ -2,14 +2,14 @@ import type { Pool } from '../../../src/journal/database.ts';
 import { funnelsQueryKind } from '../../../src/queries/funnels_query/index.ts';
 import type { FunnelsQuery } from '../../../src/queries/funnels_query/schema.ts';
 import type { OutputResults, QueryProject } from '../../../src/queries/query_kind.ts';
-import { asQuery, relations, sampledIds } from '../trends_query/asking.ts';
-import type { PlainEvent } from './reference_events.ts';
+import { asQuery, relations, sampledIds } from '../trends_query/run_trends_query.ts';
+import type { ReferenceEvent } from './reference_events.ts';
 
 export { asQuery, relations, sampledIds };
 
 export const kind = funnelsQueryKind(relations);
 
-/** A query with its defaults, as the endpoint reads it. */
+/** A query with its defaults, as parsed by the endpoint. */
 export const funnelsQuery = (query: object): FunnelsQuery =>
   kind.schema.parse({ kind: 'FunnelsQuery', ...query });
 
@@ -31,8 +31,12 @@ export async function funnel(pool: Pool, teamId: number, query: object): Promise
   return results;
 }
 
-/** Puts events into the source: with groups that have the same properties, and the actor as a group of its own. */
-export async function insertEvents(pool: Pool, teamId: number, events: readonly PlainEvent[]): Promise<void> {
+/** Inserts events into the source, with groups that have the same properties, and the actor as a separate group. */
+export async function insertEvents(
+  pool: Pool,
+  teamId: number,
+  events: readonly ReferenceEvent[],
+): Promise<void> {
   await pool.query(
     `with given as (
        select uuid, event, actor, to_timestamp(at / 1000.0) as time, concat_ws('|', size, plan, region) as key,

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 const post = (query: object) => api.call('POST', `/api/projects/${api.projectId}/query/`, { query });
-const ask = (query: string, more: object = {}) => post({ kind: 'DialectQuery', query, ...more });
+const runQuery = (query: string, more: object = {}) => post({ kind: 'DialectQuery', query, ...more });
 
 describe('over HTTP', () => {
   it.each([
@@ -57,8 +57,8 @@ describe('over HTTP', () => {
     'SELECT * FROM events FOR UPDATE',
     'SELECT * INTO copied FROM events',
     'SELECT (SELECT team_id FROM exportd.projects)',
-  ])('%s is refused', async (query) => {
-    const { status, body } = await ask(query);
+  ])('%s is rejected', async (query) => {
+    const { status, body } = await runQuery(query);
     expect([status, body.code, body.attr]).toEqual([400, 'dialect_error', 'query__query']);
     expect(JSON.stringify(body)).not.toContain(secret);
   });
@@ -68,18 +68,21 @@ describe('over HTTP', () => {
     { kind: 'EventsQuery', select: ['event'], where: ['1 = 1) OR (team_id > 0; DROP TABLE events'] },
     { kind: 'EventsQuery', select: ['event'], orderBy: ['(SELECT usename FROM pg_user)'] },
     { kind: 'EventsQuery', select: ['event FROM events; SELECT 1'] },
-  ])('expressions of another kind are refused: %j', async (query) => {
+  ])('expressions of another kind are rejected: %j', async (query) => {
     const { status } = await post(query);
     expect(status).toBe(400);
   });
 
   it.each(["'; drop table events; --", '$1); select pg_sleep(10); --', "\\' or 1=1 --", '{filters}', '%'])(
-    'a value is never a part of the query: %s',
+    'a value never becomes part of the query: %s',
     async (value) => {
-      const answer = await ask('SELECT count() FROM events WHERE event = {name} OR properties.of = {name}', {
-        values: { name: value },
-      });
-      expect([answer.status, answer.body.results]).toEqual([200, [[0]]]);
+      const response = await runQuery(
+        'SELECT count() FROM events WHERE event = {name} OR properties.of = {name}',
+        {
+          values: { name: value },
+        },
+      );
+      expect([response.status, response.body.results]).toEqual([200, [[0]]]);
     },
   );
 
@@ -89,7 +92,7 @@ describe('over HTTP', () => {
     "SELECT count() FROM events WHERE distinct_id NOT IN (SELECT 'nobody')",
     'SELECT uniq(event) FROM (SELECT event FROM events UNION ALL SELECT properties.of FROM events)',
   ])('another project is not counted: %s', async (query) => {
-    const { status, body } = await ask(query);
+    const { status, body } = await runQuery(query);
     expect([status, JSON.stringify(body).includes(secret)]).toEqual([200, false]);
     expect([[[1]], [[2]]]).toContainEqual(body.results);
   });
@@ -99,14 +102,14 @@ describe('over HTTP', () => {
     ["SELECT toInt('9223372036854775807') + length(properties.text) FROM events", '22003'],
     ['SELECT toDate(timestamp) - 9000000 FROM events', '22008'],
     ['SELECT count() FROM events AS a FULL JOIN events AS b ON a.event != b.event', '0A000'],
-  ])('a failure shows no value of a row: %s', async (query, code) => {
-    const { status, body } = await ask(query);
+  ])('an error quotes no value of a row: %s', async (query, code) => {
+    const { status, body } = await runQuery(query);
     expect([status, body.code]).toEqual([400, 'query_failed']);
     expect(body.detail).toContain(code);
     expect(JSON.stringify(body)).not.toContain('4111');
   });
 
-  it('nothing of that changed a row', async () => {
+  it('none of these queries changed a row', async () => {
     const { rows } = await api.database.pool.query('select event from public.events order by event');
     expect(rows).toEqual([{ event: secret }, { event: 'own' }]);
   });

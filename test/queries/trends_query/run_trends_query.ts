@@ -6,7 +6,7 @@ import type { TrendsQuery } from '../../../src/queries/trends_query/schema.ts';
 import type { QueryContext, QueryProject } from '../../../src/queries/query_kind.ts';
 import { relationsOf } from '../../../src/source/relations.ts';
 
-/** The relations that the migrations make. */
+/** The relations that the migrations create. */
 export const relations = relationsOf({
   EXPORTD_EVENTS_RELATION: 'public.events',
   EXPORTD_PERSONS_RELATION: 'public.persons',
@@ -15,7 +15,7 @@ export const relations = relationsOf({
 
 const kind = trendsQueryKind(relations);
 
-/** One element of `results`. */
+/** One item of `results`. */
 export interface Result {
   readonly label: string;
   readonly data: readonly number[];
@@ -29,11 +29,11 @@ export interface Result {
   readonly action: Readonly<Record<string, unknown>> | null;
 }
 
-/** A query with its defaults, as the endpoint reads it. */
+/** A query with its defaults, as parsed by the endpoint. */
 export const trendsQuery = (query: object): TrendsQuery =>
   kind.schema.parse({ kind: 'TrendsQuery', series: [{ kind: 'EventsNode' }], ...query });
 
-/** Something that is done as a query is: in one READ ONLY transaction. */
+/** Runs a function like a query: in one READ ONLY transaction. */
 export const asQuery = <Answer>(
   pool: Pool,
   project: QueryProject,
@@ -53,7 +53,7 @@ export const asQuery = <Answer>(
     });
   });
 
-/** The answer of a query. */
+/** Runs a query. */
 export async function trends(
   pool: Pool,
   query: object,
@@ -61,11 +61,11 @@ export async function trends(
   now: Date,
 ): Promise<{ readonly results: readonly Result[]; readonly hasMore: boolean }> {
   const parsed = trendsQuery(query);
-  const answer = await asQuery(pool, project, now, (context) => kind.run(parsed, context));
-  return { results: answer.results as readonly Result[], hasMore: answer.hasMore ?? false };
+  const response = await asQuery(pool, project, now, (context) => kind.run(parsed, context));
+  return { results: response.results as readonly Result[], hasMore: response.hasMore ?? false };
 }
 
-/** The distinct ids that a sample of a project's events has. */
+/** The distinct ids in a sample of a project's events. */
 export const sampledIds = (
   pool: Pool,
   project: QueryProject,
@@ -78,7 +78,7 @@ export const sampledIds = (
     return new Set(rows.flat());
   });
 
-/** Who is behind a point of an answer, with how many events each. */
+/** The actors behind a point, with their number of events. */
 export async function actorsOf(
   pool: Pool,
   query: object,

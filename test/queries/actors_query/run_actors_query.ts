@@ -1,8 +1,8 @@
 import type { Pool } from '../../../src/journal/database.ts';
 import { actorsQueryKind } from '../../../src/queries/actors_query/index.ts';
 import type { QueryOutput, QueryProject } from '../../../src/queries/query_kind.ts';
-import { asQuery, relations } from '../trends_query/asking.ts';
-import type { PlainPerson } from './reference_persons.ts';
+import { asQuery, relations } from '../trends_query/run_trends_query.ts';
+import type { ReferencePerson } from './reference_persons.ts';
 
 const kind = actorsQueryKind(relations);
 
@@ -17,7 +17,7 @@ export const projectOf = (teamId: number): QueryProject => ({
   property_definitions: [],
 });
 
-/** The answer of an ActorsQuery, which is parsed again as a worker does. */
+/** Runs an ActorsQuery, which is parsed twice, as by a worker. */
 export const actors = (
   pool: Pool,
   teamId: number,
@@ -29,11 +29,11 @@ export const actors = (
   return asQuery(pool, project, now, (context) => kind.run(parsed, context));
 };
 
-/** Puts persons with their distinct ids into the source. */
+/** Inserts persons with their distinct ids into the source. */
 export async function insertPersons(
   pool: Pool,
   teamId: number,
-  persons: readonly PlainPerson[],
+  persons: readonly ReferencePerson[],
 ): Promise<void> {
   await pool.query(
     `with given as (

@@ -1,18 +1,18 @@
 import type { StepResult } from '../../../src/queries/funnels_query/steps_result.ts';
 import type { FunnelTrend } from '../../../src/queries/funnels_query/trends_result.ts';
-import { plainRates, plainSteps, plainTimes, rankedValues } from './reference_results.ts';
-import type { PlainEvent, PlainFunnel } from './reference_events.ts';
-import { plainActors, type PlainActor } from './reference_funnels.ts';
+import { referenceRates, referenceSteps, referenceTimes, rankedValues } from './reference_results.ts';
+import type { ReferenceEvent, ReferenceFunnel } from './reference_events.ts';
+import { referenceActors, type ReferenceActor } from './reference_funnels.ts';
 import { firstTime, type RandomFunnel } from './random_funnels.ts';
 
 const hour = 3_600_000;
-const bucketOf = (event: PlainEvent): number => Math.floor(event.at / hour) * hour;
-/** Hours of the range, the one that is there twice among them. */
+const bucketOf = (event: ReferenceEvent): number => Math.floor(event.at / hour) * hour;
+/** The hours of the range, including the repeated one. */
 const buckets = Array.from({ length: 9 }, (_, index) => firstTime + index * hour);
-const isInRange = ({ at }: PlainEvent): boolean => at >= firstTime && at < firstTime + 9 * hour;
+const isInRange = ({ at }: ReferenceEvent): boolean => at >= firstTime && at < firstTime + 9 * hour;
 
-/** One property of groups is shown as it is, others are lists. */
-const shown = (
+/** A single property of groups is a plain value, others are lists. */
+const formatValue = (
   { funnel, breakdownType }: RandomFunnel,
   value: string | null,
 ): string | undefined | readonly string[] => {
@@ -30,46 +30,46 @@ const ofSteps = (steps: readonly StepResult[]) =>
     rounded(step.average_conversion_time),
     rounded(step.median_conversion_time),
   ]);
-const plainOfSteps = (funnel: PlainFunnel, actors: readonly PlainActor[]) =>
-  plainSteps(funnel, actors).map((step) => [step.count, rounded(step.average), rounded(step.median)]);
+const referenceOfSteps = (funnel: ReferenceFunnel, actors: readonly ReferenceActor[]) =>
+  referenceSteps(funnel, actors).map((step) => [step.count, rounded(step.average), rounded(step.median)]);
 
-/** What a funnel gives, by a walk event by event. */
-export function expectedOf(random: RandomFunnel, events: readonly PlainEvent[]): unknown {
+/** The expected result of a funnel, by the reference implementation. */
+export function expectedResult(random: RandomFunnel, events: readonly ReferenceEvent[]): unknown {
   const { funnel, viz, from, to, binCount } = random;
   const seen = events.filter(isInRange);
   if (viz === 'trends') {
     const attributed =
       typeof funnel.attribution === 'object' && funnel.breakdowns.length > 0 ? funnel.attribution.step : 0;
     const length = Math.max(to, attributed) + 1;
-    const walked: PlainFunnel = {
+    const walked: ReferenceFunnel = {
       ...funnel,
       steps: funnel.steps.slice(0, length),
       exclusions: funnel.exclusions.filter((one) => one.from + 1 < length),
     };
-    const actors = plainActors(walked, seen, bucketOf);
-    if (funnel.breakdowns.length === 0) return [plainRates(actors, { from, to, buckets })];
+    const actors = referenceActors(walked, seen, bucketOf);
+    if (funnel.breakdowns.length === 0) return [referenceRates(actors, { from, to, buckets })];
     return rankedValues(funnel, actors, (own) => [own.filter(({ depth }) => depth > from).length]).map(
-      (one) => [shown(random, one.value), plainRates(one.actors, { from, to, buckets })],
+      (one) => [formatValue(random, one.value), referenceRates(one.actors, { from, to, buckets })],
     );
   }
-  const actors = plainActors(funnel, seen, null);
+  const actors = referenceActors(funnel, seen, null);
   if (viz === 'time_to_convert') {
     const { factor = 1 } = funnel;
-    const times = plainTimes(actors, { from, to, binCount, factor });
+    const times = referenceTimes(actors, { from, to, binCount, factor });
     return { ...times, average_conversion_time: rounded(times.average_conversion_time) };
   }
-  if (funnel.breakdowns.length === 0) return actors.length === 0 ? [] : plainOfSteps(funnel, actors);
+  if (funnel.breakdowns.length === 0) return actors.length === 0 ? [] : referenceOfSteps(funnel, actors);
   const depths = funnel.steps.map((_, index) => index).toReversed();
   return rankedValues(funnel, actors, (own) =>
     depths.map((index) => own.filter(({ depth }) => depth > index).length),
-  ).map((one) => [shown(random, one.value), plainOfSteps(funnel, one.actors)]);
+  ).map((one) => [formatValue(random, one.value), referenceOfSteps(funnel, one.actors)]);
 }
 
-/** An answer in the form in which it is compared. */
-export function answered({ funnel, viz }: RandomFunnel, results: unknown): unknown {
+/** A result in the form that is compared. */
+export function actualResult({ funnel, viz }: RandomFunnel, results: unknown): unknown {
   const isBrokenDown = funnel.breakdowns.length > 0;
   if (viz === 'time_to_convert') {
-    const times = results as ReturnType<typeof plainTimes>;
+    const times = results as ReturnType<typeof referenceTimes>;
     return { ...times, average_conversion_time: rounded(times.average_conversion_time) };
   }
   if (viz === 'trends')
