@@ -4,7 +4,7 @@ import { project } from './project.ts';
 
 const sqlOf = (query: string): string => compileQuery(query, project).sql;
 
-it('a name is what it stands for, wherever it is read', () => {
+it('an alias compiles like its expression wherever it is read', () => {
   const named = `select toFloat(properties.a) + 1 as x, if(x > 2, x, -x) as y, y * x as z from events where z > 3`;
   const written = `select toFloat(properties.a) + 1 as x,
       if(toFloat(properties.a) + 1 > 2, toFloat(properties.a) + 1, -(toFloat(properties.a) + 1)) as y,
@@ -14,12 +14,12 @@ it('a name is what it stands for, wherever it is read', () => {
   expect(sqlOf(named)).toBe(sqlOf(written));
 });
 
-it('a name means something else inside of what it stands for', () => {
-  // The inner `event` is the column; that of `length(event)` is the name.
+it('an alias refers to the column inside its own expression', () => {
+  // The inner `event` is the column; `length(event)` reads the alias.
   expect(sqlOf('select upper(event) as event, length(event) as n from events')).toBe(
     sqlOf('select upper(events.event) as event, length(upper(events.event)) as n from events'),
   );
-  // Both names read one another, and each is the column inside of the other one.
+  // The aliases read each other; inside the other one each is the column.
   expect(
     sqlOf(
       'select lower(distinct_id) as event, upper(event) as distinct_id, event as a, distinct_id as b from events',
@@ -32,7 +32,7 @@ it('a name means something else inside of what it stands for', () => {
   );
 });
 
-it('a name is of single rows inside of an aggregate, and a key beside it', () => {
+it('an alias reads rows inside an aggregate and is a key outside', () => {
   expect(sqlOf('select lower(event) as name, count() as n, max(name), name from events group by name')).toBe(
     sqlOf(
       'select lower(event) as name, count() as n, max(lower(event)), lower(event) from events group by lower(event)',
@@ -40,7 +40,7 @@ it('a name is of single rows inside of an aggregate, and a key beside it', () =>
   );
 });
 
-it('names that read one another many times are compiled once each', () => {
+it('aliases that read each other many times are compiled once each', () => {
   const steps = Array.from({ length: 60 }, (_, index) =>
     index === 0 ? 'toFloat(properties.a) as a0' : `if(a${index - 1} > ${index}, 1, 0) as a${index}`,
   );

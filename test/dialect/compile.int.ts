@@ -4,8 +4,8 @@ import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { goldenQueries } from './golden_queries.ts';
 import { berlin, project } from './project.ts';
 import { RandomQueries } from './random_queries.ts';
-import { rowsOf } from './running.ts';
-import { insertSmallData, secret } from './small_data.ts';
+import { rowsOf } from './rows_of.ts';
+import { insertSmallData, otherTeamMarker } from './small_data.ts';
 import { randomCases } from '../setup/effort.ts';
 
 let database: TestDatabase;
@@ -15,13 +15,13 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-describe('queries of the dialect give the rows that were worked out by hand', () => {
+describe('golden queries return the expected rows', () => {
   it.each(goldenQueries)('%s', async (query, rows) => {
     expect(await rowsOf(database.pool, query, project)).toEqual(rows);
   });
 });
 
-describe('days and weeks are those of the project', () => {
+describe('days and weeks use the project time zone', () => {
   it.each([
     ["SELECT toDate(timestamp), toHour(timestamp) FROM events WHERE distinct_id = 'c'", [['2026-11-19', 0]]],
     ["SELECT toStartOfDay(timestamp) FROM events WHERE distinct_id = 'c'", [['2026-11-18T23:00:00.000Z']]],
@@ -37,11 +37,11 @@ describe('days and weeks are those of the project', () => {
 describe('another project', () => {
   const other = { ...project, teamId: project.teamId + 1 };
 
-  it('is never seen by random queries, nor sees this one', async () => {
+  it('is invisible to random queries, and cannot see this one', async () => {
     await fc.assert(
       fc.asyncProperty(fc.gen(), async (draw) => {
         const query = new RandomQueries(draw).query();
-        expect(JSON.stringify(await rowsOf(database.pool, query, project))).not.toContain(secret);
+        expect(JSON.stringify(await rowsOf(database.pool, query, project))).not.toContain(otherTeamMarker);
         expect(JSON.stringify(await rowsOf(database.pool, query, other))).not.toMatch(
           /@ex\.com|signup|pageview/,
         );
@@ -50,7 +50,9 @@ describe('another project', () => {
     );
   });
 
-  it('has rows of its own', async () => {
-    expect(await rowsOf(database.pool, 'SELECT DISTINCT event FROM events', other)).toEqual([[secret]]);
+  it('sees its own rows', async () => {
+    expect(await rowsOf(database.pool, 'SELECT DISTINCT event FROM events', other)).toEqual([
+      [otherTeamMarker],
+    ]);
   });
 });

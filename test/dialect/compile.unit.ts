@@ -4,40 +4,40 @@ import { DialectError } from '../../src/dialect/dialect_error.ts';
 import { parseExpression, parseQuery } from '../../src/dialect/parser/parse.ts';
 import type { Placeholders, PlaceholderValue } from '../../src/dialect/resolve/placeholders.ts';
 import { project } from './project.ts';
-import { acceptedParameters, refusedParameters } from './refused_parameters.ts';
-import { refusedQueries } from './refused_queries.ts';
+import { validParameters, invalidParameters } from './invalid_parameters.ts';
+import { invalidQueries } from './invalid_queries.ts';
 
 const compile = (query: string, placeholders: Placeholders = new Map()) =>
   compileQuery(query, project, { placeholders });
 
-const refusalOf = (query: string): DialectError => {
+const errorOf = (query: string): DialectError => {
   try {
     compile(query);
   } catch (error) {
     if (error instanceof DialectError) return error;
     throw error;
   }
-  throw new Error(`This was to be refused: ${query}`);
+  throw new Error(`Not rejected: ${query}`);
 };
 
-describe('what cannot be resolved', () => {
-  it.each(refusedQueries)('%s', (query, column, message) => {
-    const error = refusalOf(query);
+describe('resolution errors', () => {
+  it.each(invalidQueries)('%s', (query, column, message) => {
+    const error = errorOf(query);
     expect(error.message.split('\n')[0]).toBe(`${message} (line 1, column ${column})`);
     expect(error.excerpt).toContain('^');
   });
 
-  it.each(refusedParameters)('%s', (call, column, message) => {
-    const error = refusalOf(`SELECT ${call} FROM numbers(3)`);
+  it.each(invalidParameters)('%s', (call, column, message) => {
+    const error = errorOf(`SELECT ${call} FROM numbers(3)`);
     expect(error.message.split('\n')[0]).toBe(`${message} (line 1, column ${column})`);
   });
 
-  it.each(acceptedParameters)('takes %s', (call) => {
+  it.each(validParameters)('accepts %s', (call) => {
     expect(compile(`SELECT ${call} FROM numbers(3)`).columns).toHaveLength(1);
   });
 
-  it('shows the line of a longer query', () => {
-    const error = refusalOf('SELECT event,\n  propertys.plan\nFROM events');
+  it('shows the line in a longer query', () => {
+    const error = errorOf('SELECT event,\n  propertys.plan\nFROM events');
     expect(error).toMatchObject({ line: 2, column: 3, suggestion: 'Perhaps you meant `properties`?' });
     expect(error.excerpt).toBe('  propertys.plan\n  ^^^^^^^^^');
   });
@@ -46,24 +46,24 @@ describe('what cannot be resolved', () => {
     ['group_0.properties.x FROM events', 'Use the key of the group: $group_0.'],
     ['key FROM groups', 'The source has no relation public.groups; '],
     ['session_id FROM session_replay_events', 'The source has no relation public.session_replay_events.'],
-  ])('is %s where the source has no such relation', (query, suggestion) => {
+  ])('for %s suggest what to do when the source lacks the relation', (query, suggestion) => {
     const without = { ...project.schema, groups: null, sessionReplayEvents: null };
     expect(() => compileQuery(`SELECT ${query}`, { ...project, schema: without })).toThrow(suggestion);
   });
 
-  it('is a FROM of too many tables, also where queries in it join them, unless those are planned by themselves', () => {
+  it('reject a FROM with too many tables, including those of subqueries unless they are planned separately', () => {
     const joined = (name: string) =>
       Array.from({ length: 11 }, (_, index) => `persons AS ${name}${index}`).join(', ');
     const both = (ending: string) =>
       `SELECT 1 FROM (SELECT a0.id FROM ${joined('a')}${ending}) AS a, (SELECT b0.id FROM ${joined('b')}) AS b`;
-    expect(refusalOf(both('')).summary).toBe('A FROM clause can join at most 20 tables.');
+    expect(errorOf(both('')).summary).toBe('A FROM clause can join at most 20 tables.');
     expect(compile(both(' LIMIT 10')).columns).toHaveLength(1);
     expect(compile(both(' GROUP BY a0.id')).columns).toHaveLength(1);
   });
 
-  it('is refused before names that stand for one another become too large', () => {
+  it('reject aliases whose expansion becomes too large', () => {
     const names = Array.from({ length: 40 }, (_, index) => `a${index} + a${index} AS a${index + 1}`);
-    expect(refusalOf(`SELECT number AS a0, ${names.join(', ')} FROM numbers(1)`).summary).toBe(
+    expect(errorOf(`SELECT number AS a0, ${names.join(', ')} FROM numbers(1)`).summary).toBe(
       'This query expands to too much SQL.',
     );
   });
@@ -110,7 +110,7 @@ describe('limits', () => {
     expect(compiled.parameters).toContain(asked);
   });
 
-  it('count for each query of a UNION and for all of them', () => {
+  it('apply to each query of a UNION and to the whole', () => {
     const { printed, limit } = compile('SELECT 1 UNION ALL SELECT 2 LIMIT 5');
     expect({ printed, limit }).toEqual({
       printed: 'SELECT 1 LIMIT 100 UNION ALL (SELECT 2 LIMIT 5) LIMIT 10000',
@@ -118,7 +118,7 @@ describe('limits', () => {
     });
   });
 
-  it('do not count the row of totals', () => {
+  it('do not count the totals row', () => {
     const grouped = 'SELECT event FROM events GROUP BY event';
     expect([compile(`${grouped} WITH TOTALS LIMIT 7`), compile(grouped)]).toMatchObject([
       { limit: 7, hasTotals: true },
@@ -126,7 +126,7 @@ describe('limits', () => {
     ]);
   });
 
-  it('are left out where all rows are wanted', () => {
+  it('are omitted when all rows are requested', () => {
     expect(compileQuery('SELECT 1', project, { rows: null })).toMatchObject({
       printed: 'SELECT 1',
       limit: null,
@@ -140,7 +140,7 @@ describe('placeholders', () => {
     conditionOf: ({ table, name }) => parseExpression(`${name}.event = '${table}'`),
   };
 
-  it('of rows are refused where a SELECT reads no such rows', () => {
+  it('with table conditions are rejected in a SELECT without such a table', () => {
     expect(() => compile('SELECT 1 FROM persons WHERE {filters}', new Map([['filters', ofRows]]))).toThrow(
       'Cannot use {filters} in a SELECT that does not read events, sessions or groups.',
     );
@@ -183,7 +183,7 @@ describe('placeholders', () => {
 });
 
 describe('columns', () => {
-  it('are named by alias, by the last part of a path, or as they are printed', () => {
+  it('are named by alias, last part of the path, or canonical text', () => {
     const { columns } = compile(
       "SELECT event AS e, properties.$browser, properties.a.b, person.properties.email, count(), 1+1, properties['x y'] FROM events GROUP BY 1, 2, 3, 4, 7",
     );
@@ -198,12 +198,12 @@ describe('columns', () => {
     ]);
   });
 
-  it('of keys WITH TOTALS may be null', () => {
+  it('of keys are nullable with WITH TOTALS', () => {
     const { columns } = compile('SELECT event, count() FROM events GROUP BY event WITH TOTALS');
     expect(columns.map(({ typeName }) => typeName)).toEqual(['Nullable(String)', 'Int64']);
   });
 
-  it('have the types that analysts know', () => {
+  it('have ClickHouse type names', () => {
     const { columns } = compile(
       "SELECT event, properties.plan, count(), 1 / 2, timestamp, toDate(timestamp), [1], (1, 'a'), {'a': 1}, uuid, true, NULL FROM events GROUP BY event, properties.plan, timestamp, uuid",
     );
@@ -224,24 +224,24 @@ describe('columns', () => {
   });
 });
 
-it('a tree compiles as its text does', () => {
+it('a tree compiles like its text', () => {
   const text = 'SELECT event, count() FROM events GROUP BY event LIMIT 3';
   expect(compileQuery(parseQuery(text), project)).toEqual(compileQuery(text, project));
 });
 
-it('a table reads the columns that are needed, and comparisons are plain where an index could help', () => {
+it('a table selects only the columns used, and comparisons are plain where an index can help', () => {
   expect(compile("SELECT uuid FROM events WHERE event = 'a' AND timestamp > '2026-01-01' LIMIT 1").sql).toBe(
     'select "events"."uuid" as "c1" from (select "event", "timestamp", "uuid" from "public"."events" where "team_id" = $1::int4) as "events" ' +
       'where (("events"."event" = $2::text) and ("events"."timestamp" > $3::timestamptz)) limit $4::int8',
   );
 });
 
-it('the newest rows come from the end of an index on their time; what may be null is last', () => {
+it('sorting by a non-null time can use an index backward; nullable values sort last', () => {
   expect(compile('SELECT uuid FROM events ORDER BY timestamp DESC').sql).toMatch(/order by \S+ desc limit/);
   expect(compile('SELECT uuid FROM events ORDER BY person.created_at DESC').sql).toContain('desc nulls last');
 });
 
-it('different values are groups of their own where nothing else is asked of the rows', () => {
+it('a sole count of distinct values groups by them first', () => {
   const isSorted = (query: string) => compile(query).sql.includes('count(distinct');
   expect(isSorted('SELECT uniq(person_id) FROM events')).toBe(false);
   expect(isSorted('SELECT event, uniq(person_id) AS n FROM events GROUP BY event HAVING n > 1')).toBe(false);
@@ -250,7 +250,7 @@ it('different values are groups of their own where nothing else is asked of the 
   expect(isSorted('SELECT event, uniq(person_id) FROM events GROUP BY ROLLUP(event)')).toBe(true);
 });
 
-it('hours elapse, also beside a window function; days end at the same time of the day', () => {
+it('hours elapse, also next to a window function; days keep the time of day', () => {
   const last = 'ifNull(max(timestamp) OVER (), now())';
   expect(compile(`SELECT ${last} + INTERVAL 2 HOUR FROM events`).sql).not.toContain('at time zone');
   expect(compile(`SELECT ${last} + INTERVAL 2 DAY FROM events`).sql).toContain('at time zone');

@@ -6,23 +6,23 @@ import {
   parseQuery,
   parseSelectItem,
 } from '../../src/dialect/parser/parse.ts';
-import { refusedOperators } from './refused_operators.ts';
-import { refusedStatements } from './refused_statements.ts';
-import { refusedValues } from './refused_values.ts';
+import { invalidOperators } from './invalid_operators.ts';
+import { invalidStatements } from './invalid_statements.ts';
+import { invalidValues } from './invalid_values.ts';
 
-function refusalOf(parse: () => unknown): DialectError {
+function errorOf(parse: () => unknown): DialectError {
   try {
     parse();
   } catch (error) {
     if (error instanceof DialectError) return error;
     throw error;
   }
-  throw new Error('The text was not refused.');
+  throw new Error('The text was not rejected.');
 }
 
-describe('refused queries', () => {
-  it.each([...refusedStatements, ...refusedValues, ...refusedOperators])('%s', (text, carets, says) => {
-    const error = refusalOf(() => parseQuery(text));
+describe('invalid queries', () => {
+  it.each([...invalidStatements, ...invalidValues, ...invalidOperators])('%s', (text, carets, says) => {
+    const error = errorOf(() => parseQuery(text));
     const line = text.split(/\r\n|\n/)[error.line - 1];
     expect(error.message).toBe(`${says}\n${line ?? ''}\n${carets}`);
     expect(says.endsWith(`(line ${error.line}, column ${error.column})`)).toBe(true);
@@ -30,9 +30,9 @@ describe('refused queries', () => {
   });
 });
 
-describe('what an error tells', () => {
-  it('has the place, the words and the suggestion as members', () => {
-    const error = refusalOf(() => parseQuery('SELECT a\nFORM events'));
+describe('a dialect error', () => {
+  it('has position, summary and suggestion as fields', () => {
+    const error = errorOf(() => parseQuery('SELECT a\nFORM events'));
     expect(error).toMatchObject({
       name: 'DialectError',
       summary: '`FORM` is not a keyword.',
@@ -45,8 +45,8 @@ describe('what an error tells', () => {
     });
   });
 
-  it('cuts a long line round the fault', () => {
-    const { excerpt, column } = refusalOf(() =>
+  it('truncates a long line around the error', () => {
+    const { excerpt, column } = errorOf(() =>
       parseQuery(`SELECT ${'a, '.repeat(200)}) ${', b'.repeat(200)}`),
     );
     const [line = '', carets = ''] = excerpt.split('\n');
@@ -55,20 +55,20 @@ describe('what an error tells', () => {
     expect(line[carets.indexOf('^')]).toBe(')');
   });
 
-  it('counts characters, not code units, before the fault', () => {
-    expect(refusalOf(() => parseQuery("SELECT '😀😀' )"))).toMatchObject({ column: 13, offset: 14 });
+  it('counts characters, not code units, before the error', () => {
+    expect(errorOf(() => parseQuery("SELECT '😀😀' )"))).toMatchObject({ column: 13, offset: 14 });
   });
 });
 
-describe('texts that are no queries', () => {
+describe('parse errors of other texts', () => {
   it.each([
     ['a condition', () => parseExpression('a = '), 5],
-    ['a condition with a name', () => parseExpression('a AS b'), 3],
+    ['a condition with an alias', () => parseExpression('a AS b'), 3],
     ['a column', () => parseSelectItem('a b c'), 5],
-    ['a column behind a column', () => parseSelectItem('a, b'), 2],
-    ['an order', () => parseOrderItem('a DESC x'), 8],
+    ['a column after a column', () => parseSelectItem('a, b'), 2],
+    ['an order item', () => parseOrderItem('a DESC x'), 8],
   ])('%s', (_, parse, column) => {
-    expect(refusalOf(parse).column).toBe(column);
+    expect(errorOf(parse).column).toBe(column);
   });
 });
 
@@ -77,8 +77,8 @@ describe('limits', () => {
     `SELECT ${open.repeat(10_000)}${inner}${close.repeat(10_000)}`;
 
   it.each([
-    ['brackets', nested('(', '1', ')')],
-    ['open brackets', nested('(', '', '')],
+    ['parentheses', nested('(', '1', ')')],
+    ['open parentheses', nested('(', '', '')],
     ['queries', nested('(SELECT ', '1', ')')],
     ['calls', nested('f(', '1', ')')],
     ['arrays', nested('[', '1', ']')],
@@ -94,29 +94,29 @@ describe('limits', () => {
     ['indexes', nested('', 'a', '[1]')],
     ['types', `SELECT a::${'Array('.repeat(10_000)}`],
     ['queries in FROM', `SELECT 1 FROM ${'(SELECT 1 FROM '.repeat(10_000)}`],
-    ['joined tables in brackets', `SELECT 1 FROM ${'('.repeat(10_000)}a`],
+    ['parenthesized joins', `SELECT 1 FROM ${'('.repeat(10_000)}a`],
     ['joins', `SELECT 1 FROM a${', a'.repeat(10_000)}`],
-    ['brackets round a query', `${'('.repeat(10_000)}SELECT 1`],
+    ['parentheses around a query', `${'('.repeat(10_000)}SELECT 1`],
     ['CTEs', `${'WITH a AS ('.repeat(10_000)}SELECT 1`],
-  ])('refuses 10,000 nested %s', (_, text) => {
-    expect(refusalOf(() => parseQuery(text)).summary).toBe('This query is nested more than 250 levels deep.');
+  ])('reject 10,000 nested %s', (_, text) => {
+    expect(errorOf(() => parseQuery(text)).summary).toBe('This query is nested more than 250 levels deep.');
   });
 
-  it('lets long lists and chains of conditions pass', () => {
+  it('accept long lists and chains of conditions', () => {
     const many = (item: string, separator: string): string => Array(5000).fill(item).join(separator);
     expect(() => parseQuery(`SELECT 1 WHERE ${many('a', ' AND ')}`)).not.toThrow();
     expect(() => parseQuery(`SELECT a IN (${many("'x'", ', ')})`)).not.toThrow();
     expect(() => parseQuery(many('SELECT 1', ' UNION ALL '))).not.toThrow();
   });
 
-  it('refuses long texts, long names and too many parts', () => {
-    expect(refusalOf(() => parseQuery(`SELECT '${'x'.repeat(300_000)}'`)).summary).toBe(
+  it('reject long texts, long paths and too many nodes', () => {
+    expect(errorOf(() => parseQuery(`SELECT '${'x'.repeat(300_000)}'`)).summary).toBe(
       'A query may have at most 262144 characters.',
     );
-    expect(refusalOf(() => parseQuery(`SELECT a${'.b'.repeat(64)}`)).summary).toBe(
+    expect(errorOf(() => parseQuery(`SELECT a${'.b'.repeat(64)}`)).summary).toBe(
       'A name may have at most 64 parts.',
     );
-    expect(refusalOf(() => parseQuery(`SELECT ${'1,'.repeat(60_000)}1`)).summary).toBe(
+    expect(errorOf(() => parseQuery(`SELECT ${'1,'.repeat(60_000)}1`)).summary).toBe(
       'A query may have at most 50000 syntax nodes.',
     );
   });

@@ -6,58 +6,58 @@ import {
   unsupportedCombinatorHint,
   suggestFunction,
 } from '../../src/dialect/functions/registry.ts';
-import { listedFunctions } from './listed_functions.ts';
+import { referenceFunctions } from './reference_functions.ts';
 
-describe('the table of functions', () => {
-  it('has every function of the reference', () => {
-    expect(listedFunctions.filter((name) => findFunction(name) === undefined)).toEqual([]);
+describe('the function table', () => {
+  it('contains every function of the reference', () => {
+    expect(referenceFunctions.filter((name) => findFunction(name) === undefined)).toEqual([]);
     expect(functionDefinitions.length).toBeGreaterThanOrEqual(300);
   });
 
-  it('has each name once, whatever its case', () => {
+  it('contains each name once, ignoring case', () => {
     const names = functionDefinitions.map(({ name }) => name.toLowerCase());
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
   });
 
   it.each(functionDefinitions)(
-    '$name is stated in full',
-    ({ argumentTypes: parameters, parameterTypes: settings, description, template: compile }) => {
+    '$name is complete',
+    ({ argumentTypes: argumentTypes, parameterTypes: parameterTypes, description, template: template }) => {
       expect(description).toMatch(/[.]$/);
-      for (const list of [parameters, settings]) {
-        const shapes = list.map((parameter) =>
-          parameter.endsWith('...') ? 2 : parameter.endsWith('?') ? 1 : 0,
+      for (const list of [argumentTypes, parameterTypes]) {
+        const shapes = list.map((argumentType) =>
+          argumentType.endsWith('...') ? 2 : argumentType.endsWith('?') ? 1 : 0,
         );
         expect(shapes).toEqual(shapes.toSorted());
         expect(shapes.filter((shape) => shape === 2).length).toBeLessThanOrEqual(1);
       }
-      const places = [...(compile ?? '').matchAll(/\$(\d+)/g)].map(([, place]) => Number(place));
-      for (const place of places) expect(place).toBeLessThanOrEqual(parameters.length);
-      expect(arityOf(parameters).min).toBeGreaterThanOrEqual(new Set(places).size);
+      const indexes = [...(template ?? '').matchAll(/\$(\d+)/g)].map(([, index]) => Number(index));
+      for (const index of indexes) expect(index).toBeLessThanOrEqual(argumentTypes.length);
+      expect(arityOf(argumentTypes).min).toBeGreaterThanOrEqual(new Set(indexes).size);
     },
   );
 
-  it('knows how many arguments a function takes', () => {
+  it('computes the arity of a signature', () => {
     expect(arityOf([])).toEqual({ min: 0, max: 0 });
     expect(arityOf(['string', 'integer?'])).toEqual({ min: 1, max: 2 });
     expect(arityOf(['string', 'any...'])).toEqual({ min: 1, max: Infinity });
   });
 });
 
-describe('finding a function', () => {
-  it('takes names of standard SQL in any case, the others as they are written', () => {
+describe('findFunction', () => {
+  it('ignores case for standard SQL functions only', () => {
     expect(findFunction('COUNT')?.definition.name).toBe('count');
     expect(findFunction('IfNull')?.definition.name).toBe('ifNull');
     expect(findFunction('todate')).toBeUndefined();
     expect(findFunction('substr')?.definition.name).toBe('substring');
   });
 
-  it('takes If behind an aggregate only', () => {
+  it('accepts If after aggregates only', () => {
     expect(findFunction('sumIf')).toMatchObject({ definition: { name: 'sum' }, combinators: ['If'] });
     expect(findFunction('multiIf')).toMatchObject({ definition: { name: 'multiIf' }, combinators: [] });
     expect(findFunction('lowerIf')).toBeUndefined();
   });
 
-  it('takes several combinators, each once', () => {
+  it('accepts several combinators, each once', () => {
     expect(findFunction('avgOrNullIf')).toMatchObject({
       definition: { name: 'avg' },
       combinators: ['OrNull', 'If'],
@@ -72,7 +72,7 @@ describe('finding a function', () => {
   });
 
   it.each(['sumForEach', 'uniqState', 'sumMerge', 'avgMergeIf', 'maxArgMax', 'countMap', 'sumIfState'])(
-    'says what to write instead of %s',
+    'suggests an alternative to %s',
     (name) => {
       expect(unsupportedCombinatorHint(name)).toMatch(/[.]$/);
     },
@@ -88,7 +88,7 @@ describe('finding a function', () => {
     'pg_read_file',
     '__proto__',
     'constructor',
-  ])('does not know %s', (name) => {
+  ])('does not find %s', (name) => {
     expect(findFunction(name)).toBeUndefined();
   });
 
@@ -98,11 +98,11 @@ describe('finding a function', () => {
     ['cuont', 'count'],
     ['arrayMpa', 'arrayMap'],
     ['startWith', 'startsWith'],
-  ])('suggests for %s', (name, near) => {
+  ])('suggests a name for %s', (name, near) => {
     expect(suggestFunction(name)).toBe(`Perhaps you meant '${near}(...)'?`);
   });
 
-  it('suggests nothing for what is like nothing', () => {
+  it('suggests nothing if no name is close', () => {
     expect(suggestFunction('pg_sleep_for_a_long_time')).toBeNull();
     expect(suggestFunction('x'.repeat(10_000))).toBeNull();
   });

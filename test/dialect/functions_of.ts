@@ -1,6 +1,6 @@
 import { parse } from 'libpg-query';
 
-/** The names of the functions that a statement calls, by PostgreSQL's own parser. */
+/** The functions that a statement calls, according to PostgreSQL's parser. */
 export async function functionsOf(sql: string): Promise<readonly string[]> {
   const found = new Set<string>();
   const visit = (node: unknown): void => {

@@ -1,6 +1,6 @@
 type Golden = readonly [query: string, rows: readonly (readonly unknown[])[]];
 
-/** Queries over the small data and their rows, worked out by hand. */
+/** Queries over the small data with manually computed rows. */
 export const goldenQueries: readonly Golden[] = [
   // Selecting, filtering, grouping
   ['SELECT count() FROM events', [[4]]],

@@ -3,18 +3,18 @@ import {
   alias,
   anyVocabulary,
   comparison,
-  joinWords,
+  joinKeywords,
   literal,
-  setWords,
-  space,
+  setOperators,
+  whitespace,
   type,
   unit,
   type Vocabulary,
-  words,
-} from './grammar_words.ts';
+  oneOf,
+} from './grammar_terminals.ts';
 
-/** Texts of the parts of the grammar. */
-export type GrammarTexts = {
+/** The texts that each grammar rule generates. */
+export type GrammarRules = {
   readonly query: string;
   readonly expression: string;
   readonly select: string;
@@ -28,21 +28,22 @@ export type GrammarTexts = {
 const join = (parts: readonly string[]): string => parts.filter((part) => part !== '').join(' ');
 const spaced = (...parts: readonly Arbitrary<string>[]): Arbitrary<string> => fc.tuple(...parts).map(join);
 const text = (constant: string): Arbitrary<string> => fc.constant(constant);
-const maybe = (part: Arbitrary<string>): Arbitrary<string> => fc.option(part, { nil: '', freq: 2 });
-const clause = (word: string, part: Arbitrary<string>): Arbitrary<string> => maybe(spaced(text(word), part));
-const list = (item: Arbitrary<string>, most = 3): Arbitrary<string> =>
-  fc.array(item, { minLength: 1, maxLength: most }).map((items) => items.join(', '));
-const around = (open: string, inner: Arbitrary<string>, close: string): Arbitrary<string> =>
+const optional = (part: Arbitrary<string>): Arbitrary<string> => fc.option(part, { nil: '', freq: 2 });
+const clause = (word: string, part: Arbitrary<string>): Arbitrary<string> =>
+  optional(spaced(text(word), part));
+const list = (item: Arbitrary<string>, max = 3): Arbitrary<string> =>
+  fc.array(item, { minLength: 1, maxLength: max }).map((items) => items.join(', '));
+const enclosed = (open: string, inner: Arbitrary<string>, close: string): Arbitrary<string> =>
   inner.map((part) => `${open}${part}${close}`);
 
-/** Generators of texts that the grammar knows; all of them parse. `depth` bounds their size. */
+/** Generates texts that conform to the grammar. `maxDepth` bounds their size. */
 export function grammar(
   vocabulary: Vocabulary = anyVocabulary,
   maxDepth = 4,
-): { [Part in keyof GrammarTexts]: Arbitrary<string> } {
-  const field = words(...vocabulary.fields);
-  const functionName = words(...vocabulary.functions);
-  return fc.letrec<GrammarTexts>((tie) => {
+): { [Part in keyof GrammarRules]: Arbitrary<string> } {
+  const field = oneOf(...vocabulary.fields);
+  const functionName = oneOf(...vocabulary.functions);
+  return fc.letrec<GrammarRules>((tie) => {
     const expression = tie('expression');
     const atom = tie('atom');
     const item = tie('item');
@@ -63,54 +64,56 @@ export function grammar(
       fc.tuple(lambda, list(item)).map((parts) => parts.join(', ')),
       tie('select'),
     );
-    const plainCall = fc.tuple(functionName, around('(', callArguments, ')')).map((parts) => parts.join(''));
+    const plainCall = fc
+      .tuple(functionName, enclosed('(', callArguments, ')'))
+      .map((parts) => parts.join(''));
     const call = fc.oneof(
       { weight: 4, arbitrary: plainCall },
       fc
-        .tuple(text('quantile'), around('(', list(atom), ')'), around('(', item, ')'))
+        .tuple(text('quantile'), enclosed('(', list(atom), ')'), enclosed('(', item, ')'))
         .map((parts) => parts.join('')),
-      spaced(plainCall, around('FILTER (WHERE ', expression, ')')),
+      spaced(plainCall, enclosed('FILTER (WHERE ', expression, ')')),
       spaced(
         plainCall,
-        maybe(words('IGNORE NULLS', 'RESPECT NULLS')),
+        optional(oneOf('IGNORE NULLS', 'RESPECT NULLS')),
         text('OVER'),
         fc.oneof(window, text('w')),
       ),
     );
-    const bracketed = around('(', item, ')');
+    const parenthesized = enclosed('(', item, ')');
     const when = fc.array(spaced(text('WHEN'), expression, text('THEN'), expression), {
       minLength: 1,
       maxLength: 2,
     });
     const special = fc.oneof(
-      spaced(text('CASE'), maybe(atom), when.map(join), clause('ELSE', expression), text('END')),
+      spaced(text('CASE'), optional(atom), when.map(join), clause('ELSE', expression), text('END')),
       fc
-        .tuple(words('CAST', 'try_cast'), expression, type)
+        .tuple(oneOf('CAST', 'try_cast'), expression, type)
         .map(([word, operand, name]) => `${word}(${operand} AS ${name})`),
       fc.tuple(unit, expression).map(([name, operand]) => `EXTRACT(${name} FROM ${operand})`),
       fc.tuple(expression, atom).map(([operand, from]) => `SUBSTRING(${operand} FROM ${from} FOR 2)`),
       fc
-        .tuple(words('BOTH', 'leading', 'TRAILING'), maybe(atom), atom)
+        .tuple(oneOf('BOTH', 'leading', 'TRAILING'), optional(atom), atom)
         .map(([side, what, operand]) => `TRIM(${side} ${what} FROM ${operand})`),
-      spaced(text('INTERVAL'), bracketed, unit),
+      spaced(text('INTERVAL'), parenthesized, unit),
       fc
         .tuple(atom, expression)
         .map(([before, value]) => `f'${before.replaceAll(/['\\{}"`]/g, '')} {${value}} it\\'s'`),
-      around('[', fc.oneof(text(''), list(item)), ']'),
-      around(
+      enclosed('[', fc.oneof(text(''), list(item)), ']'),
+      enclosed(
         '(',
         fc.tuple(item, list(item)).map((parts) => parts.join(', ')),
         ')',
       ),
-      around('(', item, ',)'),
-      around('{', words('filters', 'variables.code_name', 'filters.dateRange.from', 'name'), '}'),
+      enclosed('(', item, ',)'),
+      enclosed('{', oneOf('filters', 'variables.code_name', 'filters.dateRange.from', 'name'), '}'),
       fc.tuple(atom, expression).map(([key, value]) => `{${key}: ${value}, 'b': {}}`),
-      around('(', query, ')'),
+      enclosed('(', query, ')'),
     );
     const postfixed = fc
       .tuple(
-        bracketed,
-        words(
+        parenthesized,
+        oneOf(
           '.name',
           '.1',
           '?.name',
@@ -127,28 +130,28 @@ export function grammar(
       .map((parts) => parts.join(''));
     const operation = fc.oneof(
       fc
-        .tuple(atom, words('+', '-', '*', '/', '%', '||'), space, expression)
+        .tuple(atom, oneOf('+', '-', '*', '/', '%', '||'), whitespace, expression)
         .map(([left, operator, gap, right]) => `${left} ${operator}${gap}${right}`),
       fc
-        .tuple(expression, words('??', 'AND', 'or'), space, expression)
+        .tuple(expression, oneOf('??', 'AND', 'or'), whitespace, expression)
         .map(([left, operator, gap, right]) => `${left} ${operator}${gap}${right}`),
       spaced(expression, comparison, expression),
-      spaced(words('NOT', '- '), expression),
-      spaced(expression, words('IS NULL', 'IS NOT NULL')),
-      spaced(expression, words('BETWEEN', 'NOT BETWEEN'), atom, text('AND'), atom),
+      spaced(oneOf('NOT', '- '), expression),
+      spaced(expression, oneOf('IS NULL', 'IS NOT NULL')),
+      spaced(expression, oneOf('BETWEEN', 'NOT BETWEEN'), atom, text('AND'), atom),
       spaced(expression, text('?'), expression, text(':'), expression),
     );
     const table = fc.oneof(
       spaced(
-        words(...vocabulary.tables),
-        maybe(words('FINAL', 'SAMPLE 1/10', 'SAMPLE 0.1 OFFSET 1/2')),
-        maybe(words('AS e', 'e', 'final_one')),
+        oneOf(...vocabulary.tables),
+        optional(oneOf('FINAL', 'SAMPLE 1/10', 'SAMPLE 0.1 OFFSET 1/2')),
+        optional(oneOf('AS e', 'e', 'final_one')),
       ),
-      spaced(around('(', query, ')'), maybe(words('AS q', 'q'))),
+      spaced(enclosed('(', query, ')'), optional(oneOf('AS q', 'q'))),
       text('numbers(10) AS n'),
     );
-    const constraint = fc.oneof(spaced(text('ON'), expression), words('USING (id)', 'USING (id, key)'));
-    const limit = words(
+    const constraint = fc.oneof(spaced(text('ON'), expression), oneOf('USING (id)', 'USING (id, key)'));
+    const limit = oneOf(
       'LIMIT 10',
       'LIMIT 5, 10',
       'LIMIT 10 OFFSET 5',
@@ -161,9 +164,9 @@ export function grammar(
       'limit 10 percent with ties offset 1/4',
     );
     const groupBy = fc.oneof(
-      spaced(text('ALL'), maybe(text('WITH TOTALS'))),
-      spaced(list(item), maybe(words('WITH ROLLUP', 'WITH CUBE')), maybe(text('WITH TOTALS'))),
-      fc.tuple(words('ROLLUP', 'cube'), list(item)).map(([word, items]) => `${word}(${items})`),
+      spaced(text('ALL'), optional(text('WITH TOTALS'))),
+      spaced(list(item), optional(oneOf('WITH ROLLUP', 'WITH CUBE')), optional(text('WITH TOTALS'))),
+      fc.tuple(oneOf('ROLLUP', 'cube'), list(item)).map(([word, items]) => `${word}(${items})`),
       fc.tuple(item, item).map(([first, second]) => `GROUPING SETS ((${first}), (), (${second}, 1))`),
     );
     const cte = fc.oneof(
@@ -172,8 +175,8 @@ export function grammar(
     );
     const column = fc.oneof(
       { weight: 4, arbitrary: item },
-      spaced(atom, words('c', 'browser', '"x y"')),
-      words(
+      spaced(atom, oneOf('c', 'browser', '"x y"')),
+      oneOf(
         '*',
         'e.*',
         '* EXCLUDE (a, b)',
@@ -189,7 +192,7 @@ export function grammar(
         { maxDepth, withCrossShrink: true },
         literal,
         field,
-        bracketed,
+        parenthesized,
         call,
         postfixed,
         special,
@@ -203,18 +206,18 @@ export function grammar(
       ),
       orderItem: spaced(
         expression,
-        maybe(words('ASC', 'DESC', 'descending')),
-        maybe(words('NULLS FIRST', 'nulls last')),
-        maybe(words('WITH FILL', 'WITH FILL FROM 1 TO 10 STEP 2')),
+        optional(oneOf('ASC', 'DESC', 'descending')),
+        optional(oneOf('NULLS FIRST', 'nulls last')),
+        optional(oneOf('WITH FILL', 'WITH FILL FROM 1 TO 10 STEP 2')),
       ),
-      window: around(
+      window: enclosed(
         '(',
         spaced(
-          maybe(text('w')),
+          optional(text('w')),
           clause('PARTITION BY', list(expression)),
           clause('ORDER BY', list(orderItem)),
-          maybe(
-            words(
+          optional(
+            oneOf(
               'ROWS UNBOUNDED PRECEDING',
               'ROWS BETWEEN 1 PRECEDING AND CURRENT ROW',
               'RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND UNBOUNDED FOLLOWING',
@@ -228,28 +231,28 @@ export function grammar(
         { maxDepth, withCrossShrink: true },
         table,
         table,
-        spaced(tie('from'), joinWords, table, constraint),
-        spaced(tie('from'), words(', ', 'CROSS JOIN'), table),
-        spaced(table, text('JOIN'), around('(', tie('from'), ')'), constraint),
+        spaced(tie('from'), joinKeywords, table, constraint),
+        spaced(tie('from'), oneOf(', ', 'CROSS JOIN'), table),
+        spaced(table, text('JOIN'), enclosed('(', tie('from'), ')'), constraint),
       ),
       select: spaced(
         clause('WITH', list(cte, 2)),
-        words('SELECT', 'select', 'SELECT DISTINCT', 'SELECT DISTINCT ON (a, b)'),
+        oneOf('SELECT', 'select', 'SELECT DISTINCT', 'SELECT DISTINCT ON (a, b)'),
         list(column),
-        maybe(
+        optional(
           spaced(
             text('FROM'),
             tie('from'),
-            maybe(spaced(words('ARRAY JOIN', 'LEFT ARRAY JOIN', 'INNER ARRAY JOIN'), list(item))),
+            optional(spaced(oneOf('ARRAY JOIN', 'LEFT ARRAY JOIN', 'INNER ARRAY JOIN'), list(item))),
             clause('PREWHERE', expression),
             clause('WHERE', expression),
             clause('GROUP BY', groupBy),
             clause('HAVING', expression),
             clause('QUALIFY', expression),
-            maybe(spaced(text('WINDOW w AS'), window)),
+            optional(spaced(text('WINDOW w AS'), window)),
             clause('ORDER BY', list(orderItem)),
-            maybe(words('LIMIT 1 BY a', 'LIMIT 2 OFFSET 1 BY a, b', 'LIMIT 1, 2 BY b')),
-            maybe(limit),
+            optional(oneOf('LIMIT 1 BY a', 'LIMIT 2 OFFSET 1 BY a, b', 'LIMIT 1, 2 BY b')),
+            optional(limit),
           ),
         ),
       ),
@@ -258,13 +261,13 @@ export function grammar(
         tie('select'),
         tie('select'),
         spaced(
-          around('(', tie('select'), ')'),
-          setWords,
-          around('(', query, ')'),
+          enclosed('(', tie('select'), ')'),
+          setOperators,
+          enclosed('(', query, ')'),
           clause('ORDER BY', list(orderItem)),
-          maybe(limit),
+          optional(limit),
         ),
-        spaced(tie('select'), setWords, tie('select'), setWords, around('(', query, ')')),
+        spaced(tie('select'), setOperators, tie('select'), setOperators, enclosed('(', query, ')')),
       ),
     };
   });

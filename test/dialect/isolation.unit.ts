@@ -8,22 +8,22 @@ import { project, teamId } from './project.ts';
 import { RandomCalls } from './random_calls.ts';
 import { RandomQueries } from './random_queries.ts';
 import { relationsOf } from './relations_of.ts';
-import { rubbishProject } from './rubbish_data.ts';
+import { edgeValueProject } from './edge_values.ts';
 import { randomCases } from '../setup/effort.ts';
 
-/** The relations of the source, and the one table that belongs to the project as a whole. */
-const ofTeams = new Set(
+/** Source relations with a team column, and the one warehouse table without. */
+const teamRelations = new Set(
   ['events', 'persons', 'person_distinct_ids', 'session_replay_events', 'groups', 'orders'].map(
     (name) => `public.${name}`,
   ),
 );
-const ofProject = 'public.plans';
+const projectRelation = 'public.plans';
 
 async function expectIsolated(query: string): Promise<void> {
   const { sql, parameters } = compileQuery(query, project);
   for (const { name, team } of await relationsOf(sql, parameters)) {
-    if (name === ofProject) continue;
-    expect(ofTeams).toContain(name);
+    if (name === projectRelation) continue;
+    expect(teamRelations).toContain(name);
     expect({ name, team }).toEqual({ name, team: String(teamId) });
   }
 }
@@ -39,7 +39,7 @@ const compiles = (query: string, of: Project = project): boolean => {
 };
 
 describe('the team filter', () => {
-  it('stands at every relation of random queries', async () => {
+  it('applies to every relation of random queries', async () => {
     await fc.assert(
       fc.asyncProperty(fc.gen(), async (draw) => {
         await expectIsolated(new RandomQueries(draw).query());
@@ -48,7 +48,7 @@ describe('the team filter', () => {
     );
   });
 
-  it('stands at every relation of whatever the grammar makes and that compiles', async () => {
+  it('applies to every relation of generated queries that compile', async () => {
     const vocabulary = {
       tables: ['events', 'persons', 'sessions', 'person_distinct_ids', 'groups'],
       fields: ['distinct_id', 'properties.plan', 'properties', 'id', 'event', 'person.properties.email'],
@@ -56,7 +56,7 @@ describe('the team filter', () => {
     };
     const { query } = grammar(vocabulary, 2);
     const made: string[] = [];
-    // Of what the grammar makes about one in a hundred means something.
+    // About one in a hundred generated queries compiles.
     while (made.length <= 5) made.push(...fc.sample(query, 200).filter((one) => compiles(one)));
     for (const one of made) await expectIsolated(one);
     expect(made.length).toBeGreaterThan(5);
@@ -88,23 +88,23 @@ describe('the team filter', () => {
       '`',
       '',
     ),
-  ])('stands at every relation of %s', async (query) => {
+  ])('applies to every relation of %s', async (query) => {
     await expectIsolated(query);
   });
 });
 
-describe('the functions of PostgreSQL', () => {
+describe('PostgreSQL functions', () => {
   const harmful =
     /^pg_(?!catalog)|^lo_|dblink|^set_|setting|_to_xml|_to_json$|^txid|^inet_|^version$|nextval|setval|currval|file|sleep|notify|lock/;
 
-  it('that statements call read nothing of the server and change nothing', async () => {
+  it('that statements call neither read server state nor change anything', async () => {
     const called = new Set<string>();
     await fc.assert(
       fc.asyncProperty(fc.gen(), async (draw) => {
         const calls = new RandomCalls((bound) => draw(fc.nat, { max: bound - 1 }));
         const query = calls.query();
-        if (!compiles(query, rubbishProject)) return;
-        for (const name of await functionsOf(compileQuery(query, rubbishProject).sql)) called.add(name);
+        if (!compiles(query, edgeValueProject)) return;
+        for (const name of await functionsOf(compileQuery(query, edgeValueProject).sql)) called.add(name);
       }),
       { numRuns: randomCases(1_000) },
     );
@@ -124,7 +124,7 @@ describe('values', () => {
     '${x}',
   ];
 
-  it.each(payloads)('never stand in the statement: %s', async (payload) => {
+  it.each(payloads)('are never part of the statement: %s', async (payload) => {
     const text = payload.replaceAll('\\', '\\\\').replaceAll("'", "\\'");
     const name = payload.replaceAll('\\', '\\\\').replaceAll('`', '\\`');
     const query = `SELECT '${text}' AS \`${name}\`, properties.\`${name}\`, arrayMap(\`${name}\` -> \`${name}\`, ['${text}'])
@@ -135,7 +135,7 @@ describe('values', () => {
     await expectIsolated(query);
   });
 
-  it('of placeholders neither', () => {
+  it('of placeholders are not either', () => {
     const placeholders = new Map([['x', { kind: 'value', value: "'; select 1" } as const]]);
     const { sql, parameters } = compileQuery('SELECT {x}', project, { placeholders });
     expect(sql).not.toContain("'; select 1");
@@ -143,7 +143,7 @@ describe('values', () => {
   });
 });
 
-describe('what a query may not do', () => {
+describe('forbidden queries', () => {
   it.each([
     'SELECT pg_sleep(10)',
     "SELECT current_setting('server_version')",
@@ -215,7 +215,7 @@ describe('what a query may not do', () => {
     'SET role postgres',
     'EXPLAIN SELECT 1',
     'CALL x()',
-  ])('%s is refused', (query) => {
+  ])('%s is rejected', (query) => {
     expect(compiles(query)).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 import fc, { type Arbitrary } from 'fast-check';
 
-/** Characters and tokens that queries are made of, and some that they are not. */
-const pieces = fc.oneof(
+/** Characters and tokens, some of which are invalid in queries. */
+const fragments = fc.oneof(
   fc.constantFrom(
     ...[
       '(',
@@ -80,9 +80,9 @@ const pieces = fc.oneof(
 );
 
 interface Mutation {
-  /** Where, as a share of the text. */
+  /** Position as a share of the text. */
   readonly at: number;
-  /** Characters that are taken out. */
+  /** Number of removed characters. */
   readonly removed: number;
   readonly inserted: string;
 }
@@ -92,12 +92,12 @@ const mutation: Arbitrary<Mutation> = fc.record({
   removed: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 8 })),
   inserted: fc.oneof(
     fc.constant(''),
-    pieces,
-    pieces.map((piece) => ` ${piece} `),
+    fragments,
+    fragments.map((fragment) => ` ${fragment} `),
   ),
 });
 
-/** Texts with up to three places changed. */
+/** Texts with up to three changes. */
 export const mutated = (texts: Arbitrary<string>): Arbitrary<string> =>
   fc.tuple(texts, fc.array(mutation, { minLength: 1, maxLength: 3 })).map(([text, mutations]) => {
     let changed = text;

@@ -6,7 +6,7 @@ const relation = (name: string, columns: Readonly<Record<string, string>>): Sour
   columns: new Map(Object.entries(columns)),
 });
 
-/** The relations of the migrations, and a warehouse table that is there for one project alone. */
+/** The relations of the migrations, and warehouse tables of one project. */
 export const schema: Schema = {
   events: relation('events', { properties: 'jsonb', person_properties: 'jsonb' }),
   persons: relation('persons', { properties: 'jsonb' }),

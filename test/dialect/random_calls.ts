@@ -1,11 +1,11 @@
 import { functionDefinitions } from '../../src/dialect/functions/registry.ts';
 import type { FunctionDefinition, ArgumentType } from '../../src/dialect/functions/definition.ts';
 
-/** A whole number from 0 up to before `bound`. */
+/** Draws an integer from 0 to `bound` - 1. */
 export type Draw = (bound: number) => number;
 
-/** What an expression gives, so far as calls are put together by it. */
-type Kind =
+/** The type of an expression, as far as generation distinguishes it. */
+type ValueKind =
   | 'string'
   | 'integer'
   | 'float'
@@ -22,8 +22,8 @@ type Kind =
   | 'tuple'
   | 'map';
 
-/** Columns of the table `rubbish` and literals, ordinary and extreme, of each kind. */
-const leaves: Readonly<Record<Kind, readonly string[]>> = {
+/** Columns of the table `edge_values` and literals of each kind, both ordinary and extreme. */
+const leaves: Readonly<Record<ValueKind, readonly string[]>> = {
   string: [
     's',
     's',
@@ -54,7 +54,7 @@ const leaves: Readonly<Record<Kind, readonly string[]>> = {
   map: ["map('a', 1)", 'map(s, i)', "map('b', f)"],
 };
 
-const ofKinds: Readonly<Record<string, readonly Kind[]>> = {
+const kindsOfType: Readonly<Record<string, readonly ValueKind[]>> = {
   string: ['string'],
   number: ['integer', 'float'],
   integer: ['integer'],
@@ -78,13 +78,15 @@ const ofKinds: Readonly<Record<string, readonly Kind[]>> = {
   'array(array(T))': ['array(array(integer))'],
 };
 
-const allKinds = Object.keys(leaves) as readonly Kind[];
-/** What `any` and a letter for a type stand for most often. */
-const usualKinds: readonly Kind[] = ['string', 'integer', 'float', 'boolean', 'date', 'datetime'];
+const allKinds = Object.keys(leaves) as readonly ValueKind[];
+/** The kinds most often used for `any` and type variables. */
+const commonKinds: readonly ValueKind[] = ['string', 'integer', 'float', 'boolean', 'date', 'datetime'];
 
-const bare = (parameter: ArgumentType): string => parameter.replace(/\?$|\.\.\.$/, '');
+const baseType = (argumentType: ArgumentType): string => argumentType.replace(/\?$|\.\.\.$/, '');
 
-/** Makes random calls of all functions, of columns and literals that are often extreme; not all of them compile. */
+/**
+ * Generates random calls of all functions with columns and literals that are often extreme. Not all of them compile.
+ */
 export class RandomCalls {
   readonly #draw: Draw;
 
@@ -92,10 +94,10 @@ export class RandomCalls {
     this.#draw = draw;
   }
 
-  /** A query over the table `rubbish`. */
+  /** A query over the table `edge_values`. */
   query(): string {
     const choice = this.#draw(10);
-    if (choice < 6) return `SELECT ${this.#call(this.#one(scalars), 2)} AS x FROM rubbish LIMIT 1000`;
+    if (choice < 6) return `SELECT ${this.#call(this.#one(scalars), 2)} AS x FROM edge_values LIMIT 1000`;
     if (choice < 8) {
       const call = this.#call(this.#one(aggregates), 1);
       const suffix = this.#one(['', '', 'If', 'OrNull', 'OrDefault', 'Distinct', 'Array', 'OrNullIf']);
@@ -103,26 +105,26 @@ export class RandomCalls {
         /^(\w+)(.*)\)$/s,
         `$1${suffix}$2${suffix.endsWith('If') ? ', i > 0' : ''})`,
       );
-      return `SELECT ${suffixed} AS x FROM rubbish${this.#draw(2) === 0 ? ' GROUP BY b' : ''} LIMIT 1000`;
+      return `SELECT ${suffixed} AS x FROM edge_values${this.#draw(2) === 0 ? ' GROUP BY b' : ''} LIMIT 1000`;
     }
     if (choice === 8) {
       const call = this.#call(this.#one([...windows, ...aggregates]), 1);
-      return `SELECT ${this.#wrapped(`${call} OVER (${this.#window()})`)} AS x FROM rubbish LIMIT 1000`;
+      return `SELECT ${this.#wrapped(`${call} OVER (${this.#window()})`)} AS x FROM edge_values LIMIT 1000`;
     }
-    return `SELECT id FROM rubbish WHERE ${this.expression('boolean', 3)} ORDER BY ${this.#any(2)} LIMIT 1000`;
+    return `SELECT id FROM edge_values WHERE ${this.expression('boolean', 3)} ORDER BY ${this.#any(2)} LIMIT 1000`;
   }
 
-  /** An expression of a kind, so far as the table of functions says. */
-  expression(kind: Kind, depth: number): string {
+  /** An expression of a kind, according to the function table. */
+  expression(kind: ValueKind, depth: number): string {
     const choice = this.#draw(10);
     if (depth <= 0 || choice < 3) return this.#one(leaves[kind]);
     if (choice < 5) return this.#operation(kind, depth - 1);
-    const fitting = scalars.filter(({ returns: gives }) => ofKinds[gives]?.includes(kind) === true);
+    const fitting = scalars.filter(({ returns: returns }) => kindsOfType[returns]?.includes(kind) === true);
     return fitting.length === 0 ? this.#one(leaves[kind]) : this.#call(this.#one(fitting), depth - 1);
   }
 
-  #operation(kind: Kind, depth: number): string {
-    const inner = (other: Kind): string => `(${this.expression(other, depth)})`;
+  #operation(kind: ValueKind, depth: number): string {
+    const inner = (other: ValueKind): string => `(${this.expression(other, depth)})`;
     switch (kind) {
       case 'integer':
         return `${inner('integer')} ${this.#one(['+', '-', '*', '%'])} ${inner('integer')}`;
@@ -141,7 +143,7 @@ export class RandomCalls {
       case 'interval':
         return `${inner('interval')} ${this.#one(['+', '-'])} ${inner('interval')}`;
       case 'boolean': {
-        const of = this.#one(usualKinds);
+        const of = this.#one(commonKinds);
         return this.#one([
           `${inner(of)} ${this.#one(['=', '!=', '<', '<=', '>', '>='])} ${inner(of)}`,
           `${inner('string')} ${this.#one(['LIKE', 'NOT LIKE', 'ILIKE', '=~', '!~', '=~*'])} ${inner('string')}`,
@@ -161,33 +163,33 @@ export class RandomCalls {
   }
 
   #call(definition: FunctionDefinition, depth: number): string {
-    const settings = definition.parameterTypes.length === 0 ? '' : `(${this.#settings(definition)})`;
-    const { argumentTypes: parameters } = definition;
-    const given = parameters.flatMap((parameter) =>
-      parameter.endsWith('...')
-        ? Array.from({ length: this.#draw(3) }, () => parameter)
-        : parameter.endsWith('?') && this.#draw(2) === 0
+    const parameterTypes = definition.parameterTypes.length === 0 ? '' : `(${this.#settings(definition)})`;
+    const { argumentTypes: argumentTypes } = definition;
+    const given = argumentTypes.flatMap((argumentType) =>
+      argumentType.endsWith('...')
+        ? Array.from({ length: this.#draw(3) }, () => argumentType)
+        : argumentType.endsWith('?') && this.#draw(2) === 0
           ? []
-          : [parameter],
+          : [argumentType],
     );
-    const shared = this.#one(usualKinds);
-    const lambdas = given.some((parameter) => bare(parameter) === 'lambda');
-    const values = given.map((parameter) => this.#argument(bare(parameter), shared, depth));
+    const shared = this.#one(commonKinds);
+    const lambdas = given.some((argumentType) => baseType(argumentType) === 'lambda');
+    const values = given.map((argumentType) => this.#argument(baseType(argumentType), shared, depth));
     const lambda = this.#lambda(Math.max(1, values.length - 1), depth);
     const written = lambdas ? [lambda, ...values.slice(1)] : values;
-    return `${definition.name}${settings}(${written.join(', ')})`;
+    return `${definition.name}${parameterTypes}(${written.join(', ')})`;
   }
 
-  #argument(parameter: string, shared: Kind, depth: number): string {
-    if (parameter === 'any') return this.#any(depth);
-    if (parameter === 'T' || parameter === 'U') return this.expression(shared, depth);
-    const shaped = parameter === 'array(T)' ? (`array(${shared})` as Kind) : undefined;
+  #argument(argumentType: string, shared: ValueKind, depth: number): string {
+    if (argumentType === 'any') return this.#any(depth);
+    if (argumentType === 'T' || argumentType === 'U') return this.expression(shared, depth);
+    const shaped = argumentType === 'array(T)' ? (`array(${shared})` as ValueKind) : undefined;
     if (shaped !== undefined && shaped in leaves) return this.expression(shaped, depth);
-    return this.expression(this.#one(ofKinds[parameter] ?? usualKinds), depth);
+    return this.expression(this.#one(kindsOfType[argumentType] ?? commonKinds), depth);
   }
 
-  #lambda(parameters: number, depth: number): string {
-    const names = ['x', 'y', 'z'].slice(0, parameters);
+  #lambda(argumentTypes: number, depth: number): string {
+    const names = ['x', 'y', 'z'].slice(0, argumentTypes);
     const body = this.#one([
       'x',
       'x > 1',
@@ -201,11 +203,11 @@ export class RandomCalls {
     return names.length === 1 ? `x -> ${body}` : `(${names.join(', ')}) -> ${body}`;
   }
 
-  #settings({ parameterTypes: settings }: FunctionDefinition): string {
-    return settings
-      .slice(0, 1 + this.#draw(settings.length))
-      .map((setting) =>
-        bare(setting).startsWith('float')
+  #settings({ parameterTypes: parameterTypes }: FunctionDefinition): string {
+    return parameterTypes
+      .slice(0, 1 + this.#draw(parameterTypes.length))
+      .map((parameterType) =>
+        baseType(parameterType).startsWith('float')
           ? this.#one(['0.5', '0', '1', '0.99'])
           : this.#one(['1', '3', '100']),
       )
@@ -224,7 +226,7 @@ export class RandomCalls {
     return `${partition}ORDER BY ${this.#one(['id', 'i', 'f', 's', 't', 'd'])}${frame}`;
   }
 
-  /** A window function inside of something else, now and then. */
+  /** Sometimes nests a window function in another expression. */
   #wrapped(call: string): string {
     return this.#one([
       call,
@@ -241,18 +243,20 @@ export class RandomCalls {
   }
 
   #any(depth: number): string {
-    return this.expression(this.#draw(4) === 0 ? this.#one(allKinds) : this.#one(usualKinds), depth);
+    return this.expression(this.#draw(4) === 0 ? this.#one(allKinds) : this.#one(commonKinds), depth);
   }
 
   #one<Item>(choices: readonly Item[]): Item {
     const chosen = choices[this.#draw(choices.length)];
-    if (chosen === undefined) throw new Error('There is nothing to choose from.');
+    if (chosen === undefined) throw new Error('No choices.');
     return chosen;
   }
 }
 
 const ofKind = (...kinds: readonly FunctionDefinition['kind'][]): readonly FunctionDefinition[] =>
-  functionDefinitions.filter(({ kind, unsupported: refused }) => kinds.includes(kind) && refused === null);
+  functionDefinitions.filter(
+    ({ kind, unsupported: unsupported }) => kinds.includes(kind) && unsupported === null,
+  );
 
 const scalars = ofKind('scalar', 'higher_order');
 const aggregates = ofKind('aggregate');

@@ -24,10 +24,10 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   plans: ['name'],
 };
 
-/** How deep queries are inside of one another. */
+/** Maximum nesting depth of queries. */
 const outermost = 2;
 
-/** Those that SAMPLE is not of. */
+/** Tables that do not support SAMPLE. */
 const unsampled = ['groups', 'warehouse.orders', 'plans'];
 
 const joins = [
@@ -35,7 +35,10 @@ const joins = [
   ...['LEFT ANY', 'RIGHT ANY', 'INNER ANY', 'LEFT ASOF', 'INNER ASOF'],
 ];
 
-/** Makes random queries over all tables that compile: joins, subqueries, names, unions, groups, lambdas, windows, arrays. */
+/**
+ * Generates random queries over all tables that compile: joins, subqueries, aliases, unions, groups, lambdas,
+ * windows, arrays.
+ */
 export class RandomQueries {
   readonly #draw: GeneratorValue;
   #aliases = 0;
@@ -44,7 +47,7 @@ export class RandomQueries {
     this.#draw = draw;
   }
 
-  /** A query whose columns are texts called `v0`, `v1`, …. */
+  /** A query with string columns called `v0`, `v1`, …. */
   query(depth = outermost): string {
     const kind = this.#draw(fc.integer, { min: 0, max: 9 });
     if (depth > 0 && kind === 0) {
@@ -116,7 +119,7 @@ export class RandomQueries {
     const of = ({ alias, columns }: Tables): string => `${alias}.${this.#one(columns)}`;
     const kind = this.#one(joins);
     const equal = `${of(first)} = ${of(second)}`;
-    // A match of one key has to be an equality alone, and the closest needs an inequality.
+    // INNER ANY requires a single equality, ASOF an inequality.
     const isOrdered = kind.endsWith('ASOF') || (kind !== 'INNER ANY' && this.#maybe(4));
     const more = isOrdered ? ` AND ${of(first)} ${this.#one(['<', '>='])} ${of(second)}` : '';
     return ` ${kind} JOIN ${second.from} ON ${equal}${more}`;
@@ -134,7 +137,7 @@ export class RandomQueries {
     ]);
   }
 
-  /** What a window function makes of a column, inside of other functions. */
+  /** A window function of a column, nested in other functions. */
   #window(columns: readonly string[]): string {
     const [column, by] = [this.#one(columns), this.#one(columns)];
     return this.#one([

@@ -1,9 +1,9 @@
 import { parse } from 'libpg-query';
 
-/** A relation that a statement reads, and whether its rows are cut to a team there. */
+/** A relation that a statement reads, and the team it is filtered by. */
 export interface ReadRelation {
   readonly name: string;
-  /** The team that its own WHERE says, or null. */
+  /** The team in its WHERE, or null. */
   readonly team: string | null;
 }
 
@@ -14,8 +14,8 @@ const at = (value: unknown, ...path: readonly string[]): unknown =>
   path.reduce<unknown>((inner, name) => (isTree(inner) ? inner[name] : undefined), value);
 
 /**
- * The relations that a statement reads by PostgreSQL's own parser. A team counts where the relation stands alone in FROM
- * and the condition is a conjunct of that very WHERE.
+ * The relations that a statement reads, according to PostgreSQL's parser. The team is recognized only if the
+ * relation is alone in FROM and the condition is a conjunct of that WHERE.
  */
 export async function relationsOf(
   sql: string,
@@ -41,10 +41,10 @@ export async function relationsOf(
     }
   };
   const visitSelect = (select: Tree): void => {
-    for (const [member, inner] of Object.entries(select)) {
-      const isAlone = member === 'fromClause' && Array.isArray(inner) && inner.length === 1;
+    for (const [key, inner] of Object.entries(select)) {
+      const isAlone = key === 'fromClause' && Array.isArray(inner) && inner.length === 1;
       if (isAlone) visit((inner as readonly unknown[])[0], teamOf(select.whereClause, parameters));
-      else if (isSetOperand(member) && isTree(inner)) visitSelect(inner);
+      else if (isSetOperand(key) && isTree(inner)) visitSelect(inner);
       else visit(inner, null);
     }
   };
@@ -52,7 +52,7 @@ export async function relationsOf(
   return found.filter(({ name }) => !names.has(name));
 }
 
-const isSetOperand = (member: string): boolean => member === 'larg' || member === 'rarg';
+const isSetOperand = (key: string): boolean => key === 'larg' || key === 'rarg';
 
 function teamOf(where: unknown, parameters: readonly string[]): string | null {
   const conjuncts = at(where, 'BoolExpr', 'boolop') === 'AND_EXPR' ? at(where, 'BoolExpr', 'args') : [where];

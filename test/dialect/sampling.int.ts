@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { project, teamId } from './project.ts';
-import { rowsOf } from './running.ts';
+import { rowsOf } from './rows_of.ts';
 import { randomCases } from '../setup/effort.ts';
 
 const idCount = 10_000;
@@ -28,10 +28,10 @@ afterAll(() => database.drop());
 const rows = (query: string): Promise<readonly (readonly unknown[])[]> =>
   rowsOf(database.pool, query, project, { rows: null });
 
-const texts = async (query: string): Promise<readonly string[]> =>
+const rowTexts = async (query: string): Promise<readonly string[]> =>
   (await rows(query)).map((row) => JSON.stringify(row)).sort();
 
-/** Tables with a column that tells their rows apart. */
+/** Tables with a unique column. */
 const tables = [
   ['events', 'uuid'],
   ['persons', 'id'],
@@ -41,25 +41,22 @@ const tables = [
 ] as const;
 
 describe('a SAMPLE', () => {
-  it.each(tables)(
-    'of %s has each row in one of the shares that make up all, again and again',
-    async (table, id) => {
-      const sample = (offset: string) => rows(`SELECT ${id} FROM ${table} SAMPLE 1/4 OFFSET ${offset}`);
-      const quarters = await Promise.all(['0', '0.25', '2/4', '3/4'].map(sample));
-      const all = await texts(`SELECT ${id} FROM ${table}`);
-      expect(
-        quarters
-          .flat()
-          .map((row) => JSON.stringify(row))
-          .sort(),
-      ).toEqual(all);
-      expect(await sample('1/4')).toEqual(quarters[1]);
-      expect(await texts(`SELECT ${id} FROM ${table} SAMPLE 1`)).toEqual(all);
-      expect(await texts(`SELECT ${id} FROM ${table} SAMPLE 0`)).toEqual(all);
-    },
-  );
+  it.each(tables)('of %s partitions the rows into disjoint shares, repeatably', async (table, id) => {
+    const sample = (offset: string) => rows(`SELECT ${id} FROM ${table} SAMPLE 1/4 OFFSET ${offset}`);
+    const quarters = await Promise.all(['0', '0.25', '2/4', '3/4'].map(sample));
+    const all = await rowTexts(`SELECT ${id} FROM ${table}`);
+    expect(
+      quarters
+        .flat()
+        .map((row) => JSON.stringify(row))
+        .sort(),
+    ).toEqual(all);
+    expect(await sample('1/4')).toEqual(quarters[1]);
+    expect(await rowTexts(`SELECT ${id} FROM ${table} SAMPLE 1`)).toEqual(all);
+    expect(await rowTexts(`SELECT ${id} FROM ${table} SAMPLE 0`)).toEqual(all);
+  });
 
-  it.each(tables.map(([table]) => table))('of a tenth of %s has about a tenth', async (table) => {
+  it.each(tables.map(([table]) => table))('of a tenth of %s returns about a tenth', async (table) => {
     const [[all, tenth] = []] = await rows(
       `SELECT (SELECT count() FROM ${table}), (SELECT count() FROM ${table} SAMPLE 1/10)`,
     );
@@ -67,7 +64,7 @@ describe('a SAMPLE', () => {
     expect(Number(tenth)).toBeLessThan(Number(all) * 0.12);
   });
 
-  it('wherever they are cut, shares have every row once', async () => {
+  it('at any boundaries partitions the rows', async () => {
     const cuts = fc.uniqueArray(fc.integer({ min: 1, max: 999 }), { maxLength: 5 });
     await fc.assert(
       fc.asyncProperty(cuts, async (inside) => {
@@ -84,14 +81,15 @@ describe('a SAMPLE', () => {
     );
   });
 
-  it('that goes on behind all ids ends with them', async () => {
-    expect(await texts('SELECT uuid FROM events SAMPLE 1/2 OFFSET 3/4')).toEqual(
-      await texts('SELECT uuid FROM events SAMPLE 1/4 OFFSET 3/4'),
+  it('that exceeds the last id ends there', async () => {
+    expect(await rowTexts('SELECT uuid FROM events SAMPLE 1/2 OFFSET 3/4')).toEqual(
+      await rowTexts('SELECT uuid FROM events SAMPLE 1/4 OFFSET 3/4'),
     );
   });
 
-  it('of distinct ids has the same ones in all tables, with all that belongs to them', async () => {
-    const ids = (table: string) => texts(`SELECT DISTINCT distinct_id FROM ${table} SAMPLE 0.3 OFFSET 0.1`);
+  it('by distinct id has the same ids in all tables, with all their rows', async () => {
+    const ids = (table: string) =>
+      rowTexts(`SELECT DISTINCT distinct_id FROM ${table} SAMPLE 0.3 OFFSET 0.1`);
     const ofEvents = await ids('events');
     expect(ofEvents.length).toBeGreaterThan(0);
     expect(await ids('person_distinct_ids')).toEqual(ofEvents);
@@ -101,16 +99,16 @@ describe('a SAMPLE', () => {
     ).toEqual([]);
   });
 
-  it('of sessions has them whole', async () => {
+  it('of sessions returns complete sessions', async () => {
     const columns = 'session_id, $session_duration, distinct_id, $start_timestamp';
-    const all = new Set(await texts(`SELECT ${columns} FROM sessions`));
-    const sampled = await texts(`SELECT ${columns} FROM sessions SAMPLE 1/3 OFFSET 1/3`);
+    const all = new Set(await rowTexts(`SELECT ${columns} FROM sessions`));
+    const sampled = await rowTexts(`SELECT ${columns} FROM sessions SAMPLE 1/3 OFFSET 1/3`);
     expect(sampled.length).toBeGreaterThan(0);
     expect(sampled.filter((session) => !all.has(session))).toEqual([]);
   });
 
-  it('is taken of each table before they are joined', async () => {
-    const sampledIds = new Set(await texts('SELECT id FROM persons SAMPLE 1/5'));
+  it('is applied to each table before joins', async () => {
+    const sampledIds = new Set(await rowTexts('SELECT id FROM persons SAMPLE 1/5'));
     const joined = await rows(
       `SELECT e.person_id, p.id, e.person.properties.number, p.properties.number
        FROM events AS e SAMPLE 1/100 LEFT JOIN persons AS p SAMPLE 1/5 ON p.id = e.person_id`,

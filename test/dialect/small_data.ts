@@ -1,8 +1,8 @@
 import type { Pool } from '../../src/journal/database.ts';
 import { teamId } from './project.ts';
 
-/** What stands in the rows of the other project, and never in an answer. */
-export const secret = 'other-team';
+/** Appears in all rows of the other project, and must never appear in a result. */
+export const otherTeamMarker = 'other-team';
 
 const person = (number: number): string => `00000000-0000-0000-0000-00000000000${number}`;
 const event = (number: number): string => `10000000-0000-0000-0000-00000000000${number}`;
@@ -40,7 +40,10 @@ const events: readonly (readonly [string, string, string | null, object, string]
   ['signup', 'c', null, { empty: '', trial_ends: '2026-02-30' }, '2026-11-18T23:30:00Z'],
 ];
 
-/** Four events, two persons and a deleted one, a recording, groups, orders; the same of another project, all called by the secret. */
+/**
+ * Inserts four events, two persons and a deleted one, a recording, groups and orders, and the same for another
+ * project, marked with `otherTeamMarker`.
+ */
 export async function insertSmallData(pool: Pool): Promise<void> {
   await pool.query(`create table orders (team_id int, id bigint, distinct_id text, total numeric, paid_at timestamptz);
     create table plans (name text, price int); insert into plans values ('pro', 20), ('free', 0)`);
@@ -77,16 +80,21 @@ export async function insertSmallData(pool: Pool): Promise<void> {
   await insertOtherTeam(pool, teamId + 1);
 }
 
-/** Rows that every join of a query without the team filter would meet. */
+/** Rows that every join without a team filter would match. */
 async function insertOtherTeam(pool: Pool, other: number): Promise<void> {
   const properties = {
-    ...{ plan: secret, email: secret, name: secret, $current_url: `https://${secret}/` },
+    ...{
+      plan: otherTeamMarker,
+      email: otherTeamMarker,
+      name: otherTeamMarker,
+      $current_url: `https://${otherTeamMarker}/`,
+    },
     ...{ $session_id: 's1', $group_0: 'acme', $group_1: 'acme' },
   };
   await pool.query(
     `insert into events (team_id, uuid, event, distinct_id, person_id, properties, timestamp)
       select $1, gen_random_uuid(), $2, d, $3, $4, '2026-11-20T09:00:00Z' from unnest(array['a', 'b', $2]) as d`,
-    [other, secret, person(1), properties],
+    [other, otherTeamMarker, person(1), properties],
   );
   await pool.query(`insert into persons (team_id, id, properties) values ($1, $2, $4), ($1, $3, $4)`, [
     other,
@@ -96,17 +104,17 @@ async function insertOtherTeam(pool: Pool, other: number): Promise<void> {
   ]);
   await pool.query(
     `insert into person_distinct_ids (team_id, distinct_id, person_id) values ($1, 'a', $2), ($1, 'b', $2), ($1, $3, $2)`,
-    [other, person(1), secret],
+    [other, person(1), otherTeamMarker],
   );
   await pool.query(
     `insert into session_replay_events (team_id, session_id, distinct_id, min_first_timestamp, max_last_timestamp, first_url)
       values ($1, 's1', 'a', now(), now(), $2), ($1, $2, $2, now(), now(), $2)`,
-    [other, secret],
+    [other, otherTeamMarker],
   );
   await pool.query(
     `insert into groups (team_id, group_type_index, group_key, group_properties)
       select $1, type, key, $3 from generate_series(0, 4) as type, unnest(array['acme', 'gone', $2]) as key`,
-    [other, secret, properties],
+    [other, otherTeamMarker, properties],
   );
-  await pool.query(`insert into orders values ($1, 1, $2, 1, now())`, [other, secret]);
+  await pool.query(`insert into orders values ($1, 1, $2, 1, now())`, [other, otherTeamMarker]);
 }

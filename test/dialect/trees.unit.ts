@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseExpression, parseQuery, parseSelectItem } from '../../src/dialect/parser/parse.ts';
-import { withoutPlaces } from './without_places.ts';
+import { withoutSpans } from './without_spans.ts';
 
 const name = (text: string) => ({ kind: 'name', text });
 const field = (...path: readonly string[]) => ({ kind: 'field', path: path.map(name) });
 const number = (text: string) => ({ kind: 'number', text });
 const string = (value: string) => ({ kind: 'string', value });
-const plainCall = (called: string, ...given: readonly unknown[]) => ({
+const callTo = (called: string, ...given: readonly unknown[]) => ({
   kind: 'call',
   name: name(called),
   parameters: null,
@@ -17,14 +17,14 @@ const plainCall = (called: string, ...given: readonly unknown[]) => ({
   filter: null,
   over: null,
 });
-const plainTable = (path: string, alias: string | null = null) => ({
+const tableNode = (path: string, alias: string | null = null) => ({
   kind: 'table',
   path: path.split('.').map(name),
   alias: alias === null ? null : name(alias),
   final: false,
   sample: null,
 });
-const plainSelect = {
+const selectOne = {
   kind: 'select',
   ctes: [],
   distinct: false,
@@ -43,7 +43,7 @@ const plainSelect = {
   limit: null,
 };
 
-describe('trees of expressions', () => {
+describe('expression trees', () => {
   it.each<[string, unknown]>([
     ['properties.$browser', field('properties', '$browser')],
     ['`a b`."c"', field('a b', 'c')],
@@ -52,7 +52,7 @@ describe('trees of expressions', () => {
       { kind: 'index', object: field('properties'), index: string('a b'), nullish: false },
     ],
     ['t.1', { kind: 'element', object: field('t'), position: number('1') }],
-    ['f(x).y', { kind: 'member', object: plainCall('f', field('x')), name: name('y'), nullish: false }],
+    ['f(x).y', { kind: 'member', object: callTo('f', field('x')), name: name('y'), nullish: false }],
     ['x?.y', { kind: 'member', object: field('x'), name: name('y'), nullish: true }],
     ['a[1:]', { kind: 'slice', object: field('a'), from: number('1'), to: null }],
     ["'it''s\\n'", string("it's\n")],
@@ -69,7 +69,7 @@ describe('trees of expressions', () => {
     ['{variables.x}', { kind: 'placeholder', expression: field('variables', 'x') }],
     ["f'a{b}'", { kind: 'template', parts: [string('a'), field('b')] }],
     ['x -> y', { kind: 'lambda', parameters: [name('x')], body: field('y') }],
-    ['substring(a FROM 1)', plainCall('substring', field('a'), number('1'))],
+    ['substring(a FROM 1)', callTo('substring', field('a'), number('1'))],
     [
       'a::Array(Int64)',
       {
@@ -83,20 +83,20 @@ describe('trees of expressions', () => {
         safe: false,
       },
     ],
-    ['quantile(0.5)(x)', { ...plainCall('quantile', field('x')), parameters: [number('0.5')] }],
-    ['count(DISTINCT x)', { ...plainCall('count', field('x')), distinct: true }],
-    ['count() FILTER (WHERE x) OVER w', { ...plainCall('count'), filter: field('x'), over: name('w') }],
+    ['quantile(0.5)(x)', { ...callTo('quantile', field('x')), parameters: [number('0.5')] }],
+    ['count(DISTINCT x)', { ...callTo('count', field('x')), distinct: true }],
+    ['count() FILTER (WHERE x) OVER w', { ...callTo('count'), filter: field('x'), over: name('w') }],
   ])('%s', (text, tree) => {
-    expect(withoutPlaces(parseExpression(text))).toEqual(tree);
+    expect(withoutSpans(parseExpression(text))).toEqual(tree);
   });
 
-  it('has names and stars where columns are selected', () => {
-    expect(withoutPlaces(parseSelectItem('a b'))).toEqual({
+  it('select items have aliases and stars', () => {
+    expect(withoutSpans(parseSelectItem('a b'))).toEqual({
       kind: 'alias',
       expression: field('a'),
       name: name('b'),
     });
-    expect(withoutPlaces(parseSelectItem('e.*'))).toEqual({
+    expect(withoutSpans(parseSelectItem('e.*'))).toEqual({
       kind: 'star',
       table: [name('e')],
       exclude: [],
@@ -105,27 +105,27 @@ describe('trees of expressions', () => {
   });
 });
 
-describe('trees of queries', () => {
+describe('query trees', () => {
   it.each<[string, unknown]>([
-    ['SELECT 1', plainSelect],
-    ['SELECT 1 FROM warehouse.orders o', { ...plainSelect, from: plainTable('warehouse.orders', 'o') }],
+    ['SELECT 1', selectOne],
+    ['SELECT 1 FROM warehouse.orders o', { ...selectOne, from: tableNode('warehouse.orders', 'o') }],
     [
       'SELECT 1 LIMIT 2, 3',
       {
-        ...plainSelect,
+        ...selectOne,
         limit: { kind: 'limit', count: number('3'), percent: false, offset: number('2'), withTies: false },
       },
     ],
     [
       'SELECT 1 FROM a LEFT JOIN b USING x',
       {
-        ...plainSelect,
+        ...selectOne,
         from: {
           kind: 'join',
           type: 'left',
           strictness: null,
-          left: plainTable('a'),
-          right: plainTable('b'),
+          left: tableNode('a'),
+          right: tableNode('b'),
           constraint: { kind: 'using', columns: [name('x')] },
         },
       },
@@ -136,11 +136,11 @@ describe('trees of queries', () => {
         kind: 'set_operation',
         operator: 'union all',
         operands: [
-          plainSelect,
+          selectOne,
           {
             kind: 'set_operation',
             operator: 'intersect all',
-            operands: [plainSelect, plainSelect],
+            operands: [selectOne, selectOne],
             orderBy: [],
             limit: null,
           },
@@ -150,6 +150,6 @@ describe('trees of queries', () => {
       },
     ],
   ])('%s', (text, tree) => {
-    expect(withoutPlaces(parseQuery(text))).toEqual(tree);
+    expect(withoutSpans(parseQuery(text))).toEqual(tree);
   });
 });

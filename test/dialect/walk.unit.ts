@@ -8,16 +8,16 @@ import { childrenOf, findNodes, transform, walk } from '../../src/dialect/walk.t
 const isField = (node: Node): node is Field => node.kind === 'field';
 const pathOf = (field: Field): string => field.path.map(({ text }) => text).join('.');
 
-describe('walking a tree', () => {
-  it('meets every node once, in the order of the text, with its parents', () => {
-    const met: string[] = [];
+describe('the tree walk', () => {
+  it('visits every node once, in source order, with its parents', () => {
+    const visited: string[] = [];
     walk(parseExpression('f(x -> b.c, a) + (SELECT d FROM t)'), {
       enter: (node, parents) => {
-        met.push(`${'  '.repeat(parents.length)}${node.kind}`);
+        visited.push(`${'  '.repeat(parents.length)}${node.kind}`);
         return true;
       },
     });
-    expect(met).toEqual([
+    expect(visited).toEqual([
       'arithmetic',
       '  call',
       '    name',
@@ -37,7 +37,7 @@ describe('walking a tree', () => {
     ]);
   });
 
-  it('leaves out what is below a node when told so, and leaves nodes after their children', () => {
+  it('skips children on request, and leaves nodes after their children', () => {
     const left: string[] = [];
     walk(parseExpression('a + (SELECT b)'), {
       enter: (node) => node.kind !== 'subquery',
@@ -53,16 +53,16 @@ describe('walking a tree', () => {
     expect(findNodes(query, isField).map(pathOf)).toEqual(['a', 'b', 'c.d', 'e', 'g', 'h', 'i']);
   });
 
-  it('says of every node where it stands', () => {
+  it('spans every node', () => {
     const text = "SELECT f(a.b) AS x, CASE WHEN c THEN 'd' END\nFROM t AS u -- end\n";
-    const places: Record<string, string[]> = {};
+    const spans: Record<string, string[]> = {};
     walk(parseQuery(text), {
       enter: ({ kind, start, end }) => {
-        (places[kind] ??= []).push(text.slice(start, end));
+        (spans[kind] ??= []).push(text.slice(start, end));
         return true;
       },
     });
-    expect(places).toEqual({
+    expect(spans).toEqual({
       select: ["SELECT f(a.b) AS x, CASE WHEN c THEN 'd' END\nFROM t AS u"],
       alias: ['f(a.b) AS x'],
       call: ['f(a.b)'],
@@ -75,7 +75,7 @@ describe('walking a tree', () => {
     });
   });
 
-  it('puts other nodes in the place of some and keeps the rest', () => {
+  it('replaces nodes and keeps the others', () => {
     const tree = parseExpression('a = {name} AND b IN (1, {name})');
     const changed = transform(tree, (node) =>
       node.kind === 'placeholder' ? { kind: 'string', value: 'x', start: node.start, end: node.end } : node,
@@ -86,7 +86,7 @@ describe('walking a tree', () => {
     expect(transform(tree, (node) => node)).toBe(tree);
   });
 
-  it('gives the nodes right below one', () => {
+  it('returns direct children', () => {
     const query = parseQuery('SELECT a, b FROM t WHERE c');
     expect(childrenOf(query).map(({ kind }) => kind)).toEqual(['field', 'field', 'table', 'field']);
     expect(printQuery(query)).toBe('SELECT a, b FROM t WHERE c');

@@ -10,8 +10,8 @@ interface WithExpressions {
 }
 
 /**
- * The parts of a scope that determine what an expression means. Scopes are compared by all of these fields; the
- * scope itself is not stored, because it holds the statement, which holds this cache.
+ * The parts of a scope that determine what an expression means; all of them are compared. It is declared apart from
+ * Scope, because a scope refers to the statement, which refers to this cache.
  */
 interface AliasScope {
   readonly aliases: ReadonlyMap<string, Expression>;

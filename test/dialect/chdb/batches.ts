@@ -18,26 +18,26 @@ const kinds: Readonly<Partial<Record<Type['kind'], string>>> = {
 
 export const kindOfType = (type: Type): string | null => kinds[type.kind] ?? null;
 
-/** New York's clocks change twice a year, and its day is not that of UTC. */
+/** New York has daylight saving time, and its day is not the UTC day. */
 export const newYork = { ...project, timezone: 'America/New_York' };
 
 export const compiled = (query: string): CompiledStatement => compileQuery(query, newYork);
 
-/** The statements of many cases as one: a row for each, with its number and its answer as JSON. */
+/** Combines statements into one: a row per statement with its number and its result as JSON. */
 export function batched(statements: readonly CompiledStatement[]): {
   readonly text: string;
   readonly values: readonly string[];
 } {
   const values: string[] = [];
-  const pieces = statements.map(({ sql, parameters }, number) => {
+  const selects = statements.map(({ sql, parameters }, number) => {
     const shifted = sql.replaceAll(/\$(\d+)::/g, (_, place: string) => `$${Number(place) + values.length}::`);
     values.push(...parameters);
     return `select ${number} as n, (select to_jsonb(q.c1)::text from (${shifted}) as q limit 1) as answer`;
   });
-  return { text: pieces.join('\nunion all\n'), values };
+  return { text: selects.join('\nunion all\n'), values };
 }
 
-/** Answers of both in one form: booleans as numbers, times as UTC, numbers to twelve digits. */
+/** Normalizes results for comparison: booleans as numbers, times in UTC, numbers to ten digits. */
 export function comparable(value: unknown): unknown {
   if (typeof value === 'boolean') return value ? 1 : 0;
   if (typeof value === 'number' && !Number.isFinite(value)) return comparable(String(value));

@@ -2,7 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { functionDefinitions } from '../../../src/dialect/functions/registry.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { batched, comparable, compiled, kindOfType } from './batches.ts';
-import { type FunctionCase, functionCases, ofColumns, refusedCases, unanswered } from './function_cases.ts';
+import {
+  type FunctionCase,
+  functionCases,
+  withColumns,
+  rejectedCases,
+  unresolvedCases,
+} from './function_cases.ts';
 
 const batchSize = 60;
 
@@ -12,13 +18,13 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const parts = <Item>(items: readonly Item[]): readonly (readonly Item[])[] =>
+const batches = <Item>(items: readonly Item[]): readonly (readonly Item[])[] =>
   Array.from({ length: Math.ceil(items.length / batchSize) }, (_, part) =>
     items.slice(part * batchSize, (part + 1) * batchSize),
   );
 
-/** What PostgreSQL gives for each, in one statement. */
-async function answersOf(queries: readonly string[]): Promise<readonly unknown[]> {
+/** The results of PostgreSQL, from one statement. */
+async function resultsOf(queries: readonly string[]): Promise<readonly unknown[]> {
   const { text, values } = batched(queries.map(compiled));
   const { rows } = await database.pool.query<{ n: number; answer: string | null }>(text, [...values]);
   return rows
@@ -36,12 +42,12 @@ const compiles = (query: string): boolean => {
   }
 };
 
-describe('functions give what ClickHouse gives', () => {
-  it.each(parts(functionCases).map((cases) => [cases[0]?.function ?? '', cases] as const))(
+describe('functions return what ClickHouse returns', () => {
+  it.each(batches(functionCases).map((cases) => [cases[0]?.function ?? '', cases] as const))(
     'from %s on',
     async (_, cases) => {
-      const answers = await answersOf(cases.map(({ query }) => query));
-      const found = cases.map(({ query }, place) => ({ query, value: answers[place] }));
+      const results = await resultsOf(cases.map(({ query }) => query));
+      const found = cases.map(({ query }, index) => ({ query, value: results[index] }));
       expect(found).toEqual(cases.map(({ query, value }) => ({ query, value: comparable(value) })));
     },
   );
@@ -55,36 +61,36 @@ describe('functions give what ClickHouse gives', () => {
     expect(kinds).toEqual([]);
   });
 
-  /** Not those that say something the compiler has to know: a zone, or a pattern that it translates. */
+  /** Without cases whose arguments must be literals: a zone, or a translated pattern. */
   const columnCases = functionCases.flatMap((one): readonly FunctionCase[] => {
-    const query = /toTimeZone|\\\\b/.test(one.query) ? null : ofColumns(one.query);
+    const query = /toTimeZone|\\\\b/.test(one.query) ? null : withColumns(one.query);
     return query !== null && compiles(query) ? [{ ...one, query }] : [];
   });
 
-  it.each(parts(columnCases).map((cases) => [cases[0]?.function ?? '', cases] as const))(
-    'from %s on, of columns',
+  it.each(batches(columnCases).map((cases) => [cases[0]?.function ?? '', cases] as const))(
+    'from %s on, with columns',
     async (_, cases) => {
-      const answers = await answersOf(cases.map(({ query }) => query));
-      const found = cases.map(({ query }, place) => ({ query, value: answers[place] }));
+      const results = await resultsOf(cases.map(({ query }) => query));
+      const found = cases.map(({ query }, index) => ({ query, value: results[index] }));
       expect(found).toEqual(cases.map(({ query, value }) => ({ query, value: comparable(value) })));
     },
   );
 
-  it('over a thousand cases, and each function of the table has some', () => {
-    expect(unanswered).toEqual([]);
+  it('in over a thousand cases, which cover every function', () => {
+    expect(unresolvedCases).toEqual([]);
     expect(functionCases.length).toBeGreaterThan(1_900);
     expect(columnCases.length).toBeGreaterThan(1_100);
-    const tested = new Set([...functionCases, ...functionsRefused].map((one) => one.function));
+    const tested = new Set([...functionCases, ...unsupportedFunctions].map((one) => one.function));
     expect(functionDefinitions.map(({ name }) => name).filter((name) => !tested.has(name))).toEqual([]);
   });
 });
 
-const functionsRefused = functionDefinitions
-  .filter(({ unsupported: refused }) => refused !== null)
+const unsupportedFunctions = functionDefinitions
+  .filter(({ unsupported: rejected }) => rejected !== null)
   .map(({ name }) => ({ function: name }));
 
-describe('what cannot be computed', () => {
-  it.each(refusedCases)('is refused: $query', ({ query, refused }) => {
-    expect(() => compiled(query)).toThrow(refused);
+describe('what is not supported', () => {
+  it.each(rejectedCases)('is rejected: $query', ({ query, refused: rejected }) => {
+    expect(() => compiled(query)).toThrow(rejected);
   });
 });

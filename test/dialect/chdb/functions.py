@@ -2,15 +2,15 @@
 
 Run it as `python functions.py` beside this file whenever a case was added; tests read the JSON and never need chdb.
 Names that the dialect has and ClickHouse writes otherwise are rewritten. Times are those of New York, settings
-those of the product whose queries analysts paste (clickhouse_words.py).
+those of the product whose queries analysts paste (clickhouse_syntax.py).
 Lines of functions/*.txt are `name: arguments ; arguments`; `@` before a piece marks an expression of its own, and in
-aggregates.txt `@rows x, y: 1, 2 | 3, 4` names rows. by_hand.json holds what departs, with the reason; see the README.
+aggregates.txt `@rows x, y: 1, 2 | 3, 4` names rows. functions_manual.json holds what departs, with the reason; see the README.
 """
 import json
 import re
 from pathlib import Path
 
-from clickhouse_words import open_engine, rewritten, rows_of, settings, split_top, version_of
+from clickhouse_syntax import open_engine, rewritten, rows_of, settings, split_top, version_of
 
 here = Path(__file__).parent
 engine = open_engine()

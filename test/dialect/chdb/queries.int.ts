@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { rowsOf } from '../running.ts';
+import { rowsOf } from '../rows_of.ts';
 import { comparable, compiled, newYork } from './batches.ts';
-import { queryCases, refusedQueries, unansweredQueries } from './query_cases.ts';
+import { queryCases, rejectedQueries, unresolvedQueries } from './query_cases.ts';
 import { insertQueryData } from './queries_data.ts';
 
 let database: TestDatabase;
@@ -12,19 +12,19 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-describe('queries give the rows that ClickHouse gives', () => {
+describe('queries return the rows that ClickHouse returns', () => {
   it.each(queryCases)('$query', async ({ query, rows }) => {
     expect(comparable(await rowsOf(database.pool, query, newYork))).toEqual(comparable(rows));
   });
 
-  it('of more than five hundred', () => {
-    expect(unansweredQueries).toEqual([]);
+  it('in more than five hundred cases', () => {
+    expect(unresolvedQueries).toEqual([]);
     expect(queryCases.length).toBeGreaterThan(500);
   });
 });
 
-describe('what cannot be computed', () => {
-  it.each(refusedQueries)('is refused: $query', ({ query, refused }) => {
-    expect(() => compiled(query)).toThrow(refused);
+describe('what is not supported', () => {
+  it.each(rejectedQueries)('is rejected: $query', ({ query, refused: rejected }) => {
+    expect(() => compiled(query)).toThrow(rejected);
   });
 });

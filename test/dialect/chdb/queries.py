@@ -3,14 +3,14 @@
 Run it as `python queries.py` beside this file whenever a query was added; tests read the JSON and never need chdb.
 The rows of queries_data.json are put into tables with the columns that the dialect gives them. What the dialect has of
 its own is written as the product with that dialect prints it: properties, persons and sessions as columns, `=~`, now().
-queries_by_hand.json holds the queries whose answer departs, or that ClickHouse cannot answer, each with the reason.
+queries_manual.json holds the queries whose answer departs, or that ClickHouse cannot answer, each with the reason.
 """
 import json
 import re
 from decimal import Decimal
 from pathlib import Path
 
-from clickhouse_words import open_engine, rewritten, rows_of, settings, version_of
+from clickhouse_syntax import open_engine, rewritten, rows_of, settings, version_of
 
 here = Path(__file__).parent
 more_settings = {'group_by_use_nulls': 1, 'cast_keep_nullable': 1, 'output_format_json_escape_forward_slashes': 0}

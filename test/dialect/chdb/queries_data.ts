@@ -2,7 +2,7 @@ import type { Pool } from '../../../src/journal/database.ts';
 import { teamId } from '../project.ts';
 import { queryData } from './query_cases.ts';
 
-/** The rows of queries_data.json in a database with the source's relations. */
+/** Inserts the rows of queries_data.json into the source relations. */
 export async function insertQueryData(pool: Pool): Promise<void> {
   const { persons, person_distinct_ids, events, groups, orders, plans } = queryData;
   await pool.query(`create table orders (team_id int, id bigint, distinct_id text, total numeric, paid_at timestamptz);

@@ -13,11 +13,11 @@ interface Recorded {
   readonly error?: string;
 }
 
-/** A query whose rows were worked out by hand, with the reason why ClickHouse does not say them. */
-interface ByHand extends Recorded {
-  /** Part of the sentence with which the dialect refuses it. */
-  readonly refused?: string;
-  readonly why: string;
+/** A query with manually determined rows, with the reason why ClickHouse's are not used. */
+interface ManualCase extends Recorded {
+  /** Part of the error message. */
+  readonly rejected?: string;
+  readonly reason: string;
 }
 
 /** Rows of the tables that the queries read. */
@@ -39,7 +39,7 @@ interface Person {
 interface Event {
   readonly event: string;
   readonly distinct_id: string;
-  /** The number of a person, from one. */
+  /** The number of a person, from 1. */
   readonly person: number | null;
   readonly timestamp: string;
   readonly properties: object;
@@ -59,19 +59,19 @@ const read = (name: string): unknown => JSON.parse(readFileSync(join(import.meta
 export const queryData = read('queries_data.json') as QueryData;
 
 const { cases: recorded } = read('queries.json') as { readonly cases: readonly Recorded[] };
-const byHand = read('queries_by_hand.json') as readonly ByHand[];
-const handMade = new Set(byHand.map(({ query }) => query));
+const manualCases = read('queries_manual.json') as readonly ManualCase[];
+const manualQueries = new Set(manualCases.map(({ query }) => query));
 
-export const refusedQueries = byHand.flatMap(({ query, refused }) =>
-  refused === undefined ? [] : [{ query, refused }],
+export const rejectedQueries = manualCases.flatMap(({ query, rejected }) =>
+  rejected === undefined ? [] : [{ query, refused: rejected }],
 );
 
 export const queryCases: readonly QueryCase[] = [
-  ...recorded.filter(({ query }) => !handMade.has(query)),
-  ...byHand,
+  ...recorded.filter(({ query }) => !manualQueries.has(query)),
+  ...manualCases,
 ].flatMap(({ query, rows }) => (rows === undefined ? [] : [{ query, rows }]));
 
-/** Queries that ClickHouse refuses need an answer by hand. */
-export const unansweredQueries = recorded.filter(
-  ({ query, error }) => error !== undefined && !handMade.has(query),
+/** Queries that fail in ClickHouse and have no manual rows. */
+export const unresolvedQueries = recorded.filter(
+  ({ query, error }) => error !== undefined && !manualQueries.has(query),
 );

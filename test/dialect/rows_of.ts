@@ -2,7 +2,7 @@ import { type CompileOptions, compileQuery } from '../../src/dialect/compile/com
 import type { Project } from '../../src/dialect/resolve/statement.ts';
 import { inTransaction, type Pool } from '../../src/journal/database.ts';
 
-/** The rows of a query, read as queries are run: READ ONLY and within a time. */
+/** Executes a query as production does: READ ONLY and with a timeout. */
 export async function rowsOf(
   pool: Pool,
   query: string,

@@ -1,5 +1,5 @@
-/** Queries that are refused when they are resolved: the column of the fault (line 1) and what is said. */
-export const refusedQueries: readonly (readonly [query: string, column: number, message: string])[] = [
+/** Queries that do not resolve: the column of the error on line 1 and its message. */
+export const invalidQueries: readonly (readonly [query: string, column: number, message: string])[] = [
   ['SELECT * FROM evnts', 15, 'Unknown table `evnts`. Perhaps you meant `events`?'],
   ['SELECT evnt FROM events', 8, 'Unable to resolve field: evnt. Perhaps you meant `event`?'],
   ['SELECT e.evnt FROM events e', 10, 'Unable to resolve field: evnt. Perhaps you meant `event`?'],

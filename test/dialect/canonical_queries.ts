@@ -1,5 +1,5 @@
-/** Queries and their canonical text; one text alone is canonical already. */
-export const queryTexts: readonly (readonly [text: string, canonical: string] | string)[] = [
+/** Queries with their canonical text. A single entry is already canonical. */
+export const canonicalQueries: readonly (readonly [text: string, canonical: string] | string)[] = [
   ...[
     'SELECT 1',
     'SELECT *',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { project } from './project.ts';
-import { rowsOf } from './running.ts';
+import { rowsOf } from './rows_of.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -10,10 +10,10 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 const times = 20_000;
-/** From 1921 to 2073, at all times of the day; Abidjan has had the clocks of UTC since 1912. */
+/** From 1921 to 2073, at all times of day. Abidjan has had UTC clocks since 1912. */
 const time = `toDateTime('1921-03-04 05:06:07') + INTERVAL (number * 4000) MINUTE + INTERVAL number SECOND`;
 
-// Those of UTC are computed in another way than those of other zones.
+// UTC uses a different computation than other zones.
 it.each([
   'toStartOfDay(t, ZONE)',
   'toStartOfHour(t, ZONE)',
@@ -24,7 +24,7 @@ it.each([
   'toStartOfWeek(t, 1, ZONE)',
   "dateTrunc('week', t, ZONE)",
   "dateTrunc('day', t, ZONE)",
-])('%s is the same in UTC and in a zone with its clocks', async (start) => {
+])('%s is the same in UTC and in a zone with the same clocks', async (start) => {
   const [inUtc, inAbidjan] = ["'UTC'", "'Africa/Abidjan'"].map(
     (zone) => `formatDateTime(${start.replace('ZONE', zone)}, '%Y-%m-%d %H:%i:%S')`,
   );

@@ -1,7 +1,7 @@
-import type { RefusedText } from './refused_text.ts';
+import type { InvalidText } from './invalid_text.ts';
 
-/** Refused operators, windows and tables; a person has looked at each. */
-export const refusedOperators: readonly RefusedText[] = [
+/** Invalid operators, windows and tables. The messages were reviewed one by one. */
+export const invalidOperators: readonly InvalidText[] = [
   [
     'SELECT a::',
     '          ^',

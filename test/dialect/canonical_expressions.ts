@@ -1,5 +1,5 @@
-/** Expressions and their canonical text; one text alone is canonical already. */
-export const expressionTexts: readonly (readonly [text: string, canonical: string] | string)[] = [
+/** Expressions with their canonical text. A single entry is already canonical. */
+export const canonicalExpressions: readonly (readonly [text: string, canonical: string] | string)[] = [
   ...['1', '1.5', '.5', '2.', '1e-3', '18446744073709551616', "'text'", "''", "'it\\'s'", "'a\\nb\\tc\\0'"],
   ...["'back\\\\slash'", "'ü€😀'", "TIMESTAMP '2026-11-21 10:00:00'", 'inf', 'nan', 'NULL', 'true', 'false'],
   ['1E3', '1e3'],

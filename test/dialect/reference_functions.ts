@@ -1,5 +1,5 @@
-/** The functions that shared/reference/query.md §7.7 lists, but those of the other product's own features. */
-export const listedFunctions: readonly string[] =
+/** The functions that shared/reference/query.md §7.7 lists, without those for features of the other product. */
+export const referenceFunctions: readonly string[] =
   `count countIf countDistinct countDistinctIf sum sumIf avg avgIf min minIf max maxIf
 any anyIf anyLast anyLastIf anyHeavy argMin argMinIf argMax argMaxIf uniq uniqIf uniqExact
 uniqExactIf uniqHLL12 groupArray groupArrayIf groupUniqArray groupUniqArrayIf groupArraySample groupArrayMovingAvg groupBitAnd groupBitOr groupBitXor median

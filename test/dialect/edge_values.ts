@@ -15,16 +15,16 @@ const columns = {
   j: 'jsonb',
 };
 
-/** A project with the table `rubbish`, whose values are at the edges of what their types hold. */
-export const rubbishProject: Project = {
+/** A project with the table `edge_values`, whose values are at the limits of their types. */
+export const edgeValueProject: Project = {
   ...project,
   schema: {
     ...schema,
     warehouse: new Map([
       ...schema.warehouse,
       [
-        'rubbish',
-        { relation: '"public"."rubbish"', columns: new Map(Object.entries(columns)), teamColumn: null },
+        'edge_values',
+        { relation: '"public"."edge_values"', columns: new Map(Object.entries(columns)), teamColumn: null },
       ],
     ]),
   },
@@ -111,11 +111,11 @@ const rows: readonly Row[] = [
   ],
 ];
 
-export async function insertRubbish(pool: Pool): Promise<void> {
+export async function insertEdgeValues(pool: Pool): Promise<void> {
   const declared = Object.entries(columns).map(([name, type]) => `${name} ${type}`);
-  await pool.query(`create table rubbish (${declared.join(', ')})`);
+  await pool.query(`create table edge_values (${declared.join(', ')})`);
   for (const [index, [i, f, n, s, b, d, t, j]] of rows.entries())
-    await pool.query(`insert into rubbish values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, [
+    await pool.query(`insert into edge_values values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, [
       index,
       i,
       f,

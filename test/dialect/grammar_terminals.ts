@@ -1,14 +1,14 @@
 import fc, { type Arbitrary } from 'fast-check';
 
-/** What the names of a generated query are: those of a test's own tables, or any. */
+/** Names for generated queries: those of a test's tables, or arbitrary ones. */
 export interface Vocabulary {
   readonly tables: readonly string[];
   readonly fields: readonly string[];
-  /** Names of functions that take any arguments. */
+  /** Functions that accept any arguments. */
   readonly functions: readonly string[];
 }
 
-/** Names as analysts write them, with keywords and quotes where these are allowed. */
+/** Names as users write them, with keywords and quotes where allowed. */
 export const anyVocabulary: Vocabulary = {
   tables: ['events', 'persons', 'warehouse.orders', '`odd table`', 'session_replay_events'],
   fields: [
@@ -38,9 +38,9 @@ export const anyVocabulary: Vocabulary = {
   ],
 };
 
-export const words = (...choices: readonly string[]): Arbitrary<string> => fc.constantFrom(...choices);
+export const oneOf = (...choices: readonly string[]): Arbitrary<string> => fc.constantFrom(...choices);
 
-export const literal = words(
+export const literal = oneOf(
   ...['0', '1', '42', '1.5', '.5', '2.', '1e3', '1E-3', '0xFF', 'inf', 'NaN', 'null', 'true', 'FALSE'],
   ...[
     "'text'",
@@ -61,8 +61,8 @@ export const literal = words(
     "f'a\\{b'",
   ],
 );
-export const unit = words('SECOND', 'minute', 'HOURS', 'day', 'WEEK', 'months', 'QUARTER', 'year');
-export const comparison = words(
+export const unit = oneOf('SECOND', 'minute', 'HOURS', 'day', 'WEEK', 'months', 'QUARTER', 'year');
+export const comparison = oneOf(
   ...[
     '=',
     '==',
@@ -84,7 +84,7 @@ export const comparison = words(
   ...['~', '~*', 'IN', 'NOT IN', 'GLOBAL IN', 'global not in', 'IN COHORT', 'NOT IN COHORT'],
   ...['IS DISTINCT FROM', 'IS NOT DISTINCT FROM'],
 );
-export const type = words(
+export const type = oneOf(
   'Int64',
   'String',
   'Array(Nullable(String))',
@@ -92,8 +92,8 @@ export const type = words(
   "DateTime64(3, 'UTC')",
   'Tuple(a String, b Int64[])',
 );
-export const alias = words('a', 'b', 'total', '`my name`', 'end', 'date');
-export const joinWords = words(
+export const alias = oneOf('a', 'b', 'total', '`my name`', 'end', 'date');
+export const joinKeywords = oneOf(
   ...[
     'JOIN',
     'INNER JOIN',
@@ -106,7 +106,7 @@ export const joinWords = words(
   ],
   ...['LEFT ASOF JOIN', 'SEMI LEFT JOIN', 'LEFT ANTI JOIN', 'ALL INNER JOIN'],
 );
-export const setWords = words(
+export const setOperators = oneOf(
   'UNION ALL',
   'UNION DISTINCT',
   'UNION',
@@ -115,8 +115,8 @@ export const setWords = words(
   'EXCEPT',
   'EXCEPT ALL',
 );
-/** White space and comments, for places where there has to be some. */
-export const space = words(
+/** Whitespace and comments where a separator is required. */
+export const whitespace = oneOf(
   ' ',
   ' ',
   ' ',

@@ -1,7 +1,7 @@
-import type { RefusedText } from './refused_text.ts';
+import type { InvalidText } from './invalid_text.ts';
 
-/** Refused statements and clauses; a person has looked at each. */
-export const refusedStatements: readonly RefusedText[] = [
+/** Invalid statements and clauses. The messages were reviewed one by one. */
+export const invalidStatements: readonly InvalidText[] = [
   ['', '^', 'The query is empty. Write a SELECT. (line 1, column 1)'],
   ['   \n ', ' ^', 'The query is empty. Write a SELECT. (line 2, column 2)'],
   ['-- only a comment', '                 ^', 'The query is empty. Write a SELECT. (line 1, column 18)'],

@@ -1,5 +1,5 @@
-/** Calls with a number outside of what the function takes: the column of the fault, and what is said. */
-export const refusedParameters: readonly (readonly [call: string, column: number, message: string])[] = [
+/** Calls with an argument out of range: the column of the error and its message. */
+export const invalidParameters: readonly (readonly [call: string, column: number, message: string])[] = [
   ['topK(0)(number)', 13, "Parameter 1 of 'topK' must be an integer from 1 to 16777215."],
   ['topK(1.5)(number)', 13, "Parameter 1 of 'topK' must be an integer from 1 to 16777215."],
   ['topK(-1)(number)', 13, "Parameter 1 of 'topK' must be an integer from 1 to 16777215."],
@@ -81,8 +81,8 @@ export const refusedParameters: readonly (readonly [call: string, column: number
   ],
 ];
 
-/** The same functions at the bounds of what they take. */
-export const acceptedParameters: readonly string[] = [
+/** The same functions with arguments at their limits. */
+export const validParameters: readonly string[] = [
   ...['topK(1)(number)', 'topK(16777215)(number)', 'groupArray(1)(number)', 'windowFunnel(0)(now(), true)'],
   ...["ngrams('abc', 1)", "leftPad('abc', 0)", 'range(0)', 'range(0, 10, -1)', 'bitTest(number, 63)'],
   ...['bar(number, 0, 10, 1000)', 'toStartOfWeek(now(), 255)', 'nth_value(number, 1) OVER ()'],

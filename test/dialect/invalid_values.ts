@@ -1,7 +1,7 @@
-import type { RefusedText } from './refused_text.ts';
+import type { InvalidText } from './invalid_text.ts';
 
-/** Refused texts, names, brackets and calls; a person has looked at each. */
-export const refusedValues: readonly RefusedText[] = [
+/** Invalid strings, names, brackets and calls. The messages were reviewed one by one. */
+export const invalidValues: readonly InvalidText[] = [
   ["SELECT 'abc", '       ^^^^', "This string is not closed. Close it with `'`. (line 1, column 8)"],
   [
     'SELECT "abc',

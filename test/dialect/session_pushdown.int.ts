@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { project, teamId } from './project.ts';
-import { rowsOf } from './running.ts';
+import { rowsOf } from './rows_of.ts';
 import { randomCases } from '../setup/effort.ts';
 
 interface Visit {
@@ -36,7 +36,7 @@ async function insert(visits: readonly Visit[]): Promise<void> {
   );
 }
 
-/** What a session is, by a plain loop over all of its events. */
+/** Reference implementation: aggregates a session in a loop over all events. */
 function sessionOf(visits: readonly Visit[], id: string | null) {
   const own = visits.filter(({ session }) => session === id);
   if (id === null || id === '') return null;
@@ -52,8 +52,8 @@ const fields = '$session_duration, session.$pageview_count';
 const inRange = (from: number, to: number) =>
   `timestamp >= toDateTime('${timeOf(from)}') AND timestamp < toDateTime('${timeOf(to)}')`;
 
-describe('sessions of a query that bounds the time', () => {
-  it('are those that all events of the project make, whatever the bounds are', async () => {
+describe('sessions of a query with a time range', () => {
+  it('are aggregated from all events of the project, whatever the range', async () => {
     const cases = fc.tuple(fc.array(visit, { maxLength: 25 }), visit, visit, fc.boolean());
     await fc.assert(
       fc.asyncProperty(cases, async ([visits, { minute: from }, { minute: to }, onlyPageviews]) => {
@@ -78,7 +78,7 @@ describe('sessions of a query that bounds the time', () => {
     );
   });
 
-  it('are bounded by their own beginning and end as well', async () => {
+  it('are restricted by their own start and end as well', async () => {
     const cases = fc.tuple(fc.array(visit, { maxLength: 25 }), visit, visit);
     await fc.assert(
       fc.asyncProperty(cases, async ([visits, { minute: from }, { minute: to }]) => {
@@ -101,15 +101,16 @@ describe('sessions of a query that bounds the time', () => {
     );
   });
 
-  const narrowed = (query: string): boolean => compileQuery(query, project).sql.includes('.session_id from');
+  const isPushedDown = (query: string): boolean =>
+    compileQuery(query, project).sql.includes('.session_id from');
 
   it.each([
     'SELECT session.$session_duration FROM events WHERE timestamp > now() - INTERVAL 7 DAY',
     "SELECT count() FROM events AS e PREWHERE toDate(e.timestamp) = today() WHERE event = 'a' AND session.$is_bounce",
     'SELECT toStartOfDay(timestamp) AS day, avg(session.$session_duration) FROM events WHERE day > today() - 3 GROUP BY day',
     'SELECT session_id FROM sessions WHERE $start_timestamp > now() - INTERVAL 7 DAY',
-  ])('are narrowed in %s', (query) => {
-    expect(narrowed(query)).toBe(true);
+  ])('are restricted in %s', (query) => {
+    expect(isPushedDown(query)).toBe(true);
   });
 
   it.each([
@@ -120,6 +121,6 @@ describe('sessions of a query that bounds the time', () => {
     'SELECT e.event FROM events AS e LEFT JOIN sessions AS s ON s.session_id = e.$session_id WHERE s.$start_timestamp IS NULL',
     'SELECT timestamp FROM events WHERE timestamp > now()',
   ])('are all read in %s', (query) => {
-    expect(narrowed(query)).toBe(false);
+    expect(isPushedDown(query)).toBe(false);
   });
 });
