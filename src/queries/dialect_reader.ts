@@ -68,15 +68,15 @@ export async function openDialectReader(context: QueryContext, relations: Relati
       most + Number(hasExtraRow) + Number(hasTotals),
       asText,
     );
-    const counted = hasTotals ? rows.slice(0, -1) : rows;
-    const readers = columns.map(({ type }) => valueFormatter(type, project.timezone));
-    const shown = (row: readonly unknown[]): readonly unknown[] =>
-      readers.map((readValue, index) => readValue(row[index] as string | null));
+    const dataRows = hasTotals ? rows.slice(0, -1) : rows;
+    const formatters = columns.map(({ type }) => valueFormatter(type, project.timezone));
+    const formatted = (row: readonly unknown[]): readonly unknown[] =>
+      formatters.map((formatValue, index) => formatValue(row[index] as string | null));
     return {
       statement,
-      rows: counted.slice(0, most).map(shown),
-      totals: rows.slice(counted.length).map(shown),
-      hasMore: counted.length > most,
+      rows: dataRows.slice(0, most).map(formatted),
+      totals: rows.slice(dataRows.length).map(formatted),
+      hasMore: dataRows.length > most,
     };
   };
   return { schema, compile, read };

@@ -55,15 +55,15 @@ function itemStatements({
   const counted = buildSelect('select count() from events');
   return [
     ...entries.map((_entry, index) => {
-      const shown = entries.slice(0, index + 1);
+      const selected = entries.slice(0, index + 1);
       return {
         attr: `query__select__${index}`,
         select: {
           ...columns,
-          columns: shown.flatMap((entry) => entry.columns),
+          columns: selected.flatMap((entry) => entry.columns),
           groupBy: groupedBy(
             select.groupBy,
-            shown.flatMap((entry) => entry.keys),
+            selected.flatMap((entry) => entry.keys),
           ),
         },
       };

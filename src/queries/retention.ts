@@ -17,7 +17,7 @@ export async function deleteExpiredQueries(
     `delete from exportd.queries where expiration_time < clock_timestamp()
        or (end_time is null and start_time < clock_timestamp() - ${abandonedAfter})`,
   );
-  const answers = await pool.query(
+  const results = await pool.query(
     `delete from exportd.query_results result
      where not exists (select from exportd.queries where result_id = result.id)
        and (computed_at < clock_timestamp() - $1 * interval '1 millisecond' or exists (
@@ -29,5 +29,5 @@ export async function deleteExpiredQueries(
   await pool.query(
     `delete from exportd.query_requests where requested_at < clock_timestamp() - interval '1 hour'`,
   );
-  return (statuses.rowCount ?? 0) + (answers.rowCount ?? 0);
+  return (statuses.rowCount ?? 0) + (results.rowCount ?? 0);
 }

@@ -42,9 +42,9 @@ export async function readSourceSchema(
   const optional = (relation: string): SourceRelation | null =>
     present.has(relation) ? required(relation) : null;
   const groups = optional(optionalRelations.groups);
-  const propertyTypes = (wanted: PropertyScope): PropertyTypes =>
+  const propertyTypes = (owner: PropertyScope): PropertyTypes =>
     new Map(
-      property_definitions.filter(({ scope }) => scope === wanted).map(({ name, type }) => [name, type]),
+      property_definitions.filter(({ scope }) => scope === owner).map(({ name, type }) => [name, type]),
     );
   return {
     events: required(relations.events),

@@ -24,7 +24,7 @@ const foreignKeyViolation = '23503';
 /** Creates a variable or changes its default value. @throws InvalidVariable */
 export async function setVariable(
   pool: Pool,
-  given: {
+  definition: {
     readonly team_id: number;
     readonly code_name: string;
     readonly default_value: JsonValue;
@@ -32,9 +32,9 @@ export async function setVariable(
     readonly name?: string | undefined;
   },
 ): Promise<Variable> {
-  if (!codeName.test(given.code_name))
+  if (!codeName.test(definition.code_name))
     throw new InvalidVariable(
-      `"${given.code_name}" is not a valid code name: it must start with a letter or _, contain only letters, digits and _, and have at most 100 characters.`,
+      `"${definition.code_name}" is not a valid code name: it must start with a letter or _, contain only letters, digits and _, and have at most 100 characters.`,
     );
   try {
     const { rows } = await pool.query<Variable>(
@@ -43,14 +43,19 @@ export async function setVariable(
        on conflict (team_id, code_name) do update set name = coalesce($3, stored.name),
          default_value = excluded.default_value, last_updated_at = clock_timestamp()
        returning ${columns}`,
-      [given.team_id, given.code_name, given.name ?? null, JSON.stringify(given.default_value)],
+      [
+        definition.team_id,
+        definition.code_name,
+        definition.name ?? null,
+        JSON.stringify(definition.default_value),
+      ],
     );
     const [variable] = rows;
     if (!variable) throw new Error('The insert of a variable returned no row.');
     return variable;
   } catch (error) {
     if ((error as { code?: unknown }).code === foreignKeyViolation)
-      throw new InvalidVariable(`Project ${given.team_id} does not exist.`);
+      throw new InvalidVariable(`Project ${definition.team_id} does not exist.`);
     throw error;
   }
 }

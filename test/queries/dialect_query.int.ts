@@ -14,10 +14,10 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-const runQuery = (query: string, more: object = {}, members: object = {}) =>
+const runQuery = (query: string, more: object = {}, fields: object = {}) =>
   api.call('POST', `/api/projects/${api.projectId}/query/`, {
     query: { kind: 'DialectQuery', query, ...more },
-    ...members,
+    ...fields,
   });
 
 describe('DialectQuery', () => {

@@ -33,7 +33,7 @@ const faultyFilters: readonly (readonly [string, object, string])[] = [
   ['an unknown type', unknownType, '__type'],
   ['a pattern that is none', wrongPattern, '__value__1'],
   ['a value that is none', { ...fine, value: ['pro', {}] }, '__value__1'],
-  ['a member that there is not', { ...fine, negated: true }, '__negated'],
+  ['an unknown field', { ...fine, negated: true }, '__negated'],
 ];
 
 const node = { kind: 'EventsNode', event: 'bought' };

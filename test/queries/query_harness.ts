@@ -124,7 +124,7 @@ export async function openQueryHarness(more: Record<string, string> = {}): Promi
     const server: QueryServer = {
       app,
       call,
-      post: (query, members = {}) => call('POST', 'query/', { query, ...members }),
+      post: (query, fields = {}) => call('POST', 'query/', { query, ...fields }),
       close: async () => {
         await app.close();
         await Promise.all([source.close(), temporal.close()]);

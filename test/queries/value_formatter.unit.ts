@@ -15,8 +15,8 @@ describe('formatted values', () => {
     ['9999-12-31 23:30:00+00', '10000-01-01T00:30:00+01:00'],
     ['0044-03-15 12:00:00+00 BC', '0044-03-15 12:00:00+00 BC'],
     ['infinity', 'infinity'],
-  ])('%s is %s in Berlin', (text, shown) => {
-    expect(valueFormatter(time, berlin)(text)).toBe(shown);
+  ])('%s is %s in Berlin', (text, formatted) => {
+    expect(valueFormatter(time, berlin)(text)).toBe(formatted);
   });
 
   it.each(['Europe/Berlin', 'Australia/Lord_Howe', 'America/St_Johns'])(
@@ -52,12 +52,12 @@ describe('formatted values', () => {
   });
 
   it('use the zone inside arrays, tuples and maps too', () => {
-    const [written, shown] = ['2026-09-02T22:29:23.300160Z', '2026-09-03T00:29:23.300160+02:00'];
+    const [stored, formatted] = ['2026-09-02T22:29:23.300160Z', '2026-09-03T00:29:23.300160+02:00'];
     const json = (value: unknown): string => JSON.stringify(value);
-    expect(valueFormatter(arrayOf(time), berlin)(json([written, null]))).toEqual([shown, null]);
+    expect(valueFormatter(arrayOf(time), berlin)(json([stored, null]))).toEqual([formatted, null]);
     const pair = tupleOf([scalar('string'), time]);
-    expect(valueFormatter(arrayOf(pair), berlin)(json([[written, written]]))).toEqual([[written, shown]]);
-    expect(valueFormatter(mapOf(time), berlin)(json({ first: written }))).toEqual({ first: shown });
-    expect(valueFormatter(arrayOf(scalar('string')), berlin)(json([written]))).toEqual([written]);
+    expect(valueFormatter(arrayOf(pair), berlin)(json([[stored, stored]]))).toEqual([[stored, formatted]]);
+    expect(valueFormatter(mapOf(time), berlin)(json({ first: stored }))).toEqual({ first: formatted });
+    expect(valueFormatter(arrayOf(scalar('string')), berlin)(json([stored]))).toEqual([stored]);
   });
 });

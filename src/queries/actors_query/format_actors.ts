@@ -20,8 +20,8 @@ export async function formatActors(
   const withDistinctIds = entries.findIndex(({ column }) => column === 'event_distinct_ids');
   const results = rows.map((row, at) => {
     const distinctIds = withDistinctIds === -1 ? [] : (row[withDistinctIds] as readonly string[]);
-    return entries.map(({ shows: entry }, index) =>
-      entry === null ? row[index] : entry.show(ids[at] ?? null, actors[at], distinctIds),
+    return entries.map(({ actorEntry: entry }, index) =>
+      entry === null ? row[index] : entry.format(ids[at] ?? null, actors[at], distinctIds),
     );
   });
   return { results, missing_actors_count: actors.filter((actor) => actor === undefined).length };

@@ -29,7 +29,7 @@ export async function runActors(
   const source = query.source ? await sourceQuery(query.source, reader, context) : null;
   const from = actorsFrom(source?.select ?? null, source?.kind ?? personActors);
   const entries = selectEntries(query.select?.length ? query.select : defaultSelect(source, from), from);
-  const needsActor = entries.some(({ shows }) => shows !== null);
+  const needsActor = entries.some(({ actorEntry }) => actorEntry !== null);
   const select = selectActors(query, entries, from, needsActor);
   const limit = Math.min(query.limit ?? defaultRows, context.row_limit);
   const options = {
@@ -38,18 +38,18 @@ export async function runActors(
   };
   const { statement, rows, hasMore } = await readWithItemErrors(reader, select, options);
   const types = statement.columns.map(({ typeName }) => typeName);
-  const shown = needsActor
+  const formatted = needsActor
     ? await formatActors(reader, from.kind, entries, rows)
     : { results: rows, missing_actors_count: null };
   return {
-    results: shown.results,
+    results: formatted.results,
     columns: entries.map(({ column }) => column),
-    types: entries.map(({ shows }, index) => shows?.typeName ?? types[index] ?? ''),
+    types: entries.map(({ actorEntry }, index) => actorEntry?.typeName ?? types[index] ?? ''),
     hasMore,
     limit,
     offset: query.offset ?? 0,
     dialect_query: statement.printed,
-    more: { missing_actors_count: shown.missing_actors_count },
+    more: { missing_actors_count: formatted.missing_actors_count },
   };
 }
 

@@ -12,7 +12,7 @@ export interface SelectEntry {
   readonly column: string;
   readonly expression: Expression;
   /** How the actor is formatted in place of the id in this column; null for a plain column. */
-  readonly shows: ActorEntry | null;
+  readonly actorEntry: ActorEntry | null;
   readonly isAggregate: boolean;
   /** Whether it is a GROUP BY key beside an aggregate. */
   readonly isKey: boolean;
@@ -39,10 +39,10 @@ export const selectEntries = (
     const reason = Object.hasOwn(unsupported, name) ? unsupported[name] : undefined;
     if (reason !== undefined) throw notSupported(reason, attr);
     const plain = { column: text, isAggregate: false, isKey: true };
-    const shows = Object.hasOwn(kind.entries, name) ? kind.entries[name] : undefined;
-    if (shows !== undefined) return { ...plain, expression: id, shows };
+    const actorEntry = Object.hasOwn(kind.entries, name) ? kind.entries[name] : undefined;
+    if (actorEntry !== undefined) return { ...plain, expression: id, actorEntry };
     if (name === 'person.$delete')
-      return { ...plain, expression: buildLiteral(1), shows: null, isKey: false };
+      return { ...plain, expression: buildLiteral(1), actorEntry: null, isKey: false };
     const item = parseSelectItemAt(text, attr);
     if (item.kind === 'star' || item.kind === 'columns')
       throw notSupported('List the columns explicitly.', attr);
@@ -51,7 +51,7 @@ export const selectEntries = (
     return {
       column: item.kind === 'alias' ? item.name.text : text,
       expression,
-      shows: null,
+      actorEntry: null,
       isAggregate,
       isKey: !isAggregate && !isConstant(withoutName(expression)),
     };

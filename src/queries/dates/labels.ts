@@ -29,8 +29,8 @@ export function labelOf(bucket: DateTime, interval: Interval, range: ResolvedRan
 
 function weekLabel(bucket: DateTime, { from, to }: ResolvedRange): string {
   const last = bucket.plus({ days: 6 });
-  const [begin, end] = [from > bucket ? from : bucket, to < last ? to : last];
-  const [first, final] = [begin.setLocale('en-US'), end.setLocale('en-US').toFormat('d MMM')];
+  const [start, end] = [from > bucket ? from : bucket, to < last ? to : last];
+  const [first, final] = [start.setLocale('en-US'), end.setLocale('en-US').toFormat('d MMM')];
   if (first.hasSame(end, 'day')) return final;
   return `${first.toFormat(first.hasSame(end, 'month') ? 'd' : 'd MMM')}–${final}`;
 }

@@ -51,8 +51,8 @@ function directlyBefore(range: DateRange | null | undefined, { interval, from, t
   if (range?.explicitDate === true || interval === 'minute')
     return { from: from.minus(length).minus(1), to: from.minus(1) };
   if (interval === 'hour') {
-    const begin = localDayOf(from.minus(length)) + (localOf(from) - localDayOf(from));
-    const first = momentOfLocal(begin, from.zone, 'first');
+    const startTime = localDayOf(from.minus(length)) + (localOf(from) - localDayOf(from));
+    const first = momentOfLocal(startTime, from.zone, 'first');
     return { from: first, to: endForInterval(first.plus(length), 'hour') };
   }
   const days = (localDayOf(to) - localDayOf(from)) / day + 1;

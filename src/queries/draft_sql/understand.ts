@@ -35,8 +35,8 @@ export const orderedRules = (today: string): readonly Rule[] => [
 export function understand(mentions: readonly (Mention | GrammarWord)[], today: string): Draft {
   let draft = emptyDraft;
   let text = ruleText(mentions);
-  for (const { pattern: says, apply } of orderedRules(today))
-    for (let match = says.exec(text); match !== null; match = says.exec(text)) {
+  for (const { pattern: pattern, apply } of orderedRules(today))
+    for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
       const more = apply(capturesOf(match, mentions), draft);
       const merged = more && mergeDrafts(draft, more);
       if (merged === null) break;

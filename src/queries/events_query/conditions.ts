@@ -15,13 +15,13 @@ export function requestedConditions(where: EventsQuery['where']): {
   readonly eventConditions: readonly RequestedCondition[];
   readonly rowConditions: readonly RequestedCondition[];
 } {
-  const written = (where ?? []).map((text, index) => {
+  const parsed = (where ?? []).map((text, index) => {
     const attr = `query__where__${index}`;
     return { condition: parseExpressionAt(text, attr), attr };
   });
   return {
-    eventConditions: written.filter(({ condition }) => !hasAggregate(condition)),
-    rowConditions: written.filter(({ condition }) => hasAggregate(condition)),
+    eventConditions: parsed.filter(({ condition }) => !hasAggregate(condition)),
+    rowConditions: parsed.filter(({ condition }) => hasAggregate(condition)),
   };
 }
 

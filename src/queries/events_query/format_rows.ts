@@ -13,17 +13,17 @@ export async function formatRows(
   rows: readonly Row[],
 ): Promise<readonly Row[]> {
   const ofPersons = columnRanges(entries).filter(
-    ({ shows }) => shows === 'person' || shows === 'display_name',
+    ({ format }) => format === 'person' || format === 'display_name',
   );
   const actors = ofPersons.flatMap(({ from }) => rows.map((row) => actorAt(row, from)));
   const persons = actors.length === 0 ? new Map<string, EventPerson>() : await eventPersons(reader, actors);
   return rows.map((row) =>
-    columnRanges(entries).map(({ shows, from, to }) => {
-      if (shows === 'value') return row[from];
-      if (shows === 'event') return formatEvent(row.slice(from, to));
+    columnRanges(entries).map(({ format, from, to }) => {
+      if (format === 'value') return row[from];
+      if (format === 'event') return formatEvent(row.slice(from, to));
       const [distinct_id] = actorAt(row, from);
       const person = persons.get(distinct_id);
-      if (shows === 'person') return person ? { ...person, distinct_id } : { distinct_id };
+      if (format === 'person') return person ? { ...person, distinct_id } : { distinct_id };
       const display_name = displayName(person?.properties ?? {}, [distinct_id], distinct_id);
       return { display_name, id: person?.uuid ?? null };
     }),
@@ -32,8 +32,8 @@ export async function formatRows(
 
 /** The types of the response's columns, derived from those of the statement. */
 export const columnTypes = (entries: readonly EventEntry[], types: readonly string[]): readonly string[] =>
-  columnRanges(entries).map(({ shows, from, to }) => {
-    switch (shows) {
+  columnRanges(entries).map(({ format, from, to }) => {
+    switch (format) {
       case 'value':
         return types[from] ?? '';
       case 'event':
@@ -50,11 +50,11 @@ const actorAt = (row: Row, at: number): EventActor => [row[at] as string, row[at
 /** The statement columns of each entry. */
 function columnRanges(
   entries: readonly EventEntry[],
-): readonly { readonly shows: EventEntry['shows']; readonly from: number; readonly to: number }[] {
+): readonly { readonly format: EventEntry['format']; readonly from: number; readonly to: number }[] {
   let at = 0;
-  return entries.map(({ shows, expressions }) => {
+  return entries.map(({ format, expressions }) => {
     const from = at;
     at += expressions.length;
-    return { shows, from, to: at };
+    return { format, from, to: at };
   });
 }

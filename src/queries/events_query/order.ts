@@ -28,7 +28,7 @@ export function orderOf(
     ? orderBy.map((text, at) => readItem(text, at, entries))
     : defaultOrder(entries);
   const rest = isGrouped
-    ? entries.flatMap(({ keys, shows }) => (shows === 'event' ? [] : keys))
+    ? entries.flatMap(({ keys, format }) => (format === 'event' ? [] : keys))
     : [buildField('events', 'uuid')];
   return [...explicit, ...rest.map((expression) => item(expression, false))];
 }
@@ -60,7 +60,7 @@ function defaultOrder(entries: readonly EventEntry[]): readonly OrderItem[] {
   const aggregate = counted ?? entries.find(({ isAggregate }) => isAggregate);
   if (aggregate) return [item(withoutName(aggregate.expressions[0]), true)];
   const time = entries.find(
-    ({ shows, expressions: [first] }) => shows === 'value' && isTime(withoutName(first)),
+    ({ format, expressions: [first] }) => format === 'value' && isTime(withoutName(first)),
   );
   if (time) return [item(withoutName(time.expressions[0]), true)];
   const first = entries.find(({ keys }) => keys.length > 0);

@@ -9,7 +9,7 @@ import { starColumns } from './star.ts';
 export interface EventEntry {
   /** The column name in the response. */
   readonly column: string;
-  readonly shows: 'value' | 'event' | 'person' | 'display_name';
+  readonly format: 'value' | 'event' | 'person' | 'display_name';
   /** The statement columns of the entry, at least one. */
   readonly expressions: readonly [Expression, ...Expression[]];
   readonly isAggregate: boolean;
@@ -20,9 +20,9 @@ export interface EventEntry {
 const distinctId = buildField('events', 'distinct_id');
 
 /** A person entry needs the distinct id, and the person that the event names as a fallback. */
-const personEntry = (column: string, shows: 'person' | 'display_name', isGrouped: boolean): EventEntry => ({
+const personEntry = (column: string, format: 'person' | 'display_name', isGrouped: boolean): EventEntry => ({
   column,
-  shows,
+  format,
   expressions: [distinctId, buildExpression(isGrouped ? 'any(events.person_id)' : 'events.person_id')],
   isAggregate: false,
   keys: [distinctId],
@@ -49,7 +49,7 @@ function entryOf(text: string, item: Expression, attr: string, isGrouped: boolea
   if (expression.kind === 'star' && isPlain(expression)) {
     const [first, ...more] = starColumns;
     if (first === undefined) throw new Error('An event has columns.');
-    return { column, shows: 'event', expressions: [first, ...more], isAggregate: false, keys: starColumns };
+    return { column, format: 'event', expressions: [first, ...more], isAggregate: false, keys: starColumns };
   }
   if (expression.kind === 'star' || expression.kind === 'columns')
     throw new QueryError('not_supported', 'Use a plain `*`, or list the columns explicitly.', { attr });
@@ -61,7 +61,7 @@ function entryOf(text: string, item: Expression, attr: string, isGrouped: boolea
   const isAggregate = hasAggregate(expression);
   return {
     column,
-    shows: 'value',
+    format: 'value',
     expressions: [item],
     isAggregate,
     keys: isAggregate || isConstant(expression) ? [] : [expression],

@@ -76,10 +76,10 @@ export function numberIn(value: Value): number | null {
 
 /** The condition that a time is on the day, or in the second, of a value. */
 export function isAtDate(operand: FilterOperand, value: Value, attr: string): Expression {
-  const { begin, next } = dateOf(value, attr);
-  return buildExpression('{operand} >= {begin} and {operand} < {next}', {
+  const { start, next } = dateOf(value, attr);
+  return buildExpression('{operand} >= {start} and {operand} < {next}', {
     operand: asTime(operand),
-    begin,
+    start,
     next,
   });
 }

@@ -9,7 +9,7 @@ export interface DateValue {
   /** The point in time itself. */
   readonly moment: Expression;
   /** The start of its day, or of its shorter unit. */
-  readonly begin: Expression;
+  readonly start: Expression;
   /** The start of the next one. */
   readonly next: Expression;
   /** Whether it is a whole day, so that "after" means after its end. */
@@ -24,15 +24,15 @@ export function dateValueOf(text: string): DateValue | null {
     return relative === null ? null : relativeValue(relative);
   }
   const { local, hasOffset, isDay } = absolute;
-  const written = (time: number): Expression =>
+  const literalOf = (time: number): Expression =>
     buildTimeLiteral(
       DateTime.fromMillis(time, { zone: 'utc' }).toFormat(
         `yyyy-MM-dd'T'HH:mm:ss.SSS${hasOffset ? "'Z'" : ''}`,
       ),
     );
   const unit = isDay ? 86_400_000 : 1000;
-  const begin = Math.floor(local / unit) * unit;
-  return { moment: written(local), begin: written(begin), next: written(begin + unit), isDay };
+  const start = Math.floor(local / unit) * unit;
+  return { moment: literalOf(local), start: literalOf(start), next: literalOf(start + unit), isDay };
 }
 
 /** The dialect's functions that subtract a unit and truncate to it. */
@@ -67,11 +67,11 @@ function relativeValue({ amount, unit, position }: RelativeDate): DateValue {
     buildExpression(`${later[to]}({moment}, 1)`, { moment });
   const first = cutTo(unit, ago);
   const moment = position === null ? ago : position === 'start' ? first : after(unit, first);
-  const shown = shorterThanDay.has(unit) ? unit : 'day';
+  const precision = shorterThanDay.has(unit) ? unit : 'day';
   // The end of a unit is the start of the next one; its day is the day before.
-  const begin = cutTo(
-    shown,
+  const start = cutTo(
+    precision,
     position === 'end' ? buildExpression('subtractSeconds({moment}, 1)', { moment }) : moment,
   );
-  return { moment, begin, next: after(shown, begin), isDay: false };
+  return { moment, start, next: after(precision, start), isDay: false };
 }

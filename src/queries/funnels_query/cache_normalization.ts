@@ -17,7 +17,7 @@ function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([, member]) => member !== null && member !== undefined)
-      .map(([name, member]) => [name, withoutNulls(member)]),
+      .filter(([, inner]) => inner !== null && inner !== undefined)
+      .map(([name, inner]) => [name, withoutNulls(inner)]),
   );
 }

@@ -121,5 +121,5 @@ function hasAllFilters(more: Definition['properties'], fewer: Definition['proper
   if (orNull(fewer) === null) return true;
   if (!Array.isArray(fewer) || !Array.isArray(more)) return isDeepStrictEqual(more, fewer);
   const list: readonly unknown[] = more;
-  return fewer.every((wanted) => list.some((filter) => isDeepStrictEqual(filter, wanted)));
+  return fewer.every((required) => list.some((filter) => isDeepStrictEqual(filter, required)));
 }

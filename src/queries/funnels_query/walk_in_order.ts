@@ -66,15 +66,17 @@ function nextStep(plan: FunnelPlan, { rows, passed, walked }: Walk, step: number
   const columns = [...passThrough(passed)];
   const kinds = numbered ? (['t', 'n'] as const) : (['t'] as const);
   for (const kind of kinds)
-    for (const place of numbersBetween(1, source)) {
+    for (const stepNumber of numbersBetween(1, source)) {
       const value =
-        place === source ? `r._${kind}${place}` : `if(r._t${source} is null, null, r._${kind}${place})`;
-      columns.push(`${fetch}(${value}) over w as _f${source}_${kind}${place}`);
+        stepNumber === source
+          ? `r._${kind}${stepNumber}`
+          : `if(r._t${source} is null, null, r._${kind}${stepNumber})`;
+      columns.push(`${fetch}(${value}) over w as _f${source}_${kind}${stepNumber}`);
     }
   for (const earlier of sources.slice(1))
     for (const kind of kinds)
-      for (const place of numbersBetween(1, earlier))
-        columns.push(`r._f${earlier}_${kind}${place} as _f${earlier}_${kind}${place}`);
+      for (const stepNumber of numbersBetween(1, earlier))
+        columns.push(`r._f${earlier}_${kind}${stepNumber} as _f${earlier}_${kind}${stepNumber}`);
   const open = (from: number): string => `_f${from}_t1 + ${windowSeconds} >= r._at`;
   const continuations = sources.map((from) => {
     const taint = taintOf(plan, from, step);
@@ -87,30 +89,30 @@ function nextStep(plan: FunnelPlan, { rows, passed, walked }: Walk, step: number
     ]);
     return `multiIf(${branches.join(', ')}, ${otherwise})`;
   };
-  const keptColumns = (kind: string, place: number): string =>
+  const keptValue = (kind: string, stepNumber: number): string =>
     isPruned(plan)
-      ? `if(r._t${source} is not null and _f${source}_t1 is not null, null, r._${kind}${place})`
-      : `r._${kind}${place}`;
+      ? `if(r._t${source} is not null and _f${source}_t1 is not null, null, r._${kind}${stepNumber})`
+      : `r._${kind}${stepNumber}`;
   for (const kind of kinds) {
-    for (const place of numbersBetween(1, source))
+    for (const stepNumber of numbersBetween(1, source))
       columns.push(
-        `${choose((from) => (place > from ? 'null' : fetched(plan, from, kind, place)), keptColumns(kind, place))} as _${kind}${place}`,
+        `${choose((from) => (stepNumber > from ? 'null' : fetched(plan, from, kind, stepNumber)), keptValue(kind, stepNumber))} as _${kind}${stepNumber}`,
       );
     columns.push(`${choose(() => (kind === 't' ? 'r._at' : 'r._number'), 'null')} as _${kind}${step}`);
   }
   if (isTainted(plan)) columns.push(`${taintedSql(continuations, step)} as _tainted`);
   const next = selectFrom(walked, columns, { window: `${windowOf(rows)}${frame}` });
   if (!isPruned(plan) || step === plan.length) return next;
-  const names = [...passed, ...numbersBetween(1, step).map((place) => `_t${place}`)];
+  const names = [...passed, ...numbersBetween(1, step).map((stepNumber) => `_t${stepNumber}`)];
   return selectFrom(next, passThrough(names), { where: `r._t1 is not null or ${isLater(plan, step)}` });
 }
 
 /** The fetched value of a step, or null if an optional step was done in an older attempt. */
-function fetched(plan: FunnelPlan, from: number, kind: 't' | 'n', place: number): string {
-  const value = `_f${from}_${kind}${place}`;
-  if (!isNumbered(plan) || place === from || !plan.optional[place - 1]) return value;
-  const required = numbersBetween(1, place - 1).findLast((one) => !plan.optional[one - 1]) ?? 1;
-  return `if(_f${from}_n${place} > _f${from}_n${required}, ${value}, null)`;
+function fetched(plan: FunnelPlan, from: number, kind: 't' | 'n', stepNumber: number): string {
+  const value = `_f${from}_${kind}${stepNumber}`;
+  if (!isNumbered(plan) || stepNumber === from || !plan.optional[stepNumber - 1]) return value;
+  const required = numbersBetween(1, stepNumber - 1).findLast((one) => !plan.optional[one - 1]) ?? 1;
+  return `if(_f${from}_n${stepNumber} > _f${from}_n${required}, ${value}, null)`;
 }
 
 /** The condition that an exclusion is between two steps of an attempt; null if none can be. */

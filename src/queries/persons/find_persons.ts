@@ -20,9 +20,9 @@ export async function findPersons(
   reader: DialectReader,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, PersonValue>> {
-  const wanted = [...new Set(ids)];
-  const persons = await readByIds(reader, personsOfIds, wanted);
-  const distinctIds = await readByIds(reader, distinctIdsOfIds, wanted);
+  const uniqueIds = [...new Set(ids)];
+  const persons = await readByIds(reader, personsOfIds, uniqueIds);
+  const distinctIds = await readByIds(reader, distinctIdsOfIds, uniqueIds);
   const ofPerson = new Map(distinctIds as readonly (readonly [string, readonly string[]])[]);
   return new Map(
     persons.map((row) => {

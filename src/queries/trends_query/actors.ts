@@ -86,8 +86,8 @@ export async function trendsPointEvents(
   };
 }
 
-const invalid = ({ attr }: TrendsActorsContext, member: string, message: string): QueryError =>
-  new QueryError('invalid_input', message, { attr: `${attr}__${member}` });
+const invalid = ({ attr }: TrendsActorsContext, field: string, message: string): QueryError =>
+  new QueryError('invalid_input', message, { attr: `${attr}__${field}` });
 
 function eventsOfPoint(
   position: SeriesPosition,
@@ -136,19 +136,19 @@ function valuesCondition(
 ): Expression | null {
   const { values } = plan.keys;
   if (breakdown === null) return null;
-  const wanted = (typeof breakdown === 'object' ? breakdown : [breakdown]).map(String);
-  if (wanted.length !== values.length)
+  const requested = (typeof breakdown === 'object' ? breakdown : [breakdown]).map(String);
+  if (requested.length !== values.length)
     throw invalid(
       context,
       'breakdown',
       `The query has ${values.length} breakdowns. Expected as many values.`,
     );
-  if (wanted[0] === otherValue)
+  if (requested[0] === otherValue)
     return buildExpression('not {kept}', { kept: isOneOfValues(values, topValuesOfSeries(plan)) });
   return combineConditions(
     'and',
     values.map((value, index) => {
-      const text = wanted[index] ?? '';
+      const text = requested[index] ?? '';
       return buildExpression('{value} = {text}', { value, text: { value: text === '' ? nullValue : text } });
     }),
   );

@@ -16,8 +16,8 @@ const starts: Readonly<Record<Interval, Expression>> = {
 export const bucketOf = (interval: Interval): Expression => starts[interval];
 
 /** The key of the interval in a row. */
-export function keyOfRow(shown: unknown): string {
-  const text = String(shown);
+export function keyOfRow(value: unknown): string {
+  const text = String(value);
   return text.includes('T') ? String(DateTime.fromISO(text).toMillis()) : text;
 }
 

@@ -4,10 +4,10 @@ import { displayFormOf, type TrendsQuery } from './schema.ts';
 /** Removes fields that are null or empty objects. */
 function withoutEmpty(value: object): Record<string, unknown> | undefined {
   const fields = Object.entries<unknown>({ ...value }).filter(
-    ([, member]) =>
-      member !== null &&
-      member !== undefined &&
-      !(typeof member === 'object' && Object.keys(member).length === 0),
+    ([, inner]) =>
+      inner !== null &&
+      inner !== undefined &&
+      !(typeof inner === 'object' && Object.keys(inner).length === 0),
   );
   return fields.length === 0 ? undefined : Object.fromEntries(fields);
 }
@@ -20,7 +20,9 @@ export function normalizeForCache(query: TrendsQuery): Record<string, unknown> {
   const { series, breakdownFilter, compareFilter, trendsFilter, dateRange } = query;
   const { display, ...filter } = trendsFilter ?? {};
   const form = displayFormOf(display);
-  const kept = Object.fromEntries(Object.entries(filter).filter(([name]) => !presentationNames.has(name)));
+  const remaining = Object.fromEntries(
+    Object.entries(filter).filter(([name]) => !presentationNames.has(name)),
+  );
   return {
     series: series.map((one) => withoutEmpty({ ...one, custom_name: null, response: null, version: null })),
     interval: query.interval,
@@ -31,7 +33,7 @@ export function normalizeForCache(query: TrendsQuery): Record<string, unknown> {
     breakdownFilter: withoutEmpty(breakdownFilter ?? {}),
     compareFilter: withoutEmpty(compareFilter ?? {}),
     trendsFilter: withoutEmpty({
-      ...kept,
+      ...remaining,
       display: form === 'timeSeries' ? null : form,
       isMap: display === 'WorldMap' ? true : null,
     }),

@@ -136,9 +136,9 @@ class FormulaParser {
     );
   }
 
-  #take(wanted: readonly string[]): string | undefined {
+  #take(operators: readonly string[]): string | undefined {
     const found = this.#tokens[this.#at]?.text;
-    if (found === undefined || !wanted.includes(found)) return undefined;
+    if (found === undefined || !operators.includes(found)) return undefined;
     this.#at += 1;
     return found;
   }

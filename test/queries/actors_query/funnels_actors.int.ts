@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { funnel, insertEvents, projectOf } from '../funnels_query/run_funnels_query.ts';
+import { runFunnelsQuery, insertEvents, projectOf } from '../funnels_query/run_funnels_query.ts';
 import { eventsArb, funnelArb, queryOf } from '../funnels_query/random_funnels.ts';
 import { actors } from './run_actors_query.ts';
 import { randomCases } from '../../setup/effort.ts';
@@ -41,7 +41,9 @@ describe('The actors of steps of random funnels', () => {
           expect(more).toEqual({ missing_actors_count: rows.length });
           return rows.length;
         };
-        const response = (await funnel(database.pool, teams, source)) as readonly (Step | readonly Step[])[];
+        const response = (await runFunnelsQuery(database.pool, teams, source)) as readonly (
+          Step | readonly Step[]
+        )[];
         const lines = response.some((one) => Array.isArray(one))
           ? (response as readonly (readonly Step[])[])
           : [response as readonly Step[]];

@@ -179,7 +179,7 @@ describe('ActorsQuery', () => {
   });
 
   it.each<readonly [string, object, string]>([
-    ['an unknown member', { elements: 1 }, 'query__elements'],
+    ['an unknown field', { elements: 1 }, 'query__elements'],
     ['a bad expression', { select: ['id', 'propertys.x'] }, 'query__select__1'],
     ['a text that is none', { select: ['id ='] }, 'query__select__0'],
     ['two expressions in one', { select: ['id, created_at'] }, 'query__select__0'],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { trends, type Result } from '../trends_query/run_trends_query.ts';
+import { runTrendsQuery, type Result } from '../trends_query/run_trends_query.ts';
 import { eventsOf, groupsOfCases, personsOfCases } from '../trends_query/random_cases.ts';
 import { actors, now, projectOf } from './run_actors_query.ts';
 import { randomCases } from '../../setup/effort.ts';
@@ -71,7 +71,7 @@ describe('The actors of points of random trends', () => {
             compareFilter: more.compareFilter,
             trendsFilter: { display },
           };
-          const { results } = await trends(database.pool, source, projectOf(teams), now);
+          const { results } = await runTrendsQuery(database.pool, source, projectOf(teams), now);
           for (const line of results)
             for (const [day, number] of pointsOf(line)) {
               const response = await actors(database.pool, teams, {

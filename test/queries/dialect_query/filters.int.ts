@@ -32,13 +32,13 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-const runQuery = (query: string, filters?: object, members: object = {}) =>
+const runQuery = (query: string, filters?: object, fields: object = {}) =>
   api.call('POST', `/api/projects/${api.projectId}/query/`, {
     query: { kind: 'DialectQuery', query, ...(filters && { filters }) },
-    ...members,
+    ...fields,
   });
-const namesOf = async (query: string, filters?: object, members: object = {}): Promise<string> => {
-  const { status, body } = await runQuery(query, filters, members);
+const namesOf = async (query: string, filters?: object, fields: object = {}): Promise<string> => {
+  const { status, body } = await runQuery(query, filters, fields);
   expect([status, body.detail]).toEqual([200, undefined]);
   return (body.results as readonly (readonly unknown[])[]).map(([name]) => String(name)).join('');
 };
@@ -188,8 +188,8 @@ describe('{filters}', () => {
       'not_supported',
       'query__filters__properties__0__type',
     ],
-  ])('rejects by name: %s with %j and %j', async (query, filters, members, code, attr) => {
-    const { status, body } = await runQuery(query, filters, members);
+  ])('rejects by name: %s with %j and %j', async (query, filters, fields, code, attr) => {
+    const { status, body } = await runQuery(query, filters, fields);
     expect([status, body]).toMatchObject([400, { code, attr }]);
   });
 });

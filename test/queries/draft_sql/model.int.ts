@@ -90,7 +90,7 @@ describe('Drafts by a language model', () => {
     ['fails', (response) => response.writeHead(500).end('secret')],
     ['replies in another format', (response) => response.end('{"choices": []}')],
     ['redirects', (response) => response.writeHead(307, { location: '/elsewhere' }).end()],
-    ['answers without end', (response) => endless(response)],
+    ['replies without end', (response) => endless(response)],
   ])('are made by rules if the model %s', async (_, behave) => {
     replies = [behave];
     expect((await draft('number of signups')).body).toEqual({ sql: byRules });

@@ -92,12 +92,12 @@ function groupsOf(
   aggregates: ReferenceQuery['aggregates'],
   isOften: boolean,
 ): readonly (readonly Cell[])[] {
-  const groups = new Map<string, { readonly keys: readonly Cell[]; readonly members: ReferenceEvent[] }>();
-  if (columns.length === 0) groups.set('[]', { keys: [], members: [] });
+  const groups = new Map<string, { readonly keys: readonly Cell[]; readonly fields: ReferenceEvent[] }>();
+  if (columns.length === 0) groups.set('[]', { keys: [], fields: [] });
   for (const event of events) {
     const keys = columns.map((column) => referenceColumns[column](event));
-    const group = groups.get(JSON.stringify(keys)) ?? { keys, members: [] };
-    group.members.push(event);
+    const group = groups.get(JSON.stringify(keys)) ?? { keys, fields: [] };
+    group.fields.push(event);
     groups.set(JSON.stringify(keys), group);
   }
   const counted = Math.max(aggregates.indexOf('count()'), 0);
@@ -105,8 +105,8 @@ function groupsOf(
   const by = aggregates.length > 0 ? columns.length + counted : Math.max(time, 0);
   const isDescending = aggregates.length > 0 || time !== -1;
   return [...groups.values()]
-    .filter(({ members }) => !isOften || members.length > 1)
-    .map(({ keys, members }) => [...keys, ...aggregates.map((name) => referenceAggregates[name](members))])
+    .filter(({ fields }) => !isOften || fields.length > 1)
+    .map(({ keys, fields }) => [...keys, ...aggregates.map((name) => referenceAggregates[name](fields))])
     .sort((one, other) => {
       const first = compare(one[by] ?? null, other[by] ?? null, isDescending);
       return first || columns.reduce((less, _, at) => less || compare(one[at] ?? null, other[at] ?? null), 0);

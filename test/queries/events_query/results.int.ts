@@ -48,13 +48,13 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-const runQuery = (query: object, members: object = {}) =>
+const runQuery = (query: object, fields: object = {}) =>
   api.call('POST', `/api/projects/${api.projectId}/query/`, {
     query: { kind: 'EventsQuery', ...query },
-    ...members,
+    ...fields,
   });
-const resultsOf = async (query: object, members: object = {}): Promise<unknown> => {
-  const { status, body } = await runQuery(query, members);
+const resultsOf = async (query: object, fields: object = {}): Promise<unknown> => {
+  const { status, body } = await runQuery(query, fields);
   expect([status, body.detail]).toEqual([200, undefined]);
   return body.results;
 };

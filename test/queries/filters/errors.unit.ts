@@ -19,7 +19,7 @@ const ofGroups = (filters: PropertyFilters): string | null => {
   const condition = filtersCondition(filters, { ...target, scope: 'groups', relation: 'groups', groups });
   return condition && printExpression(condition);
 };
-const refusal = (code: string, attr: string): Error =>
+const queryError = (code: string, attr: string): Error =>
   expect.objectContaining({ name: 'QueryError', code, attr }) as unknown as Error;
 
 describe('conditions of filters', () => {
@@ -125,12 +125,12 @@ describe('rejected filters are named', () => {
       'query__properties__values__0__values__0__type',
     ],
   ])('%j', (filters, code, attr) => {
-    expect(() => textOf(filters)).toThrow(refusal(code, attr));
+    expect(() => textOf(filters)).toThrow(queryError(code, attr));
   });
 
   it('includes filters on events for queries of persons', () => {
     expect(() => textOf([{ type: 'event', key: 'plan', value: 'pro' }], 'persons')).toThrow(
-      refusal('not_supported', 'query__properties__0__type'),
+      queryError('not_supported', 'query__properties__0__type'),
     );
   });
 
@@ -141,8 +141,8 @@ describe('rejected filters are named', () => {
     [{ type: 'group', key: '$group_2', value: 'acme' }, 'invalid_input', 'key'],
   ] as const)(
     'includes filters on groups of another type for queries of groups: %j',
-    (filter, code, member) => {
-      expect(() => ofGroups([filter])).toThrow(refusal(code, `query__properties__0__${member}`));
+    (filter, code, field) => {
+      expect(() => ofGroups([filter])).toThrow(queryError(code, `query__properties__0__${field}`));
     },
   );
 
@@ -200,7 +200,7 @@ describe("a dashboard's filters", () => {
 
   it('are rejected by name', () => {
     expect(() => withOverride(null, [plan, { key: 'a', operator: 'likes' }])).toThrow(
-      refusal('invalid_input', 'filters_override__properties__1__operator'),
+      queryError('invalid_input', 'filters_override__properties__1__operator'),
     );
   });
 });
@@ -228,7 +228,7 @@ describe("the project's test accounts", () => {
   it('cannot be excluded by invalid filters', () => {
     const broken = { ...project, test_account_filters: [{ nonsense: 1 }] };
     expect(() => testAccountsCondition(broken, 'events')).toThrow(
-      refusal('invalid_input', 'query__filterTestAccounts'),
+      queryError('invalid_input', 'query__filterTestAccounts'),
     );
   });
 });
@@ -255,6 +255,6 @@ describe('series', () => {
     ['ActionsNode', 'invalid_input', 'query__series__0__id'],
     ['DataWarehouseNode', 'not_supported', 'query__series__0__kind'],
   ])('of the kind %s are rejected', (kind, code, attr) => {
-    expect(() => seriesCondition({ kind }, 'query__series__0')).toThrow(refusal(code, attr));
+    expect(() => seriesCondition({ kind }, 'query__series__0')).toThrow(queryError(code, attr));
   });
 });

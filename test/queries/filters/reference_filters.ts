@@ -57,8 +57,10 @@ function matchesFilter(event: ReferenceEvent, filter: PropertyFilter): boolean {
   const stored = (foundIn(event, filter, String(key)) ?? null) as JsonValue;
   if (operator === 'is_set') return stored !== null;
   if (operator === 'is_not_set') return stored === null;
-  const wanted = (Array.isArray(value) ? value : [value]).filter((one) => one !== null && one !== undefined);
-  return wanted.length === 0 || matchesOperator(stored, operator ?? 'exact', wanted);
+  const filterValues = (Array.isArray(value) ? value : [value]).filter(
+    (one) => one !== null && one !== undefined,
+  );
+  return filterValues.length === 0 || matchesOperator(stored, operator ?? 'exact', filterValues);
 }
 
 export const textOf = (stored: JsonValue): string | null =>
@@ -69,7 +71,11 @@ const numberOf = (stored: FilterScalar | JsonValue): number | null => {
   return typeof stored === 'string' && /^[-+]?\d+(\.\d*)?$/.test(stored) ? Number(stored) : null;
 };
 
-function matchesOperator(stored: JsonValue, operator: string, wanted: readonly FilterScalar[]): boolean {
+function matchesOperator(
+  stored: JsonValue,
+  operator: string,
+  filterValues: readonly FilterScalar[],
+): boolean {
   const text = textOf(stored);
   const equals = (value: FilterScalar): boolean =>
     typeof value === 'number' ? numberOf(text) === value : text === String(value);
@@ -82,32 +88,32 @@ function matchesOperator(stored: JsonValue, operator: string, wanted: readonly F
     if (left === null || right === null) return Number.NaN;
     return left < right ? -1 : left > right ? 1 : 0;
   };
-  const [low, high] = wanted;
+  const [low, high] = filterValues;
   switch (operator) {
     case 'exact':
     case 'in':
-      return wanted.some(equals);
+      return filterValues.some(equals);
     case 'is_not':
     case 'not_in':
-      return !wanted.some(equals);
+      return !filterValues.some(equals);
     case 'icontains':
-      return wanted.some(contains);
+      return filterValues.some(contains);
     case 'not_icontains':
-      return !wanted.some(contains);
+      return !filterValues.some(contains);
     case 'regex':
-      return wanted.some(matches);
+      return filterValues.some(matches);
     case 'not_regex':
-      return !wanted.some(matches);
+      return !filterValues.some(matches);
     case 'gt':
-      return wanted.some((value) => compare(value) > 0);
+      return filterValues.some((value) => compare(value) > 0);
     case 'gte':
     case 'min':
-      return wanted.some((value) => compare(value) >= 0);
+      return filterValues.some((value) => compare(value) >= 0);
     case 'lt':
-      return wanted.some((value) => compare(value) < 0);
+      return filterValues.some((value) => compare(value) < 0);
     case 'lte':
     case 'max':
-      return wanted.some((value) => compare(value) <= 0);
+      return filterValues.some((value) => compare(value) <= 0);
     case 'between':
       return compare(low ?? null) >= 0 && compare(high ?? null) <= 0;
     case 'not_between':

@@ -6,7 +6,7 @@ import type { StepResult } from '../../../src/queries/funnels_query/steps_result
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import {
   asQuery,
-  funnel as ask,
+  runFunnelsQuery,
   funnelsQuery,
   insertEvents,
   now,
@@ -52,7 +52,7 @@ it('the actors of a step are as many as it counts, and the rest dropped off', as
       team += 1;
       await insertEvents(database.pool, team, events);
       const query = queryOf(random);
-      for (const steps of stepsOf(await ask(database.pool, team, query)))
+      for (const steps of stepsOf(await runFunnelsQuery(database.pool, team, query)))
         for (const [index, step] of steps.entries()) {
           const funnelStepBreakdown = step.breakdown_value ?? null;
           const done = await actorsOf(team, query, { funnelStep: index + 1, funnelStepBreakdown });
@@ -77,7 +77,7 @@ it('the actors of a sample are those of its distinct ids, and counts are extrapo
       await insertEvents(database.pool, team, events);
       const ids = await sampledIds(database.pool, projectOf(team), now, samplingFactor);
       const query = { ...queryOf(random), samplingFactor };
-      const [steps = []] = stepsOf(await ask(database.pool, team, query));
+      const [steps = []] = stepsOf(await runFunnelsQuery(database.pool, team, query));
       for (const [index, step] of steps.entries()) {
         const done = await actorsOf(team, query, { funnelStep: index + 1 });
         expect(step.count).toBe(Math.round(done.length / samplingFactor));

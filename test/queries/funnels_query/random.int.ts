@@ -6,7 +6,7 @@ import { funnelActorRows } from '../../../src/queries/funnels_query/funnel_actor
 import { planFunnel } from '../../../src/queries/funnels_query/plan.ts';
 import {
   asQuery,
-  funnel as ask,
+  runFunnelsQuery,
   funnelsQuery,
   insertEvents,
   now,
@@ -35,7 +35,7 @@ it('random funnels over random events match the reference implementation', async
         team += 1;
         await insertEvents(database.pool, team, events);
         for (const one of funnels) {
-          const results = await ask(database.pool, team, queryOf(one));
+          const results = await runFunnelsQuery(database.pool, team, queryOf(one));
           expect(actualResult(one, results)).toEqual(expectedResult(one, events));
         }
       },
@@ -57,10 +57,9 @@ it('of equal steps at the same time, the first ones form the attempt', async () 
   await insertEvents(database.pool, team, events);
   const series = ['a', 'a'].map((name) => ({ kind: 'EventsNode', event: name }));
   const dateRange = { date_from: '2026-10-24', date_to: '2026-10-25' };
-  expect(await ask(database.pool, team, { kind: 'FunnelsQuery', series, dateRange })).toMatchObject([
-    { count: 4 },
-    { count: 4, average_conversion_time: 1_800 },
-  ]);
+  expect(
+    await runFunnelsQuery(database.pool, team, { kind: 'FunnelsQuery', series, dateRange }),
+  ).toMatchObject([{ count: 4 }, { count: 4, average_conversion_time: 1_800 }]);
 });
 
 it('a sample of a funnel matches its distinct ids, extrapolated', async () => {
@@ -75,7 +74,10 @@ it('a sample of a funnel matches its distinct ids, extrapolated', async () => {
         const ids = await sampledIds(database.pool, projectOf(team), now, factor);
         for (const arbitrary of funnels) {
           const one = { ...arbitrary, funnel: { ...arbitrary.funnel, factor } };
-          const results = await ask(database.pool, team, { ...queryOf(one), samplingFactor: factor });
+          const results = await runFunnelsQuery(database.pool, team, {
+            ...queryOf(one),
+            samplingFactor: factor,
+          });
           const sampled = events.filter(({ actor }) => ids.has(actor));
           expect(actualResult(one, results)).toEqual(expectedResult(one, sampled));
         }

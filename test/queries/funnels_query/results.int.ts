@@ -5,7 +5,7 @@ import type { ReferenceEvent } from './reference_events.ts';
 
 let api: ApiHarness;
 const minute = 60_000;
-const begin = Date.UTC(2026, 10, 10, 8);
+const start = Date.UTC(2026, 10, 10, 8);
 
 /** Actors, their events, and the minutes after which they happened. */
 const story: readonly (readonly [person: number, event: string, minutes: number, plan: string])[] = [
@@ -23,7 +23,7 @@ const story: readonly (readonly [person: number, event: string, minutes: number,
 const events: readonly ReferenceEvent[] = story.map(([person, event, minutes, plan], index) => ({
   uuid: `10000000-0000-0000-0000-${String(index).padStart(12, '0')}`,
   actor: `00000000-0000-0000-0000-00000000000${person}`,
-  at: begin + minutes * minute,
+  at: start + minutes * minute,
   event,
   size: 's',
   plan,
@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 const series = ['view', 'signup', 'bought'].map((event) => ({ kind: 'EventsNode', event }));
-const runQuery = (more: object = {}, members: object = {}) =>
+const runQuery = (more: object = {}, fields: object = {}) =>
   api.call('POST', `/api/projects/${api.projectId}/query/`, {
     query: {
       kind: 'FunnelsQuery',
@@ -54,7 +54,7 @@ const runQuery = (more: object = {}, members: object = {}) =>
       dateRange: { date_from: '2026-11-09', date_to: '2026-11-12' },
       ...more,
     },
-    ...members,
+    ...fields,
   });
 const counts = (results: unknown): readonly unknown[] =>
   (results as { count: number }[]).map(({ count }) => count);

@@ -25,7 +25,7 @@ export const projectOf = (teamId: number): QueryProject => ({
 export const now = new Date('2026-11-21T12:00:00Z');
 
 /** The `results` of a query. */
-export async function funnel(pool: Pool, teamId: number, query: object): Promise<OutputResults> {
+export async function runFunnelsQuery(pool: Pool, teamId: number, query: object): Promise<OutputResults> {
   const parsed = funnelsQuery(query);
   const { results } = await asQuery(pool, projectOf(teamId), now, (context) => kind.run(parsed, context));
   return results;

@@ -18,17 +18,17 @@ it('a parsed query parses to itself', () => {
 });
 
 it('queries that differ only in presentation share a result, and both spellings are equal', () => {
-  const plain = fullFormOf({});
+  const reference = fullFormOf({});
   const looks = { layout: 'vertical', funnelStepReference: 'previous', hiddenLegendBreakdowns: ['a'] };
   expect(fullFormOf({ funnelsFilter: looks, name: 'Mine', tags: { scene: 'x' }, dateRange: null })).toEqual(
-    plain,
+    reference,
   );
   expect(
     fullFormOf({ funnelsFilter: { funnelWindowInterval: 14, exclusions: [] }, interval: 'day' }),
-  ).toEqual(plain);
-  expect(fullFormOf({ funnelsFilter: { funnelWindowInterval: 13 } })).not.toEqual(plain);
-  expect(fullFormOf({ samplingFactor: 1 })).toEqual(plain);
-  expect(fullFormOf({ samplingFactor: 0.5 })).not.toEqual(plain);
+  ).toEqual(reference);
+  expect(fullFormOf({ funnelsFilter: { funnelWindowInterval: 13 } })).not.toEqual(reference);
+  expect(fullFormOf({ samplingFactor: 1 })).toEqual(reference);
+  expect(fullFormOf({ samplingFactor: 0.5 })).not.toEqual(reference);
   expect(fullFormOf({ samplingFactor: 0.5 })).not.toEqual(fullFormOf({ samplingFactor: 0.25 }));
   expect(fullFormOf({ funnelsFilter: { funnelAggregateByDialect: 'event' } })).toEqual(
     fullFormOf({ funnelsFilter: { funnelAggregateByHogQL: 'event' } }),

@@ -55,34 +55,34 @@ function normalized(text: string | null): string | null {
 
 /** A breakdown as in a request, and how to read it from an event. */
 interface CaseBreakdown {
-  readonly member: object;
+  readonly field: object;
   readonly read: ReferenceBreakdown;
 }
 
 const tiers = new Map(groupsOfCases.map(({ key, properties }) => [key, properties.tier]));
 const countries = new Map(personsOfCases.map(({ id, properties }) => [id, properties.country ?? null]));
 const breakdowns: readonly CaseBreakdown[] = [
-  { member: { property: 'plan' }, read: ({ properties }) => textOf(properties.plan) },
-  { member: { property: 'plan', type: 'event' }, read: ({ properties }) => textOf(properties.plan) },
+  { field: { property: 'plan' }, read: ({ properties }) => textOf(properties.plan) },
+  { field: { property: 'plan', type: 'event' }, read: ({ properties }) => textOf(properties.plan) },
   {
-    member: { property: 'url', normalize_url: true },
+    field: { property: 'url', normalize_url: true },
     read: ({ properties }) => normalized(textOf(properties.url)),
   },
-  { member: { property: 'event', type: 'event_metadata' }, read: ({ event }) => event },
+  { field: { property: 'event', type: 'event_metadata' }, read: ({ event }) => event },
   {
-    member: { property: '$group_key', type: 'group', group_type_index: 0 },
+    field: { property: '$group_key', type: 'group', group_type_index: 0 },
     read: ({ properties }) => textOf(properties.$group_0),
   },
   {
-    member: { property: 'tier', type: 'group', group_type_index: 0 },
+    field: { property: 'tier', type: 'group', group_type_index: 0 },
     read: ({ properties }) => tiers.get(textOf(properties.$group_0) ?? '') ?? null,
   },
   {
-    member: { property: 'country', type: 'person' },
+    field: { property: 'country', type: 'person' },
     read: ({ person_id }) => countries.get(person_id ?? '') ?? null,
   },
   {
-    member: { property: "concat(event, '-', distinct_id)", type: 'hogql' },
+    field: { property: "concat(event, '-', distinct_id)", type: 'hogql' },
     read: ({ event, distinct_id }) => `${event}-${distinct_id}`,
   },
 ];
@@ -160,7 +160,7 @@ export interface TrendsCase {
     readonly trendsFilter: { readonly display: string };
     readonly samplingFactor?: number;
   };
-  readonly plain: ReferenceQuery;
+  readonly reference: ReferenceQuery;
 }
 
 /** @param exact whether values are equal in all digits, so that sums of them can be compared */
@@ -188,15 +188,15 @@ export const trendsCase = (exact: boolean): fc.Arbitrary<TrendsCase> =>
       const request = { interval, dateRange, compareFilter: compare };
       const query = {
         ...request,
-        series: series.map(({ plan, ...members }) => ({
+        series: series.map(({ plan, ...fields }) => ({
           kind: 'EventsNode',
-          ...members,
+          ...fields,
           ...(plan !== null && {
             properties: [{ type: 'event', key: 'plan', operator: 'exact', value: plan }],
           }),
         })),
         breakdownFilter: {
-          ...(one.breakdowns.length > 0 && { breakdowns: one.breakdowns.map(({ member }) => member) }),
+          ...(one.breakdowns.length > 0 && { breakdowns: one.breakdowns.map(({ field }) => field) }),
           breakdown_limit: one.limit,
           breakdown_hide_other_aggregation: one.hideOther,
         },
@@ -207,7 +207,7 @@ export const trendsCase = (exact: boolean): fc.Arbitrary<TrendsCase> =>
         ActionsLineGraphCumulative: 'cumulative',
         BoldNumber: 'totalValue',
       } as const;
-      const plain: ReferenceQuery = {
+      const reference: ReferenceQuery = {
         series,
         display: forms[display],
         breakdowns: one.breakdowns.map(({ read }) => read),
@@ -216,11 +216,11 @@ export const trendsCase = (exact: boolean): fc.Arbitrary<TrendsCase> =>
         smoothing,
         formula: formula?.[1] ?? null,
       };
-      return { request, query, plain };
+      return { request, query, reference };
     });
 
 /** The same case with one math for all series, and without smoothing and cumulation. */
-export function withMath({ request, query, plain }: TrendsCase, math: string): TrendsCase {
+export function withMath({ request, query, reference }: TrendsCase, math: string): TrendsCase {
   const { series, trendsFilter, ...rest } = query;
   const { event, properties } = series[0] ?? {};
   const { display } = trendsFilter;
@@ -231,6 +231,6 @@ export function withMath({ request, query, plain }: TrendsCase, math: string): T
       series: [{ kind: 'EventsNode', event, math, ...(properties && { properties }) }],
       trendsFilter: { display },
     },
-    plain,
+    reference,
   };
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { previousRange, resolveRange, type Interval } from '../../../src/queries/dates/date_range.ts';
 import type { QueryProject } from '../../../src/queries/query_kind.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { actorsOf, sampledIds, trends, type Result } from './run_trends_query.ts';
+import { actorsOf, sampledIds, runTrendsQuery, type Result } from './run_trends_query.ts';
 import type { ReferenceEvent } from './reference_math.ts';
 import { type ReferenceSample, ReferenceTrends } from './reference_trends.ts';
 import {
@@ -69,7 +69,7 @@ async function insertGroups(teamId: number): Promise<void> {
 
 /** The expected result: comparison, breakdown and points of each line. */
 function expected(
-  { request, plain }: TrendsCase,
+  { request, reference }: TrendsCase,
   events: readonly ReferenceEvent[],
   project: QueryProject,
 ): unknown[] {
@@ -82,7 +82,7 @@ function expected(
   const ranges =
     compareFilter === null ? [range] : [range, previousRange(dateRange, compareTo, range, about)];
   return ranges.flatMap((one, index) =>
-    new ReferenceTrends(events, plain, one).lines().flatMap((lines, order) =>
+    new ReferenceTrends(events, reference, one).lines().flatMap((lines, order) =>
       lines.map(({ values, data }) => ({
         ...(compareFilter !== null && { compared: index === 0 ? 'current' : 'previous' }),
         order,
@@ -93,13 +93,13 @@ function expected(
   );
 }
 
-async function actualResult({ query, plain }: TrendsCase, project: QueryProject): Promise<unknown[]> {
-  const { results } = await trends(database.pool, query, project, now);
+async function actualResult({ query, reference }: TrendsCase, project: QueryProject): Promise<unknown[]> {
+  const { results } = await runTrendsQuery(database.pool, query, project, now);
   return results.map(({ compare_label, order, breakdown_value, data, aggregated_value = 0 }) => ({
     ...(compare_label && { compared: compare_label }),
     order,
     values: breakdown_value ?? [],
-    data: plain.display === 'totalValue' ? [aggregated_value] : data,
+    data: reference.display === 'totalValue' ? [aggregated_value] : data,
   }));
 }
 
@@ -139,10 +139,10 @@ describe('random queries of random events match the reference implementation', (
 const ofManyIds = (events: readonly ReferenceEvent[]): readonly ReferenceEvent[] =>
   events.map((event, index) => ({ ...event, distinct_id: `d${index % 12}` }));
 
-const ofSample = ({ request, query, plain }: TrendsCase, sample: ReferenceSample): TrendsCase => ({
+const ofSample = ({ request, query, reference }: TrendsCase, sample: ReferenceSample): TrendsCase => ({
   request,
   query: { ...query, samplingFactor: sample.factor },
-  plain: { ...plain, sample },
+  reference: { ...reference, sample },
 });
 
 describe('random queries of a sample', () => {
@@ -190,15 +190,15 @@ describe('random queries of a sample', () => {
               .filter(({ distinct_id }) => sample.distinctIds.has(distinct_id))
               .map(({ person_id }) => person_id),
           );
-          const { query, plain } = withMath(ofSample(one, sample), 'dau');
-          const { results } = await trends(database.pool, query, project, now);
+          const { query, reference } = withMath(ofSample(one, sample), 'dau');
+          const { results } = await runTrendsQuery(database.pool, query, project, now);
           for (const line of results.slice(0, 2)) {
             const point = seed % Math.max(line.days.length, 1);
             const day = line.days[point] ?? null;
             const actors = await actorsBehind(query, line, day, project);
             expect(actors.filter(({ id }) => !persons.has(String(id)))).toEqual([]);
             const shown = day === null ? line.aggregated_value : line.data[point];
-            const roundings = plain.display === 'cumulative' ? point + 1 : 1;
+            const roundings = reference.display === 'cumulative' ? point + 1 : 1;
             expect(Math.abs(Number(shown) - actors.length / factor)).toBeLessThanOrEqual(roundings / 2);
           }
         },
@@ -236,10 +236,10 @@ describe('the actors of a point', () => {
             const ofSomebody = events.filter(({ person_id }) => person_id !== null);
             const project = await projectWith(ofSomebody, settings);
             for (const math of ['dau', 'weekly_active', 'first_time_for_user', 'total']) {
-              const { query, plain } = withMath(one, math);
-              const isRunning = math !== 'dau' && math !== 'total' && plain.display === 'cumulative';
+              const { query, reference } = withMath(one, math);
+              const isRunning = math !== 'dau' && math !== 'total' && reference.display === 'cumulative';
               if (isRunning) continue;
-              const { results } = await trends(database.pool, query, project, now);
+              const { results } = await runTrendsQuery(database.pool, query, project, now);
               const line = results[seed % Math.max(results.length, 1)];
               if (line === undefined) continue;
               const point = seed % Math.max(line.days.length, 1);

@@ -205,7 +205,7 @@ describe('results of TrendsQuery', () => {
 });
 
 describe('invalid queries are rejected with the path of their field', () => {
-  const series = (members: object) => ({ series: [pageviews, { ...bought, ...members }] });
+  const series = (fields: object) => ({ series: [pageviews, { ...bought, ...fields }] });
   it.each([
     [{ series: [] }, 'query__series'],
     [{ series: [{ kind: 'ActionsNode', id: 3 }] }, 'query__series__0__id'],

@@ -54,7 +54,7 @@ export const asQuery = <Answer>(
   });
 
 /** Runs a query. */
-export async function trends(
+export async function runTrendsQuery(
   pool: Pool,
   query: object,
   project: QueryProject,

@@ -17,7 +17,7 @@ export interface ActorEntry {
    * @param actor undefined if it is not stored
    * @param distinctIds the distinct ids under which it acted, according to the source
    */
-  readonly show: (
+  readonly format: (
     id: string | null,
     actor: ActorValue | undefined,
     distinctIds: readonly string[],

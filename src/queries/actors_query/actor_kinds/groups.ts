@@ -10,7 +10,7 @@ interface GroupValue extends ActorValue {
   readonly created_at: string;
 }
 
-const group: ActorEntry = { typeName: 'JSON', show: (id, actor) => actor ?? { id } };
+const group: ActorEntry = { typeName: 'JSON', format: (id, actor) => actor ?? { id } };
 
 const useGroup = 'These actors are groups. Select group instead.';
 

@@ -5,13 +5,13 @@ import type { ActorEntry, ActorKind } from './actor_kind.ts';
 
 const person: ActorEntry = {
   typeName: 'JSON',
-  show: (id, actor, distinctIds) =>
+  format: (id, actor, distinctIds) =>
     actor ?? (distinctIds.length > 0 ? { id, distinct_ids: distinctIds } : { id }),
 };
 
 const personDisplayName: ActorEntry = {
   typeName: 'Tuple(display_name String, id UUID)',
-  show: (id, actor, distinctIds) => ({
+  format: (id, actor, distinctIds) => ({
     display_name:
       id === null ? null : displayName(actor?.properties ?? {}, actor?.distinct_ids ?? distinctIds, id),
     id,

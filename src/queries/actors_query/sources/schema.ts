@@ -59,9 +59,9 @@ type Schemas = Readonly<Record<string, z.ZodType>>;
 /** Parses with the schema for the field `kind`; the issues then name the field at fault. */
 function oneOfKinds<Of extends Schemas>(schemas: Of): z.ZodType<z.infer<Of[keyof Of]>> {
   return z.unknown().transform((value, context): z.infer<Of[keyof Of]> => {
-    const given: Record<string, unknown> = typeof value === 'object' && value !== null ? { ...value } : {};
-    if (given.kind === 'HogQLQuery') given.kind = 'DialectQuery';
-    const schema = typeof given.kind === 'string' ? schemas[given.kind] : undefined;
+    const query: Record<string, unknown> = typeof value === 'object' && value !== null ? { ...value } : {};
+    if (query.kind === 'HogQLQuery') query.kind = 'DialectQuery';
+    const schema = typeof query.kind === 'string' ? schemas[query.kind] : undefined;
     if (schema === undefined) {
       context.addIssue({
         code: 'custom',
@@ -70,7 +70,7 @@ function oneOfKinds<Of extends Schemas>(schemas: Of): z.ZodType<z.infer<Of[keyof
       });
       return z.NEVER;
     }
-    const parsed = schema.safeParse(given);
+    const parsed = schema.safeParse(query);
     if (parsed.success) return parsed.data as z.infer<Of[keyof Of]>;
     for (const issue of parsed.error.issues) context.addIssue({ ...issue });
     return z.NEVER;
