@@ -1,6 +1,6 @@
 /**
- * Calls `work` for every item, at most `limit` at once. After the first error no further item is begun; it is thrown
- * when those under way have ended.
+ * Calls `work` for every item, `limit` at a time. After the first error it starts no further item, waits for the running
+ * ones and throws the error.
  */
 export async function forEachConcurrently<Item>(
   items: Iterable<Item>,
@@ -8,11 +8,11 @@ export async function forEachConcurrently<Item>(
   work: (item: Item) => Promise<void>,
 ): Promise<void> {
   const iterator = items[Symbol.iterator]();
-  const failures: unknown[] = [];
-  const walk = async (): Promise<void> => {
-    for (let next = iterator.next(); !next.done && failures.length === 0; next = iterator.next())
-      await work(next.value).catch((error: unknown) => failures.push(error));
+  const errors: unknown[] = [];
+  const runNext = async (): Promise<void> => {
+    for (let next = iterator.next(); !next.done && errors.length === 0; next = iterator.next())
+      await work(next.value).catch((error: unknown) => errors.push(error));
   };
-  await Promise.all(Array.from({ length: limit }, walk));
-  if (failures.length > 0) throw failures[0];
+  await Promise.all(Array.from({ length: limit }, runNext));
+  if (errors.length > 0) throw errors[0];
 }

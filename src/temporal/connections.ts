@@ -8,7 +8,7 @@ import type { Logger } from '../telemetry/logger.ts';
 type TemporalSettings = Pick<Settings, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE'>;
 type ClientSettings = TemporalSettings & Pick<Settings, 'EXPORTD_TEMPORAL_REQUEST_TIMEOUT'>;
 
-/** A client, for whoever starts and signals workflows; `close` ends its connection. */
+/** A client with its connection; `close` closes the connection. */
 export interface ClientConnection {
   readonly client: Client;
   readonly connection: Connection;
@@ -16,16 +16,16 @@ export interface ClientConnection {
 }
 
 /**
- * A client that connects when it is first used, so that a process can start while Temporal is down. Each of its requests
- * ends within the setting's time, repetitions included, unless `withDeadline` says another; whoever asked decides what
- * then. Without it a request to a Temporal that says nothing would never end.
+ * Creates a client that connects on first use, so that a process can start while Temporal is down. Each request, with its
+ * retries, has the timeout of the setting, unless `withDeadline` sets another. Without a timeout, a request to a Temporal
+ * that does not respond would never end.
  */
 export function createClient(settings: ClientSettings): ClientConnection {
   const timeoutMs = settings.EXPORTD_TEMPORAL_REQUEST_TIMEOUT;
   const connection = Connection.lazy({
     address: settings.TEMPORAL_ADDRESS,
     connectTimeout: timeoutMs,
-    interceptors: [endsWithin(timeoutMs), makeGrpcRetryInterceptor(defaultGrpcRetryOptions())],
+    interceptors: [withTimeout(timeoutMs), makeGrpcRetryInterceptor(defaultGrpcRetryOptions())],
   });
   return {
     client: new Client({ connection, namespace: settings.TEMPORAL_NAMESPACE }),
@@ -34,15 +34,15 @@ export function createClient(settings: ClientSettings): ClientConnection {
   };
 }
 
-/** Gives a request that has no deadline this one. */
-const endsWithin =
+/** Sets the deadline of requests that have none. */
+const withTimeout =
   (timeoutMs: number): Interceptor =>
   (options, nextCall) =>
     new InterceptingCall(nextCall({ ...options, deadline: options.deadline ?? Date.now() + timeoutMs }));
 
-const connectIntervalMs = 1_000;
+const retryIntervalMs = 1_000;
 
-/** Does what needs Temporal, again and again until Temporal answers; throws the signal's reason when it is aborted. */
+/** Retries `work`, which needs Temporal, until it succeeds. @throws the signal's reason when it is aborted */
 export async function retryUntilTemporalIsUp<Result>(
   work: () => Promise<Result>,
   logger: Logger,
@@ -54,12 +54,12 @@ export async function retryUntilTemporalIsUp<Result>(
       return await work();
     } catch (error) {
       signal.throwIfAborted();
-      logger.warn({ err: error }, 'Temporal does not answer; trying again.');
-      await wait(connectIntervalMs, undefined, { signal });
+      logger.warn({ err: error }, 'Temporal does not respond. Trying again.');
+      await wait(retryIntervalMs, undefined, { signal });
     }
   }
 }
 
-/** The connection of a process's workers. */
+/** Connects the workers of a process. */
 export const connectWorkers = (settings: TemporalSettings): Promise<NativeConnection> =>
   NativeConnection.connect({ address: settings.TEMPORAL_ADDRESS });

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-// Of a CommonJS module whose names Node cannot see, only the whole can be imported.
+// Node cannot see the names of this CommonJS module, so it is imported whole.
 import proto from '@temporalio/proto';
 import { isInvalidRequest } from '../failures/grpc_errors.ts';
 import { searchAttributes } from '../../workflows/search_attributes.ts';
@@ -8,13 +8,13 @@ import type { ClientConnection } from './connections.ts';
 
 const names = Object.values(searchAttributes).map(({ name }) => name);
 const pollMs = 100;
-/** A server learns of its new attributes within seconds; one that refuses the question for longer has another reason. */
-const learningMs = 60_000;
+/** A server makes new attributes usable within seconds; a longer rejection has another reason. */
+const timeoutMs = 60_000;
 
 /**
- * Registers exportd's search attributes in the namespace, where they are missing, and waits until they can be used: a
- * server knows them only a moment later, and refuses to start a workflow that has one it does not know.
- * @throws ServiceError of @temporalio/client when Temporal does not answer, or refuses for another reason or for too long.
+ * Registers exportd's missing search attributes in the namespace and waits until they are usable. The server needs a
+ * moment for that, and rejects starts of workflows with an unknown attribute.
+ * @throws ServiceError of @temporalio/client when Temporal does not respond, or rejects them for another reason or too long
  */
 export async function registerSearchAttributes(
   { client, connection }: Pick<ClientConnection, 'client' | 'connection'>,
@@ -34,17 +34,17 @@ export async function registerSearchAttributes(
         ]),
       ),
     });
-  await whenUsable(client, performance.now() + learningMs, signal);
+  await waitUntilUsable(client, performance.now() + timeoutMs, signal);
 }
 
-async function whenUsable(client: Client, deadline: number, signal: AbortSignal): Promise<void> {
+async function waitUntilUsable(client: Client, deadline: number, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
       const query = names.map((name) => `${name} = ''`).join(' OR ');
       await client.workflow.count(query);
       return;
     } catch (error) {
-      // This is how it answers while it does not know a name.
+      // The server rejects the query as invalid while it does not know a name.
       if (!isInvalidRequest(error) || performance.now() > deadline) throw error;
     }
     await wait(pollMs, undefined, { signal });

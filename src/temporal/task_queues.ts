@@ -1,8 +1,8 @@
 import type { Settings } from '../config/settings.ts';
 
 /**
- * Decisions and data are apart, so that a flood of rows never keeps a pause waiting; so is the upkeep, so that buckets
- * which hang keep no export waiting, and queries, of which people wait for the answers.
+ * The task queues of a deployment. Decisions are separate from exports, so that a pause never waits for rows; maintenance
+ * is separate, so that buckets that hang delay no export; and queries, because people wait for their results.
  */
 export const taskQueues = ({ EXPORTD_TASK_QUEUE_PREFIX }: Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX'>) => ({
   control: `${EXPORTD_TASK_QUEUE_PREFIX}-control`,
@@ -11,5 +11,5 @@ export const taskQueues = ({ EXPORTD_TASK_QUEUE_PREFIX }: Pick<Settings, 'EXPORT
   query: `${EXPORTD_TASK_QUEUE_PREFIX}-query`,
 });
 
-/** What says where executions run, and for how long a worker may hold one of their tasks. */
+/** The settings of every execution: its task queue and its workflow task timeout. */
 export type ExecutionSettings = Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX' | 'EXPORTD_WORKFLOW_TASK_TIMEOUT'>;

@@ -13,7 +13,7 @@ import { openJournal } from '../../src/projections/open_journal.ts';
 import { createDestinationTester } from '../../src/destination/destination_tests.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import type { DestinationTestClient } from '../../src/temporal/clients/destination_test_client.ts';
-import type { WebhookTestClient } from '../../src/temporal/clients/notification_client.ts';
+import type { WebhookTestClient } from '../../src/temporal/clients/webhook_test_client.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
 import { createRunningQueries } from '../../src/queries/running_queries.ts';

@@ -9,13 +9,13 @@ import { backfillSummary } from './summaries.ts';
 import { ignoreNotFound } from './schedule_client.ts';
 import { taskQueues, type ExecutionSettings } from '../task_queues.ts';
 
-/** Workflows of backfills, which the schedule's steps and the reconciler start. */
+/** Starts and wakes the workflows of backfills. */
 export interface BackfillClient {
-  /** Makes a running workflow look again. */
+  /** Wakes the workflow, if it runs. */
   wake(backfillId: string): Promise<void>;
-  /** Starts the workflow where it does not run, and makes it look again where it does. */
+  /** Starts the workflow, or wakes it when it runs. */
   start(backfillId: string): Promise<void>;
-  /** Puts a fresh execution in the place of one that is stuck. */
+  /** Terminates a stuck execution and starts a new one. */
   restart(backfillId: string): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ interface BackfillRow {
   readonly destination_type: string;
 }
 
-/** Starts and wakes backfill workflows. */
+/** Creates the client. It reads what the executions show from the control database. */
 export function createBackfillClient(
   client: Client,
   pool: Pool,

@@ -8,28 +8,29 @@ import { workflowTypes } from '../../contract/workflow_types.ts';
 import { resultWithin } from './executions.ts';
 import { taskQueues, type ExecutionSettings } from '../task_queues.ts';
 
-/** What became of a test: its steps, or a sentence that says why there are none. */
+/** The outcome of a test: its steps, or the reason why there are none. */
 export type TestOutcome =
   | { readonly tested: true; readonly steps: readonly TestStep[] }
   | { readonly tested: false; readonly reason: string };
 
-/** Has stored tests carried out by a worker. */
+/** Runs stored tests on a worker. */
 export interface DestinationTestClient {
-  /** Waits for the outcome. Rejects when Temporal cannot be reached. */
+  /** Waits for the outcome. Rejects when Temporal is not reachable. */
   test(testId: string): Promise<TestOutcome>;
 }
 
-/** Beyond the time of the steps: to open the config and to clean up, and for a worker that is busy to begin. */
-const aroundMs = 4_000;
-const beginningMs = 2_000;
+/** To open the config and to clean up, in addition to the steps. */
+const overheadMs = 4_000;
+/** How long a busy worker may take to start. */
+const startDelayMs = 2_000;
 
 /** Starts a workflow for each test. */
 export function createDestinationTestClient(
   client: Client,
   settings: ExecutionSettings & Pick<Settings, 'EXPORTD_DESTINATION_TEST_TIMEOUT'>,
 ): DestinationTestClient {
-  const longest_ms = settings.EXPORTD_DESTINATION_TEST_TIMEOUT + aroundMs;
-  const executionMs = longest_ms + beginningMs;
+  const longest_ms = settings.EXPORTD_DESTINATION_TEST_TIMEOUT + overheadMs;
+  const executionMs = longest_ms + startDelayMs;
   return {
     test: async (test_id) => {
       const input: DestinationTestInput = { test_id, timeout_ms: longest_ms };
@@ -52,10 +53,10 @@ export function createDestinationTestClient(
   };
 }
 
-/** Messages of failures of activities are written for users; every other ending means that no worker got so far. */
+/** The message of an activity's failure is for users. Without one, no worker ran the activity in time. */
 function reasonOf({ cause }: WorkflowFailedError): string {
   const failure = cause instanceof ActivityFailure ? cause.cause : cause;
   return failure instanceof ApplicationFailure
     ? failure.message
-    : 'No worker has tested the destination in time; are they running?';
+    : 'No worker has tested the destination in time. Check that the workers run.';
 }

@@ -9,13 +9,13 @@ import type { Settings } from '../../config/settings.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { taskQueues } from '../task_queues.ts';
 
-/** The latest execution of a workflow id, as Temporal knows it. */
+/** The latest execution of a workflow id. */
 export interface Execution {
-  /** The run row that it belongs to, when it is the execution of a run. */
+  /** The run of a run's execution, from its memo. */
   readonly run_id: string | undefined;
   readonly temporal_run_id: string;
   readonly status: WorkflowExecutionStatusName;
-  /** Which attempt of its current workflow task is under way; 0 when none is. */
+  /** The current attempt of its workflow task; 0 when none is pending. */
   readonly task_attempt: number;
 }
 
@@ -46,25 +46,24 @@ export const runningExecutions = (
     query: `WorkflowType = '${workflowType}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueues(settings).control}'`,
   });
 
-/** How long after the end of an execution Temporal may take to say so. */
-const silenceMs = 5_000;
+/** How long Temporal may take to report the end of an execution. */
+const reportDelayMs = 5_000;
 
 /**
- * Waits for the result of an execution that Temporal ends within `executionMs`; the deadline is for the case that
- * Temporal itself goes away.
- * @throws WorkflowFailedError of @temporalio/client when the execution had no result.
- * @throws ServiceError of @temporalio/client when Temporal does not answer in time.
+ * Waits for the result of an execution that Temporal ends within `executionMs`.
+ * @throws WorkflowFailedError of @temporalio/client when the execution had no result
+ * @throws ServiceError of @temporalio/client when Temporal does not respond in time
  */
 export const resultWithin = (client: Client, handle: WorkflowHandle, executionMs: number): Promise<unknown> =>
-  client.withDeadline(Date.now() + executionMs + silenceMs, () => handle.result());
+  client.withDeadline(Date.now() + executionMs + reportDelayMs, () => handle.result());
 
-/** The run row that an execution's memo names. */
+/** The run in an execution's memo. */
 export const runIdOf = (memo: Record<string, unknown> | undefined): string | undefined =>
   typeof memo?.run_id === 'string' ? memo.run_id : undefined;
 
 /**
- * Whether an execution works for a run. That of the run before it does too, from the moment when the journal has handed
- * the export over until Temporal has made the next execution: what is done to it in between is done to this run.
+ * Whether an execution belongs to a run. The execution of the previous run does too, after the journal has continued the
+ * run as new and until Temporal has: what happens to it in between happens to this run.
  */
 export const isExecutionOf = (run: { readonly run_id: string }, { run_id }: Execution): boolean =>
   run_id !== undefined && (run_id === run.run_id || deterministicId('continue', run_id) === run.run_id);

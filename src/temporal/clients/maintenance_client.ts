@@ -4,16 +4,16 @@ import type { MaintenanceInput } from '../../contract/workflow_inputs.ts';
 import { workflowTypes } from '../../contract/workflow_types.ts';
 import { taskQueues, type ExecutionSettings } from '../task_queues.ts';
 
-/** The upkeep workflow, as the reconciler uses it. */
+/** Starts the maintenance workflow of a deployment. */
 export interface MaintenanceClient {
   readonly workflowId: string;
-  /** Starts the workflow where it does not run. */
+  /** Starts the workflow, unless it runs. */
   start(): Promise<void>;
-  /** Puts a fresh execution in the place of one that is stuck. */
+  /** Terminates a stuck execution and starts a new one. */
   restart(): Promise<void>;
 }
 
-/** Starts the workflow that cleans up after all exports of a deployment. */
+/** Creates the client. */
 export function createMaintenanceClient(client: Client, settings: ExecutionSettings): MaintenanceClient {
   const queues = taskQueues(settings);
   const input: MaintenanceInput = { task_queue: queues.maintenance };
@@ -25,7 +25,7 @@ export function createMaintenanceClient(client: Client, settings: ExecutionSetti
       taskQueue: queues.control,
       args: [input],
       workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
-      staticSummary: 'Cleans up buckets and counts late rows',
+      staticSummary: 'Deletes obsolete objects and counts late rows',
     });
   return {
     workflowId,

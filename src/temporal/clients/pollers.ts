@@ -1,15 +1,15 @@
 import type { Client } from '@temporalio/client';
-// Of a CommonJS module whose names Node cannot see, only the whole can be imported.
+// Node cannot see the names of this CommonJS module, so it is imported whole.
 import proto from '@temporalio/proto';
 import type { Settings } from '../../config/settings.ts';
 import { taskQueues } from '../task_queues.ts';
 
-/** A worker asks again within a minute; one that has not asked for longer is gone. */
-const freshMs = 70_000;
+/** A live worker polls at least once a minute. */
+const maxPollAgeMs = 70_000;
 
 /**
- * How many pollers wait for tasks of schedules and runs.
- * @throws ServiceError of @temporalio/client when Temporal does not answer in time.
+ * Counts the pollers of the control task queue, which runs schedules and runs.
+ * @throws ServiceError of @temporalio/client when Temporal does not respond in time
  */
 export async function countPollers(
   client: Client,
@@ -20,6 +20,6 @@ export async function countPollers(
     taskQueue: { name: taskQueues(settings).control },
     taskQueueType: proto.temporal.api.enums.v1.TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
   });
-  const since = Date.now() - freshMs;
+  const since = Date.now() - maxPollAgeMs;
   return pollers.filter(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000 >= since).length;
 }

@@ -8,10 +8,10 @@ import { searchAttributes } from '../../../workflows/search_attributes.ts';
 import { ignoreNotFound } from './schedule_client.ts';
 import { taskQueues, type ExecutionSettings } from '../task_queues.ts';
 
-/** Beyond the time of the statement: to read the query, and to store its answer. */
-const aroundMs = 30_000;
+/** To read the query and to store its result, in addition to the statement. */
+const overheadMs = 30_000;
 
-/** Runs queries as workflows on a Temporal namespace. */
+/** Runs background queries as workflows. */
 export function createQueryClient(
   client: Client,
   settings: ExecutionSettings &
@@ -23,12 +23,12 @@ export function createQueryClient(
       const input: BackgroundQueryInput = {
         execution_id: query.execution_id,
         task_queue: queues.query,
-        timeout_ms: settings.EXPORTD_QUERY_ASYNC_TIMEOUT + aroundMs,
+        timeout_ms: settings.EXPORTD_QUERY_ASYNC_TIMEOUT + overheadMs,
         heartbeat_timeout_ms: settings.EXPORTD_QUERY_HEARTBEAT_TIMEOUT,
       };
       await client.workflow.start(workflowTypes.backgroundQuery, {
         workflowId: queryWorkflowId(query),
-        // The status says that the id is free, so an execution that is still there has only to close.
+        // The stored status says that the id is free, so a remaining execution is about to close.
         workflowIdConflictPolicy: 'TERMINATE_EXISTING',
         taskQueue: queues.control,
         args: [input],

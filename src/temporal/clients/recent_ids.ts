@@ -1,18 +1,18 @@
-/** A set of ids that forgets the oldest when it is full. */
+/** A bounded set of ids. */
 export interface RecentIds {
   has(id: string): boolean;
   add(id: string): void;
 }
 
-/** Remembers at most so many ids. */
-export function createRecentIds(most: number): RecentIds {
+/** Creates a set that drops its oldest id when it holds more than `maxIds`. */
+export function createRecentIds(maxIds: number): RecentIds {
   const ids = new Set<string>();
   return {
     has: (id) => ids.has(id),
     add: (id) => {
       ids.add(id);
       const [oldest] = ids;
-      if (ids.size > most && oldest !== undefined) ids.delete(oldest);
+      if (ids.size > maxIds && oldest !== undefined) ids.delete(oldest);
     },
   };
 }

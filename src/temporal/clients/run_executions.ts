@@ -3,15 +3,14 @@ import type { Client } from '@temporalio/client';
 import { runWorkflowId } from '../../contract/workflow_ids.ts';
 import { describeExecution } from './executions.ts';
 
-/** How often it is asked whether an execution has ended. */
 const pollMs = 100;
 
-/** Watches executions of runs. */
+/** Waits for executions of runs. */
 export interface RunExecutionWatch {
   /**
-   * Waits until the execution of a run has ended, for `timeoutMs` at most; false when it has not. A run's activities
-   * have let go of everything by then, since its workflow waits for them.
-   * @throws ServiceError of @temporalio/client when Temporal does not answer in time.
+   * Waits until the execution of a run has closed, for `timeoutMs` at most; false when it has not. Its activities have
+   * ended by then, since the workflow waits for them.
+   * @throws ServiceError of @temporalio/client when Temporal does not respond in time
    */
   waitUntilClosed(
     run: Parameters<typeof runWorkflowId>[0] & { readonly run_id: string },
@@ -19,13 +18,13 @@ export interface RunExecutionWatch {
   ): Promise<boolean>;
 }
 
-/** Watches the executions of a Temporal namespace. */
+/** Creates the watch, which polls Temporal. */
 export const createRunExecutionWatch = (client: Client): RunExecutionWatch => ({
   waitUntilClosed: async (run, timeoutMs) => {
     const deadline = performance.now() + timeoutMs;
     for (;;) {
       const latest = await describeExecution(client, runWorkflowId(run));
-      // One of another run of the interval began after this one's had ended, or is about to find this one ended.
+      // An execution of another run started after this one closed, or will find that this run has ended.
       if (latest?.run_id !== run.run_id || latest.status !== 'RUNNING') return true;
       if (performance.now() + pollMs > deadline) return false;
       await sleep(pollMs);

@@ -4,7 +4,7 @@ import { nominalLengthMs } from '../../domain/intervals.ts';
 import type { RunInput } from '../../contract/workflow_inputs.ts';
 import { taskQueues } from '../task_queues.ts';
 
-/** The settings that bound a run's waits. */
+/** The settings that limit a run. */
 export type RunSettings = Pick<
   Settings,
   | 'EXPORTD_RUN_TIMEOUT'
@@ -20,12 +20,12 @@ const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** The days on which clocks change are this much shorter or longer. */
+/** Days with a clock change are at most this much shorter or longer. */
 const clockChange = 2 * hour;
 
 /**
- * How long a run's execution may take, in milliseconds: long enough for many attempts, short against the interval. The
- * run's own interval counts too: it may come from a time when the export had another, or bridge two of them.
+ * Maximum duration of a run's execution in milliseconds: long enough for many attempts. It also depends on the length of
+ * the run's interval, which may differ from the export's current interval or bridge two of them.
  */
 export function executionTimeoutMs(
   run: Pick<StartableRun, 'interval' | 'data_interval_start' | 'data_interval_end'>,
@@ -44,7 +44,7 @@ function timeoutFor(length: number): number {
 const lengthMs = (run: Pick<StartableRun, 'data_interval_start' | 'data_interval_end'>): number =>
   new Date(run.data_interval_end).getTime() - new Date(run.data_interval_start).getTime();
 
-/** The input of a run's execution. */
+/** Creates the input of a run's execution. */
 export function runInput(
   run: StartableRun,
   settings: RunSettings & Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX'>,
@@ -58,7 +58,7 @@ export function runInput(
     export_task_queue: taskQueues(settings).export,
     limits: {
       settle_timeout_ms: Math.min(settings.EXPORTD_SETTLE_TIMEOUT, lengthMs(run)),
-      // Half at most, so that the failure is told by exportd before Temporal ends the execution.
+      // At most half, so that exportd records the failure before Temporal ends the execution.
       schedule_to_close_timeout_ms: Math.min(
         settings.EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT ?? half,
         half,

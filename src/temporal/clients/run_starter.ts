@@ -12,41 +12,40 @@ import { executionTimeoutMs, runInput, type RunSettings } from './run_limits.ts'
 import { ignoreNotFound } from './schedule_client.ts';
 import { taskQueues, type ExecutionSettings } from '../task_queues.ts';
 
-/** Starts and cancels the executions of runs, each independent of who asks for it. */
+/** Starts and cancels executions of runs. An execution does not depend on its caller. */
 export interface RunStarter {
   /**
-   * Starts a run's execution; one that runs already is left alone.
-   * @returns false while the execution of another run of the same interval has not let go.
+   * Starts a run's execution, unless it runs.
+   * @returns false while an execution of another run of the same interval has not closed
    */
   start(run: StartableRun): Promise<boolean>;
   /**
-   * Starts those of several that have had no execution yet. One whose execution has ended without a word in the journal
-   * is left to the reconciler, which tells a termination by hand from a crash. So is one that Temporal does not accept:
-   * the others have their turn all the same.
-   * @returns how many are kept waiting by another run of their interval.
+   * Starts the runs that have had no execution yet. The reconciler handles those whose execution ended without recording
+   * an outcome, since it distinguishes terminations from crashes, and those that Temporal rejects.
+   * @returns how many wait for an execution of another run of their interval to close
    */
   startAll(runs: readonly StartableRun[]): Promise<number>;
-  /** Puts a fresh execution in the place of one that is stuck. */
+  /** Terminates a stuck execution and starts a new one. */
   restart(run: StartableRun): Promise<void>;
-  /** Asks a run's execution to end; one that does not run is no error. */
+  /** Cancels a run's execution, if it runs. */
   cancel(run: StartableRun): Promise<void>;
 }
 
-const startsAtOnce = 8;
+const maxConcurrentStarts = 8;
 
 /**
- * Of tasks that wait for a worker, scheduled runs come first, and projects have their turns within each kind. A server
- * that does not do this (`matching.useNewMatcher`, `matching.enableFairness`) takes them as they come.
+ * Tasks of scheduled runs come first; within a priority, projects take turns. A server without this feature
+ * (`matching.useNewMatcher`, `matching.enableFairness`) serves tasks in order of arrival.
  */
 const priorities = { scheduled: 2, backfill: 4 } as const;
 
-/** Runs of which it is remembered that they were started; of any other, Temporal is asked. */
-const rememberedRuns = 10_000;
+/** How many started runs are remembered; starting any other asks Temporal. */
+const maxRememberedRuns = 10_000;
 
-/** Starts runs on a Temporal namespace. */
+/** Creates the starter. */
 export function createRunStarter(client: Client, settings: RunSettings & ExecutionSettings): RunStarter {
-  // A step of a schedule or a backfill names its open runs again and again: each would be refused by Temporal as started.
-  const started = createRecentIds(rememberedRuns);
+  // Every step of a schedule or backfill lists its created runs again; Temporal would reject each as started.
+  const started = createRecentIds(maxRememberedRuns);
   const startAs = (
     run: StartableRun,
     policies: Pick<WorkflowOptions, 'workflowIdConflictPolicy' | 'workflowIdReusePolicy'>,
@@ -58,7 +57,7 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
       args: [runInput(run, settings)],
       workflowExecutionTimeout: executionTimeoutMs(run, settings),
       workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
-      // Inherited by its activities.
+      // Its activities inherit this.
       priority: {
         priorityKey: run.backfill_id === null ? priorities.scheduled : priorities.backfill,
         fairnessKey: String(run.team_id),
@@ -101,13 +100,13 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
   return {
     start,
     startAll: async (runs) => {
-      let busy = 0;
+      let blocked = 0;
       const others = runs.filter(({ run_id }) => !started.has(run_id));
-      await forEachConcurrently(others, startsAtOnce, async (run) => {
+      await forEachConcurrently(others, maxConcurrentStarts, async (run) => {
         if (await startFirst(run)) started.add(run.run_id);
-        else busy += 1;
+        else blocked += 1;
       });
-      return busy;
+      return blocked;
     },
     restart: async (run) => {
       await startAs(run, { workflowIdConflictPolicy: 'TERMINATE_EXISTING' });

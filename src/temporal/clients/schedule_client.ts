@@ -6,11 +6,11 @@ import { workflowTypes } from '../../contract/workflow_types.ts';
 import { searchAttributes } from '../../../workflows/search_attributes.ts';
 import { taskQueues, type ExecutionSettings } from '../task_queues.ts';
 
-/** Tells an export's schedule workflow about a stored command. */
+/** Signals stored commands to the schedule of an export. */
 export interface ScheduleSignaller {
   /**
-   * Signals the command's id under its name, and starts the workflow where it does not run.
-   * @throws ServiceError of @temporalio/client when Temporal does not answer in time.
+   * Signals the command's id under the command's name, and starts the workflow when it does not run.
+   * @throws ServiceError of @temporalio/client when Temporal does not respond in time
    */
   signal(command: {
     readonly batch_export_id: string;
@@ -19,17 +19,17 @@ export interface ScheduleSignaller {
   }): Promise<void>;
 }
 
-/** Workflows of schedules. */
+/** Signals, starts and wakes schedule workflows. */
 export interface ScheduleClient extends ScheduleSignaller {
-  /** Makes a running workflow look again; one that does not run has nothing to look at. */
+  /** Wakes the workflow, if it runs. */
   wake(batchExportId: string): Promise<void>;
-  /** Starts the workflow where it does not run. */
+  /** Starts the workflow, or wakes it when it runs. */
   start(batchExportId: string): Promise<void>;
-  /** Puts a fresh execution in the place of one that is stuck. */
+  /** Terminates a stuck execution and starts a new one. */
   restart(batchExportId: string): Promise<void>;
 }
 
-/** Signals and starts schedule workflows. */
+/** Creates the client. */
 export function createScheduleClient(client: Client, settings: ExecutionSettings): ScheduleClient {
   const optionsOf = (batchExportId: string) => {
     const input: ScheduleInput = { batch_export_id: batchExportId };
@@ -65,11 +65,11 @@ export function createScheduleClient(client: Client, settings: ExecutionSettings
   };
 }
 
-/** The part of it that the HTTP facade needs. */
+/** Creates the part of the client that the HTTP API needs. */
 export const createScheduleSignaller: (client: Client, settings: ExecutionSettings) => ScheduleSignaller =
   createScheduleClient;
 
-/** An execution that does not run any more is no error to whoever only wanted to tell it something. */
+/** Error handler for signals and cancellations, which closed executions do not need. */
 export function ignoreNotFound(error: unknown): void {
   if (!(error instanceof WorkflowNotFoundError)) throw error;
 }

@@ -3,47 +3,49 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SettingsError, type Settings } from '../../config/settings.ts';
 
-const bundler = join(import.meta.dirname, 'bundler_program.ts');
+const bundlerProgram = join(import.meta.dirname, 'bundler_program.ts');
 const productWorkflows = join(import.meta.dirname, '../../../workflows/index.ts');
 
 /**
- * Bundles the workflows for Temporal's sandbox. Takes a few seconds; a process does it once. It is done in a process of
- * its own, since a bundler and a compiler would leave 130 MB behind in one that lives for months.
- * @param workflowsPath the module that exports them
- * @throws Error with what the bundler complained of; what did not keep it from its work goes to standard error
+ * Bundles the workflows for Temporal's sandbox, which takes a few seconds. It runs in a separate process: a bundler and a
+ * compiler would leave 130 MB in the memory of a worker.
+ * @param workflowsPath the module that exports the workflows
+ * @throws Error with the errors of the bundler; its warnings go to standard error
  */
 export async function bundleWorkflows(workflowsPath = productWorkflows): Promise<{ code: string }> {
-  const process_ = spawn(process.execPath, [bundler, workflowsPath], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const process_ = spawn(process.execPath, [bundlerProgram, workflowsPath], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let code = '';
-  let complaints = '';
+  let errorOutput = '';
   process_.stdout.setEncoding('utf8').on('data', (text: string) => (code += text));
-  process_.stderr.setEncoding('utf8').on('data', (text: string) => (complaints += text));
-  const ending = await new Promise<string | number | null>((resolve, reject) => {
+  process_.stderr.setEncoding('utf8').on('data', (text: string) => (errorOutput += text));
+  const exit = await new Promise<string | number | null>((resolve, reject) => {
     process_.once('error', reject);
     process_.once('close', (exitCode, signal) => resolve(signal ?? exitCode));
   });
-  if (ending !== 0)
-    throw new Error(`The workflows could not be bundled (${String(ending)}): ${complaints.trim()}`);
-  process.stderr.write(complaints);
+  if (exit !== 0)
+    throw new Error(`The workflows could not be bundled (${String(exit)}): ${errorOutput.trim()}`);
+  process.stderr.write(errorOutput);
   return { code };
 }
 
-/** Bundles the workflows into a file for workers to start with, all of it or nothing. */
+/** Bundles the workflows to a file for workers to start with. The file is replaced atomically. */
 export async function writeWorkflowBundle(path: string): Promise<void> {
   const { code } = await bundleWorkflows();
-  const beside = `${path}.${process.pid}`;
-  await writeFile(beside, code);
-  await rename(beside, path);
+  const temporaryPath = `${path}.${process.pid}`;
+  await writeFile(temporaryPath, code);
+  await rename(temporaryPath, path);
 }
 
-/** The bundle of the setting, or a new one. @throws SettingsError when the file cannot be read. */
-export async function workflowBundleOf({
+/** Reads the bundle of the setting, or creates one without it. @throws SettingsError when the file cannot be read */
+export async function loadWorkflowBundle({
   EXPORTD_WORKFLOW_BUNDLE: path,
 }: Pick<Settings, 'EXPORTD_WORKFLOW_BUNDLE'>): Promise<{ code: string }> {
   if (path === undefined) return bundleWorkflows();
   const code = await readFile(path, 'utf8').catch((error: unknown) => {
     throw new SettingsError(
-      `EXPORTD_WORKFLOW_BUNDLE: ${path} cannot be read; write it with exportd bundle, or leave the setting out.`,
+      `EXPORTD_WORKFLOW_BUNDLE: ${path} cannot be read. Write it with exportd bundle, or unset the variable.`,
       { cause: error },
     );
   });

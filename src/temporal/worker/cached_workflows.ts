@@ -1,27 +1,30 @@
 import { totalmem } from 'node:os';
 import type { Settings } from '../../config/settings.ts';
 
-/** Measured: 1,000 schedules that sleep take 550 MB. */
+/** Measured: 1,000 sleeping schedules take 550 MB. */
 const bytesPerWorkflow = 550_000;
-/** Part of the memory that they may have. */
-const share = 0.1;
-/** Fewer would be fewer than the workflow tasks under way at once. */
-const fewest = 200;
-const most = 2_000;
+/** Share of the memory for cached workflows. */
+const memoryShare = 0.1;
+/** The number of concurrent workflow tasks. */
+const minWorkflows = 200;
+const maxWorkflows = 2_000;
 
 /**
- * How many executions of workflows a worker keeps in memory.
- * @param memoryBytes of the machine, or of the container when that has less.
+ * How many workflow executions a worker caches.
+ * @param memoryBytes memory of the machine, or of the container if that is less
  */
 export function maxCachedWorkflows(
-  { EXPORTD_MAX_CACHED_WORKFLOWS: asked }: Pick<Settings, 'EXPORTD_MAX_CACHED_WORKFLOWS'>,
+  { EXPORTD_MAX_CACHED_WORKFLOWS: configured }: Pick<Settings, 'EXPORTD_MAX_CACHED_WORKFLOWS'>,
   memoryBytes = availableMemory(),
 ): number {
-  if (asked !== undefined) return asked;
-  return Math.min(most, Math.max(fewest, Math.floor((memoryBytes * share) / bytesPerWorkflow)));
+  if (configured !== undefined) return configured;
+  return Math.min(
+    maxWorkflows,
+    Math.max(minWorkflows, Math.floor((memoryBytes * memoryShare) / bytesPerWorkflow)),
+  );
 }
 
-/** Node answers 0, or a number beyond all memory, where nothing constrains the process. */
+/** Without a constraint Node returns 0, or a number larger than the memory. */
 function availableMemory(): number {
   const constrained = process.constrainedMemory();
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();

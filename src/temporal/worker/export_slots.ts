@@ -2,34 +2,34 @@ import type { ActivitySlotInfo, CustomSlotSupplier, SlotPermit } from '@temporal
 import type { Settings } from '../../config/settings.ts';
 
 /**
- * The slots of the export worker. An attempt that waits for a server which does not answer lends its slot to another,
- * so that a bucket that hangs keeps no other export waiting.
+ * The activity slots of the export worker. An attempt that waits for an unresponsive server yields its slot to another,
+ * so that a bucket that hangs delays no other export.
  */
 export interface ExportSlots {
   /**
-   * Lends a slot out. As many as EXPORTD_MAX_YIELDED_SLOTS are lent at once, since each attempt under way has its memory.
-   * @returns a function that ends it, once; undefined when no more can be lent.
+   * Yields a slot. At most EXPORTD_MAX_YIELDED_SLOTS are yielded at a time, since each attempt needs memory.
+   * @returns a function that reclaims the slot, once; undefined when no more slots may be yielded
    */
   yieldSlot(): (() => void) | undefined;
-  /** What the SDK asks for slots. */
+  /** Hands out the slots to the SDK. */
   readonly supplier: CustomSlotSupplier<ActivitySlotInfo>;
 }
 
-/** Makes as many slots as EXPORTD_EXPORT_SLOTS says. */
+/** Creates EXPORTD_EXPORT_SLOTS slots. */
 export function createExportSlots({
-  EXPORTD_EXPORT_SLOTS: own,
+  EXPORTD_EXPORT_SLOTS: ownSlots,
   EXPORTD_MAX_YIELDED_SLOTS: maxYielded,
 }: Pick<Settings, 'EXPORTD_EXPORT_SLOTS' | 'EXPORTD_MAX_YIELDED_SLOTS'>): ExportSlots {
   const waiting = new Set<() => void>();
   let reserved = 0;
   let yielded = 0;
-  // After one was taken back there may be fewer than are reserved, until the next ends.
-  const isFree = (): boolean => reserved < own + yielded;
-  const take = (): SlotPermit => {
+  // After a slot is reclaimed, more may be reserved than exist, until an activity ends.
+  const isFree = (): boolean => reserved < ownSlots + yielded;
+  const reserve = (): SlotPermit => {
     reserved += 1;
     return {};
   };
-  const serve = (): void => {
+  const grantWaiting = (): void => {
     for (const next of waiting) {
       if (!isFree()) return;
       waiting.delete(next);
@@ -40,33 +40,33 @@ export function createExportSlots({
     yieldSlot: () => {
       if (yielded >= maxYielded) return undefined;
       yielded += 1;
-      serve();
-      let ended = false;
+      grantWaiting();
+      let reclaimed = false;
       return () => {
-        if (!ended) yielded -= 1;
-        ended = true;
+        if (!reclaimed) yielded -= 1;
+        reclaimed = true;
       };
     },
     supplier: {
       type: 'custom',
       reserveSlot: (_, signal) => {
-        // The SDK takes an error other than this reason for a fault, and logs it.
-        const given = (): Error => signal.reason as Error;
-        if (signal.aborted) return Promise.reject(given());
-        if (isFree() && waiting.size === 0) return Promise.resolve(take());
+        // The SDK logs any other error than this reason.
+        const abortReason = (): Error => signal.reason as Error;
+        if (signal.aborted) return Promise.reject(abortReason());
+        if (isFree() && waiting.size === 0) return Promise.resolve(reserve());
         return new Promise((resolve, reject) => {
-          const next = (): void => resolve(take());
+          const next = (): void => resolve(reserve());
           waiting.add(next);
           signal.addEventListener('abort', () => {
-            if (waiting.delete(next)) reject(given());
+            if (waiting.delete(next)) reject(abortReason());
           });
         });
       },
-      tryReserveSlot: () => (isFree() && waiting.size === 0 ? take() : null),
+      tryReserveSlot: () => (isFree() && waiting.size === 0 ? reserve() : null),
       markSlotUsed: () => undefined,
       releaseSlot: () => {
         reserved -= 1;
-        serve();
+        grantWaiting();
       },
     },
   };

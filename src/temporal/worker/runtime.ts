@@ -4,16 +4,16 @@ import type { Logger } from '../../telemetry/logger.ts';
 const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
 
 /**
- * Temporal's log as part of the process's own. What the SDK counts as information is detail to exportd: a line for
- * every state of a worker and for every workflow that ends.
+ * Writes the SDK's log to the process's log. The SDK's INFO lines, one for every state of a worker and every workflow that
+ * ends, are logged as debug.
  */
 const temporalLogger = (logger: Logger): TemporalLogger =>
   new DefaultLogger('DEBUG', ({ level, message, meta }) => {
-    logger[levels[level satisfies LogLevel]]({ temporal: plain(meta) }, message);
+    logger[levels[level satisfies LogLevel]]({ temporal: formatErrors(meta) }, message);
   });
 
-/** Errors as one line; those of workflows come from another realm, so they are known by their shape. */
-const plain = (meta: Record<string | symbol, unknown> | undefined): Record<string, unknown> =>
+/** Formats errors as one line. Errors of workflows come from another realm, so they are recognized by shape. */
+const formatErrors = (meta: Record<string | symbol, unknown> | undefined): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(meta ?? {}).map(([name, value]) => [name, isErrorLike(value) ? describe(value) : value]),
   );
@@ -30,12 +30,12 @@ const isErrorLike = (value: unknown): value is ErrorLike =>
 const describe = ({ name, message, cause }: ErrorLike): string =>
   `${String(name)}: ${String(message)}${isErrorLike(cause) ? ` (${describe(cause)})` : ''}`;
 
-/** Prepares the SDK's native part, once per process and before anything else of it is used. */
+/** Installs the SDK's native runtime. Call it once per process, before any other use of the SDK. */
 export function installRuntime(logger: Logger): void {
   Runtime.install({
     logger: temporalLogger(logger),
     telemetryOptions: { logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} } },
-    // The process has its own way to end: workers first, then what they work with.
+    // The process shuts down by itself: first the workers, then their dependencies.
     shutdownSignals: [],
   });
 }

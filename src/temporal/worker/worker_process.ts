@@ -28,7 +28,7 @@ import { deleteExpiredQueries } from '../../queries/retention.ts';
 import { createSource } from '../../source/postgres_source.ts';
 import { createLogger, type Logger } from '../../telemetry/logger.ts';
 import { createBackfillClient } from '../clients/backfill_client.ts';
-import { workflowBundleOf } from './bundle.ts';
+import { loadWorkflowBundle } from './bundle.ts';
 import { connectWorkers, createClient, retryUntilTemporalIsUp } from '../connections.ts';
 import { createNotificationClient } from '../clients/notification_client.ts';
 import { createQueryClient } from '../clients/query_client.ts';
@@ -44,14 +44,14 @@ import { registerSearchAttributes } from '../search_attributes.ts';
 import { createMaintenanceClient } from '../clients/maintenance_client.ts';
 import { createWorkers } from './workers.ts';
 
-/** Connections to the control database: appends are short, and more at once would only queue at the streams' locks. */
-const controlConnections = 20;
-/** After a second signal, or this long after the first, the process ends without waiting any more. */
-const longestShutdownMs = 15_000;
+/** Connections to the control database. Appends are short, and more of them would only wait for the streams' locks. */
+const maxControlConnections = 20;
+/** The process exits this long after the first signal, or after a second one. */
+const shutdownTimeoutMs = 15_000;
 
 /**
- * Runs a worker process: the workflows with their decisions, the exports, and the reconciler. Writes its log to
- * standard error and nothing to standard output. Ends on SIGTERM or SIGINT; throws what a restart may cure.
+ * Runs a worker process: workflows, activities and the reconciler. It logs to standard error and writes nothing to
+ * standard output. It ends on SIGTERM or SIGINT, and throws errors that a restart may fix.
  */
 export async function runWorker(settings: Settings): Promise<void> {
   const logger = createLogger('worker', settings);
@@ -59,9 +59,9 @@ export async function runWorker(settings: Settings): Promise<void> {
   installRuntime(logger);
   const stopping = new AbortController();
   const ended = Promise.withResolvers<undefined>();
-  closeWithGrace({ delay: longestShutdownMs, logger: false }, async ({ err, signal: received }) => {
-    if (err) logger.fatal({ err }, 'The worker met an error that nobody handled.');
-    else logger.info({ signal: received }, 'The worker shuts down.');
+  closeWithGrace({ delay: shutdownTimeoutMs, logger: false }, async ({ err, signal: received }) => {
+    if (err) logger.fatal({ err }, 'Unhandled error in the worker.');
+    else logger.info({ signal: received }, 'The worker is shutting down.');
     stopping.abort();
     await ended.promise;
   });
@@ -81,7 +81,7 @@ async function serve(
   signal: AbortSignal,
 ): Promise<void> {
   const pool = createPool(settings.DATABASE_URL, {
-    max: controlConnections,
+    max: maxControlConnections,
     connectTimeoutMs: settings.EXPORTD_CONTROL_CONNECT_TIMEOUT,
     statementTimeoutMs: settings.EXPORTD_CONTROL_STATEMENT_TIMEOUT,
   });
@@ -141,7 +141,7 @@ async function serve(
   };
   const reconcileLoop = createReconcileLoop({ pool, pass, settings, logger });
   try {
-    const workflowBundle = await workflowBundleOf(settings);
+    const workflowBundle = await loadWorkflowBundle(settings);
     const connection = await retryUntilTemporalIsUp(() => connectWorkers(settings), logger, signal);
     await retryUntilTemporalIsUp(() => registerSearchAttributes(temporal, signal), logger, signal);
     const workers = await createWorkers({
@@ -174,7 +174,7 @@ async function serve(
     });
     signal.addEventListener('abort', () => workers.shutdown());
     reconcileLoop.start();
-    logger.info({ task_queue: settings.EXPORTD_TASK_QUEUE_PREFIX }, 'The worker runs.');
+    logger.info({ task_queue: settings.EXPORTD_TASK_QUEUE_PREFIX }, 'The worker is running.');
     await workers.run();
     await connection.close();
   } finally {
