@@ -1,7 +1,6 @@
-"""The dialect's functions in the words of ClickHouse, and a session that answers as the product with that dialect does.
+"""Translates the dialect to ClickHouse, and opens a ClickHouse session with the settings of the reference product.
 
-Times are those of New York, settings those of the product whose queries analysts paste: transform_null_in,
-join_use_nulls, and the engine's own defaults.
+The time zone is New York; transform_null_in and join_use_nulls are on; all other settings are ClickHouse's defaults.
 """
 import json
 import re
@@ -30,10 +29,10 @@ def open_engine(more=None):
 
 
 def rows_of(engine, statement):
-    """The types and rows of a statement, totals last, or what ClickHouse says against it."""
+    """The types and rows of a statement, totals last, or ClickHouse's error."""
     try:
         result = json.loads(engine.query(statement, 'JSONCompact').bytes())
-    except Exception as error:  # chdb has one class of error
+    except Exception as error:  # chdb raises plain Exception
         return {'error': re.sub(r'\s+', ' ', str(error))[:160]}
     totals = [result['totals']] if 'totals' in result else []
     return {'types': [column['type'] for column in result['meta']], 'rows': result['data'] + totals}
@@ -43,7 +42,7 @@ def version_of(engine):
     return str(engine.query('SELECT version()', 'TSV')).strip().strip('"')
 
 
-# What the dialect's functions are in ClickHouse, as the product with that dialect prints them.
+# ClickHouse equivalents of the dialect's functions, as the reference product generates them.
 plain = {
     'toInt': "accurateCastOrNull({}, 'Int64')",
     'toFloat': "accurateCastOrNull({}, 'Float64')",
@@ -70,7 +69,7 @@ plain = {
 
 
 def arguments_of(text, opened):
-    """The position behind the bracket that closes the one at `opened`, quotes left aside."""
+    """The position after the bracket that closes the one at `opened`, ignoring quoted text."""
     depth, quoted, place = 0, False, opened
     while place < len(text):
         letter = text[place]
@@ -118,7 +117,7 @@ is_time = re.compile(r"^'[^']*'$|^NULL$")
 
 
 def rewritten(text):
-    """The dialect's text in the words of ClickHouse."""
+    """Translates dialect text to ClickHouse."""
     result, place = '', 0
     for_call = re.compile(r"'(?:[^'\\]|\\.)*'|([A-Za-z_][A-Za-z0-9_]*)\(")
     while True:

@@ -1,10 +1,9 @@
-"""Asks ClickHouse itself (PyPI package chdb) what each case of functions/*.txt gives and writes functions.json.
+"""Records in functions.json what ClickHouse (PyPI package chdb) returns for each case of functions/*.txt.
 
-Run it as `python functions.py` beside this file whenever a case was added; tests read the JSON and never need chdb.
-Names that the dialect has and ClickHouse writes otherwise are rewritten. Times are those of New York, settings
-those of the product whose queries analysts paste (clickhouse_syntax.py).
-Lines of functions/*.txt are `name: arguments ; arguments`; `@` before a piece marks an expression of its own, and in
-aggregates.txt `@rows x, y: 1, 2 | 3, 4` names rows. functions_manual.json holds what departs, with the reason; see the README.
+Run `python functions.py` in this folder after adding a case. Tests read the JSON and do not need chdb.
+Functions with other names in ClickHouse are rewritten; time zone and settings are those of the reference product
+(clickhouse_syntax.py). Lines of functions/*.txt are `name: arguments ; arguments`. `@` marks a whole expression, and
+`@rows x, y: 1, 2 | 3, 4` in aggregates.txt declares rows. functions_manual.json holds the differences with their reasons.
 """
 import json
 import re

@@ -1,9 +1,9 @@
-"""Asks ClickHouse itself (PyPI package chdb) for the rows of each query of queries/*.txt and writes queries.json.
+"""Records in queries.json the rows that ClickHouse (PyPI package chdb) returns for each query of queries/*.txt.
 
-Run it as `python queries.py` beside this file whenever a query was added; tests read the JSON and never need chdb.
-The rows of queries_data.json are put into tables with the columns that the dialect gives them. What the dialect has of
-its own is written as the product with that dialect prints it: properties, persons and sessions as columns, `=~`, now().
-queries_manual.json holds the queries whose answer departs, or that ClickHouse cannot answer, each with the reason.
+Run `python queries.py` in this folder after adding a query. Tests read the JSON and do not need chdb.
+The rows of queries_data.json are inserted into tables with the dialect's columns. Dialect features that ClickHouse lacks
+are rewritten as the reference product does: properties, persons and sessions as columns, `=~`, now().
+queries_manual.json holds queries with other rows, or that ClickHouse rejects, each with the reason.
 """
 import json
 import re
@@ -151,7 +151,7 @@ path = re.compile(
 
 
 def property_of(found):
-    """A property as the product prints it: the raw JSON without the quotes round it, null where there is none."""
+    """A property as the reference product generates it: raw JSON without surrounding quotes, null if missing."""
     before, joined, keys = found.groups()
     if keys is None:
         return found.group(0)
@@ -167,7 +167,7 @@ def outside_quotes(pattern, replacement, text):
 
 
 def row_of(found):
-    """`person.*` as the columns that it stands for, which have their names."""
+    """Expands `person.*` to its columns, with their names."""
     before, row, without = found.groups()
     if row is None:
         return found.group(0)
