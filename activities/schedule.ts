@@ -1,9 +1,9 @@
 import type { Settings } from '../src/config/settings.ts';
 import type { ReceivedSignal } from '../src/contract/signals.ts';
-import { advanceSchedule, type ScheduleStepResult } from '../src/decisions/advance_schedule.ts';
+import { advanceSchedule, type ScheduleStep } from '../src/decisions/advance_schedule.ts';
 import type { Policies } from '../src/decisions/policies.ts';
 import { readScheduleAttributes, type ScheduleAttributes } from '../src/decisions/schedule_attributes.ts';
-import { startableRun, startableRuns, type StartableRun } from '../src/decisions/startable_runs.ts';
+import { readStartableRun, readStartableRuns, type StartableRun } from '../src/decisions/startable_runs.ts';
 import { stackFramesOf, toApplicationFailure } from '../src/failures/application_failures.ts';
 import { isInvalidRequest } from '../src/failures/grpc_errors.ts';
 import { retryIndefinitely } from '../src/failures/retry_indefinitely.ts';
@@ -28,7 +28,7 @@ export interface ScheduleActivityDependencies extends StartDeliveriesDependencie
 
 /** The result of a schedule's step. Runs are counted and not listed: catching up would fill the history with their ids. */
 export interface ScheduleStepOutcome extends Pick<
-  ScheduleStepResult,
+  ScheduleStep,
   'status' | 'wake_in_ms' | 'summary' | 'has_more'
 > {
   readonly runs_to_start: number;
@@ -83,7 +83,7 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
         wake_backfill_ids: readonly string[];
       }): Promise<{ blocked_runs: number }> => {
         for (const id of input.cancel_run_ids) {
-          const run = await startableRun(journal.pool, id);
+          const run = await readStartableRun(journal.pool, id);
           if (run) await runs.cancel(run);
         }
         for (const id of input.wake_backfill_ids)
@@ -93,7 +93,9 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
             logger.error({ err: error, backfill_id: id }, 'Temporal rejected the start of a backfill.');
           });
         const { batch_export_id } = input;
-        return { blocked_runs: await runs.startAll(await startableRuns(journal.pool, { batch_export_id })) };
+        return {
+          blocked_runs: await runs.startAll(await readStartableRuns(journal.pool, { batch_export_id })),
+        };
       },
     },
     logger,
